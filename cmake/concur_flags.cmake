@@ -1,0 +1,49 @@
+# Compiler flags of every preset. One language level, one set of warnings.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+# "Dev" is what users and tests run: optimised, with assertions, and with line
+# tables only, so that two cores build it in minutes.
+set(CMAKE_CXX_FLAGS_DEV "-O2 -g1")
+set(CMAKE_EXE_LINKER_FLAGS_DEV "")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Dev CACHE STRING "Build type" FORCE)
+endif()
+
+add_library(concur_warnings INTERFACE)
+target_compile_options(concur_warnings INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  $<$<BOOL:${CONCUR_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+
+# Protobuf's target asks for it, and a precompiled header is only used with the same flags.
+add_compile_options(-pthread)
+
+# No contraction of a*b+c: results are the same bits on every machine.
+add_compile_options(-ffp-contract=off)
+
+if(CONCUR_SANITIZE)
+  add_compile_options(-fsanitize=${CONCUR_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CONCUR_SANITIZE})
+endif()
+
+if(CONCUR_HARDENED)
+  add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection
+                      -fcf-protection -D_GLIBCXX_ASSERTIONS)
+  add_link_options(-Wl,-z,relro,-z,now)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
+
+find_program(CONCUR_CCACHE ccache)
+if(CONCUR_CCACHE)
+  # Precompiled headers need these two relaxations; see ccache(1).
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${CONCUR_CCACHE})
+  if(CONCUR_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()

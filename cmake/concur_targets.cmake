@@ -1,0 +1,76 @@
+# One target per folder. DEPS of a target are the layers that it may include;
+# tests/tidy checks the same rule on the sources.
+
+function(concur_use_pch target pch)
+  if(CONCUR_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${pch})
+  endif()
+endfunction()
+
+# concur_cc_library(NAME n DEPS … [PRIVATE_DEPS …] [SRCS …] [NO_PCH])
+# SRCS default to every .cc of the folder and below, except main.cc.
+function(concur_cc_library)
+  cmake_parse_arguments(ARG "NO_PCH" "NAME" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(NOT ARG_SRCS)
+    file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
+    list(FILTER ARG_SRCS EXCLUDE REGEX "/main\\.cc$")
+  endif()
+  if(NOT ARG_SRCS)
+    add_library(concur_${ARG_NAME} INTERFACE)
+    target_include_directories(concur_${ARG_NAME} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(concur_${ARG_NAME} INTERFACE ${ARG_DEPS})
+    return()
+  endif()
+  add_library(concur_${ARG_NAME} STATIC ${ARG_SRCS} ${ARG_HDRS})
+  target_include_directories(concur_${ARG_NAME} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(concur_${ARG_NAME}
+    PUBLIC ${ARG_DEPS}
+    PRIVATE concur_warnings ${ARG_PRIVATE_DEPS})
+  if(NOT ARG_NO_PCH)
+    concur_use_pch(concur_${ARG_NAME} concur_pch)
+  endif()
+endfunction()
+
+# concur_cc_binary(NAME n SRCS … DEPS …)
+function(concur_cc_binary)
+  cmake_parse_arguments(ARG "NO_PCH" "NAME" "SRCS;DEPS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_include_directories(${ARG_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${ARG_NAME} PRIVATE concur_warnings ${ARG_DEPS})
+  set_target_properties(${ARG_NAME} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(NOT ARG_NO_PCH)
+    concur_use_pch(${ARG_NAME} concur_pch)
+  endif()
+endfunction()
+
+# concur_cc_test(NAME n [SRCS … default: every *_test.cc of the folder] DEPS … [LABELS …] [TIMEOUT seconds] [BINARIES targets…])
+# One program for a folder's tests, one CTest entry. Test programs find the source tree
+# through the environment variable CONCUR_SOURCE_DIR and binaries through CONCUR_BIN_DIR.
+function(concur_cc_test)
+  cmake_parse_arguments(ARG "NO_PCH" "NAME;TIMEOUT" "SRCS;DEPS;LABELS;BINARIES" ${ARGN})
+  if(NOT ARG_SRCS)
+    file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
+  endif()
+  if(NOT ARG_SRCS)
+    return()
+  endif()
+  add_executable(${ARG_NAME}_test ${ARG_SRCS})
+  target_include_directories(${ARG_NAME}_test PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${ARG_NAME}_test PRIVATE concur_warnings ${ARG_DEPS}
+                        GTest::gmock GTest::gtest GTest::gtest_main)
+  if(NOT ARG_NO_PCH)
+    concur_use_pch(${ARG_NAME}_test concur_test_pch)
+  endif()
+  if(ARG_BINARIES)
+    add_dependencies(${ARG_NAME}_test ${ARG_BINARIES})
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME}_test --gtest_brief=1)
+  set_tests_properties(${ARG_NAME} PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT}
+    LABELS "${ARG_LABELS}"
+    ENVIRONMENT "CONCUR_SOURCE_DIR=${CMAKE_SOURCE_DIR};CONCUR_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+endfunction()
