@@ -1,0 +1,40 @@
+// CONCUR_CHECK states what only a bug can break; it is on in every build and
+// ends the process. What the world can cause is an absl::Status instead.
+#ifndef CONCUR_BASE_CHECK_H_
+#define CONCUR_BASE_CHECK_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace concur::internal {
+
+[[noreturn]] inline void CheckFailed(const char* file, int line, const char* condition,
+                                     const std::string& detail) {
+  std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, condition,
+               detail.empty() ? "" : ": ", detail.c_str());
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace concur::internal
+
+#define CONCUR_CHECK(condition)                                            \
+  do {                                                                     \
+    if (!(condition)) [[unlikely]] {                                       \
+      ::concur::internal::CheckFailed(__FILE__, __LINE__, #condition, ""); \
+    }                                                                      \
+  } while (false)
+
+#define CONCUR_CHECK_OK(expression)                                    \
+  do {                                                                 \
+    const ::absl::Status concur_check_status = (expression);           \
+    if (!concur_check_status.ok()) [[unlikely]] {                      \
+      ::concur::internal::CheckFailed(__FILE__, __LINE__, #expression, \
+                                      concur_check_status.ToString()); \
+    }                                                                  \
+  } while (false)
+
+#endif  // CONCUR_BASE_CHECK_H_

@@ -1,0 +1,188 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace concur {
+
+absl::Status ErrnoStatus(int error, absl::string_view path, absl::string_view action) {
+  const std::string message =
+      absl::StrCat(path, ": ", action, ": ", std::generic_category().message(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return absl::ResourceExhaustedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ELOOP:
+    case EISDIR:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::UnknownError(message);
+  }
+}
+
+void FileDescriptor::Reset() {
+  if (fd_ >= 0) {
+    close(fd_);
+    fd_ = -1;
+  }
+}
+
+namespace {
+
+// Opens without following a FIFO into a wait, and refuses what is not a regular file.
+absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) {
+    return ErrnoStatus(errno, path, "stat");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected a regular file, got a ",
+                     S_ISDIR(info.st_mode) ? "directory" : "special file"));
+  }
+  return fd;
+}
+
+// Calls `use` with each block of the file.
+template <typename Use>
+absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
+  std::string buffer(size_t{1} << 17, '\0');
+  for (;;) {
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return ErrnoStatus(errno, path, "read");
+    }
+    if (got == 0) {
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(use(absl::string_view(buffer.data(), static_cast<size_t>(got))));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t bytes_max) {
+  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(path));
+  std::string contents;
+  CONCUR_RETURN_IF_ERROR(ReadBlocks(fd.get(), path, [&](absl::string_view block) -> absl::Status {
+    if (static_cast<int64_t>(contents.size() + block.size()) > bytes_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, ": larger than the limit of ", bytes_max, " bytes"));
+    }
+    contents.append(block.data(), block.size());
+    return absl::OkStatus();
+  }));
+  return contents;
+}
+
+absl::Status WriteAll(int fd, absl::string_view data, absl::string_view path) {
+  while (!data.empty()) {
+    const ssize_t put = write(fd, data.data(), data.size());
+    if (put < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return ErrnoStatus(errno, path, "write");
+    }
+    data.remove_prefix(static_cast<size_t>(put));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  if (fsync(fd.get()) != 0) {
+    return ErrnoStatus(errno, path, "sync");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view contents, int mode) {
+  static std::atomic<uint64_t> counter{0};
+  const std::string temporary = absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
+  FileDescriptor fd(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, temporary, "create");
+  }
+  absl::Status status = WriteAll(fd.get(), contents, temporary);
+  if (status.ok() && fsync(fd.get()) != 0) {
+    status = ErrnoStatus(errno, temporary, "sync");
+  }
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus(errno, path, "rename");
+  }
+  if (!status.ok()) {
+    unlink(temporary.c_str());
+    return status;
+  }
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return SyncDirectory(parent.empty() ? "." : parent);
+}
+
+absl::Status MakeDirectories(const std::string& path, int mode) {
+  std::error_code error;
+  const std::filesystem::path target(path);
+  if (std::filesystem::is_directory(target, error)) {
+    return absl::OkStatus();
+  }
+  if (target.has_parent_path() && target.parent_path() != target) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(target.parent_path().string(), mode));
+  }
+  if (mkdir(path.c_str(), static_cast<mode_t>(mode)) != 0 &&
+      !(errno == EEXIST && std::filesystem::is_directory(target, error))) {
+    return ErrnoStatus(errno, path, "make directory");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(path));
+  FileDigest result;
+  Sha256 hasher;
+  CONCUR_RETURN_IF_ERROR(ReadBlocks(fd.get(), path, [&](absl::string_view block) -> absl::Status {
+    hasher.Update(block);
+    result.bytes += static_cast<int64_t>(block.size());
+    return absl::OkStatus();
+  }));
+  result.digest = hasher.Finish();
+  return result;
+}
+
+}  // namespace concur

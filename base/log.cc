@@ -1,0 +1,101 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace concur {
+namespace {
+
+std::atomic<LogFormat> g_format{LogFormat::kText};
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::logger& Logger() {
+  static spdlog::logger* const logger = [] {
+    auto* created = new spdlog::logger("concur", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    created->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%-7l%$ %v", spdlog::pattern_time_type::utc);
+    return created;
+  }();
+  return *logger;
+}
+
+std::string JsonEscape(absl::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&out, "\\", std::string(1, c));
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
+      out += buffer;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// A log line is one line, whatever a job or a peer put into a message.
+std::string OneLine(absl::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      absl::StrAppend(&out, absl::CEscape(absl::string_view(&c, 1)));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void SetLog(LogLevel level, LogFormat format) {
+  g_format = format;
+  Logger().set_level(SpdlogLevel(level));
+  if (format == LogFormat::kJson) {
+    Logger().set_pattern("{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}",
+                         spdlog::pattern_time_type::utc);
+  }
+}
+
+void Log(LogLevel level, absl::string_view message, const LogFields& fields) {
+  if (!Logger().should_log(SpdlogLevel(level))) {
+    return;
+  }
+  std::string line;
+  if (g_format == LogFormat::kJson) {
+    line = absl::StrCat("\"message\":\"", JsonEscape(message), "\"");
+    for (const auto& [name, value] : fields) {
+      absl::StrAppend(&line, ",\"", JsonEscape(name), "\":\"", JsonEscape(value), "\"");
+    }
+  } else {
+    line = OneLine(message);
+    for (const auto& [name, value] : fields) {
+      absl::StrAppend(&line, " ", name, "=", OneLine(value));
+    }
+  }
+  Logger().log(SpdlogLevel(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace concur
