@@ -1,0 +1,33 @@
+// Whether anything could ever run a sweep's jobs.
+//
+// Pure functions.
+#ifndef CONCUR_CORE_CAPACITY_H_
+#define CONCUR_CORE_CAPACITY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/resources.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+// The largest worker that a pool will ever have.
+struct PoolLimit {
+  std::string name;
+  Resources max;
+};
+
+// InvalidArgument, naming the approach, when some request fits in none of the pools. OK when there
+// are no pools: then nobody has stated a limit.
+absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit>& pools);
+
+// One sentence for each request that fits in none of the workers known now. A worker that comes
+// later may fit, hence no error. Empty when `workers` is: nothing is known yet.
+std::vector<std::string> CapacityWarnings(const SweepSpec& spec,
+                                          const std::vector<Resources>& workers);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_CAPACITY_H_

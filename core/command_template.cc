@@ -1,0 +1,124 @@
+#include "core/command_template.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+
+namespace concur {
+namespace {
+
+// Calls `on_text` with literal text and `on_placeholder` with names, in order.
+template <typename OnText, typename OnPlaceholder>
+absl::Status Scan(absl::string_view argument, OnText on_text, OnPlaceholder on_placeholder) {
+  size_t i = 0;
+  while (i < argument.size()) {
+    const size_t brace = argument.find_first_of("{}", i);
+    if (brace == absl::string_view::npos) {
+      on_text(argument.substr(i));
+      break;
+    }
+    on_text(argument.substr(i, brace - i));
+    if (brace + 1 < argument.size() && argument[brace + 1] == argument[brace]) {
+      on_text(argument.substr(brace, 1));
+      i = brace + 2;
+      continue;
+    }
+    const size_t end = argument.find_first_of("{}", brace + 1);
+    if (argument[brace] == '}' || end == absl::string_view::npos || argument[end] == '{') {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected every \"", argument.substr(brace, 1),
+                       "\" to belong to a placeholder such as {train}, got \"",
+                       absl::Utf8SafeCEscape(argument.substr(0, 200)),
+                       "\"; write \"{{\" and \"}}\" for braces"));
+    }
+    CONCUR_RETURN_IF_ERROR(on_placeholder(argument.substr(brace + 1, end - brace - 1)));
+    i = end + 1;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> Candidates(CommandKind kind, const Setting& hyperparameters) {
+  std::vector<std::string> names =
+      kind == CommandKind::kTrain
+          ? std::vector<std::string>{"train", "model", "output", "seed"}
+          : std::vector<std::string>{"test", "model", "predictions", "metrics", "output", "seed"};
+  for (const auto& [name, value] : hyperparameters) {
+    names.push_back(absl::StrCat("hp.", name));
+  }
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argument) {
+  std::vector<std::string> names;
+  CONCUR_RETURN_IF_ERROR(Scan(
+      argument, [](absl::string_view) {},
+      [&](absl::string_view name) {
+        names.emplace_back(name);
+        return absl::OkStatus();
+      }));
+  return names;
+}
+
+absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
+                                                    const Setting& hyperparameters) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, PlaceholdersOf(argument));
+  const std::vector<std::string> candidates = Candidates(kind, hyperparameters);
+  std::set<std::string> found;
+  for (const std::string& name : names) {
+    bool known = false;
+    for (const std::string& candidate : candidates) {
+      known = known || candidate == name;
+    }
+    if (!known) {
+      const bool missing_default = absl::StartsWith(name, "hp.");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected a placeholder of the ", kind == CommandKind::kTrain ? "train" : "predict",
+          " command ({", absl::StrJoin(candidates, "} {"), "}), got \"{",
+          absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", DidYouMean(name, candidates),
+          missing_default ? "; a hyperparameter needs a value in hyperparameters.default" : ""));
+    }
+    found.insert(name);
+  }
+  return found;
+}
+
+absl::StatusOr<std::string> ExpandArgument(absl::string_view argument,
+                                           const std::map<std::string, std::string>& values) {
+  std::string expanded;
+  CONCUR_RETURN_IF_ERROR(Scan(
+      argument, [&](absl::string_view text) { expanded.append(text.data(), text.size()); },
+      [&](absl::string_view name) -> absl::Status {
+        const auto value = values.find(std::string(name));
+        if (value == values.end()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("placeholder \"{", name, "}\" has no value in \"", argument, "\""));
+        }
+        expanded += value->second;
+        return absl::OkStatus();
+      }));
+  return expanded;
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandCommand(
+    const std::vector<std::string>& command, const std::map<std::string, std::string>& values) {
+  std::vector<std::string> expanded;
+  expanded.reserve(command.size());
+  for (const std::string& argument : command) {
+    CONCUR_ASSIGN_OR_RETURN(std::string text, ExpandArgument(argument, values));
+    expanded.push_back(std::move(text));
+  }
+  return expanded;
+}
+
+}  // namespace concur

@@ -1,0 +1,42 @@
+// The placeholders of an approach's commands: {train} {test} {model} {predictions} {metrics}
+// {output} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
+//
+// A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
+// (stateless).
+#ifndef CONCUR_CORE_COMMAND_TEMPLATE_H_
+#define CONCUR_CORE_COMMAND_TEMPLATE_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/params.h"
+
+namespace concur {
+
+// Which command a template belongs to, and so which placeholders have a value.
+enum class CommandKind { kTrain, kPredict };
+
+// The placeholders in `argument`, without braces, in order. InvalidArgument when a brace is not
+// closed or not opened.
+absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argument);
+
+// The placeholders of all arguments. InvalidArgument when one is unknown, has no value in this kind
+// of command, or names a hyperparameter without a default. The message says what exists.
+absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
+                                                    const Setting& hyperparameters);
+
+// Replaces each placeholder by its value: {"train": "/path", "hp.lr": "0.1", …}. InvalidArgument
+// when one has no value or a brace stands alone.
+absl::StatusOr<std::string> ExpandArgument(absl::string_view argument,
+                                           const std::map<std::string, std::string>& values);
+absl::StatusOr<std::vector<std::string>> ExpandCommand(
+    const std::vector<std::string>& command, const std::map<std::string, std::string>& values);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_COMMAND_TEMPLATE_H_

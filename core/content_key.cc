@@ -1,0 +1,156 @@
+#include "core/content_key.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/digest.h"
+
+namespace concur {
+namespace {
+
+using Field = std::pair<std::string, std::string>;
+
+void AddList(Sha256& hasher, const std::vector<std::string>& list) {
+  hasher.UpdateField(absl::StrCat(list.size()));
+  for (const std::string& element : list) {
+    hasher.UpdateField(element);
+  }
+}
+
+Digest KeyOfBlock(const SweepSpec& spec, const Block& block) {
+  const ApproachSpec& approach = spec.approaches[block.approach];
+  Sha256 hasher;
+  hasher.UpdateField("block");
+  hasher.UpdateField(approach.version);
+  AddList(hasher, approach.train_command);
+  hasher.UpdateField(absl::StrCat(approach.env.size()));
+  for (const auto& [name, value] : approach.env) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(value);
+  }
+  if (block.has_train) {
+    const TrainSet& train_set = spec.train_sets[block.train_set];
+    hasher.UpdateField(absl::StrCat(train_set.parts.size()));
+    for (const TrainSet::Part& part : train_set.parts) {
+      hasher.UpdateField(spec.benchmarks[part.benchmark].train->digest.ToBytes());
+      hasher.UpdateField(absl::StrCat(part.examples_max));
+      // A mixture's sample of a part is drawn from a stream that bears the benchmark's name.
+      if (train_set.IsMixture()) {
+        hasher.UpdateField(spec.benchmarks[part.benchmark].name);
+      }
+    }
+    // The seed orders and samples a mixture; a plain train set is used as it is.
+    hasher.UpdateField(train_set.IsMixture() ? absl::StrCat(train_set.seed) : "");
+  }
+  return hasher.Finish();
+}
+
+Digest KeyOfSetting(const Setting& setting) {
+  Sha256 hasher;
+  hasher.UpdateField(absl::StrCat(setting.size()));
+  for (const auto& [name, value] : setting) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(ParamText(value));
+  }
+  return hasher.Finish();
+}
+
+Digest KeyOfTest(const BenchmarkSpec& benchmark) {
+  Sha256 hasher;
+  hasher.UpdateField(DataFormatName(benchmark.format));
+  hasher.UpdateField(benchmark.test ? benchmark.test->digest.ToBytes() : "");
+  hasher.UpdateField(benchmark.metric);
+  hasher.UpdateField(benchmark.format == DataFormat::kQa ? kScorerVersion : "");
+  return hasher.Finish();
+}
+
+}  // namespace
+
+ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
+  const SweepSpec& spec = expansion.spec();
+  for (const Block& block : expansion.blocks()) {
+    block_keys_.push_back(KeyOfBlock(spec, block));
+  }
+  for (uint32_t a = 0; a < spec.approaches.size(); ++a) {
+    std::vector<Digest>& keys = setting_keys_.emplace_back();
+    for (const Setting& setting : expansion.Settings(a)) {
+      keys.push_back(KeyOfSetting(setting));
+    }
+    Sha256 hasher;
+    AddList(hasher, spec.approaches[a].predict_command);
+    predict_keys_.push_back(hasher.Finish());
+  }
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    test_keys_.push_back(KeyOfTest(benchmark));
+  }
+}
+
+Digest ContentKeys::KeyOf(uint32_t job) const {
+  const JobCoordinates at = expansion_.Locate(job);
+  const Block& block = expansion_.blocks()[at.block];
+  Sha256 hasher;
+  hasher.UpdateField("train");
+  hasher.UpdateField(block_keys_[at.block].ToBytes());
+  hasher.UpdateField(setting_keys_[block.approach][at.setting].ToBytes());
+  hasher.UpdateField(absl::StrCat(expansion_.spec().seeds[at.seed_index]));
+  const Digest train = hasher.Finish();
+  if (at.is_train) {
+    return train;
+  }
+  hasher.UpdateField("eval");
+  hasher.UpdateField(train.ToBytes());
+  hasher.UpdateField(predict_keys_[block.approach].ToBytes());
+  hasher.UpdateField(test_keys_[at.test_benchmark].ToBytes());
+  return hasher.Finish();
+}
+
+std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
+  const SweepSpec& spec = expansion_.spec();
+  const JobCoordinates at = expansion_.Locate(job);
+  const Block& block = expansion_.blocks()[at.block];
+  const ApproachSpec& approach = spec.approaches[block.approach];
+  std::vector<Field> fields;
+  fields.emplace_back("approach version", approach.version);
+  fields.emplace_back("train command", absl::StrJoin(approach.train_command, " "));
+  for (const auto& [name, value] : approach.env) {
+    fields.emplace_back(absl::StrCat("environment ", name), value);
+  }
+  if (block.has_train) {
+    const TrainSet& train_set = spec.train_sets[block.train_set];
+    for (size_t i = 0; i < train_set.parts.size(); ++i) {
+      const TrainSet::Part& part = train_set.parts[i];
+      std::string text = spec.benchmarks[part.benchmark].train->digest.ToHex();
+      if (part.examples_max != 0) {
+        absl::StrAppend(&text, ", at most ", part.examples_max, " examples");
+      }
+      if (train_set.IsMixture()) {
+        absl::StrAppend(&text, ", as ", spec.benchmarks[part.benchmark].name);
+      }
+      fields.emplace_back(absl::StrCat("train data ", i + 1), std::move(text));
+    }
+    if (train_set.IsMixture()) {
+      fields.emplace_back("mixture seed", absl::StrCat(train_set.seed));
+    }
+  }
+  for (const auto& [name, value] : expansion_.Settings(block.approach)[at.setting]) {
+    fields.emplace_back(absl::StrCat("setting ", name), ParamText(value));
+  }
+  fields.emplace_back("seed", absl::StrCat(spec.seeds[at.seed_index]));
+  if (!at.is_train) {
+    const BenchmarkSpec& benchmark = spec.benchmarks[at.test_benchmark];
+    fields.emplace_back("predict command", absl::StrJoin(approach.predict_command, " "));
+    fields.emplace_back("test data", benchmark.test->digest.ToHex());
+    fields.emplace_back("data format", std::string(DataFormatName(benchmark.format)));
+    fields.emplace_back("metric", benchmark.metric);
+    if (benchmark.format == DataFormat::kQa) {
+      fields.emplace_back("scorer version", kScorerVersion);
+    }
+  }
+  return fields;
+}
+
+}  // namespace concur

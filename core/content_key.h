@@ -1,0 +1,53 @@
+// Content keys: what makes two jobs the same work (docs/design/002-content-keys.md).
+//
+//   train = H("train", block, setting, seed)
+//   eval  = H("eval", train key or approach, predict template, test digest, metric, scorer version)
+//   block = H(approach version, train template, env, train-set digests with caps and seed)
+//
+// H is SHA-256 over length-prefixed fields. Names, owners, priorities, resources and time-outs are
+// not part of a key, but for the names of a mixture's benchmarks, which name its random streams. An
+// untrained approach has the block of its version, env and settings alone.
+//
+// ContentKeys is immutable after construction; thread-safe.
+#ifndef CONCUR_CORE_CONTENT_KEY_H_
+#define CONCUR_CORE_CONTENT_KEY_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "core/expansion.h"
+
+namespace concur {
+
+// Changes whenever the worker's scoring could give another figure for the same predictions.
+inline constexpr char kScorerVersion[] = "squad-1";
+
+class ContentKeys {
+ public:
+  // `expansion` outlives this.
+  explicit ContentKeys(const Expansion& expansion);
+
+  // The key of a job; about a microsecond. REQUIRES: job < expansion.job_count().
+  Digest KeyOf(uint32_t job) const;
+  // The key of a block's training, before setting and seed: cells of blocks with different keys
+  // never share a result, so that a look-up may skip whole blocks.
+  const Digest& BlockKey(uint32_t block) const { return block_keys_[block]; }
+
+  // The fields that a job's key is made of, by name, for explaining a miss:
+  // {"approach version", "2"}, {"seed", "1"}, {"setting lr", "0.1"}, …
+  std::vector<std::pair<std::string, std::string>> FieldsOf(uint32_t job) const;
+
+ private:
+  const Expansion& expansion_;
+  std::vector<Digest> block_keys_;                 // [block]
+  std::vector<std::vector<Digest>> setting_keys_;  // [approach][setting]
+  std::vector<Digest> predict_keys_;               // [approach]
+  std::vector<Digest> test_keys_;                  // [benchmark]
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_CONTENT_KEY_H_

@@ -1,0 +1,86 @@
+// The numbering of a sweep's jobs, without listing them.
+//
+// A *block* is (approach, train set): it has settings × seeds cells, and every cell has one train
+// job (unless the approach needs no training) followed by one eval job for each test benchmark of
+// the block. Blocks are ordered by approach, then train set; cells by setting, then seed. A job's
+// index follows from that order alone, so that a million-job sweep takes the memory of its axes.
+// Blocks without any job are left out.
+//
+// Immutable; thread-safe. Same spec, same numbers, on every machine.
+#ifndef CONCUR_CORE_EXPANSION_H_
+#define CONCUR_CORE_EXPANSION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+// Stands in Block::train_set for approaches that need no training.
+inline constexpr uint32_t kNoTrainSet = UINT32_MAX;
+
+struct Block {
+  uint32_t approach = 0;
+  uint32_t train_set = kNoTrainSet;
+  bool has_train = true;
+  std::vector<uint32_t> tests;  // benchmark indices, ascending; may be empty (train only)
+  uint32_t first_job = 0;
+  uint32_t settings = 1;  // of the approach: 1 when its space is empty
+  uint32_t cells = 0;     // settings × seeds
+
+  uint32_t JobsPerCell() const { return (has_train ? 1 : 0) + static_cast<uint32_t>(tests.size()); }
+  uint32_t JobCount() const { return cells * JobsPerCell(); }
+};
+
+// Where a job stands in its sweep.
+struct JobCoordinates {
+  uint32_t block = 0;
+  uint32_t setting = 0;
+  uint32_t seed_index = 0;
+  bool is_train = false;
+  uint32_t test_ordinal = 0;    // into Block::tests, for an eval job
+  uint32_t test_benchmark = 0;  // into SweepSpec::benchmarks, for an eval job
+  uint32_t first_job_of_cell = 0;
+};
+
+class Expansion {
+ public:
+  // InvalidArgument when the spec breaks a limit, an index is out of range, a hyperparameter space
+  // is invalid, or the product is empty. The message names the field.
+  static absl::StatusOr<Expansion> Make(SweepSpec spec);
+
+  const SweepSpec& spec() const { return spec_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  uint32_t job_count() const { return job_count_; }
+  uint32_t cell_count() const { return cell_count_; }
+
+  // REQUIRES: job < job_count().
+  JobCoordinates Locate(uint32_t job) const;
+  // The train job that an eval job waits for; nullopt for train jobs and untrained approaches.
+  std::optional<uint32_t> TrainJobOf(uint32_t job) const;
+  // Index one past the last job of the cell of `job`.
+  uint32_t EndOfCell(uint32_t job) const;
+
+  // All settings of an approach, sampled once. REQUIRES: approach < spec().approaches.size().
+  const std::vector<Setting>& Settings(uint32_t approach) const { return settings_[approach]; }
+
+  // "logistic-regression on squad, setting 2, seed 1" and, for eval jobs, ", evaluated on newsqa".
+  std::string Describe(uint32_t job) const;
+
+ private:
+  Expansion() = default;
+
+  SweepSpec spec_;
+  std::vector<Block> blocks_;
+  std::vector<std::vector<Setting>> settings_;  // [approach][setting]
+  uint32_t job_count_ = 0;
+  uint32_t cell_count_ = 0;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_EXPANSION_H_

@@ -1,0 +1,72 @@
+// The names of things that the coordinator counts. Values; ordered; hashable.
+//
+// A sweep is "s12"; a job is "s12/345": the 345th job of sweep 12, counted from 0 in the order of
+// core/expansion.h. An attempt counts the executions of one job from 1; 0 means "never started".
+#ifndef CONCUR_CORE_IDS_H_
+#define CONCUR_CORE_IDS_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur {
+
+struct SweepId {
+  uint64_t number = 0;
+
+  friend auto operator<=>(const SweepId&, const SweepId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SweepId& id) {
+    return H::combine(std::move(h), id.number);
+  }
+  std::string ToString() const;
+  // Accepts "s12". InvalidArgument otherwise.
+  static absl::StatusOr<SweepId> Parse(absl::string_view text);
+};
+
+struct JobId {
+  SweepId sweep;
+  uint32_t index = 0;
+
+  friend auto operator<=>(const JobId&, const JobId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const JobId& id) {
+    return H::combine(std::move(h), id.sweep, id.index);
+  }
+  std::string ToString() const;
+  // Accepts "s12/345". InvalidArgument otherwise.
+  static absl::StatusOr<JobId> Parse(absl::string_view text);
+};
+
+struct Attempt {
+  uint32_t number = 0;
+
+  friend auto operator<=>(const Attempt&, const Attempt&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Attempt& attempt) {
+    return H::combine(std::move(h), attempt.number);
+  }
+  Attempt Next() const { return Attempt{number + 1}; }
+};
+
+// One execution of one job: what a lease is for.
+struct AttemptId {
+  JobId job;
+  Attempt attempt;
+
+  friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const AttemptId& id) {
+    return H::combine(std::move(h), id.job, id.attempt);
+  }
+  // "s12/345 attempt 2".
+  std::string ToString() const;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_IDS_H_

@@ -1,0 +1,70 @@
+#include "core/job.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/names.h"
+
+namespace concur {
+namespace {
+
+constexpr std::array<absl::string_view, kJobStates> kJobStateNames = {
+    "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped"};
+
+constexpr std::array<absl::string_view, kSweepStates> kSweepStateNames = {
+    "active", "paused", "canceling", "succeeded", "failed", "canceled"};
+
+constexpr uint8_t Bit(JobState state) {
+  return static_cast<uint8_t>(1u << static_cast<unsigned>(state));
+}
+
+template <typename... States>
+constexpr uint8_t Bits(States... states) {
+  return static_cast<uint8_t>((0u | ... | Bit(states)));
+}
+
+// [from] -> the states that may follow.
+constexpr std::array<uint8_t, kJobStates> kNextStates = {
+    // BLOCKED; SUCCEEDED, BACKOFF and FAILED as READY, for those that wait for equal work
+    Bits(JobState::kReady, JobState::kSucceeded, JobState::kCanceled, JobState::kSkipped,
+         JobState::kBackoff, JobState::kFailed),
+    // READY; BLOCKED to wait for equal work; BACKOFF and FAILED by a late result of a lost attempt
+    Bits(JobState::kRunning, JobState::kSucceeded, JobState::kCanceled, JobState::kSkipped,
+         JobState::kBlocked, JobState::kBackoff, JobState::kFailed),
+    // BACKOFF
+    Bits(JobState::kReady, JobState::kCanceled, JobState::kSkipped),
+    // RUNNING
+    Bits(JobState::kSucceeded, JobState::kReady, JobState::kBackoff, JobState::kFailed,
+         JobState::kCanceled),
+    // SUCCEEDED: somebody asked to run it again, or its system is gone and needed
+    Bits(JobState::kReady, JobState::kBlocked),
+    // FAILED
+    Bits(JobState::kReady, JobState::kBlocked),
+    // CANCELED
+    Bits(JobState::kReady, JobState::kBlocked),
+    // SKIPPED
+    Bits(JobState::kBlocked, JobState::kReady),
+};
+
+}  // namespace
+
+absl::string_view JobStateName(JobState state) { return NameIn(kJobStateNames, state); }
+
+absl::StatusOr<JobState> JobStateFromName(absl::string_view name) {
+  return FromNameIn<JobState>(kJobStateNames, "state of a job", name);
+}
+
+bool IsLegalTransition(JobState from, JobState to) {
+  const auto row = static_cast<size_t>(from);
+  return row < kNextStates.size() && static_cast<size_t>(to) < kJobStates &&
+         (kNextStates[row] & Bit(to)) != 0;
+}
+
+absl::string_view SweepStateName(SweepState state) { return NameIn(kSweepStateNames, state); }
+
+absl::StatusOr<SweepState> SweepStateFromName(absl::string_view name) {
+  return FromNameIn<SweepState>(kSweepStateNames, "state of a sweep", name);
+}
+
+}  // namespace concur

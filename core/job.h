@@ -1,0 +1,68 @@
+// The states of a job.
+//
+//   BLOCKED ──train done──▶ READY ──leased──▶ RUNNING ──result──▶ SUCCEEDED
+//      │                     ▲  ▲               │  │
+//      │                     │  └─lost, retry───┘  ├─ no retry left ─▶ FAILED
+//      │                     └── BACKOFF ◀─retry───┘
+//      └─train failed ─▶ SKIPPED          any unfinished ─cancel─▶ CANCELED
+//
+// A job whose content key is already finished goes from BLOCKED or READY to SUCCEEDED
+// without running (reused). RetryJobs returns FAILED, CANCELED and SKIPPED to READY, or to BLOCKED
+// while the system that they need is missing. When the system of a SUCCEEDED train job was
+// collected and is needed again, the train job returns to READY and the eval jobs that wait for it
+// to BLOCKED.
+#ifndef CONCUR_CORE_JOB_H_
+#define CONCUR_CORE_JOB_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur {
+
+// Numbers are stable: they stand in the database.
+enum class JobState : uint8_t {
+  kBlocked = 0,
+  kReady = 1,
+  kBackoff = 2,
+  kRunning = 3,
+  kSucceeded = 4,
+  kFailed = 5,
+  kCanceled = 6,
+  kSkipped = 7,
+};
+inline constexpr int kJobStates = 8;
+
+constexpr bool IsTerminal(JobState state) { return state >= JobState::kSucceeded; }
+
+// "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped".
+absl::string_view JobStateName(JobState state);
+// InvalidArgument when no state is called so.
+absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
+
+// Whether the scheduler may move a job from one state to the other.
+bool IsLegalTransition(JobState from, JobState to);
+
+// Number of jobs in each state.
+using StateCounts = std::array<uint32_t, kJobStates>;
+
+enum class SweepState : uint8_t {
+  kActive = 0,
+  kPaused = 1,
+  kCanceling = 2,  // canceled, attempts still being stopped
+  kSucceeded = 3,  // every job succeeded
+  kFailed = 4,     // every job ended, some failed or were skipped
+  kCanceled = 5,
+};
+inline constexpr int kSweepStates = 6;
+// "active", "paused", "canceling", "succeeded", "failed", "canceled".
+absl::string_view SweepStateName(SweepState state);
+// InvalidArgument when no state is called so.
+absl::StatusOr<SweepState> SweepStateFromName(absl::string_view name);
+constexpr bool IsTerminal(SweepState state) { return state >= SweepState::kSucceeded; }
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_JOB_H_

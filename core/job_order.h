@@ -1,0 +1,68 @@
+// Everything a worker needs to carry out one attempt: pure data, made from a sweep's expansion.
+//
+// Values.
+#ifndef CONCUR_CORE_JOB_ORDER_H_
+#define CONCUR_CORE_JOB_ORDER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "core/expansion.h"
+#include "core/ids.h"
+#include "core/params.h"
+#include "core/resources.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+struct JobOrder {
+  // One data file that the job reads. The worker has it locally or downloads it by digest.
+  struct Input {
+    std::string name;  // of the benchmark
+    Digest digest;
+    int64_t bytes = 0;
+    std::string suffix;
+    int64_t examples_max = 0;  // of a mixture's part; 0: all
+  };
+
+  AttemptId id;
+  bool is_train = false;
+  std::string owner;
+  std::string sweep_name;
+  std::string approach;
+  std::string benchmark;  // the train set of a train job, the test benchmark of an eval job
+  std::vector<std::string> command;  // argv with placeholders
+  std::map<std::string, std::string> env;
+  Setting setting;
+  uint32_t setting_index = 0;
+  int64_t seed = 0;
+  Resources resources;
+  uint64_t gpu_mask = 0;
+  absl::Duration timeout = absl::InfiniteDuration();
+
+  // Train jobs: one input, or several to be mixed (qa/builders/mixture.h) with `mixture_seed`.
+  std::vector<Input> train;
+  bool is_mixture = false;
+  uint64_t mixture_seed = 0;
+
+  // Eval jobs: the system to evaluate (zero for untrained approaches) and the test data.
+  Digest system;
+  int64_t system_bytes = 0;
+  Input test;
+  DataFormat format = DataFormat::kQa;
+
+  KeepPolicy keep;
+};
+
+// The order for one attempt. `system` and `system_bytes` come from the result of the train job.
+// REQUIRES: id.job.index < expansion.job_count().
+JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
+                      uint64_t gpu_mask, const Digest& system, int64_t system_bytes);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_JOB_ORDER_H_

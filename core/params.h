@@ -1,0 +1,70 @@
+// Hyperparameters: typed values, settings, and the spaces that settings are drawn from.
+//
+// Values; pure.
+#ifndef CONCUR_CORE_PARAMS_H_
+#define CONCUR_CORE_PARAMS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace concur {
+
+// A value as the user wrote it. 3 and 3.0 are different values: one prints "3", the other "3.0".
+using ParamValue = std::variant<bool, int64_t, double, std::string>;
+
+// One assignment of an approach's hyperparameters, by name.
+using Setting = std::map<std::string, ParamValue>;
+
+// How a value reaches a command line, a table and a content key: "true", "3", the shortest decimal
+// that reads back as the same double (always with "." or an exponent), or the string itself.
+std::string ParamText(const ParamValue& value);
+
+// {a=1, b=0.5}: names in order, values as ParamText.
+std::string SettingText(const Setting& setting);
+
+struct Choice {
+  std::vector<ParamValue> values;
+};
+// Uniform over [low, high).
+struct UniformRange {
+  double low = 0;
+  double high = 0;
+};
+// log(x) uniform over [log low, log high). low > 0.
+struct LogUniformRange {
+  double low = 0;
+  double high = 0;
+};
+// Uniform over low, low + step, …, at most high (included). step >= 1.
+struct IntegerRange {
+  int64_t low = 0;
+  int64_t high = 0;
+  int64_t step = 1;
+};
+using Distribution = std::variant<Choice, UniformRange, LogUniformRange, IntegerRange>;
+
+struct Hyperparameters {
+  Setting defaults;                           // setting 0
+  std::map<std::string, Distribution> space;  // names are a subset of the defaults'
+};
+
+// InvalidArgument when a range is empty or not finite, a choice has no value, or a name of the
+// space has no default. The message names the parameter.
+absl::Status ValidateHyperparameters(const Hyperparameters& hyperparameters);
+
+// Setting `index` of an approach: 0 is the default; others draw each parameter of the space from a
+// stream named by (seed, approach name, index, parameter name), so that adding an approach, a
+// parameter or a setting changes no other value. Real draws are rounded to 6 significant digits.
+// REQUIRES: ValidateHyperparameters(hyperparameters) is OK.
+Setting SampleSetting(const Hyperparameters& hyperparameters, uint64_t seed,
+                      absl::string_view approach_name, uint32_t index);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_PARAMS_H_

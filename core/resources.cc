@@ -1,0 +1,57 @@
+#include "core/resources.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace concur {
+namespace {
+
+// Exact: the largest binary unit that divides the size.
+std::string BytesText(int64_t bytes) {
+  if (bytes == std::numeric_limits<int64_t>::max()) {
+    return "unlimited";
+  }
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(bytes, kUnits[unit]);
+}
+
+std::string CpusText(int64_t millis) {
+  if (millis == std::numeric_limits<int64_t>::max()) {
+    return "unlimited";
+  }
+  std::string text = absl::StrFormat("%d.%03d", millis / 1000, millis % 1000);
+  while (text.back() == '0') {
+    text.pop_back();
+  }
+  return std::string(absl::StripSuffix(text, "."));
+}
+
+}  // namespace
+
+std::string ResourcesText(const Resources& resources) {
+  std::vector<std::string> parts;
+  if (resources.cpu_millis != 0) {
+    parts.push_back(absl::StrCat("cpus ", CpusText(resources.cpu_millis)));
+  }
+  if (resources.memory_bytes != 0) {
+    parts.push_back(absl::StrCat("memory ", BytesText(resources.memory_bytes)));
+  }
+  if (resources.gpus != 0) {
+    parts.push_back(absl::StrCat("gpus ", resources.gpus));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace concur

@@ -1,0 +1,93 @@
+// How an attempt ended, and what it left.
+//
+// Values.
+#ifndef CONCUR_CORE_RESULT_H_
+#define CONCUR_CORE_RESULT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+
+namespace concur {
+
+enum class ArtifactKind : uint8_t {
+  kSystem = 0,       // what training left in {model}: a file, or a tar of a directory
+  kPredictions = 1,  // {predictions}, JSON
+  kExamples = 2,     // per-example scores, JSON lines {"id", "exact_match", "f1"}
+  kLog = 3,          // standard output and error, interleaved, bounded
+  kMetrics = 4,      // {metrics}, JSON
+};
+inline constexpr int kArtifactKinds = 5;
+// "system", "predictions", "examples", "log", "metrics".
+absl::string_view ArtifactKindName(ArtifactKind kind);
+// InvalidArgument when no kind is called so.
+absl::StatusOr<ArtifactKind> ArtifactKindFromName(absl::string_view name);
+
+struct ArtifactRef {
+  ArtifactKind kind = ArtifactKind::kSystem;
+  Digest digest;
+  int64_t bytes = 0;
+
+  friend bool operator==(const ArtifactRef&, const ArtifactRef&) = default;
+};
+
+// A metric of a system on a test set. EM and F1 are in percent.
+struct Metric {
+  std::string name;
+  double value = 0;      // finite
+  int64_t examples = 0;  // how many examples it is the mean of; 0 when unknown
+
+  friend bool operator==(const Metric&, const Metric&) = default;
+};
+
+// Why an attempt did not succeed. Names are stable: they stand in the database and in JSON.
+enum class FailureClass : uint8_t {
+  kNone = 0,
+  kFailed = 1,         // exit code other than 0, 75, 78, or a signal of its own
+  kOutOfMemory = 2,    // "oom": killed for memory
+  kTimeout = 3,        // ran past its time-out
+  kLost = 4,           // the worker's lease ran out, or a new incarnation does not know it
+  kPreempted = 5,      // the worker was told to hand it back
+  kSpawn = 6,          // the program could not be started
+  kInvalidOutput = 7,  // predictions or metrics missing, malformed or not finite
+  kConfig = 8,         // exit code 78, or inputs that can never work: not retried
+  kTemporary = 9,      // exit code 75: try again later
+  kWorker = 10,        // the worker could not do its part (disk full, artifact missing)
+};
+inline constexpr int kFailureClasses = 11;
+// "none", "failed", "oom", "timeout", "lost", "preempted", "spawn", "invalid-output", "config",
+// "temporary", "worker".
+absl::string_view FailureClassName(FailureClass failure);
+// InvalidArgument when no class is called so.
+absl::StatusOr<FailureClass> FailureClassFromName(absl::string_view name);
+
+struct JobResult {
+  bool succeeded = false;
+  FailureClass failure = FailureClass::kNone;  // kNone exactly when succeeded
+  int32_t exit_code = 0;                       // 128 + signal when killed by one; -1 unknown
+  std::string message;                         // for people; "" on success
+  absl::Time start_time = absl::UnixEpoch();
+  absl::Duration run_time;
+  int64_t memory_bytes_peak = 0;
+  std::vector<Metric> metrics;         // ordered by name
+  std::vector<ArtifactRef> artifacts;  // ordered by kind, each kind at most once
+
+  friend bool operator==(const JobResult&, const JobResult&) = default;
+};
+
+// The artifact of this kind, or null.
+const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind);
+
+// Limits on what one result may carry; rpc/ refuses more.
+inline constexpr size_t kMetricsMax = 100;
+inline constexpr size_t kMessageBytesMax = 4096;
+inline constexpr double kMetricAbsMax = 1e15;
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_RESULT_H_

@@ -1,0 +1,83 @@
+// Which artifacts are still needed, and by what rule.
+//
+// Live are: the data files of a sweep that has not ended; of every counted result the metrics file,
+// and the system, the predictions with their per-example scores, and the log as the sweep's
+// KeepPolicy says. Beyond the policy, a system lives until its cell needs it no more: until every
+// eval job of the cell has succeeded, or has ended in a sweep that has ended. The logs of what did
+// not succeed live as long as their sweep does: they are why somebody looks.
+//
+// An artifact that two results share lives if either needs it.
+//
+// How to collect, so that a crash at any moment leaves nothing that points nowhere:
+//   1. in one turn of the engine: feed a RetentionPlanner, Scheduler::MarkSystemsCollected(
+//      plan.lost_systems), and commit;
+//   2. only then ArtifactStore::Collect(plan.live, before), where `before` lies before every upload
+//      that no committed result names yet: further back than the longest outage after which a
+//      worker may still hand in results.
+//
+// RetentionPlanner is thread-compatible; pure, deterministic but for the order within a hash set.
+#ifndef CONCUR_CORE_RETENTION_H_
+#define CONCUR_CORE_RETENTION_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/digest.h"
+#include "core/ids.h"
+#include "core/job.h"
+#include "core/result.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+// What retention must know of a sweep.
+struct RetainedSweep {
+  KeepPolicy keep;
+  bool ended = false;  // every job of it has
+};
+
+// What it must know of a job that has a counted result, its own or a shared one.
+struct RetainedJob {
+  JobId id;
+  JobState state = JobState::kReady;
+  bool system_collected = false;
+  // Of a train job, over the eval jobs of its cell; true when there are none. Ignored for eval
+  // jobs.
+  bool cell_ended = true;
+  bool cell_succeeded = true;
+};
+
+struct RetentionPlan {
+  absl::flat_hash_set<Digest> live;
+  // Train jobs that succeeded and whose system nobody needs any more, ordered: to be marked before
+  // any file is removed.
+  std::vector<JobId> lost_systems;
+};
+
+// The digests of a spec's data files.
+std::vector<Digest> DataDigestsOf(const SweepSpec& spec);
+
+class RetentionPlanner {
+ public:
+  // A data file of a sweep.
+  void AddData(const RetainedSweep& sweep, const Digest& digest);
+  // A job and its counted result.
+  void AddJob(const RetainedSweep& sweep, const RetainedJob& job, const JobResult& result);
+  // An attempt that did not succeed.
+  void AddAttempt(const JobResult& result);
+  // Artifacts that something else needs.
+  void AddLive(const Digest& digest) { plan_.live.insert(digest); }
+
+  // Ends the planner's life: it holds nothing afterwards.
+  RetentionPlan Finish();
+
+ private:
+  RetentionPlan plan_;
+  // Systems that their own cell does not need; another cell may.
+  std::vector<std::pair<JobId, Digest>> unneeded_systems_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_RETENTION_H_

@@ -1,0 +1,113 @@
+// The scheduler's state as rows: what a commit saves and a restart restores.
+//
+// Values. The scheduler fills a Batch, a Store saves it; Store::Load gives a Snapshot, from which
+// Scheduler::Restore starts.
+#ifndef CONCUR_CORE_ROWS_H_
+#define CONCUR_CORE_ROWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "core/job.h"
+#include "core/result.h"
+
+namespace concur {
+
+// A sweep as stored. `spec` never changes after the first commit.
+struct SweepRow {
+  SweepId id;
+  std::string owner;
+  std::string name;
+  std::string request_id;  // unique among the owner's sweeps; "" is never matched
+  absl::Time create_time;
+  std::string spec;  // encoded by the engine
+  bool paused = false;
+  bool canceled = false;
+  std::optional<absl::Time> end_time;  // when the last job ended; reset by RetryJobs
+
+  friend bool operator==(const SweepRow&, const SweepRow&) = default;
+};
+
+// A job that has left its initial state.
+struct JobRow {
+  JobId id;
+  JobState state = JobState::kReady;
+  Attempt attempt;                               // the latest; 0 when it never ran
+  uint32_t failures = 0;                         // attempts that ended by the job's own failure
+  uint32_t lost = 0;                             // attempts lost or preempted
+  FailureClass failure = FailureClass::kNone;    // of the latest attempt that did not succeed
+  absl::Time not_before = absl::InfinitePast();  // when BACKOFF ends
+  std::string worker;                            // of the latest attempt; "" when it never ran
+  std::string incarnation;                       // of that worker
+  uint64_t gpu_mask = 0;                         // GPUs of an attempt that runs or may come back
+  std::optional<JobId> reused_from;              // the job whose result it shares
+  bool system_collected = false;                 // train job whose system was removed by retention
+  bool no_reuse = false;                         // somebody asked to run it again
+  absl::Time update_time = absl::UnixEpoch();
+
+  friend bool operator==(const JobRow&, const JobRow&) = default;
+};
+
+// The counted result of a job in state SUCCEEDED or FAILED. At most one a job.
+struct ResultRow {
+  JobId id;
+  JobResult result;
+
+  friend bool operator==(const ResultRow&, const ResultRow&) = default;
+};
+
+// An attempt that did not succeed, kept for people and for blame. Bounded by the retry policy.
+struct AttemptRow {
+  JobId id;
+  Attempt attempt;
+  std::string worker;
+  absl::Time end_time;
+  JobResult result;
+
+  friend bool operator==(const AttemptRow&, const AttemptRow&) = default;
+};
+
+// What must be remembered about a worker by name.
+struct WorkerRow {
+  std::string name;
+  std::string incarnation;
+  bool draining = false;
+  absl::Time last_seen = absl::UnixEpoch();
+
+  friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
+};
+
+struct Snapshot {
+  uint64_t next_sweep_number = 1;
+  std::vector<SweepRow> sweeps;    // ordered by id
+  std::vector<JobRow> jobs;        // ordered by id
+  std::vector<ResultRow> results;  // ordered by id
+  std::vector<WorkerRow> workers;  // ordered by name
+};
+
+// One engine turn's changes. Applied in the order of the fields: deletes last.
+struct Batch {
+  std::optional<uint64_t> next_sweep_number;
+  std::vector<SweepRow> put_sweeps;  // insert or replace
+  std::vector<JobRow> put_jobs;
+  std::vector<ResultRow> put_results;
+  std::vector<JobId> delete_results;  // RetryJobs and re-runs: the old result no longer counts
+  std::vector<AttemptRow> put_attempts;
+  std::vector<WorkerRow> put_workers;
+  std::vector<std::string> delete_workers;
+  std::vector<SweepId> delete_sweeps;  // with their jobs, results and attempts
+
+  bool empty() const {
+    return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
+           delete_results.empty() && put_attempts.empty() && put_workers.empty() &&
+           delete_workers.empty() && delete_sweeps.empty();
+  }
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_ROWS_H_

@@ -1,0 +1,397 @@
+// A Scheduler decides which job runs where, and keeps account of every result. It does no I/O,
+// reads no clock and starts no thread: callers pass the time in and carry out the Effects.
+//
+// One turn of its owner: AdvanceTo(now); then any number of requests; then Dispatch(); then
+// TakeEffects() and save the batch; only then answer anybody. What a worker is to do is read with
+// TakeOrders() after Dispatch().
+//
+// Thread-compatible; owned by the Engine's thread. Deterministic: the same calls give the same
+// effects, whatever the process or machine.
+#ifndef CONCUR_CORE_SCHEDULER_H_
+#define CONCUR_CORE_SCHEDULER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/content_key.h"
+#include "core/expansion.h"
+#include "core/ids.h"
+#include "core/job.h"
+#include "core/policy.h"
+#include "core/ready_queue.h"
+#include "core/rows.h"
+#include "core/sync.h"
+
+namespace concur {
+
+// A change of one job, for watchers.
+struct JobEvent {
+  JobId id;
+  JobState state = JobState::kReady;
+  Attempt attempt;
+  std::string worker;
+  FailureClass failure = FailureClass::kNone;
+  std::string message;
+  bool reused = false;
+};
+
+// What a turn changed: rows to save before anybody is answered, and news to tell afterwards.
+struct Effects {
+  Batch batch;
+  std::vector<JobEvent> events;             // in the order in which they happened
+  absl::btree_set<SweepId> changed_sweeps;  // whose state or counts changed
+};
+
+// What there is to tell a worker now.
+struct WorkerOrders {
+  struct Start {
+    AttemptId id;
+    uint64_t gpu_mask = 0;
+    Digest system;  // of the train job, for an eval job
+    int64_t system_bytes = 0;
+  };
+  std::vector<Start> start;
+  std::vector<StopOrder> stop;
+  std::vector<ForgetOrder> forget;
+  bool drain = false;
+};
+
+// A job as people see it.
+struct JobView {
+  JobId id;
+  JobState state = JobState::kReady;
+  Attempt attempt;
+  uint32_t failures = 0;
+  uint32_t lost = 0;
+  FailureClass failure = FailureClass::kNone;
+  absl::Time not_before = absl::InfinitePast();
+  std::string worker;
+  std::optional<JobId> reused_from;
+  bool system_collected = false;      // its system was removed by retention
+  const JobResult* result = nullptr;  // valid until the next change of the scheduler
+};
+
+struct SweepView {
+  const SweepRow* row = nullptr;
+  const Expansion* expansion = nullptr;
+  SweepState state = SweepState::kActive;
+  StateCounts counts{};
+  uint32_t reused = 0;
+};
+
+struct WorkerView {
+  WorkerInfo info;
+  bool draining = false;
+  bool lost = false;
+  Resources used;
+  uint32_t running = 0;
+  uint64_t succeeded = 0;
+  uint64_t failed = 0;
+  absl::Time last_seen;
+  absl::Time lease_expire;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(SchedulerPolicy policy);
+
+  // Rebuilds the state that the snapshot was saved from. `expansions` are those of
+  // snapshot.sweeps, in the same order. Running attempts get one lease from `now`. DataLoss when
+  // the rows contradict each other.
+  static absl::StatusOr<std::unique_ptr<Scheduler>> Restore(
+      SchedulerPolicy policy, Snapshot snapshot,
+      std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now);
+
+  // --- time -------------------------------------------------------------------------------------
+
+  // Ends expired leases and back-offs. REQUIRES: now >= the time of the previous call; every other
+  // method acts at the time of the last AdvanceTo.
+  void AdvanceTo(absl::Time now);
+  // When AdvanceTo next has something to do; InfiniteFuture when never.
+  absl::Time NextDeadline() const;
+
+  // --- users ------------------------------------------------------------------------------------
+
+  struct Submission {
+    std::string owner;
+    std::string request_id;
+    std::string spec;                            // encoded, for the store
+    std::shared_ptr<const Expansion> expansion;  // shared with views that outlive a turn
+  };
+  // Adds a sweep, or returns the one that the owner submitted before with the same request id.
+  // Cells that are finished in any sweep are reused at once.
+  absl::StatusOr<SweepId> Submit(Submission submission);
+  // NotFound; FailedPrecondition when the sweep has ended.
+  absl::Status PauseSweep(SweepId id);
+  absl::Status ResumeSweep(SweepId id);
+  // Ends every unfinished job. OK when it has ended already. NotFound.
+  absl::Status CancelSweep(SweepId id);
+  // NotFound; FailedPrecondition unless it has ended.
+  absl::Status DeleteSweep(SweepId id);
+  // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
+  // counts; with `rerun_succeeded` also the listed jobs that succeeded, and the eval jobs of listed
+  // train jobs. Returns how many. NotFound; InvalidArgument for an index out of range;
+  // FailedPrecondition, with nothing changed, while a canceled sweep still stops attempts, or when
+  // something unfinished would have to be run again.
+  absl::StatusOr<uint32_t> RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
+                                     bool rerun_succeeded);
+  // The worker takes nothing new until undone. NotFound.
+  absl::Status DrainWorker(const std::string& name, bool drain);
+  // Train jobs whose systems retention has removed: they cannot serve new eval jobs. Names every
+  // job that shares a removed system. Jobs that have not succeeded are passed over.
+  // REQUIRES: no eval job of these cells is unfinished.
+  void MarkSystemsCollected(const std::vector<JobId>& train_jobs);
+
+  // --- workers ----------------------------------------------------------------------------------
+
+  // Applies a worker's state. Aborted: this or a later Sync of this incarnation was applied;
+  // AlreadyExists: another live process has this name; InvalidArgument: no name or incarnation;
+  // ResourceExhausted: a new worker beyond the policy's limit.
+  absl::Status Sync(const SyncRequest& request);
+  // Gives ready jobs to workers that are listening: those that have synced since their last
+  // TakeOrders.
+  void Dispatch();
+  // Whether TakeOrders has anything to say; false of a worker that is not known.
+  bool HasOrders(const std::string& worker) const;
+  // What to answer a worker's Sync; from now on it is not listening. Nothing for a worker that is
+  // not known.
+  WorkerOrders TakeOrders(const std::string& worker);
+  // A parked call that went away: the worker is not listening until it syncs again.
+  void StopListening(const std::string& worker);
+
+  // What changed since the last call.
+  Effects TakeEffects();
+
+  // --- views ------------------------------------------------------------------------------------
+
+  // nullopt when there is no such sweep.
+  std::optional<SweepView> FindSweep(SweepId id) const;
+  // The newest sweep of this name; nullopt.
+  std::optional<SweepId> FindSweepByName(const std::string& name) const;
+  std::vector<SweepId> ListSweeps() const;  // ascending
+  size_t sweep_count() const { return sweeps_.size(); }
+  // REQUIRES: the job exists.
+  JobView ViewJob(JobId id) const;
+  bool HasJob(JobId id) const;
+  std::vector<WorkerView> ListWorkers() const;  // by name
+  // Why a job waits, failed, was reused or was refused, in words.
+  std::string Explain(JobId id) const;
+  // Of an eval job or a train job: its content key.
+  Digest ContentKeyOf(JobId id) const;
+  uint64_t refused_results() const { return refused_results_; }
+  size_t ready_jobs() const { return ready_.size(); }
+
+  // Ends the process when any two parts of the state contradict each other.
+  void CheckInvariants() const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  enum Flag : uint8_t {
+    kSettled = 1,          // the result of the latest attempt was accepted
+    kReused = 2,           // SUCCEEDED with another job's result
+    kSystemCollected = 4,  // train job whose system is gone
+    kNoReuse = 8,          // somebody asked to run it again
+  };
+  // One job in 16 bytes.
+  struct Slot {
+    uint32_t attempt = 0;
+    uint32_t result = kNone;  // into SweepRecord::results
+    uint16_t failures = 0;
+    uint16_t lost = 0;
+    JobState state = JobState::kReady;
+    FailureClass failure = FailureClass::kNone;
+    uint8_t flags = 0;
+  };
+  struct StoredResult {
+    JobResult result;
+    uint32_t holder = kNone;  // into holders_
+    JobId reused_from;        // valid when the slot has kReused
+  };
+  struct SweepRecord {
+    SweepRow row;
+    std::shared_ptr<const Expansion> expansion;  // shared with the engine's readers
+    std::unique_ptr<ContentKeys> keys;
+    std::vector<Slot> slots;
+    std::vector<StoredResult> results;
+    std::vector<uint32_t> free_results;
+    StateCounts counts{};
+    uint32_t reused = 0;
+    uint32_t stopping = 0;  // attempts that were canceled and that workers are still to stop
+    std::vector<uint32_t> block_failures;  // FAILED jobs of each block
+  };
+  // A worker process that held or holds attempts. Interned: a slot's result names it by index.
+  struct Holder {
+    std::string worker;
+    std::string incarnation;
+  };
+  struct Running {
+    uint32_t holder = kNone;
+    uint64_t gpu_mask = 0;
+    Digest key;
+  };
+  // An attempt that occupies a worker, whatever became of its job.
+  struct Held {
+    Resources resources;
+    uint64_t gpu_mask = 0;
+    bool stopping = false;
+    bool counted = false;  // in SweepRecord::stopping: its sweep's cancelation waits for it
+    StopReason reason = StopReason::kCanceled;
+    bool listed = false;  // by the worker's last Sync
+    bool told = false;    // the order was in an answer since it last changed
+  };
+  // Who had the lease of an attempt that was lost, and may come back with it.
+  struct LastHolder {
+    uint32_t holder = kNone;
+    uint64_t gpu_mask = 0;
+  };
+  struct WorkerRecord {
+    WorkerInfo info;
+    uint32_t holder = kNone;
+    std::optional<uint64_t> sequence;  // of the last Sync; nullopt before this incarnation's first
+    absl::Time last_seen;
+    absl::Time lease_expire;
+    bool lost = false;
+    bool drain_asked = false;  // by a user
+    bool drain_self = false;   // by the worker
+    bool drain_told = false;
+    bool listening = false;
+    absl::btree_map<AttemptId, Held> held;
+    Resources used{.cpu_millis = 0};
+    uint64_t gpus_used = 0;
+    // GPUs of what it held when its lease ended: it may come back still using them.
+    absl::flat_hash_map<AttemptId, uint64_t> lost_gpus;
+    std::vector<ForgetOrder> forget;
+    uint64_t succeeded = 0;
+    uint64_t failed = 0;
+  };
+
+  // scheduler.cc: states
+  absl::Status AddSweep(std::unique_ptr<SweepRecord> owned,
+                        std::shared_ptr<const Expansion> expansion);
+  absl::StatusOr<SweepRecord*> MutableSweep(SweepId id);
+  bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
+  absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job,
+                                      bool rerun_succeeded) const;
+  SweepRecord& SweepOf(JobId id);
+  const SweepRecord& SweepOf(JobId id) const;
+  Slot& SlotOf(JobId id) { return SweepOf(id).slots[id.index]; }
+  const Slot& SlotOf(JobId id) const { return SweepOf(id).slots[id.index]; }
+  ReadyQueue::Lane LaneOf(const SweepRecord& sweep, uint32_t job) const;
+  SweepState StateOf(const SweepRecord& sweep) const;
+  void SetState(SweepRecord& sweep, uint32_t job, JobState state);
+  void LeaveState(SweepRecord& sweep, uint32_t job);
+  void Touch(JobId id) { dirty_jobs_.insert(id); }
+  void TouchSweep(const SweepRecord& sweep) { dirty_sweeps_.insert(sweep.row.id); }
+  void Announce(const SweepRecord& sweep, uint32_t job, absl::string_view message = "");
+  void UpdateEnd(SweepRecord& sweep);
+  const JobResult* ResultOf(const SweepRecord& sweep, uint32_t job) const;
+  void PutResult(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
+  void DropResult(SweepRecord& sweep, uint32_t job);
+  uint32_t HolderOf(const std::string& worker, const std::string& incarnation);
+
+  // scheduler_results.cc: what becomes of a job
+  void Succeed(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
+  void Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
+  void FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
+  void AfterSuccess(SweepRecord& sweep, uint32_t job);
+  void SkipDependents(SweepRecord& sweep, uint32_t job);
+  void LoseAttempt(JobId id, FailureClass failure, const std::string& message);
+  bool TryReuse(SweepRecord& sweep, uint32_t job, const Digest& key);
+  void ReuseFinishedCells(SweepRecord& sweep);
+  void ReuseCell(SweepRecord& sweep, uint32_t first_job, uint32_t end_job);
+  void IndexResult(const SweepRecord& sweep, uint32_t job, const Digest& key);
+  void UnindexResult(const SweepRecord& sweep, uint32_t job);
+  bool NeedsSystem(const SweepRecord& sweep, uint32_t train_job) const;
+  void EndAttempt(SweepRecord& sweep, uint32_t job, const JobResult& result, uint32_t holder);
+  void ReleaseFollowers(JobId leader);
+  bool SystemIsThere(JobId train_job) const;
+  absl::Duration BackoffOf(const SweepRecord& sweep, uint32_t job) const;
+
+  // scheduler_sync.cc: workers
+  absl::StatusOr<WorkerRecord*> Admit(const SyncRequest& request);
+  void ApplyFinished(WorkerRecord& worker, const FinishedAttempt& finished);
+  void ApplyRunning(WorkerRecord& worker, AttemptId id);
+  void AcceptResult(SweepRecord& sweep, uint32_t job, WorkerRecord& worker, JobResult result);
+  void StartRunning(SweepRecord& sweep, uint32_t job, WorkerRecord& worker, uint64_t gpu_mask,
+                    const Digest& key);
+  bool MayAdopt(const WorkerRecord& worker, AttemptId id) const;
+  void ReturnAttempt(SweepRecord& sweep, uint32_t job);
+  uint64_t GpusOfReturned(const WorkerRecord& worker, AttemptId id) const;
+  void Hold(WorkerRecord& worker, AttemptId id, Held held);
+  void Release(WorkerRecord& worker, AttemptId id);
+  void StopHeld(JobId id, StopReason reason);
+  void LoseWorker(WorkerRecord& worker, FailureClass failure, const std::string& message);
+  void ForgetWorker(const std::string& name);
+  bool DispatchOne(WorkerRecord& worker);
+  void SaveWorker(const WorkerRecord& worker);
+  Resources FreeOf(const WorkerRecord& worker) const;
+
+  // scheduler_view.cc
+  std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
+  std::string ExplainNoReuse(JobId id) const;
+  void CheckJob(const SweepRecord& sweep, uint32_t job) const;
+  void CheckSweep(const SweepRecord& sweep) const;
+  void CheckWorkers() const;
+  void CheckSharing() const;
+
+  // scheduler_restore.cc
+  absl::Status RestoreSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
+  JobRow RowOf(JobId id) const;
+  void RestoreWorker(const WorkerRow& row);
+  absl::Status RestoreJob(const JobRow& row);
+  absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
+  absl::Status FinishRestoreOf(SweepRecord& sweep, uint32_t job);
+  absl::Status RestoreResult(ResultRow row);
+  absl::Status FinishRestore();
+
+  const SchedulerPolicy policy_;
+  absl::Time now_ = absl::InfinitePast();
+  uint64_t next_sweep_number_ = 1;
+  absl::btree_map<SweepId, std::unique_ptr<SweepRecord>> sweeps_;
+  absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
+  ReadyQueue ready_;
+  absl::btree_set<std::pair<absl::Time, JobId>> backoffs_;
+  absl::flat_hash_map<JobId, absl::Time> not_before_;
+  absl::flat_hash_map<JobId, Running> running_;
+  absl::flat_hash_map<JobId, LastHolder> last_holder_;  // unfinished jobs whose attempt was lost
+  std::vector<Holder> holders_;
+  absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> holder_index_;
+  absl::btree_map<std::string, std::unique_ptr<WorkerRecord>> workers_;
+  absl::btree_set<std::pair<absl::Time, std::string>> worker_deadlines_;
+  std::string last_served_;  // worker that the last Dispatch ended with: turns are taken
+
+  // By content key, a succeeded job whose result can be shared: one with a system if there is any;
+  // the others with that key, ascending; and the number of keys per block key.
+  absl::flat_hash_map<Digest, JobId> finished_;
+  absl::flat_hash_map<Digest, absl::InlinedVector<JobId, 1>> finished_others_;
+  absl::flat_hash_map<Digest, uint32_t> finished_blocks_;
+  // Jobs that wait because another job with their key is running.
+  absl::flat_hash_map<Digest, JobId> in_flight_;
+  absl::flat_hash_map<JobId, absl::btree_set<JobId>> followers_;  // by leader
+  absl::flat_hash_map<JobId, JobId> leader_;                      // by follower
+
+  uint64_t refused_results_ = 0;
+
+  // What TakeEffects will report.
+  absl::flat_hash_set<JobId> dirty_jobs_;
+  absl::flat_hash_set<JobId> dirty_results_;
+  absl::btree_set<SweepId> dirty_sweeps_;
+  Effects pending_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_SCHEDULER_H_

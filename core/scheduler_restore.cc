@@ -1,0 +1,283 @@
+// From rows to state and back: what a commit saves, and what a restart makes of it.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "core/scheduler.h"
+
+namespace concur {
+
+Effects Scheduler::TakeEffects() {
+  std::vector<JobId> jobs(dirty_jobs_.begin(), dirty_jobs_.end());
+  std::sort(jobs.begin(), jobs.end());
+  for (const JobId& id : jobs) {
+    if (HasJob(id)) {
+      pending_.batch.put_jobs.push_back(RowOf(id));
+    }
+  }
+  std::vector<JobId> results(dirty_results_.begin(), dirty_results_.end());
+  std::sort(results.begin(), results.end());
+  for (const JobId& id : results) {
+    if (!HasJob(id)) {
+      continue;
+    }
+    if (const JobResult* result = ResultOf(SweepOf(id), id.index)) {
+      pending_.batch.put_results.push_back({id, *result});
+    } else {
+      pending_.batch.delete_results.push_back(id);
+    }
+  }
+  for (const SweepId& id : dirty_sweeps_) {
+    if (const auto it = sweeps_.find(id); it != sweeps_.end()) {
+      pending_.batch.put_sweeps.push_back(it->second->row);
+    }
+  }
+  dirty_jobs_.clear();
+  dirty_results_.clear();
+  dirty_sweeps_.clear();
+  return std::exchange(pending_, Effects{});
+}
+
+JobRow Scheduler::RowOf(JobId id) const {
+  const SweepRecord& sweep = SweepOf(id);
+  const Slot& slot = sweep.slots[id.index];
+  JobRow row;
+  row.id = id;
+  row.state = slot.state;
+  row.attempt = {slot.attempt};
+  row.failures = slot.failures;
+  row.lost = slot.lost;
+  row.failure = slot.failure;
+  row.system_collected = (slot.flags & kSystemCollected) != 0;
+  row.no_reuse = (slot.flags & kNoReuse) != 0;
+  row.update_time = now_;
+  if (const auto it = not_before_.find(id); it != not_before_.end()) {
+    row.not_before = it->second;
+  }
+  uint32_t holder = kNone;
+  if (const auto it = running_.find(id); it != running_.end()) {
+    holder = it->second.holder;
+    row.gpu_mask = it->second.gpu_mask;
+  } else if (const auto last = last_holder_.find(id); last != last_holder_.end()) {
+    holder = last->second.holder;
+    row.gpu_mask = last->second.gpu_mask;
+  } else if (slot.result != kNone) {
+    holder = sweep.results[slot.result].holder;
+  }
+  if (holder != kNone) {
+    row.worker = holders_[holder].worker;
+    row.incarnation = holders_[holder].incarnation;
+  }
+  if ((slot.flags & kReused) != 0) {
+    row.reused_from = sweep.results[slot.result].reused_from;
+  }
+  return row;
+}
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
+    SchedulerPolicy policy, Snapshot snapshot,
+    std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now) {
+  CONCUR_CHECK(snapshot.sweeps.size() == expansions.size());
+  auto scheduler = std::make_unique<Scheduler>(policy);
+  scheduler->now_ = now;
+  scheduler->next_sweep_number_ = snapshot.next_sweep_number;
+  for (size_t i = 0; i < expansions.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(
+        scheduler->RestoreSweep(std::move(snapshot.sweeps[i]), std::move(expansions[i])));
+  }
+  for (const WorkerRow& row : snapshot.workers) {
+    scheduler->RestoreWorker(row);
+  }
+  for (ResultRow& row : snapshot.results) {
+    CONCUR_RETURN_IF_ERROR(scheduler->RestoreResult(std::move(row)));
+  }
+  const JobRow* previous = nullptr;
+  for (const JobRow& row : snapshot.jobs) {
+    if (previous != nullptr && row.id <= previous->id) {
+      return absl::DataLossError(absl::StrCat("the row of job ", row.id.ToString(),
+                                              " comes after that of job ", previous->id.ToString(),
+                                              ": expected one row a job, in order"));
+    }
+    CONCUR_RETURN_IF_ERROR(scheduler->RestoreJob(row));
+    previous = &row;
+  }
+  CONCUR_RETURN_IF_ERROR(scheduler->FinishRestore());
+  return scheduler;
+}
+
+absl::Status Scheduler::RestoreSweep(SweepRow row, std::shared_ptr<const Expansion> expansion) {
+  if (row.id.number >= next_sweep_number_) {
+    return absl::DataLossError(absl::StrCat(
+        "sweep ", row.id.ToString(), " is newer than the counter of sweeps, ", next_sweep_number_));
+  }
+  auto owned = std::make_unique<SweepRecord>();
+  owned->row = std::move(row);
+  return AddSweep(std::move(owned), std::move(expansion));
+}
+
+void Scheduler::RestoreWorker(const WorkerRow& row) {
+  auto worker = std::make_unique<WorkerRecord>();
+  worker->info.name = row.name;
+  worker->info.incarnation = row.incarnation;
+  worker->info.capacity = Resources{.cpu_millis = 0};
+  worker->holder = HolderOf(row.name, row.incarnation);
+  worker->drain_asked = row.draining;
+  worker->last_seen = row.last_seen;
+  worker->lease_expire = now_ + policy_.lease;
+  worker_deadlines_.insert({worker->lease_expire, row.name});
+  workers_.emplace(row.name, std::move(worker));
+}
+
+absl::Status Scheduler::RestoreResult(ResultRow row) {
+  if (!HasJob(row.id)) {
+    return absl::DataLossError(
+        absl::StrCat("a result stands for job ", row.id.ToString(), ", which does not exist"));
+  }
+  PutResult(SweepOf(row.id), row.id.index, std::move(row.result), kNone);
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::RestoreJob(const JobRow& row) {
+  if (!HasJob(row.id)) {
+    return absl::DataLossError(
+        absl::StrCat("a row stands for job ", row.id.ToString(), ", which does not exist"));
+  }
+  SweepRecord& sweep = SweepOf(row.id);
+  Slot& slot = sweep.slots[row.id.index];
+  const bool has_result = slot.result != kNone;
+  if (has_result != (row.state == JobState::kSucceeded || row.state == JobState::kFailed)) {
+    return absl::DataLossError(absl::StrCat("job ", row.id.ToString(), " is ",
+                                            JobStateName(row.state),
+                                            has_result ? " but has" : " but lacks", " a result"));
+  }
+  if (has_result &&
+      sweep.results[slot.result].result.succeeded != (row.state == JobState::kSucceeded)) {
+    return absl::DataLossError(absl::StrCat("job ", row.id.ToString(), " is ",
+                                            JobStateName(row.state),
+                                            ", but its result says otherwise"));
+  }
+  --sweep.counts[static_cast<size_t>(slot.state)];
+  slot.state = row.state;
+  ++sweep.counts[static_cast<size_t>(slot.state)];
+  slot.attempt = row.attempt.number;
+  slot.failures = static_cast<uint16_t>(std::min<uint32_t>(row.failures, UINT16_MAX));
+  slot.lost = static_cast<uint16_t>(std::min<uint32_t>(row.lost, UINT16_MAX));
+  slot.failure = row.failure;
+  slot.flags = static_cast<uint8_t>((row.system_collected ? kSystemCollected : 0) |
+                                    (row.no_reuse ? kNoReuse : 0));
+  const bool ended_by_report =
+      row.state == JobState::kSucceeded ||
+      (row.failure != FailureClass::kNone && row.failure != FailureClass::kLost);
+  if (ended_by_report && row.state != JobState::kRunning) {
+    slot.flags |= kSettled;
+  }
+  const uint32_t holder = row.worker.empty() ? kNone : HolderOf(row.worker, row.incarnation);
+  if (has_result) {
+    StoredResult& stored = sweep.results[slot.result];
+    stored.holder = holder;
+    if (row.reused_from) {
+      stored.reused_from = *row.reused_from;
+      slot.flags |= kReused | kSettled;
+      ++sweep.reused;
+    }
+  }
+  if (sweep.row.canceled) {
+    return absl::OkStatus();  // FinishRestore cancels what has not ended
+  }
+  if (row.state == JobState::kBackoff) {
+    not_before_[row.id] = row.not_before;
+    backoffs_.insert({row.not_before, row.id});
+  }
+  if (row.state == JobState::kRunning) {
+    return RestoreRunning(row, sweep, holder);
+  }
+  if (holder != kNone && !IsTerminal(row.state) && (slot.flags & kSettled) == 0) {
+    last_holder_[row.id] = {holder, row.gpu_mask};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder) {
+  const auto worker = workers_.find(row.worker);
+  if (holder == kNone || worker == workers_.end()) {
+    return absl::DataLossError(absl::StrCat(
+        "job ", row.id.ToString(), " runs on a worker that is not known, \"", row.worker, "\""));
+  }
+  if (row.attempt.number == 0) {
+    return absl::DataLossError(
+        absl::StrCat("job ", row.id.ToString(), " runs, but never had an attempt"));
+  }
+  const Digest key = sweep.keys->KeyOf(row.id.index);
+  running_[row.id] = Running{holder, row.gpu_mask, key};
+  in_flight_.try_emplace(key, row.id);
+  Held held;
+  held.resources = LaneOf(sweep, row.id.index).resources;
+  held.gpu_mask = row.gpu_mask;
+  Hold(*worker->second, AttemptId{row.id, row.attempt}, held);
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::FinishRestore() {
+  for (auto& [id, owned] : sweeps_) {
+    SweepRecord& sweep = *owned;
+    if (sweep.row.paused) {
+      ready_.Pause(id);
+    }
+    for (uint32_t job = 0; job < sweep.slots.size(); ++job) {
+      CONCUR_RETURN_IF_ERROR(FinishRestoreOf(sweep, job));
+    }
+  }
+  dirty_jobs_.clear();
+  dirty_results_.clear();
+  dirty_sweeps_.clear();
+  pending_ = Effects{};
+  for (auto& [id, sweep] : sweeps_) {
+    UpdateEnd(*sweep);
+  }
+  return absl::OkStatus();
+}
+
+// Derives what has no row: ready and blocked jobs, cancellation, the index of results.
+absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
+  Slot& slot = sweep.slots[job];
+  const JobId id{sweep.row.id, job};
+  const auto move_to = [&](JobState state) {
+    --sweep.counts[static_cast<size_t>(slot.state)];
+    slot.state = state;
+    ++sweep.counts[static_cast<size_t>(state)];
+  };
+  if (slot.result != kNone && slot.state != JobState::kSucceeded &&
+      slot.state != JobState::kFailed) {
+    return absl::DataLossError(
+        absl::StrCat("job ", id.ToString(), " is ", JobStateName(slot.state), " but has a result"));
+  }
+  if (sweep.row.canceled && !IsTerminal(slot.state)) {
+    move_to(JobState::kCanceled);
+    return absl::OkStatus();
+  }
+  if (slot.state == JobState::kBlocked || slot.state == JobState::kReady) {
+    const auto train = sweep.expansion->TrainJobOf(job);
+    const bool runnable = !train || sweep.slots[*train].state == JobState::kSucceeded;
+    if (!runnable && IsTerminal(sweep.slots[*train].state)) {
+      return absl::DataLossError(absl::StrCat("job ", id.ToString(), " waits, but its train job ",
+                                              JobId{sweep.row.id, *train}.ToString(), " is ",
+                                              JobStateName(sweep.slots[*train].state)));
+    }
+    move_to(runnable ? JobState::kReady : JobState::kBlocked);
+    if (runnable) {
+      ready_.Push(LaneOf(sweep, job), job);
+    }
+  } else if (slot.state == JobState::kSucceeded) {
+    IndexResult(sweep, job, sweep.keys->KeyOf(job));
+  } else if (slot.state == JobState::kFailed) {
+    ++sweep.block_failures[sweep.expansion->Locate(job).block];
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace concur

@@ -1,0 +1,179 @@
+// A sweep as the coordinator gets it: every name resolved, every data file known by its digest.
+// spec/ makes one from YAML, rpc/ from protobuf; core/expansion.h counts and numbers its jobs.
+//
+// Values; immutable once submitted.
+#ifndef CONCUR_CORE_SWEEP_H_
+#define CONCUR_CORE_SWEEP_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "core/params.h"
+#include "core/resources.h"
+
+namespace concur {
+
+// Limits on one sweep. A request beyond them is InvalidArgument.
+inline constexpr size_t kNameBytesMax = 200;
+inline constexpr size_t kApproachesMax = 10'000;
+inline constexpr size_t kBenchmarksMax = 10'000;
+inline constexpr uint32_t kSettingsMax = 100'000;
+inline constexpr size_t kSeedsMax = 10'000'000;
+inline constexpr uint32_t kJobsMax = 100'000'000;
+inline constexpr size_t kTrainSetsMax = 10'000;
+inline constexpr size_t kExcludeRulesMax = 10'000;
+inline constexpr uint64_t kSettingsTotalMax = 1'000'000;  // over all approaches
+inline constexpr size_t kHyperparametersMax = 100;        // of one approach
+inline constexpr size_t kTagsMax = 100;                   // of one thing
+inline constexpr size_t kArgumentsMax = 1'000;            // of one command
+inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
+inline constexpr int32_t kPriorityMax = 1'000'000;  // and its negative
+
+// Tags of approaches and benchmarks, for selecting and grouping: {"pretrained": "no"}.
+// A tag written without a value has the value "yes".
+using Tags = std::map<std::string, std::string>;
+
+// Commands are argv templates with placeholders {train} {test} {model} {predictions} {metrics}
+// {output} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
+struct ApproachSpec {
+  std::string name;
+  Tags tags;
+  std::string version;
+  // Empty: the approach needs no training (its cells have no train job and no train set).
+  std::vector<std::string> train_command;
+  std::vector<std::string> predict_command;
+  Hyperparameters hyperparameters;
+  Resources train_resources;
+  Resources predict_resources;
+  absl::Duration train_timeout = absl::InfiniteDuration();
+  absl::Duration predict_timeout = absl::InfiniteDuration();
+  std::map<std::string, std::string> env;  // added to the job's environment; part of the key
+};
+
+// A data file, named by its bytes. `path` is where the submitting machine read it: for people.
+struct DataFile {
+  Digest digest;
+  int64_t bytes = 0;
+  std::string path;
+  // ".json", ".jsonl", ".jsonl.gz", …: the file a job sees ends so.
+  std::string suffix;
+};
+
+// "qa", "file".
+enum class DataFormat {
+  kQa,    // SQuAD v1.1 JSON or MRQA JSON lines; predictions are scored by the worker
+  kFile,  // anything; the command writes {metrics} itself
+};
+
+struct BenchmarkSpec {
+  std::string name;
+  Tags tags;
+  DataFormat format = DataFormat::kQa;
+  std::optional<DataFile> train;  // absent: never trained on
+  std::optional<DataFile> test;   // absent: never evaluated
+  // The metric that matrices use: "exact_match" or "f1" for kQa (both are always computed, in
+  // percent); for kFile the name of a value of {metrics}.
+  std::string metric = "exact_match";
+};
+
+// What a cell trains on: one benchmark's train set, or a mixture of several.
+struct TrainSet {
+  struct Part {
+    uint32_t benchmark = 0;    // index into SweepSpec::benchmarks
+    int64_t examples_max = 0;  // cap: a seeded sample of so many examples; 0: all
+  };
+  std::string name;  // the benchmark's name, or the mixture's own
+  std::vector<Part> parts;
+  uint64_t seed = 0;  // of the sample and the order of a mixture
+  Tags tags;
+
+  bool IsMixture() const { return parts.size() != 1 || parts[0].examples_max != 0; }
+};
+
+// Which test sets the systems of a train set are evaluated on: "same", "all", "listed". Under kSame
+// an approach that needs no training is evaluated on every benchmark with a test set.
+enum class EvaluateOn {
+  kSame,    // the test sets of the train set's own benchmarks
+  kAll,     // every benchmark with a test set
+  kListed,  // SweepSpec::evaluate_benchmarks
+};
+
+// Leaves out every (approach, train set, test benchmark) that matches all fields that are set.
+// Without `test_benchmark` it leaves out the cell altogether; a cell that has lost all its tests
+// goes too. A rule with `train_set` matches no approach that needs no training. Indices into the
+// sweep's lists; at least one is set.
+struct ExcludeRule {
+  std::optional<uint32_t> approach;
+  std::optional<uint32_t> train_set;
+  std::optional<uint32_t> test_benchmark;
+};
+
+// How several settings of one approach become one score: "best", "default", "mean", "each".
+enum class Selection { kBest, kDefault, kMean, kEach };
+
+// Which artifacts outlive their use. Scores are always kept.
+struct KeepPolicy {
+  bool systems = true;
+  bool predictions = true;  // with the per-example scores
+  bool logs = true;
+};
+
+struct RetryPolicy {
+  // Attempts that end by the job's own failure (exit code, signal, out of memory, time-out, bad
+  // output); attempts lost with their worker count apart, up to `lost_max`.
+  uint32_t failures_max = 3;
+  uint32_t lost_max = 10;
+  absl::Duration backoff_min = absl::Seconds(1);
+  absl::Duration backoff_max = absl::Minutes(5);
+};
+
+struct SweepSpec {
+  std::string name;
+  std::string description;
+  std::vector<ApproachSpec> approaches;
+  std::vector<BenchmarkSpec> benchmarks;
+  std::vector<TrainSet> train_sets;
+  EvaluateOn evaluate_on = EvaluateOn::kSame;
+  std::vector<uint32_t> evaluate_benchmarks;  // for kListed
+  std::vector<ExcludeRule> exclude;
+  uint32_t random_settings = 0;  // beside setting 0
+  uint64_t settings_seed = 0;
+  std::vector<int64_t> seeds = {1};
+  Selection select = Selection::kBest;
+  int32_t priority = 0;  // higher goes first
+  KeepPolicy keep;
+  RetryPolicy retry;
+  // Fail the sweep's remaining jobs of an approach × train set after so many failed jobs; 0: never.
+  uint32_t failures_max_per_block = 0;
+};
+
+absl::string_view DataFormatName(DataFormat format);
+absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name);
+absl::string_view EvaluateOnName(EvaluateOn evaluate_on);
+absl::StatusOr<EvaluateOn> EvaluateOnFromName(absl::string_view name);
+absl::string_view SelectionName(Selection selection);
+absl::StatusOr<Selection> SelectionFromName(absl::string_view name);
+
+// Names of sweeps, approaches, benchmarks, mixtures and tags: letters, digits and "._+-@=",
+// starting with a letter or digit, at most kNameBytesMax bytes. InvalidArgument otherwise, without
+// the place.
+absl::Status ValidateName(absl::string_view name);
+// Names of hyperparameters: letters, digits, "_", "-" and ".", starting with a letter or "_".
+absl::Status ValidateHyperparameterName(absl::string_view name);
+
+// InvalidArgument, naming the field, when the spec breaks a limit, an index is out of range, names
+// repeat, a command has an unknown placeholder, or a field has a value that cannot be meant.
+// Does not count jobs: Expansion::Make does.
+absl::Status ValidateSweepSpec(const SweepSpec& spec);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_SWEEP_H_

@@ -1,0 +1,110 @@
+// What a worker and the coordinator tell each other: one idempotent exchange, current state in,
+// desired state out.
+//
+// Rules that make loss, repetition, delay and reordering harmless:
+//  - A worker has one call that counts: the one with the highest `sequence`. It ignores the answers
+//    to earlier ones, and the coordinator refuses requests with a lower one, or the same one again
+//    (Aborted: send the next). So once a Sync has been applied, nothing that an earlier answer
+//    ordered and this Sync does not list will ever start.
+//  - A worker starts an attempt at most once in its life, and lists every attempt that it knows,
+//    running or finished, in every Sync until the coordinator tells it to forget it.
+//  - The coordinator repeats every order until a Sync shows its effect.
+//
+// Values.
+#ifndef CONCUR_CORE_SYNC_H_
+#define CONCUR_CORE_SYNC_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "core/job_order.h"
+#include "core/resources.h"
+#include "core/result.h"
+
+namespace concur {
+
+struct WorkerInfo {
+  std::string name;         // unique among live workers
+  std::string incarnation;  // chosen at the worker's start
+  // The incarnation that this one is known to replace: the worker holds the lock of the work
+  // directory in which it found this name, so that the older process is dead. "" when unknown.
+  std::string previous_incarnation;
+  std::string host;
+  std::string version;
+  Resources capacity;
+  std::map<std::string, std::string> labels;
+};
+
+struct FinishedAttempt {
+  AttemptId id;
+  JobResult result;
+};
+
+// A piece of the log of a running attempt, sent only while somebody follows it.
+struct LogChunk {
+  AttemptId id;
+  int64_t offset = 0;  // in bytes from the log's start
+  std::string data;
+};
+
+struct SyncRequest {
+  WorkerInfo worker;
+  uint64_t sequence = 0;  // grows with every call of one incarnation
+  bool draining = false;  // wants no new work
+  bool leaving = false;   // the last Sync of this incarnation: it runs nothing any more
+  std::vector<AttemptId> running;
+  std::vector<FinishedAttempt> finished;
+  std::vector<LogChunk> log_chunks;
+  absl::Duration wait;  // how long the coordinator may park this call when there is nothing to say
+};
+
+enum class StopReason {
+  kCanceled,  // the job was canceled or its sweep deleted
+  kFenced,    // a later attempt exists, or the coordinator does not know this one
+};
+
+struct StopOrder {
+  AttemptId id;
+  StopReason reason = StopReason::kCanceled;
+};
+
+// The coordinator has dealt with a finished attempt for good: the worker drops it and its files.
+struct ForgetOrder {
+  AttemptId id;
+  bool accepted = false;  // counted (now or before); else refused
+  std::string reason;     // why it was refused
+};
+
+// Asks for the log of a running attempt from `offset` on, until an answer no longer asks.
+struct LogOrder {
+  AttemptId id;
+  int64_t offset = 0;
+};
+
+struct SyncResponse {
+  std::vector<JobOrder> start;
+  std::vector<StopOrder> stop;
+  std::vector<ForgetOrder> forget;
+  std::vector<LogOrder> logs;
+  bool drain = false;  // finish what runs, take nothing new; leave when nothing is left
+  // The worker's leases end so long after the Sync that this answers was received.
+  absl::Duration lease;
+  // Directory and id of the coordinator's artifact store: a worker that finds a store with this id
+  // there shares the coordinator's disk.
+  std::string artifact_directory;
+  std::string artifact_store_id;
+};
+
+// Limits on one exchange; rpc/ refuses more.
+inline constexpr size_t kSyncAttemptsMax = 20'000;
+inline constexpr size_t kSyncFinishedMax = 5'000;  // a worker with more sends several Syncs
+inline constexpr size_t kSyncStartsMax = 500;      // orders in one answer
+inline constexpr size_t kLogChunkBytesMax = size_t{64} * 1024;
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_SYNC_H_

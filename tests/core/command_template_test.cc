@@ -1,0 +1,64 @@
+#include "core/command_template.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(CommandTemplateTest, ABraceThatBelongsToNoPlaceholderIsRefused) {
+  for (const char* argument : {"{", "}", "a{train", "train}", "{a{b}}", "{{}", "{}}", "{train}}"}) {
+    EXPECT_THAT(PlaceholdersOf(argument), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                   HasSubstr("to belong to a placeholder")))
+        << argument;
+    EXPECT_FALSE(ExpandArgument(argument, {{"train", "x"}, {"a", "x"}}).ok()) << argument;
+  }
+}
+
+TEST(CommandTemplateTest, AnUnknownPlaceholderIsRefusedWithTheNearestName) {
+  const Setting hyperparameters = {{"lr", 0.1}};
+  EXPECT_THAT(CheckArgument("{trainn}", CommandKind::kTrain, hyperparameters),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"train\"?")));
+  EXPECT_THAT(CheckArgument("{hp.rate}", CommandKind::kTrain, hyperparameters),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hyperparameters.default")));
+  EXPECT_THAT(CheckArgument("{}", CommandKind::kTrain, hyperparameters),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got \"{}\"")));
+}
+
+TEST(CommandTemplateTest, ATrainCommandHasNoTestAndAPredictCommandNoTrainData) {
+  EXPECT_FALSE(CheckArgument("{test}", CommandKind::kTrain, {}).ok());
+  EXPECT_FALSE(CheckArgument("{predictions}", CommandKind::kTrain, {}).ok());
+  EXPECT_FALSE(CheckArgument("{train}", CommandKind::kPredict, {}).ok());
+  EXPECT_OK(CheckArgument("{test}{model}{predictions}{metrics}{output}{seed}",
+                          CommandKind::kPredict, {}));
+  EXPECT_OK(CheckArgument("{train}{model}{output}{seed}", CommandKind::kTrain, {}));
+}
+
+TEST(CommandTemplateTest, ValuesAreNotExpandedAgain) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      ExpandArgument("a={{{seed}}} {train}", {{"seed", "{train}"}, {"train", "t"}}));
+  EXPECT_EQ(text, "a={{train}} t");
+}
+
+TEST(CommandTemplateTest, APlaceholderWithoutAValueIsRefused) {
+  EXPECT_THAT(ExpandArgument("{model}", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"{model}\" has no value")));
+}
+
+TEST(CommandTemplateTest, EachArgumentIsExpandedByItself) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> command,
+                       ExpandCommand({"run me", "--data={train}", ""}, {{"train", "a b; rm *"}}));
+  EXPECT_THAT(command, ElementsAre("run me", "--data=a b; rm *", ""));
+}
+
+}  // namespace
+}  // namespace concur

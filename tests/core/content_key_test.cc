@@ -1,0 +1,169 @@
+#include "core/content_key.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "tests/core/sweep_builder.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::Benchmark;
+using ::concur::testing::FileOf;
+using ::concur::testing::SmallSweep;
+using ::concur::testing::TrainedApproach;
+
+// Keys of all jobs by description.
+std::map<std::string, Digest> KeysOf(const SweepSpec& spec) {
+  absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  CONCUR_CHECK_OK(expansion.status());
+  const ContentKeys keys(*expansion);
+  std::map<std::string, Digest> by_name;
+  for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+    by_name[expansion->Describe(job)] = keys.KeyOf(job);
+  }
+  return by_name;
+}
+
+struct Change {
+  const char* name;
+  std::function<void(SweepSpec&)> apply;
+};
+
+TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
+  const std::string kTrain = "a on x, setting 0, seed 1";
+  const std::string kEval = "a on x, setting 0, seed 1, evaluated on x";
+  const std::vector<Change> train_changes = {
+      {"version", [](SweepSpec& s) { s.approaches[0].version = "2"; }},
+      {"train command", [](SweepSpec& s) { s.approaches[0].train_command[1] = "other"; }},
+      {"split argument",
+       [](SweepSpec& s) {
+         s.approaches[0].train_command = {"learna", "", "{train}", "{model}", "{hp.lr}", "{seed}"};
+       }},
+      {"environment", [](SweepSpec& s) { s.approaches[0].env["A"] = "1"; }},
+      {"default", [](SweepSpec& s) { s.approaches[0].hyperparameters.defaults["lr"] = 0.2; }},
+      {"data", [](SweepSpec& s) { s.benchmarks[0].train = FileOf("new"); }},
+      {"cap", [](SweepSpec& s) { s.train_sets[0].parts[0].examples_max = 10; }},
+      {"mixture",
+       [](SweepSpec& s) {
+         s.train_sets[0].parts.push_back({1, 0});
+       }},
+  };
+  const auto before = KeysOf(SmallSweep());
+  for (const Change& change : train_changes) {
+    SweepSpec spec = SmallSweep();
+    change.apply(spec);
+    const auto after = KeysOf(spec);
+    EXPECT_NE(after.at(kTrain), before.at(kTrain)) << change.name;
+    EXPECT_NE(after.at(kEval), before.at(kEval)) << change.name;
+  }
+  const std::vector<Change> eval_changes = {
+      {"predict command", [](SweepSpec& s) { s.approaches[0].predict_command.push_back("-v"); }},
+      {"test data", [](SweepSpec& s) { s.benchmarks[0].test = FileOf("new"); }},
+      {"metric", [](SweepSpec& s) { s.benchmarks[0].metric = "f1"; }},
+      {"format", [](SweepSpec& s) { s.benchmarks[0].format = DataFormat::kFile; }},
+  };
+  for (const Change& change : eval_changes) {
+    SweepSpec spec = SmallSweep();
+    change.apply(spec);
+    const auto after = KeysOf(spec);
+    EXPECT_EQ(after.at(kTrain), before.at(kTrain)) << change.name;
+    EXPECT_NE(after.at(kEval), before.at(kEval)) << change.name;
+  }
+}
+
+TEST(ContentKeyTest, WhateverDoesNotChangeTheResultKeepsTheKey) {
+  SweepSpec spec = SmallSweep();
+  spec.name = "other";
+  spec.priority = 7;
+  spec.approaches[0].train_resources.gpus = 1;
+  spec.approaches[0].train_timeout = absl::Hours(1);
+  spec.approaches[0].tags = {{"kind", "neural"}};
+  spec.approaches.insert(spec.approaches.begin(), TrainedApproach("first"));
+  spec.benchmarks.push_back(Benchmark("w"));
+  spec.benchmarks[0].train->path = "/elsewhere";
+  spec.train_sets[0].seed = 99;  // of a plain train set: without effect
+  spec.random_settings = 9;
+  spec.seeds = {2, 5, 1};
+  spec.keep.systems = false;
+  const auto before = KeysOf(SmallSweep());
+  const auto after = KeysOf(spec);
+  for (const auto& [name, key] : before) {
+    if (name.find("setting 0") != std::string::npos) {
+      EXPECT_EQ(after.at(name), key) << name;
+    }
+  }
+}
+
+TEST(ContentKeyTest, ARenamedBenchmarkKeepsItsResults) {
+  SweepSpec spec = SmallSweep();
+  spec.benchmarks[0].name = "renamed";
+  spec.train_sets[0].name = "renamed";
+  EXPECT_EQ(KeysOf(spec).at("a on renamed, setting 0, seed 1, evaluated on renamed"),
+            KeysOf(SmallSweep()).at("a on x, setting 0, seed 1, evaluated on x"));
+}
+
+// Two keys were equal although the sample differed: its stream bears the benchmark's name.
+TEST(ContentKeyTest, TheNamesInAMixtureArePartOfItsKey) {
+  SweepSpec spec = SmallSweep();
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
+  SweepSpec other = spec;
+  other.benchmarks[1].name = "renamed";
+  EXPECT_NE(KeysOf(spec).at("a on both, setting 0, seed 1"),
+            KeysOf(other).at("a on both, setting 0, seed 1"));
+}
+
+TEST(ContentKeyTest, TheSeedOfAMixtureIsPartOfItsKey) {
+  SweepSpec spec = SmallSweep();
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
+  SweepSpec other = spec;
+  other.train_sets[0].seed = 2;
+  EXPECT_NE(KeysOf(spec).at("a on both, setting 0, seed 1"),
+            KeysOf(other).at("a on both, setting 0, seed 1"));
+}
+
+TEST(ContentKeyTest, JobsOfOneSweepHaveDifferentKeys) {
+  const auto keys = KeysOf(SmallSweep());
+  std::set<Digest> distinct;
+  for (const auto& [name, key] : keys) {
+    distinct.insert(key);
+  }
+  EXPECT_EQ(distinct.size(), keys.size());
+}
+
+TEST(ContentKeyTest, TheFieldsOfAJobTellWhatItsKeyIsMadeOf) {
+  absl::StatusOr<Expansion> expansion = Expansion::Make(SmallSweep());
+  ASSERT_TRUE(expansion.ok());
+  const ContentKeys keys(*expansion);
+  const auto fields = keys.FieldsOf(1);
+  const auto has = [&](const std::string& name, const std::string& value) {
+    return std::find(fields.begin(), fields.end(), std::make_pair(name, value)) != fields.end();
+  };
+  EXPECT_TRUE(has("approach version", "1"));
+  EXPECT_TRUE(has("setting lr", "0.1"));
+  EXPECT_TRUE(has("seed", "1"));
+  EXPECT_TRUE(has("train data 1", FileOf("x-train").digest.ToHex()));
+  EXPECT_TRUE(has("test data", FileOf("x-test").digest.ToHex()));
+  EXPECT_TRUE(has("metric", "exact_match"));
+  EXPECT_TRUE(has("scorer version", kScorerVersion));
+}
+
+// Guards promise P3 over releases: finished cells must be found again.
+TEST(ContentKeyTest, KeysAreTheSameOnEveryMachine) {
+  const auto keys = KeysOf(SmallSweep());
+  EXPECT_EQ(keys.at("a on x, setting 0, seed 1").ToHex(),
+            "c7580b78140f090909fdda4968e21abb2198fa313e4616c8050ae30bd44ff74f");
+  EXPECT_EQ(keys.at("a on x, setting 0, seed 1, evaluated on x").ToHex(),
+            "c89cbaeffd98bf1794092d786c3c0449c0e99354c29ed96a2c3ba36b225e6c79");
+}
+
+}  // namespace
+}  // namespace concur

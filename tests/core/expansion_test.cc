@@ -1,0 +1,245 @@
+#include "core/expansion.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::Benchmark;
+using ::concur::testing::PlainTrainSet;
+using ::concur::testing::SmallSweep;
+using ::concur::testing::StatusIs;
+using ::concur::testing::TrainedApproach;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Expansion MakeOrDie(SweepSpec spec) {
+  absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
+  CONCUR_CHECK_OK(expansion.status());
+  return *std::move(expansion);
+}
+
+struct BadSpec {
+  const char* name;
+  std::function<void(SweepSpec&)> damage;
+  const char* message;
+};
+
+TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
+  const std::vector<BadSpec> cases = {
+      {"no approach", [](SweepSpec& s) { s.approaches.clear(); }, "approaches: expected at least"},
+      {"no benchmark", [](SweepSpec& s) { s.benchmarks.clear(); }, "benchmarks: expected at least"},
+      {"no seed", [](SweepSpec& s) { s.seeds.clear(); }, "seeds: expected at least one"},
+      {"seed twice",
+       [](SweepSpec& s) {
+         s.seeds = {3, 1, 3};
+       },
+       "seeds: 3 stands twice"},
+      {"bad name", [](SweepSpec& s) { s.name = "a b"; }, "name: expected a name of letters"},
+      {"same name", [](SweepSpec& s) { s.approaches[1].name = "a"; },
+       "approaches[1].name: \"a\" stands twice"},
+      {"no version", [](SweepSpec& s) { s.approaches[0].version = ""; },
+       "approaches[0].version: expected"},
+      {"no predict", [](SweepSpec& s) { s.approaches[0].predict_command.clear(); },
+       "approaches[0].predict.command: expected a command"},
+      {"placeholder", [](SweepSpec& s) { s.approaches[0].train_command[2] = "{tran}"; },
+       "approaches[0].train.command[2]: expected a placeholder"},
+      {"empty program", [](SweepSpec& s) { s.approaches[0].train_command[0] = ""; },
+       "approaches[0].train.command[0]: expected the name of a program"},
+      {"space", [](SweepSpec& s) { s.approaches[0].hyperparameters.space["x"] = Choice{}; },
+       "approaches[0].hyperparameters: space.x"},
+      {"environment", [](SweepSpec& s) { s.approaches[0].env["CONCUR_JOB"] = "1"; },
+       "approaches[0].env: expected the name"},
+      {"gpus", [](SweepSpec& s) { s.approaches[0].train_resources.gpus = 65; },
+       "approaches[0].train.resources.gpus: expected 0 to 64, got 65"},
+      {"timeout", [](SweepSpec& s) { s.approaches[0].predict_timeout = absl::ZeroDuration(); },
+       "approaches[0].predict.timeout: expected at least 1s"},
+      {"no data", [](SweepSpec& s) { s.benchmarks[2].test.reset(); },
+       "benchmarks[2]: expected a train or a test file"},
+      {"metric", [](SweepSpec& s) { s.benchmarks[0].metric = "bleu"; },
+       "benchmarks[0].metric: expected exact_match or f1"},
+      {"suffix", [](SweepSpec& s) { s.benchmarks[0].test->suffix = "../x"; },
+       "benchmarks[0].test.suffix"},
+      {"part index", [](SweepSpec& s) { s.train_sets[1].parts[0].benchmark = 9; },
+       "train_sets[1].parts[0].benchmark: expected an index below 3"},
+      {"part without train", [](SweepSpec& s) { s.train_sets[1].parts[0].benchmark = 2; },
+       "\"z\" has no train file"},
+      {"part twice",
+       [](SweepSpec& s) {
+         s.train_sets[0].parts.push_back({0, 5});
+       },
+       "\"x\" stands twice"},
+      {"rule of nothing", [](SweepSpec& s) { s.exclude.emplace_back(); }, "exclude[0]: expected"},
+      {"rule index",
+       [](SweepSpec& s) {
+         s.exclude.push_back({2, {}, {}});
+       },
+       "exclude[0].approach: expected an index below 2"},
+      {"listed none", [](SweepSpec& s) { s.evaluate_on = EvaluateOn::kListed; },
+       "evaluate_on: expected at least one"},
+      {"listed index", [](SweepSpec& s) { s.evaluate_benchmarks = {3}; },
+       "evaluate_on[0]: expected an index below 3"},
+      {"retry", [](SweepSpec& s) { s.retry.failures_max = 0; }, "retry.failures_max"},
+      {"priority", [](SweepSpec& s) { s.priority = INT32_MIN; }, "priority: expected"},
+      {"excluded all",
+       [](SweepSpec& s) {
+         s.exclude = {{0, {}, {}}, {1, {}, {}}};
+       },
+       "the sweep has no job"},
+      {"too many settings", [](SweepSpec& s) { s.random_settings = kSettingsMax; },
+       "settings.random: expected at most"},
+  };
+  for (const BadSpec& bad : cases) {
+    SweepSpec spec = SmallSweep();
+    bad.damage(spec);
+    EXPECT_THAT(Expansion::Make(spec),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)))
+        << bad.name;
+  }
+}
+
+TEST(ExpansionTest, MoreJobsThanTheLimitAreRefusedBeforeTheyAreCounted) {
+  SweepSpec spec = SmallSweep();
+  spec.seeds.clear();
+  for (int64_t seed = 0; seed < 1'000'000; ++seed) {
+    spec.seeds.push_back(seed);
+  }
+  spec.random_settings = 99;
+  EXPECT_THAT(Expansion::Make(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than 100000000 jobs")));
+}
+
+TEST(ExpansionTest, BlocksFollowApproachThenTrainSet) {
+  const Expansion expansion = MakeOrDie(SmallSweep());
+  ASSERT_EQ(expansion.blocks().size(), 3u);
+  // a on x, a on y: 3 settings × 2 seeds × (train + own test); r: 2 seeds × 3 tests.
+  EXPECT_EQ(expansion.blocks()[0].JobCount(), 12u);
+  EXPECT_EQ(expansion.blocks()[1].first_job, 12u);
+  EXPECT_THAT(expansion.blocks()[1].tests, ElementsAre(1));
+  EXPECT_EQ(expansion.blocks()[2].train_set, kNoTrainSet);
+  EXPECT_THAT(expansion.blocks()[2].tests, ElementsAre(0, 1, 2));
+  EXPECT_EQ(expansion.blocks()[2].settings, 1u) << "an empty space has the default alone";
+  EXPECT_EQ(expansion.job_count(), 30u);
+  EXPECT_EQ(expansion.cell_count(), 14u);
+}
+
+TEST(ExpansionTest, EveryJobHasItsOwnPlace) {
+  SweepSpec spec = SmallSweep();
+  spec.evaluate_on = EvaluateOn::kAll;
+  const Expansion expansion = MakeOrDie(spec);
+  std::set<std::string> places;
+  for (uint32_t job = 0; job < expansion.job_count(); ++job) {
+    const JobCoordinates at = expansion.Locate(job);
+    EXPECT_TRUE(places.insert(expansion.Describe(job)).second) << expansion.Describe(job);
+    EXPECT_LE(at.first_job_of_cell, job);
+    EXPECT_LT(job, expansion.EndOfCell(job));
+    const Block& block = expansion.blocks()[at.block];
+    if (at.is_train || !block.has_train) {
+      EXPECT_EQ(expansion.TrainJobOf(job), std::nullopt);
+    } else {
+      const uint32_t train = *expansion.TrainJobOf(job);
+      EXPECT_TRUE(expansion.Locate(train).is_train);
+      EXPECT_EQ(expansion.Locate(train).setting, at.setting);
+      EXPECT_EQ(expansion.Locate(train).seed_index, at.seed_index);
+      EXPECT_EQ(expansion.EndOfCell(train), expansion.EndOfCell(job));
+    }
+  }
+}
+
+TEST(ExpansionTest, ADescriptionNamesTheCellAndTheTest) {
+  const Expansion expansion = MakeOrDie(SmallSweep());
+  EXPECT_EQ(expansion.Describe(0), "a on x, setting 0, seed 1");
+  EXPECT_EQ(expansion.Describe(3), "a on x, setting 0, seed 2, evaluated on x");
+  EXPECT_EQ(expansion.Describe(29), "r, setting 0, seed 2, evaluated on z");
+}
+
+TEST(ExpansionTest, EvaluateOnListedTestsEverySystemOnTheListSorted) {
+  SweepSpec spec = SmallSweep();
+  spec.evaluate_on = EvaluateOn::kListed;
+  spec.evaluate_benchmarks = {2, 1, 2};
+  const Expansion expansion = MakeOrDie(spec);
+  for (const Block& block : expansion.blocks()) {
+    EXPECT_THAT(block.tests, ElementsAre(1, 2));
+  }
+}
+
+TEST(ExpansionTest, AMixtureIsEvaluatedOnTheTestsOfItsParts) {
+  SweepSpec spec = SmallSweep();
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
+  const Expansion expansion = MakeOrDie(spec);
+  ASSERT_EQ(expansion.blocks().size(), 2u);
+  EXPECT_THAT(expansion.blocks()[0].tests, ElementsAre(0, 1));
+}
+
+TEST(ExpansionTest, ARuleExcludesWhatItNamesAndNoMore) {
+  SweepSpec spec = SmallSweep();
+  spec.evaluate_on = EvaluateOn::kAll;
+  spec.exclude = {{0, 0, 2}, {std::nullopt, std::nullopt, 1}, {std::nullopt, 1, 0}};
+  const Expansion expansion = MakeOrDie(spec);
+  ASSERT_EQ(expansion.blocks().size(), 3u);
+  EXPECT_THAT(expansion.blocks()[0].tests, ElementsAre(0));     // a on x: not y, not z
+  EXPECT_THAT(expansion.blocks()[1].tests, ElementsAre(2));     // a on y: not y, not x
+  EXPECT_THAT(expansion.blocks()[2].tests, ElementsAre(0, 2));  // r
+}
+
+TEST(ExpansionTest, ACellThatLosesAllItsTestsIsNotTrained) {
+  SweepSpec spec = SmallSweep();
+  spec.exclude = {{0, std::nullopt, 0}};
+  const Expansion expansion = MakeOrDie(spec);
+  ASSERT_EQ(expansion.blocks().size(), 2u);
+  EXPECT_EQ(expansion.blocks()[0].train_set, 1u);
+}
+
+TEST(ExpansionTest, ATrainSetWithoutATestIsTrainedOnly) {
+  SweepSpec spec = SmallSweep();
+  spec.benchmarks[0] = Benchmark("x", true, false);
+  const Expansion expansion = MakeOrDie(spec);
+  EXPECT_EQ(expansion.blocks()[0].JobsPerCell(), 1u);
+  EXPECT_TRUE(expansion.Locate(5).is_train);
+}
+
+TEST(ExpansionTest, AddingAnApproachOrBenchmarkChangesNoSetting) {
+  const Expansion before = MakeOrDie(SmallSweep());
+  SweepSpec spec = SmallSweep();
+  spec.approaches.insert(spec.approaches.begin(), TrainedApproach("new"));
+  spec.benchmarks.push_back(Benchmark("w"));
+  spec.train_sets.insert(spec.train_sets.begin(), PlainTrainSet(spec, 3));
+  spec.random_settings = 5;
+  const Expansion after = MakeOrDie(spec);
+  for (uint32_t setting = 0; setting < 3; ++setting) {
+    EXPECT_EQ(before.Settings(0)[setting], after.Settings(1)[setting]);
+  }
+}
+
+TEST(ExpansionTest, AMillionJobsTakeTheMemoryOfTheirAxes) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches.resize(1);
+  for (int i = 0; i < 97; ++i) {
+    spec.benchmarks.push_back(Benchmark("b" + std::to_string(i)));
+  }
+  spec.evaluate_on = EvaluateOn::kAll;
+  spec.random_settings = 99;
+  spec.seeds.clear();
+  for (int64_t seed = 1; seed <= 50; ++seed) {
+    spec.seeds.push_back(seed);
+  }
+  const Expansion expansion = MakeOrDie(spec);
+  EXPECT_EQ(expansion.job_count(), 2u * 100 * 50 * 101);
+  EXPECT_EQ(expansion.blocks().size(), 2u);
+  EXPECT_EQ(expansion.Describe(expansion.job_count() - 1),
+            "a on y, setting 99, seed 50, evaluated on b96");
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "core/job.h"
+#include "core/resources.h"
+#include "core/result.h"
+#include "core/sweep.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+template <typename Enum, typename ToName, typename FromName>
+void ExpectNamesReadBack(int count, ToName to_name, FromName from_name) {
+  std::set<std::string> seen;
+  for (int i = 0; i < count; ++i) {
+    const auto value = static_cast<Enum>(i);
+    const std::string name(to_name(value));
+    EXPECT_TRUE(seen.insert(name).second) << name;
+    const absl::StatusOr<Enum> back = from_name(name);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, value);
+  }
+  EXPECT_EQ(to_name(static_cast<Enum>(count)), "invalid");
+  EXPECT_EQ(from_name("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(from_name("invalid").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(NamesTest, EveryNameReadsBackAsItsValue) {
+  ExpectNamesReadBack<JobState>(kJobStates, JobStateName, JobStateFromName);
+  ExpectNamesReadBack<SweepState>(kSweepStates, SweepStateName, SweepStateFromName);
+  ExpectNamesReadBack<FailureClass>(kFailureClasses, FailureClassName, FailureClassFromName);
+  ExpectNamesReadBack<ArtifactKind>(kArtifactKinds, ArtifactKindName, ArtifactKindFromName);
+  ExpectNamesReadBack<Selection>(4, SelectionName, SelectionFromName);
+  ExpectNamesReadBack<EvaluateOn>(3, EvaluateOnName, EvaluateOnFromName);
+  ExpectNamesReadBack<DataFormat>(2, DataFormatName, DataFormatFromName);
+}
+
+TEST(NamesTest, AnUnknownNameIsRefusedWithWhatExists) {
+  EXPECT_THAT(JobStateFromName("done"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("expected a state of a job (blocked, ready, backoff, running, "
+                                 "succeeded, failed, canceled, skipped), got \"done\"")));
+}
+
+TEST(JobStateTest, OnlyTheStatesAfterSucceededAreTerminal) {
+  EXPECT_FALSE(IsTerminal(JobState::kBlocked));
+  EXPECT_FALSE(IsTerminal(JobState::kRunning));
+  EXPECT_TRUE(IsTerminal(JobState::kSucceeded));
+  EXPECT_TRUE(IsTerminal(JobState::kSkipped));
+  EXPECT_FALSE(IsTerminal(SweepState::kCanceling));
+  EXPECT_TRUE(IsTerminal(SweepState::kFailed));
+}
+
+TEST(JobStateTest, NoStateFollowsItselfAndAFinishedJobOnlyStartsAnew) {
+  for (int i = 0; i < kJobStates; ++i) {
+    const auto from = static_cast<JobState>(i);
+    EXPECT_FALSE(IsLegalTransition(from, from)) << JobStateName(from);
+    for (int j = 0; j < kJobStates; ++j) {
+      const auto to = static_cast<JobState>(j);
+      if (IsTerminal(from) && to != JobState::kReady && to != JobState::kBlocked) {
+        EXPECT_FALSE(IsLegalTransition(from, to)) << JobStateName(from) << JobStateName(to);
+      }
+      if (!IsTerminal(from) && to == JobState::kCanceled) {
+        EXPECT_TRUE(IsLegalTransition(from, to)) << JobStateName(from);
+      }
+    }
+  }
+  EXPECT_FALSE(IsLegalTransition(JobState::kBlocked, JobState::kRunning));
+  EXPECT_TRUE(IsLegalTransition(JobState::kReady, JobState::kRunning));
+  EXPECT_FALSE(IsLegalTransition(static_cast<JobState>(99), JobState::kReady));
+  EXPECT_FALSE(IsLegalTransition(JobState::kReady, static_cast<JobState>(99)));
+}
+
+TEST(ResourcesTest, TextLeavesOutWhatIsZeroAndIsExact) {
+  EXPECT_EQ(ResourcesText({1000, int64_t{1} << 30, 2}), "cpus 1, memory 1GiB, gpus 2");
+  EXPECT_EQ(ResourcesText({500, 1536 << 20, 0}), "cpus 0.5, memory 1536MiB");
+  EXPECT_EQ(ResourcesText({10'250, 500'000'000, 0}), "cpus 10.25, memory 500000000B");
+  EXPECT_EQ(ResourcesText({0, 0, 0}), "");
+}
+
+TEST(ResourcesTest, ARequestFitsOnlyWhenEveryPartDoes) {
+  const Resources machine{4000, 1 << 30, 1};
+  EXPECT_TRUE((Resources{4000, 1 << 30, 1}.FitsIn(machine)));
+  EXPECT_FALSE((Resources{4001, 0, 0}.FitsIn(machine)));
+  EXPECT_FALSE((Resources{0, (1 << 30) + 1, 0}.FitsIn(machine)));
+  EXPECT_FALSE((Resources{0, 0, 2}.FitsIn(machine)));
+}
+
+}  // namespace
+}  // namespace concur

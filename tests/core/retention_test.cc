@@ -1,0 +1,184 @@
+#include "core/retention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace concur {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+Digest D(const std::string& name) { return Sha256Of(name); }
+
+JobResult ResultWith(const std::vector<ArtifactKind>& kinds, const std::string& name) {
+  JobResult result;
+  for (const ArtifactKind kind : kinds) {
+    result.artifacts.push_back({kind, D(absl::StrCat(ArtifactKindName(kind), " ", name)), 1});
+  }
+  return result;
+}
+
+JobResult TrainResult(const std::string& name) {
+  return ResultWith({ArtifactKind::kSystem, ArtifactKind::kLog}, name);
+}
+JobResult EvalResult(const std::string& name) {
+  return ResultWith({ArtifactKind::kPredictions, ArtifactKind::kExamples, ArtifactKind::kLog,
+                     ArtifactKind::kMetrics},
+                    name);
+}
+
+constexpr KeepPolicy kKeepNothing{.systems = false, .predictions = false, .logs = false};
+
+RetainedJob Job(uint32_t index, JobState state) {
+  RetainedJob job;
+  job.id = JobId{SweepId{1}, index};
+  job.state = state;
+  return job;
+}
+
+TEST(RetentionTest, TheDefaultPolicyKeepsEverything) {
+  RetentionPlanner planner;
+  planner.AddJob({.keep = {}, .ended = true}, Job(0, JobState::kSucceeded), TrainResult("a"));
+  planner.AddJob({.keep = {}, .ended = true}, Job(1, JobState::kSucceeded), EvalResult("a"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, UnorderedElementsAre(D("system a"), D("log a"), D("predictions a"),
+                                              D("examples a"), D("metrics a")));
+  EXPECT_THAT(plan.lost_systems, IsEmpty());
+}
+
+TEST(RetentionTest, KeepingNothingStillKeepsScores) {
+  RetentionPlanner planner;
+  const RetainedSweep sweep{.keep = kKeepNothing, .ended = true};
+  planner.AddJob(sweep, Job(0, JobState::kSucceeded), TrainResult("a"));
+  planner.AddJob(sweep, Job(1, JobState::kSucceeded), EvalResult("a"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, UnorderedElementsAre(D("metrics a")));
+  EXPECT_THAT(plan.lost_systems, ElementsAre(JobId{SweepId{1}, 0}));
+}
+
+TEST(RetentionTest, EachPartOfThePolicyKeepsItsOwnKinds) {
+  RetainedSweep sweep{.keep = kKeepNothing, .ended = true};
+  sweep.keep.predictions = true;
+  RetentionPlanner planner;
+  planner.AddJob(sweep, Job(1, JobState::kSucceeded), EvalResult("a"));
+  EXPECT_THAT(planner.Finish().live,
+              UnorderedElementsAre(D("predictions a"), D("examples a"), D("metrics a")));
+  sweep.keep = kKeepNothing;
+  sweep.keep.logs = true;
+  planner.AddJob(sweep, Job(1, JobState::kSucceeded), EvalResult("a"));
+  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("log a"), D("metrics a")));
+}
+
+TEST(RetentionTest, ASystemLivesAsLongAsAnEvalJobOfItsCellMayNeedIt) {
+  struct Case {
+    const char* name;
+    bool sweep_ended;
+    bool cell_ended;
+    bool cell_succeeded;
+    bool system_lives;
+  };
+  for (const Case& c : {
+           Case{"an eval job is unfinished", false, false, false, true},
+           Case{"an eval job failed and may be retried", false, true, false, true},
+           Case{"an eval job failed and the sweep has ended", true, true, false, false},
+           Case{"all eval jobs succeeded, others of the sweep run", false, true, true, false},
+           Case{"all has ended well", true, true, true, false},
+       }) {
+    RetainedJob job = Job(0, JobState::kSucceeded);
+    job.cell_ended = c.cell_ended;
+    job.cell_succeeded = c.cell_succeeded;
+    RetentionPlanner planner;
+    planner.AddJob({.keep = kKeepNothing, .ended = c.sweep_ended}, job, TrainResult("a"));
+    const RetentionPlan plan = planner.Finish();
+    EXPECT_EQ(plan.live.contains(D("system a")), c.system_lives) << c.name;
+    EXPECT_EQ(plan.lost_systems.empty(), c.system_lives) << c.name;
+  }
+}
+
+TEST(RetentionTest, ASharedSystemLivesWhileAnyOfItsCellsNeedsIt) {
+  RetentionPlanner planner;
+  RetainedJob needed = Job(7, JobState::kSucceeded);
+  needed.id.sweep.number = 2;
+  needed.cell_ended = needed.cell_succeeded = false;
+  planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, JobState::kSucceeded),
+                 TrainResult("shared"));
+  planner.AddJob({.keep = kKeepNothing, .ended = false}, needed, TrainResult("shared"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_TRUE(plan.live.contains(D("system shared")));
+  EXPECT_THAT(plan.lost_systems, IsEmpty());
+}
+
+TEST(RetentionTest, EveryJobThatSharesALostSystemIsNamedInOrder) {
+  RetentionPlanner planner;
+  for (const uint32_t index : {8, 4, 6}) {
+    planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(index, JobState::kSucceeded),
+                   TrainResult("shared"));
+  }
+  EXPECT_THAT(planner.Finish().lost_systems,
+              ElementsAre(JobId{SweepId{1}, 4}, JobId{SweepId{1}, 6}, JobId{SweepId{1}, 8}));
+}
+
+TEST(RetentionTest, ASystemThatIsGoneIsNeitherLiveNorLostAgain) {
+  RetainedJob job = Job(0, JobState::kSucceeded);
+  job.system_collected = true;
+  RetentionPlanner planner;
+  planner.AddJob({.keep = {}, .ended = false}, job, TrainResult("a"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, UnorderedElementsAre(D("log a")));
+  EXPECT_THAT(plan.lost_systems, IsEmpty());
+}
+
+TEST(RetentionTest, LogsOfFailuresOutliveThePolicy) {
+  RetentionPlanner planner;
+  planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, JobState::kFailed),
+                 ResultWith({ArtifactKind::kPredictions, ArtifactKind::kLog}, "failed"));
+  planner.AddAttempt(ResultWith({ArtifactKind::kSystem, ArtifactKind::kLog}, "attempt"));
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, UnorderedElementsAre(D("log failed"), D("log attempt")));
+}
+
+TEST(RetentionTest, NothingOfAnUnfinishedJobIsRemoved) {
+  for (const JobState state :
+       {JobState::kBlocked, JobState::kReady, JobState::kBackoff, JobState::kRunning}) {
+    RetentionPlanner planner;
+    planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, state), EvalResult("a"));
+    EXPECT_EQ(planner.Finish().live.size(), 4);
+  }
+}
+
+TEST(RetentionTest, DataFilesLiveUntilTheirSweepHasEnded) {
+  SweepSpec spec;
+  spec.benchmarks.resize(3);
+  spec.benchmarks[0].train = DataFile{.digest = D("train"), .bytes = 1, .path = "", .suffix = ""};
+  spec.benchmarks[0].test = DataFile{.digest = D("test"), .bytes = 1, .path = "", .suffix = ""};
+  spec.benchmarks[2].test = DataFile{.digest = D("test"), .bytes = 1, .path = "", .suffix = ""};
+  EXPECT_THAT(DataDigestsOf(spec), UnorderedElementsAre(D("train"), D("test")));
+  RetentionPlanner planner;
+  for (const Digest& digest : DataDigestsOf(spec)) {
+    planner.AddData({.keep = {}, .ended = true}, digest);
+  }
+  planner.AddData({.keep = {}, .ended = false}, D("other"));
+  planner.AddLive(D("wanted"));
+  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("other"), D("wanted")));
+}
+
+TEST(RetentionTest, AFinishedPlannerStartsAnew) {
+  RetentionPlanner planner;
+  planner.AddLive(D("a"));
+  planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, JobState::kSucceeded),
+                 TrainResult("a"));
+  planner.Finish();
+  const RetentionPlan plan = planner.Finish();
+  EXPECT_THAT(plan.live, IsEmpty());
+  EXPECT_THAT(plan.lost_systems, IsEmpty());
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,75 @@
+// A small sweep for the tests of expansion and content keys.
+#ifndef CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
+#define CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
+
+#include <string>
+#include <utility>
+
+#include "base/digest.h"
+#include "core/sweep.h"
+
+namespace concur::testing {
+
+inline DataFile FileOf(const std::string& contents) {
+  DataFile file;
+  file.digest = Sha256Of(contents);
+  file.bytes = static_cast<int64_t>(contents.size());
+  file.path = contents;
+  file.suffix = ".jsonl";
+  return file;
+}
+
+inline ApproachSpec TrainedApproach(const std::string& name) {
+  ApproachSpec approach;
+  approach.name = name;
+  approach.version = "1";
+  approach.train_command = {"learn", name, "{train}", "{model}", "{hp.lr}", "{seed}"};
+  approach.predict_command = {"answer", "{model}", "{test}", "{predictions}"};
+  approach.hyperparameters.defaults = {{"lr", 0.1}};
+  approach.hyperparameters.space = {{"lr", LogUniformRange{0.001, 1.0}}};
+  return approach;
+}
+
+inline ApproachSpec UntrainedApproach(const std::string& name) {
+  ApproachSpec approach;
+  approach.name = name;
+  approach.version = "1";
+  approach.predict_command = {"guess", "{test}", "{predictions}", "{seed}"};
+  return approach;
+}
+
+inline BenchmarkSpec Benchmark(const std::string& name, bool train = true, bool test = true) {
+  BenchmarkSpec benchmark;
+  benchmark.name = name;
+  if (train) {
+    benchmark.train = FileOf(name + "-train");
+  }
+  if (test) {
+    benchmark.test = FileOf(name + "-test");
+  }
+  return benchmark;
+}
+
+inline TrainSet PlainTrainSet(const SweepSpec& spec, uint32_t benchmark) {
+  TrainSet train_set;
+  train_set.name = spec.benchmarks[benchmark].name;
+  train_set.parts = {{benchmark, 0}};
+  return train_set;
+}
+
+// Approaches a (trained, 3 settings) and r (untrained); benchmarks x, y and the test-only z; train
+// sets x and y; seeds 1 and 2.
+inline SweepSpec SmallSweep() {
+  SweepSpec spec;
+  spec.name = "small";
+  spec.approaches = {TrainedApproach("a"), UntrainedApproach("r")};
+  spec.benchmarks = {Benchmark("x"), Benchmark("y"), Benchmark("z", false)};
+  spec.train_sets = {PlainTrainSet(spec, 0), PlainTrainSet(spec, 1)};
+  spec.random_settings = 2;
+  spec.seeds = {1, 2};
+  return spec;
+}
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
