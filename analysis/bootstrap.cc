@@ -1,0 +1,346 @@
+#include "analysis/bootstrap.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "analysis/resampling.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+
+namespace concur::analysis {
+namespace {
+
+using Normal = boost::math::normal_distribution<
+    double, boost::math::policies::policy<
+                boost::math::policies::domain_error<boost::math::policies::ignore_error>,
+                boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
+
+// Replicates that share one stream of random numbers: the unit of work of a thread.
+constexpr size_t kChunk = 64;
+// Room for the replicates of a block of pairs.
+constexpr size_t kBlockValuesMax = size_t{32} << 20;
+
+// Two quantiles by linear interpolation between order statistics (type 7 of Hyndman and Fan,
+// 1996). One pass counts the values into buckets and a second one collects the few buckets that
+// hold the order statistics. REQUIRES: not empty, all finite; 0 <= low <= high <= 1.
+Interval QuantilesOf(const std::vector<double>& values, double low, double high) {
+  constexpr size_t kBuckets = 512;
+  const size_t last = values.size() - 1;
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  const double origin = *least;
+  const double scale = *greatest > *least ? kBuckets / (*greatest - *least) : 0;
+  const auto bucket_of = [&](double value) {  // does not fall as the value grows
+    return std::min(static_cast<size_t>((value - origin) * scale), kBuckets - 1);
+  };
+  std::vector<size_t> starts(kBuckets + 1, 0);
+  for (const double value : values) {
+    ++starts[bucket_of(value) + 1];
+  }
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  std::vector<char> wanted(kBuckets, 0);
+  const auto bucket_at = [&](size_t index) {
+    return static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), index) -
+                               starts.begin()) -
+           1;
+  };
+  const double tails[] = {low, high};
+  for (const double tail : tails) {
+    const auto index = static_cast<size_t>(tail * static_cast<double>(last));
+    wanted[bucket_at(index)] = 1;
+    wanted[bucket_at(std::min(index + 1, last))] = 1;
+  }
+  std::vector<double> few;
+  for (const double value : values) {
+    if (wanted[bucket_of(value)] != 0) {
+      few.push_back(value);
+    }
+  }
+  std::sort(few.begin(), few.end());
+  const auto order_statistic = [&](size_t index) {
+    const size_t bucket = bucket_at(index);
+    size_t skipped = 0;  // values before this bucket that were not collected
+    for (size_t i = 0; i < bucket; ++i) {
+      skipped += wanted[i] != 0 ? 0 : starts[i + 1] - starts[i];
+    }
+    return few[index - skipped];
+  };
+  double quantiles[2];
+  for (size_t t = 0; t < 2; ++t) {
+    const double position = tails[t] * static_cast<double>(last);
+    const auto index = static_cast<size_t>(position);
+    const double value = order_statistic(index);
+    const double share = position - static_cast<double>(index);
+    quantiles[t] = share > 0 ? value + share * (order_statistic(index + 1) - value) : value;
+  }
+  return {quantiles[0], quantiles[1]};
+}
+
+// Acceleration from the jackknife (Efron, 1987); NaN when all its values are equal or none is
+// defined.
+double Acceleration(absl::Span<const double> jackknife) {
+  double sum = 0;
+  double count = 0;
+  for (const double value : jackknife) {
+    if (!std::isnan(value)) {
+      sum += value;
+      ++count;
+    }
+  }
+  double squares = 0;
+  double cubes = 0;
+  for (const double value : jackknife) {
+    if (!std::isnan(value)) {
+      const double deviation = sum / count - value;
+      squares += deviation * deviation;
+      cubes += deviation * deviation * deviation;
+    }
+  }
+  constexpr double kNoSpread = 1e-24;  // rounding alone makes squares of this size
+  return squares > kNoSpread ? cubes / (6 * squares * std::sqrt(squares))
+                             : std::numeric_limits<double>::quiet_NaN();
+}
+
+// The share of replicates below the estimate, ties counted half.
+double ShareBelow(absl::Span<const double> replicates, double estimate) {
+  constexpr double kEqual = 1e-12;  // the same ratio, rounded along another way
+  int64_t twice = 0;
+  for (const double value : replicates) {
+    twice += value < estimate - kEqual ? 2 : value <= estimate + kEqual ? 1 : 0;
+  }
+  return static_cast<double>(twice) / (2 * static_cast<double>(replicates.size()));
+}
+
+// Moves the two tail probabilities as BCa does; false where it is not defined.
+bool AdjustTails(absl::Span<const double> replicates, double estimate,
+                 absl::Span<const double> jackknife, double& low, double& high) {
+  const double share = ShareBelow(replicates, estimate);
+  const double acceleration = Acceleration(jackknife);
+  if (!(share > 0 && share < 1) || std::isnan(acceleration)) {
+    return false;
+  }
+  const Normal normal;
+  const double bias = boost::math::quantile(normal, share);
+  for (double* tail : {&low, &high}) {
+    const double shifted = bias + boost::math::quantile(normal, *tail);
+    const double divisor = 1 - acceleration * shifted;
+    if (divisor <= 0) {
+      return false;
+    }
+    *tail = boost::math::cdf(normal, bias + shifted / divisor);
+  }
+  return true;
+}
+
+void AddWarning(std::string& warning, absl::string_view text) {
+  absl::StrAppend(&warning, warning.empty() ? "" : "; ", text);
+}
+
+// The whole computation for the rows [row_begin, row_end) of the matrix.
+class Block {
+ public:
+  Block(const WeightedCoefficients& evaluator, const BootstrapOptions& options, size_t row_begin,
+        size_t row_end)
+      : evaluator_(evaluator),
+        options_(options),
+        row_begin_(row_begin),
+        row_end_(row_end),
+        pairs_(evaluator.PairCount(row_begin, row_end)),
+        replicates_(static_cast<size_t>(options.replicates)) {}
+
+  std::vector<BootstrapInterval> Run() {
+    values_.reset(new double[pairs_ * replicates_]);  // every one is written before it is read
+    const size_t chunks = (replicates_ + kChunk - 1) / kChunk;
+    options_.parallel_for(chunks, [this](size_t chunk) { RunChunk(chunk); });
+    ComputeEstimates();
+    std::vector<BootstrapInterval> intervals(pairs_);
+    constexpr size_t kPairsAtOnce = 32;
+    options_.parallel_for((pairs_ + kPairsAtOnce - 1) / kPairsAtOnce, [&](size_t part) {
+      std::vector<double> replicates;
+      std::vector<double> jackknife(evaluator_.approaches());
+      const size_t end = std::min(pairs_, (part + 1) * kPairsAtOnce);
+      for (size_t pair = part * kPairsAtOnce; pair < end; ++pair) {
+        const double* begin = values_.get() + pair * replicates_;
+        replicates.assign(begin, begin + replicates_);
+        for (size_t i = 0; i < jackknife.size(); ++i) {
+          jackknife[i] = jackknife_[i * pairs_ + pair];
+        }
+        intervals[pair] = IntervalFromReplicates(replicates, estimates_[pair], jackknife,
+                                                 options_.level, options_.method);
+      }
+    });
+    return intervals;
+  }
+
+ private:
+  void RunChunk(size_t chunk) {
+    const size_t n = evaluator_.approaches();
+    Random random(options_.seed, absl::StrCat("bootstrap/approaches/", chunk));
+    WeightedCoefficients::Scratch scratch;
+    std::vector<int32_t> weights(n);
+    std::vector<double> row(pairs_);
+    const size_t begin = chunk * kChunk;
+    const size_t end = std::min(replicates_, begin + kChunk);
+    std::vector<double> buffer(pairs_ * kChunk);
+    for (size_t replicate = begin; replicate < end; ++replicate) {
+      std::fill(weights.begin(), weights.end(), 0);
+      for (size_t draw = 0; draw < n; ++draw) {
+        ++weights[random.Below(n)];
+      }
+      evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, row.data());
+      for (size_t pair = 0; pair < pairs_; ++pair) {
+        buffer[pair * kChunk + (replicate - begin)] = row[pair];
+      }
+    }
+    for (size_t pair = 0; pair < pairs_; ++pair) {
+      const double* from = buffer.data() + pair * kChunk;
+      std::copy(from, from + (end - begin), values_.get() + pair * replicates_ + begin);
+    }
+  }
+
+  // The estimates by the same arithmetic as the replicates, and the jackknife where BCa needs it.
+  void ComputeEstimates() {
+    const size_t n = evaluator_.approaches();
+    WeightedCoefficients::Scratch scratch;
+    std::vector<int32_t> weights(n, 1);
+    estimates_.resize(pairs_);
+    evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, estimates_.data());
+    jackknife_.resize(n * pairs_);
+    if (options_.method != BootstrapMethod::kBca) {
+      return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      weights[i] = 0;
+      evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, jackknife_.data() + i * pairs_);
+      weights[i] = 1;
+    }
+  }
+
+  const WeightedCoefficients& evaluator_;
+  const BootstrapOptions& options_;
+  size_t row_begin_;
+  size_t row_end_;
+  size_t pairs_;
+  size_t replicates_;
+  std::unique_ptr<double[]> values_;  // pair-major
+  std::vector<double> estimates_;
+  std::vector<double> jackknife_;  // approach-major
+};
+
+}  // namespace
+
+void SequentialFor(size_t count, const std::function<void(size_t)>& body) {
+  for (size_t i = 0; i < count; ++i) {
+    body(i);
+  }
+}
+
+absl::StatusOr<BootstrapMethod> ParseBootstrapMethod(absl::string_view name) {
+  if (name == "percentile") {
+    return BootstrapMethod::kPercentile;
+  }
+  if (name == "bca") {
+    return BootstrapMethod::kBca;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("method: expected percentile or bca, got \"", name, "\""));
+}
+
+absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
+  if (!(options.level > 0 && options.level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", options.level));
+  }
+  if (options.replicates < 100 || options.replicates > 10'000'000) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "replicates: expected a number from 100 to 10000000, got ", options.replicates));
+  }
+  return absl::OkStatus();
+}
+
+BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
+                                         absl::Span<const double> jackknife, double level,
+                                         BootstrapMethod method) {
+  BootstrapInterval result;
+  const size_t total = replicates.size();
+  replicates.erase(std::remove_if(replicates.begin(), replicates.end(),
+                                  [](double value) { return std::isnan(value); }),
+                   replicates.end());
+  result.undefined_replicates = static_cast<int64_t>(total - replicates.size());
+  if (std::isnan(estimate) || replicates.size() * 2 < total || replicates.empty()) {
+    result.warning = "undefined in most replicates: no interval";
+    return result;
+  }
+  constexpr double kUndefinedShareShown = 0.01;
+  const double undefined =
+      static_cast<double>(total - replicates.size()) / static_cast<double>(total);
+  if (undefined > kUndefinedShareShown) {
+    AddWarning(result.warning,
+               absl::StrFormat("undefined in %.1f %% of the replicates", 100 * undefined));
+  }
+  double low = (1 - level) / 2;
+  double high = 1 - low;
+  if (method == BootstrapMethod::kBca && !AdjustTails(replicates, estimate, jackknife, low, high)) {
+    AddWarning(result.warning, "BCa is undefined, percentile instead");
+  }
+  result.interval = QuantilesOf(replicates, low, high);
+  constexpr double kNoWidth = 1e-12;  // the same value, rounded along another way
+  if (result.interval->high - result.interval->low <= kNoWidth) {
+    AddWarning(result.warning, "all replicates agree: resampling cannot show the uncertainty");
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& table,
+                                                              Coefficient coefficient,
+                                                              const BootstrapOptions& options) {
+  CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options));
+  constexpr size_t kApproachesMax = 30'000;
+  if (table.approaches().size() > kApproachesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("expected at most ", kApproachesMax,
+                                                   " approaches to resample, got ",
+                                                   table.approaches().size()));
+  }
+  std::vector<BootstrapInterval> intervals;
+  const size_t benchmarks = table.benchmarks().size();
+  if (table.approaches().empty()) {
+    BootstrapInterval none;
+    none.undefined_replicates = options.replicates;
+    none.warning = "no approaches: no interval";
+    intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
+    return intervals;
+  }
+  const WeightedCoefficients evaluator(table, coefficient);
+  for (size_t row = 0; row < benchmarks;) {
+    size_t end = row + 1;
+    while (end < benchmarks &&
+           evaluator.PairCount(row, end + 1) * static_cast<size_t>(options.replicates) <=
+               kBlockValuesMax) {
+      ++end;
+    }
+    std::vector<BootstrapInterval> part = Block(evaluator, options, row, end).Run();
+    std::move(part.begin(), part.end(), std::back_inserter(intervals));
+    row = end;
+  }
+  return intervals;
+}
+
+}  // namespace concur::analysis

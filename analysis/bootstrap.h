@@ -1,0 +1,69 @@
+// Bootstrap intervals of every coefficient of a matrix, resampling approaches.
+//
+// Thread-safe (stateless). The same table, options and seed give the same bits, however the work
+// is spread over threads. Formulas, sources and measured coverage: docs/statistics.md.
+#ifndef CONCUR_ANALYSIS_BOOTSTRAP_H_
+#define CONCUR_ANALYSIS_BOOTSTRAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "analysis/score_table.h"
+
+namespace concur::analysis {
+
+// Calls body(0), …, body(count - 1), each once, in any order and on any thread, and returns when
+// all have returned.
+using ParallelFor = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
+// On the caller's thread.
+void SequentialFor(size_t count, const std::function<void(size_t)>& body);
+
+enum class BootstrapMethod { kPercentile, kBca };
+absl::StatusOr<BootstrapMethod> ParseBootstrapMethod(absl::string_view name);  // percentile, bca
+
+struct BootstrapOptions {
+  double level = 0.95;
+  int64_t replicates = 10'000;
+  uint64_t seed = 1;
+  BootstrapMethod method = BootstrapMethod::kBca;
+  ParallelFor parallel_for = SequentialFor;
+};
+
+// InvalidArgument, naming the option: level in (0, 1), replicates in [100, 10'000'000].
+absl::Status ValidateBootstrapOptions(const BootstrapOptions& options);
+
+struct BootstrapInterval {
+  std::optional<Interval> interval;  // none when the coefficient is undefined in most replicates
+  int64_t undefined_replicates = 0;  // left out: fewer than two approaches, or all equal
+  std::string warning;               // why the interval deserves less trust; mostly ""
+};
+
+// Intervals of all pairs, in the order of ConcurrenceMatrix::pairs. A replicate draws as many
+// approaches as the table has, with replacement, the same ones for all pairs; a pair then uses
+// those that have both scores. Errors: those of ValidateBootstrapOptions; InvalidArgument for a
+// table with more than 30,000 approaches.
+absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& table,
+                                                              Coefficient coefficient,
+                                                              const BootstrapOptions& options);
+
+// The interval from replicates of one statistic. `estimate` is its value on the whole sample,
+// `jackknife` its values with one unit left out (both used by BCa only; NaN: undefined, left out).
+// Drops undefined `replicates`. BCa falls back to percentile, with a warning, where it is
+// undefined.
+BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
+                                         absl::Span<const double> jackknife, double level,
+                                         BootstrapMethod method);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_BOOTSTRAP_H_

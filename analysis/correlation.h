@@ -1,0 +1,102 @@
+// Correlation coefficients of two lists of scores, defined on ties, constants and small samples.
+//
+// Thread-safe (stateless). Inputs are finite; results are the same bits on every machine that has
+// IEEE doubles, except for p-values, which go through the C library.
+// Formulas and sources: docs/statistics.md.
+#ifndef CONCUR_ANALYSIS_CORRELATION_H_
+#define CONCUR_ANALYSIS_CORRELATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace concur::analysis {
+
+enum class Coefficient { kKendall, kPearson, kSpearman };
+// "kendall", "pearson", "spearman"; InvalidArgument for anything else.
+absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name);
+absl::string_view CoefficientName(Coefficient coefficient);
+
+// Why a coefficient has no value.
+enum class Undefined {
+  kNo,             // it has one
+  kTooFew,         // fewer than two pairs
+  kFirstConstant,  // all values of the first list are equal
+  kSecondConstant,
+  kBothConstant,
+};
+// E.g. "fewer than 2 approaches have both scores"; "" for kNo.
+absl::string_view UndefinedReason(Undefined undefined);
+
+struct Correlation {
+  int64_t n = 0;
+  double value = 0;  // in [-1, 1]; 0 when undefined
+  Undefined undefined = Undefined::kNo;
+  // Two-sided, for the hypothesis of independence; NaN when it is undefined (as for Spearman with
+  // n = 2, or any undefined coefficient).
+  double p_value = 0;
+
+  bool defined() const { return undefined == Undefined::kNo; }
+};
+
+// Kendall's tau-b in O(n log n) (Knight, 1966). The p-value is exact without ties when n <= 33 or
+// at most one pair is discordant (or concordant), else from the normal approximation with
+// correction for ties (Kendall, 1970).
+// REQUIRES, for all three: x.size() == y.size(), all values finite.
+Correlation KendallTauB(absl::Span<const double> x, absl::Span<const double> y);
+
+// Pearson's r. The p-value is exact under normality (a beta distribution); 1 when n = 2.
+Correlation PearsonR(absl::Span<const double> x, absl::Span<const double> y);
+
+// Spearman's rho: Pearson's r of average ranks. The p-value is Student's t with n - 2 degrees.
+Correlation SpearmanRho(absl::Span<const double> x, absl::Span<const double> y);
+
+// Null distributions of Kendall's tau without ties, kept for the next call with the same n.
+// Thread-compatible.
+class KendallNull {
+ public:
+  // The two-sided p-value of `discordant` pairs among n values. REQUIRES: 2 <= n <= kSizeMax, or
+  // at most one pair is discordant, or at most one is concordant.
+  double PValue(int64_t n, int64_t discordant);
+  static constexpr int64_t kSizeMax = 33;
+
+ private:
+  std::vector<std::vector<double>> below_;  // by n: 2 P(discordant pairs <= count)
+};
+
+// Sums over groups of equal values, whose sizes are t.
+struct Ties {
+  int64_t pairs = 0;   // t (t - 1) / 2
+  double triples = 0;  // t (t - 1) (t - 2)
+  double spread = 0;   // t (t - 1) (2 t + 5)
+
+  void Add(int64_t t);
+};
+
+// Tau-b and its p-value from counts: what all ways of counting end in. `difference` is concordant
+// less discordant pairs. REQUIRES: n >= 2, neither list constant.
+Correlation KendallFromCounts(int64_t n, int64_t difference, const Ties& x, const Ties& y,
+                              bool with_p_value, KendallNull& null);
+
+// Pearson's r from sums of squares and products of deviations, in whatever scale.
+Correlation PearsonFromSums(int64_t n, double xx, double yy, double xy);
+// Its p-value, and that of Spearman's rho.
+double PearsonPValue(int64_t n, double r);
+double SpearmanPValue(int64_t n, double rho);
+
+// Deviations from the mean, scaled to a largest absolute value of 1 so that squares neither
+// overflow nor vanish; zeros when all values are equal.
+std::vector<double> ScaledDeviations(absl::Span<const double> values);
+
+Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
+                      absl::Span<const double> y);
+
+// Ranks from 1; ties share the average of their ranks.
+std::vector<double> AverageRanks(absl::Span<const double> values);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_CORRELATION_H_

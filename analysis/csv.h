@@ -1,0 +1,36 @@
+// Comma-separated values as RFC 4180 has them, read strictly and written so that they read back.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_ANALYSIS_CSV_H_
+#define CONCUR_ANALYSIS_CSV_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur::analysis {
+
+struct CsvRecord {
+  int64_t line = 0;  // where it starts, from 1
+  std::vector<std::string> fields;
+};
+
+// Splits `text` into records. Accepts a byte order mark, LF and CRLF, quoted fields with doubled
+// quotes and line breaks; skips lines that are wholly empty. InvalidArgument, as `FILE:LINE: …`,
+// for bytes that are not UTF-8, NUL bytes, a carriage return without line feed, a quote inside an
+// unquoted field, text after a closing quote and a quote that is never closed.
+absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file);
+
+// `field` as it must stand in a CSV file: quoted when it has commas, quotes, line breaks or
+// surrounding blanks.
+std::string CsvField(absl::string_view field);
+
+// The shortest decimal text that reads back as exactly `value`; "" unless it is finite.
+std::string ShortestDecimal(double value);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_CSV_H_

@@ -1,0 +1,86 @@
+// A concurrence matrix: for every two benchmarks of a score table, how similarly they rank the
+// approaches, on how many approaches that rests, and which ones are missing.
+//
+// Immutable once computed; thread-compatible.
+#ifndef CONCUR_ANALYSIS_MATRIX_H_
+#define CONCUR_ANALYSIS_MATRIX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/bootstrap.h"
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "analysis/score_table.h"
+#include "analysis/structure.h"
+
+namespace concur::analysis {
+
+struct MatrixOptions {
+  Coefficient coefficient = Coefficient::kKendall;
+  // Use only approaches that have a score on every benchmark, instead of, for each pair, those
+  // that have both scores.
+  bool complete_cases = false;
+  size_t influences = 0;  // for each pair, list so many of the most influential approaches
+  bool swaps = false;     // for each pair, list the approaches that swap places
+  bool p_values = true;   // they cost more than all the rest
+  std::optional<BootstrapOptions> bootstrap;  // set: with intervals
+};
+
+struct MatrixPair {
+  size_t a = 0;  // indices of benchmarks, a < b
+  size_t b = 0;
+  Correlation correlation;
+  std::optional<Interval> interval;
+  std::string warning;                // about the interval; mostly ""
+  std::vector<size_t> missing;        // indices of approaches without a value in a or in b
+  std::vector<Influence> influences;  // where asked for, strongest first
+  std::vector<Swap> swaps;            // where asked for, clearest first
+};
+
+// A score that is not there, and why.
+struct MissingScore {
+  size_t approach = 0;
+  size_t benchmark = 0;
+  CellState state = CellState::kMissing;
+};
+
+struct ConcurrenceMatrix {
+  Coefficient coefficient = Coefficient::kKendall;
+  double level = 0;                     // of the intervals; 0 without
+  std::string interval_method;          // e.g. "BCa bootstrap, 10000 replicates, seed 1"
+  std::vector<std::string> benchmarks;  // the table's order
+  std::vector<std::string> approaches;
+  // The upper triangle by rows: (0,1), (0,2), …, (1,2), …
+  std::vector<MatrixPair> pairs;
+  std::vector<MissingScore> missing;  // by benchmark, then approach
+  std::vector<BenchmarkFlag> flags;   // benchmarks that hardly tell approaches apart
+  bool with_swaps = false;            // pairs list their swaps
+  std::vector<std::string> left_out;  // approaches dropped by complete_cases
+
+  // REQUIRES: a < b < benchmarks.size().
+  const MatrixPair& pair(size_t a, size_t b) const {
+    return pairs[a * (2 * benchmarks.size() - a - 1) / 2 + (b - a - 1)];
+  }
+};
+
+// More benchmarks than this make more pairs than anyone can read or memory should hold.
+inline constexpr size_t kMatrixBenchmarksMax = 2000;
+
+// Pairs with fewer approaches get a warning on their interval: below this, simulated intervals of
+// strongly concurring benchmarks missed the truth too often (docs/statistics.md).
+inline constexpr int64_t kIntervalApproachesMin = 15;
+
+// Computes all pairs. A pair without a defined coefficient says why; it is not an error.
+// InvalidArgument when the table has more than kMatrixBenchmarksMax benchmarks, and what
+// BootstrapPairs refuses.
+absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
+                                                const MatrixOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_MATRIX_H_

@@ -1,0 +1,370 @@
+#include "analysis/resampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "base/check.h"
+
+namespace concur::analysis {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kBlock = 32;  // lanes that one pass keeps in registers
+
+template <typename Vector, typename Lane>
+constexpr size_t kLanesOf = sizeof(Vector) / sizeof(Lane);
+
+}  // namespace
+
+WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient coefficient)
+    : coefficient_(coefficient),
+      approaches_(table.approaches().size()),
+      benchmarks_(table.benchmarks().size()),
+      lanes_((benchmarks_ + kBlock - 1) / kBlock * kBlock) {
+  complete_.assign(benchmarks_, true);
+  present_.assign(benchmarks_ * approaches_, false);
+  values_.assign(benchmarks_ * approaches_, 0.0);
+  dense_ranks_.assign(approaches_ * lanes_, 0);
+  standardized_.assign(approaches_ * lanes_, 0.0);
+  order_.resize(benchmarks_ * approaches_);
+  for (size_t b = 0; b < benchmarks_; ++b) {
+    const absl::Span<const ScoreCell> column = table.column(b);
+    double* values = values_.data() + b * approaches_;
+    for (size_t i = 0; i < approaches_; ++i) {
+      const bool present = column[i].state == CellState::kValue;
+      present_[b * approaches_ + i] = present;
+      values[i] = present ? column[i].value : 0.0;
+      complete_[b] = complete_[b] && present;
+    }
+    uint32_t* order = order_.data() + b * approaches_;
+    std::iota(order, order + approaches_, 0U);
+    std::stable_sort(order, order + approaches_,
+                     [&](uint32_t i, uint32_t j) { return values[i] < values[j]; });
+    if (!complete_[b]) {
+      all_complete_ = false;
+      continue;  // its pairs are evaluated one by one
+    }
+    double largest = 0;
+    for (size_t i = 0; i < approaches_; ++i) {
+      largest = std::max(largest, std::abs(values[i]));
+    }
+    std::vector<double> scaled(values, values + approaches_);
+    for (double& value : scaled) {
+      value = largest > 0 ? value / largest : 0.0;
+    }
+    const Moments moments = ComputeMoments(scaled);
+    int32_t rank = 0;
+    for (size_t k = 0; k < approaches_; ++k) {
+      rank += k > 0 && values[order[k]] != values[order[k - 1]] ? 1 : 0;
+      dense_ranks_[order[k] * lanes_ + b] = rank;
+    }
+    if (moments.standard_deviation > 0) {
+      for (size_t i = 0; i < approaches_; ++i) {
+        standardized_[i * lanes_ + b] = (scaled[i] - moments.mean) / moments.standard_deviation;
+      }
+    }
+  }
+}
+
+size_t WeightedCoefficients::PairCount(size_t row_begin, size_t row_end) const {
+  size_t count = 0;
+  for (size_t a = row_begin; a < row_end; ++a) {
+    count += benchmarks_ - a - 1;
+  }
+  return count;
+}
+
+void WeightedCoefficients::Evaluate(absl::Span<const int32_t> weights, size_t row_begin,
+                                    size_t row_end, Scratch& scratch, double* out) const {
+  CONCUR_CHECK(weights.size() == approaches_);
+  scratch.active.clear();
+  for (size_t i = 0; i < approaches_; ++i) {
+    if (weights[i] > 0) {
+      scratch.active.push_back(i);
+    }
+  }
+  scratch.scale.assign(lanes_, kNaN);
+  if (coefficient_ == Coefficient::kKendall) {
+    // Sums of weights over pairs stay below n² / 2: 16 bits do for up to 255 approaches.
+    constexpr size_t kShortApproachesMax = 255;
+    if (approaches_ <= kShortApproachesMax) {
+      EvaluateKendall<Shorts, int16_t>(weights, row_begin, row_end, scratch, scratch.shorts, out);
+    } else {
+      EvaluateKendall<Ints, int32_t>(weights, row_begin, row_end, scratch, scratch.ints, out);
+    }
+  } else {
+    EvaluateMoments(weights, row_begin, row_end, scratch, out);
+  }
+  if (all_complete_) {
+    return;
+  }
+  size_t at = 0;
+  for (size_t a = row_begin; a < row_end; ++a) {
+    for (size_t b = a + 1; b < benchmarks_; ++b, ++at) {
+      if (!complete_[a] || !complete_[b]) {
+        out[at] = EvaluatePair(weights, a, b, scratch);
+      }
+    }
+  }
+}
+
+// For every two active approaches the signs of their differences on all benchmarks make one row of
+// a matrix S, and their weights' product a diagonal matrix W: the numerators of all tau-b are the
+// entries of S' W S, the denominators come from its diagonal.
+template <typename Vector, typename Lane>
+void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, size_t row_begin,
+                                           size_t row_end, Scratch& scratch,
+                                           std::vector<Vector>& memory, double* out) const {
+  constexpr size_t kLanes = kLanesOf<Vector, Lane>;
+  constexpr size_t kVectors = kBlock / kLanes;
+  const size_t vectors = lanes_ / kLanes;
+  const size_t active = scratch.active.size();
+  const size_t pairs = active * (active - 1) / 2;
+  memory.resize((2 * pairs + active + 1) * vectors);
+  Vector* const signs = memory.data();
+  Vector* const weighted = signs + pairs * vectors;
+  Vector* const ranks = weighted + pairs * vectors;
+  Vector* const squares = ranks + active * vectors;
+  for (size_t i = 0; i < active; ++i) {
+    Lane* lanes = reinterpret_cast<Lane*>(ranks + i * vectors);
+    for (size_t l = 0; l < lanes_; ++l) {
+      lanes[l] = static_cast<Lane>(dense_ranks_[scratch.active[i] * lanes_ + l]);
+    }
+  }
+  std::fill(squares, squares + vectors, Vector{});
+  size_t k = 0;
+  for (size_t i = 0; i < active; ++i) {
+    for (size_t j = 0; j < i; ++j, ++k) {
+      const auto weight =
+          static_cast<Lane>(weights[scratch.active[i]] * weights[scratch.active[j]]);
+      for (size_t v = 0; v < vectors; ++v) {
+        const Vector rank_i = ranks[i * vectors + v];
+        const Vector rank_j = ranks[j * vectors + v];
+        const Vector sign = (rank_i < rank_j) - (rank_i > rank_j);
+        signs[k * vectors + v] = sign;
+        weighted[k * vectors + v] = sign * weight;
+        squares[v] += sign * sign * weight;
+      }
+    }
+  }
+  const Lane* square = reinterpret_cast<const Lane*>(squares);
+  for (size_t b = 0; b < benchmarks_; ++b) {
+    scratch.scale[b] = square[b] > 0 ? 1 / std::sqrt(static_cast<double>(square[b])) : kNaN;
+  }
+  size_t at = 0;
+  for (size_t a = row_begin; a < row_end; ++a) {
+    for (size_t block = (a + 1) / kBlock * kBlock; block < lanes_; block += kBlock) {
+      Vector sums[kVectors] = {};
+      for (size_t p = 0; p < pairs; ++p) {
+        const Lane left = reinterpret_cast<const Lane*>(weighted + p * vectors)[a];
+        const Vector* right = signs + p * vectors + block / kLanes;
+        for (size_t v = 0; v < kVectors; ++v) {
+          sums[v] += right[v] * left;
+        }
+      }
+      const Lane* sum = reinterpret_cast<const Lane*>(sums);
+      const size_t end = std::min(block + kBlock, benchmarks_);
+      for (size_t b = std::max(a + 1, block); b < end; ++b, ++at) {
+        const double value =
+            static_cast<double>(sum[b - block]) * scratch.scale[a] * scratch.scale[b];
+        // No tau-b of so few approaches lies between this and 1; NaN stays.
+        constexpr double kOne = 1 - 1e-14;
+        out[at] = value > kOne ? 1 : value < -kOne ? -1 : value;
+      }
+    }
+  }
+}
+
+// Average ranks under the weights, less their mean: exact multiples of one half.
+void WeightedCoefficients::FillWeightedRanks(absl::Span<const int32_t> weights,
+                                             Scratch& scratch) const {
+  double* ranks = reinterpret_cast<double*>(scratch.doubles.data());
+  const double middle = (std::accumulate(weights.begin(), weights.end(), 0.0) + 1) / 2;
+  for (size_t b = 0; b < benchmarks_; ++b) {
+    if (!complete_[b]) {
+      continue;
+    }
+    const uint32_t* order = order_.data() + b * approaches_;
+    const double* values = values_.data() + b * approaches_;
+    double below = 0;
+    for (size_t begin = 0; begin < approaches_;) {
+      size_t end = begin;
+      double tied = 0;
+      for (; end < approaches_ && values[order[end]] == values[order[begin]]; ++end) {
+        tied += weights[order[end]];
+      }
+      for (; begin < end; ++begin) {
+        ranks[order[begin] * lanes_ + b] = below + (tied + 1) / 2 - middle;
+      }
+      below += tied;
+    }
+  }
+}
+
+// Pearson's r from weighted moments, of standardized scores or of ranks.
+void WeightedCoefficients::EvaluateMoments(absl::Span<const int32_t> weights, size_t row_begin,
+                                           size_t row_end, Scratch& scratch, double* out) const {
+  constexpr size_t kLanes = kLanesOf<Doubles, double>;
+  constexpr size_t kPass = 8;  // lanes in registers; doubles are wider than ranks
+  constexpr size_t kVectors = kPass / kLanes;
+  const size_t vectors = lanes_ / kLanes;
+  const size_t active = scratch.active.size();
+  scratch.doubles.assign(approaches_ * vectors, Doubles{});
+  double* const scores = reinterpret_cast<double*>(scratch.doubles.data());
+  if (coefficient_ == Coefficient::kSpearman) {
+    FillWeightedRanks(weights, scratch);
+  } else {
+    std::copy(standardized_.begin(), standardized_.end(), scores);
+  }
+  scratch.mean.assign(lanes_, 0.0);
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (size_t b = 0; b < benchmarks_; ++b) {
+    double sum = 0;
+    double squares = 0;
+    bool constant = true;
+    for (size_t i = 0; i < active; ++i) {
+      const size_t approach = scratch.active[i];
+      const double score = scores[approach * lanes_ + b];
+      sum += weights[approach] * score;
+      squares += weights[approach] * score * score;
+      constant = constant && dense_ranks_[approach * lanes_ + b] ==
+                                 dense_ranks_[scratch.active[0] * lanes_ + b];
+    }
+    scratch.mean[b] = total > 0 ? sum / total : 0;
+    const double variance = squares - sum * scratch.mean[b];
+    scratch.scale[b] = !constant && variance > 0 ? 1 / std::sqrt(variance) : kNaN;
+  }
+  size_t at = 0;
+  for (size_t a = row_begin; a < row_end; ++a) {
+    for (size_t block = (a + 1) / kPass * kPass; block < lanes_; block += kPass) {
+      Doubles sums[kVectors] = {};
+      for (size_t i = 0; i < active; ++i) {
+        const size_t approach = scratch.active[i];
+        const double left = weights[approach] * scores[approach * lanes_ + a];
+        const Doubles* right = scratch.doubles.data() + approach * vectors + block / kLanes;
+        for (size_t v = 0; v < kVectors; ++v) {
+          sums[v] += right[v] * left;
+        }
+      }
+      const double* sum = reinterpret_cast<const double*>(sums);
+      const size_t end = std::min(block + kPass, benchmarks_);
+      for (size_t b = std::max(a + 1, block); b < end; ++b, ++at) {
+        const double value = (sum[b - block] - total * scratch.mean[a] * scratch.mean[b]) *
+                             scratch.scale[a] * scratch.scale[b];
+        out[at] = value > 1 ? 1 : value < -1 ? -1 : value;  // NaN stays
+      }
+    }
+  }
+}
+
+namespace {
+
+double WeightedTau(const std::vector<double>& x, const std::vector<double>& y,
+                   const std::vector<double>& w) {
+  double difference = 0;
+  double pairs_x = 0;
+  double pairs_y = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double weight = w[i] * w[j];
+      const int sign_x = (x[i] > x[j]) - (x[i] < x[j]);
+      const int sign_y = (y[i] > y[j]) - (y[i] < y[j]);
+      difference += weight * sign_x * sign_y;
+      pairs_x += weight * sign_x * sign_x;
+      pairs_y += weight * sign_y * sign_y;
+    }
+  }
+  return pairs_x > 0 && pairs_y > 0
+             ? std::clamp(difference / std::sqrt(pairs_x * pairs_y), -1.0, 1.0)
+             : kNaN;
+}
+
+// Replaces values by their average ranks under the weights.
+void RankWeighted(std::vector<double>& values, const std::vector<double>& w) {
+  const std::vector<double> original = values;
+  for (size_t i = 0; i < values.size(); ++i) {
+    double below = 0;
+    double tied = 0;
+    for (size_t j = 0; j < values.size(); ++j) {
+      below += original[j] < original[i] ? w[j] : 0;
+      tied += original[j] == original[i] ? w[j] : 0;
+    }
+    values[i] = below + (tied + 1) / 2;
+  }
+}
+
+double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
+                 const std::vector<double>& w) {
+  const auto constant = [](const std::vector<double>& v) {
+    return std::all_of(v.begin(), v.end(), [&](double value) { return value == v[0]; });
+  };
+  if (constant(x) || constant(y)) {
+    return kNaN;
+  }
+  const auto scaled = [&](const std::vector<double>& v) {
+    double largest = 0;
+    for (const double value : v) {
+      largest = std::max(largest, std::abs(value));
+    }
+    double sum = 0;
+    double total = 0;
+    for (size_t i = 0; i < v.size(); ++i) {
+      sum += w[i] * (v[i] / largest);
+      total += w[i];
+    }
+    std::vector<double> deviations(v.size());
+    for (size_t i = 0; i < v.size(); ++i) {
+      deviations[i] = v[i] / largest - sum / total;
+    }
+    return deviations;
+  };
+  const std::vector<double> dx = scaled(x);
+  const std::vector<double> dy = scaled(y);
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  for (size_t i = 0; i < dx.size(); ++i) {
+    xx += w[i] * dx[i] * dx[i];
+    yy += w[i] * dy[i] * dy[i];
+    xy += w[i] * dx[i] * dy[i];
+  }
+  return xx > 0 && yy > 0 ? std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0) : kNaN;
+}
+
+}  // namespace
+
+// The plain way, for pairs with missing scores.
+double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
+                                          Scratch& scratch) const {
+  scratch.x.clear();
+  scratch.y.clear();
+  scratch.w.clear();
+  for (const size_t i : scratch.active) {
+    if (present_[a * approaches_ + i] && present_[b * approaches_ + i]) {
+      scratch.x.push_back(values_[a * approaches_ + i]);
+      scratch.y.push_back(values_[b * approaches_ + i]);
+      scratch.w.push_back(weights[i]);
+    }
+  }
+  if (scratch.x.size() < 2) {
+    return kNaN;
+  }
+  if (coefficient_ == Coefficient::kKendall) {
+    return WeightedTau(scratch.x, scratch.y, scratch.w);
+  }
+  if (coefficient_ == Coefficient::kSpearman) {
+    RankWeighted(scratch.x, scratch.w);
+    RankWeighted(scratch.y, scratch.w);
+  }
+  return WeightedR(scratch.x, scratch.y, scratch.w);
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,76 @@
+// Coefficients of all pairs of benchmarks under weights of approaches: what bootstrap and jackknife
+// do thousands of times.
+//
+// Immutable after construction, thread-safe; each thread brings its own Scratch. A weight is how
+// often an approach was drawn, so that n equal weights of 1 give the coefficient itself.
+#ifndef CONCUR_ANALYSIS_RESAMPLING_H_
+#define CONCUR_ANALYSIS_RESAMPLING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "analysis/score_table.h"
+
+namespace concur::analysis {
+
+class WeightedCoefficients {
+ public:
+  // Eight 16-bit or two 64-bit lanes: what every x86-64 and ARM64 has.
+  using Shorts = int16_t __attribute__((vector_size(16)));
+  using Ints = int32_t __attribute__((vector_size(16)));
+  using Doubles = double __attribute__((vector_size(16)));
+
+  // Memory for one evaluation, kept between calls.
+  struct Scratch {
+    std::vector<size_t> active;  // approaches with a positive weight
+    std::vector<Shorts> shorts;
+    std::vector<Ints> ints;
+    std::vector<Doubles> doubles;
+    std::vector<double> scale;  // by benchmark: 1 / sqrt(variance), NaN when constant
+    std::vector<double> mean;
+    std::vector<double> x;
+    std::vector<double> y;
+    std::vector<double> w;
+  };
+
+  WeightedCoefficients(const ScoreTable& table, Coefficient coefficient);
+
+  size_t approaches() const { return approaches_; }
+  size_t benchmarks() const { return benchmarks_; }
+  // How many pairs (a, b) with a < b have a in [row_begin, row_end).
+  size_t PairCount(size_t row_begin, size_t row_end) const;
+
+  // Writes the coefficient of each such pair, by rows, to `out`; NaN where it is undefined.
+  // REQUIRES: weights.size() == approaches(), sum of weights <= 30000.
+  void Evaluate(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
+                Scratch& scratch, double* out) const;
+
+ private:
+  template <typename Vector, typename Lane>
+  void EvaluateKendall(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
+                       Scratch& scratch, std::vector<Vector>& memory, double* out) const;
+  void EvaluateMoments(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
+                       Scratch& scratch, double* out) const;
+  void FillWeightedRanks(absl::Span<const int32_t> weights, Scratch& scratch) const;
+  double EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
+                      Scratch& scratch) const;
+
+  Coefficient coefficient_;
+  size_t approaches_ = 0;
+  size_t benchmarks_ = 0;
+  size_t lanes_ = 0;  // benchmarks_, rounded up to whole blocks
+  bool all_complete_ = true;
+  std::vector<bool> complete_;        // by benchmark
+  std::vector<bool> present_;         // benchmark-major
+  std::vector<double> values_;        // benchmark-major
+  std::vector<int32_t> dense_ranks_;  // approach-major, lanes_ wide; ranks from 0, ties equal
+  std::vector<double> standardized_;  // approach-major, lanes_ wide; complete benchmarks only
+  std::vector<uint32_t> order_;       // benchmark-major: approaches by ascending value
+};
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_RESAMPLING_H_

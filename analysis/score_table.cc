@@ -1,0 +1,248 @@
+#include "analysis/score_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+
+namespace concur::analysis {
+namespace {
+
+absl::Status CheckNames(const std::vector<AxisEntry>& entries, absl::string_view kind) {
+  absl::flat_hash_map<absl::string_view, size_t> seen;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(kind, " ", i + 1, " has no name"));
+    }
+    if (!seen.emplace(entries[i].name, i).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(kind, " \"", entries[i].name, "\" comes twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+struct Condition {
+  std::string tag;
+  std::string value;
+  bool equal = true;
+};
+
+absl::StatusOr<Condition> ParseCondition(const std::string& text) {
+  Condition condition;
+  const size_t sign = text.find('=');
+  if (sign == std::string::npos) {
+    condition.tag = text;
+    condition.value = "yes";
+  } else {
+    condition.equal = sign == 0 || text[sign - 1] != '!';
+    condition.tag = text.substr(0, condition.equal ? sign : sign - 1);
+    condition.value = text.substr(sign + 1);
+  }
+  if (condition.tag.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("where: expected TAG=VALUE, TAG!=VALUE or TAG, got \"", text, "\""));
+  }
+  return condition;
+}
+
+// An entry without the tag has the empty value.
+std::string TagValue(const AxisEntry& entry, const std::string& tag) {
+  const auto found = entry.tags.find(tag);
+  return found == entry.tags.end() ? "" : found->second;
+}
+
+bool AnyHasTag(const std::vector<AxisEntry>& entries, const std::string& tag) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const AxisEntry& entry) { return entry.tags.count(tag) > 0; });
+}
+
+std::vector<size_t> Indices(size_t n) {
+  std::vector<size_t> indices(n);
+  for (size_t i = 0; i < n; ++i) {
+    indices[i] = i;
+  }
+  return indices;
+}
+
+// Keeps of `kept` what satisfies `condition`; an error lists the values that there are.
+absl::Status Narrow(const std::vector<AxisEntry>& entries, const Condition& condition,
+                    absl::string_view kind, std::vector<size_t>& kept) {
+  std::vector<size_t> narrowed;
+  for (const size_t i : kept) {
+    if ((TagValue(entries[i], condition.tag) == condition.value) == condition.equal) {
+      narrowed.push_back(i);
+    }
+  }
+  if (narrowed.empty()) {
+    std::set<std::string> values;
+    for (const AxisEntry& entry : entries) {
+      values.insert(TagValue(entry, condition.tag));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "where: no ", kind, " is left with ", condition.tag, condition.equal ? "=" : "!=",
+        condition.value, "; its values are ", absl::StrJoin(values, ", ")));
+  }
+  kept = std::move(narrowed);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::string_view CellStateName(CellState state) {
+  switch (state) {
+    case CellState::kMissing:
+      return "missing";
+    case CellState::kValue:
+      return "value";
+    case CellState::kFailed:
+      return "failed";
+    case CellState::kPending:
+      return "pending";
+  }
+  return "missing";
+}
+
+absl::StatusOr<ScoreTable> ScoreTable::Create(std::vector<AxisEntry> approaches,
+                                              std::vector<AxisEntry> benchmarks) {
+  CONCUR_RETURN_IF_ERROR(CheckNames(approaches, "approach"));
+  CONCUR_RETURN_IF_ERROR(CheckNames(benchmarks, "benchmark"));
+  if (!benchmarks.empty() && approaches.size() > kCellsMax / benchmarks.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(approaches.size(), " approaches x ", benchmarks.size(),
+                     " benchmarks: expected at most ", kCellsMax, " cells"));
+  }
+  ScoreTable table;
+  table.cells_.resize(approaches.size() * benchmarks.size());
+  table.approaches_ = std::move(approaches);
+  table.benchmarks_ = std::move(benchmarks);
+  return table;
+}
+
+ScoreTable ScoreTable::Take(const std::vector<size_t>& rows,
+                            const std::vector<size_t>& columns) const {
+  ScoreTable table;
+  for (const size_t row : rows) {
+    table.approaches_.push_back(approaches_[row]);
+  }
+  table.cells_.reserve(rows.size() * columns.size());
+  for (const size_t column : columns) {
+    table.benchmarks_.push_back(benchmarks_[column]);
+    for (const size_t row : rows) {
+      table.cells_.push_back(cell(row, column));
+    }
+  }
+  return table;
+}
+
+absl::StatusOr<ScoreTable> ScoreTable::Where(absl::Span<const std::string> conditions) const {
+  std::vector<size_t> rows = Indices(approaches_.size());
+  std::vector<size_t> columns = Indices(benchmarks_.size());
+  for (const std::string& text : conditions) {
+    CONCUR_ASSIGN_OR_RETURN(const Condition condition, ParseCondition(text));
+    const bool of_rows = AnyHasTag(approaches_, condition.tag);
+    const bool of_columns = AnyHasTag(benchmarks_, condition.tag);
+    if (!of_rows && !of_columns) {
+      std::set<std::string> tags;
+      for (const std::vector<AxisEntry>* axis : {&approaches_, &benchmarks_}) {
+        for (const AxisEntry& entry : *axis) {
+          for (const auto& [tag, value] : entry.tags) {
+            tags.insert(tag);
+          }
+        }
+      }
+      const std::vector<std::string> names(tags.begin(), tags.end());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "where: unknown tag \"", condition.tag, "\"", DidYouMean(condition.tag, names),
+          names.empty() ? "; the table has no tags"
+                        : absl::StrCat("; the tags are ", absl::StrJoin(names, ", "))));
+    }
+    if (of_rows) {
+      CONCUR_RETURN_IF_ERROR(Narrow(approaches_, condition, "approach", rows));
+    } else {
+      CONCUR_RETURN_IF_ERROR(Narrow(benchmarks_, condition, "benchmark", columns));
+    }
+  }
+  return Take(rows, columns);
+}
+
+absl::StatusOr<ScoreTable> ScoreTable::SelectBenchmarks(absl::Span<const std::string> names) const {
+  std::vector<size_t> columns;
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(benchmarks_.begin(), benchmarks_.end(),
+                                    [&](const AxisEntry& entry) { return entry.name == name; });
+    if (found == benchmarks_.end()) {
+      std::vector<std::string> known;
+      for (const AxisEntry& entry : benchmarks_) {
+        known.push_back(entry.name);
+      }
+      constexpr size_t kListedMax = 40;
+      const size_t rest = known.size() > kListedMax ? known.size() - kListedMax : 0;
+      const std::string suggestion = DidYouMean(name, known);
+      known.resize(known.size() - rest);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown column \"", name, "\"", suggestion, "; the benchmarks are ",
+          absl::StrJoin(known, ", "), rest > 0 ? absl::StrCat(" and ", rest, " more") : ""));
+    }
+    if (!seen.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" is named twice"));
+    }
+    columns.push_back(static_cast<size_t>(found - benchmarks_.begin()));
+  }
+  return Take(Indices(approaches_.size()), columns);
+}
+
+ScoreTable ScoreTable::CompleteCases() const {
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < approaches_.size(); ++row) {
+    bool complete = true;
+    for (size_t column = 0; column < benchmarks_.size(); ++column) {
+      complete = complete && cell(row, column).state == CellState::kValue;
+    }
+    if (complete) {
+      rows.push_back(row);
+    }
+  }
+  return Take(rows, Indices(benchmarks_.size()));
+}
+
+std::vector<AxisEntry> ResolveTags(absl::Span<const TaggedName> names) {
+  std::set<std::string> flags;
+  for (const TaggedName& name : names) {
+    for (const std::string& tag : name.tags) {
+      if (tag.find('=') == std::string::npos) {
+        flags.insert(tag);
+      }
+    }
+  }
+  std::vector<AxisEntry> entries;
+  for (const TaggedName& name : names) {
+    AxisEntry entry;
+    entry.name = name.name;
+    for (const std::string& flag : flags) {
+      entry.tags[flag] = "no";
+    }
+    for (const std::string& tag : name.tags) {
+      const size_t sign = tag.find('=');
+      entry.tags[tag.substr(0, sign)] = sign == std::string::npos ? "yes" : tag.substr(sign + 1);
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace concur::analysis

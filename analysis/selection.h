@@ -1,0 +1,74 @@
+// From the scores of a sweep to one score table: which setting stands for an approach, and how
+// seeds are summed up.
+//
+// Thread-safe (stateless). The result depends on the records and on the order of the names in the
+// options, not on the order of the records (except for the metric, see below).
+#ifndef CONCUR_ANALYSIS_SELECTION_H_
+#define CONCUR_ANALYSIS_SELECTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "analysis/score_table.h"
+
+namespace concur::analysis {
+
+// One score of one system, or the fact that it is not there.
+struct ScoreRecord {
+  std::string approach;
+  std::string train;  // the benchmark (or mixture) whose train set made the system
+  int64_t setting = 0;
+  int64_t seed = 0;
+  std::string test;    // the benchmark whose test set was scored
+  std::string metric;  // may be empty when there is no value
+  double value = 0;
+  int64_t examples = 0;
+  CellState state = CellState::kValue;  // kValue, kFailed or kPending
+};
+
+// How the settings of an approach become one value.
+//   kBest: one setting for each approach and train benchmark: the best mean over seeds on the train
+//     benchmark's own test set, or, where it was not evaluated there, on the first test set (in the
+//     order of `benchmarks`) that has values. Equal means go to the lower setting. Scores that
+//     failed or are still pending could have been better: the cell counts them.
+//   kDefault: setting 0.
+//   kMean: the mean over settings, seed by seed.
+//   kEach: every setting is a row of its own, named "APPROACH #SETTING".
+enum class Select { kBest, kDefault, kMean, kEach };
+// "best", "default", "mean", "each"; InvalidArgument for anything else.
+absl::StatusOr<Select> ParseSelect(absl::string_view name);
+absl::string_view SelectName(Select select);
+
+// What rows and columns are.
+//   kTrainInColumns: rows are approaches. A column is a pair of train and test benchmark, named by
+//     the test benchmark when it is the train benchmark's own (a concurrence study) or when the
+//     whole sweep trained on one benchmark (a shift study); otherwise "TRAIN → TEST".
+//   kTrainInRows: rows are approaches and what they were trained on, "APPROACH ← TRAIN" (with the
+//     tag train=TRAIN), columns are test benchmarks: a train × test matrix. Rows are named by the
+//     approach alone when the whole sweep trained on one benchmark.
+enum class Layout { kTrainInColumns, kTrainInRows };
+
+struct SelectionOptions {
+  std::vector<AxisEntry> approaches;  // the order of rows
+  std::vector<AxisEntry> benchmarks;  // the order of columns; every train and test name
+  Select select = Select::kBest;
+  Layout layout = Layout::kTrainInColumns;
+  std::string metric;  // empty: for each test benchmark, the metric of its first record
+  bool higher_is_better = true;
+};
+
+// The table of a sweep. A cell's value is the mean over seeds, its standard deviation is taken over
+// seeds; failed and pending scores are counted in the cell even where others gave it a value.
+// A pair of train and test benchmark that no record names makes no column.
+// InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
+// that is not finite, repeats another record, or when no record has `metric`.
+absl::StatusOr<ScoreTable> BuildScoreTable(absl::Span<const ScoreRecord> records,
+                                           const SelectionOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_SELECTION_H_

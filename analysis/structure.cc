@@ -1,0 +1,162 @@
+#include "analysis/structure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "analysis/resampling.h"
+#include "analysis/score_table.h"
+
+namespace concur::analysis {
+namespace {
+
+bool HasBoth(const ScoreTable& table, size_t approach, size_t a, size_t b) {
+  return table.cell(approach, a).state == CellState::kValue &&
+         table.cell(approach, b).state == CellState::kValue;
+}
+
+double Deviation(const ScoreTable& table, size_t benchmark) {
+  std::vector<double> values;
+  for (const ScoreCell& cell : table.column(benchmark)) {
+    if (cell.state == CellState::kValue) {
+      values.push_back(cell.value);
+    }
+  }
+  return ComputeMoments(values).standard_deviation;
+}
+
+}  // namespace
+
+std::vector<std::vector<Influence>> LeaveOneOut(const ScoreTable& table, Coefficient coefficient,
+                                                size_t count) {
+  const size_t benchmarks = table.benchmarks().size();
+  const size_t approaches = table.approaches().size();
+  const WeightedCoefficients evaluator(table, coefficient);
+  const size_t pairs = evaluator.PairCount(0, benchmarks);
+  std::vector<std::vector<Influence>> influences(pairs);
+  if (approaches == 0) {
+    return influences;
+  }
+  WeightedCoefficients::Scratch scratch;
+  std::vector<int32_t> weights(approaches, 1);
+  std::vector<double> with(pairs);
+  std::vector<double> without(pairs);
+  evaluator.Evaluate(weights, 0, benchmarks, scratch, with.data());
+  for (size_t i = 0; i < approaches; ++i) {
+    weights[i] = 0;
+    evaluator.Evaluate(weights, 0, benchmarks, scratch, without.data());
+    weights[i] = 1;
+    size_t pair = 0;
+    for (size_t a = 0; a < benchmarks; ++a) {
+      for (size_t b = a + 1; b < benchmarks; ++b, ++pair) {
+        if (std::isnan(with[pair]) || !HasBoth(table, i, a, b)) {
+          continue;
+        }
+        Influence influence;
+        influence.approach = i;
+        if (!std::isnan(without[pair])) {
+          influence.without = without[pair];
+          influence.change = with[pair] - without[pair];
+        }
+        influences[pair].push_back(influence);
+      }
+    }
+  }
+  for (std::vector<Influence>& list : influences) {
+    std::stable_sort(list.begin(), list.end(), [](const Influence& x, const Influence& y) {
+      if (x.without.has_value() != y.without.has_value()) {
+        return !x.without.has_value();
+      }
+      return std::abs(x.change) > std::abs(y.change);
+    });
+    list.resize(std::min(list.size(), count));
+  }
+  return influences;
+}
+
+std::vector<Swap> FindSwaps(const ScoreTable& table, size_t a, size_t b) {
+  std::vector<Swap> swaps;
+  const size_t approaches = table.approaches().size();
+  for (size_t i = 0; i < approaches; ++i) {
+    for (size_t j = i + 1; j < approaches; ++j) {
+      if (!HasBoth(table, i, a, b) || !HasBoth(table, j, a, b)) {
+        continue;
+      }
+      const double on_a = table.cell(i, a).value - table.cell(j, a).value;
+      const double on_b = table.cell(i, b).value - table.cell(j, b).value;
+      if (on_a > 0 && on_b < 0) {
+        swaps.push_back({i, j, on_a, -on_b});
+      } else if (on_a < 0 && on_b > 0) {
+        swaps.push_back({j, i, -on_a, on_b});
+      }
+    }
+  }
+  // There is a swap, so that neither deviation is 0.
+  const double deviation_a = Deviation(table, a);
+  const double deviation_b = Deviation(table, b);
+  const auto lesser = [&](const Swap& swap) {
+    return std::min(swap.margin_a / deviation_a, swap.margin_b / deviation_b);
+  };
+  std::stable_sort(swaps.begin(), swaps.end(),
+                   [&](const Swap& x, const Swap& y) { return lesser(x) > lesser(y); });
+  return swaps;
+}
+
+std::string BenchmarkFlagName(BenchmarkFlag::Kind kind) {
+  switch (kind) {
+    case BenchmarkFlag::Kind::kFloor:
+      return "floor";
+    case BenchmarkFlag::Kind::kCeiling:
+      return "ceiling";
+    case BenchmarkFlag::Kind::kConstant:
+      return "constant";
+  }
+  return "constant";
+}
+
+std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {
+  double full = 1;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    for (const ScoreCell& cell : table.column(b)) {
+      full = cell.state == CellState::kValue && cell.value > 1 ? 100 : full;
+    }
+  }
+  constexpr double kNear = 0.01;
+  std::vector<BenchmarkFlag> flags;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    std::vector<double> values;
+    for (const ScoreCell& cell : table.column(b)) {
+      if (cell.state == CellState::kValue) {
+        values.push_back(cell.value);
+      }
+    }
+    const auto n = static_cast<int64_t>(values.size());
+    if (n < 2) {
+      continue;
+    }
+    const auto count = [&](double low, double high) {
+      return static_cast<int64_t>(std::count_if(values.begin(), values.end(),
+                                                [&](double v) { return v >= low && v <= high; }));
+    };
+    const int64_t floor = count(-kNear * full, kNear * full);
+    const int64_t ceiling = count((1 - kNear) * full, (1 + kNear) * full);
+    if (count(values[0], values[0]) == n) {
+      flags.push_back({b, BenchmarkFlag::Kind::kConstant, n});
+    }
+    if (floor >= 2 && 4 * floor >= n) {
+      flags.push_back({b, BenchmarkFlag::Kind::kFloor, floor});
+    }
+    if (ceiling >= 2 && 4 * ceiling >= n) {
+      flags.push_back({b, BenchmarkFlag::Kind::kCeiling, ceiling});
+    }
+  }
+  return flags;
+}
+
+}  // namespace concur::analysis

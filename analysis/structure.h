@@ -1,0 +1,62 @@
+// What stands behind a coefficient: the approach that moves it most, the approaches that swap
+// places, and benchmarks that cannot tell approaches apart.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_ANALYSIS_STRUCTURE_H_
+#define CONCUR_ANALYSIS_STRUCTURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/correlation.h"
+#include "analysis/score_table.h"
+
+namespace concur::analysis {
+
+// The coefficient of a pair of benchmarks when one approach is left out.
+struct Influence {
+  size_t approach = 0;
+  std::optional<double> without;  // nothing: undefined without it
+  double change = 0;              // value with it less value without; 0 when undefined
+};
+
+// For each pair of benchmarks, in the order of ConcurrenceMatrix::pairs, the approaches with both
+// scores whose absence changes the coefficient most, at most `count` of them, by falling absolute
+// change; those without which it is undefined come first; ties in the table's order.
+std::vector<std::vector<Influence>> LeaveOneOut(const ScoreTable& table, Coefficient coefficient,
+                                                size_t count);
+
+// Two approaches that two benchmarks put in opposite order.
+struct Swap {
+  size_t first = 0;     // better on benchmark a
+  size_t second = 0;    // better on benchmark b
+  double margin_a = 0;  // by how much, > 0
+  double margin_b = 0;
+};
+
+// All swaps of benchmarks a and b: those with the largest lesser margin (each divided by the
+// benchmark's standard deviation) first, so that what noise cannot explain leads; ties in the
+// table's order.
+std::vector<Swap> FindSwaps(const ScoreTable& table, size_t a, size_t b);
+
+// A benchmark whose scores crowd at an end of the scale, or are all equal.
+struct BenchmarkFlag {
+  enum class Kind { kFloor, kCeiling, kConstant };
+  size_t benchmark = 0;
+  Kind kind = Kind::kConstant;
+  int64_t approaches = 0;  // how many score there
+};
+// "floor", "ceiling", "constant".
+std::string BenchmarkFlagName(BenchmarkFlag::Kind kind);
+
+// Flags a benchmark when at least a quarter of its scores, and at least two, lie within 1 % of a
+// perfect score (ceiling) or of zero (floor), or when all of two or more are equal (constant).
+// A perfect score is 100 when any score of the table is above 1, else 1.
+std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_STRUCTURE_H_

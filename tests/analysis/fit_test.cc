@@ -1,0 +1,158 @@
+#include "analysis/fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "analysis/score_table.h"
+#include "tests/analysis/reference_scores.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ScoreTable Parse(const std::string& csv) {
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
+  EXPECT_OK(parsed);
+  return parsed.ok() ? parsed->table : ScoreTable();
+}
+
+ShiftFit FitOf(const std::string& csv, const FitOptions& options = {}) {
+  absl::StatusOr<std::vector<ShiftFit>> fits = FitShift(Parse(csv), "X", {"Y"}, options);
+  EXPECT_OK(fits);
+  return fits.ok() ? (*fits)[0] : ShiftFit();
+}
+
+TEST(FitTest, ALineIsRecovered) {
+  const ShiftFit fit = FitOf("system,X,Y\na,10,25\nb,20,45\nc,30,65\n");
+  EXPECT_NEAR(*fit.slope, 2, 1e-14);
+  EXPECT_NEAR(*fit.intercept, 5, 1e-12);
+  EXPECT_NEAR(*fit.r_squared, 1, 1e-14);
+  EXPECT_NEAR(*fit.mean_gap, -25, 1e-12);
+  EXPECT_EQ(fit.n, 3);
+}
+
+TEST(FitTest, RanksAreSharedByTiesAndDeltaIsTheRise) {
+  const ShiftFit fit = FitOf("system,X,Y\na,10,30\nb,20,20\nc,20,10\n");
+  ASSERT_EQ(fit.systems.size(), 3U);
+  EXPECT_EQ(fit.systems[0].name, "b");
+  EXPECT_EQ(fit.systems[0].rank, 1);
+  EXPECT_EQ(fit.systems[1].rank, 1);
+  EXPECT_EQ(fit.systems[2].rank, 3);
+  EXPECT_EQ(fit.systems[2].new_rank, 1);
+  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("rank":3,"new_rank":1,"delta_rank":2)"));
+}
+
+TEST(FitTest, ExcludedSystemsAreListedButNotFitted) {
+  FitOptions options;
+  options.exclude = {"human"};
+  const ShiftFit fit = FitOf("system,X,Y\na,10,20\nb,20,40\nhuman,15,90\n", options);
+  EXPECT_NEAR(*fit.slope, 2, 1e-14);
+  EXPECT_EQ(fit.n, 2);
+  EXPECT_EQ(fit.systems[1].name, "human");
+  EXPECT_FALSE(fit.systems[1].fitted);
+  EXPECT_NEAR(*fit.systems[1].residual, 60, 1e-12);
+  EXPECT_THAT(ShiftText({fit}), HasSubstr("human †"));
+  options.exclude = {"humn"};
+  EXPECT_THAT(FitShift(Parse("system,X,Y\nhuman,1,2\n"), "X", {"Y"}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"human\"")));
+}
+
+TEST(FitTest, ScalesAreInvertible) {
+  for (const FitScale scale : {FitScale::kLinear, FitScale::kProbit, FitScale::kLogit}) {
+    for (const double share : {0.001, 0.3, 0.5, 0.97}) {
+      EXPECT_NEAR(InverseTransform(scale, Transform(scale, share)), share, 1e-14);
+    }
+  }
+  EXPECT_NEAR(Transform(FitScale::kProbit, 0.975), 1.959963984540054, 1e-14);
+  EXPECT_NEAR(Transform(FitScale::kLogit, 0.75), std::log(3.0), 1e-15);
+}
+
+TEST(FitTest, FullScoresHaveNoProbitAndStayOutOfTheLine) {
+  FitOptions options;
+  options.scale = FitScale::kProbit;
+  const ShiftFit fit = FitOf("system,X,Y\na,10,10\nb,60,60\nc,100,90\n", options);
+  EXPECT_EQ(fit.n, 2);
+  EXPECT_NEAR(*fit.slope, 1, 1e-12);
+  EXPECT_FALSE(fit.systems[0].fitted);
+  EXPECT_FALSE(fit.systems[0].residual.has_value());
+}
+
+TEST(FitTest, ScoresOutsideTheScaleAreRefused) {
+  FitOptions options;
+  options.scale = FitScale::kLogit;
+  EXPECT_THAT(FitShift(Parse("system,X,Y\na,10,101\n"), "X", {"Y"}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 100, got 101")));
+  options.full_score = 1;
+  EXPECT_THAT(FitShift(Parse("system,X,Y\na,0.5,2\n"), "X", {"Y"}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 1, got 2")));
+}
+
+TEST(FitTest, UndefinedFitsAreEmptyNotNumbers) {
+  const struct {
+    const char* name;
+    const char* csv;
+  } cases[] = {{"no system", "system,X,Y\n"},
+               {"one system", "system,X,Y\na,1,2\n"},
+               {"equal scores", "system,X,Y\na,1,2\nb,1,3\n"}};
+  for (const auto& test : cases) {
+    const ShiftFit fit = FitOf(test.csv);
+    EXPECT_FALSE(fit.slope.has_value()) << test.name;
+    EXPECT_FALSE(fit.r_squared.has_value()) << test.name;
+    EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("slope":null)")) << test.name;
+    EXPECT_THAT(ShiftText({fit}), HasSubstr("slope undef")) << test.name;
+  }
+  const ShiftFit flat = FitOf("system,X,Y\na,1,2\nb,2,2\n");
+  EXPECT_EQ(flat.slope, 0);
+  EXPECT_FALSE(flat.r_squared.has_value());
+}
+
+TEST(FitTest, MissingScoresAreListed) {
+  const ShiftFit fit = FitOf("system,X,Y\na,1,2\nb,2,\nc,3,4\n");
+  EXPECT_THAT(fit.missing, ElementsAre("b"));
+  EXPECT_EQ(fit.n, 2);
+  EXPECT_THAT(ShiftText({fit}), HasSubstr("Without both scores: 1: b"));
+  EXPECT_THAT(ShiftCsv({fit}), HasSubstr(",b,,,,,,,no,,\n"));
+}
+
+TEST(FitTest, UnknownColumnsAreNamed) {
+  EXPECT_THAT(FitShift(Parse("system,orig,new\na,1,2\n"), "orgi", {"new"}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown column \"orgi\"")));
+}
+
+TEST(FitTest, IntervalsHoldTheSlopeAndDependOnTheSeedOnly) {
+  FitOptions options;
+  options.bootstrap = BootstrapOptions();
+  options.bootstrap->replicates = 1000;
+  const std::string csv = "system,X,Y\na,10,12\nb,20,19\nc,30,33\nd,40,38\ne,50,51\n";
+  const ShiftFit fit = FitOf(csv, options);
+  EXPECT_LT(fit.slope_interval->low, *fit.slope);
+  EXPECT_GT(fit.slope_interval->high, *fit.slope);
+  EXPECT_EQ(ShiftJson({fit}), ShiftJson({FitOf(csv, options)}));
+}
+
+TEST(PublishedShiftTest, SlopesOnNewWikipediaAreThoseOfTheStudy) {
+  CONCUR_LOAD_REFERENCE(table, "shift-f1-wikipedia.csv");
+  ASSERT_OK_AND_ASSIGN(const std::vector<ShiftFit> linear,
+                       FitShift(table, "squad_v1.1_test", {"new_test"}, {}));
+  EXPECT_NEAR(*linear[0].slope, 0.92, 0.005);
+  EXPECT_NEAR(*linear[0].r_squared, 0.99, 0.005);
+  FitOptions options;
+  options.scale = FitScale::kProbit;
+  ASSERT_OK_AND_ASSIGN(const std::vector<ShiftFit> probit,
+                       FitShift(table, "squad_v1.1_test", {"new_test"}, options));
+  EXPECT_NEAR(*probit[0].slope, 0.84, 0.01);
+  EXPECT_NEAR(*probit[0].r_squared, 0.99, 0.005);
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,224 @@
+#include "analysis/matrix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/score_table.h"
+#include "analysis/writers.h"
+#include "base/random.h"
+#include "tests/analysis/reference_scores.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ConcurrenceMatrix MatrixOf(const std::string& csv, const MatrixOptions& options = {}) {
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
+  EXPECT_OK(parsed);
+  absl::StatusOr<ConcurrenceMatrix> matrix = ComputeMatrix(parsed->table, options);
+  EXPECT_OK(matrix);
+  return *std::move(matrix);
+}
+
+TEST(MatrixTest, PairsAreTheUpperTriangleByRows) {
+  const ConcurrenceMatrix matrix = MatrixOf("approach,A,B,C,D\nx,1,1,2,1\ny,2,2,1,3\n");
+  ASSERT_EQ(matrix.pairs.size(), 6U);
+  size_t at = 0;
+  for (size_t a = 0; a < 4; ++a) {
+    for (size_t b = a + 1; b < 4; ++b, ++at) {
+      EXPECT_EQ(&matrix.pair(a, b), &matrix.pairs[at]);
+      EXPECT_EQ(matrix.pairs[at].a, a);
+      EXPECT_EQ(matrix.pairs[at].b, b);
+    }
+  }
+  EXPECT_EQ(matrix.pair(0, 1).correlation.value, 1);
+  EXPECT_EQ(matrix.pair(0, 2).correlation.value, -1);
+}
+
+TEST(MatrixTest, MissingCellsAreCountedAndNamedInEveryForm) {
+  const std::string csv = "approach,A,B\nx,1,1\ny,2,\nz,3,2\nw,,3\n";
+  const ConcurrenceMatrix matrix = MatrixOf(csv);
+  EXPECT_EQ(matrix.pairs[0].correlation.n, 2);
+  EXPECT_THAT(matrix.pairs[0].missing, ElementsAre(1, 3));
+  EXPECT_EQ(MatrixText(matrix),
+            "Kendall's tau-b over 4 approaches, 2 benchmarks\n\n"
+            "          A\n"
+            "1  A\n"
+            "2  B  1.00*\n"
+            "\n* fewer approaches, because these scores are not there:\n"
+            "  A: 1 of 4: w\n"
+            "  B: 1 of 4: y\n");
+  EXPECT_EQ(MatrixCsv(matrix),
+            "coefficient,a,b,n,value,low,high,p_value,undefined,missing\n"
+            "kendall,A,B,2,1,,,1,,y; w\n");
+  EXPECT_EQ(MatrixJson(matrix),
+            R"({"coefficient":"kendall","benchmarks":["A","B"],"approaches":["x","y","z","w"],)"
+            R"("pairs":[{"a":"A","b":"B","n":2,"value":1.0,"low":null,"high":null,"p_value":1.0,)"
+            R"("missing":["y","w"]}]})"
+            "\n");
+  MatrixOptions complete;
+  complete.complete_cases = true;
+  const ConcurrenceMatrix rest = MatrixOf(csv, complete);
+  EXPECT_THAT(rest.approaches, ElementsAre("x", "z"));
+  EXPECT_THAT(rest.left_out, ElementsAre("y", "w"));
+  EXPECT_THAT(rest.pairs[0].missing, IsEmpty());
+}
+
+TEST(MatrixTest, UndefinedPairsSayWhyInEveryForm) {
+  const ConcurrenceMatrix matrix = MatrixOf("approach,A,B\nx,1,7\ny,2,7\n");
+  EXPECT_THAT(MatrixText(matrix),
+              HasSubstr("undef: all scores on the second benchmark are equal: 1–2"));
+  EXPECT_THAT(MatrixCsv(matrix), HasSubstr("kendall,A,B,2,,,,,all scores on the second benchmark"));
+  EXPECT_THAT(MatrixJsonLines(matrix), HasSubstr(R"("value":null)"));
+  EXPECT_THAT(MatrixJsonLines(matrix), HasSubstr(R"("undefined":"all scores on the second)"));
+}
+
+TEST(MatrixTest, SmallTablesHaveClearResults) {
+  const struct {
+    const char* name;
+    const char* csv;
+    size_t pairs;
+  } cases[] = {{"zero approaches", "approach,A,B\n", 1},
+               {"one approach", "approach,A,B\nx,1,2\n", 1},
+               {"one benchmark", "approach,A\nx,1\n", 0},
+               {"no benchmark", "approach\nx\n", 0}};
+  for (const auto& test : cases) {
+    for (const char* coefficient : {"kendall", "pearson", "spearman"}) {
+      MatrixOptions options;
+      options.coefficient = *ParseCoefficient(coefficient);
+      const ConcurrenceMatrix matrix = MatrixOf(test.csv, options);
+      ASSERT_EQ(matrix.pairs.size(), test.pairs) << test.name;
+      for (const MatrixPair& pair : matrix.pairs) {
+        EXPECT_EQ(pair.correlation.undefined, Undefined::kTooFew) << test.name;
+      }
+      EXPECT_FALSE(MatrixText(matrix).empty()) << test.name;
+      EXPECT_FALSE(MatrixJson(matrix).empty()) << test.name;
+    }
+  }
+}
+
+TEST(MatrixTest, TenThousandBenchmarksAreRefusedWithARemedy) {
+  std::string csv = "approach";
+  for (int i = 0; i < 10'000; ++i) {
+    absl::StrAppend(&csv, ",b", i);
+  }
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed, ParseScoresCsv(csv, "s.csv"));
+  EXPECT_THAT(ComputeMatrix(parsed.table, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--columns")));
+}
+
+TEST(MatrixTest, PairsAreBitForBitThoseOfTheDefinition) {
+  Random random(5, "matrix_test");
+  for (const size_t n : {2U, 3U, 20U, 64U, 65U, 300U}) {
+    for (const bool holes : {false, true}) {
+      std::vector<AxisEntry> rows;
+      for (size_t i = 0; i < n; ++i) {
+        rows.push_back({absl::StrCat("a", i), {}});
+      }
+      std::vector<AxisEntry> columns;
+      for (int b = 0; b < 12; ++b) {
+        columns.push_back({absl::StrCat("b", b), {}});
+      }
+      ASSERT_OK_AND_ASSIGN(ScoreTable table, ScoreTable::Create(rows, columns));
+      for (size_t b = 0; b < columns.size(); ++b) {
+        for (size_t i = 0; i < n; ++i) {
+          const bool hole = holes && random.Chance(0.1);
+          table.cell(i, b).state = hole ? CellState::kFailed : CellState::kValue;
+          table.cell(i, b).value =
+              b % 2 == 0 ? static_cast<double>(random.Below(b + 1)) * 0.7 : random.Uniform() * 100;
+        }
+      }
+      for (const char* coefficient : {"kendall", "pearson", "spearman"}) {
+        MatrixOptions options;
+        options.coefficient = *ParseCoefficient(coefficient);
+        ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, options));
+        for (const MatrixPair& pair : matrix.pairs) {
+          std::vector<double> x;
+          std::vector<double> y;
+          for (size_t i = 0; i < n; ++i) {
+            if (table.cell(i, pair.a).state == CellState::kValue &&
+                table.cell(i, pair.b).state == CellState::kValue) {
+              x.push_back(table.cell(i, pair.a).value);
+              y.push_back(table.cell(i, pair.b).value);
+            }
+          }
+          const Correlation expected = Correlate(options.coefficient, x, y);
+          EXPECT_EQ(pair.correlation.n, expected.n);
+          EXPECT_EQ(pair.correlation.value, expected.value) << coefficient << " n=" << n;
+          EXPECT_EQ(pair.correlation.undefined, expected.undefined) << coefficient << " n=" << n;
+          EXPECT_TRUE(pair.correlation.p_value == expected.p_value ||
+                      (std::isnan(pair.correlation.p_value) && std::isnan(expected.p_value)));
+          EXPECT_EQ(pair.missing.size(), n - x.size());
+        }
+      }
+    }
+  }
+}
+
+struct Published {
+  const char* a;
+  const char* b;
+  double tau;
+};
+
+TEST(PublishedMatrixTest, KendallValuesOfTheConcurrenceStudy) {
+  CONCUR_LOAD_REFERENCE(table, "concurrence-em.csv");
+  const Published values[] = {
+      {"SQuAD", "MRQA NewsQA", .87},
+      {"SQuAD", "MRQA NaturalQuestions", .84},
+      {"SQuAD", "MRQA DROP", .77},
+      {"SQuAD", "MRQA HotpotQA", .92},
+      {"SQuAD", "QAMR", .94},
+      {"MRQA NewsQA", "MRQA NaturalQuestions", .82},
+      {"MRQA NewsQA", "MRQA DROP", .83},
+      {"MRQA NewsQA", "MRQA HotpotQA", .92},
+      {"MRQA NewsQA", "QAMR", .87},
+      {"MRQA NaturalQuestions", "MRQA DROP", .69},
+      {"MRQA NaturalQuestions", "MRQA HotpotQA", .80},
+      {"MRQA NaturalQuestions", "QAMR", .80},
+      {"MRQA DROP", "MRQA HotpotQA", .79},
+      {"MRQA DROP", "QAMR", .83},
+      {"MRQA HotpotQA", "QAMR", .89},
+      {"SQuAD", "CBT (CN)", .85},
+      {"SQuAD", "CBT (NE)", .88},
+      {"SQuAD", "LAMBADA", .85},
+      {"SQuAD", "CNN (100K)", .82},
+      {"SQuAD", "ReCoRD", .79},
+      {"MRQA NewsQA", "CBT (CN)", .92},
+      {"MRQA NewsQA", "CBT (NE)", .93},
+      {"MRQA NewsQA", "LAMBADA", .87},
+      {"MRQA NewsQA", "CNN (100K)", .76},
+      {"MRQA NewsQA", "ReCoRD", .77},
+      {"MRQA NaturalQuestions", "CBT (CN)", .78},
+      {"MRQA NaturalQuestions", "CBT (NE)", .79},
+      {"MRQA NaturalQuestions", "LAMBADA", .75},
+      {"MRQA NaturalQuestions", "CNN (100K)", .79},
+      {"MRQA NaturalQuestions", "ReCoRD", .88},
+  };
+  for (const Published& published : values) {
+    ASSERT_OK_AND_ASSIGN(const ScoreTable two, table.SelectBenchmarks({published.a, published.b}));
+    ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(two, {}));
+    const double value = matrix.pairs[0].correlation.value;
+    const std::string pair = absl::StrCat(published.a, " with ", published.b, ": ", value);
+    EXPECT_EQ(matrix.pairs[0].correlation.n, 20) << pair;
+    // The published scores are rounded, which moves CNN by up to .01.
+    const bool cnn = std::string(published.b) == "CNN (100K)";
+    const double rounded = std::round(value * 100) / 100;
+    EXPECT_NEAR(rounded, published.tau, cnn ? 0.0101 : 1e-9) << pair;
+  }
+}
+
+}  // namespace
+}  // namespace concur::analysis

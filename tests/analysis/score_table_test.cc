@@ -1,0 +1,191 @@
+#include "analysis/score_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/csv.h"
+#include "analysis/writers.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ScoreTable Parse(const std::string& text) {
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(text, "s.csv");
+  EXPECT_OK(parsed);
+  return parsed.ok() ? parsed->table : ScoreTable();
+}
+
+std::vector<std::string> Names(const std::vector<AxisEntry>& entries) {
+  std::vector<std::string> names;
+  for (const AxisEntry& entry : entries) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+TEST(ScoresCsvTest, TextColumnsAreTagsAndEmptyCellsAreMissing) {
+  const ScoreTable table = Parse("approach,kind,X,Y\na,old,1.5,\n\"b, 2\",new,-2e1,+.5\n");
+  EXPECT_THAT(Names(table.approaches()), ElementsAre("a", "b, 2"));
+  EXPECT_THAT(Names(table.benchmarks()), ElementsAre("X", "Y"));
+  EXPECT_EQ(table.approaches()[1].tags.at("kind"), "new");
+  EXPECT_EQ(table.cell(0, 0).value, 1.5);
+  EXPECT_EQ(table.cell(1, 0).value, -20);
+  EXPECT_EQ(table.cell(1, 1).value, 0.5);
+  EXPECT_EQ(table.cell(0, 1).state, CellState::kMissing);
+}
+
+TEST(ScoresCsvTest, ByteOrderMarkAndCarriageReturnsChangeNothing) {
+  EXPECT_EQ(ScoresJson(Parse("\xEF\xBB\xBF"
+                             "approach,X\r\na,1\r\n\r\nb,2")),
+            ScoresJson(Parse("approach,X\na,1\nb,2\n")));
+}
+
+TEST(ScoresCsvTest, QuotedFieldsMayHoldQuotesAndLineBreaks) {
+  const ScoreTable table = Parse("approach,X\n\"a \"\"big\"\"\nmodel\",1\n");
+  EXPECT_THAT(Names(table.approaches()), ElementsAre("a \"big\"\nmodel"));
+}
+
+TEST(ScoresCsvTest, ZeroAndOneApproachesAreTables) {
+  EXPECT_THAT(Parse("approach,X,Y\n").approaches(), IsEmpty());
+  EXPECT_EQ(Parse("approach,X,Y\n").benchmarks().size(), 2U);
+  EXPECT_EQ(Parse("approach,X,Y\na,1,2\n").approaches().size(), 1U);
+  EXPECT_THAT(Parse("approach\na\n").benchmarks(), IsEmpty());
+}
+
+TEST(ScoresCsvTest, BadFilesAreRefusedWithTheirPlace) {
+  const struct {
+    const char* name;
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {"empty file", "", "s.csv:1: expected a header line"},
+      {"only blank lines", "\n\r\n", "s.csv:1: expected a header line"},
+      {"NaN", "approach,X\na,1\nb,NaN\n", "s.csv:3: column \"X\": expected a finite number"},
+      {"infinity", "approach,X\na,-Infinity\n", "s.csv:2: column \"X\": expected a finite number"},
+      {"overflow", "approach,X\na,1e999\n", "got \"1e999\""},
+      {"short row", "approach,X\na\n", "s.csv:2: expected 2 fields as in the header, got 1"},
+      {"long row", "approach,X\na,1,2\n", "s.csv:2: expected 2 fields as in the header, got 3"},
+      {"approach twice", "approach,X\na,1\nb,2\na,3\n",
+       "s.csv:4: column \"approach\": approach \"a\" is already on line 2"},
+      {"benchmark twice", "approach,X,X\n", "column \"X\": the name comes twice"},
+      {"unnamed benchmark", "approach,,X\n", "s.csv:1: column 2 has no name"},
+      {"unnamed approach", "approach,X\n ,1\n", "expected the name of an approach"},
+      {"not UTF-8", "approach,X\na\xFF,1\n", "s.csv:2: expected UTF-8, got the byte 0xff"},
+      {"overlong UTF-8", "approach,X\na\xC0\x80,1\n", "s.csv:2: expected UTF-8"},
+      {"surrogate", "approach,X\na\xED\xA0\x80,1\n", "s.csv:2: expected UTF-8"},
+      {"truncated UTF-8", "approach,X\na,1\xE2\x82", "s.csv:2: expected UTF-8"},
+      {"NUL", std::string("approach,X\na\0b,1\n", 16), "s.csv:2: expected text, got a NUL byte"},
+      {"quote inside", "approach,X\na\"b,1\n", "s.csv:2: a quote inside an unquoted field"},
+      {"text after quote", "approach,X\n\"a\"b,1\n", "s.csv:2: expected a comma"},
+      {"open quote", "approach,X\n\"a,1\nb,2\n", "s.csv:2: the quote opened here is never closed"},
+      {"lone carriage return", "approach,X\ra,1\n", "s.csv:1: a carriage return without"},
+  };
+  for (const auto& test : cases) {
+    EXPECT_THAT(ParseScoresCsv(test.text, "s.csv"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.message)))
+        << test.name;
+  }
+}
+
+TEST(ScoresCsvTest, AColumnOfNumbersWithASlipIsReported) {
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed,
+                       ParseScoresCsv("approach,X,Y\na,1,2\nb,1O,3\n", "s.csv"));
+  EXPECT_THAT(parsed.warnings,
+              ElementsAre(HasSubstr("s.csv:3: column \"X\": read as a tag, not as a benchmark, "
+                                    "because of \"1O\"")));
+}
+
+TEST(ScoresCsvTest, NumericColumnsCanBeTagsOnRequest) {
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed,
+                       ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {"year"}));
+  EXPECT_EQ(parsed.table.approaches()[0].tags.at("year"), "2019");
+  EXPECT_THAT(ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {"yeer"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"year\"")));
+}
+
+TEST(ScoresCsvTest, ReadsBackWhatIsWritten) {
+  const std::string text = "approach,kind,X,\"Y, z\"\n\" a\",old,0.1,\nb,\"q\"\"r\",-1e-300,2\n";
+  const std::string written = ScoresCsv(Parse(text));
+  EXPECT_EQ(ScoresCsv(Parse(written)), written);
+}
+
+TEST(ScoreTableTest, WhereKeepsRowsByTag) {
+  const ScoreTable table = Parse("approach,kind,X\na,old,1\nb,new,2\nc,old,3\n");
+  ASSERT_OK_AND_ASSIGN(const ScoreTable old, table.Where({"kind=old"}));
+  EXPECT_THAT(Names(old.approaches()), ElementsAre("a", "c"));
+  EXPECT_EQ(old.cell(1, 0).value, 3);
+  ASSERT_OK_AND_ASSIGN(const ScoreTable rest, table.Where({"kind!=old"}));
+  EXPECT_THAT(Names(rest.approaches()), ElementsAre("b"));
+}
+
+TEST(ScoreTableTest, WhereNamesWhatItCannotFind) {
+  const ScoreTable table = Parse("approach,kind,X\na,old,1\nb,new,2\n");
+  EXPECT_THAT(table.Where({"knd=old"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"kind\"")));
+  EXPECT_THAT(table.Where({"kind=odd"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("its values are new, old")));
+  EXPECT_THAT(table.Where({"=x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected TAG=VALUE")));
+}
+
+TEST(ScoreTableTest, SelectBenchmarksKeepsTheOrderAsked) {
+  const ScoreTable table = Parse("approach,X,Y,Z\na,1,2,3\n");
+  ASSERT_OK_AND_ASSIGN(const ScoreTable two, table.SelectBenchmarks({"Z", "X"}));
+  EXPECT_THAT(Names(two.benchmarks()), ElementsAre("Z", "X"));
+  EXPECT_EQ(two.cell(0, 0).value, 3);
+  EXPECT_THAT(table.SelectBenchmarks({"W"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown column \"W\"")));
+  EXPECT_THAT(table.SelectBenchmarks({"X", "X"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("named twice")));
+}
+
+TEST(ScoreTableTest, BareTagsAreYesWhereTheyStandAndNoElsewhere) {
+  const std::vector<AxisEntry> entries = ResolveTags({{"a", {"neural", "size=big"}}, {"b", {}}});
+  EXPECT_THAT(entries[0].tags,
+              ElementsAre(std::pair<const std::string, std::string>{"neural", "yes"},
+                          std::pair<const std::string, std::string>{"size", "big"}));
+  EXPECT_THAT(entries[1].tags,
+              ElementsAre(std::pair<const std::string, std::string>{"neural", "no"}));
+}
+
+TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
+  ASSERT_OK_AND_ASSIGN(
+      ScoreTable table,
+      ScoreTable::Create({{"a", {}}}, {{"V", {}}, {"P", {}}, {"F", {}}, {"M", {}}}));
+  table.cell(0, 0) = {CellState::kValue, 12.345, 0.5, 3, 100, 0, 1, 0};
+  table.cell(0, 1).state = CellState::kPending;
+  table.cell(0, 2).state = CellState::kFailed;
+  EXPECT_EQ(ScoresText(table),
+            "approach             V        P       F  M\n"
+            "a         12.35 ±0.50*  pending  failed  —\n"
+            "\n3 of 4 cells have no score (—: missing).\n"
+            "\n* some seeds or settings of this cell failed or are pending.\n");
+}
+
+TEST(ScoreTableTest, ControlCharactersOfNamesDoNotReachTheScreen) {
+  const std::string text = ScoresText(Parse("approach,X\n\x1B[31mred,1\n"));
+  EXPECT_EQ(text.find('\x1B'), std::string::npos) << text;
+}
+
+TEST(ScoreTableTest, TooManyCellsAreRefused) {
+  std::vector<AxisEntry> many;
+  for (int i = 0; i < 10'000; ++i) {
+    many.push_back({absl::StrCat("n", i), {}});
+  }
+  EXPECT_THAT(ScoreTable::Create(many, many),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("10000 approaches x 10000")));
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,182 @@
+#include "analysis/selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "analysis/writers.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Names(const std::vector<AxisEntry>& entries) {
+  std::vector<std::string> names;
+  for (const AxisEntry& entry : entries) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+ScoreRecord Record(const std::string& approach, const std::string& train, int setting, int seed,
+                   const std::string& test, double value) {
+  return {approach, train, setting, seed, test, "em", value, 100, CellState::kValue};
+}
+
+ScoreRecord WithoutValue(const std::string& approach, const std::string& train, int setting,
+                         int seed, const std::string& test, CellState state) {
+  return {approach, train, setting, seed, test, "", 0, 0, state};
+}
+
+SelectionOptions Options(Select select) {
+  SelectionOptions options;
+  options.approaches = {{"a", {{"kind", "old"}}}, {"b", {}}};
+  options.benchmarks = {{"X", {}}, {"Y", {}}};
+  options.select = select;
+  return options;
+}
+
+TEST(SelectionTest, AConcurrenceSweepHasItsBenchmarksAsColumns) {
+  ASSERT_OK_AND_ASSIGN(
+      const ScoreTable table,
+      BuildScoreTable({Record("b", "Y", 0, 1, "Y", 4), Record("a", "X", 0, 1, "X", 1),
+                       Record("a", "Y", 0, 1, "Y", 2), Record("b", "X", 0, 1, "X", 3)},
+                      Options(Select::kBest)));
+  EXPECT_EQ(ScoresCsv(table), "approach,kind,X,Y\na,old,1,2\nb,,3,4\n");
+}
+
+TEST(SelectionTest, AShiftSweepHasItsTestSetsAsColumns) {
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable({Record("a", "X", 0, 1, "X", 1),
+                                                                Record("a", "X", 0, 1, "Y", 2)},
+                                                               Options(Select::kBest)));
+  EXPECT_THAT(Names(table.benchmarks()), ElementsAre("X", "Y"));
+  EXPECT_EQ(table.cell(1, 0).state, CellState::kMissing);
+}
+
+TEST(SelectionTest, CrossEvaluationNamesTrainAndTest) {
+  const std::vector<ScoreRecord> records = {
+      Record("a", "X", 0, 1, "X", 1), Record("a", "X", 0, 1, "Y", 2),
+      Record("a", "Y", 0, 1, "X", 3), Record("a", "Y", 0, 1, "Y", 4)};
+  ASSERT_OK_AND_ASSIGN(const ScoreTable columns, BuildScoreTable(records, Options(Select::kBest)));
+  EXPECT_THAT(Names(columns.benchmarks()), ElementsAre("X", "X → Y", "Y → X", "Y"));
+  SelectionOptions options = Options(Select::kBest);
+  options.layout = Layout::kTrainInRows;
+  options.approaches = {{"a", {}}};
+  ASSERT_OK_AND_ASSIGN(const ScoreTable rows, BuildScoreTable(records, options));
+  EXPECT_EQ(ScoresCsv(rows), "approach,train,X,Y\na ← X,X,1,2\na ← Y,Y,3,4\n");
+}
+
+TEST(SelectionTest, SettingsCollapseAsAsked) {
+  const std::vector<ScoreRecord> records = {
+      Record("a", "X", 0, 1, "X", 10), Record("a", "X", 0, 2, "X", 12),
+      Record("a", "X", 1, 1, "X", 20), Record("a", "X", 1, 2, "X", 22)};
+  const struct {
+    Select select;
+    double value;
+    double deviation;
+    int64_t setting;
+  } cases[] = {{Select::kDefault, 11, std::sqrt(2.0), 0},
+               {Select::kBest, 21, std::sqrt(2.0), 1},
+               {Select::kMean, 16, std::sqrt(2.0), -1}};
+  for (const auto& test : cases) {
+    ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable(records, Options(test.select)));
+    const ScoreCell& cell = table.cell(0, 0);
+    EXPECT_EQ(cell.value, test.value) << SelectName(test.select);
+    EXPECT_NEAR(cell.standard_deviation, test.deviation, 1e-12) << SelectName(test.select);
+    EXPECT_EQ(cell.setting, test.setting) << SelectName(test.select);
+    EXPECT_EQ(cell.seeds, 2) << SelectName(test.select);
+    EXPECT_EQ(cell.examples, 100) << SelectName(test.select);
+  }
+  ASSERT_OK_AND_ASSIGN(const ScoreTable each, BuildScoreTable(records, Options(Select::kEach)));
+  EXPECT_THAT(Names(each.approaches()), ElementsAre("a #0", "a #1", "b #0"));
+  EXPECT_EQ(each.cell(1, 0).value, 21);
+}
+
+TEST(SelectionTest, TheBestSettingIsChosenOnTheTrainBenchmarksOwnTestSet) {
+  ASSERT_OK_AND_ASSIGN(
+      const ScoreTable table,
+      BuildScoreTable({Record("a", "Y", 0, 1, "Y", 50), Record("a", "Y", 1, 1, "Y", 40),
+                       Record("a", "Y", 0, 1, "X", 10), Record("a", "Y", 1, 1, "X", 90)},
+                      Options(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).value, 10) << "the same system on every test set";
+  EXPECT_EQ(table.cell(0, 1).value, 50);
+}
+
+TEST(SelectionTest, FailedAndPendingScoresAreCountedAndShown) {
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table,
+                       BuildScoreTable({Record("a", "X", 0, 1, "X", 50),
+                                        WithoutValue("a", "X", 1, 1, "X", CellState::kFailed),
+                                        WithoutValue("a", "Y", 0, 1, "Y", CellState::kFailed),
+                                        WithoutValue("b", "Y", 0, 1, "Y", CellState::kPending)},
+                                       Options(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).state, CellState::kValue);
+  EXPECT_EQ(table.cell(0, 0).failed, 1);
+  EXPECT_EQ(table.cell(0, 1).state, CellState::kFailed);
+  EXPECT_EQ(table.cell(1, 1).state, CellState::kPending);
+  EXPECT_EQ(table.cell(1, 0).state, CellState::kMissing);
+}
+
+TEST(SelectionTest, TheFirstMetricOfATestCountsUnlessAnotherIsNamed) {
+  std::vector<ScoreRecord> records = {Record("a", "X", 0, 1, "X", 50)};
+  records.push_back(records[0]);
+  records[1].metric = "f1";
+  records[1].value = 60;
+  SelectionOptions options = Options(Select::kBest);
+  ASSERT_OK_AND_ASSIGN(const ScoreTable first, BuildScoreTable(records, options));
+  EXPECT_EQ(first.cell(0, 0).value, 50);
+  options.metric = "f1";
+  ASSERT_OK_AND_ASSIGN(const ScoreTable f1, BuildScoreTable(records, options));
+  EXPECT_EQ(f1.cell(0, 0).value, 60);
+  options.metric = "f2";
+  EXPECT_THAT(BuildScoreTable(records, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the metrics are em, f1")));
+}
+
+TEST(SelectionTest, TheOrderOfRecordsChangesNothing) {
+  std::vector<ScoreRecord> records;
+  for (int setting = 0; setting < 3; ++setting) {
+    for (int seed = 0; seed < 3; ++seed) {
+      for (const char* benchmark : {"X", "Y"}) {
+        records.push_back(
+            Record("a", benchmark, setting, seed, benchmark, 0.1 * setting + 0.01 * seed * seed));
+      }
+    }
+  }
+  for (const Select select : {Select::kBest, Select::kDefault, Select::kMean, Select::kEach}) {
+    ASSERT_OK_AND_ASSIGN(const ScoreTable forward, BuildScoreTable(records, Options(select)));
+    std::reverse(records.begin(), records.end());
+    ASSERT_OK_AND_ASSIGN(const ScoreTable backward, BuildScoreTable(records, Options(select)));
+    EXPECT_EQ(ScoresJson(forward), ScoresJson(backward));
+  }
+}
+
+TEST(SelectionTest, BadRecordsAreRefused) {
+  const SelectionOptions options = Options(Select::kBest);
+  EXPECT_THAT(BuildScoreTable({Record("c", "X", 0, 1, "X", 1)}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("approach \"c\"")));
+  EXPECT_THAT(BuildScoreTable({Record("a", "Z", 0, 1, "X", 1)}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("benchmark \"Z\"")));
+  EXPECT_THAT(BuildScoreTable({Record("a", "X", 0, 1, "X", std::nan(""))}, options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("finite")));
+  EXPECT_THAT(
+      BuildScoreTable({Record("a", "X", 0, 1, "X", 1), Record("a", "X", 0, 1, "X", 1)}, options),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("comes twice")));
+}
+
+TEST(SelectionTest, NoRecordsMakeATableWithoutColumns) {
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable({}, Options(Select::kBest)));
+  EXPECT_EQ(table.approaches().size(), 2U);
+  EXPECT_TRUE(table.benchmarks().empty());
+}
+
+}  // namespace
+}  // namespace concur::analysis
