@@ -1,0 +1,185 @@
+#include "qa/builders/derive.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "qa/builders/sampling.h"
+#include "qa/builders/staging.h"
+#include "qa/dataset_io.h"
+#include "qa/example.h"
+
+namespace concur::qa {
+namespace {
+
+absl::StatusOr<Header> HeaderFor(const std::string& generator, const std::string& in,
+                                 uint64_t seed) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(in));
+  return Header{{"generator", generator},
+                {"generator_version", "1"},
+                {"seed", absl::StrCat(seed)},
+                {"source.name", in.substr(in.find_last_of('/') + 1)},
+                {"source.sha256", digest.digest.ToHex()}};
+}
+
+absl::Status WriteTo(MrqaWriter& writer, const Passage& passage, DerivedFile& file) {
+  ++file.passages;
+  file.questions += static_cast<int64_t>(passage.questions.size());
+  return writer.Write(passage);
+}
+
+// What a group of passages is made of, and where it goes.
+struct Group {
+  int64_t questions = 0;
+  bool test = false;
+};
+
+struct Groups {
+  std::vector<Group> groups;
+  std::vector<uint32_t> group_of_passage;
+  int64_t questions = 0;
+};
+
+absl::StatusOr<Groups> FindGroups(const std::string& in, SplitBy by) {
+  Groups result;
+  absl::flat_hash_map<Digest, uint32_t> numbers;
+  const absl::Status status = ForEachPassage(in, [&](const Passage& passage) {
+    if (by == SplitBy::kTitle && passage.title.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(in, ": passage ", result.group_of_passage.size() + 1,
+                       " has no title, which splitting by title needs; split by context instead"));
+    }
+    const Digest key = Sha256Of(by == SplitBy::kTitle ? passage.title : passage.context);
+    const auto [it, inserted] = numbers.emplace(key, static_cast<uint32_t>(result.groups.size()));
+    if (inserted) {
+      result.groups.emplace_back();
+    }
+    const auto questions = static_cast<int64_t>(passage.questions.size());
+    result.groups[it->second].questions += questions;
+    result.questions += questions;
+    result.group_of_passage.push_back(it->second);
+    return absl::OkStatus();
+  });
+  CONCUR_RETURN_IF_ERROR(status);
+  return result;
+}
+
+// Marks random groups as test until they hold `share` of the questions.
+void DealGroups(double share, uint64_t seed, Groups& groups) {
+  Random random(seed, "split");
+  const double target = share * static_cast<double>(groups.questions);
+  int64_t taken = 0;
+  for (const uint32_t index : SampleInOrder(groups.groups.size(), groups.groups.size(), random)) {
+    if (static_cast<double>(taken) >= target) {
+      return;
+    }
+    groups.groups[index].test = true;
+    taken += groups.groups[index].questions;
+  }
+}
+
+// Two documents may hold the same context; splitting by title must not tear it apart.
+absl::Status CheckContextsApart(const std::string& in, const Groups& groups) {
+  absl::flat_hash_map<Digest, bool> side;
+  size_t index = 0;
+  return ForEachPassage(in, [&](const Passage& passage) {
+    const bool test = groups.groups[groups.group_of_passage[index++]].test;
+    const auto [it, inserted] = side.emplace(Sha256Of(passage.context), test);
+    if (!inserted && it->second != test) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(in, ": passage ", index, " (title \"", passage.title,
+                       "\") repeats the context of another document, which would be in both "
+                       "train and test; split by context instead"));
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<DerivedFile> Downsample(const std::string& in, int64_t questions, uint64_t seed,
+                                       const std::string& out) {
+  size_t total = 0;
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](const Passage& passage) {
+    total += passage.questions.size();
+    return absl::OkStatus();
+  }));
+  if (questions < 1 || static_cast<size_t>(questions) > total) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(in, ": expected 1 to ", total, " questions to keep, got ", questions));
+  }
+  Random random(seed, "downsample");
+  const std::vector<bool> marks = SampleMarks(total, static_cast<size_t>(questions), random);
+  CONCUR_ASSIGN_OR_RETURN(Header header, HeaderFor("concur data downsample", in, seed));
+  header["questions"] = absl::StrCat(questions);
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> writer,
+                          MrqaWriter::Create(out, header));
+  DerivedFile file;
+  file.path = out;
+  size_t next = 0;
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](Passage passage) {
+    std::vector<Question> kept;
+    for (Question& question : passage.questions) {
+      if (next < total && marks[next++]) {
+        kept.push_back(std::move(question));
+      }
+    }
+    passage.questions = std::move(kept);
+    return passage.questions.empty() ? absl::OkStatus() : WriteTo(*writer, passage, file);
+  }));
+  CONCUR_RETURN_IF_ERROR(writer->Finish());
+  return file;
+}
+
+absl::StatusOr<SplitResult> SplitDataset(const std::string& in, SplitBy by, double test_share,
+                                         uint64_t seed, const std::string& directory) {
+  if (!(test_share > 0 && test_share < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("split: expected a test share between 0 and 1, got ", test_share));
+  }
+  CONCUR_ASSIGN_OR_RETURN(Groups groups, FindGroups(in, by));
+  DealGroups(test_share, seed, groups);
+  if (by == SplitBy::kTitle) {
+    CONCUR_RETURN_IF_ERROR(CheckContextsApart(in, groups));
+  }
+  CONCUR_ASSIGN_OR_RETURN(Header header, HeaderFor("concur data split", in, seed));
+  header["by"] = by == SplitBy::kTitle ? "title" : "context";
+  header["test_share"] = absl::StrCat(test_share);
+  CONCUR_ASSIGN_OR_RETURN(Staging staging, Staging::Create(directory));
+  header["split"] = "train";
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> train,
+                          MrqaWriter::Create(staging.PathOf("train.jsonl"), header));
+  header["split"] = "test";
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> test,
+                          MrqaWriter::Create(staging.PathOf("test.jsonl"), header));
+  SplitResult result;
+  size_t next = 0;
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](const Passage& passage) {
+    const bool to_test = groups.groups[groups.group_of_passage[next++]].test;
+    return to_test ? WriteTo(*test, passage, result.test) : WriteTo(*train, passage, result.train);
+  }));
+  if (result.train.questions == 0 || result.test.questions == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        in, ": ", groups.groups.size(), by == SplitBy::kTitle ? " titles" : " contexts", " with ",
+        groups.questions, " questions do not split into two; expected more"));
+  }
+  CONCUR_RETURN_IF_ERROR(train->Finish());
+  CONCUR_RETURN_IF_ERROR(test->Finish());
+  CONCUR_RETURN_IF_ERROR(staging.Publish({"train.jsonl", "test.jsonl"}));
+  result.train.path = directory + "/train.jsonl";
+  result.test.path = directory + "/test.jsonl";
+  return result;
+}
+
+}  // namespace concur::qa

@@ -1,0 +1,42 @@
+// Reading and writing data sets: SQuAD v1.1 JSON and MRQA JSON lines, plain or gzipped. The form
+// is recognised from the bytes, not from the name.
+//
+// Thread-safe (stateless). Every error is "PATH:LINE: FIELD: what was expected, what was found";
+// SQuAD files, which have one line, name the article, paragraph and question instead.
+#ifndef CONCUR_QA_DATASET_IO_H_
+#define CONCUR_QA_DATASET_IO_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "qa/example.h"
+
+namespace concur::qa {
+
+// Calls `on_passage` for each passage in file order, holding one passage (MRQA) or one article
+// (SQuAD) beside the raw bytes; stops at its first error. A header line goes to `on_header` first.
+absl::Status ForEachPassage(const std::string& path,
+                            const std::function<absl::Status(Passage)>& on_passage,
+                            const std::function<absl::Status(Header)>& on_header = {});
+
+// The whole data set. InvalidArgument on malformed input, duplicate question ids or no question.
+absl::StatusOr<Dataset> ReadDataset(const std::string& path);
+
+// Writes MRQA JSON lines; gzipped when `path` ends in ".gz". The file appears under its name only
+// when it is complete and synced; dropped without Finish, nothing is left. Same passages, same
+// bytes (the gzip header carries no time).
+class MrqaWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<MrqaWriter>> Create(const std::string& path,
+                                                            const Header& header);
+  virtual ~MrqaWriter() = default;
+  virtual absl::Status Write(const Passage& passage) = 0;
+  virtual absl::Status Finish() = 0;
+};
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_DATASET_IO_H_

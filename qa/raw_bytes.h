@@ -1,0 +1,29 @@
+// The bytes of a data file, whether it is gzipped or not.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_QA_RAW_BYTES_H_
+#define CONCUR_QA_RAW_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace concur::qa {
+
+// Largest data file, unpacked: ICU counts bytes in 31 bits.
+inline constexpr int64_t kRawBytesMax = (int64_t{1} << 31) - 1024;
+
+// Bytes of zero that ReadRawBytes leaves readable after the contents.
+inline constexpr size_t kRawPadding = 64;
+
+// The file's bytes, unpacked when they start with gzip's magic number (any number of members),
+// followed by kRawPadding zero bytes that are not part of the contents. DataLoss when the gzip
+// stream is damaged, ends early or is followed by other bytes; ResourceExhausted above
+// kRawBytesMax.
+absl::StatusOr<std::string> ReadRawBytes(const std::string& path);
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_RAW_BYTES_H_

@@ -1,0 +1,128 @@
+#include "qa/score.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "qa/json_text.h"
+#include "qa/normalize.h"
+
+namespace concur::qa {
+namespace {
+
+// A text as the metrics see it.
+struct Normalized {
+  explicit Normalized(absl::string_view raw) : text(NormalizeAnswer(raw)) {}
+
+  // Sorted once, when F1 needs them.
+  const std::vector<absl::string_view>& Words() {
+    if (words.empty()) {
+      words = NormalizedWords(text);
+      std::sort(words.begin(), words.end());
+    }
+    return words;
+  }
+
+  std::string text;
+  std::vector<absl::string_view> words;
+};
+
+// Size of the intersection of two sorted multisets.
+int64_t CountShared(const std::vector<absl::string_view>& a,
+                    const std::vector<absl::string_view>& b) {
+  int64_t shared = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const int order = a[i].compare(b[j]);
+    shared += order == 0 ? 1 : 0;
+    i += order <= 0 ? 1 : 0;
+    j += order >= 0 ? 1 : 0;
+  }
+  return shared;
+}
+
+double F1Of(Normalized& prediction, Normalized& gold) {
+  const int64_t shared = CountShared(prediction.Words(), gold.Words());
+  if (shared == 0) {
+    return 0;
+  }
+  const double precision =
+      static_cast<double>(shared) / static_cast<double>(prediction.words.size());
+  const double recall = static_cast<double>(shared) / static_cast<double>(gold.words.size());
+  return (2 * precision * recall) / (precision + recall);
+}
+
+ExampleScore ScoreQuestion(const Question& question, const Predictions& predictions) {
+  ExampleScore score{.id = question.id};
+  const auto found = predictions.find(question.id);
+  if (found == predictions.end()) {
+    score.missing = true;
+    return score;
+  }
+  Normalized prediction(found->second);
+  for (size_t i = 0; i < question.answers.size(); ++i) {
+    if (i > 0 && question.answers[i] == question.answers[i - 1]) {
+      continue;
+    }
+    Normalized gold(question.answers[i]);
+    score.exact_match = score.exact_match || prediction.text == gold.text;
+    score.f1 = std::max(score.f1, F1Of(prediction, gold));
+  }
+  return score;
+}
+
+}  // namespace
+
+bool ExactMatch(absl::string_view prediction, absl::string_view gold) {
+  return NormalizeAnswer(prediction) == NormalizeAnswer(gold);
+}
+
+double F1(absl::string_view prediction, absl::string_view gold) {
+  Normalized a(prediction);
+  Normalized b(gold);
+  return F1Of(a, b);
+}
+
+ScoreReport Score(const Dataset& dataset, const Predictions& predictions) {
+  ScoreReport report;
+  report.n = dataset.QuestionCount();
+  CONCUR_CHECK(report.n > 0);
+  report.examples.reserve(static_cast<size_t>(report.n));
+  double f1_sum = 0;
+  for (const Passage& passage : dataset.passages) {
+    for (const Question& question : passage.questions) {
+      ExampleScore score = ScoreQuestion(question, predictions);
+      report.exact_matches += score.exact_match ? 1 : 0;
+      report.missing += score.missing ? 1 : 0;
+      f1_sum += score.f1;
+      report.examples.push_back(std::move(score));
+    }
+  }
+  const auto n = static_cast<double>(report.n);
+  report.exact_match = 100.0 * static_cast<double>(report.exact_matches) / n;
+  report.f1 = 100.0 * f1_sum / n;
+  report.extra = static_cast<int64_t>(predictions.size()) - (report.n - report.missing);
+  return report;
+}
+
+std::string PerExampleJsonLines(const ScoreReport& report) {
+  std::string out;
+  out.reserve(report.examples.size() * 80);
+  for (const ExampleScore& example : report.examples) {
+    out.append("{\"id\": ");
+    AppendJsonString(example.id, out);
+    out.append(example.exact_match ? ", \"exact_match\": 1, \"f1\": "
+                                   : ", \"exact_match\": 0, \"f1\": ");
+    std::array<char, 32> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), example.f1).ptr;
+    out.append(digits.data(), end);
+    out.append("}\n");
+  }
+  return out;
+}
+
+}  // namespace concur::qa

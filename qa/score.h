@@ -1,0 +1,63 @@
+// SQuAD's metrics: exact match and F1 of predicted answers, maximum over gold answers.
+//
+// Thread-safe (stateless functions over values).
+#ifndef CONCUR_QA_SCORE_H_
+#define CONCUR_QA_SCORE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "qa/example.h"
+
+namespace concur::qa {
+
+// Part of an eval job's content key: changes when any score may change.
+inline constexpr char kScorerVersion[] = "squad-1";
+
+// Answers by question id.
+using Predictions = absl::flat_hash_map<std::string, std::string>;
+
+// Reads {"id": "answer", …}, plain or gzipped. InvalidArgument on anything else: another type,
+// NaN, an id that appears twice.
+absl::StatusOr<Predictions> ReadPredictions(const std::string& path);
+
+// 1 when the normalized texts are equal, else 0.
+bool ExactMatch(absl::string_view prediction, absl::string_view gold);
+
+// Harmonic mean of word precision and recall, 0..1. 0 when no word is shared, two empty texts
+// included.
+double F1(absl::string_view prediction, absl::string_view gold);
+
+struct ExampleScore {
+  std::string id;
+  bool exact_match = false;
+  double f1 = 0;         // 0..1
+  bool missing = false;  // no prediction; counts as 0
+};
+
+struct ScoreReport {
+  double exact_match = 0;  // percent of all questions
+  double f1 = 0;           // percent
+  int64_t n = 0;           // questions
+  int64_t exact_matches = 0;
+  int64_t missing = 0;                 // questions without a prediction
+  int64_t extra = 0;                   // predictions without a question
+  std::vector<ExampleScore> examples;  // in the data set's order
+};
+
+// Scores every question. Sums run in the data set's order, as the official script's.
+// REQUIRES: at least one question.
+ScoreReport Score(const Dataset& dataset, const Predictions& predictions);
+
+// One line an example: {"id": "…", "exact_match": 1, "f1": 0.5}; EM 0 or 1, F1 0..1 (shortest
+// text that reads back as the same double).
+std::string PerExampleJsonLines(const ScoreReport& report);
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_SCORE_H_

@@ -1,0 +1,394 @@
+#include "qa/dataset_io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::qa {
+namespace {
+
+using ::concur::testing::IsOk;
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+std::string Gzip(const std::string& text) {
+  std::string packed(text.size() + 1024, '\0');
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+class DatasetIoTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<Dataset> Read(const std::string& contents) {
+    const std::string path = directory_.File("data");
+    EXPECT_OK(WriteFileAtomically(path, contents));
+    return ReadDataset(path);
+  }
+
+  TempDir directory_;
+};
+
+constexpr char kMrqa[] =
+    R"({"header": {"dataset": "Tiny", "seed": 7, "parts": ["a"]}}
+{"context": "Ann met Bob.", "qas": [{"qid": "q1", "question": "Who?", "answers": ["Bob"], "detected_answers": [{"text": "Bob", "char_spans": [[8, 10]]}]}]}
+)";
+
+TEST_F(DatasetIoTest, MrqaLinesAreRead) {
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, Read(kMrqa));
+  EXPECT_EQ(dataset.header, (Header{{"dataset", "Tiny"}, {"seed", "7"}, {"parts", "[\"a\"]"}}));
+  ASSERT_EQ(dataset.passages.size(), 1);
+  EXPECT_EQ(dataset.passages[0].context, "Ann met Bob.");
+  ASSERT_EQ(dataset.passages[0].questions.size(), 1);
+  const Question& question = dataset.passages[0].questions[0];
+  EXPECT_EQ(question.id, "q1");
+  EXPECT_EQ(question.text, "Who?");
+  EXPECT_THAT(question.answers, ElementsAre("Bob"));
+  EXPECT_THAT(question.spans, ElementsAre(Span{8, 11}));
+}
+
+TEST_F(DatasetIoTest, ByteOrderMarkCarriageReturnsAndBlankLinesAreTolerated) {
+  std::string contents = "\xEF\xBB\xBF\r\n";
+  for (const char c : std::string(kMrqa)) {
+    contents += c == '\n' ? "\r\n\r\n" : std::string(1, c);
+  }
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, Read(contents));
+  EXPECT_EQ(dataset.QuestionCount(), 1);
+  EXPECT_EQ(dataset.header.at("dataset"), "Tiny");
+}
+
+TEST_F(DatasetIoTest, PlacesCountCodePointsInFilesAndBytesInMemory) {
+  ASSERT_OK_AND_ASSIGN(
+      const Dataset mrqa,
+      Read(
+          R"({"context": "Zoë 😀 rêve à Łódź", "qas": [{"qid": "q", "question": "?", "answers": ["Łódź"], "detected_answers": [{"text": "Łódź", "char_spans": [[13, 16], [0, 2]]}]}]})"));
+  const Passage& passage = mrqa.passages[0];
+  ASSERT_EQ(passage.questions[0].spans.size(), 2);
+  const Span span = passage.questions[0].spans[0];
+  EXPECT_EQ(passage.context.substr(span.begin, span.end - span.begin), "Łódź");
+  EXPECT_EQ(passage.questions[0].spans[1], (Span{0, 4}));
+
+  ASSERT_OK_AND_ASSIGN(
+      const Dataset squad,
+      Read(
+          R"({"data": [{"title": "T", "paragraphs": [{"context": "Zoë 😀 rêve à Łódź", "qas": [{"id": "q", "question": "?", "answers": [{"text": "Łódź", "answer_start": 13}]}]}]}], "version": "1.1"})"));
+  EXPECT_THAT(squad.passages[0].questions[0].spans, ElementsAre(span));
+  EXPECT_EQ(squad.passages[0].title, "T");
+}
+
+TEST_F(DatasetIoTest, FormattedSquadIsRead) {
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, Read(R"({
+  "version": "1.1",
+  "data": [
+    {
+      "paragraphs": [
+        {
+          "context": "a b",
+          "qas": [{"id": "1", "question": "?",
+                   "answers": [{"text": "b", "answer_start": 2}, {"text": "b", "answer_start": 2}]}]
+        }
+      ]
+    }
+  ]
+}
+)"));
+  ASSERT_EQ(dataset.QuestionCount(), 1);
+  EXPECT_THAT(dataset.passages[0].questions[0].answers, ElementsAre("b", "b"));
+  EXPECT_THAT(dataset.passages[0].questions[0].spans, ElementsAre(Span{2, 3}));
+}
+
+TEST_F(DatasetIoTest, SquadPlaceThatHoldsAnotherTextMarksNoSpan) {
+  ASSERT_OK_AND_ASSIGN(
+      const Dataset dataset,
+      Read(
+          R"({"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "1", "question": "?", "answers": [{"text": "b", "answer_start": 0}]}]}]}]})"));
+  EXPECT_THAT(dataset.passages[0].questions[0].answers, ElementsAre("b"));
+  EXPECT_THAT(dataset.passages[0].questions[0].spans, IsEmpty());
+}
+
+TEST_F(DatasetIoTest, GzippedFilesOfSeveralMembersAreRead) {
+  const std::string first = R"({"context": "a", "qas": []})";
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                       Read(Gzip(kMrqa) + Gzip(first.substr(0, 9)) + Gzip(first.substr(9))));
+  EXPECT_EQ(dataset.passages.size(), 2);
+}
+
+TEST_F(DatasetIoTest, GzipCutAnywhereIsDataLoss) {
+  const std::string packed = Gzip(kMrqa);
+  for (size_t size = 2; size < packed.size(); ++size) {
+    EXPECT_THAT(Read(packed.substr(0, size)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ends early")))
+        << size;
+  }
+}
+
+TEST_F(DatasetIoTest, DamagedGzipIsDataLoss) {
+  std::string packed = Gzip(kMrqa);
+  EXPECT_THAT(Read(packed + "junk"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("end of the file or another")));
+  packed[packed.size() - 6] ^= 1;  // the checksum
+  EXPECT_THAT(Read(packed), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("damaged")));
+}
+
+struct BadCase {
+  const char* name;
+  std::string contents;
+  const char* message;
+};
+
+std::string Squad(const std::string& paragraph) {
+  return absl::StrCat(R"({"data": [{"paragraphs": [)", paragraph, "]}]}");
+}
+std::string SquadQuestion(const std::string& question) {
+  return Squad(absl::StrCat(R"({"context": "abc", "qas": [)", question, "]}"));
+}
+std::string Line(const std::string& question) {
+  return absl::StrCat(R"({"context": "abc", "qas": [)", question, "]}\n");
+}
+
+std::vector<BadCase> BadCases() {
+  const std::string good = Line(R"({"qid": "1", "question": "?", "answers": ["a"]})");
+  return {
+      {"empty file", "", "the file is empty"},
+      {"blank file", " \n\r\n\t", "the file is empty"},
+      {"no question", R"({"context": "abc", "qas": []})", "at least one question"},
+      {"no passage", R"({"header": {}})", "at least one question"},
+      {"no article", R"({"data": []})", "at least one question"},
+      {"UTF-16", std::string("\xFF\xFE{\0", 4), "UTF-16"},
+      {"not JSON", "hello\nworld\n", "data: not valid JSON: line 1, column 1"},
+      {"half a line", good + "{\"context\": \"ab", ":2: not valid JSON: line 1, column 1"},
+      {"NaN", "{\"context\": NaN, \"qas\": []}", "not valid JSON: line 1, column 13"},
+      {"invalid UTF-8", "{\"context\": \"a\xC3(\", \"qas\": []}",
+       "expected UTF-8, found byte 0xc3"},
+      {"lone surrogate", R"({"context": "\ud800", "qas": []})", "not valid JSON"},
+      {"scalar", "3\n", ":1: line: expected an object, got 3"},
+      {"list", "[]", "line: expected an object, got a list"},
+      {"other object", R"({"name": "x"})", "expected an MRQA passage"},
+      {"late header", good + R"({"header": {}})", ":2: header: expected on the first line only"},
+      {"header text", R"({"header": "x"})", "header: expected an object, got \"x\""},
+      {"no context", R"({"qas": []})", ":1: context: missing"},
+      {"context type", R"({"context": 3, "qas": []})", "context: expected a string, got 3"},
+      {"no qas", R"({"context": "a"})", "qas: missing; expected a list"},
+      {"qas type", R"({"context": "a", "qas": {}})", "qas: expected a list, got an object"},
+      {"question type", Line("[]"), ":1: qas[0]: question: expected an object, got a list"},
+      {"no qid", Line(R"({"question": "?", "answers": ["a"]})"), "qas[0]: qid: missing"},
+      {"empty qid", Line(R"({"qid": "", "question": "?", "answers": ["a"]})"),
+       "qid: expected an id"},
+      {"number qid", Line(R"({"qid": 1, "question": "?", "answers": ["a"]})"),
+       "qid: expected a string, got 1"},
+      {"twice the field", R"({"context": "a", "context": "b", "qas": []})",
+       "context: appears twice in one object"},
+      {"twice the id", good + good, ":2: qas[0]: qid: \"1\" appears twice"},
+      {"no answer", Line(R"({"qid": "1", "question": "?", "answers": []})"),
+       "answers: expected at least one"},
+      {"answer type", Line(R"({"qid": "1", "question": "?", "answers": [null]})"),
+       "answers: expected a string, got null"},
+      {"answers type", Line(R"({"qid": "1", "question": "?", "answers": "a"})"),
+       "answers: expected a list, got \"a\""},
+      {"span beyond",
+       Line(
+           R"({"qid": "1", "question": "?", "answers": ["a"], "detected_answers": [{"char_spans": [[0, 3]]}]})"),
+       "within the context's 3 characters, got [0,3]"},
+      {"span of three",
+       Line(
+           R"({"qid": "1", "question": "?", "answers": ["a"], "detected_answers": [{"char_spans": [[0, 1, 2]]}]})"),
+       "expected [first, last]"},
+      {"span backwards",
+       Line(
+           R"({"qid": "1", "question": "?", "answers": ["a"], "detected_answers": [{"char_spans": [[1, 0]]}]})"),
+       "expected [first, last]"},
+      {"span of text",
+       Line(
+           R"({"qid": "1", "question": "?", "answers": ["a"], "detected_answers": [{"char_spans": [["0", 1]]}]})"),
+       "expected [first, last]"},
+      {"data type", R"({"data": {}})", "data: expected a list, got an object"},
+      {"no paragraphs", R"({"data": [{}]})", "data[0]: paragraphs: missing"},
+      {"paragraph type", Squad("3"), "data[0].paragraphs[0]: paragraph: expected an object, got 3"},
+      {"squad no context", Squad(R"({"qas": []})"), "data[0].paragraphs[0]: context: missing"},
+      {"squad no id", SquadQuestion(R"({"question": "?"})"), ".qas[0]: id: missing"},
+      {"squad 2.0", SquadQuestion(R"({"id": "x", "question": "?", "answers": []})"),
+       "(id \"x\"): answers: expected at least one answer, got none (unanswerable"},
+      {"start type",
+       SquadQuestion(
+           R"({"id": "x", "question": "?", "answers": [{"text": "a", "answer_start": 0.5}]})"),
+       "answer_start: expected a place within the context's 3 characters, got 0.5"},
+      {"start beyond",
+       SquadQuestion(
+           R"({"id": "x", "question": "?", "answers": [{"text": "a", "answer_start": 4}]})"),
+       "got 4"},
+      {"start negative",
+       SquadQuestion(
+           R"({"id": "x", "question": "?", "answers": [{"text": "a", "answer_start": -1}]})"),
+       "got -1"},
+      {"no text", SquadQuestion(R"({"id": "x", "question": "?", "answers": [{}]})"),
+       "answers.text: missing"},
+      {"squad and more", Squad("") + "\n" + Squad(""), "found more lines"},
+      {"too deep", std::string(100000, '['), "not valid JSON"},
+  };
+}
+
+TEST_F(DatasetIoTest, BadFilesAreRefusedWithPlaceAndReason) {
+  for (const BadCase& bad : BadCases()) {
+    EXPECT_THAT(Read(bad.contents), StatusIs(kInvalid, AllOf(HasSubstr(directory_.File("data")),
+                                                             HasSubstr(bad.message))))
+        << bad.name;
+  }
+}
+
+TEST_F(DatasetIoTest, AbsentFileIsNotFound) {
+  EXPECT_THAT(ReadDataset(directory_.File("absent")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
+  EXPECT_THAT(ReadDataset(directory_.path()), StatusIs(kInvalid, HasSubstr("directory")));
+}
+
+TEST_F(DatasetIoTest, ErrorOfTheConsumerEndsTheReading) {
+  const std::string path = directory_.File("data");
+  ASSERT_OK(WriteFileAtomically(path, absl::StrCat(R"({"context": "a", "qas": []})", "\n",
+                                                   R"({"context": "b", "qas": []})")));
+  int seen = 0;
+  EXPECT_THAT(ForEachPassage(path,
+                             [&](Passage) {
+                               ++seen;
+                               return absl::CancelledError("enough");
+                             }),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_EQ(seen, 1);
+}
+
+TEST_F(DatasetIoTest, VeryLongLineIsRead) {
+  const std::string path = directory_.File("long.jsonl");
+  std::string contents = R"({"context": ")";
+  contents.append(size_t{64} << 20, 'x');
+  contents += R"(", "qas": [{"qid": "1", "question": "?", "answers": ["x"]}]})";
+  ASSERT_OK(WriteFileAtomically(path, contents));
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(path));
+  EXPECT_EQ(dataset.passages[0].context.size(), size_t{64} << 20);
+}
+
+Passage SamplePassage() {
+  Passage passage;
+  passage.title = "T\"1\"";
+  passage.context = "Zoë\tsaw a \\ and 😀 and Zoë\n\x01";
+  passage.questions = {
+      {"q1", "Who?", {"Zoë", "zoë"}, {{0, 4}, {26, 30}, {17, 21}, {0, 3}}},
+      {"q2", "No span?", {"x"}, {}},
+  };
+  passage.questions[0].spans[3] = {5, 8};
+  return passage;
+}
+
+TEST_F(DatasetIoTest, WhatTheWriterWritesReadsBackEqual) {
+  for (const char* name : {"out.jsonl", "out.jsonl.gz"}) {
+    const std::string path = directory_.File(name);
+    const Header header{{"dataset", "X \"y\""}, {"seed", "1"}};
+    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(path, header));
+    ASSERT_OK(writer->Write(SamplePassage()));
+    EXPECT_FALSE(std::filesystem::exists(path)) << "a file appears only when it is complete";
+    ASSERT_OK(writer->Finish());
+    ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(path));
+    EXPECT_EQ(dataset.header, header);
+    EXPECT_THAT(dataset.passages, ElementsAre(SamplePassage()));
+    EXPECT_THAT(writer->Finish(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(name)));
+    EXPECT_THAT(writer->Write(SamplePassage()), Not(IsOk()));
+  }
+}
+
+TEST_F(DatasetIoTest, SamePassagesGiveSameBytes) {
+  std::vector<std::string> bytes;
+  for (const char* name : {"a.gz", "b.gz"}) {
+    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File(name), {}));
+    for (int i = 0; i < 3000; ++i) {
+      Passage passage = SamplePassage();
+      passage.questions[0].id = absl::StrCat("a", i);
+      passage.questions[1].id = absl::StrCat("b", i);
+      ASSERT_OK(writer->Write(passage));
+    }
+    ASSERT_OK(writer->Finish());
+    ASSERT_OK_AND_ASSIGN(bytes.emplace_back(), ReadFile(directory_.File(name)));
+  }
+  EXPECT_TRUE(bytes[0] == bytes[1]);
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(directory_.File("a.gz")));
+  EXPECT_EQ(dataset.QuestionCount(), 6000);
+}
+
+TEST_F(DatasetIoTest, DroppedWriterLeavesNothing) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File("x.gz"), {}));
+    ASSERT_OK(writer->Write(SamplePassage()));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+TEST_F(DatasetIoTest, WriterRefusesWhatTheReaderWouldRefuse) {
+  ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File("x"), {}));
+  Passage cut = SamplePassage();
+  cut.questions[0].spans = {{0, 3}};  // within "ë"
+  EXPECT_THAT(writer->Write(cut), StatusIs(kInvalid, HasSubstr("question \"q1\": spans")));
+  Passage beyond = SamplePassage();
+  beyond.questions[0].spans = {{0, 1000}};
+  EXPECT_THAT(writer->Write(beyond), StatusIs(kInvalid, HasSubstr("[0, 1000)")));
+  Passage bytes = SamplePassage();
+  bytes.context = "a\xFF";
+  EXPECT_THAT(writer->Write(bytes), StatusIs(kInvalid, HasSubstr("context: expected UTF-8")));
+  Passage no_answer = SamplePassage();
+  no_answer.questions[1].answers.clear();
+  EXPECT_THAT(writer->Write(no_answer), StatusIs(kInvalid, HasSubstr("at least one")));
+  EXPECT_OK(writer->Finish());
+}
+
+TEST(SharedDataTest, RealFilesAreRead) {
+  const char* shared = std::getenv("CONCUR_SHARED_DIR");  // NOLINT(concurrency-mt-unsafe)
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  const std::string data =
+      absl::StrCat(shared != nullptr ? std::string(shared)
+                                     : absl::StrCat(source == nullptr ? "." : source, "/../shared"),
+                   "/data/");
+  if (!std::filesystem::exists(data)) {
+    GTEST_SKIP() << data << " is absent";
+  }
+  ASSERT_OK_AND_ASSIGN(const Dataset squad, ReadDataset(data + "squad/dev-v1.1.json"));
+  EXPECT_EQ(squad.QuestionCount(), 10570);
+  for (const Passage& passage : squad.passages) {
+    for (const Question& question : passage.questions) {
+      EXPECT_FALSE(question.spans.empty()) << question.id;
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const Dataset mrqa, ReadDataset(data + "mrqa/SQuAD-dev.jsonl.gz"));
+  EXPECT_EQ(mrqa.passages.size(), 2067);
+  EXPECT_EQ(mrqa.QuestionCount(), 10507);
+  EXPECT_EQ(mrqa.header.at("split"), "dev");
+  ASSERT_OK_AND_ASSIGN(const Dataset wiki, ReadDataset(data + "squadshifts/new_wiki_v1.0.json"));
+  EXPECT_EQ(wiki.QuestionCount(), 7938);
+  ASSERT_OK_AND_ASSIGN(const Dataset reddit, ReadDataset(data + "squadshifts/reddit_v1.0.json"));
+  EXPECT_EQ(reddit.QuestionCount(), 9803);
+  EXPECT_OK(ReadDataset(data + "mrqa/NewsQA_sample.jsonl"));
+}
+
+}  // namespace
+}  // namespace concur::qa

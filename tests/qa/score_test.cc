@@ -1,0 +1,161 @@
+#include "qa/score.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "qa/dataset_io.h"
+#include "qa/normalize.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::qa {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+std::string SourceFile(const std::string& name) {
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  return absl::StrCat(source == nullptr ? "." : source, "/", name);
+}
+
+// Pairs of a text and what the official script's normalization makes of it, found with Python 3.
+TEST(NormalizeTest, EqualsTheOfficialScriptOnUnicodeTraps) {
+  std::ifstream file(SourceFile("tests/qa/normalize_vectors.jsonl"));
+  std::string line;
+  int count = 0;
+  while (std::getline(file, line)) {
+    const nlohmann::json pair = nlohmann::json::parse(line);
+    EXPECT_EQ(NormalizeAnswer(pair[0].get<std::string>()), pair[1].get<std::string>()) << line;
+    ++count;
+  }
+  EXPECT_GT(count, 150);
+}
+
+TEST(NormalizeTest, IllFormedBytesAreNoWordsAndDoNotEndTheProcess) {
+  EXPECT_EQ(NormalizeAnswer("A \xC3( the \xFF"), "\xC3 \xFF");
+}
+
+TEST(NormalizeTest, WordsAreThoseBetweenSpaces) {
+  EXPECT_THAT(NormalizedWords("x yy z"), ElementsAre("x", "yy", "z"));
+  EXPECT_TRUE(NormalizedWords("").empty());
+}
+
+TEST(ScoreTest, F1EqualsTheOfficialScript) {
+  EXPECT_EQ(F1("the cat sat", "a cat sat down"), 0.8);
+  EXPECT_EQ(F1("b b c", "b c c"), 0.6666666666666666);
+  EXPECT_EQ(F1("x", "y"), 0);
+  EXPECT_EQ(F1("Denver Broncos", "The Broncos"), 0.6666666666666666);
+  EXPECT_EQ(F1("one two three four five six seven", "seven six"), 0.4444444444444445);
+}
+
+TEST(ScoreTest, TwoEmptyAnswersMatchExactlyButShareNoWord) {
+  EXPECT_TRUE(ExactMatch("the", "an"));
+  EXPECT_EQ(F1("the", "an"), 0);
+}
+
+Dataset SampleDataset() {
+  Dataset dataset;
+  dataset.passages.push_back(
+      {"", "x", {{"q1", "?", {"red", "dark red"}, {}}, {"q2", "?", {"blue"}, {}}}});
+  dataset.passages.push_back({"", "y", {{"q\"3", "?", {"cat sat"}, {}}}});
+  return dataset;
+}
+
+TEST(ScoreTest, MissingPredictionsCountZeroAndExtraOnesAreCounted) {
+  const ScoreReport report =
+      Score(SampleDataset(), {{"q1", "Dark Red!"}, {"q\"3", "the cat"}, {"other", "x"}});
+  EXPECT_EQ(report.n, 3);
+  EXPECT_EQ(report.exact_matches, 1);
+  EXPECT_EQ(report.missing, 1);
+  EXPECT_EQ(report.extra, 1);
+  EXPECT_EQ(report.exact_match, 100.0 * 1 / 3);
+  EXPECT_EQ(report.f1, 100.0 * (1 + 0.6666666666666666) / 3);
+  EXPECT_EQ(PerExampleJsonLines(report),
+            "{\"id\": \"q1\", \"exact_match\": 1, \"f1\": 1}\n"
+            "{\"id\": \"q2\", \"exact_match\": 0, \"f1\": 0}\n"
+            "{\"id\": \"q\\\"3\", \"exact_match\": 0, \"f1\": 0.6666666666666666}\n");
+}
+
+TEST(PredictionsTest, OnlyAnObjectOfStringsIsRead) {
+  TempDir directory;
+  const std::string path = directory.File("p.json");
+  const auto read = [&](const std::string& contents) {
+    EXPECT_OK(WriteFileAtomically(path, contents));
+    return ReadPredictions(path);
+  };
+  ASSERT_OK_AND_ASSIGN(const Predictions predictions,
+                       read("\xEF\xBB\xBF{\"a\": \"x\", \"\": \"\\u00e9\"}\r\n"));
+  EXPECT_EQ(predictions, (Predictions{{"a", "x"}, {"", "é"}}));
+  ASSERT_OK_AND_ASSIGN(const Predictions none, read("{}"));
+  EXPECT_TRUE(none.empty());
+  struct Case {
+    const char* contents;
+    const char* message;
+  };
+  for (const Case& bad : std::vector<Case>{
+           {"", "the file is empty"},
+           {"[]", "expected an object"},
+           {"{\"a\": 1}", "\"a\": expected a string, got 1"},
+           {"{\"a\": null}", "\"a\": expected a string, got null"},
+           {"{\"a\": [\"x\"]}", "\"a\": expected a string, got a list"},
+           {"{\"a\": {\"b\": 1}}", "\"a\": expected a string, got an object"},
+           {"{\"a\": NaN}", "not valid JSON: line 1, column 7"},
+           {"{\"a\": \"x\",\n \"a\": \"x\"}", "\"a\": appears twice"},
+           {"{\"a\": \"x\",\n", "not valid JSON: line 2"},
+           {"{\"a\": \"\xFF\"}", "expected UTF-8, found byte 0xff"},
+           {"{} {}", "not valid JSON: line 1, column 4"},
+       }) {
+    EXPECT_THAT(read(bad.contents),
+                StatusIs(kInvalid, AllOf(HasSubstr("p.json: "), HasSubstr(bad.message))))
+        << bad.contents;
+  }
+  EXPECT_THAT(ReadPredictions(directory.File("absent")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
+}
+
+// Figures of the official script on published predictions.
+TEST(SharedDataTest, RealPredictionsScoreAsPublished) {
+  const char* shared = std::getenv("CONCUR_SHARED_DIR");  // NOLINT(concurrency-mt-unsafe)
+  const std::string data =
+      (shared != nullptr ? std::string(shared) : SourceFile("../shared")) + "/data/squad/";
+  if (!std::filesystem::exists(data)) {
+    GTEST_SKIP() << data << " is absent";
+  }
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(data + "dev-v1.1.json"));
+  struct Case {
+    const char* name;
+    const char* figures;
+    int64_t missing;
+    int64_t extra;
+  };
+  for (const Case& known : std::vector<Case>{{"logistic-regression", "40.1419/50.9815", 13, 28},
+                                             {"match-lstm", "67.6348/76.7556", 0, 0},
+                                             {"bert-ensemble", "86.2062/92.1956", 0, 0}}) {
+    ASSERT_OK_AND_ASSIGN(const Predictions predictions,
+                         ReadPredictions(absl::StrCat(data, "predictions/", known.name, ".json")));
+    const ScoreReport report = Score(dataset, predictions);
+    EXPECT_EQ(absl::StrFormat("%.4f/%.4f", report.exact_match, report.f1), known.figures)
+        << known.name;
+    EXPECT_EQ(report.missing, known.missing);
+    EXPECT_EQ(report.extra, known.extra);
+  }
+}
+
+}  // namespace
+}  // namespace concur::qa

@@ -1,0 +1,179 @@
+#include "cli/data_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "tests/qa_builders/small_sources.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Outcome {
+  absl::Status status;
+  std::string out;
+  std::string err;
+};
+
+Outcome RunData(std::vector<std::string> arguments, OutputMode mode = OutputMode::kTable,
+                bool terminal = false) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{.out = out,
+                         .err = err,
+                         .output = mode,
+                         .err_is_terminal = terminal,
+                         .server = "",
+                         .status = absl::OkStatus()};
+  CLI::App app;
+  AddDataCommands(app, context);
+  arguments.insert(arguments.begin(), "data");
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    context.status = absl::InvalidArgumentError(error.what());
+  }
+  return {context.status, out.str(), err.str()};
+}
+
+// A text of nouns for cloze and lastword sets, which need no package then.
+std::string WriteText(const TempDir& dir) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) {
+    absl::StrAppend(&text, "And the ", qa::MadeUpWord(i % 11), " saw Moab by the ",
+                    qa::MadeUpWord(i), " of ", qa::MadeUpWord(i / 50), " and ",
+                    qa::MadeUpWord(i % 7), ".\n");
+  }
+  std::string path = dir.File("text");
+  EXPECT_OK(WriteFileAtomically(path, text));
+  return path;
+}
+
+std::vector<std::string> BuildArguments(const TempDir& dir, const std::string& out) {
+  return {"build",
+          "lastword",
+          "--out",
+          dir.File(out),
+          "--text",
+          WriteText(dir),
+          "--seed",
+          "3",
+          "--train-questions",
+          "30",
+          "--test-questions=20"};
+}
+
+TEST(DataCommandsTest, BuildWritesBothSetsAndReportsThem) {
+  TempDir dir;
+  const Outcome outcome = RunData(BuildArguments(dir, "o"), OutputMode::kJsonLines);
+  ASSERT_OK(outcome.status);
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("{\"split\": \"train\""),
+                                 HasSubstr("\"questions\": 30"), HasSubstr("\"questions\": 20"),
+                                 HasSubstr("\"seed\": 3"), HasSubstr("\"sha256\": \"")));
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(std::filesystem::exists(dir.File("o/train.jsonl")));
+  EXPECT_TRUE(std::filesystem::exists(dir.File("o/test.jsonl")));
+}
+
+TEST(DataCommandsTest, ProgressGoesToATerminalOnly) {
+  TempDir dir;
+  const Outcome outcome = RunData(BuildArguments(dir, "o"), OutputMode::kTable, true);
+  ASSERT_OK(outcome.status);
+  EXPECT_THAT(outcome.err, HasSubstr("\rbuilding lastword: 100 % (50 of 50 questions)"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("building")));
+}
+
+TEST(DataCommandsTest, UnknownNamesGetASuggestion) {
+  TempDir dir;
+  EXPECT_THAT(RunData({"build", "lastwrod", "--out", dir.File("o")}).status,
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"lastword\"")));
+  EXPECT_THAT(
+      RunData({"build", "lastword", "--out", dir.File("o"), "--train-question", "3"}).status,
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"train-questions\"")));
+  EXPECT_THAT(
+      RunData({"build", "lastword", "--out", dir.File("o"), "--dropout", "0.5"}).status,
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown parameter --dropout")));
+  EXPECT_THAT(RunData({"build", "lastword", "more", "--out", dir.File("o")}).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"more\"")));
+  EXPECT_THAT(RunData({"list", "x"}).status,
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("fuzzy")));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("o")));
+}
+
+TEST(DataCommandsTest, ListNamesBuildersAndTheirParameters) {
+  const Outcome all = RunData({"list"});
+  ASSERT_OK(all.status);
+  EXPECT_THAT(all.out, AllOf(HasSubstr("fuzzy"), HasSubstr("wordnet"), HasSubstr("cloze"),
+                             HasSubstr("lastword")));
+  const Outcome one = RunData({"list", "fuzzy"}, OutputMode::kCsv);
+  ASSERT_OK(one.status);
+  EXPECT_THAT(one.out, AllOf(StartsWith("parameter,default,meaning\n"),
+                             HasSubstr("--dropout,0.2,share of words that are left out\n")));
+}
+
+TEST(DataCommandsTest, SetsAreMixedDownsampledSplitCountedAndChecked) {
+  TempDir dir;
+  ASSERT_OK(RunData(BuildArguments(dir, "o")).status);
+  const std::string train = dir.File("o/train.jsonl");
+  const std::string test = dir.File("o/test.jsonl");
+  const std::string mixed = dir.File("mixed.jsonl.gz");
+  ASSERT_OK(
+      RunData({"mixture", "--part", "a=" + train + ":10", "--part", "b=" + test, "--out", mixed})
+          .status);
+  const Outcome stats = RunData({"stats", mixed, train}, OutputMode::kCsv);
+  ASSERT_OK(stats.status);
+  EXPECT_THAT(stats.out, AllOf(HasSubstr("mixed.jsonl.gz,30,30,30,30,"),
+                               HasSubstr("train.jsonl,30,30,30,30,")));
+  const Outcome small =
+      RunData({"downsample", "--in", mixed, "--questions", "5", "--out", dir.File("small.jsonl")},
+              OutputMode::kJson);
+  ASSERT_OK(small.status);
+  EXPECT_THAT(small.out, HasSubstr("\"questions\": 5"));
+  ASSERT_OK(RunData({"split", "--in", mixed, "--by", "context", "--test-share", "0.5", "--out",
+                     dir.File("s")})
+                .status);
+  const Outcome checked = RunData({"validate", mixed, dir.File("s/test.jsonl")});
+  ASSERT_OK(checked.status);
+  EXPECT_THAT(checked.err, HasSubstr("no problem in 30 passages, 30 questions"));
+}
+
+TEST(DataCommandsTest, ValidateFailsAndListsProblems) {
+  TempDir dir;
+  ASSERT_OK(WriteFileAtomically(dir.File("bad"), "{\"context\": \"a\", \"qas\": 3}\n"));
+  const Outcome outcome = RunData({"validate", dir.File("bad")}, OutputMode::kJsonLines);
+  EXPECT_THAT(outcome.status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 problems in 0 questions")));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\"place\": \"1\", \"id\": \"\", \"problem\": \"qas: expected a list\""));
+}
+
+TEST(DataCommandsTest, MalformedPartsAndModesAreRefused) {
+  TempDir dir;
+  EXPECT_THAT(RunData({"mixture", "--part", "path", "--out", dir.File("o")}).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NAME=PATH")));
+  EXPECT_THAT(RunData({"split", "--in", "x", "--by", "colour", "--out", dir.File("o")}).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("title or context")));
+}
+
+}  // namespace
+}  // namespace concur::cli
