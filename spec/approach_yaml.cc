@@ -1,0 +1,481 @@
+#include "spec/approach_yaml.h"
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/command_template.h"
+
+namespace concur::spec {
+namespace {
+
+constexpr absl::Duration kTimeoutMin = absl::Seconds(1);
+constexpr absl::Duration kTimeoutMax = absl::Hours(24 * 365);
+
+struct Command {
+  std::vector<std::string> arguments;
+  std::set<std::string> placeholders;
+  std::string place;
+};
+
+// Reads a list of arguments and checks their placeholders.
+Command ReadCommand(const Value& value, CommandKind kind, const Setting& hyperparameters) {
+  Command command;
+  command.place = value.Place();
+  if (value.IsScalar()) {
+    value.Expected(
+        "a list of arguments such as [program, --flag] (no shell reads it; where one must, "
+        "write [sh, -c, \"…\"])");
+    return command;
+  }
+  const std::optional<std::vector<Value>> arguments = value.List("a list of arguments");
+  if (!arguments) {
+    return command;
+  }
+  if (arguments->empty()) {
+    value.Error("expected at least the name of a program, got an empty list");
+  }
+  for (const Value& argument : *arguments) {
+    const std::optional<std::string> text = argument.Text("text");
+    if (!text) {
+      continue;
+    }
+    absl::StatusOr<std::set<std::string>> found = CheckArgument(*text, kind, hyperparameters);
+    if (!found.ok()) {
+      argument.Error(found.status().message());
+      continue;
+    }
+    command.placeholders.merge(*found);
+    command.arguments.push_back(*text);
+  }
+  return command;
+}
+
+// [low, high] as numbers.
+bool ReadRange(const Value& value, double* low, double* high) {
+  const std::optional<std::vector<Value>> items = value.List("two numbers [low, high]");
+  if (!items) {
+    return false;
+  }
+  if (items->size() != 2) {
+    value.Error(absl::StrCat("expected two numbers [low, high], got ", items->size(), " values"));
+    return false;
+  }
+  const std::optional<double> first = (*items)[0].Number();
+  const std::optional<double> second = (*items)[1].Number();
+  if (!first || !second) {
+    return false;
+  }
+  *low = *first;
+  *high = *second;
+  return true;
+}
+
+std::optional<Distribution> ReadIntegerRange(const Value& value) {
+  const std::optional<std::vector<Value>> items = value.List("integers [low, high] or with a step");
+  if (!items) {
+    return std::nullopt;
+  }
+  if (items->size() != 2 && items->size() != 3) {
+    value.Error(absl::StrCat("expected integers [low, high] or [low, high, step], got ",
+                             items->size(), " values"));
+    return std::nullopt;
+  }
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
+  const std::optional<int64_t> low = (*items)[0].Integer(kLow, kHigh);
+  const std::optional<int64_t> high = (*items)[1].Integer(kLow, kHigh);
+  const std::optional<int64_t> step =
+      items->size() == 3 ? (*items)[2].Integer(1, kHigh) : std::optional<int64_t>(1);
+  if (!low || !high || !step) {
+    return std::nullopt;
+  }
+  return Distribution(IntegerRange{*low, *high, *step});
+}
+
+std::optional<Distribution> ReadDistribution(const Value& value) {
+  Fields fields(value);
+  if (!fields.valid()) {
+    return std::nullopt;
+  }
+  const std::optional<Value> choice = fields.Get("choice");
+  const std::optional<Value> uniform = fields.Get("uniform");
+  const std::optional<Value> log_uniform = fields.Get("log_uniform");
+  const std::optional<Value> integer = fields.Get("integer");
+  fields.Finish();
+  const int given = int{choice.has_value()} + int{uniform.has_value()} +
+                    int{log_uniform.has_value()} + int{integer.has_value()};
+  if (given != 1) {
+    if (given > 1 || value.node().entries.empty()) {
+      value.Error(
+          absl::StrCat("expected one of choice, uniform, log_uniform and integer, got ", given));
+    }
+    return std::nullopt;
+  }
+  if (choice) {
+    Choice distribution;
+    const std::optional<std::vector<Value>> items = choice->List("a list of values");
+    if (!items) {
+      return std::nullopt;
+    }
+    for (const Value& item : *items) {
+      if (std::optional<ParamValue> param = item.Param()) {
+        distribution.values.push_back(*std::move(param));
+      } else {
+        return std::nullopt;
+      }
+    }
+    return Distribution(std::move(distribution));
+  }
+  if (integer) {
+    return ReadIntegerRange(*integer);
+  }
+  double low = 0;
+  double high = 0;
+  if (!ReadRange(uniform ? *uniform : *log_uniform, &low, &high)) {
+    return std::nullopt;
+  }
+  return uniform ? Distribution(UniformRange{low, high}) : Distribution(LogUniformRange{low, high});
+}
+
+void ReadDefaults(const Value& value, Hyperparameters* hyperparameters) {
+  const std::optional<std::vector<Value::Entry>> entries =
+      value.Entries("a mapping of names to values");
+  if (!entries) {
+    return;
+  }
+  for (const Value::Entry& entry : *entries) {
+    const absl::Status valid = ValidateHyperparameterName(entry.key);
+    if (!valid.ok()) {
+      entry.key_value.Error(valid.message());
+      continue;
+    }
+    if (std::optional<ParamValue> param = entry.value.Param()) {
+      hyperparameters->defaults[entry.key] = *std::move(param);
+    }
+  }
+}
+
+void ReadSpace(const Value& value, Hyperparameters* hyperparameters) {
+  const std::optional<std::vector<Value::Entry>> entries =
+      value.Entries("a mapping of names to ranges");
+  if (!entries) {
+    return;
+  }
+  for (const Value::Entry& entry : *entries) {
+    if (hyperparameters->defaults.count(entry.key) == 0) {
+      entry.key_value.Error(absl::StrCat(
+          "expected a hyperparameter that has a value in hyperparameters.default, got \"",
+          entry.key, "\""));
+      continue;
+    }
+    std::optional<Distribution> distribution = ReadDistribution(entry.value);
+    if (!distribution) {
+      continue;
+    }
+    // One parameter at a time, so that each error stands at its own place.
+    Hyperparameters one;
+    one.defaults = {{entry.key, true}};
+    one.space = {{entry.key, *distribution}};
+    const absl::Status valid = ValidateHyperparameters(one);
+    if (!valid.ok()) {
+      absl::string_view message = valid.message();
+      message.remove_prefix(message.find(": ") + 2);
+      entry.value.Error(message);
+      continue;
+    }
+    hyperparameters->space[entry.key] = *std::move(distribution);
+  }
+}
+
+void ReadHyperparameters(const Value& value, Hyperparameters* hyperparameters) {
+  Fields fields(value);
+  if (const std::optional<Value> defaults = fields.Require("default", "a value for each name")) {
+    ReadDefaults(*defaults, hyperparameters);
+  }
+  if (const std::optional<Value> space = fields.Get("space")) {
+    ReadSpace(*space, hyperparameters);
+  }
+  fields.Finish();
+}
+
+void ReadEnvironment(const Value& value, ApproachSpec* spec) {
+  const std::optional<std::vector<Value::Entry>> entries =
+      value.Entries("a mapping of names to text");
+  if (!entries) {
+    return;
+  }
+  for (const Value::Entry& entry : *entries) {
+    if (std::optional<std::string> text = entry.value.Text()) {
+      spec->env[entry.key] = *std::move(text);
+    }
+  }
+}
+
+void NotePlace(const std::string& path, const Value& value, Places* places) {
+  (*places)[path] = value.Place();
+}
+
+// What the commands do not use and probably should.
+void WarnOfCommands(const Command& train, const Command& predict, bool trained,
+                    std::vector<std::string>* warnings) {
+  const auto warn = [&](const Command& command, absl::string_view name, absl::string_view why) {
+    if (command.placeholders.count(std::string(name)) == 0) {
+      warnings->push_back(absl::StrCat(command.place, "does not use {", name, "}: ", why));
+    }
+  };
+  if (trained && !train.arguments.empty()) {
+    warn(train, "train", "it never sees its training data");
+    warn(train, "model", "it leaves no system to evaluate");
+    if (!predict.arguments.empty()) {
+      warn(predict, "model", "it never sees the trained system");
+    }
+  }
+}
+
+// One of train and predict: {command, resources, timeout}.
+Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& general,
+                 ParsedApproach* approach) {
+  const bool is_train = kind == CommandKind::kTrain;
+  const std::string path = is_train ? ".train" : ".predict";
+  Command command;
+  Fields fields(value);
+  if (const std::optional<Value> arguments = fields.Require("command", "a list of arguments")) {
+    command = ReadCommand(*arguments, kind, approach->spec.hyperparameters.defaults);
+    NotePlace(path + ".command", *arguments, &approach->places);
+  }
+  ResourceRequest& resources = is_train ? approach->train_resources : approach->predict_resources;
+  if (const std::optional<Value> request = fields.Get("resources")) {
+    resources = ReadResources(*request);
+    NotePlace(path + ".resources", *request, &approach->places);
+  }
+  resources.FillFrom(general);
+  if (const std::optional<Value> timeout = fields.Get("timeout")) {
+    (is_train ? approach->timeouts.train : approach->timeouts.predict) =
+        timeout->Duration(kTimeoutMin, kTimeoutMax);
+  }
+  fields.Finish();
+  return command;
+}
+
+void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
+  ApproachSpec& spec = approach->spec;
+  Fields fields(value);
+  if (const auto version =
+          fields.Require("version", "of its code; change it when the code changes")) {
+    spec.version = version->Text().value_or("");
+    NotePlace(".version", *version, &approach->places);
+  }
+  if (const auto hyperparameters = fields.Get("hyperparameters")) {
+    ReadHyperparameters(*hyperparameters, &spec.hyperparameters);
+    NotePlace(".hyperparameters", *hyperparameters, &approach->places);
+  }
+  ResourceRequest general;
+  if (const auto resources = fields.Get("resources")) {
+    general = ReadResources(*resources);
+    NotePlace(".train.resources", *resources, &approach->places);
+    NotePlace(".predict.resources", *resources, &approach->places);
+  }
+  TimeoutRequest timeouts;
+  if (const auto timeout = fields.Get("timeout")) {
+    timeouts = ReadTimeouts(*timeout);
+  }
+  Command train;
+  const std::optional<Value> train_value = fields.Get("train");
+  if (train_value) {
+    train = ReadStep(*train_value, CommandKind::kTrain, general, approach);
+    NotePlace(".train", *train_value, &approach->places);
+  } else {
+    approach->train_resources = general;
+  }
+  Command predict;
+  if (const auto predict_value = fields.Require("predict", "the command that predicts")) {
+    predict = ReadStep(*predict_value, CommandKind::kPredict, general, approach);
+    NotePlace(".predict", *predict_value, &approach->places);
+  }
+  approach->timeouts.FillFrom(timeouts);
+  if (const auto env = fields.Get("env")) {
+    ReadEnvironment(*env, &spec);
+    NotePlace(".env", *env, &approach->places);
+  }
+  fields.Finish();
+  spec.train_command = train.arguments;
+  spec.predict_command = predict.arguments;
+  WarnOfCommands(train, predict, train_value.has_value(), &approach->warnings);
+}
+
+}  // namespace
+
+void ResourceRequest::FillFrom(const ResourceRequest& general) {
+  cpu_millis = cpu_millis ? cpu_millis : general.cpu_millis;
+  memory_bytes = memory_bytes ? memory_bytes : general.memory_bytes;
+  gpus = gpus ? gpus : general.gpus;
+}
+
+Resources ResourceRequest::Resolve() const {
+  Resources resources;
+  resources.cpu_millis = cpu_millis.value_or(resources.cpu_millis);
+  resources.memory_bytes = memory_bytes.value_or(resources.memory_bytes);
+  resources.gpus = gpus.value_or(resources.gpus);
+  return resources;
+}
+
+void TimeoutRequest::FillFrom(const TimeoutRequest& general) {
+  train = train ? train : general.train;
+  predict = predict ? predict : general.predict;
+}
+
+void ParsedApproach::Resolve() {
+  spec.train_resources = train_resources.Resolve();
+  spec.predict_resources = predict_resources.Resolve();
+  spec.train_timeout = timeouts.train.value_or(absl::InfiniteDuration());
+  spec.predict_timeout = timeouts.predict.value_or(absl::InfiniteDuration());
+}
+
+ResourceRequest ReadResources(const Value& value) {
+  ResourceRequest request;
+  Fields fields(value);
+  if (const auto cpus = fields.Get("cpus")) {
+    request.cpu_millis = cpus->Cpus();
+  }
+  if (const auto memory = fields.Get("memory")) {
+    request.memory_bytes = memory->Bytes();
+  }
+  if (const auto gpus = fields.Get("gpus")) {
+    if (const std::optional<int64_t> count = gpus->Integer(0, kGpusMax)) {
+      request.gpus = static_cast<int32_t>(*count);
+    }
+  }
+  fields.Finish();
+  return request;
+}
+
+TimeoutRequest ReadTimeouts(const Value& value) {
+  TimeoutRequest request;
+  if (value.IsScalar()) {
+    request.train = value.Duration(kTimeoutMin, kTimeoutMax);
+    request.predict = request.train;
+    return request;
+  }
+  if (!value.IsMap()) {
+    value.Expected("a duration such as 10m, or {train: 1h, predict: 10m}");
+    return request;
+  }
+  Fields fields(value);
+  if (const auto train = fields.Get("train")) {
+    request.train = train->Duration(kTimeoutMin, kTimeoutMax);
+  }
+  if (const auto predict = fields.Get("predict")) {
+    request.predict = predict->Duration(kTimeoutMin, kTimeoutMax);
+  }
+  fields.Finish();
+  return request;
+}
+
+Tags ReadTags(const Value& value) {
+  Tags tags;
+  const auto add = [&](const Value& at, const std::string& name, const std::string& text) {
+    const absl::Status valid = ValidateName(name);
+    if (!valid.ok()) {
+      at.Error(valid.message());
+    } else if (!tags.emplace(name, text).second) {
+      at.Error(absl::StrCat("expected each tag once, got \"", name, "\" again"));
+    }
+  };
+  if (value.IsList()) {
+    const std::optional<std::vector<Value>> items = value.List();
+    for (const Value& item : *items) {
+      if (const std::optional<std::string> name = item.Text("a tag")) {
+        add(item, *name, "yes");
+      }
+    }
+    return tags;
+  }
+  const std::optional<std::vector<Value::Entry>> entries =
+      value.Entries("tags such as [neural] or {pretrained: no}");
+  if (entries) {
+    for (const Value::Entry& entry : *entries) {
+      if (const std::optional<std::string> text = entry.value.Text()) {
+        add(entry.key_value, entry.key, *text);
+      }
+    }
+  }
+  return tags;
+}
+
+ParsedApproach ReadApproach(const std::optional<Value>& metadata,
+                            const std::optional<Value>& spec) {
+  ParsedApproach approach;
+  if (metadata) {
+    Fields fields(*metadata);
+    if (const auto name = fields.Require("name", "the approach's name")) {
+      approach.spec.name = name->Name().value_or("");
+      NotePlace(".name", *name, &approach.places);
+    }
+    if (const auto tags = fields.Get("tags")) {
+      approach.spec.tags = ReadTags(*tags);
+      NotePlace(".tags", *tags, &approach.places);
+    }
+    if (const auto description = fields.Get("description")) {
+      description->Text();
+    }
+    fields.Finish();
+  }
+  if (spec) {
+    NotePlace("", *spec, &approach.places);
+    ReadApproachSpec(*spec, &approach);
+  }
+  return approach;
+}
+
+Variables VariablesFrom(const std::map<std::string, std::string>& variables) {
+  Variables result;
+  for (const auto& [name, value] : variables) {
+    result[name] = Variable{value, "."};
+  }
+  return result;
+}
+
+bool LoadYaml(const std::string& path, const Variables& variables, const Value* named_by,
+              YamlFile* file, ErrorList* errors) {
+  const absl::StatusOr<std::string> contents = OpenYamlFile(path, file);
+  if (!contents.ok()) {
+    const std::string message =
+        absl::StrCat("expected a readable file, got ", contents.status().message());
+    if (named_by != nullptr) {
+      named_by->Error(message);
+    } else {
+      errors->Add("", {}, "", message);
+    }
+    return false;
+  }
+  if (!ParseYaml(*contents, file, errors)) {
+    return false;
+  }
+  SubstituteVariables(variables, file->path, "", &file->root, errors);
+  return true;
+}
+
+absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
+                                          const std::map<std::string, std::string>& variables) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, VariablesFrom(variables), nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  const Document document = ReadDocument(file, "Approach", true, errors);
+  ParsedApproach approach = ReadApproach(document.metadata, document.spec);
+  approach.Resolve();
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return std::move(approach.spec);
+}
+
+}  // namespace concur::spec

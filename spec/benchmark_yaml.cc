@@ -1,0 +1,161 @@
+#include "spec/benchmark_yaml.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace concur::spec {
+namespace {
+
+std::optional<DataFileUse> ReadDataFile(const Value& value) {
+  DataFileUse use;
+  std::optional<Value> path_value = value;
+  if (value.IsMap()) {
+    Fields fields(value);
+    path_value = fields.Require("file", "the path of the data");
+    if (const auto digest = fields.Get("sha256")) {
+      if (const std::optional<std::string> hex = digest->Text()) {
+        const absl::StatusOr<Digest> parsed = Digest::FromHex(*hex);
+        if (parsed.ok()) {
+          use.digest = *parsed;
+        } else {
+          digest->Error(parsed.status().message());
+        }
+      }
+    }
+    fields.Finish();
+  }
+  if (!path_value) {
+    return std::nullopt;
+  }
+  const std::optional<std::string> path = path_value->Path();
+  if (!path) {
+    return std::nullopt;
+  }
+  use.path = *path;
+  use.place = path_value->Place();
+  use.variable = path_value->node().variable;
+  return use;
+}
+
+DataFile Unresolved(const DataFileUse& use) {
+  DataFile file;
+  file.path = use.path;
+  file.suffix = SuffixOf(use.path);
+  return file;
+}
+
+void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
+  BenchmarkSpec& spec = benchmark->spec;
+  Fields fields(value);
+  if (const auto format = fields.Get("format")) {
+    spec.format = format->OneOf(DataFormatFromName).value_or(spec.format);
+  }
+  const std::optional<Value> train = fields.Get("train");
+  const std::optional<Value> test = fields.Get("test");
+  if (train) {
+    benchmark->train = ReadDataFile(*train);
+    benchmark->places[".train"] = train->Place();
+  }
+  if (test) {
+    benchmark->test = ReadDataFile(*test);
+    benchmark->places[".test"] = test->Place();
+  }
+  if (fields.valid() && !train && !test) {
+    value.Error("expected a train or a test file, got neither");
+  }
+  if (benchmark->train) {
+    spec.train = Unresolved(*benchmark->train);
+  }
+  if (benchmark->test) {
+    spec.test = Unresolved(*benchmark->test);
+  }
+  if (const auto metric = fields.Get("metric")) {
+    spec.metric = metric->Name().value_or(spec.metric);
+    benchmark->places[".metric"] = metric->Place();
+  } else if (spec.format == DataFormat::kFile && fields.valid()) {
+    value.Error(
+        "expected the field \"metric\" (the value of {metrics} that matrices use) for format "
+        "file, got none");
+  }
+  fields.Finish();
+}
+
+}  // namespace
+
+std::string SuffixOf(absl::string_view path) {
+  static constexpr std::array<absl::string_view, 5> kCompressions = {".gz", ".zst", ".xz", ".bz2",
+                                                                     ".zip"};
+  constexpr size_t kSuffixBytesMax = 16;
+  const size_t slash = path.rfind('/');
+  absl::string_view name = slash == absl::string_view::npos ? path : path.substr(slash + 1);
+  // The last ".word" of `name`, which becomes shorter; "" when there is none.
+  const auto take = [&name]() -> absl::string_view {
+    const size_t dot = name.rfind('.');
+    if (dot == absl::string_view::npos || dot == 0 || dot + 1 == name.size() ||
+        name.size() - dot > kSuffixBytesMax) {
+      return "";
+    }
+    for (char c : name.substr(dot + 1)) {
+      if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) {
+        return "";
+      }
+    }
+    const absl::string_view suffix = name.substr(dot);
+    name = name.substr(0, dot);
+    return suffix;
+  };
+  const absl::string_view last = take();
+  for (const absl::string_view compression : kCompressions) {
+    if (last == compression) {
+      return absl::StrCat(take(), last);
+    }
+  }
+  return std::string(last);
+}
+
+ParsedBenchmark ReadBenchmark(const std::optional<Value>& metadata,
+                              const std::optional<Value>& spec) {
+  ParsedBenchmark benchmark;
+  if (metadata) {
+    Fields fields(*metadata);
+    if (const auto name = fields.Require("name", "the benchmark's name")) {
+      benchmark.spec.name = name->Name().value_or("");
+      benchmark.places[".name"] = name->Place();
+    }
+    if (const auto tags = fields.Get("tags")) {
+      benchmark.spec.tags = ReadTags(*tags);
+      benchmark.places[".tags"] = tags->Place();
+    }
+    if (const auto description = fields.Get("description")) {
+      description->Text();
+    }
+    fields.Finish();
+  }
+  if (spec) {
+    benchmark.places[""] = spec->Place();
+    ReadBenchmarkSpec(*spec, &benchmark);
+  }
+  return benchmark;
+}
+
+absl::StatusOr<ParsedBenchmark> LoadBenchmark(const std::string& path,
+                                              const std::map<std::string, std::string>& variables) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, VariablesFrom(variables), nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  const Document document = ReadDocument(file, "Benchmark", true, errors);
+  ParsedBenchmark benchmark = ReadBenchmark(document.metadata, document.spec);
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return benchmark;
+}
+
+}  // namespace concur::spec

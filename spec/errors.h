@@ -1,0 +1,59 @@
+// The errors of reading a file and those it names: all of them at once, in the order of the text.
+//
+// Thread-compatible.
+#ifndef CONCUR_SPEC_ERRORS_H_
+#define CONCUR_SPEC_ERRORS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace concur::spec {
+
+// Line and column of a file, in bytes, from 1. Line 0: the file as a whole.
+struct Position {
+  int line = 0;
+  int column = 0;
+};
+
+// "FILE:LINE:COL: FIELD: "; without what is absent.
+std::string PlaceText(absl::string_view file, Position at, absl::string_view field);
+
+class ErrorList {
+ public:
+  // Puts `file` next in the order of files, before it has an error.
+  void NameFile(absl::string_view file) { IndexOf(file); }
+
+  // One more error, unless it is there already. Messages say what was expected, what was found and
+  // what to do.
+  void Add(absl::string_view file, Position at, absl::string_view field, absl::string_view message);
+
+  bool empty() const { return count_ == 0; }
+  size_t count() const { return count_; }
+
+  // OK when empty; else InvalidArgument with one "FILE:LINE:COL: FIELD: MESSAGE" a line, by file in
+  // the order in which files first had an error, then by position. At most kShownMax are shown,
+  // followed by how many more there are.
+  absl::Status ToStatus() const;
+
+  static constexpr size_t kShownMax = 20;
+
+ private:
+  size_t IndexOf(absl::string_view file);
+
+  struct Error {
+    size_t file = 0;  // into files_
+    Position at;
+    std::string text;
+  };
+  std::vector<std::string> files_;
+  std::vector<Error> errors_;  // at most kKeptMax
+  size_t count_ = 0;
+};
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_ERRORS_H_

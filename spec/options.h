@@ -1,0 +1,63 @@
+// The options of the two servers, as their files state them (docs/options.md).
+//
+// Values.
+#ifndef CONCUR_SPEC_OPTIONS_H_
+#define CONCUR_SPEC_OPTIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/capacity.h"
+#include "core/resources.h"
+
+namespace concur::spec {
+
+struct CoordinatorOptions {
+  std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 takes a free one
+  std::string data_directory;             // "": $XDG_DATA_HOME/concur
+  std::string owner;                      // of sweeps submitted without one; "": the user's name
+  absl::Duration lease = absl::Seconds(30);
+  absl::Duration sync_park_max = absl::Seconds(20);  // how long an idle Sync may wait
+  absl::Duration lost_worker_kept = absl::Hours(1);  // in lists, for people
+
+  struct Gc {
+    absl::Duration interval = absl::Minutes(10);
+    absl::Duration grace = absl::Hours(24);  // an artifact that nothing needs is kept so long
+  };
+  Gc gc;
+
+  struct Limits {
+    int64_t sweeps_max = 100'000;
+    int64_t jobs_per_sweep_max = 10'000'000;
+    int64_t workers_max = 10'000;
+    int64_t artifact_bytes_max = int64_t{64} << 30;
+    int64_t calls_max = 10'000;  // waiting to be answered; more are told to come again
+  };
+  Limits limits;
+
+  // The largest workers there will ever be. A sweep that fits in none is refused; empty: unknown.
+  std::vector<PoolLimit> pools;
+};
+
+struct WorkerOptions {
+  std::string name;  // "": the host's name
+  std::string coordinator = "127.0.0.1:7447";
+  std::string work_directory;  // "": $XDG_CACHE_HOME/concur/NAME
+  // What jobs may use together. 0: all that the machine has (CPUs, memory); GPUs only when stated.
+  int64_t cpu_millis = 0;
+  int64_t memory_bytes = 0;
+  int32_t gpus = 0;
+  int32_t slots = 0;  // jobs at a time; 0: as many as fit
+  int64_t log_bytes_max = int64_t{16} << 20;
+  int64_t output_bytes_max = int64_t{16} << 30;   // of one attempt's directory
+  absl::Duration stop_grace = absl::Seconds(10);  // between TERM and KILL
+  absl::Duration drain_max = absl::Minutes(10);   // running jobs may end so long after SIGTERM
+  std::map<std::string, std::string> labels;      // for people and for clusters' own ids
+};
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_OPTIONS_H_

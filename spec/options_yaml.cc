@@ -1,0 +1,198 @@
+#include "spec/options_yaml.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "spec/approach_yaml.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+namespace {
+
+constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
+
+// HOST:PORT; the host may be an IPv6 address in brackets.
+void ReadAddress(Fields& fields, absl::string_view key, std::string* address) {
+  const std::optional<Value> value = fields.Get(key);
+  if (!value) {
+    return;
+  }
+  const std::optional<std::string> text = value->Text("an address HOST:PORT");
+  if (!text) {
+    return;
+  }
+  const size_t colon = text->rfind(':');
+  int port = -1;
+  const absl::string_view host = absl::string_view(*text).substr(0, colon);
+  if (colon == std::string::npos || host.empty() ||
+      (host.find(':') != host.npos && (host.front() != '[' || host.back() != ']')) ||
+      host.find('/') != host.npos || !absl::SimpleAtoi(text->substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    value->Expected("an address HOST:PORT such as 127.0.0.1:7447");
+    return;
+  }
+  *address = *text;
+}
+
+void ReadPath(Fields& fields, absl::string_view key, std::string* path) {
+  if (const auto value = fields.Get(key)) {
+    *path = value->Path().value_or("");
+  }
+}
+
+void ReadDuration(Fields& fields, absl::string_view key, absl::Duration low, absl::Duration high,
+                  absl::Duration* duration) {
+  if (const auto value = fields.Get(key)) {
+    *duration = value->Duration(low, high).value_or(*duration);
+  }
+}
+
+void ReadCount(Fields& fields, absl::string_view key, int64_t low, int64_t high, int64_t* count) {
+  if (const auto value = fields.Get(key)) {
+    *count = value->Integer(low, high).value_or(*count);
+  }
+}
+
+void ReadBytes(Fields& fields, absl::string_view key, int64_t* bytes) {
+  if (const auto value = fields.Get(key)) {
+    *bytes = value->Bytes().value_or(*bytes);
+  }
+}
+
+void ReadPools(const Value& value, std::vector<PoolLimit>* pools) {
+  const auto items = value.List("a list of {name, max: {cpus, memory, gpus}}");
+  if (!items) {
+    return;
+  }
+  std::set<std::string> seen;
+  for (const Value& item : *items) {
+    PoolLimit pool;
+    Fields fields(item);
+    if (const auto name = fields.Require("name", "of the pool")) {
+      pool.name = name->Name().value_or("");
+      if (!seen.insert(pool.name).second) {
+        name->Error(absl::StrCat("expected each pool once, got \"", pool.name, "\" again"));
+      }
+    }
+    if (const auto max = fields.Require("max", "the largest worker it will have")) {
+      const ResourceRequest request = ReadResources(*max);
+      pool.max.cpu_millis = request.cpu_millis.value_or(kAnyMax);
+      pool.max.memory_bytes = request.memory_bytes.value_or(kAnyMax);
+      pool.max.gpus = request.gpus.value_or(0);
+    }
+    fields.Finish();
+    pools->push_back(pool);
+  }
+}
+
+CoordinatorOptions ReadCoordinator(const Value& value) {
+  CoordinatorOptions options;
+  Fields fields(value);
+  ReadAddress(fields, "listen", &options.listen);
+  ReadPath(fields, "data_directory", &options.data_directory);
+  if (const auto owner = fields.Get("owner")) {
+    options.owner = owner->Name().value_or("");
+  }
+  ReadDuration(fields, "lease", absl::Seconds(2), absl::Hours(1), &options.lease);
+  ReadDuration(fields, "sync_park_max", absl::Seconds(1), absl::Minutes(10),
+               &options.sync_park_max);
+  ReadDuration(fields, "lost_worker_kept", absl::ZeroDuration(), absl::Hours(24 * 365),
+               &options.lost_worker_kept);
+  if (const auto gc = fields.Get("gc")) {
+    Fields gc_fields(*gc);
+    ReadDuration(gc_fields, "interval", absl::Seconds(1), absl::Hours(24 * 7),
+                 &options.gc.interval);
+    ReadDuration(gc_fields, "grace", absl::ZeroDuration(), absl::Hours(24 * 365),
+                 &options.gc.grace);
+    gc_fields.Finish();
+  }
+  if (const auto limits = fields.Get("limits")) {
+    CoordinatorOptions::Limits& out = options.limits;
+    Fields limit_fields(*limits);
+    ReadCount(limit_fields, "sweeps_max", 1, kAnyMax, &out.sweeps_max);
+    ReadCount(limit_fields, "jobs_per_sweep_max", 1, kJobsMax, &out.jobs_per_sweep_max);
+    ReadCount(limit_fields, "workers_max", 1, 1'000'000, &out.workers_max);
+    ReadCount(limit_fields, "calls_max", 1, 1'000'000, &out.calls_max);
+    ReadBytes(limit_fields, "artifact_bytes_max", &out.artifact_bytes_max);
+    limit_fields.Finish();
+  }
+  if (const auto pools = fields.Get("pools")) {
+    ReadPools(*pools, &options.pools);
+  }
+  fields.Finish();
+  if (options.sync_park_max >= options.lease) {
+    value.Error(absl::StrCat(
+        "expected sync_park_max below lease, got ", absl::FormatDuration(options.sync_park_max),
+        " and ", absl::FormatDuration(options.lease), ": an idle worker would lose its lease"));
+  }
+  return options;
+}
+
+WorkerOptions ReadWorker(const Value& value) {
+  WorkerOptions options;
+  Fields fields(value);
+  if (const auto name = fields.Get("name")) {
+    options.name = name->Name().value_or("");
+  }
+  ReadAddress(fields, "coordinator", &options.coordinator);
+  ReadPath(fields, "work_directory", &options.work_directory);
+  if (const auto resources = fields.Get("resources")) {
+    const ResourceRequest request = ReadResources(*resources);
+    options.cpu_millis = request.cpu_millis.value_or(0);
+    options.memory_bytes = request.memory_bytes.value_or(0);
+    options.gpus = request.gpus.value_or(0);
+  }
+  if (const auto slots = fields.Get("slots")) {
+    options.slots = static_cast<int32_t>(slots->Integer(0, 10'000).value_or(0));
+  }
+  ReadBytes(fields, "log_bytes_max", &options.log_bytes_max);
+  ReadBytes(fields, "output_bytes_max", &options.output_bytes_max);
+  ReadDuration(fields, "stop_grace", absl::ZeroDuration(), absl::Hours(1), &options.stop_grace);
+  ReadDuration(fields, "drain_max", absl::ZeroDuration(), absl::Hours(24 * 365),
+               &options.drain_max);
+  if (const auto labels = fields.Get("labels")) {
+    options.labels = ReadTags(*labels);
+  }
+  fields.Finish();
+  return options;
+}
+
+template <typename Options>
+absl::StatusOr<Options> Load(const std::string& path, absl::string_view kind,
+                             Options (*read)(const Value&)) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  const Document document = ReadDocument(file, kind, false, errors);
+  if (document.metadata) {
+    document.metadata->Error("expected no metadata here, got some; remove it");
+  }
+  Options options;
+  if (document.spec) {
+    options = read(*document.spec);
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<CoordinatorOptions> LoadCoordinatorOptions(const std::string& path) {
+  return Load<CoordinatorOptions>(path, "CoordinatorOptions", ReadCoordinator);
+}
+
+absl::StatusOr<WorkerOptions> LoadWorkerOptions(const std::string& path) {
+  return Load<WorkerOptions>(path, "WorkerOptions", ReadWorker);
+}
+
+}  // namespace concur::spec

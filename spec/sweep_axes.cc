@@ -1,0 +1,305 @@
+// Reading what a sweep trains on, evaluates on and leaves out.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/suggest.h"
+#include "spec/sweep_reader.h"
+
+namespace concur::spec {
+
+SweepReader::Named SweepReader::Approaches() const {
+  Named named{"an approach", {}, {}};
+  for (const ApproachSpec& approach : sweep_.spec.approaches) {
+    named.names.push_back(approach.name);
+    named.tags.push_back(&approach.tags);
+  }
+  return named;
+}
+
+SweepReader::Named SweepReader::Benchmarks() const {
+  Named named{"a benchmark", {}, {}};
+  for (const BenchmarkSpec& benchmark : sweep_.spec.benchmarks) {
+    named.names.push_back(benchmark.name);
+    named.tags.push_back(&benchmark.tags);
+  }
+  return named;
+}
+
+SweepReader::Named SweepReader::BenchmarksAndMixtures() const {
+  Named named = Benchmarks();
+  named.kind = "a benchmark or mixture";
+  for (const TrainSet& mixture : mixtures_) {
+    named.names.push_back(mixture.name);
+    named.tags.push_back(&mixture.tags);
+  }
+  return named;
+}
+
+SweepReader::Named SweepReader::TrainSets() const {
+  Named named{"a train set of this sweep", {}, {}};
+  for (const TrainSet& train_set : sweep_.spec.train_sets) {
+    named.names.push_back(train_set.name);
+    named.tags.push_back(&train_set.tags);
+  }
+  return named;
+}
+
+void SweepReader::SelectOne(const Value& value, const Named& things, std::set<uint32_t>* selected) {
+  const std::optional<std::string> text = value.Text(absl::StrCat("the name of ", things.kind));
+  if (!text) {
+    return;
+  }
+  absl::string_view tag = *text;
+  const bool by_tag = absl::ConsumePrefix(&tag, "tag:");
+  const size_t equals = tag.find('=');
+  const std::string tag_name(tag.substr(0, equals));
+  const std::string tag_value(equals == tag.npos ? "yes" : tag.substr(equals + 1));
+  bool found = false;
+  for (uint32_t i = 0; i < things.names.size(); ++i) {
+    if (by_tag) {
+      const auto has = things.tags[i]->find(tag_name);
+      if (has == things.tags[i]->end() || has->second != tag_value) {
+        continue;
+      }
+    } else if (things.names[i] != *text) {
+      continue;
+    }
+    selected->insert(i);
+    found = true;
+  }
+  // A name of a file that could not be read is no second error.
+  if (!found && !incomplete_) {
+    value.Error(absl::StrCat("expected the name of ", things.kind,
+                             ", or tag:NAME or tag:NAME=VALUE that one has, got \"", *text, "\"",
+                             by_tag ? "" : DidYouMean(*text, things.names)));
+  }
+}
+
+std::vector<uint32_t> SweepReader::Select(const Value& value, const Named& things) {
+  std::set<uint32_t> selected;
+  if (value.IsScalar()) {
+    SelectOne(value, things, &selected);
+  } else if (const auto items = value.List(absl::StrCat("names, each of ", things.kind))) {
+    if (items->empty()) {
+      value.Error(absl::StrCat("expected the name of ", things.kind, ", got an empty list"));
+    }
+    for (const Value& item : *items) {
+      SelectOne(item, things, &selected);
+    }
+  }
+  return std::vector<uint32_t>(selected.begin(), selected.end());
+}
+
+void SweepReader::ReadMixtures(const Value& value) {
+  const auto items = value.List("a list of mixtures");
+  if (!items) {
+    return;
+  }
+  for (const Value& item : *items) {
+    ReadMixture(item);
+  }
+}
+
+void SweepReader::ReadMixture(const Value& value) {
+  TrainSet mixture;
+  Fields fields(value);
+  if (const auto name = fields.Require("name", "of the mixture")) {
+    mixture.name = name->Name().value_or("");
+    const std::vector<std::string> taken = BenchmarksAndMixtures().names;
+    if (!mixture.name.empty() &&
+        std::find(taken.begin(), taken.end(), mixture.name) != taken.end()) {
+      name->Error(absl::StrCat("expected a name that no benchmark or mixture has, got \"",
+                               mixture.name, "\""));
+    }
+  }
+  if (const auto tags = fields.Get("tags")) {
+    mixture.tags = ReadTags(*tags);
+  }
+  if (const auto seed = fields.Get("seed")) {
+    mixture.seed =
+        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(0));
+  }
+  const auto of = fields.Require("of", "a list of {benchmark, examples_max}");
+  const auto parts = of ? of->List("a list of {benchmark, examples_max}") : std::nullopt;
+  if (parts && parts->empty()) {
+    of->Error("expected at least one benchmark, got an empty list");
+  }
+  std::set<uint32_t> seen;
+  for (const Value& part_value : parts.value_or(std::vector<Value>())) {
+    TrainSet::Part part;
+    Fields part_fields(part_value);
+    if (const auto benchmark = part_fields.Require("benchmark", "the name of one")) {
+      std::set<uint32_t> selected;
+      SelectOne(*benchmark, Benchmarks(), &selected);
+      if (selected.size() > 1) {
+        benchmark->Error("expected one benchmark, got a tag of several");
+      } else if (!selected.empty()) {
+        part.benchmark = *selected.begin();
+        if (!sweep_.spec.benchmarks[part.benchmark].train) {
+          benchmark->Error(absl::StrCat("expected a benchmark with a train file, got \"",
+                                        sweep_.spec.benchmarks[part.benchmark].name, "\""));
+        } else if (!seen.insert(part.benchmark).second) {
+          benchmark->Error(absl::StrCat("expected each benchmark once, got \"",
+                                        sweep_.spec.benchmarks[part.benchmark].name, "\" again"));
+        }
+      }
+    }
+    if (const auto cap = part_fields.Get("examples_max")) {
+      part.examples_max = cap->Integer(1, std::numeric_limits<int64_t>::max()).value_or(0);
+    }
+    part_fields.Finish();
+    mixture.parts.push_back(part);
+  }
+  fields.Finish();
+  mixtures_.push_back(std::move(mixture));
+  mixture_places_.push_back(value.Place());
+}
+
+void SweepReader::AddTrainSet(uint32_t index, const std::string& place) {
+  SweepSpec& spec = sweep_.spec;
+  sweep_.places[absl::StrCat("train_sets[", spec.train_sets.size(), "]")] = place;
+  if (index >= spec.benchmarks.size()) {
+    spec.train_sets.push_back(mixtures_[index - spec.benchmarks.size()]);
+    return;
+  }
+  TrainSet plain;
+  plain.name = spec.benchmarks[index].name;
+  plain.tags = spec.benchmarks[index].tags;
+  plain.parts = {{index, 0}};
+  spec.train_sets.push_back(std::move(plain));
+}
+
+void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
+  const SweepSpec& spec = sweep_.spec;
+  const auto benchmark_count = static_cast<uint32_t>(spec.benchmarks.size());
+  std::vector<uint32_t> selected;
+  if (value) {
+    selected = Select(*value, BenchmarksAndMixtures());
+  } else {
+    for (uint32_t i = 0; i < benchmark_count + mixtures_.size(); ++i) {
+      if (i >= benchmark_count || spec.benchmarks[i].train) {
+        selected.push_back(i);
+      }
+    }
+  }
+  for (const uint32_t index : selected) {
+    if (index < benchmark_count && !spec.benchmarks[index].train) {
+      value->Error(absl::StrCat("expected benchmarks with a train file, got \"",
+                                spec.benchmarks[index].name, "\""));
+      continue;
+    }
+    AddTrainSet(index, index >= benchmark_count ? mixture_places_[index - benchmark_count]
+                       : value                  ? value->Place()
+                                                : sweep_.places["benchmarks"]);
+  }
+  for (uint32_t i = 0; i < mixtures_.size(); ++i) {
+    if (!std::binary_search(selected.begin(), selected.end(), benchmark_count + i)) {
+      sweep_.warnings.push_back(absl::StrCat(mixture_places_[i], "the mixture \"",
+                                             mixtures_[i].name, "\" is not in train_on"));
+    }
+  }
+}
+
+void SweepReader::ReadEvaluateOn(const Value& value) {
+  SweepSpec& spec = sweep_.spec;
+  if (value.IsScalar() && (value.node().text == "same" || value.node().text == "all")) {
+    spec.evaluate_on = value.node().text == "all" ? EvaluateOn::kAll : EvaluateOn::kSame;
+    return;
+  }
+  if (value.IsMap() || value.node().kind == YamlNode::Kind::kNull) {
+    value.Expected("same, all or names of benchmarks");
+    return;
+  }
+  spec.evaluate_on = EvaluateOn::kListed;
+  for (const uint32_t index : Select(value, Benchmarks())) {
+    if (!spec.benchmarks[index].test) {
+      value.Error(absl::StrCat("expected benchmarks with a test file, got \"",
+                               spec.benchmarks[index].name, "\""));
+    }
+    spec.evaluate_benchmarks.push_back(index);
+  }
+}
+
+void SweepReader::ReadExclude(const Value& value) {
+  const auto items = value.List("a list of {approach, benchmark, train_on, evaluate_on}");
+  if (!items) {
+    return;
+  }
+  for (const Value& item : *items) {
+    ReadExcludeRule(item);
+  }
+}
+
+void SweepReader::ReadExcludeRule(const Value& value) {
+  using Axis = std::vector<std::optional<uint32_t>>;
+  Fields fields(value);
+  const auto approach = fields.Get("approach");
+  const auto benchmark = fields.Get("benchmark");
+  const auto train_on = fields.Get("train_on");
+  const auto evaluate_on = fields.Get("evaluate_on");
+  fields.Finish();
+  if (!fields.valid()) {
+    return;
+  }
+  if (!approach && !benchmark && !train_on && !evaluate_on) {
+    value.Error("expected at least one of approach, benchmark, train_on and evaluate_on, got none");
+    return;
+  }
+  if (benchmark && (train_on || evaluate_on)) {
+    benchmark->Error(
+        "expected either benchmark (trained or evaluated on it) or train_on and evaluate_on, got "
+        "both");
+    return;
+  }
+  const auto axis = [&](const std::optional<Value>& names, const Named& things) {
+    Axis selected;
+    if (!names) {
+      selected.emplace_back();
+      return selected;
+    }
+    for (const uint32_t index : Select(*names, things)) {
+      selected.emplace_back(index);
+    }
+    return selected;
+  };
+  const Axis approaches = axis(approach, Approaches());
+  std::vector<ExcludeRule> rules;
+  const auto add = [&](const Axis& train_sets, const Axis& tests) {
+    for (const auto& a : approaches) {
+      for (const auto& t : train_sets) {
+        for (const auto& e : tests) {
+          if (sweep_.spec.exclude.size() + rules.size() <= kExcludeRulesMax) {
+            rules.push_back({a, t, e});
+          }
+        }
+      }
+    }
+  };
+  const Axis any = {std::nullopt};
+  if (!benchmark) {
+    add(axis(train_on, TrainSets()), axis(evaluate_on, Benchmarks()));
+  } else {
+    for (const uint32_t index : Select(*benchmark, Benchmarks())) {
+      const std::vector<TrainSet>& train_sets = sweep_.spec.train_sets;
+      for (uint32_t t = 0; t < train_sets.size(); ++t) {
+        if (train_sets[t].parts.size() == 1 && !train_sets[t].IsMixture() &&
+            train_sets[t].parts[0].benchmark == index) {
+          add({t}, any);
+        }
+      }
+      add(any, {index});
+    }
+  }
+  sweep_.spec.exclude.insert(sweep_.spec.exclude.end(), rules.begin(), rules.end());
+}
+
+}  // namespace concur::spec

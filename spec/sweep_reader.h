@@ -1,0 +1,102 @@
+// The reading of one sweep file, step by step; only spec/sweep_*.cc include this.
+//
+// Thread-compatible.
+#ifndef CONCUR_SPEC_SWEEP_READER_H_
+#define CONCUR_SPEC_SWEEP_READER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "spec/approach_yaml.h"
+#include "spec/benchmark_yaml.h"
+#include "spec/sweep_yaml.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+
+class SweepReader {
+ public:
+  explicit SweepReader(ErrorList& errors) : errors_(errors) {}
+
+  // Reads everything that can be read; the result counts only when no error was added.
+  LoadedSweep Read(const std::string& path, const std::map<std::string, std::string>& variables);
+
+ private:
+  // What a list of approaches or benchmarks holds: a file, a pattern of files, or the thing itself.
+  struct Source {
+    std::optional<Value> metadata;
+    std::optional<Value> spec;
+    std::optional<Value> overrides;  // the mapping that has `file`, when there is one
+  };
+  // Things by name and tag, for selecting some of them.
+  struct Named {
+    absl::string_view kind;  // "an approach"
+    std::vector<std::string> names;
+    std::vector<const Tags*> tags;
+  };
+
+  // sweep_sources.cc
+  bool ReadVariables(const std::map<std::string, std::string>& given);
+  void ForEachSource(const Value& list, absl::string_view kind,
+                     const std::function<void(const Source&)>& use);
+  void ReadSources(const Value& item, absl::string_view kind,
+                   const std::function<void(const Source&)>& use);
+  void ReadSourceFile(const Value& named_by, const std::string& path, absl::string_view kind,
+                      const std::optional<Value>& overrides,
+                      const std::function<void(const Source&)>& use);
+  std::vector<std::string> PathsOf(const Value& value);
+  void AddApproach(const Source& source);
+  void OverrideApproach(const Value& overrides, ParsedApproach* approach);
+  void PinSettings(const Value& set, ParsedApproach* approach);
+  void AddBenchmark(const Source& source);
+  void OverrideBenchmark(const Value& overrides, ParsedBenchmark* benchmark);
+
+  // sweep_yaml.cc
+  bool OpenSweep(const std::string& path, const std::map<std::string, std::string>& variables);
+  void ReadMetadata(const Value& metadata);
+  void ReadSpec(const Value& spec);
+  void ReadDefaults(Fields& fields);
+  void ReadPolicy(Fields& fields);
+  void ReadRetry(const Value& value);
+  void ReadKeep(const Value& value);
+  void ReadSettings(const Value& value);
+  void ReadSeeds(const Value& value);
+  void ReadMetric(const Value& value);
+
+  // sweep_axes.cc
+  void ReadMixtures(const Value& value);
+  void ReadMixture(const Value& value);
+  void ReadTrainOn(const std::optional<Value>& value);
+  void AddTrainSet(uint32_t index, const std::string& place);
+  void ReadEvaluateOn(const Value& value);
+  void ReadExclude(const Value& value);
+  void ReadExcludeRule(const Value& value);
+  // The things that `value` (a name, tag:NAME, tag:NAME=VALUE, or a list of these) selects, by
+  // index, ascending. Unknown names and tags are errors.
+  std::vector<uint32_t> Select(const Value& value, const Named& things);
+  void SelectOne(const Value& value, const Named& things, std::set<uint32_t>* selected);
+  Named Approaches() const;
+  Named Benchmarks() const;
+  Named BenchmarksAndMixtures() const;
+  Named TrainSets() const;
+
+  ErrorList& errors_;
+  YamlFile file_;
+  Variables variables_;
+  LoadedSweep sweep_;
+  std::vector<TrainSet> mixtures_;
+  std::vector<std::string> mixture_places_;
+  ResourceRequest default_resources_;
+  TimeoutRequest default_timeouts_;
+  bool incomplete_ = false;  // some approach or benchmark could not be read
+};
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_SWEEP_READER_H_

@@ -1,0 +1,476 @@
+#include "spec/sweep_yaml.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "core/command_template.h"
+#include "core/expansion.h"
+#include "spec/sweep_reader.h"
+
+namespace concur::spec {
+
+LoadedSweep SweepReader::Read(const std::string& path,
+                              const std::map<std::string, std::string>& variables) {
+  if (!OpenSweep(path, variables)) {
+    return std::move(sweep_);
+  }
+  const Document document = ReadDocument(file_, "Sweep", true, errors_);
+  if (document.metadata) {
+    ReadMetadata(*document.metadata);
+  }
+  if (document.spec) {
+    sweep_.places[""] = document.spec->Place();
+    ReadSpec(*document.spec);
+  }
+  return std::move(sweep_);
+}
+
+bool SweepReader::OpenSweep(const std::string& path,
+                            const std::map<std::string, std::string>& variables) {
+  const absl::StatusOr<std::string> contents = OpenYamlFile(path, &file_);
+  if (!contents.ok()) {
+    errors_.Add("", {}, "",
+                absl::StrCat("expected a readable sweep file, got ", contents.status().message()));
+    return false;
+  }
+  errors_.NameFile(path);
+  if (!ParseYaml(*contents, &file_, &errors_)) {
+    return false;
+  }
+  if (!ReadVariables(variables)) {
+    return false;  // every use of a variable would be an error again
+  }
+  for (YamlNode::Entry& entry : file_.root.entries) {
+    if (entry.key != "spec") {
+      SubstituteVariables(variables_, file_.path, entry.key, &entry.value, &errors_);
+      continue;
+    }
+    for (YamlNode::Entry& field : entry.value.entries) {
+      if (field.key != "variables") {
+        SubstituteVariables(variables_, file_.path, FieldPath("spec", field.key), &field.value,
+                            &errors_);
+      }
+    }
+  }
+  return true;
+}
+
+void SweepReader::ReadMetadata(const Value& metadata) {
+  Fields fields(metadata);
+  if (const auto name = fields.Require("name", "the sweep's name")) {
+    sweep_.spec.name = name->Name().value_or("");
+    sweep_.places["name"] = name->Place();
+  }
+  if (const auto description = fields.Get("description")) {
+    sweep_.spec.description = description->Text().value_or("");
+    sweep_.places["description"] = description->Place();
+  }
+  fields.Finish();
+}
+
+void SweepReader::ReadSpec(const Value& spec) {
+  Fields fields(spec);
+  fields.Get("variables");
+  ReadDefaults(fields);
+  if (const auto approaches = fields.Require("approaches", "a list of files")) {
+    sweep_.places["approaches"] = approaches->Place();
+    ForEachSource(*approaches, "Approach", [this](const Source& source) { AddApproach(source); });
+  }
+  if (const auto benchmarks = fields.Require("benchmarks", "a list of files")) {
+    sweep_.places["benchmarks"] = benchmarks->Place();
+    ForEachSource(*benchmarks, "Benchmark", [this](const Source& source) { AddBenchmark(source); });
+  }
+  if (const auto metric = fields.Get("metric")) {
+    ReadMetric(*metric);
+  }
+  if (const auto mixtures = fields.Get("mixtures")) {
+    ReadMixtures(*mixtures);
+  }
+  ReadTrainOn(fields.Get("train_on"));
+  if (const auto evaluate_on = fields.Get("evaluate_on")) {
+    sweep_.places["evaluate_on"] = evaluate_on->Place();
+    ReadEvaluateOn(*evaluate_on);
+  }
+  if (const auto exclude = fields.Get("exclude")) {
+    sweep_.places["exclude"] = exclude->Place();
+    ReadExclude(*exclude);
+  }
+  if (const auto settings = fields.Get("settings")) {
+    sweep_.places["settings"] = settings->Place();
+    ReadSettings(*settings);
+  }
+  if (const auto seeds = fields.Get("seeds")) {
+    sweep_.places["seeds"] = seeds->Place();
+    ReadSeeds(*seeds);
+  }
+  ReadPolicy(fields);
+  fields.Finish();
+}
+
+void SweepReader::ReadDefaults(Fields& fields) {
+  if (const auto resources = fields.Get("resources")) {
+    default_resources_ = ReadResources(*resources);
+  }
+  if (const auto timeout = fields.Get("timeout")) {
+    default_timeouts_ = ReadTimeouts(*timeout);
+  }
+}
+
+void SweepReader::ReadPolicy(Fields& fields) {
+  SweepSpec& spec = sweep_.spec;
+  if (const auto select = fields.Get("select")) {
+    spec.select = select->OneOf(SelectionFromName).value_or(spec.select);
+  }
+  if (const auto priority = fields.Get("priority")) {
+    spec.priority =
+        static_cast<int32_t>(priority->Integer(-kPriorityMax, kPriorityMax).value_or(0));
+  }
+  if (const auto keep = fields.Get("keep")) {
+    ReadKeep(*keep);
+  }
+  if (const auto retry = fields.Get("retry")) {
+    sweep_.places["retry"] = retry->Place();
+    ReadRetry(*retry);
+  }
+  if (const auto failures = fields.Get("failures_max_per_block")) {
+    spec.failures_max_per_block = static_cast<uint32_t>(failures->Integer(0, kJobsMax).value_or(0));
+  }
+}
+
+void SweepReader::ReadKeep(const Value& value) {
+  KeepPolicy keep{false, false, false};
+  const auto items = value.List("a list of systems, predictions and logs");
+  for (const Value& item : items.value_or(std::vector<Value>())) {
+    const std::optional<std::string> text = item.Text("systems, predictions or logs");
+    if (!text) {
+      continue;
+    }
+    if (*text == "systems") {
+      keep.systems = true;
+    } else if (*text == "predictions") {
+      keep.predictions = true;
+    } else if (*text == "logs") {
+      keep.logs = true;
+    } else {
+      item.Expected("systems, predictions or logs");
+    }
+  }
+  sweep_.spec.keep = keep;
+}
+
+void SweepReader::ReadRetry(const Value& value) {
+  constexpr int64_t kAttemptsMax = 1000;
+  constexpr absl::Duration kBackoffMax = absl::Hours(24);
+  RetryPolicy& retry = sweep_.spec.retry;
+  Fields fields(value);
+  if (const auto failures = fields.Get("failures_max")) {
+    retry.failures_max =
+        static_cast<uint32_t>(failures->Integer(1, kAttemptsMax).value_or(retry.failures_max));
+  }
+  if (const auto lost = fields.Get("lost_max")) {
+    retry.lost_max = static_cast<uint32_t>(lost->Integer(0, kAttemptsMax).value_or(retry.lost_max));
+  }
+  if (const auto low = fields.Get("backoff_min")) {
+    retry.backoff_min =
+        low->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_min);
+    retry.backoff_max = std::max(retry.backoff_max, retry.backoff_min);
+  }
+  if (const auto high = fields.Get("backoff_max")) {
+    retry.backoff_max =
+        high->Duration(absl::ZeroDuration(), kBackoffMax).value_or(retry.backoff_max);
+  }
+  fields.Finish();
+}
+
+void SweepReader::ReadSettings(const Value& value) {
+  Fields fields(value);
+  if (const auto random = fields.Get("random")) {
+    sweep_.spec.random_settings =
+        static_cast<uint32_t>(random->Integer(0, kSettingsMax - 1).value_or(0));
+  }
+  if (const auto seed = fields.Get("seed")) {
+    sweep_.spec.settings_seed =
+        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(0));
+  }
+  fields.Finish();
+}
+
+void SweepReader::ReadSeeds(const Value& value) {
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> seeds;
+  if (value.IsMap()) {
+    Fields fields(value);
+    const auto from_value = fields.Require("from", "the first seed");
+    const auto to_value = fields.Require("to", "the last seed");
+    fields.Finish();
+    if (!from_value || !to_value) {
+      return;
+    }
+    const std::optional<int64_t> first = from_value->Integer(kLow, kHigh);
+    const std::optional<int64_t> last = to_value->Integer(kLow, kHigh);
+    if (!first || !last) {
+      return;
+    }
+    const int64_t from = first.value();
+    const int64_t to = last.value();
+    if (to < from) {
+      to_value->Error(absl::StrCat("expected at least ", from, " (from), got ", to));
+      return;
+    }
+    const uint64_t span = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+    if (span >= kSeedsMax) {
+      to_value->Error(absl::StrCat("expected at most ", kSeedsMax, " seeds, got more"));
+      return;
+    }
+    for (uint64_t i = 0; i <= span; ++i) {
+      seeds.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i));
+    }
+  } else {
+    const auto items = value.List("a list of seeds or {from: 1, to: 10}");
+    if (!items) {
+      return;
+    }
+    if (items->empty()) {
+      value.Error("expected at least one seed, got an empty list");
+      return;
+    }
+    std::set<int64_t> seen;
+    for (const Value& item : *items) {
+      const std::optional<int64_t> seed = item.Integer(kLow, kHigh);
+      if (!seed) {
+        continue;
+      }
+      if (!seen.insert(*seed).second) {
+        item.Error(absl::StrCat("expected each seed once, got ", *seed, " again"));
+      }
+      seeds.push_back(*seed);
+    }
+  }
+  sweep_.spec.seeds = std::move(seeds);
+}
+
+void SweepReader::ReadMetric(const Value& value) {
+  const std::optional<std::string> metric = value.Text("exact_match or f1");
+  if (!metric) {
+    return;
+  }
+  if (*metric != "exact_match" && *metric != "f1") {
+    value.Expected("exact_match or f1");
+    return;
+  }
+  for (BenchmarkSpec& benchmark : sweep_.spec.benchmarks) {
+    if (benchmark.format == DataFormat::kQa) {
+      benchmark.metric = *metric;
+    }
+  }
+}
+
+namespace {
+
+std::string PlaceOf(const LoadedSweep& sweep, std::string field) {
+  for (;;) {
+    const auto place = sweep.places.find(field);
+    if (place != sweep.places.end()) {
+      return place->second;
+    }
+    const size_t end = field.find_last_of(".[");
+    if (end == std::string::npos) {
+      return "";
+    }
+    field.resize(end);
+  }
+}
+
+// Whether the predict command writes what the benchmarks that it meets need.
+void CheckOutputs(const LoadedSweep& sweep, const Expansion& expansion, ErrorList& errors) {
+  const SweepSpec& spec = sweep.spec;
+  std::set<std::pair<uint32_t, DataFormat>> seen;
+  for (const Block& block : expansion.blocks()) {
+    for (const uint32_t test : block.tests) {
+      const BenchmarkSpec& benchmark = spec.benchmarks[test];
+      if (!seen.insert({block.approach, benchmark.format}).second) {
+        continue;
+      }
+      const char* needed = benchmark.format == DataFormat::kQa ? "predictions" : "metrics";
+      bool found = false;
+      for (const std::string& argument : spec.approaches[block.approach].predict_command) {
+        const auto names = PlaceholdersOf(argument);
+        found = found ||
+                (names.ok() && std::find(names->begin(), names->end(), needed) != names->end());
+      }
+      if (!found) {
+        errors.Add(
+            "", {}, "",
+            absl::StrCat(
+                PlaceOf(sweep, absl::StrCat("approaches[", block.approach, "].predict.command")),
+                "expected {", needed, "} in the command, for the benchmark \"", benchmark.name,
+                "\" of format ", DataFormatName(benchmark.format), ", got none"));
+      }
+    }
+  }
+}
+
+void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
+  const SweepSpec& spec = sweep->spec;
+  const auto warn = [&](const std::string& field, absl::string_view message) {
+    sweep->warnings.push_back(absl::StrCat(PlaceOf(*sweep, field), message));
+  };
+  bool any_space = false;
+  std::set<uint32_t> approaches;
+  std::set<uint32_t> benchmarks;
+  for (const Block& block : expansion.blocks()) {
+    approaches.insert(block.approach);
+    benchmarks.insert(block.tests.begin(), block.tests.end());
+    any_space = any_space || !spec.approaches[block.approach].hyperparameters.space.empty();
+    if (block.has_train) {
+      for (const TrainSet::Part& part : spec.train_sets[block.train_set].parts) {
+        benchmarks.insert(part.benchmark);
+      }
+    }
+  }
+  if (spec.random_settings > 0 && !any_space) {
+    warn("settings", "no approach has a space to sample from; only defaults are used");
+  }
+  for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
+    const std::string field = absl::StrCat("approaches[", i, "]");
+    const ApproachSpec& approach = spec.approaches[i];
+    if (approaches.count(i) == 0) {
+      warn(field, absl::StrCat("the approach \"", approach.name, "\" has no job"));
+    }
+    bool uses_seed = spec.seeds.size() == 1;
+    for (const auto* command : {&approach.train_command, &approach.predict_command}) {
+      for (const std::string& argument : *command) {
+        uses_seed = uses_seed || absl::StrContains(argument, "{seed}");
+      }
+    }
+    if (!uses_seed) {
+      warn(field, absl::StrCat("no command of \"", approach.name, "\" uses {seed}: its ",
+                               spec.seeds.size(), " seeds differ only if it reads CONCUR_SEED"));
+    }
+  }
+  for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
+    if (benchmarks.count(i) == 0) {
+      warn(absl::StrCat("benchmarks[", i, "]"),
+           absl::StrCat("the benchmark \"", spec.benchmarks[i].name, "\" has no job"));
+    }
+  }
+}
+
+// "" when `path` can be opened for reading.
+std::string OpenComplaint(const std::string& path) {
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return fd.valid() ? "" : std::string(ErrnoStatus(errno, path, "open").message());
+}
+
+std::string MissingFileMessage(const DataFileUse& use, absl::string_view reason) {
+  return absl::StrCat(
+      use.place, "expected a readable data file, got ", reason,
+      use.variable.empty()
+          ? std::string("; make it, or name another")
+          : absl::StrCat("; make it, or say where it is with --var ", use.variable, "=PATH"));
+}
+
+}  // namespace
+
+absl::Status WithPlace(const LoadedSweep& sweep, const absl::Status& status) {
+  if (status.ok()) {
+    return status;
+  }
+  absl::string_view message = status.message();
+  const size_t colon = message.find(": ");
+  std::string place;
+  if (colon != absl::string_view::npos) {
+    place = PlaceOf(sweep, std::string(message.substr(0, colon)));
+  }
+  if (place.empty()) {
+    place = PlaceOf(sweep, "");
+  } else {
+    message.remove_prefix(colon + 2);
+  }
+  return absl::Status(status.code(), absl::StrCat(place, message));
+}
+
+absl::StatusOr<LoadedSweep> LoadSweep(const std::string& path,
+                                      const std::map<std::string, std::string>& variables) {
+  ErrorList errors;
+  SweepReader reader(errors);
+  LoadedSweep sweep = reader.Read(path, variables);
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(sweep.spec);
+  if (!expansion.ok()) {
+    return WithPlace(sweep, expansion.status());
+  }
+  CheckOutputs(sweep, *expansion, errors);
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  AddWarnings(*expansion, &sweep);
+  return sweep;
+}
+
+absl::Status ResolveDataFiles(LoadedSweep* sweep) {
+  ErrorList errors;
+  std::map<std::string, FileDigest> digests;
+  for (const LoadedSweep::FileUse& file : sweep->files) {
+    auto found = digests.find(file.use.path);
+    if (found == digests.end()) {
+      const absl::StatusOr<FileDigest> digest = DigestFile(file.use.path);
+      if (!digest.ok()) {
+        errors.Add("", {}, "", MissingFileMessage(file.use, digest.status().message()));
+        continue;
+      }
+      found = digests.emplace(file.use.path, *digest).first;
+    }
+    if (file.use.digest && *file.use.digest != found->second.digest) {
+      errors.Add(
+          "", {}, "",
+          absl::StrCat(file.use.place, "expected a file of SHA-256 ", file.use.digest->ToHex(),
+                       ", got \"", file.use.path, "\" of ", found->second.digest.ToHex()));
+    }
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  for (const LoadedSweep::FileUse& file : sweep->files) {
+    BenchmarkSpec& benchmark = sweep->spec.benchmarks[file.benchmark];
+    DataFile& data = *(file.is_train ? benchmark.train : benchmark.test);
+    const FileDigest& digest = digests.at(file.use.path);
+    data.digest = digest.digest;
+    data.bytes = digest.bytes;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> MissingDataFiles(const LoadedSweep& sweep) {
+  std::vector<std::string> missing;
+  for (const LoadedSweep::FileUse& file : sweep.files) {
+    const std::string complaint = OpenComplaint(file.use.path);
+    if (!complaint.empty()) {
+      missing.push_back(MissingFileMessage(file.use, complaint));
+    }
+  }
+  return missing;
+}
+
+absl::Status CheckPools(const LoadedSweep& sweep, const std::vector<PoolLimit>& pools) {
+  return WithPlace(sweep, CheckFitsInPools(sweep.spec, pools));
+}
+
+}  // namespace concur::spec

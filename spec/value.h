@@ -1,0 +1,138 @@
+// Typed access to a YAML tree. A read either gives the value or adds one error with its position,
+// so that a reader goes on and finds the next error too.
+//
+// Thread-compatible; the file and the error list outlive the values.
+#ifndef CONCUR_SPEC_VALUE_H_
+#define CONCUR_SPEC_VALUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/params.h"
+#include "spec/errors.h"
+#include "spec/yaml_reader.h"
+
+namespace concur::spec {
+
+class Value {
+ public:
+  Value(const YamlFile& file, const YamlNode& node, std::string field, ErrorList& errors)
+      : file_(&file), node_(&node), at_(node.at), field_(std::move(field)), errors_(&errors) {}
+  // The same value, whose errors stand at `at`.
+  Value At(Position at) const {
+    Value moved = *this;
+    moved.at_ = at;
+    return moved;
+  }
+
+  const YamlFile& file() const { return *file_; }
+  const YamlNode& node() const { return *node_; }
+  const std::string& field() const { return field_; }
+  ErrorList& errors() const { return *errors_; }
+  bool IsScalar() const { return node_->kind == YamlNode::Kind::kScalar; }
+  bool IsList() const { return node_->kind == YamlNode::Kind::kSequence; }
+  bool IsMap() const { return node_->kind == YamlNode::Kind::kMap; }
+  // "FILE:LINE:COL: FIELD: ".
+  std::string Place() const;
+
+  // Adds "PLACE: MESSAGE".
+  void Error(absl::string_view message) const;
+  // Adds "PLACE: expected WHAT, got …" with what stands there.
+  void Expected(absl::string_view what) const;
+
+  // Each of these adds an error and gives nullopt when the value is not of its type or range.
+  // `what` says what is expected: "a name".
+  std::optional<std::string> Text(absl::string_view what = "text") const;
+  std::optional<bool> Bool() const;
+  std::optional<int64_t> Integer(int64_t low, int64_t high) const;
+  std::optional<double> Number(absl::string_view what = "a number") const;
+  std::optional<absl::Duration> Duration(absl::Duration low, absl::Duration high) const;
+  std::optional<int64_t> Bytes() const;
+  // Thousandths of a CPU.
+  std::optional<int64_t> Cpus() const;
+  // A truth value, integer, real or text, as it is written.
+  std::optional<ParamValue> Param() const;
+  // A name that core's ValidateName accepts.
+  std::optional<std::string> Name() const;
+  // One of an enumeration's names, through its …FromName.
+  template <typename Enum>
+  std::optional<Enum> OneOf(absl::StatusOr<Enum> (*from_name)(absl::string_view)) const {
+    const std::optional<std::string> text = Text();
+    if (!text) {
+      return std::nullopt;
+    }
+    absl::StatusOr<Enum> value = from_name(*text);
+    if (!value.ok()) {
+      Error(value.status().message());
+      return std::nullopt;
+    }
+    return *value;
+  }
+  // The path as it can be opened: relative ones start at the file's directory, or where the
+  // variable at their front was defined.
+  std::optional<std::string> Path() const;
+  // The elements; nullopt when it is no list.
+  std::optional<std::vector<Value>> List(absl::string_view what = "a list") const;
+  // The entries of a mapping whose keys are free; nullopt when it is no mapping.
+  struct Entry;
+  std::optional<std::vector<Entry>> Entries(absl::string_view what = "a mapping") const;
+
+ private:
+  std::optional<std::string> Scalar(absl::string_view what) const;
+
+  const YamlFile* file_;
+  const YamlNode* node_;
+  Position at_;
+  std::string field_;
+  ErrorList* errors_;
+};
+
+struct Value::Entry {
+  std::string key;
+  Value key_value;  // errors at the key's position
+  Value value;
+};
+
+// A mapping whose keys are known. Finish() adds an error for each key that nobody asked for.
+class Fields {
+ public:
+  // Adds an error when `value` is no mapping; then every field is absent.
+  explicit Fields(const Value& value);
+
+  // The value of `key`, or nullopt.
+  std::optional<Value> Get(absl::string_view key);
+  // Adds an error when it is absent: "expected the field KEY (what it is)".
+  std::optional<Value> Require(absl::string_view key, absl::string_view what);
+  bool valid() const { return valid_; }
+  const Value& value() const { return value_; }
+  void Finish();
+
+ private:
+  Value value_;
+  bool valid_;
+  std::set<std::string> known_;
+};
+
+// Text → value, shared with the command line. InvalidArgument: "expected …, got …".
+absl::StatusOr<absl::Duration> ParseDurationText(absl::string_view text);  // "90s", "10m", "1h30m"
+absl::StatusOr<int64_t> ParseBytesText(absl::string_view text);            // "1GiB", "500MB", "10B"
+
+// The form of every document: {apiVersion: concur/v1, kind, metadata, spec}. Adds errors for a
+// wrong version or kind, and then gives nothing.
+struct Document {
+  std::optional<Value> metadata;
+  std::optional<Value> spec;
+};
+Document ReadDocument(const YamlFile& file, absl::string_view kind, bool needs_metadata,
+                      ErrorList& errors);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_VALUE_H_

@@ -1,0 +1,79 @@
+// A strict reader of YAML: one document of plain mappings, lists and scalars, with positions.
+//
+// What lets two readers see different things in one file is refused: duplicate keys, aliases,
+// anchors, merge keys, tags, several documents, keys that are not text, bytes that are not UTF-8.
+// Size, depth and number of nodes are limited. Exceptions of the YAML library end here.
+//
+// Thread-safe (stateless functions, values).
+#ifndef CONCUR_SPEC_YAML_READER_H_
+#define CONCUR_SPEC_YAML_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/errors.h"
+
+namespace concur::spec {
+
+inline constexpr int64_t kYamlBytesMax = 8 << 20;
+inline constexpr size_t kYamlDepthMax = 32;
+inline constexpr size_t kYamlNodesMax = 2'000'000;
+
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kSequence, kMap };
+  struct Entry;
+
+  Kind kind = Kind::kNull;
+  Position at;        // of a null value, the position of its key
+  std::string text;   // of a scalar
+  bool plain = true;  // a scalar without quotes: may be a number or a truth value
+  // Where a relative path in this scalar starts, when a variable at its front was defined
+  // elsewhere; "" means the directory of the file.
+  std::string path_base;
+  std::string variable;  // the name of that variable; "" when none
+  std::vector<YamlNode> items;
+  std::vector<Entry> entries;  // in file order, keys unique
+};
+
+struct YamlNode::Entry {
+  std::string key;
+  Position key_at;
+  YamlNode value;
+};
+
+struct YamlFile {
+  std::string path;       // as it is shown in errors
+  std::string directory;  // where its relative paths start; "." or more
+  YamlNode root;
+};
+
+// A variable's value, and where a relative path in it starts.
+struct Variable {
+  std::string value;
+  std::string path_base;
+};
+using Variables = std::map<std::string, Variable>;
+
+// Parses `contents`. False, with an error added, when it is not one strict document. Duplicate keys
+// are errors too, but then the tree is still there for finding more.
+bool ParseYaml(absl::string_view contents, YamlFile* file, ErrorList* errors);
+
+// The bytes of `path`, for ParseYaml; sets file->path and file->directory. Fails as ReadFile does.
+absl::StatusOr<std::string> OpenYamlFile(const std::string& path, YamlFile* file);
+
+// Replaces ${name} in every scalar below `node`; "$${" stands for "${". Unknown names are errors.
+// `field` is the path of `node` for messages; keys are left as they are.
+void SubstituteVariables(const Variables& variables, const std::string& file_path,
+                         const std::string& field, YamlNode* node, ErrorList* errors);
+
+// "parent.key"; keys that would be mistaken for something else are quoted and cut.
+std::string FieldPath(absl::string_view parent, absl::string_view key);
+std::string FieldPath(absl::string_view parent, size_t index);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_YAML_READER_H_

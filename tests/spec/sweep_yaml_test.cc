@@ -1,0 +1,311 @@
+#include "spec/sweep_yaml.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "core/expansion.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::spec {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kRanker[] = R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: ranker, tags: [trained]}
+spec:
+  version: "1"
+  train: {command: [rank, "{train}", "{model}", "{seed}"], resources: {memory: 2GiB}, timeout: 2h}
+  predict: {command: [rank, "{model}", "{test}", "{predictions}"]}
+  hyperparameters:
+    default: {lr: 0.1, epochs: 3, mode: fast}
+    space: {lr: {log_uniform: [0.001, 1.0]}, epochs: {integer: [1, 9, 2]}, mode: {choice: [fast, 2]}}
+  resources: {cpus: 2, memory: 1GiB}
+  env: {OMP_NUM_THREADS: 1}
+)";
+
+constexpr char kGuess[] = R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: guess, description: answers at random}
+spec: {version: 2, predict: {command: [guess, "{test}", "{predictions}", "{seed}"]}}
+)";
+
+// A directory with approaches, benchmarks a, b (tag domain=news), c (test only) and a sweep.
+class SweepYamlTest : public ::testing::Test {
+ protected:
+  SweepYamlTest() {
+    Write("approaches/ranker.yaml", kRanker);
+    Write("approaches/guess.yaml", kGuess);
+    Write("data/x.jsonl.gz", "x");
+    Write("data/y.json", "y");
+    Benchmark("a", "{train: ../data/x.jsonl.gz, test: ../data/y.json}");
+    Benchmark("b", "{train: ../data/y.json, test: ../data/y.json, metric: f1}");
+    Benchmark("c", "{test: ../data/x.jsonl.gz}");
+  }
+
+  void Write(const std::string& name, const std::string& contents) {
+    const std::string path = dir_.File(name);
+    CONCUR_CHECK_OK(MakeDirectories(path.substr(0, path.rfind('/'))));
+    std::ofstream(path, std::ios::binary) << contents;
+  }
+  void Benchmark(const std::string& name, const std::string& spec) {
+    Write(
+        absl::StrCat("benchmarks/", name, ".yaml"),
+        absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", name,
+                     ", tags: {domain: ", name == "b" ? "news" : "wiki", "}}\nspec: ", spec, "\n"));
+  }
+  absl::StatusOr<LoadedSweep> Load(const std::string& spec,
+                                   const std::map<std::string, std::string>& variables = {}) {
+    Write("sweeps/s.yaml",
+          "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: s}\nspec:\n" + spec);
+    return LoadSweep(dir_.File("sweeps/s.yaml"), variables);
+  }
+
+  testing::TempDir dir_;
+};
+
+constexpr char kAll[] = R"(  approaches: ["../approaches/*.yaml"]
+  benchmarks: ["../benchmarks/?.yaml"]
+)";
+
+TEST_F(SweepYamlTest, PatternsAreReadInByteOrder) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kAll));
+  ASSERT_EQ(sweep.spec.approaches.size(), 2u);
+  EXPECT_EQ(sweep.spec.approaches[0].name, "guess");
+  EXPECT_EQ(sweep.spec.approaches[1].name, "ranker");
+  ASSERT_EQ(sweep.spec.benchmarks.size(), 3u);
+  EXPECT_EQ(sweep.spec.benchmarks[2].name, "c");
+  EXPECT_EQ(sweep.spec.train_sets.size(), 2u) << "every benchmark that has a train set";
+  EXPECT_EQ(sweep.spec.evaluate_on, EvaluateOn::kSame);
+}
+
+TEST_F(SweepYamlTest, AnApproachIsReadInFull) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kAll));
+  const ApproachSpec& ranker = sweep.spec.approaches[1];
+  EXPECT_EQ(ranker.version, "1");
+  EXPECT_EQ(ranker.tags, (Tags{{"trained", "yes"}}));
+  EXPECT_THAT(ranker.train_command, ElementsAre("rank", "{train}", "{model}", "{seed}"));
+  EXPECT_EQ(ranker.hyperparameters.defaults.at("lr"), ParamValue(0.1));
+  EXPECT_EQ(ranker.hyperparameters.defaults.at("epochs"), ParamValue(int64_t{3}));
+  EXPECT_EQ(std::get<IntegerRange>(ranker.hyperparameters.space.at("epochs")).step, 2);
+  EXPECT_EQ(std::get<Choice>(ranker.hyperparameters.space.at("mode")).values[1],
+            ParamValue(int64_t{2}));
+  EXPECT_EQ(ranker.env.at("OMP_NUM_THREADS"), "1");
+  EXPECT_EQ(ranker.train_resources, (Resources{2000, int64_t{2} << 30, 0}));
+  EXPECT_EQ(ranker.predict_resources, (Resources{2000, int64_t{1} << 30, 0}));
+  EXPECT_EQ(ranker.train_timeout, absl::Hours(2));
+  EXPECT_EQ(ranker.predict_timeout, absl::InfiniteDuration());
+  const ApproachSpec& guess = sweep.spec.approaches[0];
+  EXPECT_EQ(guess.version, "2");
+  EXPECT_THAT(guess.train_command, IsEmpty());
+}
+
+TEST_F(SweepYamlTest, DefaultsOfTheSweepFillInWhatAnApproachLeavesOpen) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrCat(kAll, "  resources: {cpus: 8, gpus: 1}\n",
+                                         "  timeout: {train: 1h, predict: 10m}\n")));
+  EXPECT_EQ(sweep.spec.approaches[1].train_resources, (Resources{2000, int64_t{2} << 30, 1}));
+  EXPECT_EQ(sweep.spec.approaches[1].train_timeout, absl::Hours(2));
+  EXPECT_EQ(sweep.spec.approaches[1].predict_timeout, absl::Minutes(10));
+  EXPECT_EQ(sweep.spec.approaches[0].predict_resources, (Resources{8000, 0, 1}));
+}
+
+TEST_F(SweepYamlTest, AnOverrideWinsAndASetValueIsNoLongerSampled) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches:
+    - {file: ../approaches/ranker.yaml, name: slow, set: {epochs: 100}, tags: [big],
+       resources: {cpus: 4, gpus: 2}, timeout: 5h}
+    - ../approaches/ranker.yaml
+  benchmarks: [../benchmarks/a.yaml]
+)"));
+  const ApproachSpec& slow = sweep.spec.approaches[0];
+  EXPECT_EQ(slow.name, "slow");
+  EXPECT_EQ(slow.hyperparameters.defaults.at("epochs"), ParamValue(int64_t{100}));
+  EXPECT_EQ(slow.hyperparameters.space.count("epochs"), 0u);
+  EXPECT_EQ(slow.hyperparameters.space.count("lr"), 1u);
+  EXPECT_EQ(slow.tags, (Tags{{"big", "yes"}, {"trained", "yes"}}));
+  EXPECT_EQ(slow.train_resources, (Resources{4000, int64_t{2} << 30, 2}));
+  EXPECT_EQ(slow.predict_timeout, absl::Hours(5));
+}
+
+TEST_F(SweepYamlTest, InlineApproachesAndBenchmarksNeedNoFile) {
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(R"(
+  approaches:
+    - metadata: {name: inline}
+      spec: {version: 1, predict: {command: [p, "{test}", "{metrics}"]}}
+  benchmarks:
+    - metadata: {name: pictures}
+      spec: {format: file, test: ../data/y.json, metric: accuracy}
+)"));
+  EXPECT_EQ(sweep.spec.approaches[0].name, "inline");
+  EXPECT_EQ(sweep.spec.benchmarks[0].format, DataFormat::kFile);
+  EXPECT_OK(ResolveDataFiles(&sweep));
+}
+
+TEST_F(SweepYamlTest, MixturesHaveCapsAndAreTrainedOnByDefault) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(absl::StrCat(kAll, R"(
+  mixtures:
+    - {name: both, of: [{benchmark: a, examples_max: 100}, {benchmark: b}], seed: 7, tags: [mixed]}
+  train_on: ["tag:domain=news", both]
+)")));
+  ASSERT_EQ(sweep.spec.train_sets.size(), 2u);
+  EXPECT_EQ(sweep.spec.train_sets[0].name, "b");
+  const TrainSet& both = sweep.spec.train_sets[1];
+  EXPECT_EQ(both.name, "both");
+  EXPECT_EQ(both.seed, 7u);
+  EXPECT_EQ(both.parts[0].examples_max, 100);
+  EXPECT_EQ(both.parts[1].benchmark, 1u);
+  EXPECT_TRUE(both.IsMixture());
+}
+
+TEST_F(SweepYamlTest, RulesAreReadByNameAndByTag) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(absl::StrCat(kAll, R"(
+  evaluate_on: [a, c]
+  exclude:
+    - {approach: "tag:trained", train_on: a, evaluate_on: [c]}
+    - {benchmark: b}
+)")));
+  ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
+  ASSERT_EQ(expansion.blocks().size(), 2u);  // guess; ranker on a
+  EXPECT_THAT(expansion.blocks()[1].tests, ElementsAre(0));
+}
+
+TEST_F(SweepYamlTest, EveryPolicyIsRead) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(absl::StrCat(kAll, R"(
+  settings: {random: 4, seed: 42}
+  seeds: {from: -1, to: 2}
+  select: each
+  metric: f1
+  priority: -5
+  keep: [logs]
+  retry: {failures_max: 1, lost_max: 0, backoff_min: 2s, backoff_max: 1m}
+  failures_max_per_block: 3
+)")));
+  const SweepSpec& spec = sweep.spec;
+  EXPECT_EQ(spec.random_settings, 4u);
+  EXPECT_EQ(spec.settings_seed, 42u);
+  EXPECT_THAT(spec.seeds, ElementsAre(-1, 0, 1, 2));
+  EXPECT_EQ(spec.select, Selection::kEach);
+  EXPECT_EQ(spec.benchmarks[0].metric, "f1");
+  EXPECT_EQ(spec.priority, -5);
+  EXPECT_FALSE(spec.keep.systems);
+  EXPECT_FALSE(spec.keep.predictions);
+  EXPECT_TRUE(spec.keep.logs);
+  EXPECT_EQ(spec.retry.failures_max, 1u);
+  EXPECT_EQ(spec.retry.lost_max, 0u);
+  EXPECT_EQ(spec.retry.backoff_max, absl::Minutes(1));
+  EXPECT_EQ(spec.failures_max_per_block, 3u);
+}
+
+TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWorkingDirectory) {
+  Benchmark("d", "{test: \"${data}/y.json\"}");
+  const std::string spec = R"(  variables: {data: ../data}
+  approaches: [../approaches/guess.yaml]
+  benchmarks: [../benchmarks/d.yaml]
+)";
+  ASSERT_OK_AND_ASSIGN(LoadedSweep from_file, Load(spec));
+  EXPECT_EQ(from_file.files[0].use.path, dir_.File("data/y.json"));
+  EXPECT_OK(ResolveDataFiles(&from_file));
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep from_caller, Load(spec, {{"data", "some/where"}}));
+  EXPECT_EQ(from_caller.files[0].use.path, "some/where/y.json");
+  EXPECT_THAT(MissingDataFiles(from_caller), ElementsAre(HasSubstr("--var data=PATH")));
+  EXPECT_THAT(Load(spec, {{"dat", "x"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--var dat=…: expected a variable that"),
+                             HasSubstr("did you mean \"data\"?"))));
+}
+
+TEST_F(SweepYamlTest, DataFilesAreKnownByTheirBytes) {
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));
+  EXPECT_TRUE(sweep.spec.benchmarks[0].train->digest.IsZero());
+  ASSERT_OK(ResolveDataFiles(&sweep));
+  EXPECT_EQ(sweep.spec.benchmarks[0].train->digest, Sha256Of("x"));
+  EXPECT_EQ(sweep.spec.benchmarks[0].train->bytes, 1);
+  EXPECT_EQ(sweep.spec.benchmarks[0].train->suffix, ".jsonl.gz");
+  EXPECT_EQ(sweep.spec.benchmarks[1].test->suffix, ".json");
+}
+
+TEST_F(SweepYamlTest, NothingIsResolvedWhenOneFileIsMissing) {
+  Benchmark("c", "{test: ../data/none.json}");
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));
+  EXPECT_THAT(ResolveDataFiles(&sweep),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("benchmarks/c.yaml:4:14: spec.test: expected a readable"),
+                             HasSubstr("none.json"))));
+  EXPECT_TRUE(sweep.spec.benchmarks[0].train->digest.IsZero());
+}
+
+TEST_F(SweepYamlTest, WhatIsAllowedButProbablyNotMeantIsAWarning) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches:
+    - metadata: {name: blind}
+      spec:
+        version: 1
+        train: {command: [t]}
+        predict: {command: [p, "{predictions}"]}
+  benchmarks: ["../benchmarks/*.yaml"]
+  mixtures: [{name: unused, of: [{benchmark: a}]}]
+  train_on: [a]
+  settings: {random: 3}
+  seeds: [1, 2]
+)"));
+  const std::vector<std::string> expected = {"does not use {train}",
+                                             "does not use {model}: it leaves no system",
+                                             "does not use {model}: it never sees",
+                                             "the mixture \"unused\" is not in train_on",
+                                             "no approach has a space to sample from",
+                                             "no command of \"blind\" uses {seed}",
+                                             "the benchmark \"b\" has no job",
+                                             "the benchmark \"c\" has no job"};
+  ASSERT_EQ(sweep.warnings.size(), expected.size()) << absl::StrJoin(sweep.warnings, "\n");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_THAT(sweep.warnings[i], HasSubstr(expected[i]));
+    EXPECT_THAT(sweep.warnings[i], HasSubstr(".yaml:"));
+  }
+}
+
+TEST_F(SweepYamlTest, ARequestBeyondEveryKnownWorkerIsAWarningAndBeyondEveryPoolAnError) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrCat(kAll, "  resources: {gpus: 2}\n")));
+  EXPECT_THAT(CapacityWarnings(sweep.spec, {}), IsEmpty());
+  EXPECT_THAT(CapacityWarnings(sweep.spec, {{64'000, int64_t{1} << 40, 2}}), IsEmpty());
+  EXPECT_EQ(CapacityWarnings(sweep.spec, {{64'000, int64_t{1} << 40, 1}}).size(), 3u);
+  EXPECT_OK(CheckPools(sweep, {}));
+  EXPECT_OK(CheckPools(sweep, {{"small", {1000, 0, 0}}, {"big", {64'000, int64_t{1} << 40, 2}}}));
+  EXPECT_THAT(CheckPools(sweep, {{"small", {1000, 0, 0}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fits in a pool (small: ")));
+}
+
+TEST_F(SweepYamlTest, SuffixesAreThoseThatToolsGoBy) {
+  EXPECT_EQ(SuffixOf("a/b.jsonl.gz"), ".jsonl.gz");
+  EXPECT_EQ(SuffixOf("train-v1.1.prefix.json"), ".json");
+  EXPECT_EQ(SuffixOf("a.b/c"), "");
+  EXPECT_EQ(SuffixOf(".hidden"), "");
+  EXPECT_EQ(SuffixOf("x.gz"), ".gz");
+  EXPECT_EQ(SuffixOf("x."), "");
+  EXPECT_EQ(SuffixOf("x.a b"), "");
+}
+
+TEST_F(SweepYamlTest, AnUnreadableSweepFileIsAnErrorThatNamesIt) {
+  EXPECT_THAT(LoadSweep(dir_.File("none.yaml")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("none.yaml: open: No such")));
+  EXPECT_THAT(LoadSweep(dir_.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got a directory")));
+}
+
+}  // namespace
+}  // namespace concur::spec
