@@ -1,0 +1,89 @@
+#include "store/memory_store.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "core/sweep.h"
+#include "store/row_rules.h"
+
+namespace concur {
+
+absl::StatusOr<Snapshot> MemoryStore::Load() {
+  Snapshot snapshot;
+  snapshot.next_sweep_number = next_sweep_number_;
+  for (const auto& [id, row] : sweeps_) {
+    snapshot.sweeps.push_back(row);
+  }
+  snapshot.jobs.reserve(jobs_.size());
+  for (const auto& [id, row] : jobs_) {
+    snapshot.jobs.push_back(row);
+  }
+  snapshot.results.reserve(results_.size());
+  for (const auto& [id, result] : results_) {
+    snapshot.results.push_back(ResultRow{id, result});
+  }
+  for (const auto& [name, row] : workers_) {
+    snapshot.workers.push_back(row);
+  }
+  return snapshot;
+}
+
+absl::Status MemoryStore::Commit(const Batch& batch) {
+  // Nothing below can fail: all or nothing.
+  CONCUR_RETURN_IF_ERROR(CheckBatch(batch));
+  if (batch.next_sweep_number) {
+    next_sweep_number_ = *batch.next_sweep_number;
+  }
+  for (const SweepRow& row : batch.put_sweeps) {
+    sweeps_.insert_or_assign(row.id, Canonical(row));
+  }
+  for (const JobRow& row : batch.put_jobs) {
+    jobs_.insert_or_assign(row.id, Canonical(row));
+  }
+  for (const ResultRow& row : batch.put_results) {
+    results_.insert_or_assign(row.id, Canonical(row.result));
+  }
+  for (const JobId& id : batch.delete_results) {
+    results_.erase(id);
+  }
+  for (const AttemptRow& row : batch.put_attempts) {
+    attempts_.insert_or_assign(std::pair(row.id, row.attempt), Canonical(row));
+  }
+  for (const WorkerRow& row : batch.put_workers) {
+    workers_.insert_or_assign(row.name, Canonical(row));
+  }
+  for (const std::string& name : batch.delete_workers) {
+    workers_.erase(name);
+  }
+  for (const SweepId& id : batch.delete_sweeps) {
+    const JobId first{id, 0};
+    const JobId end{SweepId{id.number + 1}, 0};
+    sweeps_.erase(id);
+    jobs_.erase(jobs_.lower_bound(first), jobs_.lower_bound(end));
+    results_.erase(results_.lower_bound(first), results_.lower_bound(end));
+    attempts_.erase(attempts_.lower_bound(std::pair(first, Attempt())),
+                    attempts_.lower_bound(std::pair(end, Attempt())));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListAttempts(JobId job) {
+  std::vector<AttemptRow> attempts;
+  for (auto it = attempts_.lower_bound(std::pair(job, Attempt()));
+       it != attempts_.end() && it->first.first == job; ++it) {
+    attempts.push_back(it->second);
+  }
+  return attempts;
+}
+
+absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListSweepAttempts(SweepId sweep) {
+  std::vector<AttemptRow> attempts;
+  for (auto it = attempts_.lower_bound(std::pair(JobId{sweep, 0}, Attempt()));
+       it != attempts_.end() && it->first.first.sweep == sweep; ++it) {
+    attempts.push_back(it->second);
+  }
+  return attempts;
+}
+
+}  // namespace concur

@@ -1,0 +1,40 @@
+// A Store in memory: for tests, for simulation, and for forecasts that need no disk.
+//
+// Gives back exactly what the SQLite store would.
+//
+// Thread-compatible.
+#ifndef CONCUR_STORE_MEMORY_STORE_H_
+#define CONCUR_STORE_MEMORY_STORE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/rows.h"
+#include "store/store.h"
+
+namespace concur {
+
+class MemoryStore : public Store {
+ public:
+  absl::StatusOr<Snapshot> Load() override;
+  absl::Status Commit(const Batch& batch) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+
+ private:
+  uint64_t next_sweep_number_ = 1;
+  absl::btree_map<SweepId, SweepRow> sweeps_;
+  absl::btree_map<JobId, JobRow> jobs_;
+  absl::btree_map<JobId, JobResult> results_;
+  absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
+  absl::btree_map<std::string, WorkerRow> workers_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_MEMORY_STORE_H_

@@ -1,0 +1,137 @@
+#include "store/row_rules.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "core/sweep.h"
+#include "store/row_codec.h"
+
+namespace concur {
+namespace {
+
+// Spelled here, so that the message does not depend on the numbers being in range.
+std::string JobText(JobId id) { return absl::StrCat("s", id.sweep.number, "/", id.index); }
+
+absl::Status CheckSweepId(SweepId id) {
+  if (id.number > kSweepNumberMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sweep s", id.number, ": expected a number up to ", kSweepNumberMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckJobId(JobId id) {
+  if (id.sweep.number > kSweepNumberMax || id.index >= kJobsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("job ", JobText(id), ": expected a sweep up to ",
+                                                   kSweepNumberMax, " and an index below ",
+                                                   kJobsMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckResult(JobId id, const JobResult& result) {
+  CONCUR_RETURN_IF_ERROR(CheckJobId(id));
+  if (static_cast<int>(result.failure) >= kFailureClasses) {
+    return absl::InvalidArgumentError(absl::StrCat("result of job ", JobText(id),
+                                                   ": no failure class has the number ",
+                                                   static_cast<int>(result.failure)));
+  }
+  for (const ArtifactRef& artifact : result.artifacts) {
+    if (static_cast<int>(artifact.kind) >= kArtifactKinds) {
+      return absl::InvalidArgumentError(absl::StrCat("result of job ", JobText(id),
+                                                     ": no artifact kind has the number ",
+                                                     static_cast<int>(artifact.kind)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckJob(const JobRow& row) {
+  CONCUR_RETURN_IF_ERROR(CheckJobId(row.id));
+  if (row.reused_from) {
+    CONCUR_RETURN_IF_ERROR(CheckJobId(*row.reused_from));
+  }
+  if (static_cast<int>(row.state) >= kJobStates ||
+      static_cast<int>(row.failure) >= kFailureClasses) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", JobText(row.id), ": no state has the number ", static_cast<int>(row.state),
+        ", or no failure class the number ", static_cast<int>(row.failure)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckBatch(const Batch& batch) {
+  // A sweep's number is drawn from the counter, which stands one past the last.
+  if (batch.next_sweep_number && *batch.next_sweep_number > kSweepNumberMax + 1) {
+    return absl::InvalidArgumentError(absl::StrCat("next sweep number ", *batch.next_sweep_number,
+                                                   ": expected at most ", kSweepNumberMax + 1));
+  }
+  for (const SweepRow& row : batch.put_sweeps) {
+    CONCUR_RETURN_IF_ERROR(CheckSweepId(row.id));
+  }
+  for (const JobRow& row : batch.put_jobs) {
+    CONCUR_RETURN_IF_ERROR(CheckJob(row));
+  }
+  for (const ResultRow& row : batch.put_results) {
+    CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
+  }
+  for (const JobId& id : batch.delete_results) {
+    CONCUR_RETURN_IF_ERROR(CheckJobId(id));
+  }
+  for (const AttemptRow& row : batch.put_attempts) {
+    CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
+  }
+  for (const SweepId& id : batch.delete_sweeps) {
+    CONCUR_RETURN_IF_ERROR(CheckSweepId(id));
+  }
+  return absl::OkStatus();
+}
+
+JobRow Canonical(JobRow row) {
+  row.not_before = TimeOfInt(TimeToInt(row.not_before));
+  row.update_time = TimeOfInt(TimeToInt(row.update_time));
+  return row;
+}
+
+SweepRow Canonical(SweepRow row) {
+  row.create_time = TimeOfInt(TimeToInt(row.create_time));
+  if (row.end_time) {
+    row.end_time = TimeOfInt(TimeToInt(*row.end_time));
+  }
+  return row;
+}
+
+WorkerRow Canonical(WorkerRow row) {
+  row.last_seen = TimeOfInt(TimeToInt(row.last_seen));
+  return row;
+}
+
+JobResult Canonical(JobResult result) {
+  result.start_time = TimeOfInt(TimeToInt(result.start_time));
+  result.run_time = DurationOfInt(DurationToInt(result.run_time));
+  std::stable_sort(result.metrics.begin(), result.metrics.end(),
+                   [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  const auto by_kind = [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; };
+  std::stable_sort(result.artifacts.begin(), result.artifacts.end(), by_kind);
+  // Of equals the last stays: reversed, unique keeps the first.
+  std::reverse(result.artifacts.begin(), result.artifacts.end());
+  result.artifacts.erase(
+      std::unique(result.artifacts.begin(), result.artifacts.end(),
+                  [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind == b.kind; }),
+      result.artifacts.end());
+  std::reverse(result.artifacts.begin(), result.artifacts.end());
+  return result;
+}
+
+AttemptRow Canonical(AttemptRow row) {
+  row.end_time = TimeOfInt(TimeToInt(row.end_time));
+  row.result = Canonical(std::move(row.result));
+  return row;
+}
+
+}  // namespace concur

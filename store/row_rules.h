@@ -1,0 +1,27 @@
+// What every store demands of a row before it saves one, and the form in which it gives it back.
+//
+// Pure functions.
+#ifndef CONCUR_STORE_ROW_RULES_H_
+#define CONCUR_STORE_ROW_RULES_H_
+
+#include "absl/status/status.h"
+#include "core/rows.h"
+
+namespace concur {
+
+// InvalidArgument, naming the row, when a batch holds what no Load would accept: a number out of
+// range, or an enum value that does not exist. Nothing that a worker or user can send is refused
+// here; only a bug upstream is.
+absl::Status CheckBatch(const Batch& batch);
+
+// The row as it comes back from disk: times to the nanosecond, metrics by name, artifacts by kind
+// and the last of each kind only.
+JobRow Canonical(JobRow row);
+SweepRow Canonical(SweepRow row);
+WorkerRow Canonical(WorkerRow row);
+JobResult Canonical(JobResult result);
+AttemptRow Canonical(AttemptRow row);
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_ROW_RULES_H_

@@ -1,0 +1,348 @@
+#include "store/sqlite_reader.h"
+
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "core/sweep.h"
+#include "store/row_codec.h"
+
+namespace concur {
+namespace {
+
+constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
+constexpr int64_t kKeyMax = static_cast<int64_t>(kSweepNumberMax << 32 | (kJobsMax - 1));
+
+absl::Status Damaged(const SqliteDatabase& database, absl::string_view row,
+                     absl::string_view problem) {
+  return absl::DataLossError(absl::StrCat(database.path(), ": ", row, ": ", problem));
+}
+
+// "s12/345", without asking whether such a job can be.
+std::string KeyText(int64_t key) {
+  const JobId id = JobOfKey(key);
+  return absl::StrCat("s", id.sweep.number, "/", id.index);
+}
+
+// Calls `decode(reader)` for every row of a query; it returns the row's name, for errors.
+template <typename Decode>
+absl::Status ReadRows(SqliteDatabase& database, absl::string_view sql, const Decode& decode,
+                      std::initializer_list<int64_t> parameters = {}) {
+  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * statement, database.Prepare(sql));
+  int index = 0;
+  for (const int64_t parameter : parameters) {
+    statement->BindInt(++index, parameter);
+  }
+  RowChecksum checksum;
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const bool has_row, statement->Step());
+    if (!has_row) {
+      return absl::OkStatus();
+    }
+    RowReader reader(*statement, checksum);
+    absl::Status status = decode(reader);
+    if (!status.ok()) {
+      statement->Reset();
+      return status;
+    }
+  }
+}
+
+absl::Status MissingSpec(const SqliteDatabase& database, const SweepRow& row) {
+  return Damaged(database, absl::StrCat("spec of sweep s", row.id.number), "is missing");
+}
+
+absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
+  CONCUR_RETURN_IF_ERROR(ReadRows(
+      database,
+      "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, checksum "
+      "FROM sweep ORDER BY number",
+      [&](RowReader& reader) {
+        SweepRow& row = snapshot.sweeps.emplace_back();
+        const int64_t number = reader.Int();
+        row.id.number = static_cast<uint64_t>(number);
+        row.owner = std::string(reader.Text());
+        row.name = std::string(reader.Text());
+        row.request_id = std::string(reader.Text());
+        row.create_time = TimeOfInt(reader.Int());
+        row.paused = reader.Bool();
+        row.canceled = reader.Bool();
+        if (const std::optional<int64_t> end_time = reader.OptionalInt()) {
+          row.end_time = TimeOfInt(*end_time);
+        }
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database, absl::StrCat("sweep s", number), reader.problem());
+      }));
+  size_t next = 0;
+  CONCUR_RETURN_IF_ERROR(ReadRows(
+      database, "SELECT number, spec, checksum FROM sweep_spec ORDER BY number",
+      [&](RowReader& reader) {
+        const int64_t number = reader.Int();
+        std::string spec(reader.Blob());
+        const std::string name = absl::StrCat("spec of sweep s", number);
+        if (!reader.Finish()) {
+          return Damaged(database, name, reader.problem());
+        }
+        if (next == snapshot.sweeps.size() ||
+            snapshot.sweeps[next].id.number > static_cast<uint64_t>(number)) {
+          return Damaged(database, absl::StrCat("sweep s", number), "is missing, but has a spec");
+        }
+        if (snapshot.sweeps[next].id.number < static_cast<uint64_t>(number)) {
+          return MissingSpec(database, snapshot.sweeps[next]);
+        }
+        snapshot.sweeps[next++].spec = std::move(spec);
+        return absl::OkStatus();
+      }));
+  if (next != snapshot.sweeps.size()) {
+    return MissingSpec(database, snapshot.sweeps[next]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadProcesses(SqliteDatabase& database, StoredState& state) {
+  return ReadRows(
+      database, "SELECT id, worker, incarnation, checksum FROM process", [&](RowReader& reader) {
+        const int64_t id = reader.Int();
+        ProcessName& name = state.processes[id];
+        name.worker = std::string(reader.Text());
+        name.incarnation = std::string(reader.Text());
+        return reader.Finish() ? absl::OkStatus()
+                               : Damaged(database, absl::StrCat("process ", id), reader.problem());
+      });
+}
+
+absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, StoredState& state) {
+  JobRow& row = state.snapshot.jobs.emplace_back();
+  const int64_t key = reader.Int(0, kKeyMax);
+  row.id = JobOfKey(key);
+  row.state = static_cast<JobState>(reader.Int(0, kJobStates - 1));
+  row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+  row.failures = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+  row.lost = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+  row.failure = static_cast<FailureClass>(reader.Int(0, kFailureClasses - 1));
+  if (const std::optional<int64_t> not_before = reader.OptionalInt()) {
+    row.not_before = TimeOfInt(*not_before);
+  }
+  const std::optional<int64_t> process = reader.OptionalInt();
+  row.gpu_mask = static_cast<uint64_t>(reader.Int());
+  if (const std::optional<int64_t> reused = reader.OptionalInt(0, kKeyMax)) {
+    row.reused_from = JobOfKey(*reused);
+  }
+  row.system_collected = reader.Bool();
+  row.no_reuse = reader.Bool();
+  row.update_time = TimeOfInt(reader.Int());
+  if (!reader.Finish()) {
+    return Damaged(database, absl::StrCat("job ", KeyText(key)), reader.problem());
+  }
+  if (process) {
+    const auto it = state.processes.find(*process);
+    if (it == state.processes.end()) {
+      return Damaged(database, absl::StrCat("job ", KeyText(key)),
+                     absl::StrCat("process ", *process, " is missing"));
+    }
+    row.worker = it->second.worker;
+    row.incarnation = it->second.incarnation;
+    state.used_processes.insert(*process);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadJobs(SqliteDatabase& database, StoredState& state) {
+  return ReadRows(database,
+                  "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
+                  "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
+                  "checksum FROM job ORDER BY key",
+                  [&](RowReader& reader) { return DecodeJob(database, reader, state); });
+}
+
+absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot) {
+  return ReadRows(
+      database,
+      "SELECT key, succeeded, failure, exit_code, message, start_time, run_time, "
+      "memory_bytes_peak, metrics, system, system_bytes, predictions, predictions_bytes, "
+      "examples, examples_bytes, log, log_bytes, raw_metrics, raw_metrics_bytes, checksum "
+      "FROM result ORDER BY key",
+      [&](RowReader& reader) {
+        ResultRow& row = snapshot.results.emplace_back();
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        reader.Result(row.result);
+        return reader.Finish() ? absl::OkStatus()
+                               : Damaged(database, absl::StrCat("result of job ", KeyText(key)),
+                                         reader.problem());
+      });
+}
+
+absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
+  return ReadRows(database,
+                  "SELECT name, incarnation, draining, last_seen, checksum FROM worker "
+                  "ORDER BY name",
+                  [&](RowReader& reader) {
+                    WorkerRow& row = snapshot.workers.emplace_back();
+                    row.name = std::string(reader.Text());
+                    row.incarnation = std::string(reader.Text());
+                    row.draining = reader.Bool();
+                    row.last_seen = TimeOfInt(reader.Int());
+                    return reader.Finish() ? absl::OkStatus()
+                                           : Damaged(database, absl::StrCat("worker ", row.name),
+                                                     reader.problem());
+                  });
+}
+
+absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
+  CONCUR_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      database.Prepare("SELECT key >> 32, count(*) FROM attempt GROUP BY key >> 32"));
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const bool has_row, statement->Step());
+    if (!has_row) {
+      return absl::OkStatus();
+    }
+    state.attempts[SweepId{static_cast<uint64_t>(statement->Int(0))}] = statement->Int(1);
+  }
+}
+
+// Whether there are as many rows as the commits left. A flipped bit in a page's header can hide
+// rows without any other trace.
+absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& state) {
+  absl::btree_map<std::string, int64_t> found;
+  const auto count = [&found](const auto& rows, auto name) {
+    std::optional<SweepId> sweep;
+    int64_t* slot = nullptr;
+    for (const auto& row : rows) {
+      if (sweep != row.id.sweep) {
+        sweep = row.id.sweep;
+        slot = &found[name(row.id.sweep)];
+      }
+      ++*slot;
+    }
+  };
+  count(state.snapshot.jobs, JobsCounter);
+  count(state.snapshot.results, ResultsCounter);
+  for (const auto& [sweep, attempts] : state.attempts) {
+    found[AttemptsCounter(sweep)] = attempts;
+  }
+  found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
+  found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
+  absl::btree_map<std::string, int64_t> expected = state.counters;
+  expected.erase(kCommitsCounter);
+  expected.erase(kNextSweepCounter);
+  for (const auto& [name, value] : expected) {
+    found.try_emplace(name, 0);
+  }
+  for (const auto& [name, value] : found) {
+    const auto it = expected.find(name);
+    const int64_t wanted = it == expected.end() ? 0 : it->second;
+    if (value != wanted) {
+      return Damaged(database, name, absl::StrCat("expected ", wanted, " rows, found ", value));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string JobsCounter(SweepId sweep) { return absl::StrCat("jobs s", sweep.number); }
+std::string ResultsCounter(SweepId sweep) { return absl::StrCat("results s", sweep.number); }
+std::string AttemptsCounter(SweepId sweep) { return absl::StrCat("attempts s", sweep.number); }
+
+absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database) {
+  std::string id;
+  CONCUR_RETURN_IF_ERROR(
+      ReadRows(database, "SELECT name, value, checksum FROM meta", [&](RowReader& reader) {
+        const std::string name(reader.Text());
+        std::string value(reader.Text());
+        if (!reader.Finish()) {
+          return Damaged(database, absl::StrCat("meta ", name), reader.problem());
+        }
+        if (name == "id") {
+          id = std::move(value);
+        }
+        return absl::OkStatus();
+      }));
+  if (id.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const int64_t counters,
+                            database.QueryInt("SELECT count(*) FROM counter"));
+    if (counters > 0) {
+      return Damaged(database, "meta id", "is missing");
+    }
+  }
+  return id;
+}
+
+absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabase& database) {
+  absl::btree_map<std::string, int64_t> counters;
+  CONCUR_RETURN_IF_ERROR(
+      ReadRows(database, "SELECT name, value, checksum FROM counter", [&](RowReader& reader) {
+        std::string name(reader.Text());
+        const int64_t value = reader.Int(0);
+        if (!reader.Finish()) {
+          return Damaged(database, absl::StrCat("counter ", name), reader.problem());
+        }
+        counters[std::move(name)] = value;
+        return absl::OkStatus();
+      }));
+  for (const char* name : {kCommitsCounter, kNextSweepCounter, kSweepsCounter, kWorkersCounter}) {
+    if (!counters.contains(name)) {
+      return Damaged(database, absl::StrCat("counter ", name), "is missing");
+    }
+  }
+  return counters;
+}
+
+absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
+  StoredState state;
+  CONCUR_ASSIGN_OR_RETURN(state.counters, ReadCounters(database));
+  state.snapshot.next_sweep_number = static_cast<uint64_t>(state.counters[kNextSweepCounter]);
+  size_t jobs = 0;
+  size_t results = 0;
+  for (const auto& [name, value] : state.counters) {
+    jobs += name.starts_with("jobs ") ? static_cast<size_t>(value) : 0;
+    results += name.starts_with("results ") ? static_cast<size_t>(value) : 0;
+  }
+  state.snapshot.jobs.reserve(jobs);
+  state.snapshot.results.reserve(results);
+  CONCUR_RETURN_IF_ERROR(ReadSweeps(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(ReadProcesses(database, state));
+  CONCUR_RETURN_IF_ERROR(ReadJobs(database, state));
+  CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(CountAttempts(database, state));
+  CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(CheckCounts(database, state));
+  return state;
+}
+
+absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
+                                                     int64_t last) {
+  std::vector<AttemptRow> attempts;
+  CONCUR_RETURN_IF_ERROR(ReadRows(
+      database,
+      "SELECT key, attempt, worker, end_time, succeeded, failure, exit_code, message, start_time, "
+      "run_time, memory_bytes_peak, metrics, system, system_bytes, predictions, predictions_bytes, "
+      "examples, examples_bytes, log, log_bytes, raw_metrics, raw_metrics_bytes, checksum "
+      "FROM attempt WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
+      [&](RowReader& reader) {
+        AttemptRow& row = attempts.emplace_back();
+        const int64_t key = reader.Int(0, kKeyMax);
+        row.id = JobOfKey(key);
+        row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+        row.worker = std::string(reader.Text());
+        row.end_time = TimeOfInt(reader.Int());
+        reader.Result(row.result);
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database,
+                             absl::StrCat("attempt ", row.attempt.number, " of job ", KeyText(key)),
+                             reader.problem());
+      },
+      {first, last}));
+  return attempts;
+}
+
+}  // namespace concur

@@ -1,0 +1,68 @@
+// Reads a whole database and believes none of it: every row's checksum, types and ranges, and the
+// number of rows, are checked.
+//
+// Thread-compatible, as the database it is given.
+#ifndef CONCUR_STORE_SQLITE_READER_H_
+#define CONCUR_STORE_SQLITE_READER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/rows.h"
+#include "store/sqlite.h"
+
+namespace concur {
+
+// A process of a worker, named once and then by number in the rows of its jobs.
+struct ProcessName {
+  std::string worker;
+  std::string incarnation;
+
+  friend bool operator==(const ProcessName&, const ProcessName&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ProcessName& name) {
+    return H::combine(std::move(h), name.worker, name.incarnation);
+  }
+};
+
+struct StoredState {
+  Snapshot snapshot;
+  absl::btree_map<std::string, int64_t> counters;
+  absl::flat_hash_map<int64_t, ProcessName> processes;
+  absl::flat_hash_set<int64_t> used_processes;  // those that a job names
+  absl::btree_map<SweepId, int64_t> attempts;   // how many of each sweep; they are not read
+};
+
+// Names of counters: commits so far, the next sweep's number, and numbers of rows.
+inline constexpr char kCommitsCounter[] = "commits";
+inline constexpr char kNextSweepCounter[] = "next_sweep";
+inline constexpr char kSweepsCounter[] = "sweeps";
+inline constexpr char kWorkersCounter[] = "workers";
+std::string JobsCounter(SweepId sweep);      // "jobs s12"
+std::string ResultsCounter(SweepId sweep);   // "results s12"
+std::string AttemptsCounter(SweepId sweep);  // "attempts s12"
+
+// The database's own name; "" when it is new, and has none yet.
+absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);
+
+// Everything in the database but the attempts, which are counted only. DataLoss, naming the row, at
+// the first that is not as it was written; DataLoss, naming the sweep, when rows are missing.
+absl::StatusOr<StoredState> ReadState(SqliteDatabase& database);
+
+// The counters alone. DataLoss when one of those above is missing, which are there from the start.
+absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabase& database);
+
+// The attempts of the jobs with keys from `first` to `last`, by job and then oldest first.
+absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
+                                                     int64_t last);
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_SQLITE_READER_H_

@@ -1,0 +1,250 @@
+#include "store/sqlite_schema.h"
+
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace concur {
+namespace {
+
+// Jobs are rows of plain tables whose integer key is sweep << 32 | index: beside a table without
+// rowid and with the key (sweep, job) it is 16 % smaller and 16 % faster to write (measured with
+// 200,000 rows in batches of 500), and the rows still lie in the order of the jobs.
+//
+// Every row carries a checksum of its values (store/row_codec.h), and `counter` how many rows there
+// must be: SQLite itself would not notice a flipped bit within a row.
+constexpr char kSchema1[] = R"sql(
+CREATE TABLE meta (
+  name     TEXT PRIMARY KEY,
+  value    TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE counter (
+  name     TEXT PRIMARY KEY,
+  value    INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE sweep (
+  number      INTEGER PRIMARY KEY,
+  owner       TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  request_id  TEXT NOT NULL,
+  create_time INTEGER NOT NULL,
+  paused      INTEGER NOT NULL,
+  canceled    INTEGER NOT NULL,
+  end_time    INTEGER,
+  checksum    INTEGER NOT NULL
+);
+
+CREATE TABLE sweep_spec (
+  number   INTEGER PRIMARY KEY,
+  spec     BLOB NOT NULL,
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE process (
+  id          INTEGER PRIMARY KEY,
+  worker      TEXT NOT NULL,
+  incarnation TEXT NOT NULL,
+  checksum    INTEGER NOT NULL
+);
+
+CREATE TABLE job (
+  key              INTEGER PRIMARY KEY,
+  state            INTEGER NOT NULL,
+  attempt          INTEGER NOT NULL,
+  failures         INTEGER NOT NULL,
+  lost             INTEGER NOT NULL,
+  failure          INTEGER NOT NULL,
+  not_before       INTEGER,
+  process          INTEGER,
+  gpu_mask         INTEGER NOT NULL,
+  reused_from      INTEGER,
+  system_collected INTEGER NOT NULL,
+  no_reuse INTEGER NOT NULL,
+  update_time      INTEGER NOT NULL,
+  checksum         INTEGER NOT NULL
+);
+
+CREATE TABLE result (
+  key               INTEGER PRIMARY KEY,
+  succeeded         INTEGER NOT NULL,
+  failure           INTEGER NOT NULL,
+  exit_code         INTEGER NOT NULL,
+  message           TEXT,
+  start_time        INTEGER NOT NULL,
+  run_time          INTEGER NOT NULL,
+  memory_bytes_peak INTEGER NOT NULL,
+  metrics           TEXT,
+  system            BLOB,
+  system_bytes      INTEGER,
+  predictions       BLOB,
+  predictions_bytes INTEGER,
+  examples          BLOB,
+  examples_bytes    INTEGER,
+  log               BLOB,
+  log_bytes         INTEGER,
+  raw_metrics       BLOB,
+  raw_metrics_bytes INTEGER,
+  checksum          INTEGER NOT NULL
+);
+
+CREATE TABLE attempt (
+  key               INTEGER NOT NULL,
+  attempt           INTEGER NOT NULL,
+  worker            TEXT NOT NULL,
+  end_time          INTEGER NOT NULL,
+  succeeded         INTEGER NOT NULL,
+  failure           INTEGER NOT NULL,
+  exit_code         INTEGER NOT NULL,
+  message           TEXT,
+  start_time        INTEGER NOT NULL,
+  run_time          INTEGER NOT NULL,
+  memory_bytes_peak INTEGER NOT NULL,
+  metrics           TEXT,
+  system            BLOB,
+  system_bytes      INTEGER,
+  predictions       BLOB,
+  predictions_bytes INTEGER,
+  examples          BLOB,
+  examples_bytes    INTEGER,
+  log               BLOB,
+  log_bytes         INTEGER,
+  raw_metrics       BLOB,
+  raw_metrics_bytes INTEGER,
+  checksum          INTEGER NOT NULL,
+  PRIMARY KEY (key, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE worker (
+  name        TEXT PRIMARY KEY,
+  incarnation TEXT NOT NULL,
+  draining    INTEGER NOT NULL,
+  last_seen   INTEGER NOT NULL,
+  checksum    INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+// The step at index i leads from schema i to schema i + 1.
+constexpr const char* kMigrations[] = {kSchema1};
+static_assert(std::size(kMigrations) == kSchemaVersion);
+
+// Times are nanoseconds since 1970; the views show them as ISO 8601.
+constexpr char kViews[] = R"sql(
+DROP VIEW IF EXISTS sweeps;
+DROP VIEW IF EXISTS jobs;
+DROP VIEW IF EXISTS scores;
+DROP VIEW IF EXISTS artifacts;
+DROP VIEW IF EXISTS attempts;
+
+CREATE VIEW sweeps AS
+SELECT 's' || number AS sweep, owner, name, paused, canceled,
+       strftime('%Y-%m-%dT%H:%M:%SZ', create_time / 1000000000, 'unixepoch') AS create_time,
+       strftime('%Y-%m-%dT%H:%M:%SZ', end_time / 1000000000, 'unixepoch') AS end_time,
+       length(spec) AS spec_bytes
+FROM sweep JOIN sweep_spec USING (number);
+
+CREATE VIEW jobs AS
+SELECT job.key AS key, 's' || (job.key >> 32) AS sweep,
+       's' || (job.key >> 32) || '/' || (job.key & 4294967295) AS job,
+       CASE state WHEN 0 THEN 'blocked' WHEN 1 THEN 'ready' WHEN 2 THEN 'backoff'
+                  WHEN 3 THEN 'running' WHEN 4 THEN 'succeeded' WHEN 5 THEN 'failed'
+                  WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' END AS state,
+       attempt, failures, lost,
+       CASE job.failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
+                        WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
+                        WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
+                        WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+       process.worker AS worker, process.incarnation AS incarnation,
+       CASE WHEN reused_from IS NOT NULL
+            THEN 's' || (reused_from >> 32) || '/' || (reused_from & 4294967295)
+       END AS reused_from,
+       strftime('%Y-%m-%dT%H:%M:%fZ', update_time / 1e9, 'unixepoch') AS update_time,
+       result.exit_code AS exit_code, result.message AS message,
+       result.run_time / 1e9 AS run_seconds, result.memory_bytes_peak AS memory_bytes_peak
+FROM job LEFT JOIN process ON process.id = job.process LEFT JOIN result ON result.key = job.key;
+
+CREATE VIEW scores AS
+SELECT result.key AS key, 's' || (result.key >> 32) AS sweep,
+       's' || (result.key >> 32) || '/' || (result.key & 4294967295) AS job,
+       metric.key AS metric, json_extract(metric.value, '$[0]') AS value,
+       json_extract(metric.value, '$[1]') AS examples
+FROM result, json_each(result.metrics) AS metric;
+
+CREATE VIEW artifacts AS
+SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, kind,
+       lower(hex(digest)) AS sha256, bytes
+FROM (SELECT key, 'system' AS kind, system AS digest, system_bytes AS bytes FROM result
+      UNION ALL SELECT key, 'predictions', predictions, predictions_bytes FROM result
+      UNION ALL SELECT key, 'examples', examples, examples_bytes FROM result
+      UNION ALL SELECT key, 'log', log, log_bytes FROM result
+      UNION ALL SELECT key, 'metrics', raw_metrics, raw_metrics_bytes FROM result)
+WHERE digest IS NOT NULL;
+
+CREATE VIEW attempts AS
+SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, worker,
+       strftime('%Y-%m-%dT%H:%M:%fZ', end_time / 1e9, 'unixepoch') AS end_time,
+       CASE failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
+                    WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
+                    WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
+                    WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+       exit_code, message, run_time / 1e9 AS run_seconds
+FROM attempt;
+)sql";
+
+}  // namespace
+
+absl::StatusOr<int64_t> SchemaVersionOf(SqliteDatabase& database) {
+  CONCUR_ASSIGN_OR_RETURN(const int64_t version, database.QueryInt("PRAGMA user_version"));
+  CONCUR_ASSIGN_OR_RETURN(const int64_t application, database.QueryInt("PRAGMA application_id"));
+  CONCUR_ASSIGN_OR_RETURN(const int64_t tables,
+                          database.QueryInt("SELECT count(*) FROM sqlite_schema"));
+  const bool empty = version == 0 && application == 0 && tables == 0;
+  if (!empty && (application != kApplicationId || version < 1)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(database.path(), ": expected a Concur database, got another program's"));
+  }
+  if (version > kSchemaVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        database.path(), ": schema ", version, " was written by a newer Concur; this one knows ",
+        "schemas up to ", kSchemaVersion, ": use the newer one, or restore an older backup"));
+  }
+  return version;
+}
+
+absl::Status CheckSchema(SqliteDatabase& database) {
+  CONCUR_ASSIGN_OR_RETURN(const int64_t version, SchemaVersionOf(database));
+  if (version == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(database.path(), ": expected a Concur database, got an empty one"));
+  }
+  if (version < kSchemaVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(database.path(), ": schema ", version, " is older than this program's ",
+                     kSchemaVersion, ": start the coordinator once to migrate it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MigrateSchema(SqliteDatabase& database) {
+  CONCUR_ASSIGN_OR_RETURN(const int64_t version, SchemaVersionOf(database));
+  if (version == kSchemaVersion) {
+    return absl::OkStatus();
+  }
+  SqliteTransaction transaction(database);
+  CONCUR_RETURN_IF_ERROR(transaction.Begin());
+  for (int64_t step = version; step < kSchemaVersion; ++step) {
+    CONCUR_RETURN_IF_ERROR(database.Execute(kMigrations[step]));
+  }
+  CONCUR_RETURN_IF_ERROR(database.Execute(kViews));
+  CONCUR_RETURN_IF_ERROR(
+      database.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId)));
+  CONCUR_RETURN_IF_ERROR(database.Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion)));
+  return transaction.Commit();
+}
+
+}  // namespace concur

@@ -1,0 +1,35 @@
+// The tables of the database and the numbered steps that lead to them.
+//
+// `PRAGMA user_version` says which step a file has reached, `application_id` that it is ours. A
+// released step never changes; a new need is a new step. Views are for people with the sqlite3
+// shell and are made anew after every migration.
+//
+// Thread-compatible, as the database it is given.
+#ifndef CONCUR_STORE_SQLITE_SCHEMA_H_
+#define CONCUR_STORE_SQLITE_SCHEMA_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "store/sqlite.h"
+
+namespace concur {
+
+inline constexpr int64_t kSchemaVersion = 1;
+inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
+
+// The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur
+// wrote it or it is some other program's database.
+absl::StatusOr<int64_t> SchemaVersionOf(SqliteDatabase& database);
+
+// FailedPrecondition unless the file is at kSchemaVersion, and so can be read as it is.
+absl::Status CheckSchema(SqliteDatabase& database);
+
+// Brings an empty or older file to kSchemaVersion in one transaction. FailedPrecondition for a
+// newer file or another program's; the file is then as it was.
+absl::Status MigrateSchema(SqliteDatabase& database);
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_SQLITE_SCHEMA_H_

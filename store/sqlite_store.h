@@ -1,0 +1,129 @@
+// The Store in a SQLite database: what the coordinator runs on.
+//
+// One transaction for each Commit, in a write-ahead log that is synced before Commit returns, so
+// that what was acknowledged survives a killed process and a power cut. Tables and their checksums
+// are described in docs/storage.md. Beside the database lie PATH-wal and PATH-shm (SQLite's),
+// PATH.lock (who has it open) and PATH.mark (how many commits were acknowledged).
+//
+// Thread-compatible; owned by the engine's thread. Readers in other processes, the sqlite3 shell
+// among them, disturb nothing.
+#ifndef CONCUR_STORE_SQLITE_STORE_H_
+#define CONCUR_STORE_SQLITE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/rows.h"
+#include "store/row_codec.h"
+#include "store/sqlite.h"
+#include "store/sqlite_reader.h"
+#include "store/store.h"
+#include "store/store_lock.h"
+
+namespace concur {
+
+struct SqliteStoreOptions {
+  int64_t cache_bytes = int64_t{32} << 20;  // SQLite's page cache
+  int64_t pages_max = 0;                    // refuse to grow beyond; 0: no limit of our own
+};
+
+class SqliteStore : public Store {
+ public:
+  // Opens the database at `path`, making or migrating it when needed; its directory must exist.
+  // FailedPrecondition when another process has it open (the message names it), when a newer Concur
+  // wrote it, or when it is some other program's file. DataLoss when it is damaged or when
+  // acknowledged commits are missing from it.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(
+      const std::string& path, const SqliteStoreOptions& options = SqliteStoreOptions());
+  ~SqliteStore() override;
+
+  absl::StatusOr<Snapshot> Load() override;
+  // ResourceExhausted when the disk is full. After any error but InvalidArgument every later call
+  // is FailedPrecondition: the store must be opened anew.
+  absl::Status Commit(const Batch& batch) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
+  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+
+  // Gives free pages at the end of the file back to the file system, at most so many.
+  absl::Status Vacuum(int64_t pages_max);
+
+ private:
+  // Which jobs of a sweep have a row, and how many.
+  class RowSet {
+   public:
+    bool Insert(uint32_t index);  // true when it is new
+    bool Erase(uint32_t index);   // true when it was there
+    int64_t size() const { return size_; }
+
+   private:
+    std::vector<bool> rows_;
+    int64_t size_ = 0;
+  };
+  struct SweepRows {
+    RowSet jobs;
+    RowSet results;
+    int64_t attempts = 0;
+    bool changed = false;  // within the open transaction
+  };
+
+  SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
+
+  absl::Status Usable() const;
+  // What Commit must know and Load tells: rows, processes and counters.
+  void Remember(const StoredState& state);
+  absl::Status EnsureRemembered();
+  absl::Status DropUnusedProcesses(const StoredState& state);
+
+  absl::Status Apply(const Batch& batch);
+  absl::Status DropCounter(const std::string& name);
+  absl::Status PutSweeps(const std::vector<SweepRow>& rows);
+  absl::Status PutJobs(const std::vector<JobRow>& rows);
+  absl::Status PutResults(const std::vector<ResultRow>& rows);
+  absl::Status DeleteResults(const std::vector<JobId>& ids);
+  absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
+  absl::Status ChangeWorkers(const Batch& batch);
+  absl::Status DeleteSweeps(const std::vector<SweepId>& ids);
+  absl::Status PutCounters(const Batch& batch);
+  // The number of a worker's process, given out and saved at its first use.
+  absl::StatusOr<int64_t> ProcessOf(const std::string& worker, const std::string& incarnation);
+  SweepRows& RowsOf(SweepId sweep);
+
+  // Destroyed last: the lock is held until the database is closed.
+  StoreLock lock_;
+  std::unique_ptr<SqliteDatabase> database_;
+  CommitMark mark_;
+  bool remembered_ = false;
+  bool failed_ = false;
+  int64_t commits_ = 0;
+  absl::flat_hash_map<SweepId, SweepRows> rows_;
+  std::vector<SweepId> changed_sweeps_;
+  absl::flat_hash_map<SweepId, int32_t> spec_checksums_;
+  absl::flat_hash_map<ProcessName, int64_t> processes_;
+  // The latest answer of ProcessOf: results come in runs from one worker.
+  std::pair<ProcessName, int64_t> latest_process_;
+  int64_t next_process_ = 1;
+  RowChecksum checksum_;
+};
+
+// What is wrong with the database at `path`, a sentence for each finding that names the row or
+// page; empty when it is sound. Reads only; may run while a coordinator has it open.
+absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path);
+
+// Writes a consistent copy of the database, as of now, to the new file `to`, and checks it. May run
+// while a coordinator has it open. AlreadyExists when `to` exists; on failure there is no `to`.
+absl::Status BackupDatabase(const std::string& path, const std::string& to);
+
+// Puts the copy `from` in the place of the database at `path`, which no process may have open. The
+// old files are kept beside it under names that end in ".replaced". DataLoss, and nothing changed,
+// when the copy is damaged.
+absl::Status RestoreDatabase(const std::string& from, const std::string& path);
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_SQLITE_STORE_H_

@@ -1,0 +1,43 @@
+// What survives: the coordinator's state, saved one engine turn at a time.
+//
+// Rows hold only what differs from a fresh expansion: a job that never left its initial state has
+// no row. Specs are opaque bytes here (the engine encodes them), so that this layer knows neither
+// protobuf nor YAML.
+//
+// Thread-compatible; owned by the engine's thread.
+#ifndef CONCUR_STORE_STORE_H_
+#define CONCUR_STORE_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/rows.h"
+
+namespace concur {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Everything that was committed. DataLoss when a row cannot be understood; the message names it.
+  virtual absl::StatusOr<Snapshot> Load() = 0;
+
+  // Saves the whole batch or nothing, and returns after it is on disk. After an error the caller
+  // must not go on with this store: memory is ahead of disk.
+  virtual absl::Status Commit(const Batch& batch) = 0;
+
+  // The failed attempts of one job, oldest first.
+  virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;
+
+  // Those of all jobs of a sweep, by job and then oldest first.
+  virtual absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) = 0;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_STORE_H_

@@ -1,0 +1,65 @@
+// Two small files beside the database: who has it open, and how far it had come.
+//
+// Thread-compatible.
+#ifndef CONCUR_STORE_STORE_LOCK_H_
+#define CONCUR_STORE_STORE_LOCK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file.h"
+
+namespace concur {
+
+// An exclusive lock (flock) on PATH.lock, held until destruction; a dead process holds none. The
+// file says who has it and stays behind, empty of meaning.
+class StoreLock {
+ public:
+  // FailedPrecondition, naming the holder's process and host, when PATH is in use.
+  static absl::StatusOr<StoreLock> Acquire(const std::string& path);
+
+ private:
+  explicit StoreLock(FileDescriptor fd) : fd_(std::move(fd)) {}
+  FileDescriptor fd_;
+};
+
+// The number of commits that were acknowledged, kept in PATH.mark apart from the database.
+//
+// SQLite ends its recovery of the write-ahead log at the first damaged frame and drops the rest
+// without a word, as it must after power loss. A mark that is ahead of the database tells that
+// acknowledged commits are missing. It is not synced: a lost mark only detects less.
+class CommitMark {
+ public:
+  struct Mark {
+    std::string database_id;
+    int64_t commits = 0;
+  };
+
+  // Opens or makes the file, for the database of that name.
+  static absl::StatusOr<CommitMark> Open(const std::string& path, std::string database_id);
+
+  // What the file says; nullopt when it is new or torn. It may be another database's.
+  absl::StatusOr<std::optional<Mark>> Read() const;
+  absl::Status Write(int64_t commits);
+
+ private:
+  CommitMark(std::string path, std::string database_id, FileDescriptor fd)
+      : path_(std::move(path)), database_id_(std::move(database_id)), fd_(std::move(fd)) {}
+
+  std::string path_;
+  std::string database_id_;
+  FileDescriptor fd_;
+};
+
+// 32 hexadecimal digits that no other call gives, from the system's entropy: a name for a database
+// or a directory. Not for anything that must be reproducible.
+absl::StatusOr<std::string> NewUniqueId();
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_STORE_LOCK_H_
