@@ -1,0 +1,166 @@
+#include "rpc/channel.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "rpc/status.h"
+
+namespace concur::rpc {
+namespace {
+
+constexpr size_t kUnixPathBytesMax = 107;  // sun_path without its NUL
+constexpr int kBackoffDoublingsMax = 30;
+
+}  // namespace
+
+absl::StatusOr<std::string> ParseAddress(absl::string_view address) {
+  const auto refuse = [address](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address \"", address, "\": ", why, "; expected HOST:PORT or unix:/path"));
+  };
+  if (address.size() > 1000) {
+    return absl::InvalidArgumentError("address: expected at most 1000 bytes");
+  }
+  for (const char c : address) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == ' ') {
+      return refuse("expected no spaces or control characters");
+    }
+  }
+  if (absl::ConsumePrefix(&address, "unix:")) {
+    if (address.empty() || address[0] != '/') {
+      return refuse("expected an absolute path after unix:");
+    }
+    if (address.size() > kUnixPathBytesMax) {
+      return refuse(absl::StrCat("expected a path of at most ", kUnixPathBytesMax, " bytes"));
+    }
+    return absl::StrCat("unix:", address);
+  }
+  if (absl::StrContains(address, "://")) {
+    return refuse("expected no scheme");
+  }
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || colon == 0) {
+    return refuse(colon == 0 ? "expected a host before the colon" : "expected a port");
+  }
+  absl::string_view host = address.substr(0, colon);
+  const absl::string_view port = address.substr(colon + 1);
+  int number = 0;
+  if (port.empty() || !std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(port, &number) || number > 65'535) {
+    return refuse("expected a port from 0 to 65535");
+  }
+  if (absl::StrContains(host, ":") && !(host.front() == '[' && host.back() == ']')) {
+    return refuse("expected brackets around an IPv6 address");
+  }
+  // The resolver is named so that no host is taken for a scheme.
+  return absl::StrCat("dns:///", host, ":", number);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string target, ParseAddress(address));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMessageBytesLimit);
+  arguments.SetMaxSendMessageSize(kMessageBytesLimit);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // repeats are decided here
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for a cluster
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a new channel connects anew
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
+                  const std::function<bool()>& is_canceled) {
+  constexpr absl::Duration kStep = absl::Milliseconds(50);
+  const absl::Time end = absl::Now() + duration;
+  // A server that is there and refuses gets the whole pause.
+  const bool connected =
+      channel != nullptr && channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY;
+  while (true) {
+    if (is_canceled && is_canceled()) {
+      return false;
+    }
+    const absl::Duration rest = end - absl::Now();
+    if (rest <= absl::ZeroDuration()) {
+      return true;
+    }
+    const absl::Duration step = std::min(rest, kStep);
+    if (channel == nullptr || connected) {
+      absl::SleepFor(step);
+    } else if (channel->WaitForConnected(absl::ToChronoTime(absl::Now() + step))) {
+      return true;
+    }
+  }
+}
+
+absl::Duration BackoffBefore(const CallOptions& options, int attempt, double uniform) {
+  const int doublings = std::clamp(attempt - 1, 0, kBackoffDoublingsMax);
+  const absl::Duration full =
+      std::min(options.backoff_max, options.backoff_min * std::ldexp(1.0, doublings));
+  return full * (0.5 + uniform / 2);
+}
+
+absl::Status CallOnce(const CallOptions& options,
+                      const std::function<grpc::Status(grpc::ClientContext&)>& attempt) {
+  grpc::ClientContext context;
+  const absl::Duration timeout = std::min(options.attempt_timeout, options.total_timeout);
+  if (timeout < absl::InfiniteDuration()) {
+    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  }
+  return FromGrpcStatus(attempt(context));
+}
+
+absl::Status CallWithRetry(const CallOptions& options,
+                           const std::function<grpc::Status(grpc::ClientContext&)>& attempt) {
+  const absl::Time start = absl::Now();
+  const absl::Time end = start + options.total_timeout;
+  // Jitter need not be repeatable: it only keeps clients apart.
+  Random random(
+      static_cast<uint64_t>(absl::ToUnixNanos(start)) ^ (static_cast<uint64_t>(getpid()) << 40),
+      "rpc backoff");
+  for (int number = 1;; ++number) {
+    CallOptions once = options;
+    once.total_timeout = std::max(end - absl::Now(), absl::Milliseconds(1));
+    absl::Status status = CallOnce(once, attempt);
+    if (!absl::IsUnavailable(status)) {
+      return status;
+    }
+    const absl::Duration pause = BackoffBefore(options, number, random.Uniform());
+    if (absl::Now() + pause >= end) {
+      return status;
+    }
+    if (!WaitToRepeat(options.channel, pause, options.is_canceled)) {
+      return absl::CancelledError("interrupted while the server was unavailable");
+    }
+  }
+}
+
+}  // namespace concur::rpc

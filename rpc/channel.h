@@ -1,0 +1,73 @@
+// How a client reaches a coordinator: addresses, channels, deadlines, and calls that are repeated
+// while nobody answers.
+//
+// A channel is thread-safe; CallWithRetry blocks the calling thread.
+#ifndef CONCUR_RPC_CHANNEL_H_
+#define CONCUR_RPC_CHANNEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace grpc {
+class Channel;
+class ClientContext;
+class Status;
+}  // namespace grpc
+
+namespace concur::rpc {
+
+// The largest message that either side takes: a sweep of ten million seeds fits.
+inline constexpr int kMessageBytesLimit = 128 * 1024 * 1024;
+// Pieces of an artifact's stream.
+inline constexpr int64_t kChunkBytes = int64_t{256} * 1024;
+
+// InvalidArgument unless `address` is "host:port", "[v6]:port" or "unix:/path"; a port is 0 to
+// 65535. Returns the address as gRPC takes it.
+absl::StatusOr<std::string> ParseAddress(absl::string_view address);
+
+// A channel to `address`; does not wait for a connection. Idle connections are kept alive by pings,
+// a dead one is noticed within half a minute, and reconnects back off from 100 ms to 5 s.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address);
+
+// Waits before a call is repeated, at most for `duration`, and less when the channel gets connected
+// meanwhile. Connections of gRPC's blocking API make progress only while somebody waits on the
+// channel, so that sleeping would not do. A null `channel` is slept on. False as soon as
+// `is_canceled`, when there is one, says true.
+bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
+                  const std::function<bool()>& is_canceled);
+
+// When a call gives up.
+struct CallOptions {
+  grpc::Channel* channel = nullptr;                    // that the attempts use
+  absl::Duration attempt_timeout = absl::Seconds(20);  // of one attempt
+  absl::Duration total_timeout = absl::Seconds(30);    // of all attempts and the waits between
+  absl::Duration backoff_min = absl::Milliseconds(100);
+  absl::Duration backoff_max = absl::Seconds(5);
+  // Asked before every attempt after the first and while waiting: true ends the call as Cancelled.
+  std::function<bool()> is_canceled;
+};
+
+// Calls `attempt` with a fresh context that carries a deadline, and again, after a pause that
+// doubles and has jitter, while the answer is Unavailable. Only for calls that are safe to repeat
+// (the protos say which). Returns the last answer; Cancelled when told to stop.
+absl::Status CallWithRetry(const CallOptions& options,
+                           const std::function<grpc::Status(grpc::ClientContext&)>& attempt);
+
+// As CallWithRetry, but once: for calls that are not safe to repeat.
+absl::Status CallOnce(const CallOptions& options,
+                      const std::function<grpc::Status(grpc::ClientContext&)>& attempt);
+
+// The pause before attempt `attempt` (the first repeat is 1), drawn between half and all of
+// min(backoff_max, backoff_min * 2^(attempt-1)) by `uniform` in [0, 1).
+absl::Duration BackoffBefore(const CallOptions& options, int attempt, double uniform);
+
+}  // namespace concur::rpc
+
+#endif  // CONCUR_RPC_CHANNEL_H_

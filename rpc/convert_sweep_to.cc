@@ -1,0 +1,177 @@
+// core → protobuf; the way back is in convert_sweep.cc.
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "rpc/convert_sweep.h"
+
+namespace concur::rpc {
+namespace {
+
+v1::Distribution ToProto(const Distribution& distribution) {
+  v1::Distribution proto;
+  if (const auto* choice = std::get_if<Choice>(&distribution)) {
+    proto.mutable_choice();
+    for (const ParamValue& value : choice->values) {
+      *proto.mutable_choice()->add_values() = rpc::ToProto(value);
+    }
+  } else if (const auto* uniform = std::get_if<UniformRange>(&distribution)) {
+    proto.mutable_uniform()->set_low(uniform->low);
+    proto.mutable_uniform()->set_high(uniform->high);
+  } else if (const auto* log_uniform = std::get_if<LogUniformRange>(&distribution)) {
+    proto.mutable_log_uniform()->set_low(log_uniform->low);
+    proto.mutable_log_uniform()->set_high(log_uniform->high);
+  } else {
+    const auto& integers = std::get<IntegerRange>(distribution);
+    proto.mutable_integers()->set_low(integers.low);
+    proto.mutable_integers()->set_high(integers.high);
+    proto.mutable_integers()->set_step(integers.step);
+  }
+  return proto;
+}
+
+v1::Command CommandToProto(const std::vector<std::string>& argv, const Resources& resources,
+                           absl::Duration timeout) {
+  v1::Command proto;
+  for (const std::string& argument : argv) {
+    proto.add_argv(argument);
+  }
+  *proto.mutable_resources() = rpc::ToProto(resources);
+  if (timeout != absl::InfiniteDuration()) {
+    *proto.mutable_timeout() = rpc::ToProto(timeout);
+  }
+  return proto;
+}
+
+v1::Approach ToProto(const ApproachSpec& approach) {
+  v1::Approach proto;
+  proto.set_name(approach.name);
+  proto.mutable_tags()->insert(approach.tags.begin(), approach.tags.end());
+  proto.set_version(approach.version);
+  *proto.mutable_train() =
+      CommandToProto(approach.train_command, approach.train_resources, approach.train_timeout);
+  *proto.mutable_predict() = CommandToProto(approach.predict_command, approach.predict_resources,
+                                            approach.predict_timeout);
+  *proto.mutable_defaults() = rpc::ToProto(approach.hyperparameters.defaults);
+  for (const auto& [name, distribution] : approach.hyperparameters.space) {
+    (*proto.mutable_space())[name] = ToProto(distribution);
+  }
+  proto.mutable_env()->insert(approach.env.begin(), approach.env.end());
+  return proto;
+}
+
+v1::DataFile ToProto(const DataFile& file) {
+  v1::DataFile proto;
+  proto.set_digest(file.digest.ToBytes());
+  proto.set_size_bytes(file.bytes);
+  proto.set_path(CleanUtf8(file.path));  // only for people
+  proto.set_suffix(file.suffix);
+  return proto;
+}
+
+v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
+  v1::Benchmark proto;
+  proto.set_name(benchmark.name);
+  proto.mutable_tags()->insert(benchmark.tags.begin(), benchmark.tags.end());
+  proto.set_format(rpc::ToProto(benchmark.format));
+  if (benchmark.train) {
+    *proto.mutable_train() = ToProto(*benchmark.train);
+  }
+  if (benchmark.test) {
+    *proto.mutable_test() = ToProto(*benchmark.test);
+  }
+  proto.set_metric(benchmark.metric);
+  return proto;
+}
+
+v1::TrainSet ToProto(const TrainSet& train_set) {
+  v1::TrainSet proto;
+  proto.set_name(train_set.name);
+  for (const TrainSet::Part& part : train_set.parts) {
+    v1::TrainSet::Part* out = proto.add_parts();
+    out->set_benchmark(part.benchmark);
+    out->set_examples_max(part.examples_max);
+  }
+  proto.set_seed(train_set.seed);
+  proto.mutable_tags()->insert(train_set.tags.begin(), train_set.tags.end());
+  return proto;
+}
+
+v1::RetryPolicy ToProto(const RetryPolicy& retry) {
+  v1::RetryPolicy proto;
+  proto.set_failures_max(retry.failures_max);
+  proto.set_lost_max(retry.lost_max);
+  *proto.mutable_backoff_min() = rpc::ToProto(retry.backoff_min);
+  *proto.mutable_backoff_max() = rpc::ToProto(retry.backoff_max);
+  return proto;
+}
+
+v1::SweepSpec::EvaluateOn ToProto(EvaluateOn evaluate_on) {
+  switch (evaluate_on) {
+    case EvaluateOn::kSame:
+      return v1::SweepSpec::EVALUATE_ON_SAME;
+    case EvaluateOn::kAll:
+      return v1::SweepSpec::EVALUATE_ON_ALL;
+    case EvaluateOn::kListed:
+      break;
+  }
+  return v1::SweepSpec::EVALUATE_ON_LISTED;
+}
+
+}  // namespace
+
+v1::SweepSpec::Selection ToProto(Selection select) {
+  switch (select) {
+    case Selection::kBest:
+      return v1::SweepSpec::SELECTION_BEST;
+    case Selection::kDefault:
+      return v1::SweepSpec::SELECTION_DEFAULT;
+    case Selection::kMean:
+      return v1::SweepSpec::SELECTION_MEAN;
+    case Selection::kEach:
+      break;
+  }
+  return v1::SweepSpec::SELECTION_EACH;
+}
+
+v1::SweepSpec ToProto(const SweepSpec& spec) {
+  v1::SweepSpec proto;
+  proto.set_name(spec.name);
+  proto.set_description(spec.description);
+  for (const ApproachSpec& approach : spec.approaches) {
+    *proto.add_approaches() = ToProto(approach);
+  }
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    *proto.add_benchmarks() = ToProto(benchmark);
+  }
+  for (const TrainSet& train_set : spec.train_sets) {
+    *proto.add_train_sets() = ToProto(train_set);
+  }
+  proto.set_evaluate_on(ToProto(spec.evaluate_on));
+  proto.mutable_evaluate_benchmarks()->Assign(spec.evaluate_benchmarks.begin(),
+                                              spec.evaluate_benchmarks.end());
+  for (const ExcludeRule& rule : spec.exclude) {
+    v1::SweepSpec::ExcludeRule* out = proto.add_exclude();
+    if (rule.approach) {
+      out->set_approach(*rule.approach);
+    }
+    if (rule.train_set) {
+      out->set_train_set(*rule.train_set);
+    }
+    if (rule.test_benchmark) {
+      out->set_test_benchmark(*rule.test_benchmark);
+    }
+  }
+  proto.set_random_settings(spec.random_settings);
+  proto.set_settings_seed(spec.settings_seed);
+  proto.mutable_seeds()->Assign(spec.seeds.begin(), spec.seeds.end());
+  proto.set_select(ToProto(spec.select));
+  proto.set_priority(spec.priority);
+  *proto.mutable_keep() = rpc::ToProto(spec.keep);
+  *proto.mutable_retry() = ToProto(spec.retry);
+  proto.set_failures_max_per_block(spec.failures_max_per_block);
+  return proto;
+}
+
+}  // namespace concur::rpc

@@ -1,0 +1,531 @@
+#include "tests/rpc/random_values.h"
+
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace concur::testing {
+namespace {
+
+std::string RandomText(Random& random, int length_max) {
+  static const char* const kPieces[] = {"a",  "Z", "0",       " ",  "é",  "ß",
+                                        "漢", "😀", "{train}", "\\", "\"", "-"};
+  std::string text;
+  for (uint64_t i = random.Below(length_max) + 1; i > 0; --i) {
+    text += kPieces[random.Below(std::size(kPieces))];
+  }
+  return text;
+}
+std::string RandomName(Random& random) {
+  return absl::StrCat(RandomText(random, 5), random.Next() % 1'000'000'007);
+}
+absl::Time RandomTime(Random& random) {
+  return absl::FromUnixSeconds(random.Between(-1'000'000'000, 4'000'000'000)) +
+         absl::Nanoseconds(random.Between(0, 999'999'999));
+}
+absl::Duration RandomSpan(Random& random) {
+  return absl::Nanoseconds(random.Between(1, 10'000'000'000'000));
+}
+ParamValue RandomParam(Random& random) {
+  switch (random.Below(4)) {
+    case 0:
+      return random.Chance(0.5);
+    case 1:
+      return static_cast<int64_t>(random.Next());
+    case 2:
+      return random.Normal() * 1e10;
+    default:
+      return RandomText(random, 10);
+  }
+}
+Distribution RandomDistribution(Random& random) {
+  const double low = random.Uniform() + 1e-9;
+  switch (random.Below(4)) {
+    case 0: {
+      Choice choice;
+      for (uint64_t i = random.Below(4) + 1; i > 0; --i) {
+        choice.values.push_back(RandomParam(random));
+      }
+      return choice;
+    }
+    case 1:
+      return UniformRange{low - 10, low};
+    case 2:
+      return LogUniformRange{low, low + 2};
+    default: {
+      const int64_t first = random.Between(-100, 100);
+      return IntegerRange{first, first + random.Between(0, 50), random.Between(1, 9)};
+    }
+  }
+}
+std::map<std::string, std::string> RandomTags(Random& random) {
+  std::map<std::string, std::string> tags;
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    tags[RandomName(random)] = random.Chance(0.2) ? "" : RandomText(random, 4);
+  }
+  return tags;
+}
+std::map<std::string, std::string> RandomEnv(Random& random) {
+  std::map<std::string, std::string> env;
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    env[absl::StrCat("_V", random.Below(100))] = RandomText(random, 6);
+  }
+  return env;
+}
+std::vector<std::string> RandomCommand(Random& random) {
+  std::vector<std::string> argv = {RandomName(random)};
+  for (uint64_t i = random.Below(5); i > 0; --i) {
+    argv.push_back(random.Chance(0.1) ? "" : RandomText(random, 8));
+  }
+  return argv;
+}
+Resources RandomResources(Random& random) {
+  Resources resources;
+  resources.cpu_millis = random.Between(0, 1'000'000);
+  resources.memory_bytes = random.Between(0, int64_t{1} << 45);
+  resources.gpus = static_cast<int32_t>(random.Between(0, kGpusMax));
+  return resources;
+}
+Setting RandomSetting(Random& random) {
+  Setting setting;
+  for (uint64_t i = random.Below(5); i > 0; --i) {
+    setting[RandomName(random)] = RandomParam(random);
+  }
+  return setting;
+}
+DataFile RandomFile(Random& random) {
+  return {RandomDigest(random), random.Between(0, int64_t{1} << 40), "/" + RandomText(random, 9),
+          random.Chance(0.3) ? "" : ".jsonl.gz"};
+}
+KeepPolicy RandomKeep(Random& random) {
+  return {random.Chance(0.5), random.Chance(0.5), random.Chance(0.5)};
+}
+AttemptId RandomAttempt(Random& random) {
+  return {
+      JobId{SweepId{random.Below(1'000'000) + 1}, static_cast<uint32_t>(random.Below(kJobsMax))},
+      Attempt{static_cast<uint32_t>(random.Between(1, 4'000'000'000))}};
+}
+JobOrder::Input RandomInput(Random& random) {
+  return {RandomName(random), RandomDigest(random), random.Between(0, 1'000'000'000), ".json",
+          random.Between(0, 1000)};
+}
+
+ApproachSpec RandomApproach(Random& random) {
+  ApproachSpec approach;
+  approach.name = RandomName(random);
+  approach.tags = RandomTags(random);
+  approach.version = random.Chance(0.1) ? "" : RandomText(random, 3);
+  if (random.Chance(0.7)) {
+    approach.train_command = RandomCommand(random);
+  }
+  approach.predict_command = RandomCommand(random);
+  approach.hyperparameters.defaults = RandomSetting(random);
+  for (const auto& [name, value] : approach.hyperparameters.defaults) {
+    if (random.Chance(0.6)) {
+      approach.hyperparameters.space[name] = RandomDistribution(random);
+    }
+  }
+  approach.train_resources = RandomResources(random);
+  approach.predict_resources = RandomResources(random);
+  if (random.Chance(0.5)) {
+    approach.train_timeout = RandomSpan(random);
+  }
+  if (random.Chance(0.5)) {
+    approach.predict_timeout = RandomSpan(random);
+  }
+  approach.env = RandomEnv(random);
+  return approach;
+}
+
+BenchmarkSpec RandomBenchmark(Random& random) {
+  BenchmarkSpec benchmark;
+  benchmark.name = RandomName(random);
+  benchmark.tags = RandomTags(random);
+  benchmark.format = random.Chance(0.5) ? DataFormat::kQa : DataFormat::kFile;
+  if (random.Chance(0.7)) {
+    benchmark.train = RandomFile(random);
+  }
+  if (!benchmark.train || random.Chance(0.7)) {
+    benchmark.test = RandomFile(random);
+  }
+  benchmark.metric = benchmark.format == DataFormat::kQa
+                         ? (random.Chance(0.5) ? "f1" : "exact_match")
+                         : RandomName(random);
+  return benchmark;
+}
+
+void AddTrainSets(Random& random, SweepSpec* spec) {
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    TrainSet set;
+    set.name = RandomName(random);
+    for (uint32_t b = 0; b < spec->benchmarks.size(); ++b) {
+      if (spec->benchmarks[b].train && random.Chance(0.5)) {
+        set.parts.push_back({b, random.Chance(0.5) ? 0 : random.Between(1, 100)});
+      }
+    }
+    set.seed = random.Next();
+    set.tags = RandomTags(random);
+    if (!set.parts.empty()) {
+      spec->train_sets.push_back(set);
+    }
+  }
+}
+
+void AddRules(Random& random, SweepSpec* spec) {
+  spec->evaluate_on = static_cast<EvaluateOn>(random.Below(3));
+  if (spec->evaluate_on == EvaluateOn::kListed) {
+    for (uint32_t b = 0; b < spec->benchmarks.size(); ++b) {
+      if (spec->benchmarks[b].test) {
+        spec->evaluate_benchmarks.push_back(b);
+      }
+    }
+    if (spec->evaluate_benchmarks.empty()) {
+      spec->evaluate_on = EvaluateOn::kAll;
+    }
+  }
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    ExcludeRule rule;
+    rule.approach = random.Below(spec->approaches.size());
+    if (!spec->train_sets.empty() && random.Chance(0.5)) {
+      rule.train_set = random.Below(spec->train_sets.size());
+    }
+    if (random.Chance(0.5)) {
+      rule.test_benchmark = random.Below(spec->benchmarks.size());
+    }
+    spec->exclude.push_back(rule);
+  }
+}
+
+std::string Dump(absl::Duration duration) { return absl::FormatDuration(duration); }
+std::string Dump(absl::Time time) { return absl::FormatTime(time); }
+std::string Quote(const std::string& text) {
+  return absl::StrCat("'", absl::CHexEscape(text), "'");
+}
+std::string Dump(const ParamValue& value) {
+  switch (value.index()) {
+    case 0:
+      return absl::StrCat("bool ", std::get<bool>(value));
+    case 1:
+      return absl::StrCat("int ", std::get<int64_t>(value));
+    case 2:
+      return absl::StrFormat("double %a", std::get<double>(value));
+    default:
+      return Quote(std::get<std::string>(value));
+  }
+}
+std::string Dump(const Distribution& d) {
+  if (const auto* choice = std::get_if<Choice>(&d)) {
+    std::string text = "choice";
+    for (const ParamValue& value : choice->values) {
+      absl::StrAppend(&text, " ", Dump(value));
+    }
+    return text;
+  }
+  if (const auto* uniform = std::get_if<UniformRange>(&d)) {
+    return absl::StrFormat("uniform %a %a", uniform->low, uniform->high);
+  }
+  if (const auto* log_uniform = std::get_if<LogUniformRange>(&d)) {
+    return absl::StrFormat("log %a %a", log_uniform->low, log_uniform->high);
+  }
+  const auto& range = std::get<IntegerRange>(d);
+  return absl::StrCat("integers ", range.low, " ", range.high, " ", range.step);
+}
+std::string Dump(const std::map<std::string, std::string>& map) {
+  std::string text;
+  for (const auto& [key, value] : map) {
+    absl::StrAppend(&text, " ", Quote(key), "=", Quote(value));
+  }
+  return text;
+}
+std::string Dump(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& item : list) {
+    absl::StrAppend(&text, " ", Quote(item));
+  }
+  return text;
+}
+std::string Dump(const Setting& setting) {
+  std::string text;
+  for (const auto& [name, value] : setting) {
+    absl::StrAppend(&text, " ", Quote(name), "=", Dump(value));
+  }
+  return text;
+}
+std::string Dump(const Resources& r) {
+  return absl::StrCat(r.cpu_millis, "/", r.memory_bytes, "/", r.gpus);
+}
+std::string Dump(const std::optional<DataFile>& file) {
+  return file ? absl::StrCat(file->digest.ToHex(), " ", file->bytes, " ", Quote(file->path), " ",
+                             file->suffix)
+              : "absent";
+}
+std::string Dump(const KeepPolicy& k) { return absl::StrCat(k.systems, k.predictions, k.logs); }
+std::string Dump(const AttemptId& id) {
+  return absl::StrCat(id.job.sweep.number, "/", id.job.index, "/", id.attempt.number);
+}
+std::string Dump(const JobOrder::Input& i) {
+  return absl::StrCat(Quote(i.name), i.digest.ToHex(), " ", i.bytes, i.suffix, " ", i.examples_max);
+}
+std::string Dump(const std::optional<uint32_t>& n) { return n ? absl::StrCat(*n) : "-"; }
+
+}  // namespace
+
+Digest RandomDigest(Random& random) { return Sha256Of(absl::StrCat(random.Next())); }
+
+JobResult RandomResult(Random& random) {
+  JobResult result;
+  result.succeeded = random.Chance(0.5);
+  if (!result.succeeded) {
+    result.failure = static_cast<FailureClass>(random.Between(1, kFailureClasses - 1));
+    result.message = RandomText(random, 30) + "\n";
+  }
+  result.exit_code = static_cast<int32_t>(random.Between(-1, 255));
+  result.start_time = RandomTime(random);
+  result.run_time = RandomSpan(random);
+  result.memory_bytes_peak = random.Between(0, int64_t{1} << 40);
+  std::set<std::string> names;
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    names.insert(RandomName(random));
+  }
+  for (const std::string& name : names) {
+    result.metrics.push_back({name, random.Normal() * 100, random.Between(0, 100'000)});
+  }
+  for (int kind = 0; kind < kArtifactKinds; ++kind) {
+    if (random.Chance(0.5)) {
+      result.artifacts.push_back({static_cast<ArtifactKind>(kind), RandomDigest(random),
+                                  random.Between(0, int64_t{1} << 40)});
+    }
+  }
+  return result;
+}
+
+SweepSpec RandomSpec(Random& random) {
+  SweepSpec spec;
+  spec.name = RandomName(random);
+  spec.description = random.Chance(0.5) ? "" : RandomText(random, 30) + "\n\t";
+  for (uint64_t i = random.Below(4) + 1; i > 0; --i) {
+    spec.approaches.push_back(RandomApproach(random));
+  }
+  for (uint64_t i = random.Below(5) + 1; i > 0; --i) {
+    spec.benchmarks.push_back(RandomBenchmark(random));
+  }
+  AddTrainSets(random, &spec);
+  AddRules(random, &spec);
+  spec.random_settings = static_cast<uint32_t>(random.Below(kSettingsMax));
+  spec.settings_seed = random.Next();
+  spec.seeds.clear();
+  for (uint64_t i = random.Below(5) + 1; i > 0; --i) {
+    spec.seeds.push_back(static_cast<int64_t>(random.Next()));
+  }
+  spec.select = static_cast<Selection>(random.Below(4));
+  spec.priority = static_cast<int32_t>(
+      random.Between(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+  spec.keep = RandomKeep(random);
+  spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, 100));
+  spec.retry.lost_max = static_cast<uint32_t>(random.Between(1, 100));
+  spec.retry.backoff_min = random.Chance(0.2) ? absl::ZeroDuration() : RandomSpan(random);
+  spec.retry.backoff_max = spec.retry.backoff_min + RandomSpan(random);
+  spec.failures_max_per_block = static_cast<uint32_t>(random.Next());
+  return spec;
+}
+
+JobOrder RandomOrder(Random& random) {
+  JobOrder order;
+  order.id = RandomAttempt(random);
+  order.is_train = random.Chance(0.5);
+  order.owner = RandomName(random);
+  order.sweep_name = RandomName(random);
+  order.approach = RandomName(random);
+  order.benchmark = RandomName(random);
+  order.command = RandomCommand(random);
+  order.env = RandomEnv(random);
+  order.setting = RandomSetting(random);
+  order.setting_index = static_cast<uint32_t>(random.Next());
+  order.seed = static_cast<int64_t>(random.Next());
+  order.resources = RandomResources(random);
+  order.gpu_mask = random.Next();
+  if (random.Chance(0.5)) {
+    order.timeout = RandomSpan(random);
+  }
+  if (order.is_train) {
+    order.is_mixture = random.Chance(0.5);
+    for (uint64_t i = order.is_mixture ? random.Below(3) + 1 : 1; i > 0; --i) {
+      order.train.push_back(RandomInput(random));
+    }
+    order.mixture_seed = random.Next();
+  } else {
+    if (random.Chance(0.7)) {
+      order.system = RandomDigest(random);
+      order.system_bytes = random.Between(0, 1'000'000);
+    }
+    order.test = RandomInput(random);
+  }
+  order.format = random.Chance(0.5) ? DataFormat::kQa : DataFormat::kFile;
+  order.keep = RandomKeep(random);
+  return order;
+}
+
+SyncRequest RandomSyncRequest(Random& random) {
+  SyncRequest request;
+  request.worker.name = RandomName(random);
+  request.worker.incarnation = RandomName(random);
+  request.worker.previous_incarnation = random.Chance(0.5) ? "" : RandomName(random);
+  request.worker.host = RandomName(random);
+  request.worker.version = "1.2";
+  request.worker.capacity = RandomResources(random);
+  request.worker.labels = RandomTags(random);
+  request.sequence = random.Next();
+  request.draining = random.Chance(0.5);
+  request.leaving = random.Chance(0.5);
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    request.running.push_back(RandomAttempt(random));
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    request.finished.push_back({RandomAttempt(random), RandomResult(random)});
+  }
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    request.log_chunks.push_back(
+        {RandomAttempt(random), random.Between(0, 1'000'000), std::string("\xff\0\x01", 3)});
+  }
+  request.wait = absl::Milliseconds(random.Between(0, 60'000));
+  return request;
+}
+
+SyncResponse RandomSyncResponse(Random& random) {
+  SyncResponse response;
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    response.start.push_back(RandomOrder(random));
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    response.stop.push_back(
+        {RandomAttempt(random), random.Chance(0.5) ? StopReason::kCanceled : StopReason::kFenced});
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    response.forget.push_back(
+        {RandomAttempt(random), random.Chance(0.5), random.Chance(0.5) ? "" : "late"});
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    response.logs.push_back({RandomAttempt(random), random.Between(0, 1'000'000)});
+  }
+  response.drain = random.Chance(0.5);
+  response.lease = RandomSpan(random);
+  response.artifact_directory = "/" + RandomText(random, 10);
+  response.artifact_store_id = RandomName(random);
+  return response;
+}
+
+std::string Dump(const JobResult& r) {
+  std::string text = absl::StrCat(r.succeeded, " ", static_cast<int>(r.failure), " ", r.exit_code,
+                                  " ", Quote(r.message), " ", Dump(r.start_time), " ",
+                                  Dump(r.run_time), " ", r.memory_bytes_peak);
+  for (const Metric& m : r.metrics) {
+    absl::StrAppend(&text, " ", Quote(m.name), absl::StrFormat("=%a/%d", m.value, m.examples));
+  }
+  for (const ArtifactRef& a : r.artifacts) {
+    absl::StrAppend(&text, " ", static_cast<int>(a.kind), ":", a.digest.ToHex(), ":", a.bytes);
+  }
+  return text;
+}
+
+std::string Dump(const SweepSpec& s) {
+  std::string text = absl::StrCat("name ", Quote(s.name), " ", Quote(s.description), "\n");
+  for (const ApproachSpec& a : s.approaches) {
+    absl::StrAppend(&text, "approach ", Quote(a.name), Dump(a.tags), " v", Quote(a.version),
+                    "\n train", Dump(a.train_command), Dump(a.train_resources), " ",
+                    Dump(a.train_timeout), "\n predict", Dump(a.predict_command));
+    absl::StrAppend(&text, Dump(a.predict_resources), " ", Dump(a.predict_timeout), "\n defaults",
+                    Dump(a.hyperparameters.defaults), " env", Dump(a.env), "\n");
+    for (const auto& [name, distribution] : a.hyperparameters.space) {
+      absl::StrAppend(&text, " space ", Quote(name), " ", Dump(distribution), "\n");
+    }
+  }
+  for (const BenchmarkSpec& b : s.benchmarks) {
+    absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
+                    static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
+                    Quote(b.metric), "\n");
+  }
+  for (const TrainSet& t : s.train_sets) {
+    absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed);
+    for (const TrainSet::Part& part : t.parts) {
+      absl::StrAppend(&text, " ", part.benchmark, ":", part.examples_max);
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  absl::StrAppend(&text, "on ", static_cast<int>(s.evaluate_on));
+  for (const uint32_t b : s.evaluate_benchmarks) {
+    absl::StrAppend(&text, " ", b);
+  }
+  for (const ExcludeRule& rule : s.exclude) {
+    absl::StrAppend(&text, "\nexclude ", Dump(rule.approach), " ", Dump(rule.train_set), " ",
+                    Dump(rule.test_benchmark));
+  }
+  absl::StrAppend(&text, "\nsettings ", s.random_settings, " ", s.settings_seed, " seeds");
+  for (const int64_t seed : s.seeds) {
+    absl::StrAppend(&text, " ", seed);
+  }
+  absl::StrAppend(&text, "\nselect ", static_cast<int>(s.select), " priority ", s.priority,
+                  " keep ", Dump(s.keep), " retry ", s.retry.failures_max, " ", s.retry.lost_max);
+  absl::StrAppend(&text, " ", Dump(s.retry.backoff_min), " ", Dump(s.retry.backoff_max), " block ",
+                  s.failures_max_per_block);
+  return text;
+}
+
+std::string Dump(const JobOrder& o) {
+  std::string text =
+      absl::StrCat(Dump(o.id), " ", o.is_train, Quote(o.owner), Quote(o.sweep_name),
+                   Quote(o.approach), Quote(o.benchmark), Dump(o.command), Dump(o.env));
+  absl::StrAppend(&text, Dump(o.setting), " ", o.setting_index, " ", o.seed, " ", Dump(o.resources),
+                  " ", o.gpu_mask, " ", Dump(o.timeout));
+  for (const JobOrder::Input& input : o.train) {
+    absl::StrAppend(&text, " train ", Dump(input));
+  }
+  absl::StrAppend(&text, o.is_mixture, " ", o.mixture_seed, " ", o.system.ToHex(), " ",
+                  o.system_bytes, " ", Dump(o.test), " ", static_cast<int>(o.format), Dump(o.keep));
+  return text;
+}
+
+std::string Dump(const SyncRequest& r) {
+  std::string text =
+      absl::StrCat(Quote(r.worker.name), Quote(r.worker.incarnation),
+                   Quote(r.worker.previous_incarnation), Quote(r.worker.host),
+                   Quote(r.worker.version), Dump(r.worker.capacity), Dump(r.worker.labels));
+  absl::StrAppend(&text, " ", r.sequence, r.draining, r.leaving, Dump(r.wait));
+  for (const AttemptId& id : r.running) {
+    absl::StrAppend(&text, "\nrunning ", Dump(id));
+  }
+  for (const FinishedAttempt& finished : r.finished) {
+    absl::StrAppend(&text, "\nfinished ", Dump(finished.id), " ", Dump(finished.result));
+  }
+  for (const LogChunk& chunk : r.log_chunks) {
+    absl::StrAppend(&text, "\nlog ", Dump(chunk.id), " ", chunk.offset, Quote(chunk.data));
+  }
+  return text;
+}
+
+std::string Dump(const SyncResponse& r) {
+  std::string text =
+      absl::StrCat(r.drain, Dump(r.lease), Quote(r.artifact_directory), Quote(r.artifact_store_id));
+  for (const JobOrder& order : r.start) {
+    absl::StrAppend(&text, "\nstart ", Dump(order));
+  }
+  for (const StopOrder& stop : r.stop) {
+    absl::StrAppend(&text, "\nstop ", Dump(stop.id), static_cast<int>(stop.reason));
+  }
+  for (const ForgetOrder& forget : r.forget) {
+    absl::StrAppend(&text, "\nforget ", Dump(forget.id), forget.accepted, Quote(forget.reason));
+  }
+  for (const LogOrder& log : r.logs) {
+    absl::StrAppend(&text, "\nlog ", Dump(log.id), " ", log.offset);
+  }
+  return text;
+}
+
+}  // namespace concur::testing
