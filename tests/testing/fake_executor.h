@@ -1,0 +1,93 @@
+// An executor without processes: the test says when and how attempts end.
+#ifndef CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
+#define CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/check.h"
+#include "core/job_order.h"
+#include "core/sync.h"
+#include "worker/executor.h"
+
+namespace concur::testing {
+
+// Thread-compatible.
+class FakeExecutor : public worker::Executor {
+ public:
+  struct StopCall {
+    worker::StopCause cause;
+    bool at_once;
+  };
+
+  void SetCoordinatorStore(const worker::CoordinatorStore& store) override { store_ = store; }
+  void Start(const JobOrder& order) override {
+    // The rule that everything else rests on.
+    CONCUR_CHECK(started_.insert(order.id).second);
+    running_.emplace(order.id, order);
+  }
+  void Stop(const AttemptId& id, worker::StopCause cause, bool at_once) override {
+    stops_[id].push_back({cause, at_once});
+  }
+  void Publish(const FinishedAttempt& finished) override {
+    publishing_.insert_or_assign(finished.id, finished);
+  }
+  void Forget(const AttemptId& id) override {
+    CONCUR_CHECK(!running_.contains(id));
+    publishing_.erase(id);
+    forgotten_.insert(id);
+  }
+  std::vector<worker::ExecutorReport> Poll() override { return std::exchange(reports_, {}); }
+  std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override {
+    const auto it = logs_.find(id);
+    return it == logs_.end() || static_cast<size_t>(offset) >= it->second.size()
+               ? ""
+               : it->second.substr(static_cast<size_t>(offset), bytes_max);
+  }
+
+  // Ends a running attempt.
+  void Finish(const AttemptId& id, JobResult result, bool published = true) {
+    CONCUR_CHECK(running_.erase(id) == 1);
+    reports_.push_back({{id, std::move(result)}, published});
+  }
+  // Ends one that was told to stop, as a process that obeys.
+  void FinishStopped(const AttemptId& id) {
+    CONCUR_CHECK(stops_.contains(id));
+    JobResult result;
+    result.failure = FailureClass::kPreempted;
+    Finish(id, std::move(result));
+  }
+  // Completes the publication of an attempt's artifacts.
+  void FinishPublishing(const AttemptId& id) {
+    const auto it = publishing_.find(id);
+    CONCUR_CHECK(it != publishing_.end());
+    reports_.push_back({it->second, true});
+    publishing_.erase(it);
+  }
+  void SetLog(const AttemptId& id, std::string log) { logs_[id] = std::move(log); }
+
+  const std::map<AttemptId, JobOrder>& running() const { return running_; }
+  const std::set<AttemptId>& started() const { return started_; }
+  const std::set<AttemptId>& forgotten() const { return forgotten_; }
+  const std::map<AttemptId, FinishedAttempt>& publishing() const { return publishing_; }
+  const std::map<AttemptId, std::vector<StopCall>>& stops() const { return stops_; }
+  const worker::CoordinatorStore& store() const { return store_; }
+
+ private:
+  worker::CoordinatorStore store_;
+  std::set<AttemptId> started_;
+  std::map<AttemptId, JobOrder> running_;
+  std::map<AttemptId, std::vector<StopCall>> stops_;
+  std::map<AttemptId, FinishedAttempt> publishing_;
+  std::set<AttemptId> forgotten_;
+  std::map<AttemptId, std::string> logs_;
+  std::vector<worker::ExecutorReport> reports_;
+};
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_

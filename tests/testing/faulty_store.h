@@ -1,0 +1,101 @@
+// A Store that loses one commit: before it reached the disk, or after.
+//
+// Wraps another store and counts what passes through. A caller that goes on after an error breaks
+// Store's contract; that is counted too, for the test to check.
+//
+// Thread-compatible.
+#ifndef CONCUR_TESTS_TESTING_FAULTY_STORE_H_
+#define CONCUR_TESTS_TESTING_FAULTY_STORE_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/rows.h"
+#include "store/store.h"
+
+namespace concur::testing {
+
+class FaultyStore : public Store {
+ public:
+  enum class When {
+    kBefore,  // the batch is lost
+    kAfter,   // the batch is durable, but the caller is told otherwise
+  };
+
+  // `store` outlives this.
+  explicit FaultyStore(Store& store) : store_(store) {}
+
+  // The commit with this number, counted from 1 over the life of this object, fails with `status`.
+  // 0: none does.
+  void FailCommit(int number, When when,
+                  absl::Status status = absl::UnknownError("injected failure of a commit")) {
+    fail_commit_ = number;
+    when_ = when;
+    status_ = std::move(status);
+  }
+
+  absl::StatusOr<Snapshot> Load() override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    return store_.Load();
+  }
+
+  absl::Status Commit(const Batch& batch) override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    ++commits_;
+    if (commits_ != fail_commit_) {
+      return store_.Commit(batch);
+    }
+    failed_ = true;
+    if (when_ == When::kAfter) {
+      const absl::Status committed = store_.Commit(batch);
+      if (!committed.ok()) {
+        return committed;
+      }
+    }
+    return status_;
+  }
+
+  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    return store_.ListAttempts(job);
+  }
+
+  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    return store_.ListSweepAttempts(sweep);
+  }
+
+  // Commits that were tried, the failed one included.
+  int commits() const { return commits_; }
+  bool failed() const { return failed_; }
+  // Calls that came after the failure: a well-behaved caller makes none.
+  int calls_after_failure() const { return calls_after_failure_; }
+
+ private:
+  absl::Status CalledAfterFailure() {
+    ++calls_after_failure_;
+    return absl::FailedPreconditionError("the store was used after a failed commit");
+  }
+
+  Store& store_;
+  int fail_commit_ = 0;
+  When when_ = When::kBefore;
+  absl::Status status_;
+  int commits_ = 0;
+  bool failed_ = false;
+  int calls_after_failure_ = 0;
+};
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_TESTING_FAULTY_STORE_H_

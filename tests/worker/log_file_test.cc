@@ -1,0 +1,65 @@
+#include "worker/log_file.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::worker {
+namespace {
+
+// What a log of `limit` bytes keeps of `data`, appended in pieces of `piece` bytes.
+std::string Keep(const std::string& data, int64_t limit, size_t piece) {
+  testing::TempDir temp;
+  LogFile log(temp.File("log"), limit);
+  for (size_t i = 0; i < data.size(); i += piece) {
+    log.Append(absl::string_view(data).substr(i, piece));
+  }
+  EXPECT_EQ(log.bytes_seen(), static_cast<int64_t>(data.size()));
+  EXPECT_OK(log.Finish());
+  return ReadLogFile(temp.File("log"), 0, 1 << 20);
+}
+
+TEST(LogFileTest, HeadAndTailAreKeptForAnySizeAndAnyPieces) {
+  std::string data;
+  for (int i = 0; i < 60; ++i) {
+    data += static_cast<char>('0' + i % 75);
+  }
+  constexpr size_t kLimit = 20;
+  for (size_t size = 0; size <= data.size(); ++size) {
+    const std::string text = data.substr(0, size);
+    const std::string expected =
+        size <= kLimit ? text
+                       : absl::StrCat(text.substr(0, kLimit / 2), "\n[", size - kLimit,
+                                      " bytes left out: the log is limited to 20 bytes]\n",
+                                      text.substr(size - kLimit / 2));
+    for (const size_t piece : {1, 3, 10, 11, 60}) {
+      ASSERT_EQ(Keep(text, kLimit, piece), expected) << "size " << size << " piece " << piece;
+    }
+  }
+}
+
+TEST(LogFileTest, LastGivesTheEndWhereverItIs) {
+  testing::TempDir temp;
+  LogFile log(temp.File("log"), 20);
+  EXPECT_EQ(log.Last(5), "");
+  log.Append("abc");
+  EXPECT_EQ(log.Last(5), "abc");
+  EXPECT_EQ(log.Last(2), "bc");
+  log.Append("defghijKLM");
+  EXPECT_EQ(log.Last(5), "ijKLM");
+  log.Append("nopqrstuvwxyz");
+  EXPECT_EQ(log.Last(5), "vwxyz");
+}
+
+TEST(LogFileTest, ADiskErrorIsKeptForTheEnd) {
+  testing::TempDir temp;
+  LogFile log(temp.File("no/such/directory/log"), 20);
+  log.Append("abc");
+  log.Append("def");
+  EXPECT_TRUE(absl::IsNotFound(log.Finish()));
+}
+
+}  // namespace
+}  // namespace concur::worker

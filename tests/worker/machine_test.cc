@@ -1,0 +1,46 @@
+#include "worker/machine.h"
+
+#include <string>
+
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::worker {
+namespace {
+
+TEST(MachineTest, ControlGroupsLimitWhatTheHardwareHas) {
+  testing::TempDir temp;
+  const Machine bare = DetectMachine(temp.path());
+  EXPECT_GE(bare.cpu_millis, 1000);
+  EXPECT_GT(bare.memory_bytes, 1 << 20);
+
+  ASSERT_OK(MakeDirectories(temp.File("proc/self")));
+  ASSERT_OK(MakeDirectories(temp.File("sys/fs/cgroup/pod/box")));
+  ASSERT_OK(WriteFileAtomically(temp.File("proc/self/cgroup"), "0::/pod/box\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/pod/box/cpu.max"), "max 100000\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/pod/cpu.max"), "50000 100000\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/pod/box/memory.max"), "1048576\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/pod/memory.max"), "max\n"));
+  const Machine limited = DetectMachine(temp.path());
+  EXPECT_EQ(limited.cpu_millis, 500);
+  EXPECT_EQ(limited.memory_bytes, 1 << 20);
+}
+
+TEST(MachineTest, VersionOneGroupsLimitToo) {
+  testing::TempDir temp;
+  ASSERT_OK(MakeDirectories(temp.File("proc/self")));
+  ASSERT_OK(MakeDirectories(temp.File("sys/fs/cgroup/cpu/a")));
+  ASSERT_OK(MakeDirectories(temp.File("sys/fs/cgroup/memory")));
+  ASSERT_OK(WriteFileAtomically(temp.File("proc/self/cgroup"), "4:memory:/\n3:cpu,cpuacct:/a\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us"), "25000\n"));
+  ASSERT_OK(WriteFileAtomically(temp.File("sys/fs/cgroup/cpu/a/cpu.cfs_period_us"), "100000\n"));
+  ASSERT_OK(
+      WriteFileAtomically(temp.File("sys/fs/cgroup/memory/memory.limit_in_bytes"), "2097152\n"));
+  const Machine limited = DetectMachine(temp.path());
+  EXPECT_EQ(limited.cpu_millis, 250);
+  EXPECT_EQ(limited.memory_bytes, 2 << 20);
+}
+
+}  // namespace
+}  // namespace concur::worker

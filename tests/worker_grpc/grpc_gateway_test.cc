@@ -1,0 +1,228 @@
+#include "worker/grpc_gateway.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "concur/v1/worker.grpc.pb.h"
+#include "rpc/convert_sync.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "worker/waker.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A coordinator that answers every Sync at once, unless it is parked, and keeps artifacts in
+// memory.
+class FakeService : public v1::WorkerGateway::Service {
+ public:
+  grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
+                    v1::SyncResponse* response) override {
+    if (request->wait().seconds() > 0) {
+      MutexLock lock(mu_);
+      while (!context->IsCancelled()) {
+        changed_.WaitWithTimeout(mu_, absl::Milliseconds(5));
+      }
+      return grpc::Status::CANCELLED;
+    }
+    if (request->worker() == "twin") {
+      return {grpc::StatusCode::ALREADY_EXISTS, "a live worker has this name"};
+    }
+    JobOrder order;
+    order.id = AttemptId{{{1}, 0}, {1}};
+    order.is_train = true;
+    order.owner = order.sweep_name = order.approach = order.benchmark = "x";
+    order.command = {"true"};
+    order.train.push_back({"x", Sha256Of("data"), 4, ".jsonl", 0});
+    SyncResponse answer;
+    answer.start.push_back(order);
+    answer.lease = absl::Seconds(30);
+    *response = rpc::ToProto(answer);
+    if (request->worker() == "bad") {
+      response->mutable_start(0)->mutable_id()->set_sweep(0);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status UploadArtifact(grpc::ServerContext* /*context*/,
+                              grpc::ServerReader<v1::UploadArtifactRequest>* reader,
+                              v1::UploadArtifactResponse* response) override {
+    v1::UploadArtifactRequest piece;
+    std::string digest;
+    std::string data;
+    int pieces = 0;
+    while (reader->Read(&piece)) {
+      digest = pieces++ == 0 ? piece.digest() : digest;
+      data += piece.data();
+    }
+    if (Sha256Of(data).ToBytes() != digest) {
+      return {grpc::StatusCode::DATA_LOSS, "digest"};
+    }
+    MutexLock lock(mu_);
+    artifacts_[digest] = data;
+    response->set_digest(digest);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status DownloadArtifact(grpc::ServerContext* /*context*/,
+                                const v1::DownloadArtifactRequest* request,
+                                grpc::ServerWriter<v1::DownloadArtifactResponse>* writer) override {
+    MutexLock lock(mu_);
+    const auto it = artifacts_.find(request->digest());
+    if (it == artifacts_.end()) {
+      return {grpc::StatusCode::NOT_FOUND, "no such artifact"};
+    }
+    for (size_t at = static_cast<size_t>(request->offset()); at < it->second.size(); at += 1000) {
+      v1::DownloadArtifactResponse piece;
+      piece.set_data(it->second.substr(at, 1000));
+      writer->Write(piece);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mu_);
+};
+
+class GrpcGatewayTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    address_ = absl::StrCat("unix:", temp_.File("socket"));
+    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(address_, [this] { waker_.Wake(); }));
+  }
+  void TearDown() override {
+    gateway_.reset();
+    server_->Shutdown();
+  }
+
+  SyncRequest Request(uint64_t sequence, const std::string& name = "w1") {
+    SyncRequest request;
+    request.worker.name = name;
+    request.worker.incarnation = "i";
+    request.sequence = sequence;
+    request.wait = absl::ZeroDuration();
+    return request;
+  }
+  SyncAnswer Next() {
+    for (;;) {
+      std::vector<SyncAnswer> answers = gateway_->Poll();
+      if (!answers.empty()) {
+        EXPECT_EQ(answers.size(), 1u);
+        return answers[0];
+      }
+      waker_.Wait(absl::Seconds(30));
+    }
+  }
+
+  testing::TempDir temp_;
+  std::string address_;
+  FakeService service_;
+  std::unique_ptr<grpc::Server> server_;
+  Waker waker_;
+  std::unique_ptr<GrpcGateway> gateway_;
+  const ArtifactTransfer::IsCanceled never_ = [] { return false; };
+};
+
+TEST_F(GrpcGatewayTest, AnAnswerComesThroughPoll) {
+  gateway_->StartSync(Request(5), absl::Seconds(30));
+  const SyncAnswer answer = Next();
+  EXPECT_EQ(answer.sequence, 5u);
+  ASSERT_OK(answer.response);
+  EXPECT_EQ(answer.response->lease, absl::Seconds(30));
+  ASSERT_EQ(answer.response->start.size(), 1u);
+  EXPECT_EQ(answer.response->start[0].id.job.sweep.number, 1u);
+}
+
+TEST_F(GrpcGatewayTest, ErrorsKeepTheirCodes) {
+  gateway_->StartSync(Request(1, "twin"), absl::Seconds(30));
+  EXPECT_THAT(Next().response.status(),
+              testing::StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("live worker")));
+  gateway_->StartSync(Request(2, "bad"), absl::Seconds(30));
+  EXPECT_THAT(Next().response.status(),
+              testing::StatusIs(absl::StatusCode::kInternal, HasSubstr("malformed")));
+}
+
+TEST_F(GrpcGatewayTest, AParkedCallCanBeCanceledOrRunsOutOfTime) {
+  SyncRequest request = Request(1);
+  request.wait = absl::Seconds(20);
+  gateway_->StartSync(request, absl::Seconds(30));
+  gateway_->CancelSync(1);
+  EXPECT_TRUE(absl::IsCancelled(Next().response.status()));
+  request.sequence = 2;
+  gateway_->StartSync(request, absl::Milliseconds(20));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Next().response.status()));
+  request.sequence = 3;
+  gateway_->StartSync(request, absl::Seconds(30));
+  gateway_.reset();  // does not wait for the parked call
+}
+
+TEST_F(GrpcGatewayTest, AnUnreachableCoordinatorIsUnavailable) {
+  ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(absl::StrCat("unix:", temp_.File("nobody")),
+                                                      [this] { waker_.Wake(); }));
+  gateway_->StartSync(Request(1), absl::Seconds(30));
+  EXPECT_TRUE(absl::IsUnavailable(Next().response.status()));
+  const std::string path = temp_.File("f");
+  ASSERT_OK(WriteFileAtomically(path, "x"));
+  EXPECT_TRUE(absl::IsUnavailable(gateway_->Upload(Sha256Of("x"), path, never_)));
+  EXPECT_FALSE(GrpcGateway::Connect("no port", [] {}).ok());
+}
+
+TEST_F(GrpcGatewayTest, ArtifactsGoUpAndComeBackFromAnyOffset) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{1'000'000}}) {
+    std::string data(size, 'x');
+    for (size_t i = 0; i < size; i += 7) {
+      data[i] = static_cast<char>(i);
+    }
+    const std::string path = temp_.File("data");
+    ASSERT_OK(WriteFileAtomically(path, data));
+    const Digest digest = Sha256Of(data);
+    ASSERT_OK(gateway_->Upload(digest, path, never_));
+    for (const size_t offset : {size_t{0}, size / 3, size}) {
+      std::string back;
+      ASSERT_OK(gateway_->Download(
+          digest, static_cast<int64_t>(offset),
+          [&](absl::string_view piece) {
+            back.append(piece.data(), piece.size());
+            return absl::OkStatus();
+          },
+          never_));
+      EXPECT_EQ(back, data.substr(offset));
+    }
+  }
+}
+
+TEST_F(GrpcGatewayTest, TransfersEndWithTheFirstErrorOrWhenCanceled) {
+  const std::string path = temp_.File("data");
+  ASSERT_OK(WriteFileAtomically(path, std::string(100'000, 'y')));
+  const Digest digest = Sha256Of(std::string(100'000, 'y'));
+  EXPECT_TRUE(absl::IsDataLoss(gateway_->Upload(Sha256Of("other"), path, never_)));
+  EXPECT_TRUE(absl::IsCancelled(gateway_->Upload(digest, path, [] { return true; })));
+  EXPECT_TRUE(absl::IsNotFound(gateway_->Download(
+      digest, 0, [](absl::string_view) { return absl::OkStatus(); }, never_)));
+  ASSERT_OK(gateway_->Upload(digest, path, never_));
+  EXPECT_THAT(gateway_->Download(
+                  digest, 0, [](absl::string_view) { return absl::ResourceExhaustedError("full"); },
+                  never_),
+              testing::StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+  EXPECT_TRUE(absl::IsCancelled(gateway_->Download(
+      digest, 0, [](absl::string_view) { return absl::OkStatus(); }, [] { return true; })));
+}
+
+}  // namespace
+}  // namespace concur::worker

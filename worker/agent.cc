@@ -1,0 +1,490 @@
+#include "worker/agent.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "worker/finish.h"
+
+namespace concur::worker {
+namespace {
+
+// Attempts remembered after they were forgotten; an order for one comes only from a coordinator
+// that was set back to an earlier state.
+constexpr size_t kRememberedMax = 100'000;
+constexpr size_t kLogBytesPerSyncMax = 1 << 20;
+// The same trouble is logged once in so long.
+constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
+
+}  // namespace
+
+Agent::Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, AgentOptions options,
+             const std::vector<SpooledResult>& recovered)
+    : clock_(clock),
+      gateway_(gateway),
+      executor_(executor),
+      spool_(spool),
+      options_(std::move(options)),
+      random_(options_.seed, "worker.agent") {
+  for (const SpooledResult& spooled : recovered) {
+    Attempt& attempt = attempts_[spooled.finished.id];
+    attempt.result = spooled.finished.result;
+    attempt.state = spooled.published ? State::kFinished : State::kPublishing;
+    if (!spooled.published) {
+      executor_.Publish(spooled.finished);
+      phase_ = Phase::kRecovering;
+      phase_deadline_ = clock_.Now() + options_.recovery_wait;
+    }
+  }
+  if (!attempts_.empty()) {
+    LogInfo("found results of an earlier worker process",
+            {{"results", absl::StrCat(attempts_.size())}});
+  }
+}
+
+size_t Agent::running() const {
+  return static_cast<size_t>(
+      std::count_if(attempts_.begin(), attempts_.end(),
+                    [](const auto& entry) { return entry.second.state == State::kRunning; }));
+}
+
+size_t Agent::finished() const { return attempts_.size() - running(); }
+
+absl::Time Agent::Step() {
+  if (done()) {
+    return absl::InfiniteFuture();
+  }
+  TakeReports();
+  TakeAnswers();
+  AdvanceRecovery();
+  AdvanceDrain();
+  SyncIfNeeded();
+  return NextStep();
+}
+
+// --- what happened -------------------------------------------------------------------------------
+
+void Agent::TakeReports() {
+  std::vector<SpooledResult> to_spool;
+  std::vector<FinishedAttempt> to_publish;
+  for (ExecutorReport& report : executor_.Poll()) {
+    const AttemptId id = report.finished.id;
+    const auto it = attempts_.find(id);
+    if (it == attempts_.end() || it->second.state == State::kFinished) {
+      continue;  // forgotten while its artifacts were under way
+    }
+    Attempt& attempt = it->second;
+    if (attempt.state == State::kRunning) {
+      const JobResult& result = report.finished.result;
+      LogInfo(result.succeeded ? "finished" : "failed",
+              {{"job", id.job.ToString()},
+               {"attempt", absl::StrCat(id.attempt.number)},
+               {"class", std::string(FailureClassName(result.failure))},
+               {"message", result.message},
+               {"seconds", absl::StrCat(absl::ToDoubleSeconds(result.run_time))}});
+    }
+    attempt.result = report.finished.result;
+    attempt.state = report.published ? State::kFinished : State::kPublishing;
+    if (report.published) {
+      dirty_ = true;
+    } else {
+      to_publish.push_back(report.finished);
+    }
+    to_spool.push_back({std::move(report.finished), report.published});
+  }
+  if (to_spool.empty()) {
+    return;
+  }
+  // Durable before anybody hears of them.
+  if (const absl::Status status = spool_.Put(to_spool); !status.ok()) {
+    // The coordinator makes them durable too; only a crash of this process before that loses them,
+    // and then the jobs run again.
+    LogError("results could not be written to the spool", {{"error", status.ToString()}});
+  }
+  for (const FinishedAttempt& finished : to_publish) {
+    executor_.Publish(finished);
+  }
+}
+
+void Agent::TakeAnswers() {
+  for (SyncAnswer& answer : gateway_.Poll()) {
+    if (!call_.has_value() || answer.sequence != call_->sequence) {
+      continue;  // of a superseded call: what it orders does not count
+    }
+    const Call call = *std::move(call_);
+    call_.reset();
+    if (answer.response.ok()) {
+      OnResponse(call, *answer.response);
+    } else {
+      OnError(answer.response.status());
+    }
+  }
+  if (call_.has_value() && clock_.Now() >= call_->deadline + options_.call_timeout) {
+    // The gateway should have said so; it is not trusted to.
+    gateway_.CancelSync(call_->sequence);
+    call_.reset();
+    OnError(absl::DeadlineExceededError("no answer"));
+  }
+}
+
+void Agent::OnResponse(const Call& call, const SyncResponse& response) {
+  if (!connected_) {
+    LogInfo("connected to the coordinator", {{"worker", options_.info.name}});
+  }
+  connected_ = true;
+  failures_ = 0;
+  refused_since_ = absl::InfiniteFuture();
+  next_complaint_ = absl::InfinitePast();
+  if (response.lease > absl::ZeroDuration()) {
+    lease_ = response.lease;
+  }
+  for (const AttemptId& id : call.finished) {
+    if (const auto it = attempts_.find(id); it != attempts_.end()) {
+      it->second.answered = true;
+    }
+  }
+  if (response.drain != drain_ordered_) {
+    LogInfo(response.drain ? "draining: the coordinator asked for it" : "no longer draining");
+    drain_ordered_ = response.drain;
+    dirty_ = true;
+  }
+  executor_.SetCoordinatorStore({response.artifact_directory, response.artifact_store_id});
+  ForgetOrders(response.forget);
+  StopOrders(response.stop);
+  StartOrders(response.start);
+  log_orders_.clear();
+  for (const LogOrder& order : response.logs) {
+    log_orders_[order.id] = order.offset;
+  }
+  if (call.leaving) {
+    phase_ = Phase::kDone;
+    LogInfo("left the coordinator");
+  }
+}
+
+void Agent::OnError(const absl::Status& status) {
+  const absl::Time now = clock_.Now();
+  absl::Duration backoff = options_.backoff_min;
+  for (int i = 0; i < failures_ && backoff < options_.backoff_max; ++i) {
+    backoff *= 2;
+  }
+  backoff = std::min(backoff, options_.backoff_max);
+  ++failures_;
+  next_call_ = now + backoff * (0.5 + 0.5 * random_.Uniform());
+  dirty_ = true;
+  if (absl::IsAborted(status)) {
+    // Our own later call overtook an earlier one: nothing is wrong.
+    return;
+  }
+  if (absl::IsAlreadyExists(status)) {
+    if (refused_since_ == absl::InfiniteFuture()) {
+      refused_since_ = now;
+      LogWarning("another worker has this name; waiting for its lease to end",
+                 {{"name", options_.info.name}, {"error", std::string(status.message())}});
+    } else if (now - refused_since_ > 2 * lease_ && now >= next_complaint_) {
+      next_complaint_ = now + kComplaintInterval;
+      LogError("another worker with this name is alive: give this one another --name",
+               {{"name", options_.info.name}, {"error", std::string(status.message())}});
+    }
+    connected_ = false;
+    return;
+  }
+  if (connected_ || now >= next_complaint_) {
+    next_complaint_ = now + kComplaintInterval;
+    const bool transient = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+                           absl::IsCancelled(status);
+    Log(transient ? LogLevel::kWarning : LogLevel::kError,
+        "the coordinator does not answer; jobs go on, results are kept",
+        {{"error", status.ToString()}, {"running", absl::StrCat(running())}});
+  }
+  connected_ = false;
+}
+
+// --- orders --------------------------------------------------------------------------------------
+
+void Agent::Remember(const AttemptId& id) {
+  if (forgotten_.insert(id).second) {
+    forgotten_order_.push_back(id);
+    if (forgotten_order_.size() > kRememberedMax) {
+      forgotten_.erase(forgotten_order_.front());
+      forgotten_order_.pop_front();
+    }
+  }
+}
+
+void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
+  std::vector<AttemptId> removed;
+  for (const ForgetOrder& order : orders) {
+    const auto it = attempts_.find(order.id);
+    if (it == attempts_.end() || it->second.state == State::kRunning) {
+      continue;  // what runs cannot be done with
+    }
+    if (!order.accepted) {
+      LogWarning("the coordinator refused a result",
+                 {{"job", order.id.job.ToString()},
+                  {"attempt", absl::StrCat(order.id.attempt.number)},
+                  {"reason", order.reason}});
+    }
+    attempts_.erase(it);
+    executor_.Forget(order.id);
+    Remember(order.id);
+    removed.push_back(order.id);
+  }
+  if (!removed.empty()) {
+    spool_.Remove(removed);
+  }
+}
+
+void Agent::StopOrders(const std::vector<StopOrder>& orders) {
+  for (const StopOrder& order : orders) {
+    const auto it = attempts_.find(order.id);
+    if (it == attempts_.end() || it->second.state != State::kRunning || it->second.stopped) {
+      continue;
+    }
+    LogInfo(order.reason == StopReason::kCanceled ? "stopping: canceled" : "stopping: fenced",
+            {{"job", order.id.job.ToString()}, {"attempt", absl::StrCat(order.id.attempt.number)}});
+    it->second.stopped = true;
+    executor_.Stop(
+        order.id, order.reason == StopReason::kCanceled ? StopCause::kCanceled : StopCause::kFenced,
+        /*at_once=*/false);
+  }
+}
+
+void Agent::StartOrders(const std::vector<JobOrder>& orders) {
+  for (const JobOrder& order : orders) {
+    if (attempts_.contains(order.id)) {
+      continue;  // an order is repeated until a Sync shows its effect
+    }
+    dirty_ = true;
+    Attempt& attempt = attempts_[order.id];
+    const bool again = forgotten_.contains(order.id);
+    if (again || draining()) {
+      // Handed back as an attempt that ended before it began, so that the job goes elsewhere.
+      attempt.result =
+          FailedResult(FailureClass::kPreempted,
+                       again ? "this worker has carried out this attempt before and forgotten it"
+                             : "handed back: the worker is draining");
+      attempt.result.start_time = clock_.Now();
+      attempt.state = State::kFinished;
+      continue;
+    }
+    LogInfo("starting", {{"job", order.id.job.ToString()},
+                         {"attempt", absl::StrCat(order.id.attempt.number)},
+                         {"approach", order.approach},
+                         {"benchmark", order.benchmark}});
+    executor_.Start(order);
+  }
+}
+
+void Agent::StopAll(StopCause cause, bool at_once) {
+  for (auto& [id, attempt] : attempts_) {
+    if (attempt.state == State::kRunning) {
+      attempt.stopped = true;
+      executor_.Stop(id, cause, at_once);
+    }
+  }
+}
+
+// --- phases --------------------------------------------------------------------------------------
+
+void Agent::AdvanceRecovery() {
+  if (phase_ != Phase::kRecovering) {
+    return;
+  }
+  const bool publishing = std::any_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
+    return entry.second.state == State::kPublishing;
+  });
+  if (!publishing || clock_.Now() >= phase_deadline_) {
+    phase_ = Phase::kWorking;
+    phase_deadline_ = absl::InfiniteFuture();
+  }
+}
+
+void Agent::RequestDrain() {
+  if (!drain_deadline_.has_value()) {
+    LogInfo("draining: jobs may end before the worker leaves",
+            {{"running", absl::StrCat(running())},
+             {"seconds", absl::StrCat(absl::ToDoubleSeconds(options_.drain_grace))}});
+    drain_deadline_ = clock_.Now() + options_.drain_grace;
+    dirty_ = true;
+    return;
+  }
+  LogInfo("leaving at once: jobs are handed back", {{"running", absl::StrCat(running())}});
+  drain_deadline_ = clock_.Now();
+  StopAll(StopCause::kPreempted, /*at_once=*/true);
+  handed_back_ = true;
+}
+
+// Whether a draining worker has a reason to stay.
+bool Agent::IsBusy() {
+  if (running() > 0) {
+    return true;
+  }
+  const bool publishing = std::any_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
+    return entry.second.state == State::kPublishing;
+  });
+  if (!publishing || !handed_back_) {
+    return publishing;
+  }
+  // A worker that was told to go does not wait for ever to hand its artifacts in; the spool keeps
+  // the results.
+  if (publish_deadline_ == absl::InfiniteFuture()) {
+    publish_deadline_ = clock_.Now() + (connected_ ? options_.leave_timeout : absl::ZeroDuration());
+  }
+  return clock_.Now() < publish_deadline_;
+}
+
+void Agent::AdvanceDrain() {
+  if (!draining() || phase_ == Phase::kDone) {
+    return;
+  }
+  if (drain_deadline_.has_value() && clock_.Now() >= *drain_deadline_ && !handed_back_) {
+    handed_back_ = true;
+    if (running() > 0) {
+      LogInfo("handing back what still runs", {{"running", absl::StrCat(running())}});
+      StopAll(StopCause::kPreempted, /*at_once=*/false);
+    }
+  }
+  if (phase_ != Phase::kLeaving && !IsBusy()) {
+    phase_ = Phase::kLeaving;
+    publish_deadline_ = absl::InfiniteFuture();
+    // Without connection and with nothing to hand in, the last Sync is only a courtesy.
+    phase_deadline_ =
+        clock_.Now() +
+        (connected_ || !attempts_.empty() ? options_.leave_timeout : options_.leave_timeout / 10);
+    dirty_ = true;
+  }
+  if (phase_ == Phase::kLeaving && clock_.Now() >= phase_deadline_) {
+    LogWarning("left without the coordinator's answer",
+               {{"results_kept", absl::StrCat(attempts_.size())}});
+    if (call_.has_value()) {
+      gateway_.CancelSync(call_->sequence);
+      call_.reset();
+    }
+    phase_ = Phase::kDone;
+  }
+}
+
+// --- calls ---------------------------------------------------------------------------------------
+
+void Agent::SyncIfNeeded() {
+  if (phase_ == Phase::kRecovering || phase_ == Phase::kDone || clock_.Now() < next_call_) {
+    return;
+  }
+  LookForLogNews();
+  if (!call_.has_value()) {
+    StartCall();
+  } else if ((dirty_ || send_logs_) && !call_->immediate) {
+    // Only a parked call is superseded. One that is answered at once is waited for, or a busy
+    // worker would never take an answer.
+    gateway_.CancelSync(call_->sequence);
+    StartCall();
+  }
+}
+
+void Agent::FillAttempts(SyncRequest& request, Call& call) const {
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.state != State::kFinished) {
+      request.running.push_back(id);
+    } else if (request.finished.size() < kSyncFinishedMax) {
+      request.finished.push_back({id, attempt.result});
+      call.finished.push_back(id);
+      call.immediate = call.immediate || !attempt.answered;
+    } else {
+      request.running.push_back(id);  // its turn comes in a later Sync
+    }
+  }
+}
+
+void Agent::LookForLogNews() {
+  if (log_orders_.empty() || clock_.Now() < next_log_) {
+    return;
+  }
+  next_log_ = clock_.Now() + options_.log_interval;
+  for (const auto& [id, offset] : log_orders_) {
+    const auto it = attempts_.find(id);
+    if (it != attempts_.end() && it->second.state == State::kRunning &&
+        !executor_.ReadLog(id, offset, 1).empty()) {
+      send_logs_ = true;
+      return;
+    }
+  }
+}
+
+void Agent::FillLogs(SyncRequest& request) {
+  if (!send_logs_) {
+    return;
+  }
+  send_logs_ = false;
+  size_t bytes = 0;
+  for (const auto& [id, offset] : log_orders_) {
+    const auto it = attempts_.find(id);
+    if (it == attempts_.end() || it->second.state != State::kRunning ||
+        bytes >= kLogBytesPerSyncMax) {
+      continue;
+    }
+    std::string data = executor_.ReadLog(id, offset, kLogChunkBytesMax);
+    if (!data.empty()) {
+      bytes += data.size();
+      request.log_chunks.push_back({id, offset, std::move(data)});
+    }
+  }
+}
+
+void Agent::StartCall() {
+  Call call;
+  call.sequence = ++sequence_;
+  call.leaving = phase_ == Phase::kLeaving;
+  SyncRequest request;
+  request.worker = options_.info;
+  request.sequence = call.sequence;
+  request.draining = draining();
+  request.leaving = call.leaving;
+  FillAttempts(request, call);
+  FillLogs(request);
+  call.immediate = call.immediate || call.leaving || !request.log_chunks.empty() || !connected_;
+  // A parked call renews the lease when it arrives, not when it is answered.
+  request.wait = call.immediate ? absl::ZeroDuration() : std::min(options_.wait, lease_ / 3);
+  call.deadline = clock_.Now() + request.wait + options_.call_timeout;
+  gateway_.StartSync(request, request.wait + options_.call_timeout);
+  call_ = std::move(call);
+  dirty_ = false;
+}
+
+absl::Time Agent::NextStep() const {
+  if (phase_ == Phase::kDone) {
+    return absl::InfiniteFuture();
+  }
+  absl::Time next = std::min(phase_deadline_, publish_deadline_);
+  if (call_.has_value()) {
+    next = std::min(next, call_->deadline + options_.call_timeout);
+    if (!log_orders_.empty() && !call_->immediate) {
+      next = std::min(next, next_log_);
+    }
+  } else {
+    next = std::min(next, next_call_);
+  }
+  if (drain_deadline_.has_value() && !handed_back_) {
+    next = std::min(next, *drain_deadline_);
+  }
+  if (dirty_ && call_.has_value() && !call_->immediate) {
+    next = std::min(next, next_call_);
+  }
+  return next;
+}
+
+void Agent::CheckInvariants() const {
+  for (const auto& [id, attempt] : attempts_) {
+    CONCUR_CHECK(attempt.state == State::kFinished || !attempt.answered);
+    // An attempt that was forgotten comes back only as one that was handed back unstarted.
+    CONCUR_CHECK(!forgotten_.contains(id) || attempt.state == State::kFinished);
+  }
+  CONCUR_CHECK(forgotten_.size() == forgotten_order_.size());
+  CONCUR_CHECK(!call_.has_value() || call_->sequence == sequence_);
+  CONCUR_CHECK(phase_ != Phase::kDone || running() == 0 || drain_deadline_.has_value());
+}
+
+}  // namespace concur::worker

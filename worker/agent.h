@@ -1,0 +1,158 @@
+// The worker's mind: what runs here, what has finished and is not yet handed in, and what to tell
+// the coordinator (core/sync.h has the rules of that exchange).
+//
+// A step machine: no thread, no clock or randomness of its own, no waiting. Its loop calls Step
+// whenever the gateway or the executor has news, and at the time that the last Step returned.
+// Thread-compatible; owned by the worker's loop thread.
+#ifndef CONCUR_WORKER_AGENT_H_
+#define CONCUR_WORKER_AGENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "core/ids.h"
+#include "core/sync.h"
+#include "worker/executor.h"
+#include "worker/gateway_client.h"
+#include "worker/spool.h"
+
+namespace concur::worker {
+
+struct AgentOptions {
+  WorkerInfo info;
+  uint64_t seed = 0;                               // of the jitter
+  absl::Duration wait = absl::Seconds(20);         // of a parked Sync, at most
+  absl::Duration call_timeout = absl::Seconds(5);  // beyond the time that a call may be parked
+  absl::Duration backoff_min =
+      absl::Milliseconds(100);  // after a failed call; doubles, with jitter
+  absl::Duration backoff_max = absl::Seconds(5);
+  absl::Duration drain_grace = absl::Minutes(10);    // running jobs may end so long after SIGTERM
+  absl::Duration leave_timeout = absl::Seconds(10);  // for the last Sync, when nobody answers
+  // How long the first Sync waits for the artifacts of results found in the spool: the coordinator
+  // gives up what a new incarnation's first Sync does not report.
+  absl::Duration recovery_wait = absl::Seconds(10);
+  absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
+};
+
+class Agent {
+ public:
+  // `recovered`: results that an earlier incarnation left in the spool. The references outlive the
+  // agent.
+  Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, AgentOptions options,
+        const std::vector<SpooledResult>& recovered = {});
+
+  // Takes in what happened and does what is to be done now. Returns when to call it again at the
+  // latest, if nothing happens before; InfiniteFuture when done.
+  absl::Time Step();
+
+  // Takes nothing new, lets jobs end for the drain grace, hands back what still runs then, and
+  // leaves. A second request hands back at once.
+  void RequestDrain();
+
+  // The last Sync was answered, or nobody answered it in time: the process may end. Results not
+  // handed in are in the spool.
+  bool done() const { return phase_ == Phase::kDone; }
+
+  // --- views ------------------------------------------------------------------------------------
+  size_t running() const;
+  size_t finished() const;
+  uint64_t sequence() const { return sequence_; }
+  // Whether the last answered Sync succeeded.
+  bool connected() const { return connected_; }
+
+  // Ends the process when two parts of the state contradict each other.
+  void CheckInvariants() const;
+
+ private:
+  enum class Phase {
+    kRecovering,  // the first Sync waits for recovered results to be published
+    kWorking,
+    kLeaving,  // nothing runs any more; the last Sync is being made
+    kDone,
+  };
+  enum class State {
+    kRunning,
+    kPublishing,  // ended, in the spool, artifacts not yet with the coordinator
+    kFinished,    // reported in every Sync until forgotten
+  };
+  struct Attempt {
+    State state = State::kRunning;
+    JobResult result;       // unless kRunning
+    bool answered = false;  // kFinished: an answered Sync has reported it
+    bool stopped = false;   // a stop was passed on to the executor
+  };
+  struct Call {
+    uint64_t sequence = 0;
+    absl::Time deadline;
+    bool immediate = false;  // asked to be answered at once: its answer is worth waiting for
+    bool leaving = false;
+    std::vector<AttemptId> finished;  // that it reports
+  };
+
+  void TakeReports();
+  void TakeAnswers();
+  void OnResponse(const Call& call, const SyncResponse& response);
+  void OnError(const absl::Status& status);
+  void StartOrders(const std::vector<JobOrder>& orders);
+  void StopOrders(const std::vector<StopOrder>& orders);
+  void ForgetOrders(const std::vector<ForgetOrder>& orders);
+  void StopAll(StopCause cause, bool at_once);
+  void AdvanceDrain();
+  void AdvanceRecovery();
+  void SyncIfNeeded();
+  void StartCall();
+  void FillAttempts(SyncRequest& request, Call& call) const;
+  void FillLogs(SyncRequest& request);
+  void LookForLogNews();
+  bool IsBusy();
+  bool draining() const { return drain_deadline_.has_value() || drain_ordered_; }
+  absl::Time NextStep() const;
+  void Remember(const AttemptId& id);
+
+  Clock& clock_;
+  Gateway& gateway_;
+  Executor& executor_;
+  Spool& spool_;
+  const AgentOptions options_;
+  Random random_;
+
+  Phase phase_ = Phase::kWorking;
+  absl::Time phase_deadline_ = absl::InfiniteFuture();  // of kRecovering and kLeaving
+  std::map<AttemptId, Attempt> attempts_;
+  // Attempts that were forgotten, the oldest first: an order for one of them is not carried out.
+  std::set<AttemptId> forgotten_;
+  std::deque<AttemptId> forgotten_order_;
+
+  uint64_t sequence_ = 0;
+  std::optional<Call> call_;
+  bool dirty_ = true;                            // something changed that the last call did not say
+  absl::Time next_call_ = absl::InfinitePast();  // back-off
+  int failures_ = 0;                             // in a row
+  bool connected_ = false;
+  absl::Duration lease_ = absl::Seconds(30);
+  absl::Time refused_since_ = absl::InfiniteFuture();  // ALREADY_EXISTS
+  absl::Time next_complaint_ = absl::InfinitePast();
+
+  std::map<AttemptId, int64_t> log_orders_;  // attempt → offset asked for
+  absl::Time next_log_ = absl::InfinitePast();
+  bool send_logs_ = false;  // with the next call
+
+  std::optional<absl::Time> drain_deadline_;  // drain was requested here
+  bool drain_ordered_ = false;                // by the coordinator
+  bool handed_back_ = false;                  // what ran was told to stop
+  absl::Time publish_deadline_ =
+      absl::InfiniteFuture();  // for the artifacts of what was handed back
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_AGENT_H_

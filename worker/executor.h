@@ -1,0 +1,75 @@
+// Carries out attempts: what the agent orders, an Executor does in the background and reports.
+//
+// The agent's loop thread calls every function; none of them blocks on a job, the network or heavy
+// work. The real one is SubprocessExecutor; tests and the simulation have fakes with state.
+#ifndef CONCUR_WORKER_EXECUTOR_H_
+#define CONCUR_WORKER_EXECUTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/job_order.h"
+#include "core/sync.h"
+
+namespace concur::worker {
+
+// Where the coordinator keeps its artifacts; a worker on the same disk uses them directly.
+struct CoordinatorStore {
+  std::string directory;
+  std::string store_id;
+
+  friend bool operator==(const CoordinatorStore&, const CoordinatorStore&) = default;
+};
+
+// Why an attempt is stopped; goes into the result's message.
+enum class StopCause {
+  kCanceled,
+  kFenced,
+  kPreempted,  // the worker leaves
+};
+
+// An attempt has ended. Its artifacts are durable on this machine; `published` says that the
+// coordinator has them too. An attempt is reported once with published = false and then, after
+// Publish, once with published = true; or at once with published = true.
+struct ExecutorReport {
+  FinishedAttempt finished;
+  bool published = false;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // The agent tells this before the first Start, and again when it changes.
+  virtual void SetCoordinatorStore(const CoordinatorStore& store) = 0;
+
+  // Begins an attempt. Whatever goes wrong is in its report. REQUIRES: `order.id` was never
+  // started.
+  virtual void Start(const JobOrder& order) = 0;
+
+  // Ends an attempt early: it will be reported soon, as preempted unless it had already ended by
+  // itself. Repeats and unknown attempts are ignored. With `at_once` the processes get no time to
+  // clean up.
+  virtual void Stop(const AttemptId& id, StopCause cause, bool at_once) = 0;
+
+  // Brings the artifacts of a result to the coordinator, however long that takes, and reports it
+  // with published = true. When that can never work, the result is replaced by a failure.
+  virtual void Publish(const FinishedAttempt& finished) = 0;
+
+  // Drops what is left of an ended attempt: its files and a Publish under way.
+  virtual void Forget(const AttemptId& id) = 0;
+
+  // What has happened since the last call, in order.
+  virtual std::vector<ExecutorReport> Poll() = 0;
+
+  // Up to `bytes_max` bytes of the log of a started attempt from `offset` on; "" when there are no
+  // more now or the attempt is unknown.
+  virtual std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) = 0;
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_EXECUTOR_H_

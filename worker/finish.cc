@@ -1,0 +1,312 @@
+#include "worker/finish.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "qa/utf8.h"
+#include "worker/directory_tar.h"
+
+namespace concur::worker {
+namespace {
+
+constexpr int kExitTemporary = 75;
+constexpr int kExitConfig = 78;
+constexpr int kExitKilled = 128 + SIGKILL;  // how a shell reports that its child was killed
+constexpr size_t kLastLineBytesMax = 500;
+
+std::string Megabytes(int64_t bytes) {
+  return absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+// Well-formed UTF-8 without control characters, at most `bytes_max` bytes.
+std::string CleanText(absl::string_view text, size_t bytes_max) {
+  std::string clean;
+  while (!text.empty() && clean.size() < bytes_max) {
+    const size_t bad = qa::FindInvalidUtf8(text);
+    absl::StrAppend(&clean, text.substr(0, bad));
+    if (bad == absl::string_view::npos) {
+      break;
+    }
+    clean += "?";
+    text.remove_prefix(bad + 1);
+  }
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      c = ' ';
+    }
+  }
+  if (clean.size() > bytes_max) {
+    size_t end = bytes_max;
+    while (end > 0 && !qa::IsCodePointBoundary(clean, end)) {
+      --end;
+    }
+    clean.resize(end);
+  }
+  return clean;
+}
+
+// The last line that a job printed: most often its error.
+std::string LastLine(const std::string& log_last) {
+  for (std::vector<std::string> lines = absl::StrSplit(log_last, '\n'); !lines.empty();
+       lines.pop_back()) {
+    absl::string_view line = absl::StripAsciiWhitespace(lines.back());
+    if (!line.empty()) {
+      line = line.substr(line.size() > kLastLineBytesMax ? line.size() - kLastLineBytesMax : 0);
+      return absl::StrCat("; last output: ", CleanText(line, kLastLineBytesMax));
+    }
+  }
+  return "";
+}
+
+bool LooksOutOfMemory(const JobOrder& order, const ProcessEnd& end) {
+  return end.kernel_oom || (order.resources.memory_bytes > 0 &&
+                            end.memory_bytes_peak >= order.resources.memory_bytes / 10 * 9);
+}
+
+JobResult ClassifySignal(const JobOrder& order, const ProcessEnd& end, int signal) {
+  JobResult result;
+  if (signal == SIGKILL && LooksOutOfMemory(order, end)) {
+    result = FailedResult(FailureClass::kOutOfMemory,
+                          absl::StrCat("killed while it used ", Megabytes(end.memory_bytes_peak),
+                                       end.kernel_oom ? "; the machine ran out of memory" : "",
+                                       LastLine(end.log_last)));
+  } else {
+    const char* text = sigdescr_np(signal);
+    result = FailedResult(FailureClass::kFailed, absl::StrCat("killed by signal ", signal, " (",
+                                                              text == nullptr ? "unknown" : text,
+                                                              ")", LastLine(end.log_last)));
+  }
+  return result;
+}
+
+JobResult ClassifyExit(const JobOrder& order, const ProcessEnd& end, int code) {
+  if (code == 0) {
+    JobResult result;
+    result.succeeded = true;
+    return result;
+  }
+  const std::string message = absl::StrCat("exit code ", code, LastLine(end.log_last));
+  if (code == kExitKilled && LooksOutOfMemory(order, end)) {
+    return FailedResult(FailureClass::kOutOfMemory, message);
+  }
+  return FailedResult(code == kExitTemporary ? FailureClass::kTemporary
+                      : code == kExitConfig  ? FailureClass::kConfig
+                                             : FailureClass::kFailed,
+                      message);
+}
+
+JobResult ClassifyCause(const JobOrder& order, const ProcessEnd& end,
+                        std::optional<StopCause> stopped) {
+  switch (end.killed_for) {
+    case KillCause::kStop:
+      return FailedResult(FailureClass::kPreempted,
+                          StopCauseText(stopped.value_or(StopCause::kPreempted)));
+    case KillCause::kTimeout:
+      return FailedResult(FailureClass::kTimeout, absl::StrCat("ran longer than its time-out of ",
+                                                               absl::FormatDuration(order.timeout),
+                                                               LastLine(end.log_last)));
+    case KillCause::kMemory:
+      return FailedResult(
+          FailureClass::kOutOfMemory,
+          absl::StrCat("used ", Megabytes(end.memory_bytes_peak), ", more than the ",
+                       Megabytes(order.resources.memory_bytes), " that it asked for"));
+    case KillCause::kDisk:
+      return FailedResult(FailureClass::kFailed,
+                          absl::StrCat("wrote ", Megabytes(end.disk_bytes_peak),
+                                       " into its run directory, more than this worker allows"));
+    case KillCause::kNone:
+      break;
+  }
+  return WIFSIGNALED(end.wait_status) ? ClassifySignal(order, end, WTERMSIG(end.wait_status))
+                                      : ClassifyExit(order, end, WEXITSTATUS(end.wait_status));
+}
+
+enum class FileType { kMissing, kFile, kDirectory, kOther };
+
+FileType TypeOf(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) {
+    return FileType::kMissing;
+  }
+  return S_ISREG(info.st_mode)   ? FileType::kFile
+         : S_ISDIR(info.st_mode) ? FileType::kDirectory
+                                 : FileType::kOther;
+}
+
+void AddArtifact(ArtifactKind kind, const FileDigest& put, JobResult& result) {
+  result.artifacts.push_back({kind, put.digest, put.bytes});
+}
+
+absl::Status CollectSystem(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
+  FileDigest put;
+  switch (TypeOf(paths.model)) {
+    case FileType::kFile: {
+      CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutFile(paths.model));
+      break;
+    }
+    case FileType::kDirectory: {
+      CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutStream([&](ArtifactStore::Writer& writer) {
+        return WriteDirectoryTar(paths.model,
+                                 [&](absl::string_view data) { return writer.Append(data); });
+      }));
+      break;
+    }
+    case FileType::kMissing:
+      return absl::InvalidArgumentError(
+          "the train command ended with exit code 0 but left no file or directory at {model}");
+    case FileType::kOther:
+      return absl::InvalidArgumentError(
+          "{model} is a link or a special file; expected a plain file or a directory");
+  }
+  AddArtifact(ArtifactKind::kSystem, put, result);
+  return absl::OkStatus();
+}
+
+absl::Status CollectPredictions(const RunPaths& paths, const Scorer::Gold& gold,
+                                Artifacts& artifacts, JobResult& result) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest predictions, artifacts.PutFile(paths.predictions));
+  AddArtifact(ArtifactKind::kPredictions, predictions, result);
+  if (gold == nullptr) {
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(Scores scores, Scorer::Score(gold, paths.predictions));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest examples, artifacts.Put(scores.examples));
+  result.metrics = std::move(scores.metrics);
+  AddArtifact(ArtifactKind::kExamples, examples, result);
+  return absl::OkStatus();
+}
+
+absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
+  CONCUR_ASSIGN_OR_RETURN(std::vector<Metric> metrics, ReadMetrics(paths.metrics));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.PutFile(paths.metrics));
+  AddArtifact(ArtifactKind::kMetrics, put, result);
+  // Scores that the worker computed itself win over a metric of the same name.
+  for (Metric& metric : metrics) {
+    const bool taken = std::any_of(result.metrics.begin(), result.metrics.end(),
+                                   [&](const Metric& m) { return m.name == metric.name; });
+    if (!taken && result.metrics.size() < kMetricsMax) {
+      result.metrics.push_back(std::move(metric));
+    }
+  }
+  std::sort(result.metrics.begin(), result.metrics.end(),
+            [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlain(FileType type, absl::string_view placeholder) {
+  return type == FileType::kOther || type == FileType::kDirectory
+             ? absl::InvalidArgumentError(absl::StrCat(
+                   placeholder, " is a link, a directory or a special file; expected a plain file"))
+             : absl::OkStatus();
+}
+
+absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Scorer::Gold& gold,
+                         Artifacts& artifacts, JobResult& result) {
+  const FileType predictions = TypeOf(paths.predictions);
+  const FileType metrics = TypeOf(paths.metrics);
+  CONCUR_RETURN_IF_ERROR(CheckPlain(predictions, "{predictions}"));
+  CONCUR_RETURN_IF_ERROR(CheckPlain(metrics, "{metrics}"));
+  if (predictions == FileType::kMissing && metrics == FileType::kMissing) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the predict command ended with exit code 0 but wrote ",
+        order.format == DataFormat::kQa ? "neither {predictions} nor {metrics}" : "no {metrics}"));
+  }
+  if (predictions == FileType::kFile) {
+    CONCUR_RETURN_IF_ERROR(CollectPredictions(paths, gold, artifacts, result));
+  }
+  if (metrics == FileType::kFile) {
+    CONCUR_RETURN_IF_ERROR(CollectMetrics(paths, artifacts, result));
+  }
+  return result.metrics.empty()
+             ? absl::InvalidArgumentError(
+                   "the benchmark is not question answering: the predict command must write "
+                   "{metrics}")
+             : absl::OkStatus();
+}
+
+// Turns success into a failure, and keeps the artifacts that tell why.
+void TurnIntoFailure(const absl::Status& status, JobResult& result) {
+  const FailureClass failure =
+      absl::IsInvalidArgument(status) ? FailureClass::kInvalidOutput : ClassOfWorkerError(status);
+  JobResult failed = FailedResult(failure, status.message());
+  result.succeeded = false;
+  result.failure = failed.failure;
+  result.message = std::move(failed.message);
+  result.metrics.clear();
+}
+
+}  // namespace
+
+absl::string_view StopCauseText(StopCause cause) {
+  switch (cause) {
+    case StopCause::kCanceled:
+      return "stopped: the job was canceled";
+    case StopCause::kFenced:
+      return "stopped: the job is no longer this worker's";
+    case StopCause::kPreempted:
+      break;
+  }
+  return "handed back: the worker is leaving";
+}
+
+JobResult FailedResult(FailureClass failure, absl::string_view message) {
+  JobResult result;
+  result.failure = failure;
+  result.exit_code = -1;
+  result.message = CleanText(message, kMessageBytesMax);
+  return result;
+}
+
+FailureClass ClassOfWorkerError(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? FailureClass::kConfig : FailureClass::kWorker;
+}
+
+JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
+                      std::optional<StopCause> stopped) {
+  JobResult result = ClassifyCause(order, end, stopped);
+  result.exit_code =
+      WIFSIGNALED(end.wait_status) ? 128 + WTERMSIG(end.wait_status) : WEXITSTATUS(end.wait_status);
+  result.run_time = end.run_time;
+  result.memory_bytes_peak = end.memory_bytes_peak;
+  return result;
+}
+
+JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
+                         JobResult result, const Scorer::Gold& gold, Artifacts& artifacts) {
+  if (result.succeeded) {
+    const absl::Status status = order.is_train ? CollectSystem(paths, artifacts, result)
+                                               : CollectEval(order, paths, gold, artifacts, result);
+    if (!status.ok()) {
+      TurnIntoFailure(status, result);
+    }
+  }
+  if (end.log_bytes > 0) {
+    const absl::StatusOr<FileDigest> log = artifacts.PutFile(paths.log);
+    if (log.ok()) {
+      AddArtifact(ArtifactKind::kLog, *log, result);
+    } else {
+      // A result is worth more than its log.
+      LogWarning("the log of an attempt could not be kept",
+                 {{"attempt", order.id.ToString()}, {"error", log.status().ToString()}});
+    }
+  }
+  std::sort(result.artifacts.begin(), result.artifacts.end(),
+            [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; });
+  return result;
+}
+
+}  // namespace concur::worker

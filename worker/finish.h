@@ -1,0 +1,44 @@
+// From how a process ended and what it left to the result of its attempt.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_WORKER_FINISH_H_
+#define CONCUR_WORKER_FINISH_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/job_order.h"
+#include "core/result.h"
+#include "worker/executor.h"
+#include "worker/inputs.h"
+#include "worker/process_watcher.h"
+#include "worker/run_dir.h"
+#include "worker/scorer.h"
+
+namespace concur::worker {
+
+// "handed back: the worker is leaving", …
+absl::string_view StopCauseText(StopCause cause);
+
+// A result without success. The message is made UTF-8 and cut to kMessageBytesMax.
+JobResult FailedResult(FailureClass failure, absl::string_view message);
+
+// The class of a failure before or after the command itself: what the user can fix is kConfig, a
+// disk or a store that does not do its part kWorker.
+FailureClass ClassOfWorkerError(const absl::Status& status);
+
+// What the end of the process alone says; success means that its output is still to be looked at.
+JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
+                      std::optional<StopCause> stopped);
+
+// Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
+// predictions and metrics. What is missing or malformed turns success into failure. Artifacts are
+// durable when this returns. `gold` is null unless the job is scored by the worker.
+JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
+                         JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_FINISH_H_

@@ -1,0 +1,62 @@
+// The gateway and the artifact transfer over gRPC: one channel for both.
+#ifndef CONCUR_WORKER_GRPC_GATEWAY_H_
+#define CONCUR_WORKER_GRPC_GATEWAY_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "base/mutex.h"
+#include "core/sync.h"
+#include "worker/gateway_client.h"
+
+namespace concur::worker {
+
+// Gateway's functions belong to the loop thread, ArtifactTransfer's are thread-safe.
+class GrpcGateway : public Gateway, public ArtifactTransfer {
+ public:
+  // `on_answer` is called from gRPC's threads when Poll has something to give. InvalidArgument when
+  // `address` is none; an unreachable one is no error.
+  static absl::StatusOr<std::unique_ptr<GrpcGateway>> Connect(const std::string& address,
+                                                              std::function<void()> on_answer);
+  // Cancels what is under way and waits for it.
+  ~GrpcGateway() override;
+
+  void StartSync(const SyncRequest& request, absl::Duration timeout) override;
+  void CancelSync(uint64_t sequence) override;
+  std::vector<SyncAnswer> Poll() override;
+
+  absl::Status Upload(const Digest& digest, const std::string& path,
+                      const IsCanceled& is_canceled) override;
+  absl::Status Download(const Digest& digest, int64_t offset,
+                        const std::function<absl::Status(absl::string_view)>& sink,
+                        const IsCanceled& is_canceled) override;
+
+ private:
+  struct Stub;
+  struct Call;
+
+  GrpcGateway(std::unique_ptr<Stub> stub, std::function<void()> on_answer);
+  void OnDone(uint64_t sequence, absl::StatusOr<SyncResponse> response);
+
+  // Constant after construction.
+  const std::unique_ptr<Stub> stub_;
+  const std::function<void()> on_answer_;
+
+  Mutex mu_;
+  CondVar call_ended_;
+  std::map<uint64_t, std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mu_);
+  std::vector<SyncAnswer> answers_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_GRPC_GATEWAY_H_

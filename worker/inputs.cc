@@ -1,0 +1,353 @@
+#include "worker/inputs.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "core/command_template.h"
+#include "qa/builders/mixture.h"
+#include "worker/directory_tar.h"
+#include "worker/process_tree.h"
+
+namespace concur::worker {
+namespace {
+
+// A broken transfer goes on where it stopped, so often in a row; then the attempt waits.
+constexpr int kResumesMax = 5;
+// Changes when the same parts and seed may give another mixture.
+constexpr char kMixtureVersion[] = "mixture-1";
+
+absl::Status Link(const std::string& target, const std::string& path) {
+  if (symlink(target.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, path, "link");
+  }
+  return absl::OkStatus();
+}
+
+std::string MixtureKey(const JobOrder& order) {
+  Sha256 hasher;
+  hasher.UpdateField(kMixtureVersion);
+  hasher.UpdateField(absl::StrCat(order.mixture_seed));
+  for (const JobOrder::Input& part : order.train) {
+    hasher.UpdateField(part.name);
+    hasher.UpdateField(part.digest.ToBytes());
+    hasher.UpdateField(absl::StrCat(part.examples_max));
+  }
+  return hasher.Finish().ToHex();
+}
+
+std::string CheckedKey(const ArtifactStore& store, const Digest& digest) {
+  return absl::StrCat(store.store_id(), " ", digest.ToBytes());
+}
+
+}  // namespace
+
+// Holds a key's turn until the end of a scope.
+class Artifacts::Turn {
+ public:
+  Turn(Artifacts& artifacts, std::string key) : artifacts_(artifacts), key_(std::move(key)) {
+    MutexLock lock(artifacts_.mu_);
+    while (!artifacts_.turns_.insert(key_).second) {
+      artifacts_.turn_over_.Wait(artifacts_.mu_);
+    }
+  }
+  ~Turn() {
+    {
+      MutexLock lock(artifacts_.mu_);
+      artifacts_.turns_.erase(key_);
+    }
+    artifacts_.turn_over_.NotifyAll();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Artifacts& artifacts_;
+  const std::string key_;
+};
+
+Artifacts::Artifacts(std::unique_ptr<ArtifactStore> cache, std::string mixtures,
+                     ArtifactTransfer& transfer)
+    : cache_(std::move(cache)), mixtures_(std::move(mixtures)), transfer_(transfer) {}
+
+absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& work_directory,
+                                                           ArtifactTransfer& transfer) {
+  std::error_code error;
+  const std::string root = std::filesystem::absolute(work_directory, error).string();
+  const std::string mixtures = absl::StrCat(root, "/mixtures");
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(mixtures, 0700));
+  CONCUR_ASSIGN_OR_RETURN(auto cache, ArtifactStore::Open(absl::StrCat(root, "/cache")));
+  return std::unique_ptr<Artifacts>(new Artifacts(std::move(cache), mixtures, transfer));
+}
+
+void Artifacts::SetCoordinatorStore(const CoordinatorStore& store) {
+  {
+    MutexLock lock(mu_);
+    if (coordinator_ == store) {
+      return;
+    }
+    coordinator_ = store;
+    shared_ = nullptr;
+  }
+  // Looked at before it is opened: opening makes a store where there is none.
+  const absl::StatusOr<std::string> id =
+      store.directory.empty() ? absl::NotFoundError("")
+                              : ReadFile(absl::StrCat(store.directory, "/store-id"), 4096);
+  if (!id.ok() || store.store_id.empty() || absl::StripAsciiWhitespace(*id) != store.store_id ||
+      access(absl::StrCat(store.directory, "/tmp").c_str(), W_OK) != 0) {
+    LogInfo("artifacts are transferred: the coordinator's store is not on this machine's disk");
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<ArtifactStore>> opened = ArtifactStore::Open(store.directory);
+  if (!opened.ok() || (*opened)->store_id() != store.store_id) {
+    LogWarning("artifacts are transferred: the coordinator's store cannot be used directly",
+               {{"error", opened.status().ToString()}});
+    return;
+  }
+  LogInfo("artifacts are shared with the coordinator", {{"directory", store.directory}});
+  MutexLock lock(mu_);
+  if (coordinator_ == store) {
+    shared_ = *std::move(opened);
+  }
+}
+
+std::shared_ptr<ArtifactStore> Artifacts::SharedStore() const {
+  MutexLock lock(mu_);
+  return shared_;
+}
+
+bool Artifacts::IsShared() const { return SharedStore() != nullptr; }
+
+ArtifactStore& Artifacts::PutStore(const std::shared_ptr<ArtifactStore>& shared) const {
+  return shared != nullptr ? *shared : *cache_;
+}
+
+void Artifacts::MarkChecked(const ArtifactStore& store, const Digest& digest) {
+  MutexLock lock(mu_);
+  checked_.insert(CheckedKey(store, digest));
+}
+
+absl::StatusOr<std::string> Artifacts::Checked(const ArtifactStore& store, const Digest& digest) {
+  bool checked = false;
+  {
+    MutexLock lock(mu_);
+    checked = checked_.contains(CheckedKey(store, digest));
+  }
+  if (!checked) {
+    CONCUR_RETURN_IF_ERROR(store.Verify(digest));
+    MarkChecked(store, digest);
+  }
+  return store.PathOf(digest);
+}
+
+absl::StatusOr<std::string> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
+  const Turn turn(*this, digest.ToHex());
+  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  if (shared != nullptr && shared->Has(digest)) {
+    return Checked(*shared, digest);
+  }
+  if (cache_->Has(digest)) {
+    absl::StatusOr<std::string> path = Checked(*cache_, digest);
+    if (!absl::IsDataLoss(path.status())) {
+      return path;
+    }
+    LogWarning("a cached artifact is damaged; fetching it anew",
+               {{"error", path.status().ToString()}});
+  }
+  CONCUR_RETURN_IF_ERROR(Download(digest, is_canceled));
+  MarkChecked(*cache_, digest);
+  return cache_->PathOf(digest);
+}
+
+absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {
+  CONCUR_ASSIGN_OR_RETURN(auto writer, cache_->NewWriter());
+  for (int resumes = 0;; ++resumes) {
+    const int64_t offset = writer->bytes();
+    const absl::Status status = transfer_.Download(
+        digest, offset, [&](absl::string_view data) { return writer->Append(data); }, is_canceled);
+    if (status.ok()) {
+      return writer->Finish(digest).status();
+    }
+    // What came counts as progress: only a transfer that stands still gives up.
+    if (writer->bytes() > offset) {
+      resumes = 0;
+    }
+    if (!absl::IsUnavailable(status) || resumes >= kResumesMax || is_canceled()) {
+      return status;
+    }
+  }
+}
+
+absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path) {
+  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  ArtifactStore& store = PutStore(shared);
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, store.PutFile(path));
+  MarkChecked(store, put.digest);
+  return put;
+}
+
+absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
+  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  CONCUR_ASSIGN_OR_RETURN(const Digest digest, PutStore(shared).Put(data));
+  return FileDigest{digest, static_cast<int64_t>(data.size())};
+}
+
+absl::StatusOr<FileDigest> Artifacts::PutStream(
+    const std::function<absl::Status(ArtifactStore::Writer&)>& write) {
+  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  CONCUR_ASSIGN_OR_RETURN(auto writer, PutStore(shared).NewWriter());
+  CONCUR_RETURN_IF_ERROR(write(*writer));
+  const int64_t bytes = writer->bytes();
+  CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer->Finish());
+  return FileDigest{digest, bytes};
+}
+
+absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_canceled) {
+  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  if (shared != nullptr && shared->Has(digest)) {
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string path, Checked(*cache_, digest));
+  if (shared != nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path));
+    return put.digest == digest ? absl::OkStatus()
+                                : absl::DataLossError(absl::StrCat(path, ": damaged"));
+  }
+  return transfer_.Upload(digest, path, is_canceled);
+}
+
+absl::StatusOr<std::string> Artifacts::Mixture(const JobOrder& order,
+                                               const IsCanceled& is_canceled) {
+  std::vector<qa::MixturePart> parts;
+  for (const JobOrder::Input& input : order.train) {
+    qa::MixturePart part;
+    part.name = input.name;
+    part.examples_max = input.examples_max;
+    CONCUR_ASSIGN_OR_RETURN(part.path, Fetch(input.digest, is_canceled));
+    parts.push_back(std::move(part));
+  }
+  const std::string key = MixtureKey(order);
+  std::string path = absl::StrCat(mixtures_, "/", key, ".jsonl");
+  const Turn turn(*this, key);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
+    return path;
+  }
+  CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, order.mixture_seed, path));
+  return path;
+}
+
+absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::Time before) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(mixtures_, error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat info {};
+    if (stat(it->path().c_str(), &info) == 0 && absl::TimeFromTimespec(info.st_mtim) < before) {
+      unlink(it->path().c_str());
+    }
+  }
+  return cache_->Collect(live, before).status();
+}
+
+absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
+                                             Artifacts& artifacts,
+                                             const Artifacts::IsCanceled& is_canceled) {
+  PreparedInputs prepared;
+  if (order.is_train) {
+    if (order.train.empty()) {
+      return absl::InvalidArgumentError("the train job has no training data");
+    }
+    CONCUR_ASSIGN_OR_RETURN(const std::string source,
+                            order.is_mixture ? artifacts.Mixture(order, is_canceled)
+                                             : artifacts.Fetch(order.train[0].digest, is_canceled));
+    CONCUR_RETURN_IF_ERROR(Link(source, paths.train));
+    return prepared;
+  }
+  CONCUR_ASSIGN_OR_RETURN(prepared.test_path, artifacts.Fetch(order.test.digest, is_canceled));
+  CONCUR_RETURN_IF_ERROR(Link(prepared.test_path, paths.test));
+  if (!order.system.IsZero()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string system, artifacts.Fetch(order.system, is_canceled));
+    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system));
+    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system, paths.model)
+                                        : Link(system, paths.model));
+  }
+  return prepared;
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, const RunPaths& paths) {
+  std::map<std::string, std::string> values = {
+      {"model", paths.model},
+      {"output", paths.output},
+      {"seed", absl::StrCat(order.seed)},
+  };
+  if (order.is_train) {
+    values["train"] = paths.train;
+  } else {
+    values["test"] = paths.test;
+    values["predictions"] = paths.predictions;
+    values["metrics"] = paths.metrics;
+  }
+  for (const auto& [name, value] : order.setting) {
+    values[absl::StrCat("hp.", name)] = ParamText(value);
+  }
+  if (order.command.empty()) {
+    return absl::InvalidArgumentError("the command is empty");
+  }
+  return ExpandCommand(order.command, values);
+}
+
+std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
+                                          const std::map<std::string, std::string>& base,
+                                          const std::vector<std::string>& gpu_names) {
+  std::map<std::string, std::string> all = base;
+  for (const auto& [name, value] : order.env) {
+    all[name] = value;
+  }
+  all["TMPDIR"] = paths.temporary;
+  all["CONCUR_SWEEP"] = order.id.job.sweep.ToString();
+  all["CONCUR_SWEEP_NAME"] = order.sweep_name;
+  all["CONCUR_JOB"] = order.id.job.ToString();
+  all["CONCUR_ATTEMPT"] = absl::StrCat(order.id.attempt.number);
+  all["CONCUR_SEED"] = absl::StrCat(order.seed);
+  all["CONCUR_APPROACH"] = order.approach;
+  all["CONCUR_BENCHMARK"] = order.benchmark;
+  all["CONCUR_SETTING"] = absl::StrCat(order.setting_index);
+  all["CONCUR_OUTPUT"] = paths.output;
+  all[kRunDirectoryVariable] = paths.directory;
+  for (const auto& [name, value] : order.setting) {
+    std::string upper = absl::AsciiStrToUpper(name);
+    for (char& c : upper) {
+      c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    }
+    all[absl::StrCat("CONCUR_HP_", upper)] = ParamText(value);
+  }
+  std::vector<std::string> gpus;
+  for (size_t i = 0; i < 64; ++i) {
+    if ((order.gpu_mask >> i) & 1) {
+      gpus.push_back(i < gpu_names.size() ? gpu_names[i] : absl::StrCat(i));
+    }
+  }
+  all["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(gpus, ",");
+  std::vector<std::string> env;
+  env.reserve(all.size());
+  for (const auto& [name, value] : all) {
+    env.push_back(absl::StrCat(name, "=", value));
+  }
+  return env;
+}
+
+}  // namespace concur::worker

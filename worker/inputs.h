@@ -1,0 +1,111 @@
+// Brings an attempt's inputs to its run directory: artifacts from the coordinator's store when the
+// disk is shared, from the worker's cache, or downloaded; mixtures built once; commands expanded.
+#ifndef CONCUR_WORKER_INPUTS_H_
+#define CONCUR_WORKER_INPUTS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/digest.h"
+#include "base/mutex.h"
+#include "core/job_order.h"
+#include "store/artifact_store.h"
+#include "worker/executor.h"
+#include "worker/gateway_client.h"
+#include "worker/run_dir.h"
+
+namespace concur::worker {
+
+// The artifacts that a worker can reach. Thread-safe; calls block for as long as data moves.
+class Artifacts {
+ public:
+  using IsCanceled = ArtifactTransfer::IsCanceled;
+
+  // The cache is WORK/cache; `transfer` outlives this.
+  static absl::StatusOr<std::unique_ptr<Artifacts>> Open(const std::string& work_directory,
+                                                         ArtifactTransfer& transfer);
+
+  // Looks whether the coordinator's store lies on a disk that this process can write to, and uses
+  // it from now on if so.
+  void SetCoordinatorStore(const CoordinatorStore& store);
+  // Whether artifacts that are put here are at once the coordinator's.
+  bool IsShared() const;
+
+  // A local file with the artifact's bytes, checked against the digest once a process. Downloads it
+  // if need be; when several threads want one artifact, one downloads and the rest wait.
+  // Unavailable: try again later. NotFound: the coordinator does not have it. DataLoss: damaged.
+  absl::StatusOr<std::string> Fetch(const Digest& digest, const IsCanceled& is_canceled);
+
+  // Makes an artifact of a regular file, of text, or of what `write` gives.
+  absl::StatusOr<FileDigest> PutFile(const std::string& path);
+  absl::StatusOr<FileDigest> Put(absl::string_view data);
+  absl::StatusOr<FileDigest> PutStream(
+      const std::function<absl::Status(ArtifactStore::Writer&)>& write);
+
+  // Makes sure that the coordinator has an artifact that was put here. Unavailable: try again.
+  absl::Status Publish(const Digest& digest, const IsCanceled& is_canceled);
+
+  // The file with the mixture of an order's train inputs, built if need be.
+  absl::StatusOr<std::string> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
+
+  // Removes cached artifacts and mixtures that were not used since `before`, except `live`.
+  absl::Status Collect(const absl::flat_hash_set<Digest>& live, absl::Time before);
+
+ private:
+  Artifacts(std::unique_ptr<ArtifactStore> cache, std::string mixtures, ArtifactTransfer& transfer);
+
+  // Shared: the store of the coordinator, which another thread may be using while it changes.
+  std::shared_ptr<ArtifactStore> SharedStore() const;
+  ArtifactStore& PutStore(const std::shared_ptr<ArtifactStore>& shared) const;
+  // The path in `store`, checked on its first use.
+  absl::StatusOr<std::string> Checked(const ArtifactStore& store, const Digest& digest);
+  absl::Status Download(const Digest& digest, const IsCanceled& is_canceled);
+  void MarkChecked(const ArtifactStore& store, const Digest& digest);
+
+  // One thread at a time works on a key; the others wait.
+  class Turn;
+
+  const std::unique_ptr<ArtifactStore> cache_;
+  const std::string mixtures_;
+  ArtifactTransfer& transfer_;
+
+  mutable Mutex mu_;
+  CondVar turn_over_;
+  CoordinatorStore coordinator_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<ArtifactStore> shared_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> checked_ ABSL_GUARDED_BY(mu_);  // store id and digest
+  std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
+};
+
+// What an attempt reads, ready to use.
+struct PreparedInputs {
+  std::string test_path;  // of an eval job's data
+};
+
+// Puts the inputs of `order` into its run directory: data files as links with the right suffix, a
+// system as a link or, if it is a directory, as a copy that the command may write to.
+absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
+                                             Artifacts& artifacts,
+                                             const Artifacts::IsCanceled& is_canceled);
+
+// The command's arguments with all placeholders replaced. InvalidArgument.
+absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, const RunPaths& paths);
+
+// "NAME=value" for everything that the command may see: `base` (PATH, HOME, LANG, …), then the
+// approach's own variables, then Concur's, which win. `gpu_names[i]` is what GPU i is called in
+// CUDA_VISIBLE_DEVICES.
+std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
+                                          const std::map<std::string, std::string>& base,
+                                          const std::vector<std::string>& gpu_names);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_INPUTS_H_

@@ -1,0 +1,23 @@
+// What this machine, or the container that the worker is in, has to offer.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_WORKER_MACHINE_H_
+#define CONCUR_WORKER_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace concur::worker {
+
+struct Machine {
+  int64_t cpu_millis = 0;
+  int64_t memory_bytes = 0;
+};
+
+// The smallest of what the hardware, the CPU affinity and the control groups (versions 1 and 2)
+// allow. `root` stands for "/" in tests.
+Machine DetectMachine(const std::string& root = "");
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_MACHINE_H_

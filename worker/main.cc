@@ -1,0 +1,278 @@
+// concur-worker: runs the jobs that a coordinator gives it.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "core/resources.h"
+#include "spec/options.h"
+#include "spec/options_yaml.h"
+#include "spec/value.h"
+#include "worker/agent.h"
+#include "worker/grpc_gateway.h"
+#include "worker/identity.h"
+#include "worker/machine.h"
+#include "worker/spool.h"
+#include "worker/subprocess_executor.h"
+#include "worker/waker.h"
+
+namespace concur::worker {
+namespace {
+
+struct Flags {
+  std::string options_file;
+  std::string coordinator;
+  std::string name;
+  std::string work_directory;
+  std::string cpus;
+  std::string memory;
+  int gpus = -1;
+  int slots = -1;
+  std::vector<std::string> labels;
+  std::string log_format = "text";
+  bool verbose = false;
+};
+
+std::string Env(const char* name) {
+  // Read before any thread is started.
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--coordinator", flags.coordinator,
+                 "HOST:PORT or unix:PATH of the coordinator (default: 127.0.0.1:7447)");
+  app.add_option("--name", flags.name,
+                 "unique among the coordinator's workers (default: this host's name)");
+  app.add_option("--work-dir", flags.work_directory,
+                 "where jobs run; one worker each (default: ~/.cache/concur/NAME)");
+  app.add_option("--cpus", flags.cpus, "CPUs that jobs may use, e.g. 2 or 0.5 (default: all)");
+  app.add_option("--memory", flags.memory, "memory that jobs may use, e.g. 8GiB (default: all)");
+  app.add_option("--gpus", flags.gpus,
+                 "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
+  app.add_option("--slots", flags.slots, "jobs at a time (default: as many as fit)");
+  app.add_option("--label", flags.labels, "KEY=VALUE shown by `concur worker list`; repeatable");
+  app.add_option("--options", flags.options_file, "options file (kind: WorkerOptions)");
+  app.add_option("--log-format", flags.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--verbose", flags.verbose, "log more");
+}
+
+// The file's options with the flags over them. InvalidArgument names the flag.
+absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
+  spec::WorkerOptions options;
+  if (!flags.options_file.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options, spec::LoadWorkerOptions(flags.options_file));
+  }
+  if (!flags.coordinator.empty()) {
+    options.coordinator = flags.coordinator;
+  }
+  if (!flags.name.empty()) {
+    options.name = flags.name;
+  }
+  if (!flags.work_directory.empty()) {
+    options.work_directory = flags.work_directory;
+  }
+  if (!flags.cpus.empty()) {
+    double cpus = 0;
+    if (!absl::SimpleAtod(flags.cpus, &cpus) || !(cpus >= 0.001 && cpus <= 1e6)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--cpus: expected a number from 0.001 to 1000000, got \"", flags.cpus, "\""));
+    }
+    options.cpu_millis = static_cast<int64_t>(cpus * 1000);
+  }
+  if (!flags.memory.empty()) {
+    const absl::StatusOr<int64_t> bytes = spec::ParseBytesText(flags.memory);
+    if (!bytes.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--memory: ", bytes.status().message()));
+    }
+    options.memory_bytes = *bytes;
+  }
+  if (flags.gpus > kGpusMax) {
+    return absl::InvalidArgumentError(absl::StrCat("--gpus: expected at most ", kGpusMax));
+  }
+  if (flags.gpus >= 0) {
+    options.gpus = flags.gpus;
+  }
+  if (flags.slots >= 0) {
+    options.slots = flags.slots;
+  }
+  for (const std::string& label : flags.labels) {
+    const size_t equals = label.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--label: expected KEY=VALUE, got \"", label, "\""));
+    }
+    options.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  return options;
+}
+
+std::string DefaultWorkDirectory(const std::string& name) {
+  const std::string xdg = Env("XDG_CACHE_HOME");
+  const std::string home = Env("HOME");
+  const std::string cache =
+      !xdg.empty() && xdg[0] == '/' ? xdg : absl::StrCat(home.empty() ? "/tmp" : home, "/.cache");
+  return absl::StrCat(cache, "/concur/", name.empty() ? HostName() : name);
+}
+
+// The GPUs that jobs may use, as CUDA_VISIBLE_DEVICES calls them.
+std::vector<std::string> GpuNames(const spec::WorkerOptions& options, bool stated) {
+  const std::string visible = Env("CUDA_VISIBLE_DEVICES");
+  std::vector<std::string> names = absl::StrSplit(visible, ',', absl::SkipEmpty());
+  if (!stated) {
+    names.resize(std::min<size_t>(names.size(), kGpusMax));
+    return names;
+  }
+  for (int i = static_cast<int>(names.size()); i < options.gpus; ++i) {
+    names.push_back(absl::StrCat(i));
+  }
+  names.resize(static_cast<size_t>(options.gpus));
+  return names;
+}
+
+WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity, int gpus) {
+  const Machine machine = DetectMachine();
+  WorkerInfo info;
+  info.name = identity.name();
+  info.incarnation = identity.incarnation();
+  info.previous_incarnation = identity.previous_incarnation();
+  info.host = HostName();
+  info.version = CONCUR_VERSION;
+  info.capacity.cpu_millis = options.cpu_millis > 0 ? options.cpu_millis : machine.cpu_millis;
+  info.capacity.memory_bytes =
+      options.memory_bytes > 0 ? options.memory_bytes : machine.memory_bytes;
+  info.capacity.gpus = gpus;
+  info.labels = options.labels;
+  return info;
+}
+
+SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
+                                      const std::vector<std::string>& gpu_names,
+                                      int64_t cpu_millis) {
+  SubprocessOptions made;
+  made.work_directory = options.work_directory;
+  made.threads = static_cast<int>(std::clamp<int64_t>(cpu_millis / 500, 4, 32));
+  made.grace = options.stop_grace;
+  made.slots = options.slots;
+  made.log_bytes_max = options.log_bytes_max;
+  made.output_bytes_max = options.output_bytes_max;
+  made.environment = BaseEnvironment();
+  made.gpu_names = gpu_names;
+  return made;
+}
+
+// Runs until the agent has left the coordinator.
+void Loop(Agent& agent, Clock& clock, Waker& waker, int signals) {
+  while (!agent.done()) {
+    const absl::Time next = agent.Step();
+    if (agent.done()) {
+      return;
+    }
+    waker.Wait(next - clock.Now(), signals);
+    signalfd_siginfo info{};
+    while (read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      LogInfo("signal", {{"number", absl::StrCat(info.ssi_signo)}});
+      agent.RequestDrain();
+    }
+  }
+}
+
+absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
+  if (options.work_directory.empty()) {
+    options.work_directory = DefaultWorkDirectory(options.name);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Identity identity,
+                          Identity::Acquire(options.work_directory, options.name));
+  CONCUR_ASSIGN_OR_RETURN(const auto spool,
+                          FileSpool::Open(absl::StrCat(options.work_directory, "/spool")));
+  absl::flat_hash_set<Digest> live;
+  for (const SpooledResult& spooled : spool->recovered()) {
+    for (const ArtifactRef& artifact : spooled.finished.result.artifacts) {
+      live.insert(artifact.digest);
+    }
+  }
+  const std::vector<std::string> gpu_names = GpuNames(options, flags.gpus >= 0 || options.gpus > 0);
+  AgentOptions agent_options;
+  agent_options.info = MakeInfo(options, identity, static_cast<int>(gpu_names.size()));
+  agent_options.drain_grace = options.drain_max;
+  const Digest seed = Sha256Of(identity.incarnation());  // only keeps workers' retries apart
+  for (size_t i = 0; i < 8; ++i) {
+    agent_options.seed = agent_options.seed << 8 | seed.bytes[i];
+  }
+
+  Waker waker;
+  CONCUR_ASSIGN_OR_RETURN(const auto gateway,
+                          GrpcGateway::Connect(options.coordinator, [&waker] { waker.Wake(); }));
+  CONCUR_ASSIGN_OR_RETURN(
+      const auto executor,
+      SubprocessExecutor::Open(
+          MakeExecutorOptions(options, gpu_names, agent_options.info.capacity.cpu_millis), *gateway,
+          live, [&waker] { waker.Wake(); }));
+  LogInfo("worker started", {{"name", identity.name()},
+                             {"coordinator", options.coordinator},
+                             {"work_dir", options.work_directory},
+                             {"capacity", ResourcesText(agent_options.info.capacity)},
+                             {"pid", absl::StrCat(getpid())}});
+  SystemClock clock;
+  Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
+  Loop(agent, clock, waker, signals);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Concur's worker: runs the jobs that a coordinator gives it. SIGTERM lets running jobs end "
+      "and leaves; a second one hands them back at once.",
+      "concur-worker");
+  Flags flags;
+  AddFlags(app, flags);
+  app.set_version_flag("--version", CONCUR_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  SetLog(flags.verbose ? LogLevel::kDebug : LogLevel::kInfo,
+         flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  absl::StatusOr<spec::WorkerOptions> options = MergeOptions(flags);
+  if (!options.ok()) {
+    std::cerr << options.status().message() << "\n";
+    return 2;
+  }
+  // Signals are read by the loop: blocked in all threads, which inherit this mask.
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  const FileDescriptor signals(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+
+  const absl::Status status = Run(flags, *std::move(options), signals.get());
+  if (!status.ok()) {
+    LogError("cannot work", {{"error", std::string(status.message())}});
+    return absl::IsInvalidArgument(status) ? 2 : 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace concur::worker
+
+int main(int argc, char** argv) { return concur::worker::Main(argc, argv); }

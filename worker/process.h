@@ -1,0 +1,53 @@
+// Starts programs the way a job needs them: own process group, own directory, exact environment,
+// no shell, standard input empty, standard output and error in one pipe, killed when the worker
+// dies.
+//
+// posix_spawn cannot set the parent-death signal or report at which step it failed, and fork copies
+// the page tables of a threaded process; so the child is a clone that borrows the parent's memory
+// until it runs the program (what vfork and glibc's posix_spawn do), and does nothing in between
+// but system calls.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_WORKER_PROCESS_H_
+#define CONCUR_WORKER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file.h"
+
+namespace concur::worker {
+
+struct Command {
+  std::string program;            // path of the file to run
+  std::vector<std::string> argv;  // as the program sees it; not empty
+  std::vector<std::string> env;   // "NAME=value"; nothing else is passed on
+  std::string directory;          // where it runs
+  int64_t file_bytes_max = 0;     // of any file that it writes; 0: no limit
+};
+
+struct Process {
+  pid_t pid = -1;         // also the id of its process group
+  FileDescriptor pidfd;   // readable when the process has ended
+  FileDescriptor output;  // the pipe's read end, non-blocking
+};
+
+// The calling thread should live as long as the process: the kernel kills the process when that
+// thread ends. NotFound, PermissionDenied or InvalidArgument when the program cannot be run;
+// ResourceExhausted when the machine is short of processes, memory or descriptors.
+absl::StatusOr<Process> StartProcess(const Command& command);
+
+// The file that `name` means: itself when it has a slash (from `directory` when relative), else the
+// first executable of that name in `path` ("/usr/bin:/bin"). NotFound, with what was searched.
+absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view path,
+                                        absl::string_view directory);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_PROCESS_H_

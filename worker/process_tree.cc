@@ -1,0 +1,255 @@
+#include "worker/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace concur::worker {
+namespace {
+
+// The start of a file of /proc; "" when it cannot be read.
+std::string ReadProc(const std::string& path, size_t bytes_max = 64 * 1024) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return "";
+  }
+  std::string contents(bytes_max, '\0');
+  size_t size = 0;
+  while (size < bytes_max) {
+    const ssize_t got = read(fd.get(), contents.data() + size, bytes_max - size);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      break;
+    }
+    size += static_cast<size_t>(got);
+  }
+  contents.resize(size);
+  return contents;
+}
+
+// pid (name) state ppid pgrp …; the name may hold anything, so look for the last parenthesis.
+bool ReadStat(pid_t pid, ProcessInfo& info) {
+  const std::string stat = ReadProc(absl::StrCat("/proc/", pid, "/stat"), 1024);
+  const size_t close = stat.rfind(')');
+  if (close == std::string::npos) {
+    return false;
+  }
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(stat).substr(close + 1), ' ', absl::SkipEmpty());
+  info.pid = pid;
+  return fields.size() > 2 && fields[0].size() == 1 && absl::SimpleAtoi(fields[1], &info.parent) &&
+         absl::SimpleAtoi(fields[2], &info.group) && (info.state = fields[0][0], true);
+}
+
+struct PageCounts {
+  int64_t own = 0;
+  int64_t shared = 0;
+};
+
+PageCounts ReadStatm(pid_t pid) {
+  const std::string statm = ReadProc(absl::StrCat("/proc/", pid, "/statm"), 256);
+  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');
+  int64_t resident = 0;
+  int64_t shared = 0;
+  if (fields.size() < 3 || !absl::SimpleAtoi(fields[1], &resident) ||
+      !absl::SimpleAtoi(fields[2], &shared)) {
+    return {};
+  }
+  return {std::max<int64_t>(0, resident - shared), shared};
+}
+
+bool IsBelow(absl::string_view path, absl::string_view directory) {
+  return absl::ConsumePrefix(&path, directory) && (path.empty() || path[0] == '/');
+}
+
+// Whether a process carries a run directory at or below `directory` in its environment, or works
+// there.
+bool BelongsTo(pid_t pid, absl::string_view directory) {
+  const std::string environment = ReadProc(absl::StrCat("/proc/", pid, "/environ"), 1 << 20);
+  const std::string prefix = absl::StrCat(kRunDirectoryVariable, "=");
+  for (absl::string_view entry : absl::StrSplit(environment, '\0')) {
+    if (absl::ConsumePrefix(&entry, prefix) && IsBelow(entry, directory)) {
+      return true;
+    }
+  }
+  char target[PATH_MAX];
+  const std::string link = absl::StrCat("/proc/", pid, "/cwd");
+  const ssize_t size = readlink(link.c_str(), target, sizeof target);
+  return size > 0 && IsBelow(absl::string_view(target, static_cast<size_t>(size)), directory);
+}
+
+// The children that this process's first thread has: the kernel gives it all adopted orphans, while
+// jobs are children of the threads that started them.
+std::vector<pid_t> AdoptedChildren() {
+  const std::string list = ReadProc(absl::StrCat("/proc/self/task/", getpid(), "/children"));
+  std::vector<pid_t> children;
+  for (absl::string_view field : absl::StrSplit(list, ' ', absl::SkipEmpty())) {
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(field, &pid)) {
+      children.push_back(pid);
+    }
+  }
+  return children;
+}
+
+int OpenPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+}  // namespace
+
+std::vector<ProcessInfo> ListProcesses() {
+  std::vector<ProcessInfo> processes;
+  DIR* directory = opendir("/proc");
+  if (directory == nullptr) {
+    return processes;
+  }
+  // One thread has this stream: readdir is safe.
+  while (const dirent* entry = readdir(directory)) {  // NOLINT(concurrency-mt-unsafe)
+    ProcessInfo info;
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid) && ReadStat(pid, info)) {
+      processes.push_back(info);
+    }
+  }
+  closedir(directory);
+  std::sort(processes.begin(), processes.end(),
+            [](const ProcessInfo& a, const ProcessInfo& b) { return a.pid < b.pid; });
+  return processes;
+}
+
+std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<pid_t>& roots) {
+  const std::vector<ProcessInfo> processes = ListProcesses();
+  std::map<pid_t, pid_t> root_of;  // process → root
+  const std::set<pid_t> root_set(roots.begin(), roots.end());
+  for (const ProcessInfo& process : processes) {
+    if (root_set.contains(process.group)) {
+      root_of[process.pid] = process.group;
+    } else if (root_set.contains(process.pid)) {
+      root_of[process.pid] = process.pid;
+    }
+  }
+  // Children may have smaller pids than their parents once pids wrap; repeat until nothing changes.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const ProcessInfo& process : processes) {
+      const auto parent = root_of.find(process.parent);
+      if (parent != root_of.end() && !root_of.contains(process.pid)) {
+        root_of[process.pid] = parent->second;
+        changed = true;
+      }
+    }
+  }
+  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  std::map<pid_t, PageCounts> pages;
+  for (const auto& [pid, root] : root_of) {
+    const PageCounts counts = ReadStatm(pid);
+    PageCounts& sum = pages[root];
+    sum.own += counts.own;
+    sum.shared = std::max(sum.shared, counts.shared);
+  }
+  std::map<pid_t, int64_t> memory;
+  for (const auto& [root, counts] : pages) {
+    memory[root] = (counts.own + counts.shared) * page_bytes;
+  }
+  return memory;
+}
+
+void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
+int KillAdoptedOrphans(absl::string_view run_directory) {
+  // A killed orphan hands its own children to us: look again until nothing is found.
+  constexpr int kRoundsMax = 64;
+  std::set<pid_t> killed;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    bool found = false;
+    for (const pid_t pid : AdoptedChildren()) {
+      ProcessInfo info;
+      if (!ReadStat(pid, info)) {
+        continue;
+      }
+      if (info.state == 'Z') {
+        // Not a child that somebody else in this process waits for: those stay in our group.
+        if (info.group != getpgrp()) {
+          waitpid(pid, nullptr, WNOHANG);
+        }
+      } else if (!killed.contains(pid) && BelongsTo(pid, run_directory)) {
+        kill(pid, SIGKILL);
+        killed.insert(pid);
+        FileDescriptor pidfd(OpenPidfd(pid));
+        pollfd wait{pidfd.get(), POLLIN, 0};
+        poll(&wait, 1, 100);
+        waitpid(pid, nullptr, WNOHANG);
+        found = true;
+      }
+    }
+    if (!found) {
+      break;
+    }
+  }
+  return static_cast<int>(killed.size());
+}
+
+absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  for (;;) {
+    std::vector<pid_t> alive;
+    for (const ProcessInfo& process : ListProcesses()) {
+      if (process.pid != getpid() && process.state != 'Z' &&
+          BelongsTo(process.pid, runs_directory)) {
+        kill(process.pid, SIGKILL);
+        alive.push_back(process.pid);
+      }
+    }
+    if (alive.empty()) {
+      return absl::OkStatus();
+    }
+    if (absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("processes of an earlier worker in ", runs_directory,
+                       " do not end even when killed: ", absl::StrJoin(alive, ", ")));
+    }
+    for (const pid_t pid : alive) {
+      FileDescriptor pidfd(OpenPidfd(pid));
+      pollfd wait{pidfd.get(), POLLIN, 0};
+      if (pidfd.valid()) {
+        poll(&wait, 1, 100);
+      }
+    }
+  }
+}
+
+int64_t KernelOomKills() {
+  const std::string vmstat = ReadProc("/proc/vmstat");
+  for (absl::string_view line : absl::StrSplit(vmstat, '\n')) {
+    int64_t count = 0;
+    if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &count)) {
+      return count;
+    }
+  }
+  return 0;
+}
+
+}  // namespace concur::worker

@@ -1,0 +1,58 @@
+// What runs on this machine, from /proc: the memory of a job's processes, and processes that
+// outlived their job.
+//
+// Thread-safe (stateless). Processes come and go while /proc is read: what has vanished is left
+// out, never an error.
+#ifndef CONCUR_WORKER_PROCESS_TREE_H_
+#define CONCUR_WORKER_PROCESS_TREE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace concur::worker {
+
+// The variable by which a process is known to belong to an attempt; its value is the attempt's run
+// directory.
+inline constexpr char kRunDirectoryVariable[] = "CONCUR_RUN_DIRECTORY";
+
+struct ProcessInfo {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  char state = '?';  // as in ps: R, S, D, Z, T…
+};
+
+// Every process that this user may see, ordered by pid.
+std::vector<ProcessInfo> ListProcesses();
+
+// Resident memory in bytes of each job: the processes of group `root`, and every descendant of
+// process `root`. Pages shared between processes count once (the largest sharer's).
+std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<pid_t>& roots);
+
+// Asks the kernel to give orphaned descendants to this process instead of init, so that a job's
+// daemons can be found when it ends.
+void AdoptOrphans();
+
+// Kills (SIGKILL) adopted orphans whose run directory is `run_directory` or below, and reaps
+// adopted zombies. Returns how many processes were killed. Cheap when there are none.
+int KillAdoptedOrphans(absl::string_view run_directory);
+
+// Kills every process, of whatever parent, that belongs to an attempt below `runs_directory` —
+// known by its environment or its working directory — and waits until they are gone. For a worker's
+// start, when nothing there can be its own. DeadlineExceeded, with the pids, when some do not die.
+absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration timeout);
+
+// How often the kernel has killed for memory since boot; 0 when unknown.
+int64_t KernelOomKills();
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_PROCESS_TREE_H_

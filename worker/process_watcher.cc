@@ -1,0 +1,316 @@
+#include "worker/process_watcher.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "worker/process_tree.h"
+#include "worker/run_dir.h"
+
+namespace concur::worker {
+namespace {
+
+// Bytes taken from one process before the others get their turn, and after its end.
+constexpr int64_t kTurnBytes = 256 * 1024;
+constexpr size_t kLastBytes = 1024;
+constexpr uint64_t kWakerKey = 0;
+
+uint64_t EndKey(uint64_t number) { return number * 2; }
+uint64_t OutputKey(uint64_t number) { return number * 2 + 1; }
+
+int64_t OwnPeakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+struct ProcessWatcher::Watched {
+  Watched(Process started, WatchOptions limits, std::function<void(ProcessEnd)> callback)
+      : process(std::move(started)),
+        options(std::move(limits)),
+        on_end(std::move(callback)),
+        log(options.log_path, options.log_bytes_max) {}
+
+  Process process;
+  WatchOptions options;
+  std::function<void(ProcessEnd)> on_end;
+  LogFile log;
+  absl::Time start;
+  absl::Time deadline;  // of the time-out, or of the grace after SIGTERM
+  KillCause killed_for = KillCause::kNone;
+  bool killed = false;  // SIGKILL was sent
+  int64_t memory_bytes_peak = 0;
+  int64_t disk_bytes_peak = 0;
+};
+
+ProcessWatcher::ProcessWatcher(absl::Duration memory_interval)
+    : memory_interval_(memory_interval),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      oom_kills_seen_(KernelOomKills()) {
+  CONCUR_CHECK(epoll_.valid());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kWakerKey;
+  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, waker_.fd(), &event) == 0);
+  thread_ = std::thread([this] { Run(); });
+}
+
+ProcessWatcher::~ProcessWatcher() {
+  {
+    MutexLock lock(mu_);
+    closing_ = true;
+  }
+  waker_.Wake();
+  thread_.join();
+  for (const auto& [number, watched] : watched_) {
+    kill(-watched->process.pid, SIGKILL);
+    while (waitpid(watched->process.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    KillAdoptedOrphans(watched->options.run_directory);
+  }
+}
+
+void ProcessWatcher::Watch(uint64_t number, Process process, WatchOptions options,
+                           std::function<void(ProcessEnd)> on_end) {
+  CONCUR_CHECK(number != 0);
+  auto watched =
+      std::make_unique<Watched>(std::move(process), std::move(options), std::move(on_end));
+  watched->start = clock_.Now();
+  watched->deadline = watched->start + watched->options.timeout;
+  {
+    MutexLock lock(mu_);
+    added_.emplace_back(number, std::move(watched));
+  }
+  waker_.Wake();
+}
+
+void ProcessWatcher::Stop(uint64_t number, bool at_once) {
+  {
+    MutexLock lock(mu_);
+    stops_.emplace_back(number, at_once);
+  }
+  waker_.Wake();
+}
+
+void ProcessWatcher::Add(uint64_t number, std::unique_ptr<Watched> watched) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = EndKey(number);
+  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, watched->process.pidfd.get(), &event) == 0);
+  event.data.u64 = OutputKey(number);
+  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, watched->process.output.get(), &event) == 0);
+  watched_[number] = std::move(watched);
+}
+
+void ProcessWatcher::TakeInbox() {
+  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added;
+  std::vector<std::pair<uint64_t, bool>> stops;
+  {
+    MutexLock lock(mu_);
+    added.swap(added_);
+    stops.swap(stops_);
+  }
+  for (auto& [number, watched] : added) {
+    Add(number, std::move(watched));
+  }
+  for (const auto& [number, at_once] : stops) {
+    const auto it = watched_.find(number);
+    if (it != watched_.end()) {
+      Terminate(*it->second, KillCause::kStop, at_once, clock_.Now());
+    }
+  }
+}
+
+void ProcessWatcher::Run() {
+  std::array<epoll_event, 64> events;
+  for (;;) {
+    {
+      MutexLock lock(mu_);
+      if (closing_) {
+        break;
+      }
+    }
+    const absl::Duration wait = UntilNextDeadline(clock_.Now());
+    const int timeout = wait == absl::InfiniteDuration()
+                            ? -1
+                            : static_cast<int>(absl::ToInt64Milliseconds(
+                                  std::clamp(absl::Ceil(wait, absl::Milliseconds(1)),
+                                             absl::ZeroDuration(), absl::Minutes(1))));
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    for (int i = 0; i < count; ++i) {
+      const uint64_t key = events[static_cast<size_t>(i)].data.u64;
+      if (key == kWakerKey) {
+        waker_.Clear();
+        continue;
+      }
+      const auto it = watched_.find(key / 2);
+      if (it == watched_.end()) {
+        continue;
+      }
+      if (key == EndKey(key / 2)) {
+        End(key / 2);
+      } else {
+        ReadOutput(*it->second, kTurnBytes);
+      }
+    }
+    TakeInbox();
+    const absl::Time now = clock_.Now();
+    EnforceDeadlines(now);
+    MeasureMemory(now);
+    MeasureDisk(now);
+  }
+  // Processes handed over but never looked at are killed with the others.
+  MutexLock lock(mu_);
+  for (auto& [number, watched] : added_) {
+    watched_[number] = std::move(watched);
+  }
+}
+
+void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
+  std::array<char, 65536> buffer;
+  const int fd = watched.process.output.get();
+  while (fd >= 0 && bytes_max > 0) {
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got > 0) {
+      watched.log.Append(absl::string_view(buffer.data(), static_cast<size_t>(got)));
+      bytes_max -= got;
+      if (static_cast<size_t>(got) < buffer.size()) {
+        return;  // the pipe is empty, or its end will be reported by epoll
+      }
+    } else if (got < 0 && errno == EINTR) {
+      continue;
+    } else {
+      if (got == 0) {
+        watched.process.output.Reset();  // every writer has closed it; epoll forgets it too
+      }
+      return;
+    }
+  }
+}
+
+void ProcessWatcher::End(uint64_t number) {
+  const auto it = watched_.find(number);
+  const std::unique_ptr<Watched> watched = std::move(it->second);
+  watched_.erase(it);
+  const pid_t pid = watched->process.pid;
+  // The process is a zombie until it is reaped below, so that its group's id is still its own.
+  kill(-pid, SIGKILL);
+  ProcessEnd end;
+  rusage usage{};
+  while (wait4(pid, &end.wait_status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  end.run_time = clock_.Now() - watched->start;
+  KillAdoptedOrphans(watched->options.run_directory);
+  ReadOutput(*watched, kTurnBytes);
+  end.killed_for = watched->killed_for;
+  if (WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL && !watched->killed) {
+    const int64_t kills = KernelOomKills();
+    end.kernel_oom = kills > oom_kills_seen_;
+    oom_kills_seen_ = kills;
+  }
+  // A child that borrows its parent's memory before exec starts with the parent's peak; a figure
+  // that is not above ours says nothing.
+  const int64_t peak = int64_t{usage.ru_maxrss} * 1024;
+  end.memory_bytes_peak =
+      std::max(watched->memory_bytes_peak, peak > OwnPeakMemory() ? peak : int64_t{0});
+  end.disk_bytes_peak = watched->disk_bytes_peak;
+  end.log_bytes = watched->log.bytes_seen();
+  end.log_last = watched->log.Last(kLastBytes);
+  end.log_status = watched->log.Finish();
+  watched->on_end(std::move(end));
+}
+
+void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now) {
+  if (watched.killed_for == KillCause::kNone) {
+    watched.killed_for = cause;
+  } else if (!at_once) {
+    return;  // already on its way out
+  }
+  if (at_once) {
+    kill(-watched.process.pid, SIGKILL);
+    watched.killed = true;
+    watched.deadline = absl::InfiniteFuture();
+  } else {
+    kill(-watched.process.pid, SIGTERM);
+    // A stopped process could not answer SIGTERM.
+    kill(-watched.process.pid, SIGCONT);
+    watched.deadline = now + watched.options.grace;
+  }
+}
+
+void ProcessWatcher::EnforceDeadlines(absl::Time now) {
+  for (const auto& [number, watched] : watched_) {
+    if (watched->deadline > now) {
+      continue;
+    }
+    const bool grace_over = watched->killed_for != KillCause::kNone;
+    Terminate(*watched, KillCause::kTimeout, grace_over, now);
+  }
+}
+
+void ProcessWatcher::MeasureMemory(absl::Time now) {
+  if (now < next_measure_ || watched_.empty()) {
+    return;
+  }
+  std::map<pid_t, Watched*> by_pid;
+  std::vector<pid_t> roots;
+  for (const auto& [number, watched] : watched_) {
+    if (now - watched->start >= memory_interval_) {
+      by_pid[watched->process.pid] = watched.get();
+      roots.push_back(watched->process.pid);
+    }
+  }
+  absl::Duration cost;
+  if (!roots.empty()) {
+    for (const auto& [root, bytes] : MemoryOfTrees(roots)) {
+      Watched& watched = *by_pid[root];
+      watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, bytes);
+      if (watched.options.memory_bytes_max > 0 && bytes > watched.options.memory_bytes_max &&
+          !watched.killed) {
+        watched.killed_for = KillCause::kMemory;
+        Terminate(watched, KillCause::kMemory, /*at_once=*/true, now);
+      }
+    }
+    cost = clock_.Now() - now;
+  }
+  // On a machine with very many processes, measuring takes at most 2 % of this thread's time.
+  next_measure_ = now + std::max(memory_interval_, 50 * cost);
+}
+
+void ProcessWatcher::MeasureDisk(absl::Time now) {
+  if (now < next_disk_measure_ || watched_.empty()) {
+    return;
+  }
+  for (const auto& [number, watched] : watched_) {
+    const WatchOptions& options = watched->options;
+    if (options.disk_bytes_max > 0 && !watched->killed &&
+        now - watched->start >= memory_interval_) {
+      watched->disk_bytes_peak =
+          std::max(watched->disk_bytes_peak, DiskUseOf(options.run_directory));
+      if (watched->disk_bytes_peak > options.disk_bytes_max) {
+        watched->killed_for = KillCause::kDisk;
+        Terminate(*watched, KillCause::kDisk, /*at_once=*/true, now);
+      }
+    }
+  }
+  next_disk_measure_ = now + std::max(4 * memory_interval_, 50 * (clock_.Now() - now));
+}
+
+absl::Duration ProcessWatcher::UntilNextDeadline(absl::Time now) const {
+  absl::Time next = watched_.empty() ? absl::InfiniteFuture() : now + memory_interval_;
+  for (const auto& [number, watched] : watched_) {
+    next = std::min(next, watched->deadline);
+  }
+  return next == absl::InfiniteFuture() ? absl::InfiniteDuration() : next - now;
+}
+
+}  // namespace concur::worker

@@ -1,0 +1,106 @@
+// One thread that looks after all running processes: takes their output, enforces their limits,
+// and says how they ended.
+#ifndef CONCUR_WORKER_PROCESS_WATCHER_H_
+#define CONCUR_WORKER_PROCESS_WATCHER_H_
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "worker/log_file.h"
+#include "worker/process.h"
+#include "worker/waker.h"
+
+namespace concur::worker {
+
+// Why the watcher ended a process.
+enum class KillCause { kNone, kTimeout, kMemory, kDisk, kStop };
+
+struct ProcessEnd {
+  int wait_status = 0;  // as waitpid gives it
+  KillCause killed_for = KillCause::kNone;
+  bool kernel_oom = false;  // killed by a signal 9 not ours while the kernel killed for memory
+  absl::Duration run_time;
+  int64_t memory_bytes_peak = 0;
+  int64_t disk_bytes_peak = 0;  // of the run directory, as far as measured
+  int64_t log_bytes = 0;        // printed, before any cut
+  std::string log_last;         // the last bytes printed
+  absl::Status log_status;      // trouble writing the log
+};
+
+struct WatchOptions {
+  absl::Duration timeout = absl::InfiniteDuration();
+  absl::Duration grace;          // between SIGTERM and SIGKILL
+  int64_t memory_bytes_max = 0;  // of all processes together; 0: no limit
+  int64_t disk_bytes_max = 0;    // of the run directory; 0: no limit
+  std::string log_path;
+  int64_t log_bytes_max = 0;
+  std::string run_directory;  // by which daemons of the job are found
+};
+
+// Thread-safe.
+class ProcessWatcher {
+ public:
+  // `memory_interval`: how often memory is measured, at most; disk use a quarter as often.
+  explicit ProcessWatcher(absl::Duration memory_interval);
+  // Kills every process that still runs, with its group. `on_end` is not called for these.
+  ~ProcessWatcher();
+  ProcessWatcher(const ProcessWatcher&) = delete;
+  ProcessWatcher& operator=(const ProcessWatcher&) = delete;
+
+  // Looks after `process` under a number of its own; `on_end` is called once, from the watcher's
+  // thread, after the whole process group was killed and the log is complete. It must not block.
+  void Watch(uint64_t number, Process process, WatchOptions options,
+             std::function<void(ProcessEnd)> on_end);
+  // SIGTERM, after the grace SIGKILL; `at_once`: SIGKILL. Ignored when it has ended.
+  void Stop(uint64_t number, bool at_once);
+
+ private:
+  struct Watched;
+
+  void Run();
+  void TakeInbox();
+  void Add(uint64_t number, std::unique_ptr<Watched> watched);
+  void ReadOutput(Watched& watched, int64_t bytes_max);
+  void End(uint64_t number);
+  void Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now);
+  void EnforceDeadlines(absl::Time now);
+  void MeasureMemory(absl::Time now);
+  void MeasureDisk(absl::Time now);
+  absl::Duration UntilNextDeadline(absl::Time now) const;
+
+  // Constant after construction.
+  const absl::Duration memory_interval_;
+  SystemClock clock_;  // monotonic
+  Waker waker_;
+  FileDescriptor epoll_;
+
+  // Of the watcher's thread.
+  std::map<uint64_t, std::unique_ptr<Watched>> watched_;
+  absl::Time next_measure_ = absl::InfinitePast();
+  absl::Time next_disk_measure_ = absl::InfinitePast();
+  int64_t oom_kills_seen_ = 0;
+
+  Mutex mu_;
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::pair<uint64_t, bool>> stops_ ABSL_GUARDED_BY(mu_);
+
+  std::thread thread_;
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_PROCESS_WATCHER_H_

@@ -1,0 +1,65 @@
+// Where attempts run: one directory each, WORK/runs/s12-345-a2, made before the command starts and
+// removed when the coordinator has forgotten the attempt. The log lies beside it, in WORK/logs, out
+// of the command's way.
+#ifndef CONCUR_WORKER_RUN_DIR_H_
+#define CONCUR_WORKER_RUN_DIR_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/ids.h"
+#include "core/job_order.h"
+
+namespace concur::worker {
+
+// Paths of one attempt; the files of inputs end as their data files do. All are absolute.
+struct RunPaths {
+  std::string directory;
+  std::string train;  // "" for eval jobs
+  std::string test;   // "" for train jobs
+  std::string model;
+  std::string predictions;
+  std::string metrics;
+  std::string output;
+  std::string temporary;
+  std::string log;
+};
+
+// "s12-345-a2".
+std::string RunName(const AttemptId& id);
+
+// Thread-safe (immutable after Open).
+class RunDirectories {
+ public:
+  // Makes the folders in `work_directory`, kills what an earlier worker left running in them, and
+  // empties them. REQUIRES: the caller holds the work directory's lock.
+  static absl::StatusOr<RunDirectories> Open(const std::string& work_directory);
+
+  RunPaths PathsOf(const JobOrder& order) const;
+  // Makes the run directory with its `output` and temporary folders.
+  absl::Status Make(const RunPaths& paths) const;
+  // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
+  // whose permissions the command took away.
+  absl::Status Remove(const RunPaths& paths) const;
+
+  const std::string& runs() const { return runs_; }
+
+ private:
+  RunDirectories(std::string runs, std::string logs);
+
+  std::string runs_;
+  std::string logs_;
+};
+
+// Bytes on disk of all files and folders below `path`; what cannot be read counts as nothing.
+int64_t DiskUseOf(const std::string& path);
+
+// Removes a tree as RunDirectories::Remove does.
+absl::Status RemoveTree(const std::string& path);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_RUN_DIR_H_

@@ -1,0 +1,133 @@
+#include "worker/scorer.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "core/sweep.h"
+#include "qa/dataset_io.h"
+#include "qa/score.h"
+
+namespace concur::worker {
+namespace {
+
+constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
+constexpr int64_t kMetricsBytesMax = 1 << 20;
+
+absl::Status MetricsError(const std::string& path, absl::string_view found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": expected {\"name\": finite number, ...}, got ", found));
+}
+
+absl::StatusOr<Metric> ReadMetric(const std::string& path, absl::string_view name,
+                                  const simdjson::dom::element& element) {
+  const std::string quoted = absl::StrCat("\"", absl::Utf8SafeCEscape(name.substr(0, 100)), "\"");
+  if (name.empty() || name.size() > kNameBytesMax) {
+    return MetricsError(path, absl::StrCat("a name of ", name.size(), " bytes: ", quoted));
+  }
+  double value = 0;
+  if (!element.is_number() || element.get(value) != simdjson::SUCCESS) {
+    return MetricsError(path, absl::StrCat("another type for ", quoted));
+  }
+  if (!std::isfinite(value) || std::fabs(value) > kMetricAbsMax) {
+    return MetricsError(
+        path, absl::StrCat(value, " for ", quoted, ", beyond the limit of ", kMetricAbsMax));
+  }
+  return Metric{std::string(name), value, 0};
+}
+
+}  // namespace
+
+absl::StatusOr<Scorer::Gold> Scorer::Load(const Digest& digest, const std::string& path) {
+  {
+    MutexLock lock(mu_);
+    for (const auto& [kept_digest, gold] : kept_) {
+      if (kept_digest == digest) {
+        return gold;
+      }
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(qa::Dataset dataset, qa::ReadDataset(path));
+  if (dataset.QuestionCount() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the test data has no question"));
+  }
+  Gold gold = std::make_shared<const qa::Dataset>(std::move(dataset));
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (!error && static_cast<int64_t>(bytes) <= kKeptBytesMax) {
+    MutexLock lock(mu_);
+    kept_.emplace_front(digest, gold);
+    if (kept_.size() > kKeptMax) {
+      kept_.pop_back();
+    }
+  }
+  return gold;
+}
+
+absl::StatusOr<Scores> Scorer::Score(const Gold& gold, const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (!error && static_cast<int64_t>(bytes) > kPredictionsBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": predictions have ", bytes, " bytes; at most ", kPredictionsBytesMax, " are read"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const qa::Predictions predictions, qa::ReadPredictions(path));
+  const qa::ScoreReport report = qa::Score(*gold, predictions);
+  if (report.missing == report.n) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": none of the ", report.extra,
+                                                   " predictions has the id of one of the ",
+                                                   report.n, " questions"));
+  }
+  Scores scores;
+  scores.metrics = {{"exact_match", report.exact_match, report.n}, {"f1", report.f1, report.n}};
+  scores.examples = qa::PerExampleJsonLines(report);
+  return scores;
+}
+
+absl::StatusOr<std::vector<Metric>> ReadMetrics(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMetricsBytesMax);
+  if (absl::IsResourceExhausted(text.status())) {
+    return absl::InvalidArgumentError(text.status().message());
+  }
+  CONCUR_RETURN_IF_ERROR(text.status());
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  const simdjson::error_code code = parser.parse(*text).get(object);
+  if (code != simdjson::SUCCESS) {
+    return MetricsError(
+        path, absl::StrCat(simdjson::error_message(code), " (NaN and infinities are not JSON)"));
+  }
+  std::vector<Metric> metrics;
+  for (const auto field : object) {
+    CONCUR_ASSIGN_OR_RETURN(
+        Metric metric,
+        ReadMetric(path, absl::string_view(field.key.data(), field.key.size()), field.value));
+    metrics.push_back(std::move(metric));
+    if (metrics.size() > kMetricsMax) {
+      return MetricsError(path, absl::StrCat("more than ", kMetricsMax, " metrics"));
+    }
+  }
+  if (metrics.empty()) {
+    return MetricsError(path, "no metric");
+  }
+  std::sort(metrics.begin(), metrics.end(),
+            [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  for (size_t i = 1; i < metrics.size(); ++i) {
+    if (metrics[i].name == metrics[i - 1].name) {
+      return MetricsError(path, absl::StrCat("\"", metrics[i].name, "\" twice"));
+    }
+  }
+  return metrics;
+}
+
+}  // namespace concur::worker

@@ -1,0 +1,56 @@
+// Scores predictions against a benchmark's test data. The only place of the worker that knows what
+// a question is.
+#ifndef CONCUR_WORKER_SCORER_H_
+#define CONCUR_WORKER_SCORER_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "base/digest.h"
+#include "base/mutex.h"
+#include "core/result.h"
+
+namespace concur::qa {
+struct Dataset;
+}  // namespace concur::qa
+
+namespace concur::worker {
+
+struct Scores {
+  std::vector<Metric> metrics;  // exact_match and f1, in percent
+  std::string examples;         // per-example scores, JSON lines
+};
+
+// Thread-safe. Keeps the last few data sets: eval jobs on one test set follow each other.
+class Scorer {
+ public:
+  // Shared: the cache may drop a data set while it is being used.
+  using Gold = std::shared_ptr<const qa::Dataset>;
+
+  // The data set at `path`, whose digest is `digest`. InvalidArgument when it is malformed.
+  absl::StatusOr<Gold> Load(const Digest& digest, const std::string& path);
+
+  // Scores the predictions at `path`. InvalidArgument when they are malformed.
+  static absl::StatusOr<Scores> Score(const Gold& gold, const std::string& path);
+
+ private:
+  static constexpr size_t kKeptMax = 4;
+  static constexpr int64_t kKeptBytesMax = 64 << 20;  // of a file; larger ones are read each time
+
+  Mutex mu_;
+  std::deque<std::pair<Digest, Gold>> kept_ ABSL_GUARDED_BY(mu_);
+};
+
+// Reads {metrics}: {"name": finite number, …}. Names in order. InvalidArgument on anything else: no
+// entry, more than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above
+// kMetricAbsMax.
+absl::StatusOr<std::vector<Metric>> ReadMetrics(const std::string& path);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_SCORER_H_

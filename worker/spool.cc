@@ -1,0 +1,127 @@
+#include "worker/spool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace concur::worker {
+namespace {
+
+constexpr absl::string_view kSuffix = ".results";
+
+}  // namespace
+
+FileSpool::FileSpool(std::string directory) : directory_(std::move(directory)) {}
+
+std::string FileSpool::PathOf(uint64_t file) const {
+  return absl::StrCat(directory_, "/", absl::Dec(file, absl::kZeroPad12), kSuffix);
+}
+
+absl::StatusOr<std::unique_ptr<FileSpool>> FileSpool::Open(const std::string& directory) {
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  std::unique_ptr<FileSpool> spool(new FileSpool(directory));
+  CONCUR_RETURN_IF_ERROR(spool->Load());
+  return spool;
+}
+
+absl::Status FileSpool::Load() {
+  std::vector<uint64_t> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory_, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    absl::string_view number = name;
+    uint64_t file = 0;
+    if (absl::StrContains(name, ".tmp.")) {
+      unlink(it->path().c_str());  // of a write that was cut off
+    } else if (absl::ConsumeSuffix(&number, kSuffix) && absl::SimpleAtoi(number, &file)) {
+      files.push_back(file);
+    }
+  }
+  if (error) {
+    return ErrnoStatus(error.value(), directory_, "list");
+  }
+  std::sort(files.begin(), files.end());
+  std::map<AttemptId, SpooledResult> latest;
+  for (const uint64_t file : files) {
+    next_file_ = file + 1;
+    const std::string path = PathOf(file);
+    absl::StatusOr<std::string> text = ReadFile(path);
+    absl::StatusOr<std::vector<SpooledResult>> results =
+        text.ok() ? ParseResults(*text) : text.status();
+    if (!results.ok()) {
+      LogError("a file of spooled results is damaged and is set aside",
+               {{"file", path}, {"error", results.status().ToString()}});
+      std::rename(path.c_str(), absl::StrCat(path, ".damaged").c_str());
+      continue;
+    }
+    for (SpooledResult& result : *results) {
+      const AttemptId id = result.finished.id;
+      if (const auto old = file_of_.find(id); old != file_of_.end()) {
+        Release(old->second);
+      }
+      file_of_[id] = file;
+      ++live_in_[file];
+      latest.insert_or_assign(id, std::move(result));
+    }
+  }
+  for (auto& [id, result] : latest) {
+    recovered_.push_back(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileSpool::Put(const std::vector<SpooledResult>& results) {
+  if (results.empty()) {
+    return absl::OkStatus();
+  }
+  const uint64_t file = next_file_++;
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(PathOf(file), FormatResults(results), 0600));
+  for (const SpooledResult& result : results) {
+    const auto [it, is_new] = file_of_.try_emplace(result.finished.id, file);
+    if (!is_new) {
+      const uint64_t old = it->second;
+      it->second = file;
+      ++live_in_[file];
+      Release(old);
+    } else {
+      ++live_in_[file];
+    }
+  }
+  return absl::OkStatus();
+}
+
+void FileSpool::Release(uint64_t file) {
+  const auto it = live_in_.find(file);
+  if (it != live_in_.end() && --it->second == 0) {
+    live_in_.erase(it);
+    unlink(PathOf(file).c_str());
+  }
+}
+
+void FileSpool::Remove(const std::vector<AttemptId>& ids) {
+  for (const AttemptId& id : ids) {
+    const auto it = file_of_.find(id);
+    if (it != file_of_.end()) {
+      const uint64_t file = it->second;
+      file_of_.erase(it);
+      Release(file);
+    }
+  }
+}
+
+}  // namespace concur::worker

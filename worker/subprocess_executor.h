@@ -1,0 +1,112 @@
+// The executor that runs real processes. A small pool of threads prepares, starts and finishes
+// attempts; one more thread watches the processes.
+#ifndef CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
+#define CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/thread_pool.h"
+#include "worker/executor.h"
+#include "worker/finish.h"
+#include "worker/gateway_client.h"
+#include "worker/inputs.h"
+#include "worker/process_watcher.h"
+#include "worker/run_dir.h"
+#include "worker/scorer.h"
+
+namespace concur::worker {
+
+struct SubprocessOptions {
+  std::string work_directory;
+  int threads = 4;                           // for preparing and finishing attempts
+  absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
+  int slots = 0;                             // attempts at a time, the rest waits; 0: all
+  int64_t log_bytes_max = 8 << 20;           // of one attempt
+  int64_t output_bytes_max = 0;              // of one attempt's run directory; 0: no limit
+  absl::Duration memory_interval = absl::Milliseconds(250);
+  absl::Duration transfer_backoff_max = absl::Seconds(30);
+  absl::Duration cache_age_max = absl::Hours(24 * 7);  // unused artifacts go at the next start
+  std::map<std::string, std::string> environment;      // PATH, HOME, LANG, … that commands see
+  std::vector<std::string> gpu_names;                  // as CUDA_VISIBLE_DEVICES has them
+};
+
+// PATH (with the directory of this program first), HOME, LANG and the like of this process.
+std::map<std::string, std::string> BaseEnvironment();
+
+// Executor's functions belong to one thread; the rest is inside.
+class SubprocessExecutor : public Executor {
+ public:
+  // Kills what an earlier worker left running in the work directory, and empties its run
+  // directories. `live` are artifacts that results not yet handed in need. `on_report` is called
+  // from other threads when Poll has something to give. REQUIRES: the work directory's lock is
+  // held.
+  static absl::StatusOr<std::unique_ptr<SubprocessExecutor>> Open(
+      SubprocessOptions options, ArtifactTransfer& transfer,
+      const absl::flat_hash_set<Digest>& live, std::function<void()> on_report);
+  // Kills what still runs.
+  ~SubprocessExecutor() override;
+
+  void SetCoordinatorStore(const CoordinatorStore& store) override;
+  void Start(const JobOrder& order) override;
+  void Stop(const AttemptId& id, StopCause cause, bool at_once) override;
+  void Publish(const FinishedAttempt& finished) override;
+  void Forget(const AttemptId& id) override;
+  std::vector<ExecutorReport> Poll() override;
+  std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
+
+ private:
+  struct Entry;
+  // Shared: an entry lives in the map until it is forgotten, and in the work under way for it.
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  SubprocessExecutor(SubprocessOptions options, RunDirectories directories,
+                     std::unique_ptr<Artifacts> artifacts, std::function<void()> on_report);
+
+  void Prepare(const EntryPtr& entry, int tries);
+  absl::Status PrepareFiles(Entry& entry);
+  absl::StatusOr<Process> Launch(const Entry& entry);
+  void Finish(const EntryPtr& entry, const ProcessEnd& end);
+  void FailBeforeStart(const EntryPtr& entry, JobResult result);
+  void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
+  void Report(ExecutorReport report);
+  // Gives the slot of an ended attempt to the next one that waits.
+  void ReleaseSlot(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Duration RetryDelay(int tries) const;
+  std::optional<StopCause> StopCauseOf(const Entry& entry);
+
+  // Constant after construction.
+  const SubprocessOptions options_;
+  const RunDirectories directories_;
+  const std::function<void()> on_report_;
+
+  // Own synchronization.
+  std::unique_ptr<Artifacts> artifacts_;
+  Scorer scorer_;
+  ThreadPool pool_;
+  ProcessWatcher watcher_;  // reports to the pool, so it goes first
+
+  Mutex mu_;
+  uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 1;
+  std::map<AttemptId, EntryPtr> entries_ ABSL_GUARDED_BY(mu_);
+  int slots_used_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
+  std::vector<ExecutorReport> reports_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
