@@ -1,0 +1,140 @@
+#include "coordinator/artifact_streams.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "rpc/status.h"
+
+namespace concur {
+namespace {
+
+constexpr size_t kPieceBytesMax = size_t{1} << 20;
+constexpr int64_t kSendBytes = int64_t{256} * 1024;
+
+class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
+ public:
+  Receiver(ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+           v1::UploadArtifactResponse* response)
+      : artifacts_(artifacts), pool_(pool), bytes_max_(bytes_max), response_(response) {
+    StartRead(&piece_);
+  }
+
+  void OnReadDone(bool ok) override {
+    pool_.Submit([this, ok] {
+      const absl::Status status = ok ? Take() : End();
+      if (!ok || !status.ok()) {
+        writer_.reset();
+        Finish(rpc::ToGrpcStatus(status));
+        return;
+      }
+      StartRead(&piece_);
+    });
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Take() {
+    if (piece_.data().size() > kPieceBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "data: at most ", kPieceBytesMax, " bytes in one message, got ", piece_.data().size()));
+    }
+    if (writer_ == nullptr) {
+      const absl::StatusOr<Digest> digest = Digest::FromBytes(piece_.digest());
+      if (!digest.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
+      }
+      digest_ = *digest;
+      CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter());
+    }
+    if (writer_->bytes() + static_cast<int64_t>(piece_.data().size()) > bytes_max_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the artifact has more bytes than limits.artifact_bytes_max, ", bytes_max_));
+    }
+    return writer_->Append(piece_.data());
+  }
+
+  // No more pieces: complete, or broken off; only the digest tells which.
+  absl::Status End() {
+    if (writer_ == nullptr) {
+      return absl::InvalidArgumentError("digest: the first message must announce it");
+    }
+    response_->set_size_bytes(writer_->bytes());
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer_->Finish(digest_));
+    response_->set_digest(digest.ToBytes());
+    return absl::OkStatus();
+  }
+
+  ArtifactStore& artifacts_;
+  ThreadPool& pool_;
+  const int64_t bytes_max_;
+  v1::UploadArtifactResponse* response_;
+  v1::UploadArtifactRequest piece_;
+  Digest digest_;
+  std::unique_ptr<ArtifactStore::Writer> writer_;
+};
+
+class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
+ public:
+  Sender(ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request)
+      : artifacts_(artifacts), pool_(pool), offset_(request.offset()) {
+    const absl::StatusOr<Digest> digest = Digest::FromBytes(request.digest());
+    if (!digest.ok()) {
+      Finish(rpc::ToGrpcStatus(
+          absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()))));
+      return;
+    }
+    if (offset_ < 0) {
+      Finish(rpc::ToGrpcStatus(absl::InvalidArgumentError("offset: expected 0 or more")));
+      return;
+    }
+    digest_ = *digest;
+    Send();
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver went away"));
+      return;
+    }
+    Send();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Send() {
+    pool_.Submit([this] {
+      absl::StatusOr<std::string> data = artifacts_.ReadRange(digest_, offset_, kSendBytes);
+      if (!data.ok() || data->empty()) {
+        Finish(rpc::ToGrpcStatus(data.status()));
+        return;
+      }
+      offset_ += static_cast<int64_t>(data->size());
+      piece_.set_data(*std::move(data));
+      StartWrite(&piece_);
+    });
+  }
+
+  ArtifactStore& artifacts_;
+  ThreadPool& pool_;
+  Digest digest_;
+  int64_t offset_;
+  v1::DownloadArtifactResponse piece_;
+};
+
+}  // namespace
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
+    ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+    v1::UploadArtifactResponse* response) {
+  return new Receiver(artifacts, pool, bytes_max, response);
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(
+    ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request) {
+  return new Sender(artifacts, pool, request);
+}
+
+}  // namespace concur

@@ -1,0 +1,25 @@
+// Artifacts on the wire, the same for users and for workers.
+#ifndef CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
+#define CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "concur/v1/coordinator.pb.h"
+#include "store/artifact_store.h"
+
+namespace concur {
+
+// Reactors that delete themselves when their call is done. Disk work runs on the pool. An artifact
+// of more than `bytes_max` bytes is ResourceExhausted.
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
+    ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+    v1::UploadArtifactResponse* response);
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(
+    ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_

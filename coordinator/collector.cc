@@ -1,0 +1,102 @@
+#include "coordinator/collector.h"
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace concur {
+namespace {
+
+// Whether the eval jobs of a train job's cell have all ended, and all succeeded.
+std::pair<bool, bool> CellOf(const Scheduler& scheduler, const SweepView& sweep, JobId train) {
+  bool ended = true;
+  bool succeeded = true;
+  for (uint32_t eval = train.index + 1; eval < sweep.expansion->EndOfCell(train.index); ++eval) {
+    const JobState state = scheduler.ViewJob({train.sweep, eval}).state;
+    ended = ended && IsTerminal(state);
+    succeeded = succeeded && state == JobState::kSucceeded;
+  }
+  return {ended, succeeded};
+}
+
+void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner) {
+  const SweepView sweep = *scheduler.FindSweep(id);
+  const RetainedSweep retained{sweep.expansion->spec().keep, IsTerminal(sweep.state)};
+  for (const Digest& digest : DataDigestsOf(sweep.expansion->spec())) {
+    planner.AddData(retained, digest);
+  }
+  for (uint32_t index = 0; index < sweep.expansion->job_count(); ++index) {
+    const JobView job = scheduler.ViewJob({id, index});
+    if (job.result == nullptr) {
+      continue;
+    }
+    RetainedJob row{.id = job.id, .state = job.state};
+    row.system_collected = job.system_collected;
+    if (sweep.expansion->Locate(index).is_train) {
+      std::tie(row.cell_ended, row.cell_succeeded) = CellOf(scheduler, sweep, job.id);
+    }
+    planner.AddJob(retained, row, *job.result);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& store) {
+  RetentionPlanner planner;
+  for (const SweepId& id : scheduler.ListSweeps()) {
+    PlanSweep(scheduler, id, planner);
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<AttemptRow> attempts, store.ListSweepAttempts(id));
+    for (const AttemptRow& attempt : attempts) {
+      planner.AddAttempt(attempt.result);
+    }
+  }
+  return planner.Finish();
+}
+
+Collector::Collector(Clock& clock, Engine& engine, Store& store, ArtifactStore& artifacts,
+                     ThreadPool& pool, CollectorOptions options)
+    : clock_(clock),
+      engine_(engine),
+      store_(store),
+      artifacts_(artifacts),
+      pool_(pool),
+      options_(options) {}
+
+void Collector::Start() {
+  pool_.SubmitAfter(options_.interval, [this] {
+    Collect([](absl::StatusOr<int64_t> freed) {
+      if (!freed.ok()) {
+        LogWarning("cannot collect artifacts", {{"error", freed.status().ToString()}});
+      } else if (*freed > 0) {
+        LogInfo("collected artifacts", {{"bytes", absl::StrCat(*freed)}});
+      }
+    });
+    Start();
+  });
+}
+
+void Collector::Collect(std::function<void(absl::StatusOr<int64_t>)> done) {
+  engine_.Call<RetentionPlan>(
+      [this](Scheduler& scheduler) -> absl::StatusOr<RetentionPlan> {
+        CONCUR_ASSIGN_OR_RETURN(RetentionPlan plan, PlanRetention(scheduler, store_));
+        scheduler.MarkSystemsCollected(plan.lost_systems);
+        return plan;
+      },
+      [this, done = std::move(done)](absl::StatusOr<RetentionPlan> plan) {
+        if (!plan.ok()) {
+          done(plan.status());
+          return;
+        }
+        const absl::Time before = clock_.Now() - options_.grace;
+        auto live = std::make_shared<RetentionPlan>(*std::move(plan));  // into a copyable closure
+        pool_.Submit([this, live, before, done] { done(artifacts_.Collect(live->live, before)); });
+      });
+}
+
+}  // namespace concur

@@ -1,0 +1,475 @@
+#include "coordinator/coordinator_service.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "coordinator/answer.h"
+#include "coordinator/artifact_streams.h"
+#include "coordinator/sweep_streams.h"
+#include "coordinator/views.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/convert_value.h"
+
+namespace concur {
+namespace {
+
+constexpr int32_t kPageSizeMax = 1000;
+constexpr int32_t kPageSizeDefault = 100;
+constexpr size_t kRequestIdBytesMax = 200;
+constexpr int kDigestsMax = 10'000;
+
+// The size of a page: the default when unset, at most the maximum.
+absl::StatusOr<size_t> PageSize(int32_t asked, int32_t standard = kPageSizeDefault,
+                                int32_t maximum = kPageSizeMax) {
+  if (asked < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: expected 0 to ", maximum, ", got ", asked));
+  }
+  return static_cast<size_t>(asked == 0 ? standard : std::min(asked, maximum));
+}
+
+absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
+  uint64_t value = 0;
+  if (!token.empty() && !absl::SimpleAtoi(token, &value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_token: expected one that an earlier page gave, got \"", token, "\""));
+  }
+  return value;
+}
+
+// Every artifact that a sweep reads.
+std::vector<const DataFile*> DataFilesOf(const SweepSpec& spec) {
+  std::vector<const DataFile*> files;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    for (const auto* file : {&benchmark.train, &benchmark.test}) {
+      if (file->has_value()) {
+        files.push_back(&**file);
+      }
+    }
+  }
+  return files;
+}
+
+// Also keeps the data from collection until the sweep stands.
+absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
+  std::vector<std::string> missing;
+  for (const DataFile* file : DataFilesOf(spec)) {
+    if (!artifacts.Touch(file->digest)) {
+      missing.push_back(absl::StrCat(file->path, " (", file->digest.ToHex().substr(0, 12), "…)"));
+    }
+  }
+  if (missing.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("these data files were not uploaded: ", absl::StrJoin(missing, ", ")));
+}
+
+// What looks wrong about running this sweep here and now, but does not stop it.
+std::vector<std::string> WarningsOf(const Scheduler& scheduler, const SweepSpec& spec) {
+  std::vector<Resources> live;
+  for (const WorkerView& worker : scheduler.ListWorkers()) {
+    if (!worker.lost) {
+      live.push_back(worker.info.capacity);
+    }
+  }
+  if (live.empty()) {
+    return {"no worker is live: jobs wait until one joins"};
+  }
+  return CapacityWarnings(spec, live);
+}
+
+absl::Status CheckLimits(const Expansion& expansion, const ServiceLimits& limits) {
+  if (expansion.job_count() > limits.jobs_per_sweep_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("spec: ", expansion.job_count(), " jobs are more than this coordinator's ",
+                     "limits.jobs_per_sweep_max of ", limits.jobs_per_sweep_max));
+  }
+  return CheckFitsInPools(expansion.spec(), limits.pools);
+}
+
+template <typename Change>
+grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContext* context,
+                                      v1::Sweep* response, std::string sweep, Change change) {
+  return Answer<v1::Sweep>(
+      engine, context, response,
+      [sweep = std::move(sweep), change](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep));
+        CONCUR_RETURN_IF_ERROR(change(scheduler, id));
+        return SweepProto(*scheduler.FindSweep(id));
+      });
+}
+
+}  // namespace
+
+CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+                                       std::string owner, ServiceLimits limits)
+    : engine_(engine),
+      artifacts_(artifacts),
+      pool_(pool),
+      owner_(std::move(owner)),
+      limits_(std::move(limits)) {}
+
+// --- sweeps
+// ---------------------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerContext* context,
+                                                          const v1::CreateSweepRequest* request,
+                                                          v1::CreateSweepResponse* response) {
+  if (request->request_id().empty() || request->request_id().size() > kRequestIdBytesMax) {
+    return AnswerNow(context, absl::InvalidArgumentError(
+                                  absl::StrCat("request_id: expected 1 to ", kRequestIdBytesMax,
+                                               " bytes, got ", request->request_id().size())));
+  }
+  absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
+  absl::StatusOr<Expansion> made =
+      spec.ok() ? Expansion::Make(*std::move(spec)) : absl::StatusOr<Expansion>(spec.status());
+  if (!made.ok()) {
+    return AnswerNow(context, made.status());
+  }
+  // Shared: the scheduler keeps it for as long as the sweep stands.
+  auto expansion = std::make_shared<const Expansion>(*std::move(made));
+  if (absl::Status status = CheckLimits(*expansion, limits_); !status.ok()) {
+    return AnswerNow(context, status);
+  }
+  const bool validate_only = request->validate_only();
+  if (!validate_only) {
+    if (absl::Status status = CheckDataIsThere(expansion->spec(), artifacts_); !status.ok()) {
+      return AnswerNow(context, status);
+    }
+  }
+  Scheduler::Submission submission{owner_, request->request_id(),
+                                   rpc::EncodeSpec(expansion->spec()), expansion};
+  return Answer<v1::CreateSweepResponse>(
+      engine_, context, response,
+      [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max](
+          Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
+        v1::CreateSweepResponse answer;
+        for (std::string& warning : WarningsOf(scheduler, submission.expansion->spec())) {
+          answer.add_warnings(std::move(warning));
+        }
+        if (validate_only) {
+          answer.mutable_sweep()->set_name(submission.expansion->spec().name);
+          answer.mutable_sweep()->set_owner(submission.owner);
+          answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
+          return answer;
+        }
+        if (static_cast<int64_t>(scheduler.sweep_count()) >= sweeps_max) {
+          return absl::ResourceExhaustedError(
+              absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
+                           " sweeps, its limits.sweeps_max; delete some that have ended"));
+        }
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
+        *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
+        return answer;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetSweep(grpc::CallbackServerContext* context,
+                                                       const v1::GetSweepRequest* request,
+                                                       v1::Sweep* response) {
+  return Answer<v1::Sweep>(
+      engine_, context, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        const SweepView sweep = *scheduler.FindSweep(id);
+        v1::Sweep proto = SweepProto(sweep);
+        if (request->include_spec()) {
+          *proto.mutable_spec() = rpc::ToProto(sweep.expansion->spec());
+        }
+        return proto;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerContext* context,
+                                                         const v1::ListSweepsRequest* request,
+                                                         v1::ListSweepsResponse* response) {
+  return Answer<v1::ListSweepsResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListSweepsResponse> {
+        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
+        CONCUR_ASSIGN_OR_RETURN(uint64_t before, NumberToken(request->page_token()));
+        v1::ListSweepsResponse page;
+        const std::vector<SweepId> ids = scheduler.ListSweeps();
+        for (auto it = ids.rbegin(); it != ids.rend(); ++it) {
+          const SweepView sweep = *scheduler.FindSweep(*it);
+          if ((before != 0 && it->number >= before) ||
+              (!request->owner().empty() && sweep.row->owner != request->owner())) {
+            continue;
+          }
+          if (static_cast<size_t>(page.sweeps_size()) == size) {
+            page.set_next_page_token(absl::StrCat(it->number + 1));
+            break;
+          }
+          *page.add_sweeps() = SweepProto(sweep);
+        }
+        return page;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::PauseSweep(grpc::CallbackServerContext* context,
+                                                         const v1::PauseSweepRequest* request,
+                                                         v1::Sweep* response) {
+  return ChangeSweep(engine_, context, response, request->sweep(),
+                     [](Scheduler& scheduler, SweepId id) { return scheduler.PauseSweep(id); });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ResumeSweep(grpc::CallbackServerContext* context,
+                                                          const v1::ResumeSweepRequest* request,
+                                                          v1::Sweep* response) {
+  return ChangeSweep(engine_, context, response, request->sweep(),
+                     [](Scheduler& scheduler, SweepId id) { return scheduler.ResumeSweep(id); });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::CancelSweep(grpc::CallbackServerContext* context,
+                                                          const v1::CancelSweepRequest* request,
+                                                          v1::Sweep* response) {
+  return ChangeSweep(engine_, context, response, request->sweep(),
+                     [](Scheduler& scheduler, SweepId id) { return scheduler.CancelSweep(id); });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::DeleteSweep(grpc::CallbackServerContext* context,
+                                                          const v1::DeleteSweepRequest* request,
+                                                          v1::DeleteSweepResponse* response) {
+  return Answer<v1::DeleteSweepResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::DeleteSweepResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        CONCUR_RETURN_IF_ERROR(scheduler.DeleteSweep(id));
+        return v1::DeleteSweepResponse();
+      });
+}
+
+// --- jobs
+// -----------------------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(grpc::CallbackServerContext* context,
+                                                        const v1::RetryJobsRequest* request,
+                                                        v1::RetryJobsResponse* response) {
+  return Answer<v1::RetryJobsResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::RetryJobsResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        const std::vector<uint32_t> jobs(request->jobs().begin(), request->jobs().end());
+        CONCUR_ASSIGN_OR_RETURN(uint32_t retried,
+                                scheduler.RetryJobs(id, jobs, request->rerun_succeeded()));
+        v1::RetryJobsResponse answer;
+        answer.set_retried(retried);
+        return answer;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerContext* context,
+                                                       const v1::ListJobsRequest* request,
+                                                       v1::ListJobsResponse* response) {
+  return Answer<v1::ListJobsResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListJobsResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
+        CONCUR_ASSIGN_OR_RETURN(uint64_t from, NumberToken(request->page_token()));
+        const SweepView sweep = *scheduler.FindSweep(id);
+        const SweepSpec& spec = sweep.expansion->spec();
+        v1::ListJobsResponse page;
+        for (uint64_t index = from; index < sweep.expansion->job_count(); ++index) {
+          const JobId job{id, static_cast<uint32_t>(index)};
+          const auto& states = request->states();
+          if (!states.empty() &&
+              std::find(states.begin(), states.end(), rpc::ToProto(scheduler.ViewJob(job).state)) ==
+                  states.end()) {
+            continue;
+          }
+          const JobCoordinates at = sweep.expansion->Locate(job.index);
+          const Block& block = sweep.expansion->blocks()[at.block];
+          if (!request->approach().empty() &&
+              spec.approaches[block.approach].name != request->approach()) {
+            continue;
+          }
+          if (!request->benchmark().empty() &&
+              (block.train_set == kNoTrainSet ||
+               spec.train_sets[block.train_set].name != request->benchmark()) &&
+              (at.is_train || spec.benchmarks[at.test_benchmark].name != request->benchmark())) {
+            continue;
+          }
+          if (static_cast<size_t>(page.jobs_size()) == size) {
+            page.set_next_page_token(absl::StrCat(index));
+            break;
+          }
+          *page.add_jobs() = JobProto(scheduler, job);
+        }
+        return page;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetJob(grpc::CallbackServerContext* context,
+                                                     const v1::GetJobRequest* request,
+                                                     v1::Job* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  engine_.Explain(
+      [text = request->job()](Scheduler& scheduler) { return ResolveJob(scheduler, text); },
+      [reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
+        if (explanation.ok()) {
+          *response = JobProto(*explanation->scheduler, explanation->job);
+          response->set_explanation(explanation->text);
+          for (const AttemptRow& row : explanation->attempts) {
+            v1::AttemptRecord& record = *response->add_attempts();
+            record.set_attempt(row.attempt.number);
+            record.set_worker(row.worker);
+            *record.mutable_end_time() = rpc::ToProto(row.end_time);
+            *record.mutable_result() = rpc::ToProto(row.result);
+          }
+        }
+        reactor->Finish(rpc::ToGrpcStatus(explanation.status()));
+      });
+  return reactor;
+}
+
+// --- workers
+// --------------------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerContext* context,
+                                                          const v1::ListWorkersRequest* request,
+                                                          v1::ListWorkersResponse* response) {
+  return Answer<v1::ListWorkersResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
+        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
+        v1::ListWorkersResponse page;
+        std::string last;
+        for (const WorkerView& worker : scheduler.ListWorkers()) {
+          if (!request->page_token().empty() && worker.info.name <= request->page_token()) {
+            continue;
+          }
+          if (static_cast<size_t>(page.workers_size()) == size) {
+            page.set_next_page_token(last);
+            break;
+          }
+          *page.add_workers() = WorkerProto(worker);
+          last = worker.info.name;
+        }
+        return page;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(grpc::CallbackServerContext* context,
+                                                          const v1::DrainWorkerRequest* request,
+                                                          v1::Worker* response) {
+  return Answer<v1::Worker>(
+      engine_, context, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
+        CONCUR_RETURN_IF_ERROR(scheduler.DrainWorker(request->worker(), !request->undo()));
+        for (const WorkerView& worker : scheduler.ListWorkers()) {
+          if (worker.info.name == request->worker()) {
+            return WorkerProto(worker);
+          }
+        }
+        return absl::InternalError("the worker is gone");
+      });
+}
+
+// --- scores
+// ---------------------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::ListScores(grpc::CallbackServerContext* context,
+                                                         const v1::ListScoresRequest* request,
+                                                         v1::ListScoresResponse* response) {
+  return Answer<v1::ListScoresResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size(), 1000, 10'000));
+        CONCUR_ASSIGN_OR_RETURN(uint64_t from, NumberToken(request->page_token()));
+        const uint32_t count = scheduler.FindSweep(id)->expansion->job_count();
+        v1::ListScoresResponse page;
+        uint32_t next = 0;
+        for (v1::Score& score :
+             ScoreProtos(scheduler, id, static_cast<uint32_t>(std::min<uint64_t>(from, count)),
+                         static_cast<uint32_t>(size), request->metric(), &next)) {
+          *page.add_scores() = std::move(score);
+        }
+        if (next < count) {
+          page.set_next_page_token(absl::StrCat(next));
+        }
+        return page;
+      });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetMatrix(grpc::CallbackServerContext* context,
+                                                        const v1::GetMatrixRequest* request,
+                                                        v1::Matrix* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  engine_.Call<SweepScores>(
+      [request](Scheduler& scheduler) -> absl::StatusOr<SweepScores> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+        return CollectScores(scheduler, id, request->metric());
+      },
+      [this, reactor, request, response](absl::StatusOr<SweepScores> scores) {
+        if (!scores.ok()) {
+          reactor->Finish(rpc::ToGrpcStatus(scores.status()));
+          return;
+        }
+        // Coefficients take their time: not on the engine's thread.
+        auto shared = std::make_shared<SweepScores>(*std::move(scores));  // into a copyable closure
+        pool_.Submit([reactor, request, response, shared] {
+          absl::StatusOr<v1::Matrix> matrix = MatrixProto(*std::move(shared), *request);
+          const absl::Status status = matrix.status();
+          if (status.ok()) {
+            *response = *std::move(matrix);
+          }
+          reactor->Finish(rpc::ToGrpcStatus(status));
+        });
+      });
+  return reactor;
+}
+
+// --- artifacts and streams
+// ------------------------------------------------------------------------
+
+grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
+    grpc::CallbackServerContext* context, const v1::FindMissingArtifactsRequest* request,
+    v1::FindMissingArtifactsResponse* response) {
+  if (request->digests_size() > kDigestsMax) {
+    return AnswerNow(context, absl::InvalidArgumentError(
+                                  absl::StrCat("digests: at most ", kDigestsMax,
+                                               " in one call, got ", request->digests_size())));
+  }
+  for (const std::string& bytes : request->digests()) {
+    const absl::StatusOr<Digest> digest = Digest::FromBytes(bytes);
+    if (!digest.ok()) {
+      return AnswerNow(context, absl::InvalidArgumentError(
+                                    absl::StrCat("digests: ", digest.status().message())));
+    }
+    if (!artifacts_.Touch(*digest)) {
+      response->add_digests(bytes);
+    }
+  }
+  return AnswerNow(context, absl::OkStatus());
+}
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
+    grpc::CallbackServerContext* /*context*/, v1::UploadArtifactResponse* response) {
+  return ReceiveArtifact(artifacts_, pool_, limits_.artifact_bytes_max, response);
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(
+    grpc::CallbackServerContext* /*context*/, const v1::DownloadArtifactRequest* request) {
+  return SendArtifact(artifacts_, pool_, *request);
+}
+
+grpc::ServerWriteReactor<v1::WatchSweepResponse>* CoordinatorService::WatchSweep(
+    grpc::CallbackServerContext* /*context*/, const v1::WatchSweepRequest* request) {
+  return StreamSweep(engine_, *request);
+}
+
+grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
+    grpc::CallbackServerContext* /*context*/, const v1::ReadLogRequest* request) {
+  return StreamLog(engine_, artifacts_, pool_, *request);
+}
+
+}  // namespace concur

@@ -1,0 +1,97 @@
+// The user service: checks and converts requests, and lets the engine answer them.
+//
+// Thread-safe. Reactions run on gRPC's threads and do not block: work goes to the engine, files to
+// the pool.
+#ifndef CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
+#define CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "concur/v1/coordinator.grpc.pb.h"
+#include "coordinator/engine.h"
+#include "core/capacity.h"
+#include "store/artifact_store.h"
+
+namespace concur {
+
+struct ServiceLimits {
+  int64_t sweeps_max = 100'000;
+  int64_t jobs_per_sweep_max = 10'000'000;
+  int64_t artifact_bytes_max = int64_t{64} << 30;
+  // The largest workers there will ever be; empty: unknown.
+  std::vector<PoolLimit> pools;
+};
+
+class CoordinatorService final : public v1::Coordinator::CallbackService {
+ public:
+  // All outlive the service. `owner` is whose sweeps are submitted while there is one user.
+  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool, std::string owner,
+                     ServiceLimits limits);
+
+  grpc::ServerUnaryReactor* CreateSweep(grpc::CallbackServerContext* context,
+                                        const v1::CreateSweepRequest* request,
+                                        v1::CreateSweepResponse* response) override;
+  grpc::ServerUnaryReactor* GetSweep(grpc::CallbackServerContext* context,
+                                     const v1::GetSweepRequest* request,
+                                     v1::Sweep* response) override;
+  grpc::ServerUnaryReactor* ListSweeps(grpc::CallbackServerContext* context,
+                                       const v1::ListSweepsRequest* request,
+                                       v1::ListSweepsResponse* response) override;
+  grpc::ServerUnaryReactor* PauseSweep(grpc::CallbackServerContext* context,
+                                       const v1::PauseSweepRequest* request,
+                                       v1::Sweep* response) override;
+  grpc::ServerUnaryReactor* ResumeSweep(grpc::CallbackServerContext* context,
+                                        const v1::ResumeSweepRequest* request,
+                                        v1::Sweep* response) override;
+  grpc::ServerUnaryReactor* CancelSweep(grpc::CallbackServerContext* context,
+                                        const v1::CancelSweepRequest* request,
+                                        v1::Sweep* response) override;
+  grpc::ServerUnaryReactor* DeleteSweep(grpc::CallbackServerContext* context,
+                                        const v1::DeleteSweepRequest* request,
+                                        v1::DeleteSweepResponse* response) override;
+  grpc::ServerUnaryReactor* RetryJobs(grpc::CallbackServerContext* context,
+                                      const v1::RetryJobsRequest* request,
+                                      v1::RetryJobsResponse* response) override;
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const v1::GetJobRequest* request, v1::Job* response) override;
+  grpc::ServerWriteReactor<v1::WatchSweepResponse>* WatchSweep(
+      grpc::CallbackServerContext* context, const v1::WatchSweepRequest* request) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const v1::ListWorkersRequest* request,
+                                        v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
+                                        const v1::DrainWorkerRequest* request,
+                                        v1::Worker* response) override;
+  grpc::ServerUnaryReactor* ListScores(grpc::CallbackServerContext* context,
+                                       const v1::ListScoresRequest* request,
+                                       v1::ListScoresResponse* response) override;
+  grpc::ServerUnaryReactor* GetMatrix(grpc::CallbackServerContext* context,
+                                      const v1::GetMatrixRequest* request,
+                                      v1::Matrix* response) override;
+  grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(
+      grpc::CallbackServerContext* context, const v1::ReadLogRequest* request) override;
+  grpc::ServerUnaryReactor* FindMissingArtifacts(
+      grpc::CallbackServerContext* context, const v1::FindMissingArtifactsRequest* request,
+      v1::FindMissingArtifactsResponse* response) override;
+  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+
+ private:
+  Engine& engine_;
+  ArtifactStore& artifacts_;
+  ThreadPool& pool_;
+  const std::string owner_;
+  const ServiceLimits limits_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_

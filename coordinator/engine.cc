@@ -1,0 +1,287 @@
+#include "coordinator/engine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "core/job_order.h"
+
+namespace concur {
+
+Engine::Engine(Clock& clock, Store& store, EngineOptions options)
+    : clock_(clock), store_(store), options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& store,
+                                                       const SpecDecoder& decode,
+                                                       EngineOptions options) {
+  CONCUR_ASSIGN_OR_RETURN(Snapshot snapshot, store.Load());
+  std::vector<std::shared_ptr<const Expansion>> expansions;
+  for (const SweepRow& row : snapshot.sweeps) {
+    absl::StatusOr<SweepSpec> spec = decode(row.spec);
+    absl::StatusOr<Expansion> expansion =
+        spec.ok() ? Expansion::Make(*std::move(spec)) : spec.status();
+    if (!expansion.ok()) {
+      return absl::DataLossError(absl::StrCat("the stored spec of sweep ", row.id.ToString(),
+                                              " is damaged: ", expansion.status().message()));
+    }
+    expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
+  }
+  auto engine = std::unique_ptr<Engine>(new Engine(clock, store, std::move(options)));
+  engine->now_ = clock.Now();
+  engine->epoch_ = absl::StrCat(absl::Hex(absl::ToUnixMicros(engine->now_)));
+  CONCUR_ASSIGN_OR_RETURN(engine->scheduler_,
+                          Scheduler::Restore(engine->options_.policy, std::move(snapshot),
+                                             std::move(expansions), engine->now_));
+  return engine;
+}
+
+Engine::~Engine() { Stop(); }
+
+void Engine::Start() {
+  CONCUR_CHECK(!thread_.joinable());
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Engine::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.NotifyAll();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  // What is left, of a thread that has ended or never was.
+  std::vector<Request> rest;
+  {
+    MutexLock lock(mutex_);
+    rest.swap(inbox_);
+  }
+  const absl::Status status = absl::UnavailableError("the coordinator is shutting down");
+  for (Request& request : rest) {
+    request.refuse(status);
+  }
+  for (auto& [worker, parked] : std::exchange(parked_, {})) {
+    parked.done(status);
+  }
+  for (auto& [ticket, watcher] : std::exchange(watchers_, {})) {
+    watcher.done(status);
+  }
+  for (auto& [id, tap] : std::exchange(taps_, {})) {
+    for (auto& [ticket, waiter] : tap.waiters) {
+      waiter.second(status);
+    }
+  }
+}
+
+void Engine::Post(Request request) {
+  absl::Status refusal;
+  {
+    MutexLock lock(mutex_);
+    if (!stopping_ && inbox_.size() < options_.inbox_max) {
+      inbox_.push_back(std::move(request));
+      wake_.NotifyOne();
+      return;
+    }
+    refusal =
+        stopping_
+            ? absl::UnavailableError("the coordinator is shutting down")
+            : absl::ResourceExhaustedError(absl::StrCat("the coordinator is busy: ", inbox_.size(),
+                                                        " requests are waiting; try again later"));
+  }
+  request.refuse(std::move(refusal));
+}
+
+void Engine::Loop() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (inbox_.empty() && !stopping_) {
+        const absl::Duration wait = NextDeadline() - clock_.Now();
+        if (wait <= absl::ZeroDuration() || wake_.WaitWithTimeout(mutex_, wait)) {
+          break;
+        }
+      }
+      if (stopping_) {
+        return;
+      }
+    }
+    Turn();
+  }
+}
+
+void Engine::RunUntilIdle() {
+  CONCUR_CHECK(!thread_.joinable());
+  while (Turn()) {
+  }
+}
+
+absl::Time Engine::NextDeadline() const {
+  absl::Time next = scheduler_->NextDeadline();
+  for (const auto& [worker, parked] : parked_) {
+    next = std::min(next, parked.deadline);
+  }
+  if (!stirred_.empty() && !watchers_.empty()) {
+    next = std::min(next, last_watch_ + options_.watch_interval);
+  }
+  return next;
+}
+
+// Returns whether there was a request.
+bool Engine::Turn() {
+  std::vector<Request> requests;
+  {
+    MutexLock lock(mutex_);
+    requests.swap(inbox_);
+  }
+  now_ = std::max(now_, clock_.Now());
+  scheduler_->AdvanceTo(now_);
+  for (Request& request : requests) {
+    request.work(*scheduler_);
+  }
+  scheduler_->Dispatch();
+  Effects effects = scheduler_->TakeEffects();
+  if (!effects.batch.empty()) {
+    Commit(effects.batch);
+  }
+  Publish(std::move(effects));
+  for (Request& request : requests) {
+    request.done();
+  }
+  AnswerSyncs();
+  AnswerWatchers();
+  ExpireTaps();
+  return !requests.empty();
+}
+
+void Engine::Commit(const Batch& batch) {
+  const absl::Status status = store_.Commit(batch);
+  if (status.ok()) {
+    return;
+  }
+  if (fatal_) {
+    fatal_(status);
+    return;
+  }
+  LogError("cannot save; ending the process, since memory is ahead of disk",
+           {{"error", status.ToString()}});
+  std::_Exit(EXIT_FAILURE);
+}
+
+// --- workers
+// --------------------------------------------------------------------------------------
+
+void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
+                     std::function<void(absl::StatusOr<Explanation>)> done) {
+  // Told after the commit: what is explained is durable.
+  Call<JobId>(std::move(find), [this, done = std::move(done)](absl::StatusOr<JobId> job) {
+    if (!job.ok()) {
+      done(job.status());
+      return;
+    }
+    absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(*job);
+    if (!attempts.ok()) {
+      done(attempts.status());
+      return;
+    }
+    done(Explanation{scheduler_.get(), *job, scheduler_->Explain(*job), *std::move(attempts)});
+  });
+}
+
+void Engine::Sync(SyncRequest request, SyncDone done) {
+  struct State {
+    SyncRequest request;
+    SyncDone done;
+    absl::Status status;
+  };
+  // Shared by the three steps of one request, of which the last or the refusal ends it.
+  auto state = std::make_shared<State>(State{std::move(request), std::move(done), {}});
+  Post({[this, state](Scheduler& scheduler) {
+          state->status = scheduler.Sync(state->request);
+          if (!state->status.ok()) {
+            return;
+          }
+          TakeLogChunks(state->request);
+          const std::string& worker = state->request.worker.name;
+          if (const auto it = parked_.find(worker); it != parked_.end()) {
+            it->second.done(SyncResponse{});  // superseded: its answer does not count
+            parked_.erase(it);
+          }
+          ParkedSync parked;
+          parked.incarnation = state->request.worker.incarnation;
+          parked.sequence = state->request.sequence;
+          parked.deadline = now_ + std::min(state->request.wait, options_.park_max);
+          parked.done = std::move(state->done);
+          parked.at_once = state->request.leaving;
+          parked_.emplace(worker, std::move(parked));
+        },
+        [state] {
+          if (!state->status.ok()) {
+            state->done(state->status);
+          }
+        },
+        [state](absl::Status status) { state->done(std::move(status)); }});
+}
+
+void Engine::CancelSync(const std::string& worker, const std::string& incarnation,
+                        uint64_t sequence) {
+  Post({[this, worker, incarnation, sequence](Scheduler& scheduler) {
+          const auto it = parked_.find(worker);
+          if (it == parked_.end() || it->second.incarnation != incarnation ||
+              it->second.sequence != sequence) {
+            return;
+          }
+          it->second.done(absl::CancelledError("the worker went away"));
+          parked_.erase(it);
+          scheduler.StopListening(worker);
+        },
+        [] {}, [](const absl::Status&) {}});
+}
+
+void Engine::AnswerSyncs() {
+  for (auto it = parked_.begin(); it != parked_.end();) {
+    if (AnswerSync(it->first, it->second)) {
+      it = parked_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+bool Engine::AnswerSync(const std::string& worker, ParkedSync& parked) {
+  if (!parked.at_once && parked.deadline > now_ && !scheduler_->HasOrders(worker) &&
+      !LogsAreDue(worker)) {
+    return false;
+  }
+  parked.done(MakeResponse(worker));
+  return true;
+}
+
+SyncResponse Engine::MakeResponse(const std::string& worker) {
+  WorkerOrders orders = scheduler_->TakeOrders(worker);
+  SyncResponse response;
+  for (const WorkerOrders::Start& start : orders.start) {
+    const std::optional<SweepView> sweep = scheduler_->FindSweep(start.id.job.sweep);
+    CONCUR_CHECK(sweep.has_value());
+    response.start.push_back(MakeJobOrder(*sweep->expansion, start.id, sweep->row->owner,
+                                          start.gpu_mask, start.system, start.system_bytes));
+  }
+  response.stop = std::move(orders.stop);
+  response.forget = std::move(orders.forget);
+  response.drain = orders.drain;
+  response.lease = options_.policy.lease;
+  response.artifact_directory = options_.artifact_directory;
+  response.artifact_store_id = options_.artifact_store_id;
+  AddLogOrders(worker, response);
+  return response;
+}
+
+}  // namespace concur

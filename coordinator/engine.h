@@ -1,0 +1,218 @@
+// The Engine: one thread that owns the Scheduler and the Store.
+//
+// One turn: take the whole inbox; fix `now`; let the scheduler catch up with it; apply each
+// request; hand out work; one commit; then answer. Nothing is answered before it is durable, and a
+// burst of requests shares one sync of the disk. A failed commit ends the process: memory is ahead
+// of disk.
+//
+// Public methods are thread-safe and do not block. Callbacks run on the engine's thread, once each,
+// and must not block; they may call the engine again.
+#ifndef CONCUR_COORDINATOR_ENGINE_H_
+#define CONCUR_COORDINATOR_ENGINE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "core/scheduler.h"
+#include "core/sync.h"
+#include "store/store.h"
+
+namespace concur {
+
+struct EngineOptions {
+  SchedulerPolicy policy;
+  // The longest time for which a call is parked, whatever the caller wishes.
+  absl::Duration park_max = absl::Seconds(20);
+  // Watchers hear of changes at most so often.
+  absl::Duration watch_interval = absl::Milliseconds(20);
+  // Events of one sweep that can be replayed to a watcher that comes back.
+  size_t events_max = 10'000;
+  // Events in one answer to a watcher.
+  size_t events_per_answer_max = 1'000;
+  // Bytes of a running job's log that are kept for followers.
+  size_t log_window_bytes = size_t{1} << 20;
+  // Requests that wait for the engine; more are refused (ResourceExhausted).
+  size_t inbox_max = 100'000;
+  // Told to workers: where artifacts lie, for those who share the disk.
+  std::string artifact_directory;
+  std::string artifact_store_id;
+};
+
+class Engine {
+ public:
+  using SpecDecoder = std::function<absl::StatusOr<SweepSpec>(absl::string_view)>;
+
+  // Loads what the store holds. `clock` and `store` outlive the engine.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(Clock& clock, Store& store,
+                                                        const SpecDecoder& decode,
+                                                        EngineOptions options);
+  ~Engine();
+
+  // Starts the thread. Without it, tests call RunUntilIdle.
+  void Start();
+  // Refuses new requests, answers the parked ones, and joins the thread.
+  void Stop();
+  // Runs turns until the inbox is empty. REQUIRES: no thread was started.
+  void RunUntilIdle();
+  // When the next turn has something to do without a new request.
+  absl::Time NextDeadline() const;
+
+  // Runs `work` in the next turn and gives its value to `done` after the commit.
+  template <typename T>
+  void Call(std::function<absl::StatusOr<T>(Scheduler&)> work,
+            std::function<void(absl::StatusOr<T>)> done) {
+    auto value = std::make_shared<absl::StatusOr<T>>(absl::InternalError("not run"));
+    auto shared_done = std::make_shared<std::function<void(absl::StatusOr<T>)>>(std::move(done));
+    Post({[value, work = std::move(work)](Scheduler& scheduler) { *value = work(scheduler); },
+          [value, shared_done] { (*shared_done)(std::move(*value)); },
+          [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
+  }
+
+  // All there is to say about one job.
+  struct Explanation {
+    const Scheduler* scheduler = nullptr;  // valid during the callback
+    JobId job;
+    std::string text;
+    std::vector<AttemptRow> attempts;  // that did not succeed, oldest first
+  };
+  void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
+               std::function<void(absl::StatusOr<Explanation>)> done);
+
+  // --- workers ----------------------------------------------------------------------------------
+
+  using SyncDone = std::function<void(absl::StatusOr<SyncResponse>)>;
+  // Answers when there is something to say or the request's wait is over. A later Sync of the same
+  // worker supersedes a parked one, which is answered with nothing to do.
+  void Sync(SyncRequest request, SyncDone done);
+  // The caller of that Sync went away.
+  void CancelSync(const std::string& worker, const std::string& incarnation, uint64_t sequence);
+
+  // --- streams ----------------------------------------------------------------------------------
+
+  struct WatchBatch {
+    SweepView sweep;  // valid during the callback
+    std::vector<JobEvent> events;
+    std::string cursor;
+    bool reset = false;  // the cursor was too old, or from before a restart
+    bool ended = false;  // the sweep has ended and there is nothing after `cursor`
+  };
+  using WatchDone = std::function<void(absl::StatusOr<WatchBatch>)>;
+  // Answers as soon as the sweep has changed since `cursor`; at once for an empty cursor. Returns a
+  // ticket for CancelWait.
+  uint64_t WaitForEvents(SweepId sweep, std::string cursor, WatchDone done);
+
+  struct LogBatch {
+    AttemptId id;
+    int64_t offset = 0;
+    std::string data;
+    // The attempt has ended: the rest stands in this artifact, or there is no log if it is zero.
+    bool ended = false;
+    Digest artifact;
+  };
+  using LogDone = std::function<void(absl::StatusOr<LogBatch>)>;
+  // The log of a job's latest attempt from `offset` on; for a running one, answers when there is
+  // more than that. NotFound; FailedPrecondition when the job never ran.
+  uint64_t WaitForLog(JobId job, int64_t offset, LogDone done);
+
+  // Nobody waits for this ticket any more; its callback gets Cancelled unless it has run.
+  void CancelWait(uint64_t ticket);
+
+  // For the tests' sake: a failed commit calls this instead of ending the process.
+  void SetFatalForTest(std::function<void(absl::Status)> fatal) { fatal_ = std::move(fatal); }
+  Scheduler& scheduler_for_test() { return *scheduler_; }
+
+ private:
+  struct Request {
+    std::function<void(Scheduler&)> work;
+    std::function<void()> done;
+    std::function<void(absl::Status)> refuse;
+  };
+  struct ParkedSync {
+    std::string incarnation;
+    uint64_t sequence = 0;
+    absl::Time deadline;
+    SyncDone done;
+    bool at_once = false;
+  };
+  struct EventRing {
+    uint64_t next = 1;  // sequence number of the next event or change
+    std::deque<std::pair<uint64_t, JobEvent>> events;
+    uint64_t dropped_to = 0;  // events up to this number are gone
+  };
+  struct Watcher {
+    SweepId sweep;
+    uint64_t after = 0;
+    bool reset = false;
+    WatchDone done;
+  };
+  // What followers want of one running attempt.
+  struct LogTap {
+    int64_t begin = 0;  // offset of data[0]
+    std::string data;
+    int64_t asked = -1;  // offset of the last order that was sent
+    std::map<uint64_t, std::pair<int64_t, LogDone>> waiters;  // by ticket
+    absl::Time unused_since = absl::InfiniteFuture();
+  };
+
+  Engine(Clock& clock, Store& store, EngineOptions options);
+  void Post(Request request);
+  void Loop();
+  bool Turn();
+  void Commit(const Batch& batch);
+  void Publish(Effects effects);
+  void AnswerWatchers();
+  void AnswerWatcher(const Watcher& watcher);
+  void AnswerSyncs();
+  bool AnswerSync(const std::string& worker, ParkedSync& parked);
+  SyncResponse MakeResponse(const std::string& worker);
+  void TakeLogChunks(const SyncRequest& request);
+  bool LogsAreDue(const std::string& worker) const;
+  void AddLogOrders(const std::string& worker, SyncResponse& response);
+  void AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done);
+  void ExpireTaps();
+
+  // Constant after construction.
+  Clock& clock_;
+  Store& store_;
+  const EngineOptions options_;
+  std::string epoch_;  // of cursors: changes with every start
+
+  // Owned by the engine's thread.
+  std::unique_ptr<Scheduler> scheduler_;
+  absl::Time now_ = absl::InfinitePast();
+  absl::btree_map<std::string, ParkedSync> parked_;  // by worker
+  absl::btree_map<SweepId, EventRing> rings_;
+  absl::btree_map<uint64_t, Watcher> watchers_;  // by ticket
+  absl::btree_set<SweepId> stirred_;             // changed since watchers were last answered
+  absl::Time last_watch_ = absl::InfinitePast();
+  absl::btree_map<AttemptId, LogTap> taps_;
+  absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
+  std::function<void(absl::Status)> fatal_;
+  std::thread thread_;
+
+  Mutex mutex_;
+  CondVar wake_;
+  std::vector<Request> inbox_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_ENGINE_H_

@@ -1,0 +1,231 @@
+#include "coordinator/sweep_streams.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "coordinator/views.h"
+#include "rpc/status.h"
+
+namespace concur {
+namespace {
+
+// A stream whose next piece comes from a wait in the engine. gRPC calls OnCancel, OnWriteDone and
+// OnDone from any thread; the engine answers from its own.
+template <typename Response>
+class EngineStream : public grpc::ServerWriteReactor<Response> {
+ public:
+  explicit EngineStream(Engine& engine) : engine_(engine) {}
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      End(absl::CancelledError("the reader went away"));
+      return;
+    }
+    if (last_) {
+      End(absl::OkStatus());
+      return;
+    }
+    Next();
+  }
+
+  void OnCancel() override {
+    uint64_t ticket = 0;
+    {
+      MutexLock lock(mutex_);
+      canceled_ = true;
+      ticket = ticket_;
+    }
+    if (ticket != 0) {
+      engine_.CancelWait(ticket);  // its callback ends the call
+    }
+  }
+
+  void OnDone() override { delete this; }
+
+ protected:
+  // Starts a wait unless the reader has gone. `start` returns the ticket.
+  template <typename Start>
+  void Wait(Start start) {
+    bool canceled;
+    {
+      MutexLock lock(mutex_);
+      canceled = canceled_;
+      waiting_ = true;
+    }
+    if (canceled) {
+      End(absl::CancelledError("the reader went away"));
+      return;
+    }
+    const uint64_t ticket = start();
+    bool cancel_now = false;
+    {
+      MutexLock lock(mutex_);
+      if (waiting_) {  // else the answer was faster
+        ticket_ = ticket;
+        cancel_now = canceled_;
+      }
+    }
+    if (cancel_now) {
+      engine_.CancelWait(ticket);
+    }
+  }
+  void Answered() {
+    MutexLock lock(mutex_);
+    waiting_ = false;
+    ticket_ = 0;
+  }
+  void End(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
+
+  virtual void Next() = 0;
+
+  Engine& engine_;
+  Response piece_;
+  bool last_ = false;  // nothing comes after the piece that is being written
+
+ private:
+  Mutex mutex_;
+  bool canceled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class SweepStream final : public EngineStream<v1::WatchSweepResponse> {
+ public:
+  SweepStream(Engine& engine, const v1::WatchSweepRequest& request)
+      : EngineStream(engine), cursor_(request.cursor()) {
+    engine.Call<SweepId>(
+        [name = request.sweep()](Scheduler& scheduler) { return ResolveSweep(scheduler, name); },
+        [this](absl::StatusOr<SweepId> id) {
+          if (!id.ok()) {
+            End(id.status());
+            return;
+          }
+          sweep_ = *id;
+          Next();
+        });
+  }
+
+ private:
+  void Next() override {
+    Wait([this] {
+      return engine_.WaitForEvents(sweep_, cursor_,
+                                   [this](absl::StatusOr<Engine::WatchBatch> batch) {
+                                     Answered();
+                                     if (!batch.ok()) {
+                                       End(batch.status());
+                                       return;
+                                     }
+                                     piece_.Clear();
+                                     *piece_.mutable_sweep() = SweepProto(batch->sweep);
+                                     for (const JobEvent& event : batch->events) {
+                                       *piece_.add_events() = EventProto(batch->sweep, event);
+                                     }
+                                     piece_.set_cursor(batch->cursor);
+                                     piece_.set_reset(batch->reset);
+                                     cursor_ = std::move(batch->cursor);
+                                     last_ = batch->ended;
+                                     StartWrite(&piece_);
+                                   });
+    });
+  }
+
+  SweepId sweep_;
+  std::string cursor_;
+};
+
+class LogStream final : public EngineStream<v1::ReadLogResponse> {
+ public:
+  LogStream(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+            const v1::ReadLogRequest& request)
+      : EngineStream(engine),
+        artifacts_(artifacts),
+        pool_(pool),
+        offset_(request.offset()),
+        follow_(request.follow()) {
+    engine.Call<JobId>(
+        [name = request.job()](Scheduler& scheduler) { return ResolveJob(scheduler, name); },
+        [this](absl::StatusOr<JobId> id) {
+          if (!id.ok()) {
+            End(id.status());
+          } else if (offset_ < 0) {
+            End(absl::InvalidArgumentError("offset: expected 0 or more"));
+          } else {
+            job_ = *id;
+            Next();
+          }
+        });
+  }
+
+ private:
+  void Next() override {
+    if (!artifact_.IsZero()) {
+      pool_.Submit([this] { SendFile(); });
+      return;
+    }
+    Wait([this] {
+      return engine_.WaitForLog(job_, offset_, [this](absl::StatusOr<Engine::LogBatch> batch) {
+        Answered();
+        if (!batch.ok()) {
+          End(batch.status());
+          return;
+        }
+        attempt_ = batch->id.attempt;
+        if (batch->ended) {
+          artifact_ = batch->artifact;
+          if (artifact_.IsZero()) {
+            End(absl::OkStatus());
+          } else {
+            pool_.Submit([this] { SendFile(); });
+          }
+          return;
+        }
+        last_ = !follow_;
+        Write(std::move(batch->data));
+      });
+    });
+  }
+
+  void SendFile() {
+    constexpr int64_t kPieceBytes = int64_t{256} * 1024;
+    absl::StatusOr<std::string> data = artifacts_.ReadRange(artifact_, offset_, kPieceBytes);
+    if (!data.ok() || data->empty()) {
+      End(data.status());
+      return;
+    }
+    Write(*std::move(data));
+  }
+
+  void Write(std::string data) {
+    piece_.Clear();
+    piece_.set_offset(offset_);
+    piece_.set_attempt(attempt_.number);
+    offset_ += static_cast<int64_t>(data.size());
+    piece_.set_data(std::move(data));
+    StartWrite(&piece_);
+  }
+
+  ArtifactStore& artifacts_;
+  ThreadPool& pool_;
+  JobId job_;
+  Attempt attempt_;
+  Digest artifact_;  // once the attempt has ended
+  int64_t offset_;
+  const bool follow_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::WatchSweepResponse>* StreamSweep(
+    Engine& engine, const v1::WatchSweepRequest& request) {
+  return new SweepStream(engine, request);
+}
+
+grpc::ServerWriteReactor<v1::ReadLogResponse>* StreamLog(Engine& engine, ArtifactStore& artifacts,
+                                                         ThreadPool& pool,
+                                                         const v1::ReadLogRequest& request) {
+  return new LogStream(engine, artifacts, pool, request);
+}
+
+}  // namespace concur

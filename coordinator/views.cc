@@ -1,0 +1,288 @@
+#include "coordinator/views.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/convert_value.h"
+
+namespace concur {
+namespace {
+
+using rpc::ToProto;
+
+// Names of what a job is about, from its coordinates.
+struct JobNames {
+  std::string approach;
+  std::string train;
+  std::string test;
+};
+
+JobNames NamesOf(const Expansion& expansion, const JobCoordinates& at) {
+  const Block& block = expansion.blocks()[at.block];
+  const SweepSpec& spec = expansion.spec();
+  return {spec.approaches[block.approach].name,
+          block.train_set == kNoTrainSet ? "" : spec.train_sets[block.train_set].name,
+          at.is_train ? "" : spec.benchmarks[at.test_benchmark].name};
+}
+
+const Metric* FindMetric(const JobResult* result, const std::string& name) {
+  if (result == nullptr) {
+    return nullptr;
+  }
+  const auto it = std::find_if(result->metrics.begin(), result->metrics.end(),
+                               [&](const Metric& metric) { return metric.name == name; });
+  return it == result->metrics.end() ? nullptr : &*it;
+}
+
+analysis::CellState CellStateOf(JobState state) {
+  switch (state) {
+    case JobState::kSucceeded:
+      return analysis::CellState::kValue;
+    case JobState::kFailed:
+    case JobState::kSkipped:
+      return analysis::CellState::kFailed;
+    case JobState::kCanceled:
+      return analysis::CellState::kMissing;
+    default:
+      return analysis::CellState::kPending;
+  }
+}
+
+}  // namespace
+
+v1::Sweep SweepProto(const SweepView& sweep) {
+  v1::Sweep proto;
+  proto.set_id(sweep.row->id.ToString());
+  proto.set_name(sweep.row->name);
+  proto.set_owner(sweep.row->owner);
+  proto.set_state(ToProto(sweep.state));
+  *proto.mutable_counts() = ToProto(sweep.counts);
+  proto.set_reused(sweep.reused);
+  *proto.mutable_create_time() = ToProto(sweep.row->create_time);
+  if (sweep.row->end_time) {
+    *proto.mutable_end_time() = ToProto(*sweep.row->end_time);
+  }
+  proto.set_cell_count(sweep.expansion->cell_count());
+  proto.set_priority(sweep.expansion->spec().priority);
+  return proto;
+}
+
+v1::Job JobProto(const Scheduler& scheduler, JobId id) {
+  const JobView job = scheduler.ViewJob(id);
+  const SweepView sweep = *scheduler.FindSweep(id.sweep);
+  const Expansion& expansion = *sweep.expansion;
+  const JobCoordinates at = expansion.Locate(id.index);
+  JobNames names = NamesOf(expansion, at);
+  v1::Job proto;
+  proto.set_id(id.ToString());
+  proto.set_kind(at.is_train ? v1::Job::KIND_TRAIN : v1::Job::KIND_EVAL);
+  proto.set_state(ToProto(job.state));
+  proto.set_attempt(job.attempt.number);
+  proto.set_failures(job.failures);
+  proto.set_lost(job.lost);
+  proto.set_approach(std::move(names.approach));
+  proto.set_train_set(std::move(names.train));
+  proto.set_test_benchmark(std::move(names.test));
+  proto.set_setting_index(at.setting);
+  *proto.mutable_setting() =
+      ToProto(expansion.Settings(expansion.blocks()[at.block].approach)[at.setting]);
+  proto.set_seed(expansion.spec().seeds[at.seed_index]);
+  proto.set_worker(job.worker);
+  if (job.failure != FailureClass::kNone) {
+    proto.set_failure(ToProto(job.failure));
+  }
+  if (job.reused_from) {
+    proto.set_reused_from(job.reused_from->ToString());
+  }
+  if (job.state == JobState::kBackoff) {
+    *proto.mutable_not_before_time() = ToProto(job.not_before);
+  }
+  if (job.result != nullptr) {
+    *proto.mutable_result() = ToProto(*job.result);
+  }
+  return proto;
+}
+
+v1::Worker WorkerProto(const WorkerView& worker) {
+  v1::Worker proto;
+  proto.set_name(worker.info.name);
+  proto.set_incarnation(worker.info.incarnation);
+  proto.set_state(worker.lost       ? v1::Worker::STATE_LOST
+                  : worker.draining ? v1::Worker::STATE_DRAINING
+                                    : v1::Worker::STATE_LIVE);
+  proto.set_host(worker.info.host);
+  proto.set_version(worker.info.version);
+  *proto.mutable_capacity() = ToProto(worker.info.capacity);
+  *proto.mutable_used() = ToProto(worker.used);
+  for (const auto& [name, value] : worker.info.labels) {
+    (*proto.mutable_labels())[name] = value;
+  }
+  proto.set_running(worker.running);
+  proto.set_succeeded(worker.succeeded);
+  proto.set_failed(worker.failed);
+  *proto.mutable_last_seen_time() = ToProto(worker.last_seen);
+  if (!worker.lost) {
+    *proto.mutable_lease_expire_time() = ToProto(worker.lease_expire);
+  }
+  return proto;
+}
+
+v1::JobEvent EventProto(const SweepView& sweep, const JobEvent& event) {
+  v1::JobEvent proto;
+  proto.set_job(event.id.ToString());
+  proto.set_state(ToProto(event.state));
+  proto.set_attempt(event.attempt.number);
+  proto.set_worker(event.worker);
+  if (event.failure != FailureClass::kNone) {
+    proto.set_failure(ToProto(event.failure));
+  }
+  proto.set_message(event.message);
+  proto.set_description(sweep.expansion->Describe(event.id.index));
+  proto.set_reused(event.reused);
+  return proto;
+}
+
+absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text) {
+  if (const absl::StatusOr<SweepId> id = SweepId::Parse(text);
+      id.ok() && scheduler.FindSweep(*id)) {
+    return *id;
+  }
+  if (const std::optional<SweepId> id = scheduler.FindSweepByName(text)) {
+    return *id;
+  }
+  std::vector<std::string> names;
+  for (const SweepId& id : scheduler.ListSweeps()) {
+    names.push_back(scheduler.FindSweep(id)->row->name);
+  }
+  return absl::NotFoundError(absl::StrCat("no sweep \"", text, "\"", DidYouMean(text, names)));
+}
+
+absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text) {
+  const size_t slash = text.rfind('/');
+  uint32_t index = 0;
+  if (slash == std::string::npos || !absl::SimpleAtoi(text.substr(slash + 1), &index)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job: expected SWEEP/INDEX, e.g. \"s1/0\", got \"", text, "\""));
+  }
+  CONCUR_ASSIGN_OR_RETURN(SweepId sweep, ResolveSweep(scheduler, text.substr(0, slash)));
+  const JobId id{sweep, index};
+  if (!scheduler.HasJob(id)) {
+    return absl::NotFoundError(
+        absl::StrCat("no job ", id.ToString(), ": sweep ", sweep.ToString(), " has jobs 0 to ",
+                     scheduler.FindSweep(sweep)->expansion->job_count() - 1));
+  }
+  return id;
+}
+
+std::vector<v1::Score> ScoreProtos(const Scheduler& scheduler, SweepId id, uint32_t first,
+                                   uint32_t count, const std::string& metric, uint32_t* next) {
+  const SweepView sweep = *scheduler.FindSweep(id);
+  const Expansion& expansion = *sweep.expansion;
+  std::vector<v1::Score> scores;
+  uint32_t index = first;
+  for (; index < expansion.job_count() && scores.size() < count; ++index) {
+    const JobCoordinates at = expansion.Locate(index);
+    if (at.is_train) {
+      continue;
+    }
+    const JobView job = scheduler.ViewJob({id, index});
+    JobNames names = NamesOf(expansion, at);
+    v1::Score score;
+    score.set_job(job.id.ToString());
+    score.set_approach(std::move(names.approach));
+    score.set_train_set(std::move(names.train));
+    score.set_test_benchmark(std::move(names.test));
+    score.set_setting_index(at.setting);
+    score.set_seed(expansion.spec().seeds[at.seed_index]);
+    score.set_metric(metric.empty() ? expansion.spec().benchmarks[at.test_benchmark].metric
+                                    : metric);
+    if (const Metric* found =
+            job.state == JobState::kSucceeded ? FindMetric(job.result, score.metric()) : nullptr) {
+      score.set_value(found->value);
+      score.set_examples(found->examples);
+    }
+    score.set_state(ToProto(job.state));
+    scores.push_back(std::move(score));
+  }
+  *next = index;
+  return scores;
+}
+
+SweepScores CollectScores(const Scheduler& scheduler, SweepId id, const std::string& metric) {
+  const SweepView sweep = *scheduler.FindSweep(id);
+  const Expansion& expansion = *sweep.expansion;
+  const SweepSpec& spec = expansion.spec();
+  SweepScores scores;
+  for (const ApproachSpec& approach : spec.approaches) {
+    scores.options.approaches.push_back({approach.name, approach.tags});
+  }
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    scores.options.benchmarks.push_back({benchmark.name, benchmark.tags});
+  }
+  for (const TrainSet& train : spec.train_sets) {
+    const auto same = [&](const BenchmarkSpec& b) { return b.name == train.name; };
+    if (std::none_of(spec.benchmarks.begin(), spec.benchmarks.end(), same)) {
+      scores.options.benchmarks.push_back({train.name, train.tags});
+    }
+  }
+  switch (spec.select) {
+    case Selection::kBest:
+      scores.options.select = analysis::Select::kBest;
+      break;
+    case Selection::kDefault:
+      scores.options.select = analysis::Select::kDefault;
+      break;
+    case Selection::kMean:
+      scores.options.select = analysis::Select::kMean;
+      break;
+    case Selection::kEach:
+      scores.options.select = analysis::Select::kEach;
+      break;
+  }
+  for (uint32_t index = 0; index < expansion.job_count(); ++index) {
+    const JobCoordinates at = expansion.Locate(index);
+    if (at.is_train) {
+      continue;
+    }
+    const JobView job = scheduler.ViewJob({id, index});
+    JobNames names = NamesOf(expansion, at);
+    analysis::ScoreRecord record;
+    record.approach = std::move(names.approach);
+    // An approach that needs no training counts as trained on whatever it is tested on.
+    record.train = names.train.empty() ? names.test : std::move(names.train);
+    record.setting = at.setting;
+    record.seed = expansion.spec().seeds[at.seed_index];
+    record.test = std::move(names.test);
+    record.metric = metric.empty() ? spec.benchmarks[at.test_benchmark].metric : metric;
+    record.state = CellStateOf(job.state);
+    if (record.state == analysis::CellState::kValue) {
+      if (const Metric* found = FindMetric(job.result, record.metric)) {
+        record.value = found->value;
+        record.examples = found->examples;
+      } else {
+        record.state = analysis::CellState::kMissing;
+      }
+    }
+    if (record.state != analysis::CellState::kMissing) {
+      scores.records.push_back(std::move(record));
+    }
+  }
+  // Each benchmark's own metric may differ: the table takes the values as they are.
+  if (metric.empty()) {
+    for (analysis::ScoreRecord& record : scores.records) {
+      record.metric.clear();
+    }
+  }
+  return scores;
+}
+
+}  // namespace concur

@@ -1,0 +1,43 @@
+// The worker service: Syncs go to the engine, artifacts to the store.
+//
+// Thread-safe.
+#ifndef CONCUR_COORDINATOR_WORKER_SERVICE_H_
+#define CONCUR_COORDINATOR_WORKER_SERVICE_H_
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "concur/v1/worker.grpc.pb.h"
+#include "coordinator/engine.h"
+#include "store/artifact_store.h"
+
+namespace concur {
+
+class WorkerService final : public v1::WorkerGateway::CallbackService {
+ public:
+  // All outlive the service. No artifact may have more than `artifact_bytes_max` bytes.
+  WorkerService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+                int64_t artifact_bytes_max)
+      : engine_(engine),
+        artifacts_(artifacts),
+        pool_(pool),
+        artifact_bytes_max_(artifact_bytes_max) {}
+
+  grpc::ServerUnaryReactor* Sync(grpc::CallbackServerContext* context,
+                                 const v1::SyncRequest* request,
+                                 v1::SyncResponse* response) override;
+  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+
+ private:
+  Engine& engine_;
+  ArtifactStore& artifacts_;
+  ThreadPool& pool_;
+  const int64_t artifact_bytes_max_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_WORKER_SERVICE_H_

@@ -1,0 +1,520 @@
+#include "coordinator/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "coordinator/collector.h"
+#include "store/artifact_store.h"
+#include "store/memory_store.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/faulty_store.h"
+#include "tests/testing/simulated_clock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::FaultyStore;
+using ::concur::testing::SimulatedClock;
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// One approach, one benchmark: jobs 0 (train) and 1 (eval), times `seeds`.
+SweepSpec SmallSpec(int seeds = 1) {
+  SweepSpec spec;
+  spec.name = "small";
+  spec.approaches = {testing::TrainedApproach("a")};
+  spec.benchmarks = {testing::Benchmark("x")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0)};
+  spec.seeds.clear();
+  for (int seed = 1; seed <= seeds; ++seed) {
+    spec.seeds.push_back(seed);
+  }
+  return spec;
+}
+
+// In these tests a spec's bytes are the number of its seeds.
+absl::StatusOr<SweepSpec> Decode(absl::string_view bytes) {
+  return SmallSpec(std::stoi(std::string(bytes)));
+}
+
+Scheduler::Submission SubmissionOf(int seeds, const std::string& request_id = "r") {
+  return {"owner", request_id, absl::StrCat(seeds),
+          std::make_shared<const Expansion>(*Expansion::Make(SmallSpec(seeds)))};
+}
+
+SyncRequest SyncOf(const std::string& worker, uint64_t sequence) {
+  SyncRequest request;
+  request.worker.name = worker;
+  request.worker.incarnation = worker + "-1";
+  request.worker.capacity = Resources{.cpu_millis = 2000, .memory_bytes = 0, .gpus = 0};
+  request.sequence = sequence;
+  request.wait = absl::Seconds(10);
+  return request;
+}
+
+FinishedAttempt Finished(AttemptId id, bool is_train) {
+  FinishedAttempt finished{id, {}};
+  finished.result.succeeded = true;
+  finished.result.start_time = absl::FromUnixSeconds(1'700'000'000);
+  if (is_train) {
+    finished.result.artifacts = {{ArtifactKind::kSystem, Sha256Of("system"), 6}};
+  } else {
+    finished.result.metrics = {{"exact_match", 50.0, 10}, {"f1", 60.0, 10}};
+  }
+  return finished;
+}
+
+class EngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Restart(); }
+
+  void Restart() {
+    engine_.reset();
+    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(clock_, store_, Decode, {});
+    ASSERT_OK(made);
+    engine_ = *std::move(made);
+  }
+
+  absl::StatusOr<SweepId> Submit(int seeds, const std::string& request_id = "r") {
+    absl::StatusOr<SweepId> result = absl::UnknownError("no answer");
+    engine_->Call<SweepId>(
+        [&](Scheduler& scheduler) { return scheduler.Submit(SubmissionOf(seeds, request_id)); },
+        [&](absl::StatusOr<SweepId> id) { result = id; });
+    engine_->RunUntilIdle();
+    return result;
+  }
+
+  // Starts a Sync; its answer appears in the returned place when there is one.
+  using Answer = std::shared_ptr<std::optional<absl::StatusOr<SyncResponse>>>;
+  Answer Sync(SyncRequest request) {
+    auto answer = std::make_shared<std::optional<absl::StatusOr<SyncResponse>>>();
+    engine_->Sync(std::move(request), [answer](absl::StatusOr<SyncResponse> response) {
+      ASSERT_FALSE(answer->has_value()) << "answered twice";
+      *answer = std::move(response);
+    });
+    engine_->RunUntilIdle();
+    return answer;
+  }
+
+  SimulatedClock clock_;
+  MemoryStore store_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(EngineTest, WorkerGetsTheTrainJobThenTheEvalJob) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  ASSERT_TRUE(first->has_value());
+  ASSERT_OK(**first);
+  ASSERT_THAT((**first)->start, SizeIs(1));
+  const JobOrder train = (**first)->start[0];
+  EXPECT_TRUE(train.is_train);
+  EXPECT_EQ(train.id.ToString(), "s1/0 attempt 1");
+
+  SyncRequest done = SyncOf("w", 2);
+  done.finished = {Finished(train.id, true)};
+  Answer second = Sync(done);
+  ASSERT_TRUE(second->has_value());
+  ASSERT_THAT((**second)->forget, SizeIs(1));
+  EXPECT_TRUE((**second)->forget[0].accepted);
+  ASSERT_THAT((**second)->start, SizeIs(1));
+  EXPECT_EQ((**second)->start[0].system, Sha256Of("system"));
+
+  SyncRequest last = SyncOf("w", 3);
+  last.finished = {Finished((**second)->start[0].id, false)};
+  ASSERT_TRUE(Sync(last)->has_value());
+  const SweepView sweep = *engine_->scheduler_for_test().FindSweep({1});
+  EXPECT_EQ(sweep.state, SweepState::kSucceeded);
+  engine_->scheduler_for_test().CheckInvariants();
+}
+
+TEST_F(EngineTest, IdleSyncIsParkedUntilThereIsWork) {
+  Answer parked = Sync(SyncOf("w", 1));
+  EXPECT_FALSE(parked->has_value());
+  ASSERT_OK(Submit(1));
+  ASSERT_TRUE(parked->has_value());
+  EXPECT_THAT((**parked)->start, SizeIs(1));
+}
+
+TEST_F(EngineTest, IdleSyncIsAnsweredWhenItsWaitIsOver) {
+  Answer parked = Sync(SyncOf("w", 1));
+  clock_.Advance(absl::Seconds(9));
+  engine_->RunUntilIdle();
+  EXPECT_FALSE(parked->has_value());
+  EXPECT_EQ(engine_->NextDeadline(), clock_.Now() + absl::Seconds(1));
+  clock_.Advance(absl::Seconds(1));
+  engine_->RunUntilIdle();
+  ASSERT_TRUE(parked->has_value());
+  EXPECT_THAT((**parked)->start, IsEmpty());
+}
+
+TEST_F(EngineTest, LaterSyncSupersedesAParkedOneAndAStaleOneIsAborted) {
+  Answer parked = Sync(SyncOf("w", 5));
+  Answer newer = Sync(SyncOf("w", 6));
+  ASSERT_TRUE(parked->has_value());
+  EXPECT_OK(**parked);
+  EXPECT_FALSE(newer->has_value());
+  Answer stale = Sync(SyncOf("w", 5));
+  ASSERT_TRUE(stale->has_value());
+  EXPECT_THAT(**stale, StatusIs(absl::StatusCode::kAborted, HasSubstr("after sync 6")));
+}
+
+TEST_F(EngineTest, WorkerThatHungUpGetsNothing) {
+  Answer parked = Sync(SyncOf("w", 1));
+  engine_->CancelSync("w", "w-1", 1);
+  engine_->RunUntilIdle();
+  ASSERT_TRUE(parked->has_value());
+  ASSERT_OK(Submit(1));
+  EXPECT_EQ(engine_->scheduler_for_test().ViewJob({{1}, 0}).state, JobState::kReady);
+}
+
+TEST_F(EngineTest, RestartKeepsWhatRunsAndTheWorkerGoesOn) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  const AttemptId train = (**first)->start[0].id;
+  Restart();
+  EXPECT_EQ(engine_->scheduler_for_test().ViewJob(train.job).state, JobState::kRunning);
+  SyncRequest again = SyncOf("w", 2);
+  again.running = {train};
+  EXPECT_FALSE(Sync(again)->has_value());  // nothing to stop, nothing to start
+  SyncRequest done = SyncOf("w", 3);
+  done.finished = {Finished(train, true)};
+  Answer answer = Sync(done);
+  ASSERT_THAT((**answer)->forget, SizeIs(1));
+  EXPECT_TRUE((**answer)->forget[0].accepted);
+  engine_->scheduler_for_test().CheckInvariants();
+}
+
+TEST_F(EngineTest, LeaseOfASilentWorkerEndsAfterARestartToo) {
+  ASSERT_OK(Submit(1));
+  Sync(SyncOf("w", 1));
+  Restart();
+  clock_.Advance(absl::Seconds(31));
+  engine_->RunUntilIdle();
+  const JobView job = engine_->scheduler_for_test().ViewJob({{1}, 0});
+  EXPECT_EQ(job.state, JobState::kReady);
+  EXPECT_EQ(job.failure, FailureClass::kLost);
+}
+
+// Every commit of a small life fails once; whatever was acknowledged before must still be there.
+TEST(EngineCommitTest, NothingIsAcknowledgedThatIsNotDurable) {
+  constexpr int kCommits = 4;
+  for (int fail = 1; fail <= kCommits; ++fail) {
+    for (const FaultyStore::When when : {FaultyStore::When::kBefore, FaultyStore::When::kAfter}) {
+      SimulatedClock clock;
+      MemoryStore disk;
+      FaultyStore store(disk);
+      store.FailCommit(fail, when);
+      bool dead = false;
+      bool submitted = false;
+      std::vector<AttemptId> counted;
+      {
+        ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> engine,
+                             Engine::Create(clock, store, Decode, {}));
+        engine->SetFatalForTest([&](const absl::Status&) { dead = true; });
+        engine->Call<SweepId>(
+            [&](Scheduler& scheduler) { return scheduler.Submit(SubmissionOf(1)); },
+            [&](absl::StatusOr<SweepId> id) { submitted = id.ok() && !dead; });
+        engine->RunUntilIdle();
+        std::vector<AttemptId> running;
+        std::vector<FinishedAttempt> finished;
+        for (uint64_t sequence = 1; sequence < 6 && !dead; ++sequence) {
+          SyncRequest request = SyncOf("w", sequence);
+          request.finished = finished;
+          engine->Sync(request, [&](absl::StatusOr<SyncResponse> response) {
+            if (dead || !response.ok()) {
+              return;  // a dead process answers nothing
+            }
+            finished.clear();
+            for (const ForgetOrder& forget : response->forget) {
+              EXPECT_TRUE(forget.accepted);
+              counted.push_back(forget.id);
+            }
+            for (const JobOrder& order : response->start) {
+              finished.push_back(Finished(order.id, order.is_train));
+            }
+          });
+          engine->RunUntilIdle();
+        }
+        engine->SetFatalForTest([](const absl::Status&) {});
+      }
+      ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> again, Engine::Create(clock, disk, Decode, {}));
+      again->scheduler_for_test().CheckInvariants();
+      EXPECT_TRUE(!submitted || again->scheduler_for_test().FindSweep({1})) << "commit " << fail;
+      for (const AttemptId& id : counted) {
+        EXPECT_EQ(again->scheduler_for_test().ViewJob(id.job).state, JobState::kSucceeded)
+            << id.ToString() << " was acknowledged before commit " << fail << " failed";
+      }
+    }
+  }
+}
+
+// --- watching
+// -------------------------------------------------------------------------------------
+
+class WatchTest : public EngineTest {
+ protected:
+  struct Seen {
+    std::vector<std::string> events;
+    std::string cursor;
+    bool reset = false;
+    bool ended = false;
+    bool answered = false;
+    absl::Status status;
+  };
+  std::shared_ptr<Seen> Watch(const std::string& cursor) {
+    auto seen = std::make_shared<Seen>();
+    ticket_ = engine_->WaitForEvents({1}, cursor, [seen](absl::StatusOr<Engine::WatchBatch> batch) {
+      seen->answered = true;
+      seen->status = batch.status();
+      if (!batch.ok()) {
+        return;
+      }
+      for (const JobEvent& event : batch->events) {
+        seen->events.push_back(absl::StrCat(event.id.ToString(), " ", JobStateName(event.state)));
+      }
+      seen->cursor = batch->cursor;
+      seen->reset = batch->reset;
+      seen->ended = batch->ended;
+    });
+    engine_->RunUntilIdle();
+    return seen;
+  }
+  uint64_t ticket_ = 0;
+};
+
+TEST_F(WatchTest, SnapshotThenChangesThenEnd) {
+  ASSERT_OK(Submit(1));
+  auto snapshot = Watch("");
+  ASSERT_TRUE(snapshot->answered);
+  EXPECT_TRUE(snapshot->reset);
+  auto next = Watch(snapshot->cursor);
+  EXPECT_FALSE(next->answered);
+  Answer first = Sync(SyncOf("w", 1));
+  clock_.Advance(absl::Milliseconds(20));
+  engine_->RunUntilIdle();
+  ASSERT_TRUE(next->answered);
+  EXPECT_FALSE(next->reset);
+  EXPECT_THAT(next->events, ElementsAre("s1/0 running"));
+
+  SyncRequest done = SyncOf("w", 2);
+  done.finished = {Finished((**first)->start[0].id, true)};
+  Answer second = Sync(done);
+  SyncRequest last = SyncOf("w", 3);
+  last.finished = {Finished((**second)->start[0].id, false)};
+  Sync(last);
+  clock_.Advance(absl::Milliseconds(20));
+  auto end = Watch(next->cursor);
+  ASSERT_TRUE(end->answered);
+  EXPECT_THAT(end->events, ElementsAre("s1/0 succeeded", "s1/1 running", "s1/1 succeeded"));
+  EXPECT_TRUE(end->ended);
+}
+
+TEST_F(WatchTest, CursorFromBeforeARestartGivesAFreshSnapshot) {
+  ASSERT_OK(Submit(1));
+  const std::string cursor = Watch("")->cursor;
+  clock_.Advance(absl::Seconds(1));
+  Restart();
+  auto again = Watch(cursor);
+  ASSERT_TRUE(again->answered);
+  EXPECT_TRUE(again->reset);
+}
+
+TEST_F(WatchTest, CanceledWaitIsAnsweredOnce) {
+  ASSERT_OK(Submit(1));
+  auto waiting = Watch(Watch("")->cursor);
+  EXPECT_FALSE(waiting->answered);
+  engine_->CancelWait(ticket_);
+  engine_->RunUntilIdle();
+  EXPECT_TRUE(waiting->answered);
+  EXPECT_THAT(waiting->status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
+}
+
+TEST_F(WatchTest, UnknownSweepIsNotFound) {
+  auto seen = Watch("");
+  ASSERT_TRUE(seen->answered);
+  EXPECT_THAT(seen->status, StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
+}
+
+// --- logs
+// -----------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  const AttemptId train = (**first)->start[0].id;
+  SyncRequest running = SyncOf("w", 2);
+  running.running = {train};
+  Answer parked = Sync(running);
+  EXPECT_FALSE(parked->has_value());
+
+  std::string log;
+  bool ended = false;
+  const auto take = [&](absl::StatusOr<Engine::LogBatch> batch) {
+    ASSERT_OK(batch);
+    log += batch->data;
+    ended = batch->ended;
+  };
+  engine_->WaitForLog(train.job, 0, take);
+  engine_->RunUntilIdle();
+  ASSERT_TRUE(parked->has_value());  // the worker is asked for the log
+  ASSERT_THAT((**parked)->logs, SizeIs(1));
+  EXPECT_EQ((**parked)->logs[0].offset, 0);
+
+  SyncRequest chunk = SyncOf("w", 3);
+  chunk.running = {train};
+  chunk.log_chunks = {{train, 0, "hello\n"}};
+  Sync(chunk);
+  EXPECT_EQ(log, "hello\n");
+  engine_->WaitForLog(train.job, 6, take);
+  engine_->RunUntilIdle();
+  EXPECT_FALSE(ended);
+  SyncRequest done = SyncOf("w", 4);
+  done.finished = {Finished(train, true)};
+  Sync(done);
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
+  ASSERT_OK(Submit(1));
+  absl::Status status;
+  engine_->WaitForLog({{1}, 0}, 0,
+                      [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
+  engine_->RunUntilIdle();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));
+}
+
+// --- threads
+// --------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, WorkerBeyondTheLimitIsRefusedAndAKnownOneIsNot) {
+  EngineOptions options;
+  options.policy.workers_max = 1;
+  ASSERT_OK_AND_ASSIGN(engine_, Engine::Create(clock_, store_, Decode, options));
+  EXPECT_FALSE(Sync(SyncOf("w", 1))->has_value());
+  Answer second = Sync(SyncOf("v", 1));
+  ASSERT_TRUE(second->has_value());
+  EXPECT_THAT(**second, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("workers_max")));
+  EXPECT_FALSE(Sync(SyncOf("w", 2))->has_value());
+}
+
+TEST_F(EngineTest, CollectionSparesWhatARunningSweepNeedsAndTakesWhatNothingNames) {
+  concur::testing::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ArtifactStore> artifacts, ArtifactStore::Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const Digest data, artifacts->Put("x-train"));
+  ASSERT_OK_AND_ASSIGN(const Digest system, artifacts->Put("system"));
+  ASSERT_OK_AND_ASSIGN(const Digest stray, artifacts->Put("stray"));
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  SyncRequest done = SyncOf("w", 2);
+  done.finished = {Finished((**first)->start[0].id, true)};
+  Sync(done);
+  std::atomic<bool> collected{false};
+  absl::Status status;
+  SystemClock real;  // files carry real times
+  {
+    ThreadPool pool(1);
+    // Older than an hour from now: everything.
+    Collector collector(real, *engine_, store_, *artifacts, pool,
+                        {absl::Hours(1), -absl::Hours(1)});
+    collector.Collect([&](absl::StatusOr<int64_t> freed) {
+      status = freed.status();
+      collected = true;
+    });
+    engine_->RunUntilIdle();
+    while (!collected) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_OK(status);
+  EXPECT_TRUE(artifacts->Has(data));
+  EXPECT_TRUE(artifacts->Has(system));
+  EXPECT_FALSE(artifacts->Has(stray));
+}
+
+TEST(EngineThreadTest, ManyCallersAtOnceFinishASweep) {
+  SystemClock clock;
+  MemoryStore store;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> engine, Engine::Create(clock, store, Decode, {}));
+  engine->Start();
+  constexpr int kSeeds = 50;
+  std::atomic<bool> submitted{false};
+  engine->Call<SweepId>(
+      [&](Scheduler& scheduler) { return scheduler.Submit(SubmissionOf(kSeeds)); },
+      [&](absl::StatusOr<SweepId> id) { submitted = id.ok(); });
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 4; ++w) {
+    workers.emplace_back([&engine, w] {
+      const std::string name = absl::StrCat("w", w);
+      std::vector<FinishedAttempt> finished;
+      for (uint64_t sequence = 1;; ++sequence) {
+        Mutex mutex;
+        CondVar answered;
+        std::optional<absl::StatusOr<SyncResponse>> answer;
+        SyncRequest request = SyncOf(name, sequence);
+        request.wait = absl::Milliseconds(20);
+        request.finished = finished;
+        engine->Sync(std::move(request), [&](absl::StatusOr<SyncResponse> response) {
+          MutexLock lock(mutex);
+          answer = std::move(response);
+          answered.NotifyOne();
+        });
+        MutexLock lock(mutex);
+        while (!answer.has_value()) {
+          answered.Wait(mutex);
+        }
+        ASSERT_OK(*answer);
+        finished.clear();
+        for (const JobOrder& order : (*answer)->start) {
+          finished.push_back(Finished(order.id, order.is_train));
+        }
+        if ((*answer)->start.empty() && (*answer)->forget.empty()) {
+          return;  // nothing came within the wait: the sweep has ended or others end it
+        }
+      }
+    });
+  }
+  for (std::thread& worker : workers) {
+    worker.join();
+  }
+  engine->Stop();
+  EXPECT_TRUE(submitted);
+  const SweepView sweep = *engine->scheduler_for_test().FindSweep({1});
+  EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kSucceeded)], 2u * kSeeds);
+  engine->scheduler_for_test().CheckInvariants();
+}
+
+TEST(EngineThreadTest, StopAnswersWhatIsParked) {
+  SystemClock clock;
+  MemoryStore store;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> engine, Engine::Create(clock, store, Decode, {}));
+  engine->Start();
+  std::atomic<int> answers{0};
+  engine->Sync(SyncOf("w", 1), [&](const absl::StatusOr<SyncResponse>&) { ++answers; });
+  engine->Stop();
+  EXPECT_EQ(answers, 1);
+  engine->Sync(SyncOf("w", 2), [&](const absl::StatusOr<SyncResponse>& response) {
+    EXPECT_THAT(response, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("shutting down")));
+    ++answers;
+  });
+  EXPECT_EQ(answers, 2);
+}
+
+}  // namespace
+}  // namespace concur
