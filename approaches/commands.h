@@ -1,0 +1,42 @@
+// What `concur-qa` does, apart from reading its command line.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_APPROACHES_COMMANDS_H_
+#define CONCUR_APPROACHES_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace concur::approaches {
+
+struct TrainOptions {
+  std::string approach;
+  std::string train;  // data set
+  std::string model;  // written
+  uint64_t seed = 0;
+  std::vector<std::string> assignments;  // name=value
+};
+// Trains and writes the model file at once. The configuration is checked before the data is read.
+absl::Status Train(const TrainOptions& options);
+
+struct PredictOptions {
+  std::string model;
+  std::string data;
+  std::string predictions;  // written: {"id": "answer"}
+};
+// Answers every question of the data set, in its order.
+absl::Status Predict(const PredictOptions& options);
+
+// Approaches with their hyperparameters, for people.
+std::string ListApproaches();
+
+// 0; 78 (configuration: a retry cannot help) for bad arguments, data sets and absent files; 75
+// (try again later) for want of memory or disk; 1 otherwise.
+int ExitCodeOf(const absl::Status& status);
+
+}  // namespace concur::approaches
+
+#endif  // CONCUR_APPROACHES_COMMANDS_H_

@@ -1,0 +1,127 @@
+// A linear ranker of candidate spans: score = sum of the weights of hashed binary features.
+// Candidates share most of their features (all spans that start at a token share what that start
+// looks like), so features come in groups, and a group is scored and updated once.
+//
+// FeatureGroups is a value; LinearRanker is thread-compatible.
+#ifndef CONCUR_APPROACHES_LINEAR_RANKER_H_
+#define CONCUR_APPROACHES_LINEAR_RANKER_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "approaches/approach.h"
+#include "approaches/matching.h"
+#include "approaches/text.h"
+#include "qa/example.h"
+
+namespace concur::approaches {
+
+// The features of all candidates of one question.
+class FeatureGroups {
+ public:
+  // Starts a group and returns its number; Add appends to it.
+  int32_t Begin() {
+    begins_.push_back(static_cast<uint32_t>(features_.size()));
+    return static_cast<int32_t>(begins_.size()) - 1;
+  }
+  void Add(uint32_t kind, Hash a, Hash b = 0) {
+    features_.push_back(static_cast<uint32_t>(Mix(Mix(a, kind), b) >> 32U));
+  }
+  // The next candidate has the features of these groups.
+  void Candidate(const std::array<int32_t, 4>& groups) { candidates_.push_back(groups); }
+
+  void Clear() {
+    features_.clear();
+    begins_.clear();
+    candidates_.clear();
+  }
+  size_t groups() const { return begins_.size(); }
+  const std::vector<std::array<int32_t, 4>>& candidates() const { return candidates_; }
+  const uint32_t* begin(size_t group) const { return features_.data() + begins_[group]; }
+  const uint32_t* end(size_t group) const {
+    return features_.data() + (group + 1 < begins_.size() ? begins_[group + 1] : features_.size());
+  }
+
+ private:
+  std::vector<uint32_t> features_;
+  std::vector<uint32_t> begins_;
+  std::vector<std::array<int32_t, 4>> candidates_;
+};
+
+// Fills `groups` with the features of `candidates`, in their order.
+using Featurizer = void (*)(const PassageText& passage, const QuestionText& question,
+                            const Matching& matching, const std::vector<TokenSpan>& candidates,
+                            FeatureGroups& groups);
+
+// Features in the manner of SQuAD's logistic regression: overlap, lengths, shapes, neighbouring
+// words, question word and focus crossed with the answer's form.
+void SpanFeatures(const PassageText& passage, const QuestionText& question,
+                  const Matching& matching, const std::vector<TokenSpan>& candidates,
+                  FeatureGroups& groups);
+
+// Features that pair single words of the question with the span and its surroundings.
+void PairFeatures(const PassageText& passage, const QuestionText& question,
+                  const Matching& matching, const std::vector<TokenSpan>& candidates,
+                  FeatureGroups& groups);
+
+struct RankerOptions {
+  int32_t tokens_max = 8;  // longest candidate
+  int32_t hash_bits = 20;  // 2^bits weights
+};
+
+// The longest candidate and the number of weights, as hyperparameters of every ranker.
+std::vector<ParameterSpec> RankerParameters();
+RankerOptions RankerOptionsOf(const Parameters& parameters);
+
+class LinearRanker : public Model {
+ public:
+  LinearRanker(const RankerOptions& options, Featurizer featurizer);
+
+  // One question made ready to learn from.
+  struct Example {
+    FeatureGroups groups;
+    std::vector<double> group_scores;
+    std::vector<double> scores;  // of each candidate
+    std::vector<int32_t> gold;   // right candidates, sorted; never empty
+    std::vector<TokenSpan> candidates;
+  };
+  // Calls `learn` once for each question that has a right candidate, in an order fixed by `seed`
+  // and `epoch`, with the scores of the current weights.
+  using Learn = std::function<void(Example&)>;
+  void ForEachExample(const qa::Dataset& data, uint64_t seed, int64_t epoch, const Learn& learn);
+
+  // Reads the data once: word statistics and tokens. InvalidArgument when no question has a right
+  // candidate.
+  absl::Status Prepare(const qa::Dataset& data);
+
+  size_t IndexOf(uint32_t feature) const { return feature & mask_; }
+  std::vector<float>& weights() { return weights_; }
+
+  // Drops what only training needs.
+  void EndTraining();
+
+  void Save(ModelWriter& writer) const override;
+  absl::Status LoadFrom(ModelReader& reader);
+  TokenSpan Answer(const PassageText& passage, const qa::Question& question) const override;
+
+ private:
+  void Score(Example& example) const;
+
+  RankerOptions options_;
+  const Featurizer featurizer_;
+  uint32_t mask_ = 0;
+  std::vector<float> weights_;
+  DocumentFrequency frequency_;
+  std::vector<PassageText> passages_;  // of the training data
+};
+
+// Reads a ranker that was saved.
+absl::StatusOr<std::unique_ptr<Model>> LoadRanker(ModelReader& reader, Featurizer featurizer);
+
+}  // namespace concur::approaches
+
+#endif  // CONCUR_APPROACHES_LINEAR_RANKER_H_
