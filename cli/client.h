@@ -1,0 +1,92 @@
+// The coordinator as the `concur` program sees it: every call with its deadline, and repeated while
+// the server is unavailable where the protocol says that this is safe.
+//
+// Thread-compatible, but for CancelStreams, which any thread may call. gRPC stays in client.cc.
+#ifndef CONCUR_CLI_CLIENT_H_
+#define CONCUR_CLI_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "cli/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+
+// $XDG_DATA_HOME/concur, else ~/.local/share/concur.
+std::string DefaultDataDirectory();
+
+// --server or CONCUR_SERVER, else what a coordinator wrote to the default data directory, else
+// 127.0.0.1:7447. InvalidArgument when it is no address.
+absl::StatusOr<std::string> ServerAddress(const CommandContext& context);
+
+class Client {
+ public:
+  // Does not wait for a connection.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address);
+  // To ServerAddress(context); says on context.err that it waits, when it does.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const CommandContext& context);
+  virtual ~Client() = default;
+
+  const std::string& address() const { return address_; }
+  // How long calls are repeated while nobody answers. Default 3 s.
+  void set_patience(absl::Duration patience) { patience_ = patience; }
+
+  virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;
+  virtual absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) = 0;
+  // All pages up to `count_max` sweeps; 0: all.
+  virtual absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
+                                                            size_t count_max) = 0;
+  virtual absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) = 0;
+  // Not repeated: a second one would not find the sweep.
+  virtual absl::Status DeleteSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest&) = 0;
+  // All pages up to `count_max` jobs; 0: all.
+  virtual absl::StatusOr<std::vector<v1::Job>> ListJobs(v1::ListJobsRequest request,
+                                                        size_t count_max) = 0;
+  virtual absl::StatusOr<v1::Job> GetJob(const std::string& job) = 0;
+  virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
+  virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
+  virtual absl::StatusOr<std::vector<v1::Score>> ListScores(const std::string& sweep,
+                                                            const std::string& metric) = 0;
+
+  // Calls `on_update` with a snapshot, then with every change, until the sweep has ended, or
+  // `on_update` returns false. Resumes by cursor when the server goes away for less than
+  // `outage_max`; `on_outage` hears of it each time. Cancelled after CancelStreams.
+  virtual absl::Status WatchSweep(
+      const std::string& sweep, absl::Duration outage_max,
+      const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
+      const std::function<void(const absl::Status&)>& on_outage) = 0;
+  // Calls `on_data` with pieces of the log in order, from `offset` on. Resumes like WatchSweep.
+  virtual absl::Status ReadLog(const std::string& job, int64_t offset, bool follow,
+                               const std::function<void(const v1::ReadLogResponse&)>& on_data) = 0;
+  // Ends running and later streams.
+  virtual void CancelStreams() = 0;
+
+  virtual absl::StatusOr<std::vector<Digest>> FindMissingArtifacts(
+      const std::vector<Digest>& digests) = 0;
+  // Uploads a file whose digest is known; `on_progress` hears how many bytes are sent. DataLoss
+  // when the file is no longer what it was.
+  virtual absl::Status UploadFile(const std::string& path, const Digest& digest,
+                                  const std::function<void(int64_t)>& on_progress) = 0;
+
+ protected:
+  explicit Client(std::string address) : address_(std::move(address)) {}
+
+  const std::string address_;
+  absl::Duration patience_ = absl::Seconds(3);
+};
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_CLIENT_H_

@@ -1,0 +1,57 @@
+// The frame of the `concur` program: what every command shares.
+//
+// A command is a function AddXCommands(CLI::App& app, CommandContext& context) in a file
+// cli/x_commands.cc. It declares options and registers its work with OnRun; the work returns an
+// absl::Status, from which main derives the exit code and the error text.
+#ifndef CONCUR_CLI_COMMAND_H_
+#define CONCUR_CLI_COMMAND_H_
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+class App;
+}
+
+namespace concur::cli {
+
+// Exit codes of `concur`, as documented in README.
+enum ExitCode {
+  kExitOk = 0,
+  kExitError = 1,
+  kExitUsage = 2,
+  kExitNotFound = 3,
+  kExitPrecondition = 4,
+  kExitWorkFailed = 5,
+  kExitDenied = 6,
+  kExitUnavailable = 7,
+  kExitTimeout = 124,
+  kExitInterrupted = 130,
+};
+int ExitCodeOf(const absl::Status& status);
+
+// -o/--output: "table" for people; one JSON value, JSON lines, or CSV on standard output.
+enum class OutputMode { kTable, kJson, kJsonLines, kCsv };
+
+struct CommandContext {
+  std::ostream& out;  // results only
+  std::ostream& err;  // progress, warnings, errors
+  OutputMode output = OutputMode::kTable;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool color = false;  // a terminal and NO_COLOR is unset
+  std::string server =
+      {};  // address of the coordinator: --server, else CONCUR_SERVER, else the default
+  absl::Status status = {};    // what the command that ran returned
+  int exit_code_override = 0;  // e.g. kExitWorkFailed with an OK status; 0: derived from `status`
+};
+
+// Runs `work` when `command` is the one that was asked for.
+void OnRun(CLI::App* command, CommandContext& context, std::function<absl::Status()> work);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_COMMAND_H_

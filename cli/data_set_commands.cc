@@ -1,0 +1,216 @@
+#include "cli/data_set_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cli/command.h"
+#include "cli/records.h"
+#include "qa/builders/derive.h"
+#include "qa/builders/inspect.h"
+#include "qa/builders/mixture.h"
+
+namespace concur::cli {
+namespace {
+
+// --- concur data mixture ---
+
+struct MixtureOptions {
+  std::vector<std::string> parts;
+  std::string out;
+  uint64_t seed = 1;
+};
+
+// NAME=PATH or NAME=PATH:MAX.
+absl::StatusOr<qa::MixturePart> ParsePart(const std::string& text) {
+  qa::MixturePart part;
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--part: expected NAME=PATH or NAME=PATH:MAX, got \"", text, "\""));
+  }
+  part.name = text.substr(0, equals);
+  part.path = text.substr(equals + 1);
+  const size_t colon = part.path.rfind(':');
+  if (colon != std::string::npos &&
+      absl::SimpleAtoi(part.path.substr(colon + 1), &part.examples_max)) {
+    part.path.resize(colon);
+  }
+  return part;
+}
+
+void AddMixture(CLI::App& data, CommandContext& context) {
+  CLI::App* const command =
+      data.add_subcommand("mixture", "one data set from several, each with a cap on questions");
+  const auto options = std::make_shared<MixtureOptions>();
+  command->add_option("--part", options->parts, "NAME=PATH or NAME=PATH:MAX; repeat it")
+      ->required();
+  command->add_option("--out", options->out, "file to write; gzipped when it ends in .gz")
+      ->required();
+  command->add_option("--seed", options->seed, "fixes samples and order")->capture_default_str();
+  OnRun(command, context, [options]() -> absl::Status {
+    std::vector<qa::MixturePart> parts;
+    for (const std::string& text : options->parts) {
+      CONCUR_ASSIGN_OR_RETURN(qa::MixturePart part, ParsePart(text));
+      parts.push_back(std::move(part));
+    }
+    return qa::BuildMixture(parts, options->seed, options->out);
+  });
+}
+
+// --- concur data downsample, split ---
+
+Records FileRecords(const std::vector<qa::DerivedFile>& files) {
+  Records records{{{"path"}, {"passages", true}, {"questions", true}}, {}};
+  for (const qa::DerivedFile& file : files) {
+    records.rows.push_back({file.path, absl::StrCat(file.passages), absl::StrCat(file.questions)});
+  }
+  return records;
+}
+
+struct DeriveOptions {
+  std::string in;
+  std::string out;
+  int64_t questions = 0;
+  std::string by = "title";
+  double test_share = 0.1;
+  uint64_t seed = 1;
+};
+
+void AddDownsample(CLI::App& data, CommandContext& context) {
+  CLI::App* const command = data.add_subcommand(
+      "downsample", "a random subset of questions; larger ones hold smaller ones of the same seed");
+  const auto options = std::make_shared<DeriveOptions>();
+  command->add_option("--in", options->in, "the data set")->required();
+  command->add_option("--questions", options->questions, "how many to keep")->required();
+  command->add_option("--out", options->out, "file to write; gzipped when it ends in .gz")
+      ->required();
+  command->add_option("--seed", options->seed, "fixes the subset")->capture_default_str();
+  OnRun(command, context, [options, &context]() -> absl::Status {
+    CONCUR_ASSIGN_OR_RETURN(
+        const qa::DerivedFile file,
+        qa::Downsample(options->in, options->questions, options->seed, options->out));
+    Print(FileRecords({file}), context);
+    return absl::OkStatus();
+  });
+}
+
+void AddSplit(CLI::App& data, CommandContext& context) {
+  CLI::App* const command = data.add_subcommand(
+      "split", "DIR/train.jsonl and DIR/test.jsonl that share no document or no context");
+  const auto options = std::make_shared<DeriveOptions>();
+  command->add_option("--in", options->in, "the data set")->required();
+  command->add_option("--out", options->out, "directory to write to")->required();
+  command->add_option("--by", options->by, "what stays whole: title (a document) or context")
+      ->capture_default_str();
+  command->add_option("--test-share", options->test_share, "share of questions in the test set")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "fixes the split")->capture_default_str();
+  OnRun(command, context, [options, &context]() -> absl::Status {
+    if (options->by != "title" && options->by != "context") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--by: expected title or context, got \"", options->by, "\""));
+    }
+    CONCUR_ASSIGN_OR_RETURN(
+        const qa::SplitResult result,
+        qa::SplitDataset(options->in,
+                         options->by == "title" ? qa::SplitBy::kTitle : qa::SplitBy::kContext,
+                         options->test_share, options->seed, options->out));
+    Print(FileRecords({result.train, result.test}), context);
+    return absl::OkStatus();
+  });
+}
+
+// --- concur data stats, validate ---
+
+void AddStats(CLI::App& data, CommandContext& context) {
+  CLI::App* const command =
+      data.add_subcommand("stats", "counts and mean lengths in tokens (means over questions)");
+  const auto files = std::make_shared<std::vector<std::string>>();
+  command->add_option("files", *files, "data sets")->required();
+  OnRun(command, context, [files, &context]() -> absl::Status {
+    Records records{{{"file"},
+                     {"passages", true},
+                     {"questions", true},
+                     {"answers", true},
+                     {"with_spans", true},
+                     {"question_tokens", true},
+                     {"context_tokens", true},
+                     {"answer_tokens", true}},
+                    {}};
+    for (const std::string& file : *files) {
+      CONCUR_ASSIGN_OR_RETURN(const qa::DatasetStats stats, qa::ComputeStats(file));
+      records.rows.push_back({file, absl::StrCat(stats.passages), absl::StrCat(stats.questions),
+                              absl::StrCat(stats.answers), absl::StrCat(stats.questions_with_spans),
+                              absl::StrFormat("%.1f", stats.question_tokens_mean),
+                              absl::StrFormat("%.1f", stats.context_tokens_mean),
+                              absl::StrFormat("%.1f", stats.answer_tokens_mean)});
+    }
+    Print(records, context);
+    return absl::OkStatus();
+  });
+}
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  int64_t problems_max = 100;
+};
+
+absl::Status RunValidate(const ValidateOptions& options, CommandContext& context) {
+  Records records{{{"file"}, {"place"}, {"id"}, {"problem"}}, {}};
+  std::vector<std::string> counts;
+  for (const std::string& file : options.files) {
+    CONCUR_ASSIGN_OR_RETURN(const qa::Validation found,
+                            qa::ValidateDataset(file, options.problems_max));
+    for (const qa::Problem& problem : found.problems) {
+      records.rows.push_back({file, problem.place, problem.id, problem.what});
+    }
+    if (found.problem_count > 0) {
+      counts.push_back(absl::StrCat(file, ": ", found.problem_count, " problems in ",
+                                    found.questions, " questions"));
+    } else if (context.output == OutputMode::kTable) {
+      context.err << file << ": no problem in " << found.passages << " passages, "
+                  << found.questions << " questions\n";
+    }
+  }
+  if (!records.rows.empty() || context.output != OutputMode::kTable) {
+    Print(records, context);
+  }
+  return counts.empty() ? absl::OkStatus()
+                        : absl::InvalidArgumentError(absl::StrJoin(counts, "; "));
+}
+
+void AddValidate(CLI::App& data, CommandContext& context) {
+  CLI::App* const command = data.add_subcommand(
+      "validate", "misaligned spans, repeated ids, empty answers and more, with their places");
+  const auto options = std::make_shared<ValidateOptions>();
+  command->add_option("files", options->files, "data sets")->required();
+  command->add_option("--problems-max", options->problems_max, "problems to list for each file")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  OnRun(command, context, [options, &context] { return RunValidate(*options, context); });
+}
+
+}  // namespace
+
+void AddDataSetCommands(CLI::App& data, CommandContext& context) {
+  AddMixture(data, context);
+  AddDownsample(data, context);
+  AddSplit(data, context);
+  AddStats(data, context);
+  AddValidate(data, context);
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,250 @@
+#include "cli/matrix_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/bootstrap.h"
+#include "analysis/correlation.h"
+#include "analysis/csv.h"
+#include "analysis/markup.h"
+#include "analysis/matrix.h"
+#include "analysis/score_table.h"
+#include "analysis/writers.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/command.h"
+
+namespace concur::cli {
+namespace {
+
+struct MatrixFlags {
+  std::string sweep;
+  std::string scores;
+  std::string coefficient = "kendall";
+  std::vector<std::string> where;
+  std::vector<std::string> columns;
+  bool complete_cases = false;
+  std::string format;
+  size_t influences = 0;
+  bool swaps = false;
+  IntervalFlags interval;
+  bool interval_asked = false;  // else the default level
+  std::string method = "bca";
+};
+
+// Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
+constexpr size_t kDefaultIntervalWork = 100'000;
+
+// Spreads the calls over the machine's processors.
+void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
+  const size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      body(i);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(count, processors); ++i) {
+    threads.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+absl::StatusOr<analysis::ScoreTable> LoadTable(const MatrixFlags& flags, CommandContext& context,
+                                               const FetchTable& fetch) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError(fetch == nullptr
+                                          ? "expected --scores FILE.csv"
+                                          : "expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, fetch(flags.sweep));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, context));
+  }
+  if (!flags.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& value : flags.columns) {
+      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+      names.insert(names.end(), part.begin(), part.end());
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
+  }
+  return table.Where(flags.where);
+}
+
+absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const FetchTable& fetch) {
+  if (!flags.format.empty() && flags.format != "svg" && flags.format != "latex" &&
+      flags.format != "markdown") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("format: expected markdown, latex or svg, got \"", flags.format, "\""));
+  }
+  analysis::MatrixOptions options;
+  CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
+  options.complete_cases = flags.complete_cases;
+  options.influences = flags.influences;
+  options.swaps = flags.swaps;
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  if (options.bootstrap.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(options.bootstrap->method,
+                            analysis::ParseBootstrapMethod(flags.method));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, LoadTable(flags, context, fetch));
+  if (table.benchmarks().size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.scores.empty() ? flags.sweep : flags.scores,
+                     ": a matrix needs the scores of two benchmarks or more, here ",
+                     table.benchmarks().empty() ? "is none" : "is one"));
+  }
+  if (options.bootstrap.has_value() && !flags.interval_asked) {
+    const size_t benchmarks = table.benchmarks().size();
+    if (benchmarks * benchmarks * table.approaches().size() > kDefaultIntervalWork) {
+      context.err << "concur: no intervals, which take long for a table of this size; --interval "
+                     "0.95 computes them\n";
+      options.bootstrap.reset();
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  if (!flags.format.empty()) {
+    context.out << (flags.format == "svg"     ? analysis::MatrixSvg(matrix)
+                    : flags.format == "latex" ? analysis::MatrixLatex(matrix)
+                                              : analysis::MatrixMarkdown(matrix));
+    return absl::OkStatus();
+  }
+  switch (context.output) {
+    case OutputMode::kTable:
+      context.out << analysis::MatrixText(matrix);
+      break;
+    case OutputMode::kJson:
+      context.out << analysis::MatrixJson(matrix);
+      break;
+    case OutputMode::kJsonLines:
+      context.out << analysis::MatrixJsonLines(matrix);
+      break;
+    case OutputMode::kCsv:
+      context.out << analysis::MatrixCsv(matrix);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path, CommandContext& context) {
+  constexpr int64_t kScoresBytesMax = int64_t{1} << 30;
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kScoresBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ParsedScores parsed, analysis::ParseScoresCsv(text, path));
+  for (const std::string& warning : parsed.warnings) {
+    context.err << "warning: " << warning << "\n";
+  }
+  return std::move(parsed.table);
+}
+
+absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
+                                                    const std::string& value) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
+                          analysis::ParseCsv(value, option));
+  if (records.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": expected NAME[,NAME…]"));
+  }
+  std::vector<std::string> names;
+  for (const std::string& field : records[0].fields) {
+    names.emplace_back(absl::StripAsciiWhitespace(field));
+    if (names.back().empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": expected NAME[,NAME…], got an empty name in \"", value, "\""));
+    }
+  }
+  return names;
+}
+
+CLI::Option* AddIntervalOptions(CLI::App* command, IntervalFlags& flags) {
+  CLI::Option* interval =
+      command->add_option("--interval", flags.level, "Level of the bootstrap intervals; 0: none");
+  command->add_option("--replicates", flags.replicates, "Bootstrap replicates behind the intervals")
+      ->capture_default_str();
+  command->add_option("--seed", flags.seed, "Seed of the replicates")->capture_default_str();
+  return interval;
+}
+
+absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags) {
+  if (!flags.level.has_value() || *flags.level == 0) {
+    return std::optional<analysis::BootstrapOptions>();
+  }
+  analysis::BootstrapOptions options;
+  options.level = *flags.level;
+  options.replicates = flags.replicates;
+  options.seed = flags.seed;
+  options.parallel_for = ThreadedFor;
+  CONCUR_RETURN_IF_ERROR(analysis::ValidateBootstrapOptions(options));
+  return std::optional<analysis::BootstrapOptions>(std::move(options));
+}
+
+void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
+  CLI::App* command =
+      app.add_subcommand("matrix", "How similarly do benchmarks rank the approaches, pair by pair");
+  const auto flags = std::make_shared<MatrixFlags>();
+  if (fetch != nullptr) {
+    command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  }
+  command
+      ->add_option("--scores", flags->scores,
+                   "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->type_name("FILE");
+  command->add_option("--coefficient", flags->coefficient, "kendall (tau-b), pearson or spearman")
+      ->capture_default_str();
+  command
+      ->add_option("--where", flags->where,
+                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--columns", flags->columns,
+                   "Only these benchmarks, in this order; quote names that have commas")
+      ->type_name("A,B")
+      ->allow_extra_args(false);
+  command->add_flag("--complete-cases", flags->complete_cases,
+                    "Use only approaches that have every score, instead of pair by pair");
+  command
+      ->add_option("--format", flags->format,
+                   "markdown, latex (booktabs) or svg (a heat map), instead of --output")
+      ->type_name("FORMAT");
+  command
+      ->add_option("--influences", flags->influences,
+                   "For each pair, list this many approaches whose absence changes it most")
+      ->type_name("COUNT");
+  command->add_flag("--swaps", flags->swaps,
+                    "For each pair, list the approaches that swap places (text and JSON)");
+  // A coefficient without its interval says more than is known: intervals are the default.
+  flags->interval.level = 0.95;
+  CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  command->add_option("--method", flags->method, "Of the intervals: bca or percentile")
+      ->capture_default_str();
+  OnRun(command, context, [flags, interval, &context, fetch = std::move(fetch)] {
+    flags->interval_asked = interval->count() > 0;
+    return RunMatrix(*flags, context, fetch);
+  });
+}
+
+}  // namespace concur::cli

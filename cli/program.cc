@@ -1,0 +1,224 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/score_table.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "cli/client.h"
+#include "cli/data_commands.h"
+#include "cli/matrix_commands.h"
+#include "cli/online_commands.h"
+#include "cli/output.h"
+#include "cli/score_commands.h"
+#include "cli/shift_commands.h"
+#include "cli/sweep_files.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr char kAbout[] =
+    "Concur runs modeling approaches on benchmarks and tells how similarly the benchmarks rank "
+    "them.";
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  concur up --workers 2 --run configs/sweeps/demo.yaml   everything at once, on this machine\n"
+    "  concur up --workers 2                                  a coordinator and two workers\n"
+    "  concur sweep submit study.yaml --watch                 run a study\n"
+    "  concur scores study                                    what every approach scored\n"
+    "  concur matrix study                                     how alike the benchmarks are\n"
+    "\n"
+    "Exit codes: 0 ok, 1 error, 2 usage or invalid input, 3 not found, 4 state forbids it,\n"
+    "  5 waited-for work failed, 6 denied, 7 no server, 124 time-out, 130 interrupted.\n"
+    "Environment: CONCUR_SERVER, CONCUR_OUTPUT, NO_COLOR, XDG_DATA_HOME.";
+
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) {
+      return command;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> OptionsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
+    for (const CLI::Option* option : level->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
+    if (const CLI::Option* option = level->get_option_no_throw(name)) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+// What is wrong with a command line that the parser refused, said better where that is possible:
+// an unknown command or option, with the one that was probably meant.
+std::string ExplainUsage(const CLI::App& app, const std::vector<std::string>& args,
+                         const std::string& error) {
+  const CLI::App* command = &app;
+  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    const std::string& arg = args[i];
+    if (arg.size() > 1 && arg[0] == '-') {
+      const std::string name = arg.substr(0, arg.find('='));
+      const CLI::Option* option =
+          FindOption(*command, absl::StartsWith(name, "--") ? name : name.substr(0, 2));
+      if (option == nullptr) {
+        return absl::StrCat("unknown option ", name, DidYouMean(name, OptionsOf(*command)));
+      }
+      const bool value_follows = option->get_expected_min() > 0 && name == arg && arg[1] == '-';
+      const bool short_value_follows =
+          option->get_expected_min() > 0 && arg[1] != '-' && arg.size() == 2;
+      i += value_follows || short_value_follows ? 1 : 0;
+    } else if (const CLI::App* next = FindCommand(*command, arg)) {
+      command = next;
+    } else if (!CommandsOf(*command).empty()) {
+      const std::string path = command == &app ? "" : absl::StrCat(" ", command->get_name());
+      return absl::StrCat("unknown command \"", arg, "\"", DidYouMean(arg, CommandsOf(*command)),
+                          "; see concur", path, " --help");
+    }
+  }
+  if (!CommandsOf(*command).empty()) {
+    const std::string path = command == &app ? "" : absl::StrCat(" ", command->get_name());
+    return absl::StrCat("expected a command; see concur", path, " --help");
+  }
+  return error;
+}
+
+// "" unless the environment chose the output mode badly.
+std::string OutputHint(const std::vector<std::string>& args, const std::string& error) {
+  const bool given = std::any_of(args.begin(), args.end(), [](const std::string& arg) {
+    return absl::StartsWith(arg, "-o") || absl::StartsWith(arg, "--output");
+  });
+  return !given && absl::StrContains(error, "--output") ? " (from CONCUR_OUTPUT)" : "";
+}
+
+// Whether errors of the command line itself are to be JSON: the parser may not have come so far.
+void GuessOutput(const std::vector<std::string>& args, CommandContext& context) {
+  const char* mode = std::getenv("CONCUR_OUTPUT");  // NOLINT(concurrency-mt-unsafe): never set here
+  if (mode != nullptr && absl::StartsWith(mode, "json")) {
+    context.output = OutputMode::kJson;
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool next = (args[i] == "-o" || args[i] == "--output") && i + 1 < args.size();
+    const std::string value = next ? args[i + 1] : args[i];
+    const bool given =
+        next || absl::StartsWith(value, "-o") || absl::StartsWith(value, "--output=");
+    if (given) {
+      const bool json = absl::EndsWith(value, "json") || absl::EndsWith(value, "jsonl");
+      context.output = json ? OutputMode::kJson : OutputMode::kTable;
+    }
+  }
+}
+
+void AddGlobalOptions(CLI::App& app, CommandContext& context) {
+  app.add_option("--server", context.server,
+                 "The coordinator: HOST:PORT or unix:PATH (default: the one that \"concur up\" "
+                 "started, else 127.0.0.1:7447)")
+      ->type_name("ADDRESS")
+      ->envname("CONCUR_SERVER");
+  static const std::map<std::string, OutputMode> kModes = {{"table", OutputMode::kTable},
+                                                           {"json", OutputMode::kJson},
+                                                           {"jsonl", OutputMode::kJsonLines},
+                                                           {"csv", OutputMode::kCsv}};
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&context](const std::string& name) {
+           const auto it = kModes.find(name);
+           if (it == kModes.end()) {
+             throw CLI::ValidationError(
+                 "--output",
+                 absl::StrCat("expected table, json, jsonl or csv, got \"", name, "\""));
+           }
+           context.output = it->second;
+         },
+         "How results are printed: table, json (one value), jsonl or csv (default: table)")
+      ->type_name("MODE")
+      ->envname("CONCUR_OUTPUT");
+  app.set_version_flag("--version", "concur " CONCUR_VERSION, "Print the version and exit");
+}
+
+void AddCommands(CLI::App& app, CommandContext& context) {
+  const FetchTable fetch =
+      [&context](const std::string& sweep) -> absl::StatusOr<analysis::ScoreTable> {
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    return FetchScoreTable(*client, sweep, "", "");
+  };
+  AddUpCommand(app, context);
+  CLI::App* sweep = AddSweepCommands(app, context);
+  AddSweepFileCommands(*sweep, context);
+  AddJobCommands(app, context);
+  AddWorkerCommands(app, context);
+  AddScoresCommand(app, context);
+  AddMatrixCommand(app, context, fetch);
+  AddShiftCommand(app, context, fetch);
+  AddScoreCommands(app, context);
+  AddDataCommands(app, context);
+}
+
+}  // namespace
+
+int RunProgram(const std::vector<std::string>& args, CommandContext& context) {
+  CLI::App app(kAbout, "concur");
+  app.fallthrough();  // global options may stand anywhere
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  app.get_formatter()->column_width(28);
+  AddGlobalOptions(app, context);
+  AddCommands(app, context);
+  try {
+    // The parser takes its arguments from the back.
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+  } catch (const CLI::CallForVersion& version) {
+    context.out << version.what() << "\n";
+    return kExitOk;
+  } catch (const CLI::Success& help) {
+    app.exit(help, context.out, context.err);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    GuessOutput(args, context);
+    PrintError(context,
+               absl::InvalidArgumentError(absl::StrCat(ExplainUsage(app, args, error.what()),
+                                                       OutputHint(args, error.what()))));
+    return kExitUsage;
+  }
+  if (!context.status.ok()) {
+    // An interruption was said already, and is no error of anybody.
+    if (!absl::IsCancelled(context.status) || IsJson(context)) {
+      PrintError(context, context.status);
+    }
+    return ExitCodeOf(context.status);
+  }
+  return context.exit_code_override;
+}
+
+}  // namespace concur::cli

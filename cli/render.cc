@@ -1,0 +1,295 @@
+#include "cli/render.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "core/params.h"
+#include "rpc/convert_value.h"
+
+namespace concur::cli {
+namespace {
+
+const rpc::FieldPath kField("field");
+
+Json TimeJson(bool has, const google::protobuf::Timestamp& time) {
+  return has ? Json(FormatIsoTime(TimeOf(time))) : Json();
+}
+
+Json TextJson(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json ParamJson(const v1::ParamValue& value) {
+  switch (value.kind_case()) {
+    case v1::ParamValue::kBoolValue:
+      return value.bool_value();
+    case v1::ParamValue::kIntValue:
+      return value.int_value();
+    case v1::ParamValue::kDoubleValue:
+      return value.double_value();
+    case v1::ParamValue::kStringValue:
+      return value.string_value();
+    case v1::ParamValue::KIND_NOT_SET:
+      break;
+  }
+  return {};
+}
+
+template <typename Value>
+std::map<std::string, Value> Sorted(const google::protobuf::Map<std::string, Value>& map) {
+  return {map.begin(), map.end()};
+}
+
+Json ResourcesJson(const v1::Resources& resources) {
+  Json json = Json::object();
+  json["cpus"] = static_cast<double>(resources.cpu_millis()) / 1000;
+  json["memory_bytes"] = resources.memory_bytes();
+  json["gpus"] = resources.gpus();
+  return json;
+}
+
+Json CountsJson(const v1::StateCounts& counts) {
+  Json json = Json::object();
+  json["blocked"] = counts.blocked();
+  json["ready"] = counts.ready();
+  json["backoff"] = counts.backoff();
+  json["running"] = counts.running();
+  json["succeeded"] = counts.succeeded();
+  json["failed"] = counts.failed();
+  json["canceled"] = counts.canceled();
+  json["skipped"] = counts.skipped();
+  return json;
+}
+
+template <typename Words, typename State>
+std::string WordOf(State state, Words words) {
+  const auto core = rpc::FromProto(state, kField);
+  return core.ok() ? std::string(words(*core)) : "unknown";
+}
+
+}  // namespace
+
+std::string StateText(v1::Job::State state) { return WordOf(state, JobStateName); }
+std::string StateText(v1::Sweep::State state) { return WordOf(state, SweepStateName); }
+
+std::string StateText(v1::Worker::State state) {
+  switch (state) {
+    case v1::Worker::STATE_LIVE:
+      return "live";
+    case v1::Worker::STATE_DRAINING:
+      return "draining";
+    case v1::Worker::STATE_LOST:
+      return "lost";
+    default:
+      return "unknown";
+  }
+}
+
+std::string FailureText(v1::FailureClass failure) {
+  return failure == v1::FAILURE_CLASS_UNSPECIFIED ? "" : WordOf(failure, FailureClassName);
+}
+
+std::string KindText(v1::Job::Kind kind) {
+  return kind == v1::Job::KIND_TRAIN ? "train" : kind == v1::Job::KIND_EVAL ? "eval" : "unknown";
+}
+
+bool HasEnded(v1::Sweep::State state) {
+  return state == v1::Sweep::STATE_SUCCEEDED || state == v1::Sweep::STATE_FAILED ||
+         state == v1::Sweep::STATE_CANCELED;
+}
+
+bool IsFailed(v1::Job::State state) {
+  return state == v1::Job::STATE_FAILED || state == v1::Job::STATE_SKIPPED;
+}
+
+uint64_t EndedCount(const v1::StateCounts& counts) {
+  return uint64_t{counts.succeeded()} + counts.failed() + counts.canceled() + counts.skipped();
+}
+
+uint64_t JobCount(const v1::StateCounts& counts) {
+  return EndedCount(counts) + counts.blocked() + counts.ready() + counts.backoff() +
+         counts.running();
+}
+
+std::string CountsText(const v1::StateCounts& counts) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](uint32_t count, absl::string_view word) {
+    if (count > 0) {
+      parts.push_back(absl::StrCat(CountText(count), " ", word));
+    }
+  };
+  add(counts.succeeded(), "succeeded");
+  add(counts.failed(), "failed");
+  add(counts.skipped(), "skipped");
+  add(counts.canceled(), "canceled");
+  add(counts.running(), "running");
+  add(counts.backoff(), "to be retried");
+  add(counts.ready(), "ready");
+  add(counts.blocked(), "blocked");
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : Sorted(setting)) {
+    const absl::StatusOr<ParamValue> param = rpc::FromProto(value, kField);
+    parts.push_back(absl::StrCat(name, "=", param.ok() ? ParamText(*param) : "?"));
+  }
+  return absl::StrJoin(parts, " ");
+}
+
+std::string ResourcesText(const v1::Resources& resources) {
+  Resources core;
+  core.cpu_millis = resources.cpu_millis();
+  core.memory_bytes = resources.memory_bytes();
+  core.gpus = resources.gpus();
+  return concur::ResourcesText(core);
+}
+
+absl::Time TimeOf(const google::protobuf::Timestamp& time) {
+  return rpc::FromProto(time, kField).value_or(absl::UnixEpoch());
+}
+
+absl::Duration SpanOf(const google::protobuf::Duration& span) {
+  return rpc::FromProto(span, kField).value_or(absl::ZeroDuration());
+}
+
+Json SweepJson(const v1::Sweep& sweep) {
+  Json json = Json::object();
+  json["id"] = sweep.id();
+  json["name"] = sweep.name();
+  json["owner"] = sweep.owner();
+  json["state"] = StateText(sweep.state());
+  json["priority"] = sweep.priority();
+  json["jobs"] = JobCount(sweep.counts());
+  json["cells"] = sweep.cell_count();
+  json["reused"] = sweep.reused();
+  json["counts"] = CountsJson(sweep.counts());
+  json["create_time"] = TimeJson(sweep.has_create_time(), sweep.create_time());
+  json["end_time"] = TimeJson(sweep.has_end_time(), sweep.end_time());
+  return json;
+}
+
+Json ResultJson(const v1::JobResult& result) {
+  Json json = Json::object();
+  json["succeeded"] = result.succeeded();
+  json["failure"] = TextJson(FailureText(result.failure()));
+  json["exit_code"] = result.exit_code();
+  json["message"] = TextJson(result.message());
+  json["start_time"] = TimeJson(result.has_start_time(), result.start_time());
+  json["run_time"] = absl::ToDoubleSeconds(SpanOf(result.run_time()));
+  json["memory_bytes_peak"] = result.memory_bytes_peak();
+  json["metrics"] = Json::array();
+  for (const v1::Metric& metric : result.metrics()) {
+    Json one = Json::object();
+    one["name"] = metric.name();
+    one["value"] = metric.value();
+    one["examples"] = metric.examples();
+    json["metrics"].push_back(std::move(one));
+  }
+  json["artifacts"] = Json::array();
+  for (const v1::Artifact& artifact : result.artifacts()) {
+    Json one = Json::object();
+    const auto kind = rpc::FromProto(artifact.kind(), kField);
+    one["kind"] = kind.ok() ? std::string(ArtifactKindName(*kind)) : "unknown";
+    one["digest"] = absl::BytesToHexString(artifact.digest());
+    one["size_bytes"] = artifact.size_bytes();
+    json["artifacts"].push_back(std::move(one));
+  }
+  return json;
+}
+
+Json JobJson(const v1::Job& job) {
+  Json json = Json::object();
+  json["id"] = job.id();
+  json["kind"] = KindText(job.kind());
+  json["state"] = StateText(job.state());
+  json["attempt"] = job.attempt();
+  json["failures"] = job.failures();
+  json["lost"] = job.lost();
+  json["approach"] = job.approach();
+  json["train_set"] = TextJson(job.train_set());
+  json["test_benchmark"] = TextJson(job.test_benchmark());
+  json["setting_index"] = job.setting_index();
+  json["setting"] = Json::object();
+  for (const auto& [name, value] : Sorted(job.setting())) {
+    json["setting"][name] = ParamJson(value);
+  }
+  json["seed"] = job.seed();
+  json["worker"] = TextJson(job.worker());
+  json["failure"] = TextJson(FailureText(job.failure()));
+  json["reused_from"] = TextJson(job.reused_from());
+  json["not_before_time"] = TimeJson(job.has_not_before_time(), job.not_before_time());
+  json["explanation"] = TextJson(job.explanation());
+  json["result"] = job.has_result() ? ResultJson(job.result()) : Json();
+  if (job.attempts_size() > 0) {
+    json["attempts"] = Json::array();
+    for (const v1::AttemptRecord& attempt : job.attempts()) {
+      Json one = Json::object();
+      one["attempt"] = attempt.attempt();
+      one["worker"] = TextJson(attempt.worker());
+      one["end_time"] = TimeJson(attempt.has_end_time(), attempt.end_time());
+      one["result"] = ResultJson(attempt.result());
+      json["attempts"].push_back(std::move(one));
+    }
+  }
+  return json;
+}
+
+Json WorkerJson(const v1::Worker& worker) {
+  Json json = Json::object();
+  json["name"] = worker.name();
+  json["incarnation"] = worker.incarnation();
+  json["state"] = StateText(worker.state());
+  json["host"] = worker.host();
+  json["version"] = worker.version();
+  json["capacity"] = ResourcesJson(worker.capacity());
+  json["used"] = ResourcesJson(worker.used());
+  json["labels"] = Json::object();
+  for (const auto& [name, value] : Sorted(worker.labels())) {
+    json["labels"][name] = value;
+  }
+  json["running"] = worker.running();
+  json["succeeded"] = worker.succeeded();
+  json["failed"] = worker.failed();
+  json["last_seen_time"] = TimeJson(worker.has_last_seen_time(), worker.last_seen_time());
+  json["lease_expire_time"] = TimeJson(worker.has_lease_expire_time(), worker.lease_expire_time());
+  return json;
+}
+
+Json ScoreJson(const v1::Score& score) {
+  Json json = Json::object();
+  json["job"] = score.job();
+  json["approach"] = score.approach();
+  json["train_set"] = TextJson(score.train_set());
+  json["test_benchmark"] = score.test_benchmark();
+  json["setting_index"] = score.setting_index();
+  json["seed"] = score.seed();
+  json["metric"] = TextJson(score.metric());
+  json["value"] = score.has_value() ? Json(score.value()) : Json();
+  json["examples"] = score.examples();
+  json["state"] = StateText(score.state());
+  return json;
+}
+
+Json EventJson(const v1::JobEvent& event) {
+  Json json = Json::object();
+  json["job"] = event.job();
+  json["state"] = StateText(event.state());
+  json["attempt"] = event.attempt();
+  json["worker"] = TextJson(event.worker());
+  json["failure"] = TextJson(FailureText(event.failure()));
+  json["message"] = TextJson(event.message());
+  json["time"] = TimeJson(event.has_time(), event.time());
+  json["description"] = event.description();
+  json["reused"] = event.reused();
+  return json;
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,48 @@
+// What the server's things look like: JSON records, and words for people.
+//
+// Keys are those of the protos; ids are "s12" and "s12/345"; states and classes are the lower-case
+// words of core/; times are ISO 8601 in UTC, spans are seconds; what is unset is null.
+//
+// Stateless; thread-safe.
+#ifndef CONCUR_CLI_RENDER_H_
+#define CONCUR_CLI_RENDER_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "cli/output.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/job.h"
+
+namespace concur::cli {
+
+// "running"; "unknown" for a number that this program does not know.
+std::string StateText(v1::Job::State state);
+std::string StateText(v1::Sweep::State state);
+std::string StateText(v1::Worker::State state);
+std::string FailureText(v1::FailureClass failure);  // "" for none
+std::string KindText(v1::Job::Kind kind);           // "train", "eval"
+bool HasEnded(v1::Sweep::State state);
+bool IsFailed(v1::Job::State state);  // failed or skipped
+
+uint64_t JobCount(const v1::StateCounts& counts);
+uint64_t EndedCount(const v1::StateCounts& counts);
+// "3 running, 10 ready, 2 failed": what is not 0, succeeded first.
+std::string CountsText(const v1::StateCounts& counts);
+
+// "lr=0.1 epochs=3".
+std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
+std::string ResourcesText(const v1::Resources& resources);
+absl::Time TimeOf(const google::protobuf::Timestamp& time);
+absl::Duration SpanOf(const google::protobuf::Duration& span);
+
+Json SweepJson(const v1::Sweep& sweep);
+Json JobJson(const v1::Job& job);
+Json WorkerJson(const v1::Worker& worker);
+Json ScoreJson(const v1::Score& score);
+Json EventJson(const v1::JobEvent& event);
+Json ResultJson(const v1::JobResult& result);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_RENDER_H_

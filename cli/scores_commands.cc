@@ -1,0 +1,198 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "analysis/score_table.h"
+#include "analysis/selection.h"
+#include "analysis/writers.h"
+#include "base/status_macros.h"
+#include "cli/client.h"
+#include "cli/online_commands.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+struct ScoresFlags {
+  std::string sweep;
+  std::string metric;
+  std::string select;
+  std::vector<std::string> where;
+  bool by_job = false;
+};
+
+analysis::AxisEntry Axis(const std::string& name,
+                         const google::protobuf::Map<std::string, std::string>& tags) {
+  return {name, {tags.begin(), tags.end()}};
+}
+
+analysis::Select SelectOf(v1::SweepSpec::Selection selection) {
+  switch (selection) {
+    case v1::SweepSpec::SELECTION_DEFAULT:
+      return analysis::Select::kDefault;
+    case v1::SweepSpec::SELECTION_MEAN:
+      return analysis::Select::kMean;
+    case v1::SweepSpec::SELECTION_EACH:
+      return analysis::Select::kEach;
+    default:
+      return analysis::Select::kBest;
+  }
+}
+
+// nullopt for scores that will never be: of canceled jobs.
+std::optional<analysis::CellState> StateOf(const v1::Score& score) {
+  switch (score.state()) {
+    case v1::Job::STATE_SUCCEEDED:
+      return score.has_value() ? std::optional(analysis::CellState::kValue) : std::nullopt;
+    case v1::Job::STATE_FAILED:
+    case v1::Job::STATE_SKIPPED:
+      return analysis::CellState::kFailed;
+    case v1::Job::STATE_CANCELED:
+      return std::nullopt;
+    default:
+      return analysis::CellState::kPending;
+  }
+}
+
+absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Score> scores,
+                          client.ListScores(flags.sweep, flags.metric));
+  Listing listing({{"JOB"},
+                   {"APPROACH"},
+                   {"TRAIN"},
+                   {"TEST"},
+                   {"SETTING", true},
+                   {"SEED", true},
+                   {"METRIC"},
+                   {"VALUE", true},
+                   {"EXAMPLES", true},
+                   {"STATE"}},
+                  ScoreJson(v1::Score()), "No scores: the sweep evaluates nothing.");
+  for (const v1::Score& score : scores) {
+    listing.Add(
+        {score.job(), LineText(score.approach(), 40), LineText(score.train_set(), 40),
+         LineText(score.test_benchmark(), 40), absl::StrCat(score.setting_index()),
+         absl::StrCat(score.seed()), score.metric(),
+         score.has_value() ? absl::StrFormat("%.4f", score.value()) : "",
+         score.examples() == 0 ? "" : CountText(score.examples()), StateText(score.state())},
+        ScoreJson(score));
+  }
+  listing.Print(context);
+  return absl::OkStatus();
+}
+
+absl::Status Scores(CommandContext& context, const ScoresFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  if (flags.by_job) {
+    return PrintByJob(context, *client, flags);
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
+                          FetchScoreTable(*client, flags.sweep, flags.metric, flags.select));
+  CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  switch (context.output) {
+    case OutputMode::kTable:
+      context.out << analysis::ScoresText(table);
+      break;
+    case OutputMode::kJson:
+      context.out << analysis::ScoresJson(table);
+      break;
+    case OutputMode::kJsonLines:
+      context.out << analysis::ScoresJsonLines(table);
+      break;
+    case OutputMode::kCsv:
+      context.out << analysis::ScoresCsv(table);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::string& sweep,
+                                                     const std::string& metric,
+                                                     const std::string& select) {
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep found, client.GetSweep(sweep, /*include_spec=*/true));
+  // By id from here on: a newer sweep may take the name meanwhile.
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Score> scores,
+                          client.ListScores(found.id(), metric));
+  analysis::SelectionOptions options;
+  options.select = SelectOf(found.spec().select());
+  if (!select.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(select));
+  }
+  for (const v1::Approach& approach : found.spec().approaches()) {
+    options.approaches.push_back(Axis(approach.name(), approach.tags()));
+  }
+  std::set<std::string> names;
+  for (const v1::Benchmark& benchmark : found.spec().benchmarks()) {
+    options.benchmarks.push_back(Axis(benchmark.name(), benchmark.tags()));
+    names.insert(benchmark.name());
+  }
+  for (const v1::TrainSet& train_set : found.spec().train_sets()) {
+    if (names.insert(train_set.name()).second) {
+      options.benchmarks.push_back(Axis(train_set.name(), train_set.tags()));
+    }
+  }
+  std::vector<analysis::ScoreRecord> records;
+  records.reserve(scores.size());
+  for (const v1::Score& score : scores) {
+    const std::optional<analysis::CellState> state = StateOf(score);
+    if (!state) {
+      continue;
+    }
+    analysis::ScoreRecord record;
+    record.approach = score.approach();
+    // An approach that needs no training counts as trained on what it is tested on.
+    record.train = score.train_set().empty() ? score.test_benchmark() : score.train_set();
+    record.setting = score.setting_index();
+    record.seed = score.seed();
+    record.test = score.test_benchmark();
+    record.value = score.value();
+    record.examples = score.examples();
+    record.state = *state;
+    records.push_back(std::move(record));
+  }
+  return analysis::BuildScoreTable(records, options);
+}
+
+void AddScoresCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command =
+      app.add_subcommand("scores", "What every approach of a sweep scored on every benchmark");
+  const auto flags = std::make_shared<ScoresFlags>();
+  command->add_option("sweep", flags->sweep, "A sweep, by id or name")
+      ->type_name("SWEEP")
+      ->required();
+  command->add_option("--metric", flags->metric, "Default: each benchmark's own")
+      ->type_name("NAME");
+  command
+      ->add_option("--select", flags->select,
+                   "How settings become one score: best, default, mean or each (default: as the "
+                   "sweep says)")
+      ->type_name("RULE");
+  command
+      ->add_option("--where", flags->where,
+                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--by-job", flags->by_job,
+                    "Every score by itself, with those that are missing");
+  command->footer(
+      "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
+      "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");
+  OnRun(command, context, [flags, &context] { return Scores(context, *flags); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,131 @@
+#include "cli/shift_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/fit.h"
+#include "analysis/score_table.h"
+#include "base/status_macros.h"
+#include "cli/command.h"
+#include "cli/matrix_commands.h"
+
+namespace concur::cli {
+namespace {
+
+struct ShiftFlags {
+  std::string sweep;
+  std::string scores;
+  std::string from;
+  std::vector<std::string> to;
+  std::string scale = "linear";
+  std::string unit;
+  std::vector<std::string> exclude;
+  std::vector<std::string> where;
+  IntervalFlags interval;
+};
+
+absl::StatusOr<std::vector<std::string>> SplitAll(const std::string& option,
+                                                  const std::vector<std::string>& values) {
+  std::vector<std::string> names;
+  for (const std::string& value : values) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames(option, value));
+    names.insert(names.end(), part.begin(), part.end());
+  }
+  return names;
+}
+
+absl::StatusOr<analysis::FitOptions> OptionsOf(const ShiftFlags& flags) {
+  analysis::FitOptions options;
+  CONCUR_ASSIGN_OR_RETURN(options.scale, analysis::ParseFitScale(flags.scale));
+  options.exclude = flags.exclude;
+  if (flags.unit == "percent" || flags.unit == "share") {
+    options.full_score = flags.unit == "percent" ? 100 : 1;
+  } else if (!flags.unit.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unit: expected percent or share, got \"", flags.unit, "\""));
+  }
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  return options;
+}
+
+absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const FetchTable& fetch) {
+  CONCUR_ASSIGN_OR_RETURN(const analysis::FitOptions options, OptionsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> to, SplitAll("--to", flags.to));
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError(fetch == nullptr
+                                          ? "expected --scores FILE.csv"
+                                          : "expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, fetch(flags.sweep));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, context));
+  }
+  CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ShiftFit> fits,
+                          analysis::FitShift(table, flags.from, to, options));
+  switch (context.output) {
+    case OutputMode::kTable:
+      context.out << analysis::ShiftText(fits);
+      break;
+    case OutputMode::kJson:
+      context.out << analysis::ShiftJson(fits);
+      break;
+    case OutputMode::kJsonLines:
+      context.out << analysis::ShiftJsonLines(fits);
+      break;
+    case OutputMode::kCsv:
+      context.out << analysis::ShiftCsv(fits);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
+  CLI::App* command = app.add_subcommand(
+      "shift", "How scores on one test set predict scores on others: slope, gap, ranks");
+  const auto flags = std::make_shared<ShiftFlags>();
+  if (fetch != nullptr) {
+    command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  }
+  command
+      ->add_option("--scores", flags->scores,
+                   "A scores CSV instead of a sweep: one row per system, first column its name")
+      ->type_name("FILE");
+  command->add_option("--from", flags->from, "The original test set")
+      ->type_name("COLUMN")
+      ->required();
+  command->add_option("--to", flags->to, "The new test sets; quote names that have commas")
+      ->type_name("COLUMN[,...]")
+      ->allow_extra_args(false)
+      ->required();
+  command->add_option("--scale", flags->scale, "Of the line: linear, probit or logit")
+      ->capture_default_str();
+  command
+      ->add_option("--unit", flags->unit,
+                   "Of the scores: percent or share (default: percent if any is above 1)")
+      ->type_name("UNIT");
+  command
+      ->add_option("--exclude", flags->exclude,
+                   "An approach to list but not to fit, e.g. human scores; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_option("--where", flags->where, "Only approaches with a tag; may be repeated")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  AddIntervalOptions(command, flags->interval);
+  OnRun(command, context,
+        [flags, &context, fetch = std::move(fetch)] { return RunShift(*flags, context, fetch); });
+}
+
+}  // namespace concur::cli

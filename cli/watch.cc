@@ -1,0 +1,181 @@
+#include "cli/watch.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/render.h"
+
+namespace concur::cli {
+namespace {
+
+// Draws progress on context.err: updates come from the stream's thread, ticks from another.
+class Painter {
+ public:
+  Painter(CommandContext& context, bool quiet)
+      : context_(context), quiet_(quiet || IsJson(context)), progress_(Options(context)) {}
+  ~Painter() {
+    MutexLock lock(mutex_);
+    Write(progress_.Close());
+  }
+  Painter(const Painter&) = delete;
+  Painter& operator=(const Painter&) = delete;
+
+  void Update(const v1::WatchSweepResponse& update) {
+    MutexLock lock(mutex_);
+    Write(progress_.Update(update, absl::Now(), TerminalWidth(STDERR_FILENO)));
+  }
+  void Tick() {
+    MutexLock lock(mutex_);
+    Write(progress_.Tick(absl::Now(), TerminalWidth(STDERR_FILENO)));
+  }
+  void Say(const std::string& line) {
+    MutexLock lock(mutex_);
+    Write(progress_.Say(line, TerminalWidth(STDERR_FILENO)));
+  }
+
+ private:
+  static ProgressOptions Options(const CommandContext& context) {
+    ProgressOptions options;
+    options.is_terminal = context.err_is_terminal;
+    options.color = context.color;
+    options.unicode = LocaleIsUtf8() || !context.err_is_terminal;
+    return options;
+  }
+
+  void Write(const std::string& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!quiet_ && !bytes.empty()) {
+      context_.err << bytes << std::flush;
+    }
+  }
+
+  CommandContext& context_;
+  const bool quiet_;
+  Mutex mutex_;
+  SweepProgress progress_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Ticks twice a second, and ends the streams when the time is over.
+class Ticker {
+ public:
+  Ticker(Painter& painter, Client& client, absl::Duration timeout)
+      : deadline_(absl::Now() + timeout), thread_([this, &painter, &client] {
+          MutexLock lock(mutex_);
+          while (!stopped_) {
+            wake_.WaitWithTimeout(mutex_, absl::Milliseconds(500));
+            painter.Tick();
+            if (absl::Now() >= deadline_ && !expired_.exchange(true)) {
+              client.CancelStreams();
+            }
+          }
+        }) {}
+  ~Ticker() {
+    {
+      MutexLock lock(mutex_);
+      stopped_ = true;
+    }
+    wake_.NotifyAll();
+    thread_.join();
+  }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+  bool expired() const { return expired_; }
+
+ private:
+  const absl::Time deadline_;
+  std::atomic<bool> expired_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
+                                      const std::string& sweep, const WatchOptions& options) {
+  v1::Sweep last;
+  absl::Status status;
+  bool expired = false;
+  {
+    Painter painter(context, options.quiet);
+    const InterruptScope interrupt([&client] { client.CancelStreams(); });
+    const Ticker ticker(painter, client, options.timeout);
+    bool away = false;
+    status = client.WatchSweep(
+        sweep, options.outage_max,
+        [&](const v1::WatchSweepResponse& update) {
+          if (away) {
+            painter.Say("concur: the coordinator answers again");
+            away = false;
+          }
+          last = update.sweep();
+          if (options.print_events) {
+            for (const v1::JobEvent& event : update.events()) {
+              context.out << CompactJson(EventJson(event)) << "\n";
+            }
+            context.out << std::flush;
+          }
+          painter.Update(update);
+          return true;  // the server ends the stream after the last change
+        },
+        [&](const absl::Status&) {
+          if (!away) {
+            painter.Say(absl::StrCat("concur: the coordinator at ", client.address(),
+                                     " is away; waiting for it (workers go on meanwhile)"));
+            away = true;
+          }
+        });
+    expired = ticker.expired();
+  }
+  if (absl::IsCancelled(status)) {
+    const std::string id = last.id().empty() ? sweep : last.id();
+    if (expired) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(id, ": not ended after ", SpanText(options.timeout), "; it goes on"));
+    }
+    PrintNote(context, options.detach_hint.empty()
+                           ? absl::StrCat("detached; the sweep goes on. To watch it again: concur "
+                                          "sweep watch ",
+                                          id, "   To stop it: concur sweep cancel ", id)
+                           : options.detach_hint);
+    return absl::CancelledError("interrupted");
+  }
+  CONCUR_RETURN_IF_ERROR(status);
+  if (!HasEnded(last.state())) {
+    return absl::UnavailableError(absl::StrCat(sweep, ": the coordinator stopped telling of it"));
+  }
+  return last;
+}
+
+void ReportEnd(CommandContext& context, const v1::Sweep& sweep) {
+  if (sweep.state() == v1::Sweep::STATE_SUCCEEDED) {
+    return;
+  }
+  context.exit_code_override = kExitWorkFailed;
+  const v1::StateCounts& counts = sweep.counts();
+  PrintWarning(context,
+               absl::StrCat(sweep.id(), " ", StateText(sweep.state()), ": ", CountsText(counts),
+                            counts.failed() + counts.skipped() == 0
+                                ? ""
+                                : absl::StrCat("; see why: concur job list ", sweep.id(),
+                                               " --state failed   run them again: concur sweep "
+                                               "retry ",
+                                               sweep.id())));
+}
+
+}  // namespace concur::cli

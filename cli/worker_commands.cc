@@ -1,0 +1,149 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "cli/client.h"
+#include "cli/online_commands.h"
+#include "cli/output.h"
+#include "cli/render.h"
+
+namespace concur::cli {
+namespace {
+
+struct WorkerFlags {
+  std::string worker;
+  bool undo = false;
+};
+
+std::string CpusText(int64_t millis) {
+  return millis % 1000 == 0 ? absl::StrCat(millis / 1000)
+                            : absl::StrFormat("%.1f", static_cast<double>(millis) / 1000);
+}
+
+// "2/4"; "" when there is nothing of it.
+std::string UseText(const std::string& used, const std::string& capacity) {
+  return absl::StrCat(used, "/", capacity);
+}
+
+std::string SeenText(const v1::Worker& worker) {
+  return worker.has_last_seen_time() ? FormatIsoTime(absl::FromUnixSeconds(
+                                           absl::ToUnixSeconds(TimeOf(worker.last_seen_time()))))
+                                     : "";
+}
+
+std::string LabelsText(const v1::Worker& worker) {
+  const std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
+  return absl::StrJoin(labels, " ", absl::PairFormatter("="));
+}
+
+absl::Status List(CommandContext& context, const WorkerFlags&) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client->ListWorkers());
+  Listing listing({{"NAME"},
+                   {"STATE"},
+                   {"HOST"},
+                   {"CPUS", true},
+                   {"MEMORY", true},
+                   {"GPUS", true},
+                   {"RUNNING", true},
+                   {"DONE", true},
+                   {"FAILED", true},
+                   {"LAST SEEN"}},
+                  WorkerJson(v1::Worker()),
+                  "No workers. Start one: concur-worker --coordinator ADDRESS");
+  for (const v1::Worker& worker : workers) {
+    const v1::Resources& used = worker.used();
+    const v1::Resources& capacity = worker.capacity();
+    listing.Add(
+        {worker.name(), StateText(worker.state()), LineText(worker.host(), 30),
+         UseText(CpusText(used.cpu_millis()), CpusText(capacity.cpu_millis())),
+         capacity.memory_bytes() == 0
+             ? ""
+             : UseText(BytesText(used.memory_bytes()), BytesText(capacity.memory_bytes())),
+         capacity.gpus() == 0 ? ""
+                              : UseText(absl::StrCat(used.gpus()), absl::StrCat(capacity.gpus())),
+         CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
+         SeenText(worker)},
+        WorkerJson(worker));
+  }
+  listing.Print(context);
+  return absl::OkStatus();
+}
+
+void Print(CommandContext& context, const v1::Worker& worker) {
+  PrintDetails(context,
+               {{"name", worker.name()},
+                {"state", StateText(worker.state())},
+                {"host", worker.host()},
+                {"version", worker.version()},
+                {"capacity", ResourcesText(worker.capacity())},
+                {"used", ResourcesText(worker.used())},
+                {"labels", LabelsText(worker)},
+                {"running", CountText(worker.running())},
+                {"succeeded", CountText(worker.succeeded())},
+                {"failed", CountText(worker.failed())},
+                {"last seen", SeenText(worker)},
+                {"incarnation", worker.incarnation()}},
+               WorkerJson(worker));
+}
+
+absl::Status Get(CommandContext& context, const WorkerFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client->ListWorkers());
+  std::vector<std::string> names;
+  for (const v1::Worker& worker : workers) {
+    if (worker.name() == flags.worker) {
+      Print(context, worker);
+      return absl::OkStatus();
+    }
+    names.push_back(worker.name());
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no worker \"", flags.worker, "\"", DidYouMean(flags.worker, names)));
+}
+
+absl::Status Drain(CommandContext& context, const WorkerFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Worker worker, client->DrainWorker(flags.worker, flags.undo));
+  Print(context, worker);
+  return absl::OkStatus();
+}
+
+CLI::App* AddOne(CLI::App* group, CommandContext& context, const std::string& name,
+                 const std::string& about, const std::shared_ptr<WorkerFlags>& flags,
+                 absl::Status (*work)(CommandContext&, const WorkerFlags&)) {
+  CLI::App* command = group->add_subcommand(name, about);
+  command->add_option("worker", flags->worker, "A worker's name")->type_name("WORKER")->required();
+  OnRun(command, context, [flags, &context, work] { return work(context, *flags); });
+  return command;
+}
+
+}  // namespace
+
+void AddWorkerCommands(CLI::App& app, CommandContext& context) {
+  CLI::App* group = app.add_subcommand("worker", "Look at workers, and drain them");
+  group->require_subcommand(1);
+  CLI::App* list = group->add_subcommand("list", "Workers, by name");
+  OnRun(list, context, [&context] { return List(context, WorkerFlags()); });
+  AddOne(group, context, "get", "One worker", std::make_shared<WorkerFlags>(), Get);
+  const auto flags = std::make_shared<WorkerFlags>();
+  CLI::App* drain = AddOne(group, context, "drain", "Let it finish what runs, and take nothing new",
+                           flags, Drain);
+  drain->add_flag("--undo", flags->undo, "Take work again");
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,475 @@
+// The program against a fake coordinator: what people and programs get to see.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "cli/program.h"
+#include "tests/cli/fake_coordinator.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::FakeCoordinator;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+struct Output {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Output RunConcur(std::vector<std::string> args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{out, err};
+  Output output;
+  output.code = RunProgram(args, context);
+  output.out = out.str();
+  output.err = err.str();
+  return output;
+}
+
+v1::Sweep TheSweep(const std::string& id, const std::string& name, v1::Sweep::State state) {
+  v1::Sweep sweep;
+  sweep.set_id(id);
+  sweep.set_name(name);
+  sweep.set_owner("ada");
+  sweep.set_state(state);
+  sweep.set_cell_count(4);
+  sweep.set_reused(6);
+  sweep.mutable_counts()->set_succeeded(1230);
+  sweep.mutable_counts()->set_failed(2);
+  sweep.mutable_counts()->set_running(state == v1::Sweep::STATE_ACTIVE ? 3 : 0);
+  sweep.mutable_create_time()->set_seconds(1'700'000'000);
+  sweep.mutable_create_time()->set_nanos(5'000'000);
+  if (state != v1::Sweep::STATE_ACTIVE) {
+    sweep.mutable_end_time()->set_seconds(1'700'000'125);
+  }
+  return sweep;
+}
+
+v1::Job TheJob(uint32_t index, v1::Job::State state) {
+  v1::Job job;
+  job.set_id(absl::StrCat("s12/", index));
+  job.set_kind(index % 2 == 0 ? v1::Job::KIND_TRAIN : v1::Job::KIND_EVAL);
+  job.set_state(state);
+  job.set_approach("lr");
+  job.set_train_set("squad");
+  if (index % 2 == 1) {
+    job.set_test_benchmark("news");
+  }
+  job.set_setting_index(2);
+  (*job.mutable_setting())["lr"].set_double_value(0.1);
+  (*job.mutable_setting())["epochs"].set_int_value(3);
+  job.set_seed(1);
+  if (state != v1::Job::STATE_READY) {
+    job.set_attempt(1);
+    job.set_worker("w1");
+  }
+  if (state == v1::Job::STATE_SUCCEEDED) {
+    job.mutable_result()->set_succeeded(true);
+    job.mutable_result()->mutable_run_time()->set_seconds(90);
+    v1::Metric& metric = *job.mutable_result()->add_metrics();
+    metric.set_name("f1");
+    metric.set_value(61.25);
+    metric.set_examples(1000);
+  }
+  if (state == v1::Job::STATE_FAILED) {
+    job.set_failure(v1::FAILURE_CLASS_FAILED);
+    job.mutable_result()->set_failure(v1::FAILURE_CLASS_FAILED);
+    job.mutable_result()->set_exit_code(3);
+    job.mutable_result()->set_message("exit code 3: \x1b[31mno memory\nsecond line");
+    job.set_explanation("it failed 3 of 3 times");
+  }
+  return job;
+}
+
+class CommandsTest : public ::testing::Test {
+ protected:
+  CommandsTest() {
+    fake_.sweeps = {TheSweep("s13", "next", v1::Sweep::STATE_ACTIVE),
+                    TheSweep("s12", "demo", v1::Sweep::STATE_FAILED),
+                    TheSweep("s11", "demo", v1::Sweep::STATE_SUCCEEDED)};
+    fake_.jobs = {TheJob(0, v1::Job::STATE_SUCCEEDED), TheJob(1, v1::Job::STATE_FAILED),
+                  TheJob(2, v1::Job::STATE_READY), TheJob(3, v1::Job::STATE_SUCCEEDED)};
+  }
+
+  Output Concur(std::vector<std::string> args) {
+    args.insert(args.begin(), {"--server", fake_.address()});
+    return RunConcur(std::move(args));
+  }
+
+  FakeCoordinator fake_;
+};
+
+TEST_F(CommandsTest, SweepsAreListedFromEveryPage) {
+  const Output output = Concur({"sweep", "list"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.out,
+            "ID   NAME  STATE       DONE   JOBS  FAILED  REUSED  OWNER  CREATED                "
+            "TOOK\n"
+            "s13  next  active     1,232  1,235       2       6  ada    2023-11-14T22:13:20Z\n"
+            "s12  demo  failed     1,232  1,232       2       6  ada    2023-11-14T22:13:20Z  "
+            "2m05s\n"
+            "s11  demo  succeeded  1,232  1,232       2       6  ada    2023-11-14T22:13:20Z  "
+            "2m05s\n");
+  EXPECT_EQ(output.err, "");
+  EXPECT_THAT(fake_.page_tokens, ElementsAre("", "2"));
+}
+
+TEST_F(CommandsTest, ALimitSaysThatThereIsMore) {
+  const Output output = Concur({"sweep", "list", "--limit", "1"});
+  EXPECT_THAT(output.out, HasSubstr("s13"));
+  EXPECT_THAT(output.out, Not(HasSubstr("s12")));
+  EXPECT_THAT(output.err, HasSubstr("only the newest 1 are shown"));
+}
+
+TEST_F(CommandsTest, ASweepAsTextAndAsJson) {
+  EXPECT_EQ(Concur({"sweep", "get", "demo"}).out,
+            "id       s12\n"
+            "name     demo\n"
+            "owner    ada\n"
+            "state    failed\n"
+            "jobs     1,232 in 4 cells\n"
+            "counts   1,230 succeeded, 2 failed\n"
+            "reused   6 of 1,232\n"
+            "created  2023-11-14T22:13:20Z\n"
+            "ended    2023-11-14T22:15:25Z\n"
+            "took     2m05s\n");
+  EXPECT_EQ(Concur({"sweep", "get", "s12", "-o", "json"}).out,
+            "{\n"
+            "  \"id\": \"s12\",\n"
+            "  \"name\": \"demo\",\n"
+            "  \"owner\": \"ada\",\n"
+            "  \"state\": \"failed\",\n"
+            "  \"priority\": 0,\n"
+            "  \"jobs\": 1232,\n"
+            "  \"cells\": 4,\n"
+            "  \"reused\": 6,\n"
+            "  \"counts\": {\n"
+            "    \"blocked\": 0,\n"
+            "    \"ready\": 0,\n"
+            "    \"backoff\": 0,\n"
+            "    \"running\": 0,\n"
+            "    \"succeeded\": 1230,\n"
+            "    \"failed\": 2,\n"
+            "    \"canceled\": 0,\n"
+            "    \"skipped\": 0\n"
+            "  },\n"
+            "  \"create_time\": \"2023-11-14T22:13:20.005Z\",\n"
+            "  \"end_time\": \"2023-11-14T22:15:25Z\"\n"
+            "}\n");
+}
+
+TEST_F(CommandsTest, JobsAreListedWithScoreOrReason) {
+  const Output output = Concur({"job", "list", "s12"});
+  EXPECT_EQ(output.out,
+            "ID     KIND   STATE      APPROACH  TRAIN  TEST  SETTING  SEED  TRY  WORKER   TIME  "
+            "NOTE\n"
+            "s12/0  train  succeeded  lr        squad              2     1    1  w1      1m30s  f1 "
+            "61.25\n"
+            "s12/1  eval   failed     lr        squad  news        2     1    1  w1      0.0 s  "
+            "failed: exit code 3: \xEF\xBF\xBD[31mno memory\n"
+            "s12/2  train  ready      lr        squad              2     1\n"
+            "s12/3  eval   succeeded  lr        squad  news        2     1    1  w1      1m30s  f1 "
+            "61.25\n");
+  EXPECT_EQ(Json::parse(Concur({"job", "list", "s12", "--state", "failed,ready", "-o", "json"}).out)
+                .size(),
+            2);
+}
+
+TEST_F(CommandsTest, AnUnknownStateIsRefusedWithTheNearest) {
+  const Output output = Concur({"job", "list", "s12", "--state", "faild"});
+  EXPECT_EQ(output.code, kExitUsage);
+  EXPECT_THAT(output.err, HasSubstr("got \"faild\" (did you mean \"failed\"?)"));
+}
+
+TEST_F(CommandsTest, AJobAsTextCsvAndExplained) {
+  const std::string text = Concur({"job", "get", "s12/0"}).out;
+  EXPECT_THAT(text, StartsWith("id          s12/0\nkind        train\nstate       succeeded\n"));
+  EXPECT_THAT(text, HasSubstr("setting     2  epochs=3 lr=0.1\n"));
+  EXPECT_THAT(text, HasSubstr("f1          61.2500 over 1,000 examples\n"));
+  const std::string csv = Concur({"-o", "csv", "job", "list", "s12", "--limit", "1"}).out;
+  EXPECT_THAT(csv, StartsWith("id,kind,state,attempt,failures,lost,approach,train_set,"
+                              "test_benchmark,setting_index,setting,seed,worker,failure,"));
+  EXPECT_EQ(Concur({"job", "explain", "s12/1"}).out, "s12/1 is failed\nit failed 3 of 3 times\n");
+  EXPECT_EQ(Concur({"job", "get", "s12/9"}).code, kExitNotFound);
+}
+
+TEST_F(CommandsTest, ALogIsReadOnWhereTheServerWentAway) {
+  fake_.log = "first line\nsecond \x1b line\n";
+  fake_.unavailable_calls = 1;
+  EXPECT_EQ(Concur({"job", "logs", "s12/0"}).out, fake_.log) << "a pipe gets the bytes";
+  const Json json = Json::parse(Concur({"job", "logs", "s12/0", "-o", "json"}).out);
+  EXPECT_EQ(json["log"], fake_.log);
+}
+
+TEST_F(CommandsTest, ARestartingServerIsAskedAgain) {
+  fake_.unavailable_calls = 2;
+  const Output output = Concur({"sweep", "get", "s12"});
+  EXPECT_EQ(output.code, 0) << output.err;
+}
+
+TEST_F(CommandsTest, ErrorsHaveTheirExitCodes) {
+  EXPECT_EQ(Concur({"sweep", "get", "s99"}).code, kExitNotFound);
+  EXPECT_EQ(Concur({"sweep", "get", "s99"}).err, "concur: error: no sweep \"s99\"\n");
+  EXPECT_EQ(Concur({"sweep", "pause", "s12"}).code, kExitPrecondition);
+  const Output json = Concur({"sweep", "get", "s99", "-o", "json"});
+  EXPECT_EQ(json.out, "");
+  EXPECT_EQ(Json::parse(json.err)["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(RunConcur({"--server", "nonsense", "sweep", "list"}).code, kExitUsage);
+  EXPECT_EQ(Concur({"sweep", "submit", "/nowhere/file.yaml"}).code, kExitUsage)
+      << "the file is the input";
+}
+
+TEST_F(CommandsTest, UsageErrorsNameTheNearest) {
+  EXPECT_THAT(RunConcur({"swep", "list"}).err, HasSubstr("unknown command \"swep\" (did you mean"));
+  EXPECT_THAT(RunConcur({"sweep", "lst"}).err,
+              HasSubstr("\"lst\" (did you mean \"list\"?); see concur "
+                        "sweep --help"));
+  EXPECT_THAT(RunConcur({"sweep", "list", "--onwer", "x"}).err,
+              HasSubstr("unknown option --onwer (did you mean \"--owner\"?)"));
+  EXPECT_THAT(RunConcur({"-o", "yaml", "sweep", "list"}).err,
+              HasSubstr("expected table, json, jsonl or csv, got \"yaml\""));
+  EXPECT_EQ(RunConcur({"sweep"}).code, kExitUsage);
+  EXPECT_EQ(RunConcur({}).code, kExitUsage);
+  EXPECT_EQ(Json::parse(RunConcur({"swep", "-o", "json"}).err)["error"]["code"],
+            "INVALID_ARGUMENT");
+  EXPECT_THAT(RunConcur({"--version"}).out, StartsWith("concur "));
+  const Output help = RunConcur({"sweep", "submit", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Examples:"));
+}
+
+TEST_F(CommandsTest, RetryTakesJobsByIdOrIndex) {
+  const Output output =
+      Concur({"sweep", "retry", "s12", "--job", "s12/7", "--job", "9", "--rerun", "-o", "jsonl"});
+  EXPECT_EQ(output.out, "{\"sweep\":\"s12\",\"retried\":2}\n");
+  ASSERT_THAT(fake_.retried, SizeIs(1));
+  EXPECT_THAT(fake_.retried[0].jobs(), ElementsAre(7, 9));
+  EXPECT_TRUE(fake_.retried[0].rerun_succeeded());
+  EXPECT_EQ(Concur({"sweep", "retry", "s12", "--job", "x"}).code, kExitUsage);
+  EXPECT_EQ(Concur({"sweep", "retry", "s12", "--rerun"}).code, kExitUsage);
+}
+
+TEST_F(CommandsTest, ADeletionIsNotRepeated) {
+  fake_.unavailable_calls = 1;
+  EXPECT_EQ(Concur({"sweep", "delete", "s12"}).code, kExitUnavailable);
+  EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+}
+
+TEST_F(CommandsTest, WorkersAreListedAndDrained) {
+  v1::Worker worker;
+  worker.set_name("w1");
+  worker.set_state(v1::Worker::STATE_LIVE);
+  worker.set_host("node7");
+  worker.mutable_capacity()->set_cpu_millis(4000);
+  worker.mutable_capacity()->set_memory_bytes(int64_t{8} << 30);
+  worker.mutable_used()->set_cpu_millis(1500);
+  worker.set_running(2);
+  worker.set_succeeded(1234);
+  worker.mutable_last_seen_time()->set_seconds(1'700'000'000);
+  fake_.workers = {worker, worker, worker};
+  fake_.workers[1].set_name("w2");
+  fake_.workers[2].set_name("w3");
+  const std::string table = Concur({"worker", "list"}).out;
+  EXPECT_THAT(
+      table,
+      StartsWith("NAME  STATE  HOST    CPUS       MEMORY  GPUS  RUNNING   DONE  FAILED  LAST SEEN\n"
+                 "w1    live   node7  1.5/4  0 B/8.0 GiB              2  1,234       0  "
+                 "2023-11-14T22:13:20Z\n"));
+  EXPECT_THAT(table, HasSubstr("w3 "));
+  EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state      draining"));
+  EXPECT_FALSE(fake_.drained.at(0).undo());
+  EXPECT_EQ(Concur({"worker", "get", "w3"}).code, 0);
+  EXPECT_THAT(Concur({"worker", "get", "w33"}).err, HasSubstr("no worker \"w33\""));
+}
+
+v1::WatchSweepResponse WatchOf(uint32_t succeeded, uint32_t running, const std::string& cursor) {
+  v1::WatchSweepResponse update;
+  *update.mutable_sweep() = TheSweep("s12", "demo", v1::Sweep::STATE_ACTIVE);
+  update.mutable_sweep()->clear_counts();
+  update.mutable_sweep()->clear_reused();
+  update.mutable_sweep()->mutable_counts()->set_succeeded(succeeded);
+  update.mutable_sweep()->mutable_counts()->set_running(running);
+  update.set_cursor(cursor);
+  return update;
+}
+
+TEST_F(CommandsTest, WatchGoesOnAtItsCursorAfterAnOutage) {
+  fake_.watch = {WatchOf(0, 2, "a"), v1::WatchSweepResponse(), WatchOf(2, 0, "b")};
+  fake_.watch[2].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  v1::JobEvent& event = *fake_.watch[2].add_events();
+  event.set_job("s12/0");
+  event.set_state(v1::Job::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "watch", "s12"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(fake_.watch_cursors, ElementsAre("", "a"));
+  EXPECT_THAT(output.err, HasSubstr("s12    0%  0/2 jobs · 2 running\n"));
+  EXPECT_THAT(output.err, HasSubstr("is away; waiting for it"));
+  EXPECT_THAT(output.err, HasSubstr("the coordinator answers again"));
+  EXPECT_THAT(output.err, HasSubstr("s12  100%  2/2 jobs · succeeded"));
+  EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
+}
+
+TEST_F(CommandsTest, WatchAsJsonLinesGivesEveryEvent) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  v1::JobEvent& event = *fake_.watch[0].add_events();
+  event.set_job("s12/0");
+  event.set_state(v1::Job::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "watch", "s12", "-o", "jsonl"});
+  EXPECT_EQ(Json::parse(output.out)["state"], "succeeded");
+  EXPECT_EQ(output.err, "");
+}
+
+TEST_F(CommandsTest, WaitTellsWorkThatFailedByExitCode5) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_FAILED);
+  fake_.watch[0].mutable_sweep()->mutable_counts()->set_failed(1);
+  const Output output = Concur({"sweep", "wait", "s12"});
+  EXPECT_EQ(output.code, kExitWorkFailed);
+  EXPECT_THAT(output.err, HasSubstr("s12 failed: 2 succeeded, 1 failed; see why: concur job list "
+                                    "s12 --state failed"));
+}
+
+TEST_F(CommandsTest, ScoresMakeTheTableThatTheSweepAsksFor) {
+  v1::Sweep& sweep = fake_.sweeps[1];
+  sweep.mutable_spec()->set_select(v1::SweepSpec::SELECTION_DEFAULT);
+  for (const char* name : {"lr", "window"}) {
+    sweep.mutable_spec()->add_approaches()->set_name(name);
+  }
+  for (const char* name : {"squad", "news"}) {
+    sweep.mutable_spec()->add_benchmarks()->set_name(name);
+  }
+  int job = 0;
+  for (const char* approach : {"lr", "window"}) {
+    for (const char* test : {"squad", "news"}) {
+      for (int seed = 1; seed <= 2; ++seed) {
+        v1::Score& score = fake_.scores.emplace_back();
+        score.set_job(absl::StrCat("s12/", ++job));
+        score.set_approach(approach);
+        score.set_train_set(test);
+        score.set_test_benchmark(test);
+        score.set_seed(seed);
+        score.set_metric("f1");
+        score.set_state(v1::Job::STATE_SUCCEEDED);
+        score.set_value(10 * job);
+        score.set_examples(100);
+      }
+    }
+  }
+  fake_.scores.back().clear_value();
+  fake_.scores.back().set_state(v1::Job::STATE_FAILED);
+  const Output table = Concur({"scores", "s12"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("lr"));
+  EXPECT_THAT(table.out, HasSubstr("15.00"));  // the mean of 10 and 20
+  EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
+            "approach,squad,news\nlr,15,35\nwindow,55,70\n");
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job"}).out,
+              HasSubstr("s12/8  window    news   news         0     2  f1                    100  "
+                        "failed\n"));
+  const Json matrix = Json::parse(Concur({"matrix", "s12", "-o", "json"}).out);
+  EXPECT_EQ(matrix["benchmarks"], Json({"squad", "news"}));
+  EXPECT_EQ(matrix["pairs"][0]["n"], 2);
+  EXPECT_EQ(Concur({"scores", "s12", "--select", "worst"}).code, kExitUsage);
+}
+
+constexpr char kSweepFile[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: tiny}
+spec:
+  approaches:
+    - metadata: {name: copy}
+      spec:
+        version: "1"
+        train: {command: [cp, "{train}", "{model}"]}
+        predict: {command: [predict, "--model={model}", "--data={test}", "--predictions={predictions}"]}
+  benchmarks:
+    - metadata: {name: one}
+      spec: {train: train.jsonl, test: test.jsonl}
+)";
+
+class SubmitTest : public CommandsTest {
+ protected:
+  SubmitTest() {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("sweep.yaml"), kSweepFile));
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), kTrain));
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("test.jsonl"), kTest));
+  }
+
+  const std::string kTrain = std::string(700'000, 'x');  // several pieces
+  const std::string kTest = "{}";
+  testing::TempDir dir_;
+};
+
+TEST_F(SubmitTest, MissingDataIsUploadedAndTheCallIsSafeToRepeat) {
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.unavailable_calls = 1;  // in the middle of the upload
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(fake_.artifacts[Sha256Of(kTrain)], kTrain);
+  ASSERT_THAT(fake_.created, SizeIs(1));
+  EXPECT_EQ(fake_.created[0].spec().name(), "tiny");
+  EXPECT_THAT(fake_.created[0].request_id(), SizeIs(36));
+  EXPECT_THAT(output.out, HasSubstr("id       s13\n"));
+  EXPECT_THAT(output.err, HasSubstr("uploaded "));
+  EXPECT_THAT(output.err, Not(HasSubstr("test.jsonl")));
+  EXPECT_THAT(output.err, HasSubstr("warning: no worker has a GPU"));
+}
+
+TEST_F(SubmitTest, ARepeatedCallHasTheSameRequestId) {
+  fake_.artifacts = {{Sha256Of(kTest), kTest}, {Sha256Of(kTrain), kTrain}};
+  fake_.unavailable_calls = 2;
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "-o", "json"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  ASSERT_THAT(fake_.created, SizeIs(3));
+  EXPECT_EQ(fake_.created[0].request_id(), fake_.created[2].request_id());
+  EXPECT_EQ(Json::parse(output.out)["warnings"][0], "no worker has a GPU");
+}
+
+TEST_F(SubmitTest, ADryRunUploadsNothing) {
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(fake_.artifacts, IsEmpty());
+  EXPECT_TRUE(fake_.created.at(0).validate_only());
+}
+
+TEST_F(SubmitTest, AFileWithErrorsSubmitsNothing) {
+  CONCUR_CHECK_OK(
+      WriteFileAtomically(dir_.File("bad.yaml"), "apiVersion: concur/v1\nkind: Swep\n"));
+  const Output output = Concur({"sweep", "submit", dir_.File("bad.yaml")});
+  EXPECT_EQ(output.code, kExitUsage);
+  EXPECT_THAT(output.err, HasSubstr("bad.yaml:2:7"));
+  EXPECT_THAT(fake_.created, IsEmpty());
+}
+
+TEST_F(SubmitTest, WatchedToTheEnd) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--watch"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("s13 next: 1,235 jobs in 4 cells; 6 of them reuse a finished"));
+  EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
+}
+
+}  // namespace
+}  // namespace concur::cli

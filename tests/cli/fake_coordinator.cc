@@ -1,0 +1,257 @@
+#include "tests/cli/fake_coordinator.h"
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace concur::testing {
+namespace {
+
+constexpr int kPage = 2;  // small pages, so that every list has several
+
+grpc::Status NotFound(const std::string& what) {
+  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", what)};
+}
+
+// The page of `list` that the token asks for, `kPage` long or shorter; returns the next token.
+template <typename Thing, typename Add>
+std::string Page(const std::vector<Thing>& list, const std::string& token, int size, Add add) {
+  size_t begin = 0;
+  CONCUR_CHECK(token.empty() || absl::SimpleAtoi(token, &begin));
+  const size_t end = std::min<size_t>(list.size(), begin + std::min(kPage, size));
+  for (size_t i = begin; i < end; ++i) {
+    add(list[i]);
+  }
+  return end < list.size() ? absl::StrCat(end) : "";
+}
+
+}  // namespace
+
+FakeCoordinator::FakeCoordinator() {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  CONCUR_CHECK(server_ != nullptr && port != 0);
+  address_ = absl::StrCat("127.0.0.1:", port);
+}
+
+FakeCoordinator::~FakeCoordinator() { server_->Shutdown(); }
+
+grpc::Status FakeCoordinator::Reach() {
+  if (unavailable_calls > 0) {
+    --unavailable_calls;
+    return {grpc::StatusCode::UNAVAILABLE, "going away"};
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::Find(const std::string& name, v1::Sweep* sweep) {
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  for (const v1::Sweep& candidate : sweeps) {
+    if (candidate.id() == name || candidate.name() == name) {
+      *sweep = candidate;
+      return grpc::Status::OK;
+    }
+  }
+  return NotFound(absl::StrCat("sweep \"", name, "\""));
+}
+
+grpc::Status FakeCoordinator::CreateSweep(Context*, const v1::CreateSweepRequest* request,
+                                          v1::CreateSweepResponse* response) {
+  MutexLock lock(mutex_);
+  created.push_back(*request);
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  *response->mutable_sweep() = sweeps.at(0);
+  response->add_warnings("no worker has a GPU");
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::GetSweep(Context*, const v1::GetSweepRequest* request,
+                                       v1::Sweep* sweep) {
+  MutexLock lock(mutex_);
+  grpc::Status status = Find(request->sweep(), sweep);
+  if (!request->include_spec()) {
+    sweep->clear_spec();
+  }
+  return status;
+}
+
+grpc::Status FakeCoordinator::ListSweeps(Context*, const v1::ListSweepsRequest* request,
+                                         v1::ListSweepsResponse* response) {
+  MutexLock lock(mutex_);
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  page_tokens.push_back(request->page_token());
+  response->set_next_page_token(
+      Page(sweeps, request->page_token(), request->page_size(),
+           [&](const v1::Sweep& sweep) { *response->add_sweeps() = sweep; }));
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::CancelSweep(Context*, const v1::CancelSweepRequest* request,
+                                          v1::Sweep* sweep) {
+  MutexLock lock(mutex_);
+  grpc::Status status = Find(request->sweep(), sweep);
+  sweep->set_state(v1::Sweep::STATE_CANCELING);
+  return status;
+}
+
+grpc::Status FakeCoordinator::PauseSweep(Context*, const v1::PauseSweepRequest* request,
+                                         v1::Sweep* sweep) {
+  MutexLock lock(mutex_);
+  if (grpc::Status status = Find(request->sweep(), sweep); !status.ok()) {
+    return status;
+  }
+  return {grpc::StatusCode::FAILED_PRECONDITION, "s12 has ended"};
+}
+
+grpc::Status FakeCoordinator::DeleteSweep(Context*, const v1::DeleteSweepRequest* request,
+                                          v1::DeleteSweepResponse*) {
+  MutexLock lock(mutex_);
+  deleted.push_back(request->sweep());
+  return Reach();
+}
+
+grpc::Status FakeCoordinator::RetryJobs(Context*, const v1::RetryJobsRequest* request,
+                                        v1::RetryJobsResponse* response) {
+  MutexLock lock(mutex_);
+  retried.push_back(*request);
+  response->set_retried(static_cast<uint32_t>(request->jobs_size()));
+  return Reach();
+}
+
+grpc::Status FakeCoordinator::ListJobs(Context*, const v1::ListJobsRequest* request,
+                                       v1::ListJobsResponse* response) {
+  MutexLock lock(mutex_);
+  std::vector<v1::Job> wanted;
+  for (const v1::Job& job : jobs) {
+    const auto& states = request->states();
+    if (states.empty() || std::find(states.begin(), states.end(), job.state()) != states.end()) {
+      wanted.push_back(job);
+    }
+  }
+  page_tokens.push_back(request->page_token());
+  response->set_next_page_token(Page(wanted, request->page_token(), request->page_size(),
+                                     [&](const v1::Job& job) { *response->add_jobs() = job; }));
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::GetJob(Context*, const v1::GetJobRequest* request, v1::Job* job) {
+  MutexLock lock(mutex_);
+  for (const v1::Job& candidate : jobs) {
+    if (candidate.id() == request->job()) {
+      *job = candidate;
+      return grpc::Status::OK;
+    }
+  }
+  return NotFound(absl::StrCat("job \"", request->job(), "\""));
+}
+
+grpc::Status FakeCoordinator::WatchSweep(Context*, const v1::WatchSweepRequest* request,
+                                         grpc::ServerWriter<v1::WatchSweepResponse>* writer) {
+  MutexLock lock(mutex_);
+  watch_cursors.push_back(request->cursor());
+  while (watched_ < watch.size()) {
+    const v1::WatchSweepResponse& message = watch[watched_++];
+    if (!message.has_sweep()) {
+      return {grpc::StatusCode::UNAVAILABLE, "the coordinator restarts"};
+    }
+    writer->Write(message);
+  }
+  return watch.empty() ? NotFound("sweep") : grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::ListWorkers(Context*, const v1::ListWorkersRequest* request,
+                                          v1::ListWorkersResponse* response) {
+  MutexLock lock(mutex_);
+  response->set_next_page_token(
+      Page(workers, request->page_token(), request->page_size(),
+           [&](const v1::Worker& worker) { *response->add_workers() = worker; }));
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
+                                          v1::Worker* worker) {
+  MutexLock lock(mutex_);
+  drained.push_back(*request);
+  *worker = workers.at(0);
+  worker->set_state(request->undo() ? v1::Worker::STATE_LIVE : v1::Worker::STATE_DRAINING);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::ListScores(Context*, const v1::ListScoresRequest* request,
+                                         v1::ListScoresResponse* response) {
+  MutexLock lock(mutex_);
+  response->set_next_page_token(
+      Page(scores, request->page_token(), request->page_size(),
+           [&](const v1::Score& score) { *response->add_scores() = score; }));
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::ReadLog(Context*, const v1::ReadLogRequest* request,
+                                      grpc::ServerWriter<v1::ReadLogResponse>* writer) {
+  MutexLock lock(mutex_);
+  // Byte by byte, and away once in the middle when the test asks for it.
+  for (size_t i = static_cast<size_t>(request->offset()); i < log.size(); ++i) {
+    v1::ReadLogResponse piece;
+    piece.set_offset(static_cast<int64_t>(i));
+    piece.set_data(log.substr(i, 1));
+    piece.set_attempt(1);
+    writer->Write(piece);
+    if (i == log.size() / 2) {
+      if (grpc::Status status = Reach(); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::FindMissingArtifacts(Context*,
+                                                   const v1::FindMissingArtifactsRequest* request,
+                                                   v1::FindMissingArtifactsResponse* response) {
+  MutexLock lock(mutex_);
+  for (const std::string& bytes : request->digests()) {
+    if (artifacts.count(*Digest::FromBytes(bytes)) == 0) {
+      response->add_digests(bytes);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeCoordinator::UploadArtifact(Context*,
+                                             grpc::ServerReader<v1::UploadArtifactRequest>* reader,
+                                             v1::UploadArtifactResponse* response) {
+  MutexLock lock(mutex_);
+  v1::UploadArtifactRequest request;
+  std::string digest;
+  std::string data;
+  while (reader->Read(&request)) {
+    digest += request.digest();
+    data += request.data();
+  }
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  if (Sha256Of(data).ToBytes() != digest) {
+    return {grpc::StatusCode::DATA_LOSS, "the bytes have another digest"};
+  }
+  artifacts[Sha256Of(data)] = data;
+  response->set_digest(digest);
+  return grpc::Status::OK;
+}
+
+}  // namespace concur::testing

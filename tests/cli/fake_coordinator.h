@@ -1,0 +1,85 @@
+// A coordinator that says what a test put into it, on a free port of the loopback device.
+//
+// Fill in the members before the call; read what came in after it. The mutex guards all of them
+// while a call runs.
+#ifndef CONCUR_TESTS_CLI_FAKE_COORDINATOR_H_
+#define CONCUR_TESTS_CLI_FAKE_COORDINATOR_H_
+
+#include <grpcpp/server.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/mutex.h"
+#include "concur/v1/coordinator.grpc.pb.h"
+
+namespace concur::testing {
+
+class FakeCoordinator : public v1::Coordinator::Service {
+ public:
+  FakeCoordinator();
+  ~FakeCoordinator() override;
+
+  const std::string& address() const { return address_; }
+
+  std::vector<v1::Sweep> sweeps;  // newest first
+  std::vector<v1::Job> jobs;      // of any sweep
+  std::vector<v1::Worker> workers;
+  std::vector<v1::Score> scores;
+  std::map<Digest, std::string> artifacts;  // that the store has
+  // What WatchSweep says, message by message; an empty one ends the stream as Unavailable.
+  std::vector<v1::WatchSweepResponse> watch;
+  std::string log;
+  // The next calls are answered so.
+  int unavailable_calls = 0;
+
+  // What came in.
+  std::vector<v1::CreateSweepRequest> created;
+  std::vector<v1::RetryJobsRequest> retried;
+  std::vector<std::string> watch_cursors;
+  std::vector<std::string> page_tokens;
+  std::vector<std::string> deleted;
+  std::vector<v1::DrainWorkerRequest> drained;
+
+ private:
+  using Context = grpc::ServerContext;
+  grpc::Status CreateSweep(Context*, const v1::CreateSweepRequest*,
+                           v1::CreateSweepResponse*) override;
+  grpc::Status GetSweep(Context*, const v1::GetSweepRequest*, v1::Sweep*) override;
+  grpc::Status ListSweeps(Context*, const v1::ListSweepsRequest*, v1::ListSweepsResponse*) override;
+  grpc::Status CancelSweep(Context*, const v1::CancelSweepRequest*, v1::Sweep*) override;
+  grpc::Status PauseSweep(Context*, const v1::PauseSweepRequest*, v1::Sweep*) override;
+  grpc::Status DeleteSweep(Context*, const v1::DeleteSweepRequest*,
+                           v1::DeleteSweepResponse*) override;
+  grpc::Status RetryJobs(Context*, const v1::RetryJobsRequest*, v1::RetryJobsResponse*) override;
+  grpc::Status ListJobs(Context*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
+  grpc::Status GetJob(Context*, const v1::GetJobRequest*, v1::Job*) override;
+  grpc::Status WatchSweep(Context*, const v1::WatchSweepRequest*,
+                          grpc::ServerWriter<v1::WatchSweepResponse>*) override;
+  grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse*) override;
+  grpc::Status DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::Worker*) override;
+  grpc::Status ListScores(Context*, const v1::ListScoresRequest*, v1::ListScoresResponse*) override;
+  grpc::Status ReadLog(Context*, const v1::ReadLogRequest*,
+                       grpc::ServerWriter<v1::ReadLogResponse>*) override;
+  grpc::Status FindMissingArtifacts(Context*, const v1::FindMissingArtifactsRequest*,
+                                    v1::FindMissingArtifactsResponse*) override;
+  grpc::Status UploadArtifact(Context*, grpc::ServerReader<v1::UploadArtifactRequest>*,
+                              v1::UploadArtifactResponse*) override;
+
+  // Unavailable as often as the test asked for.
+  grpc::Status Reach();
+  grpc::Status Find(const std::string& name, v1::Sweep* sweep);
+
+  Mutex mutex_;
+  size_t watched_ = 0;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_CLI_FAKE_COORDINATOR_H_
