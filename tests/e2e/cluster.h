@@ -1,0 +1,82 @@
+// A coordinator and workers on this machine, as real processes, for end-to-end tests.
+#ifndef CONCUR_TESTS_E2E_CLUSTER_H_
+#define CONCUR_TESTS_E2E_CLUSTER_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/testing/temp_dir.h"
+
+namespace concur::testing {
+
+// What a finished program left.
+struct Output {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// A child process whose output goes to a file. Killed when dropped.
+class Process {
+ public:
+  Process(const std::vector<std::string>& argv, const std::string& log,
+          const std::map<std::string, std::string>& env = {});
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;
+  // Waits for its end; returns the exit code, or 128 + signal.
+  int Wait();
+  bool running() const { return pid_ > 0; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// Waits until `condition` holds; fails the test after a minute. Polls: the things waited for are
+// in other processes.
+bool Eventually(const std::function<bool()>& condition);
+
+class Cluster {
+ public:
+  Cluster();
+  ~Cluster();
+
+  const TempDir& dir() const { return dir_; }
+  std::string File(const std::string& name) const { return dir_.File(name); }
+  void Write(const std::string& name, const std::string& contents) const;
+
+  // Listens on a unix socket in the directory, so that a restart has the same address.
+  void StartCoordinator(const std::vector<std::string>& more = {});
+  void StartWorker(const std::string& name, int cpus = 2,
+                   const std::vector<std::string>& more = {});
+  void KillCoordinator(int signal);
+  void KillWorker(const std::string& name, int signal);
+  std::string server() const;
+
+  // Runs `concur` against the coordinator and waits for it.
+  Output Concur(const std::vector<std::string>& arguments) const;
+  // Submits a sweep file and waits for its end.
+  Output RunSweep(const std::string& file) const;
+
+  static std::string Binary(const std::string& name);
+  // Runs any program to its end.
+  static Output Run(const std::vector<std::string>& argv, const std::string& scratch,
+                    const std::map<std::string, std::string>& env = {});
+
+ private:
+  TempDir dir_;
+  std::unique_ptr<Process> coordinator_;
+  std::map<std::string, std::unique_ptr<Process>> workers_;
+};
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_E2E_CLUSTER_H_
