@@ -19,8 +19,8 @@ struct PoolLimit {
   Resources max;
 };
 
-// InvalidArgument, naming the approach, when some request fits in none of the pools. OK when there
-// are no pools: then nobody has stated a limit.
+// InvalidArgument, with the path of the field, when some request fits in none of the pools. OK when
+// there are no pools: then nobody has stated a limit.
 absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit>& pools);
 
 // One sentence for each request that fits in none of the workers known now. A worker that comes

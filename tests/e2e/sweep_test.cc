@@ -299,17 +299,6 @@ TEST_F(SweepTest, DrainedWorkerFinishesWhatItRunsAndTakesNothingNew) {
   EXPECT_EQ(on_w1, 1u) << jobs.out;
 }
 
-TEST_F(SweepTest, SweepBeyondTheCoordinatorsLimitsIsRefusedAndLeavesNothing) {
-  cluster_.Write("options.yaml",
-                 "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
-                 "spec: {limits: {jobs_per_sweep_max: 15}}\n");
-  cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});
-  const Output refused = cluster_.Concur({"sweep", "submit", cluster_.File("tiny.yaml")});
-  EXPECT_EQ(refused.exit_code, 1) << refused.out;
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("16 jobs"), HasSubstr("jobs_per_sweep_max")));
-  EXPECT_THAT(cluster_.Concur({"-o", "csv", "sweep", "list"}).out, Not(HasSubstr("tiny")));
-}
-
 TEST_F(SweepTest, SecondCoordinatorOnTheSameDataIsRefused) {
   cluster_.StartCoordinator();
   const Output second =
