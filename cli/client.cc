@@ -242,6 +242,40 @@ class GrpcClient : public Client {
     return local.ok() ? status : local;
   }
 
+  absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) override {
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest.ToBytes());
+    std::string data;
+    bool too_large = false;
+    CONCUR_RETURN_IF_ERROR(Resume(
+        absl::Minutes(1),
+        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
+          request.set_offset(static_cast<int64_t>(data.size()));
+          const auto reader = stub_->DownloadArtifact(&context, request);
+          v1::DownloadArtifactResponse response;
+          while (!too_large && reader->Read(&response)) {
+            heard();
+            data += response.data();
+            too_large = static_cast<int64_t>(data.size()) > bytes_max;
+          }
+          if (too_large) {
+            context.TryCancel();
+          }
+          const grpc::Status status = reader->Finish();
+          return too_large ? grpc::Status::OK : status;
+        },
+        [](const absl::Status&) {}));
+    if (too_large) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "artifact ", digest.ToHex(), ": expected at most ", bytes_max, " bytes, got more"));
+    }
+    if (Sha256Of(data) != digest) {
+      return absl::DataLossError(
+          absl::StrCat("artifact ", digest.ToHex(), ": the bytes received have another digest"));
+    }
+    return data;
+  }
+
  private:
   template <typename Response, typename Request>
   using Method = grpc::Status (v1::Coordinator::Stub::*)(grpc::ClientContext*, const Request&,

@@ -79,6 +79,9 @@ class Client {
   // when the file is no longer what it was.
   virtual absl::Status UploadFile(const std::string& path, const Digest& digest,
                                   const std::function<void(int64_t)>& on_progress) = 0;
+  // All bytes of an artifact, checked against the digest. NotFound when it is not kept (any more);
+  // ResourceExhausted beyond `bytes_max`; DataLoss when the bytes are others.
+  virtual absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) = 0;
 
  protected:
   explicit Client(std::string address) : address_(std::move(address)) {}

@@ -27,6 +27,11 @@ void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddWorkerCommands(CLI::App& app, CommandContext& context);
 // `scores`.
 void AddScoresCommand(CLI::App& app, CommandContext& context);
+// `compare`, also offline from files.
+void AddCompareCommand(CLI::App& app, CommandContext& context);
+// `rank` and `cross`, also offline from files.
+void AddRankCommand(CLI::App& app, CommandContext& context);
+void AddCrossCommand(CLI::App& app, CommandContext& context);
 // `up`.
 void AddUpCommand(CLI::App& app, CommandContext& context);
 

@@ -181,6 +181,9 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context, fetch);
   AddShiftCommand(app, context, fetch);
+  AddCompareCommand(app, context);
+  AddRankCommand(app, context);
+  AddCrossCommand(app, context);
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
 }

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "cli/study.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -33,39 +33,6 @@ struct ScoresFlags {
   std::vector<std::string> where;
   bool by_job = false;
 };
-
-analysis::AxisEntry Axis(const std::string& name,
-                         const google::protobuf::Map<std::string, std::string>& tags) {
-  return {name, {tags.begin(), tags.end()}};
-}
-
-analysis::Select SelectOf(v1::SweepSpec::Selection selection) {
-  switch (selection) {
-    case v1::SweepSpec::SELECTION_DEFAULT:
-      return analysis::Select::kDefault;
-    case v1::SweepSpec::SELECTION_MEAN:
-      return analysis::Select::kMean;
-    case v1::SweepSpec::SELECTION_EACH:
-      return analysis::Select::kEach;
-    default:
-      return analysis::Select::kBest;
-  }
-}
-
-// nullopt for scores that will never be: of canceled jobs.
-std::optional<analysis::CellState> StateOf(const v1::Score& score) {
-  switch (score.state()) {
-    case v1::Job::STATE_SUCCEEDED:
-      return score.has_value() ? std::optional(analysis::CellState::kValue) : std::nullopt;
-    case v1::Job::STATE_FAILED:
-    case v1::Job::STATE_SKIPPED:
-      return analysis::CellState::kFailed;
-    case v1::Job::STATE_CANCELED:
-      return std::nullopt;
-    default:
-      return analysis::CellState::kPending;
-  }
-}
 
 absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Score> scores,
@@ -128,28 +95,14 @@ absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::
   // By id from here on: a newer sweep may take the name meanwhile.
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Score> scores,
                           client.ListScores(found.id(), metric));
-  analysis::SelectionOptions options;
-  options.select = SelectOf(found.spec().select());
+  analysis::SelectionOptions options = SelectionOptionsOf(found.spec());
   if (!select.empty()) {
     CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(select));
-  }
-  for (const v1::Approach& approach : found.spec().approaches()) {
-    options.approaches.push_back(Axis(approach.name(), approach.tags()));
-  }
-  std::set<std::string> names;
-  for (const v1::Benchmark& benchmark : found.spec().benchmarks()) {
-    options.benchmarks.push_back(Axis(benchmark.name(), benchmark.tags()));
-    names.insert(benchmark.name());
-  }
-  for (const v1::TrainSet& train_set : found.spec().train_sets()) {
-    if (names.insert(train_set.name()).second) {
-      options.benchmarks.push_back(Axis(train_set.name(), train_set.tags()));
-    }
   }
   std::vector<analysis::ScoreRecord> records;
   records.reserve(scores.size());
   for (const v1::Score& score : scores) {
-    const std::optional<analysis::CellState> state = StateOf(score);
+    const std::optional<analysis::CellState> state = CellStateOf(score.state(), score.has_value());
     if (!state) {
       continue;
     }

@@ -254,4 +254,24 @@ grpc::Status FakeCoordinator::UploadArtifact(Context*,
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::DownloadArtifact(
+    Context*, const v1::DownloadArtifactRequest* request,
+    grpc::ServerWriter<v1::DownloadArtifactResponse>* writer) {
+  MutexLock lock(mutex_);
+  const auto found = artifacts.find(*Digest::FromBytes(request->digest()));
+  if (found == artifacts.end()) {
+    return {grpc::StatusCode::NOT_FOUND, "no such artifact"};
+  }
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  constexpr size_t kPiece = 100;  // several pieces, to be put together again
+  for (auto at = static_cast<size_t>(request->offset()); at < found->second.size(); at += kPiece) {
+    v1::DownloadArtifactResponse response;
+    response.set_data(found->second.substr(at, kPiece));
+    writer->Write(response);
+  }
+  return grpc::Status::OK;
+}
+
 }  // namespace concur::testing

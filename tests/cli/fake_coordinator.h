@@ -69,6 +69,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
                                     v1::FindMissingArtifactsResponse*) override;
   grpc::Status UploadArtifact(Context*, grpc::ServerReader<v1::UploadArtifactRequest>*,
                               v1::UploadArtifactResponse*) override;
+  grpc::Status DownloadArtifact(Context*, const v1::DownloadArtifactRequest*,
+                                grpc::ServerWriter<v1::DownloadArtifactResponse>*) override;
 
   // Unavailable as often as the test asked for.
   grpc::Status Reach();

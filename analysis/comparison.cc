@@ -1,0 +1,372 @@
+#include "analysis/comparison.h"
+
+#include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "analysis/bootstrap.h"
+#include "analysis/csv.h"
+#include "analysis/notes.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+
+namespace concur::analysis {
+namespace {
+
+// Two lanes, which every x86-64 and ARM64 has; a block of lanes fits the registers.
+using Doubles = double __attribute__((vector_size(16)));
+constexpr size_t kLanes = 2;
+constexpr size_t kVectorsAtOnce = 8;
+constexpr size_t kColumnsAtOnce = kLanes * kVectorsAtOnce;
+// Replicates that share one stream of random numbers: the unit of work of a thread.
+constexpr size_t kChunk = 32;
+// Examples whose scores stay in the fast cache while the replicates of a chunk pass over them.
+constexpr size_t kExamplesAtOnce = 256;
+
+absl::Status CheckTable(const ExampleTable& table) {
+  if (table.examples == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.benchmark, ": expected at least one test example, got none"));
+  }
+  if (table.values.size() != table.approaches.size() * table.examples) {
+    return absl::InvalidArgumentError(absl::StrCat(table.benchmark, ": expected ",
+                                                   table.approaches.size(), " x ", table.examples,
+                                                   " scores, got ", table.values.size()));
+  }
+  for (size_t i = 0; i < table.values.size(); ++i) {
+    if (!(table.values[i] >= 0 && table.values[i] <= 1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          table.benchmark, ": ", table.approaches[i / table.examples], ", example ",
+          i % table.examples + 1, ": expected a score from 0 to 1, got ", table.values[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Means of all approaches in every replicate.
+class ReplicateMeans {
+ public:
+  ReplicateMeans(const ExampleTable& table, const BootstrapOptions& options)
+      : examples_(table.examples),
+        approaches_(table.approaches.size()),
+        groups_((approaches_ + kColumnsAtOnce - 1) / kColumnsAtOnce),
+        replicates_(static_cast<size_t>(options.replicates)),
+        seed_(options.seed),
+        stream_(absl::StrCat("bootstrap/examples/", table.benchmark, "/")),
+        scores_(groups_ * examples_ * kVectorsAtOnce),
+        means_(approaches_ * replicates_) {
+    for (size_t a = 0; a < approaches_; ++a) {
+      const absl::Span<const double> row = table.row(a);
+      const size_t group = a / kColumnsAtOnce;
+      const size_t vector = a % kColumnsAtOnce / kLanes;
+      for (size_t i = 0; i < examples_; ++i) {
+        scores_[(group * examples_ + i) * kVectorsAtOnce + vector][a % kLanes] = row[i];
+      }
+    }
+    const size_t chunks = (replicates_ + kChunk - 1) / kChunk;
+    options.parallel_for(chunks, [this](size_t chunk) { RunChunk(chunk); });
+  }
+
+  // Fractions, one for each replicate.
+  absl::Span<const double> of(size_t approach) const {
+    return absl::Span<const double>(means_).subspan(approach * replicates_, replicates_);
+  }
+
+ private:
+  void RunChunk(size_t chunk) {
+    const size_t begin = chunk * kChunk;
+    const size_t count = std::min(replicates_ - begin, kChunk);
+    // How often each example was drawn; beyond 65,535 is beyond what chance can do.
+    std::vector<uint16_t> drawn(count * examples_, 0);
+    Random random(seed_, absl::StrCat(stream_, chunk));
+    for (size_t r = 0; r < count; ++r) {
+      uint16_t* counts = drawn.data() + r * examples_;
+      for (size_t i = 0; i < examples_; ++i) {
+        ++counts[random.Below(examples_)];
+      }
+    }
+    for (size_t group = 0; group < groups_; ++group) {
+      std::vector<Doubles> sums(count * kVectorsAtOnce);
+      for (size_t first = 0; first < examples_; first += kExamplesAtOnce) {
+        const size_t last = std::min(examples_, first + kExamplesAtOnce);
+        for (size_t r = 0; r < count; ++r) {
+          AddBlock(drawn.data() + r * examples_, group, first, last,
+                   sums.data() + r * kVectorsAtOnce);
+        }
+      }
+      const size_t columns = std::min(approaches_ - group * kColumnsAtOnce, kColumnsAtOnce);
+      for (size_t c = 0; c < columns; ++c) {
+        double* means = means_.data() + (group * kColumnsAtOnce + c) * replicates_ + begin;
+        for (size_t r = 0; r < count; ++r) {
+          means[r] =
+              sums[r * kVectorsAtOnce + c / kLanes][c % kLanes] / static_cast<double>(examples_);
+        }
+      }
+    }
+  }
+
+  void AddBlock(const uint16_t* counts, size_t group, size_t first, size_t last,
+                Doubles* totals) const {
+    Doubles sums[kVectorsAtOnce];
+    std::copy(totals, totals + kVectorsAtOnce, sums);
+    const Doubles* scores = scores_.data() + group * examples_ * kVectorsAtOnce;
+    for (size_t i = first; i < last; ++i) {
+      const auto count = static_cast<double>(counts[i]);
+      const Doubles weight = {count, count};
+      const Doubles* at = scores + i * kVectorsAtOnce;
+      for (size_t v = 0; v < kVectorsAtOnce; ++v) {
+        sums[v] += weight * at[v];
+      }
+    }
+    std::copy(sums, sums + kVectorsAtOnce, totals);
+  }
+
+  size_t examples_;
+  size_t approaches_;
+  size_t groups_;
+  size_t replicates_;
+  uint64_t seed_;
+  std::string stream_;
+  std::vector<Doubles> scores_;  // group, then example, then vector of approaches
+  std::vector<double> means_;    // approach by approach
+};
+
+std::optional<McNemar> CountAgreement(absl::Span<const double> a, absl::Span<const double> b) {
+  McNemar counts;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool binary = (a[i] == 0 || a[i] == 1) && (b[i] == 0 || b[i] == 1);
+    if (!binary) {
+      return std::nullopt;
+    }
+    counts.both += a[i] == 1 && b[i] == 1 ? 1 : 0;
+    counts.only_a += a[i] == 1 && b[i] == 0 ? 1 : 0;
+    counts.only_b += a[i] == 0 && b[i] == 1 ? 1 : 0;
+    counts.neither += a[i] == 0 && b[i] == 0 ? 1 : 0;
+  }
+  counts.p_value = McNemarPValue(counts.only_a, counts.only_b);
+  return counts;
+}
+
+// The share of replicates whose difference is as far from the observed one as that is from none,
+// counting the observation itself.
+double ShiftedPValue(absl::Span<const double> replicates, double difference) {
+  constexpr double kEqual = 1e-9;  // percent: the same difference, rounded along another way
+  int64_t as_far = 0;
+  for (const double replicate : replicates) {
+    as_far += std::abs(replicate - difference) >= std::abs(difference) - kEqual ? 1 : 0;
+  }
+  return static_cast<double>(as_far + 1) / static_cast<double>(replicates.size() + 1);
+}
+
+PairedComparison Compare(const ExampleTable& table, const ReplicateMeans& means,
+                         absl::Span<const double> observed, size_t a, size_t b, double level) {
+  PairedComparison pair;
+  pair.a = a;
+  pair.b = b;
+  pair.mean_a = observed[a];
+  pair.mean_b = observed[b];
+  pair.difference = pair.mean_a - pair.mean_b;
+  const absl::Span<const double> of_a = means.of(a);
+  const absl::Span<const double> of_b = means.of(b);
+  std::vector<double> differences(of_a.size());
+  for (size_t r = 0; r < differences.size(); ++r) {
+    differences[r] = 100 * (of_a[r] - of_b[r]);
+  }
+  pair.bootstrap_p = ShiftedPValue(differences, pair.difference);
+  pair.interval =
+      IntervalFromReplicates(differences, pair.difference, {}, level, BootstrapMethod::kPercentile)
+          .interval;
+  pair.mcnemar = CountAgreement(table.row(a), table.row(b));
+  pair.bootstrap_p_holm = pair.bootstrap_p;
+  pair.mcnemar_p_holm =
+      pair.mcnemar.has_value() ? pair.mcnemar->p_value : std::numeric_limits<double>::quiet_NaN();
+  return pair;
+}
+
+}  // namespace
+
+double McNemarPValue(int64_t only_a, int64_t only_b) {
+  const int64_t fewer = std::min(only_a, only_b);
+  const int64_t discordant = only_a + only_b;
+  if (only_a == only_b) {
+    return 1;
+  }
+  const boost::math::binomial_distribution<double> half(static_cast<double>(discordant), 0.5);
+  return std::min(1.0, 2 * boost::math::cdf(half, static_cast<double>(fewer)));
+}
+
+absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
+                                                      const ComparisonOptions& options) {
+  CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options.bootstrap));
+  CONCUR_RETURN_IF_ERROR(CheckTable(table));
+  BenchmarkComparison result;
+  result.benchmark = table.benchmark;
+  result.metric = table.metric;
+  result.approaches = table.approaches;
+  result.examples = table.examples;
+  result.left_out = table.left_out;
+  const size_t n = table.approaches.size();
+  size_t baseline = n;
+  if (options.baseline.has_value()) {
+    baseline = static_cast<size_t>(
+        std::find(table.approaches.begin(), table.approaches.end(), *options.baseline) -
+        table.approaches.begin());
+    if (baseline == n) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("baseline: ", table.benchmark, " has no approach \"", *options.baseline,
+                       "\"", DidYouMean(*options.baseline, table.approaches), "; it has ",
+                       absl::StrJoin(table.approaches, ", ")));
+    }
+  }
+  if (n < 2) {
+    return result;
+  }
+  const ReplicateMeans means(table, options.bootstrap);
+  std::vector<double> observed;
+  for (size_t a = 0; a < n; ++a) {
+    const absl::Span<const double> row = table.row(a);
+    observed.push_back(100 * std::accumulate(row.begin(), row.end(), 0.0) /
+                       static_cast<double>(table.examples));
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = i + 1; j < n; ++j) {
+      if (baseline < n && i != baseline && j != baseline) {
+        continue;
+      }
+      const bool swap = observed[j] > observed[i];
+      result.pairs.push_back(
+          Compare(table, means, observed, swap ? j : i, swap ? i : j, options.bootstrap.level));
+    }
+  }
+  return result;
+}
+
+std::vector<double> HolmAdjusted(absl::Span<const double> p_values) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < p_values.size(); ++i) {
+    if (!std::isnan(p_values[i])) {
+      order.push_back(i);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t x, size_t y) { return p_values[x] < p_values[y]; });
+  std::vector<double> adjusted(p_values.begin(), p_values.end());
+  double largest = 0;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const double scaled = static_cast<double>(order.size() - k) * p_values[order[k]];
+    largest = std::max(largest, std::min(1.0, scaled));
+    adjusted[order[k]] = largest;
+  }
+  return adjusted;
+}
+
+void HolmCorrect(std::vector<BenchmarkComparison>& comparisons) {
+  std::vector<double> bootstrap;
+  std::vector<double> mcnemar;
+  for (const BenchmarkComparison& comparison : comparisons) {
+    for (const PairedComparison& pair : comparison.pairs) {
+      bootstrap.push_back(pair.bootstrap_p);
+      mcnemar.push_back(pair.mcnemar.has_value() ? pair.mcnemar->p_value
+                                                 : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  bootstrap = HolmAdjusted(bootstrap);
+  mcnemar = HolmAdjusted(mcnemar);
+  size_t at = 0;
+  for (BenchmarkComparison& comparison : comparisons) {
+    for (PairedComparison& pair : comparison.pairs) {
+      pair.bootstrap_p_holm = bootstrap[at];
+      pair.mcnemar_p_holm = mcnemar[at];
+      ++at;
+    }
+  }
+}
+
+namespace {
+
+std::string PText(double p, double smallest) {
+  return std::isnan(p)  ? "—"
+         : p < smallest ? absl::StrFormat("<%.4f", smallest)
+                        : absl::StrFormat("%.4f", p);
+}
+
+}  // namespace
+
+Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
+                      const ComparisonOptions& options) {
+  using Audience = TableColumn::Audience;
+  Table table;
+  table.columns = {{"benchmark", "benchmark"},
+                   {"metric", "metric", false, 0, Audience::kPrograms},
+                   {"a", "better"},
+                   {"b", "worse"},
+                   {"n", "n", true},
+                   {"mean_a", "mean", true},
+                   {"mean_b", "mean", true},
+                   {"difference", "difference", true},
+                   {"low", "low", true, 2, Audience::kPrograms},
+                   {"high", "high", true, 2, Audience::kPrograms},
+                   {"bootstrap_p", "p", true, 4},
+                   {"bootstrap_p_holm", "p (Holm)", true, 4},
+                   {"both", "both", true, 0, Audience::kPrograms},
+                   {"only_a", "only a", true, 0, Audience::kPrograms},
+                   {"only_b", "only b", true, 0, Audience::kPrograms},
+                   {"neither", "neither", true, 0, Audience::kPrograms},
+                   {"mcnemar_p", "McNemar p", true, 4},
+                   {"mcnemar_p_holm", "McNemar p (Holm)", true, 4}};
+  size_t tests = 0;
+  for (const BenchmarkComparison& comparison : comparisons) {
+    tests += comparison.pairs.size();
+    for (const PairedComparison& pair : comparison.pairs) {
+      std::string difference = absl::StrFormat("%+.2f", pair.difference);
+      if (pair.interval.has_value()) {
+        absl::StrAppendFormat(&difference, " [%+.2f, %+.2f]", pair.interval->low,
+                              pair.interval->high);
+      }
+      const auto end = [&](bool low) {
+        return NumberCell(pair.interval.has_value()
+                              ? std::optional(low ? pair.interval->low : pair.interval->high)
+                              : std::nullopt);
+      };
+      const auto p = [](double value) { return NumberCell(value, PText(value, 1e-4)); };
+      const auto count = [&](int64_t McNemar::*field) {
+        return pair.mcnemar.has_value() ? IntegerCell((*pair.mcnemar).*field) : TableCell();
+      };
+      table.rows.push_back(
+          {TextCell(comparison.benchmark), TextCell(comparison.metric),
+           TextCell(comparison.approaches[pair.a]), TextCell(comparison.approaches[pair.b]),
+           IntegerCell(static_cast<int64_t>(comparison.examples)), NumberCell(pair.mean_a),
+           NumberCell(pair.mean_b), NumberCell(pair.difference, difference), end(true), end(false),
+           p(pair.bootstrap_p), p(pair.bootstrap_p_holm), count(&McNemar::both),
+           count(&McNemar::only_a), count(&McNemar::only_b), count(&McNemar::neither),
+           p(pair.mcnemar.has_value() ? pair.mcnemar->p_value
+                                      : std::numeric_limits<double>::quiet_NaN()),
+           p(pair.mcnemar_p_holm)});
+    }
+    for (const std::string& reason : comparison.left_out) {
+      table.notes.push_back(absl::StrCat("Left out on ", comparison.benchmark, ": ", reason));
+    }
+  }
+  table.title = absl::StrCat(
+      "Paired comparisons on the test examples; ", ShortestDecimal(options.bootstrap.level * 100),
+      " % intervals: percentile bootstrap, ", options.bootstrap.replicates, " replicates, seed ",
+      options.bootstrap.seed, "; Holm's correction over ", tests, " tests");
+  return table;
+}
+
+}  // namespace concur::analysis

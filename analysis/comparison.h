@@ -1,0 +1,97 @@
+// Do two approaches differ on one benchmark, or could the test examples alone explain it? Paired
+// comparisons from per-example scores.
+//
+// Thread-safe (stateless). The same table, options and seed give the same bits, however the work
+// is spread over threads. Per-example scores are fractions (0 to 1); means and differences are in
+// percent. Formulas and sources: docs/reports.md.
+#ifndef CONCUR_ANALYSIS_COMPARISON_H_
+#define CONCUR_ANALYSIS_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "analysis/bootstrap.h"
+#include "analysis/intervals.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+// The scores of every approach on every test example of one benchmark.
+struct ExampleTable {
+  std::string benchmark;
+  std::string metric;  // "exact_match", "f1"; for people
+  std::vector<std::string> approaches;
+  size_t examples = 0;
+  std::vector<double> values;  // approach by approach, each in the same order of examples
+  // Approaches that could not be compared, each with its reason: "bert: no per-example scores".
+  std::vector<std::string> left_out;
+
+  absl::Span<const double> row(size_t approach) const {
+    return absl::Span<const double>(values).subspan(approach * examples, examples);
+  }
+};
+
+// How often both, one or neither of two approaches answered right.
+struct McNemar {
+  int64_t both = 0;
+  int64_t only_a = 0;
+  int64_t only_b = 0;
+  int64_t neither = 0;
+  double p_value = 1;  // two-sided, exact (binomial); 1 when they never disagree
+};
+// REQUIRES: only_a >= 0, only_b >= 0.
+double McNemarPValue(int64_t only_a, int64_t only_b);
+
+struct PairedComparison {
+  size_t a = 0;  // indices of approaches
+  size_t b = 0;
+  double mean_a = 0;  // percent
+  double mean_b = 0;
+  double difference = 0;             // mean_a - mean_b
+  std::optional<Interval> interval;  // of the difference, percentile bootstrap over examples
+  double bootstrap_p = 1;            // two-sided
+  std::optional<McNemar> mcnemar;    // none unless all scores of both are 0 or 1
+  // Corrected by HolmCorrect; the p-values themselves before that.
+  double bootstrap_p_holm = 1;
+  double mcnemar_p_holm = 1;
+};
+
+struct ComparisonOptions {
+  BootstrapOptions bootstrap;  // level, replicates, seed, threads; the method is percentile
+  std::optional<std::string> baseline;  // compare all others with this one, instead of all pairs
+};
+
+struct BenchmarkComparison {
+  std::string benchmark;
+  std::string metric;
+  std::vector<std::string> approaches;
+  size_t examples = 0;
+  std::vector<PairedComparison> pairs;  // the better mean is never b; ties in the table's order
+  std::vector<std::string> left_out;
+};
+
+// Compares the approaches of one benchmark; fewer than two make no pairs. A replicate draws as many
+// examples as there are, with replacement, the same ones for all approaches. InvalidArgument for
+// an unknown baseline, values that are not as many as the table says, not finite or outside
+// [0, 1], no examples at all, and what ValidateBootstrapOptions refuses.
+absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
+                                                      const ComparisonOptions& options);
+
+// Holm's adjusted p-values (1979), in the order given; NaN (no test) stays and does not count.
+std::vector<double> HolmAdjusted(absl::Span<const double> p_values);
+
+// Corrects both p-values of all pairs of all benchmarks together: as many tests as were made.
+void HolmCorrect(std::vector<BenchmarkComparison>& comparisons);
+
+// One row for each pair. `level` is that of the intervals.
+Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
+                      const ComparisonOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_COMPARISON_H_

@@ -1,0 +1,385 @@
+#include "analysis/generalization.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "analysis/csv.h"
+#include "analysis/notes.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+
+namespace concur::analysis {
+namespace {
+
+// Whether `text` is `pattern` with every "*" replaced by some text.
+bool Matches(absl::string_view pattern, absl::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = absl::string_view::npos;
+  size_t after_star = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != absl::string_view::npos) {
+      p = star + 1;
+      t = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') {
+    ++p;
+  }
+  return p == pattern.size();
+}
+
+std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries) {
+  std::vector<std::string> names;
+  for (const AxisEntry& entry : entries) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup& group) {
+  Average average;
+  double sum = 0;
+  for (const size_t benchmark : group.benchmarks) {
+    const ScoreCell& cell = table.cell(approach, benchmark);
+    if (cell.state == CellState::kValue) {
+      sum += cell.value;
+    } else {
+      average.missing.push_back(benchmark);
+    }
+  }
+  if (average.missing.empty() && !group.benchmarks.empty()) {
+    average.value = sum / static_cast<double>(group.benchmarks.size());
+  }
+  return average;
+}
+
+absl::StatusOr<size_t> FindBaseline(const ScoreTable& table, const std::string& name) {
+  const std::vector<std::string> names = NamesOf(table.approaches());
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("baseline: no approach \"", name, "\"",
+                                                   DidYouMean(name, names), "; the approaches are ",
+                                                   absl::StrJoin(names, ", ")));
+  }
+  return static_cast<size_t>(found - names.begin());
+}
+
+void AssignRanks(std::vector<RankedApproach>& approaches) {
+  std::stable_sort(approaches.begin(), approaches.end(),
+                   [](const RankedApproach& x, const RankedApproach& y) {
+                     const std::optional<double>& a = x.averages[0].value;
+                     const std::optional<double>& b = y.averages[0].value;
+                     return a.has_value() && (!b.has_value() || *a > *b);
+                   });
+  for (size_t i = 0; i < approaches.size() && approaches[i].averages[0].value.has_value(); ++i) {
+    const bool ties =
+        i > 0 && *approaches[i].averages[0].value == *approaches[i - 1].averages[0].value;
+    approaches[i].rank = ties ? approaches[i - 1].rank : static_cast<int64_t>(i) + 1;
+  }
+}
+
+// Copies the rows of `from` into `into`, whose columns from `first_column` on are those of `from`.
+absl::Status MergeRows(const ScoreTable& from, size_t first_column,
+                       const absl::flat_hash_map<std::string, size_t>& rows, ScoreTable& into) {
+  for (size_t i = 0; i < from.approaches().size(); ++i) {
+    const size_t row = rows.at(from.approaches()[i].name);
+    for (size_t b = 0; b < from.benchmarks().size(); ++b) {
+      into.cell(row, first_column + b) = from.cell(i, b);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::string& text) {
+  const size_t sign = text.find('=');
+  if (sign == std::string::npos || sign == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group: expected NAME=PATTERN[,PATTERN…], got \"", text, "\""));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records,
+                          ParseCsv(absl::string_view(text).substr(sign + 1), "group"));
+  BenchmarkGroup group;
+  group.name = text.substr(0, sign);
+  std::set<size_t> columns;
+  for (const CsvRecord& record : records) {
+    for (const std::string& pattern : record.fields) {
+      const size_t before = columns.size();
+      bool matched = false;
+      for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+        if (Matches(pattern, table.benchmarks()[b].name)) {
+          columns.insert(b);
+          matched = true;
+        }
+      }
+      if (!matched && columns.size() == before) {
+        const std::vector<std::string> names = NamesOf(table.benchmarks());
+        return absl::InvalidArgumentError(absl::StrCat("group ", group.name, ": \"", pattern,
+                                                       "\" matches no benchmark",
+                                                       DidYouMean(pattern, names)));
+      }
+    }
+  }
+  if (columns.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group ", group.name, ": expected at least one pattern, got none"));
+  }
+  group.benchmarks.assign(columns.begin(), columns.end());
+  return group;
+}
+
+absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
+                                                        const std::string& tag) {
+  std::map<std::string, std::vector<size_t>> by_value;
+  std::set<std::string> tags;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    for (const auto& [name, value] : table.benchmarks()[b].tags) {
+      tags.insert(name);
+      if (name == tag) {
+        by_value[value].push_back(b);
+      }
+    }
+  }
+  if (by_value.empty()) {
+    const std::vector<std::string> known(tags.begin(), tags.end());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "by: no benchmark has the tag \"", tag, "\"", DidYouMean(tag, known),
+        known.empty() ? "; the benchmarks have no tags"
+                      : absl::StrCat("; their tags are ", absl::StrJoin(known, ", "))));
+  }
+  std::vector<BenchmarkGroup> groups;
+  for (auto& [value, benchmarks] : by_value) {
+    groups.push_back({absl::StrCat(tag, "=", value), std::move(benchmarks)});
+  }
+  return groups;
+}
+
+BenchmarkGroup AllBenchmarks(const ScoreTable& table) {
+  BenchmarkGroup group;
+  group.name = "all";
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    group.benchmarks.push_back(b);
+  }
+  return group;
+}
+
+absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
+                                             absl::Span<const BenchmarkGroup> groups,
+                                             const std::optional<std::string>& baseline) {
+  if (groups.empty()) {
+    return absl::InvalidArgumentError("expected at least one group of benchmarks, got none");
+  }
+  Generalization result;
+  result.groups.assign(groups.begin(), groups.end());
+  for (size_t approach = 0; approach < table.approaches().size(); ++approach) {
+    RankedApproach ranked;
+    ranked.approach = approach;
+    for (const BenchmarkGroup& group : groups) {
+      ranked.averages.push_back(AverageOf(table, approach, group));
+    }
+    result.approaches.push_back(std::move(ranked));
+  }
+  if (baseline.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(result.baseline, FindBaseline(table, *baseline));
+    const Average& reference = result.approaches[*result.baseline].averages[0];
+    if (!reference.value.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("baseline: \"", *baseline, "\" lacks ", reference.missing.size(), " of ",
+                       groups[0].benchmarks.size(), " scores of ", groups[0].name));
+    }
+    const double value = *reference.value;
+    for (RankedApproach& approach : result.approaches) {
+      if (approach.averages[0].value.has_value()) {
+        approach.gain = *approach.averages[0].value - value;
+      }
+    }
+  }
+  AssignRanks(result.approaches);
+  return result;
+}
+
+Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {
+  Table result;
+  result.title =
+      absl::StrCat("Macro averages over benchmarks, ranked by ", generalization.groups[0].name,
+                   " (", generalization.groups[0].benchmarks.size(), " benchmarks)");
+  result.columns = {{"rank", "rank", true}, {"approach", "approach"}};
+  for (const BenchmarkGroup& group : generalization.groups) {
+    result.columns.push_back({group.name, group.name, true});
+  }
+  if (generalization.baseline.has_value()) {
+    const std::string& name = table.approaches()[*generalization.baseline].name;
+    result.columns.push_back({"gain", absl::StrCat("over ", name), true});
+  }
+  std::vector<std::string> incomplete;
+  for (const RankedApproach& approach : generalization.approaches) {
+    const std::string& name = table.approaches()[approach.approach].name;
+    std::vector<TableCell> row = {approach.rank > 0 ? IntegerCell(approach.rank) : TableCell(),
+                                  TextCell(name)};
+    std::set<size_t> missing;
+    for (const Average& average : approach.averages) {
+      row.push_back(NumberCell(average.value));
+      missing.insert(average.missing.begin(), average.missing.end());
+    }
+    if (generalization.baseline.has_value()) {
+      row.push_back(NumberCell(approach.gain, approach.gain.has_value()
+                                                  ? absl::StrFormat("%+.2f", *approach.gain)
+                                                  : ""));
+    }
+    result.rows.push_back(std::move(row));
+    if (!missing.empty()) {
+      std::vector<std::string> names;
+      for (const size_t benchmark : missing) {
+        const CellState state = table.cell(approach.approach, benchmark).state;
+        names.push_back(absl::StrCat(
+            table.benchmarks()[benchmark].name,
+            state == CellState::kMissing ? "" : absl::StrCat(" (", CellStateName(state), ")")));
+      }
+      incomplete.push_back(absl::StrCat("  ", name, ": ", absl::StrJoin(names, ", ")));
+    }
+  }
+  if (!incomplete.empty()) {
+    result.notes.push_back(
+        absl::StrCat("Without an average of every group, because these scores are not there (",
+                     incomplete.size(), " of ", table.approaches().size(), " approaches):"));
+    result.notes.insert(result.notes.end(), incomplete.begin(), incomplete.end());
+  }
+  return result;
+}
+
+absl::StatusOr<ScoreTable> JoinTables(absl::Span<const ScoreTable> tables) {
+  std::vector<AxisEntry> approaches;
+  std::vector<AxisEntry> benchmarks;
+  absl::flat_hash_map<std::string, size_t> rows;
+  for (const ScoreTable& table : tables) {
+    benchmarks.insert(benchmarks.end(), table.benchmarks().begin(), table.benchmarks().end());
+    for (const AxisEntry& approach : table.approaches()) {
+      const auto [row, inserted] = rows.emplace(approach.name, approaches.size());
+      if (inserted) {
+        approaches.push_back(approach);
+        continue;
+      }
+      for (const auto& [tag, value] : approach.tags) {
+        const auto [known, added] = approaches[row->second].tags.emplace(tag, value);
+        if (!added && known->second != value) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("the tag \"", tag, "\" of ", approach.name, " is \"", known->second,
+                           "\" in one table and \"", value, "\" in another"));
+        }
+      }
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(ScoreTable joined,
+                          ScoreTable::Create(std::move(approaches), std::move(benchmarks)));
+  size_t column = 0;
+  for (const ScoreTable& table : tables) {
+    CONCUR_RETURN_IF_ERROR(MergeRows(table, column, rows, joined));
+    column += table.benchmarks().size();
+  }
+  return joined;
+}
+
+std::string ApproachOfRow(const AxisEntry& row) {
+  const auto train = row.tags.find("train");
+  if (train == row.tags.end()) {
+    return row.name;
+  }
+  return std::string(absl::StripSuffix(row.name, absl::StrCat(" ← ", train->second)));
+}
+
+std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& table) {
+  std::map<std::string, std::vector<size_t>> rows_of;
+  for (size_t row = 0; row < table.approaches().size(); ++row) {
+    rows_of[ApproachOfRow(table.approaches()[row])].push_back(row);
+  }
+  std::vector<std::vector<bool>> best(table.approaches().size(),
+                                      std::vector<bool>(table.benchmarks().size(), false));
+  for (const auto& [approach, rows] : rows_of) {
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      std::optional<double> highest;
+      for (const size_t row : rows) {
+        const ScoreCell& cell = table.cell(row, b);
+        if (cell.state == CellState::kValue && (!highest.has_value() || cell.value > *highest)) {
+          highest = cell.value;
+        }
+      }
+      for (const size_t row : rows) {
+        const ScoreCell& cell = table.cell(row, b);
+        best[row][b] = rows.size() > 1 && highest.has_value() && cell.state == CellState::kValue &&
+                       cell.value == *highest;
+      }
+    }
+  }
+  return best;
+}
+
+absl::StatusOr<Table> CrossTable(const ScoreTable& table, int decimals) {
+  Table result;
+  result.columns = {{"approach", "approach"}, {"train", "trained on"}};
+  for (const AxisEntry& benchmark : table.benchmarks()) {
+    result.columns.push_back({benchmark.name, benchmark.name, true, decimals});
+    result.columns.push_back({absl::StrCat(benchmark.name, " sd"), "", true, decimals,
+                              TableColumn::Audience::kPrograms});
+  }
+  const std::vector<std::vector<bool>> best = BestTrainSets(table);
+  bool any_seeds = false;
+  bool any_best = false;
+  for (size_t row = 0; row < table.approaches().size(); ++row) {
+    const AxisEntry& entry = table.approaches()[row];
+    const auto train = entry.tags.find("train");
+    if (train == entry.tags.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", entry.name,
+                       "\" has no tag \"train\", which says what it was trained "
+                       "on; expected a column of that name"));
+    }
+    std::vector<TableCell> cells = {TextCell(ApproachOfRow(entry)), TextCell(train->second)};
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      const ScoreCell& cell = table.cell(row, b);
+      const bool has_value = cell.state == CellState::kValue;
+      cells.push_back(NumberCell(has_value ? std::optional(cell.value) : std::nullopt,
+                                 CellText(cell, decimals)));
+      cells.back().is_marked = best[row][b];
+      const bool has_sd = has_value && cell.seeds >= 2;
+      cells.push_back(NumberCell(has_sd ? std::optional(cell.standard_deviation) : std::nullopt));
+      any_seeds = any_seeds || has_sd;
+      any_best = any_best || best[row][b];
+    }
+    result.rows.push_back(std::move(cells));
+  }
+  result.title = absl::StrCat("Scores by train set (rows) and test set (columns)",
+                              any_seeds ? ", mean ± standard deviation over seeds" : "");
+  if (any_best) {
+    result.notes.push_back("Marked: the best train set of each approach, for each test set.");
+  }
+  for (const std::string& note : ScoreNotes(table)) {
+    result.notes.push_back(note);
+  }
+  return result;
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,90 @@
+// How well approaches do on many benchmarks at once: macro averages over groups of benchmarks, a
+// ranking by them, and the improvement over a baseline (Fisch et al., MRQA 2019); and which train
+// set serves which test set best (Bartolo et al., TACL 2020).
+//
+// Thread-safe (stateless). Averages and differences are in the scores' unit.
+#ifndef CONCUR_ANALYSIS_GENERALIZATION_H_
+#define CONCUR_ANALYSIS_GENERALIZATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+// Benchmarks that are averaged together, e.g. a split of a shared task.
+struct BenchmarkGroup {
+  std::string name;
+  std::vector<size_t> benchmarks;  // columns of the table, ascending
+};
+
+// "NAME=PATTERN[,PATTERN…]": the benchmarks whose names match a pattern, in which "*" stands for
+// any text; names with commas are quoted as in CSV. InvalidArgument when it cannot be read or a
+// pattern matches nothing.
+absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::string& text);
+
+// One group for each value of a tag that benchmarks carry, in order of value; benchmarks without
+// the tag are in none. InvalidArgument for a tag that no benchmark carries.
+absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
+                                                        const std::string& tag);
+
+// All benchmarks.
+BenchmarkGroup AllBenchmarks(const ScoreTable& table);
+
+struct Average {
+  std::optional<double> value;  // the unweighted mean over benchmarks; none when a score is missing
+  std::vector<size_t> missing;  // benchmarks of the group without a score
+};
+
+struct RankedApproach {
+  size_t approach = 0;
+  int64_t rank = 0;               // by the first group, 1 is the best, ties share it; 0: unranked
+  std::vector<Average> averages;  // one for each group
+  std::optional<double> gain;     // first group's average less the baseline's
+};
+
+struct Generalization {
+  std::vector<BenchmarkGroup> groups;
+  std::vector<RankedApproach> approaches;  // by rank; then the unranked; ties in the table's order
+  std::optional<size_t> baseline;
+};
+
+// Ranks by the first group. An approach that lacks a score of a group has no average of that
+// group: averages over different benchmarks are not comparable. InvalidArgument when there is no
+// group, and for a baseline that the table lacks or that has no average of the first group.
+absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
+                                             absl::Span<const BenchmarkGroup> groups,
+                                             const std::optional<std::string>& baseline);
+
+// One row for each approach; what is missing is named below.
+Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization);
+
+// Tables of the same approaches side by side; rows are matched by name, in the order of first
+// appearance, and cells that a table does not have are missing. InvalidArgument when a benchmark
+// comes twice or a tag has two values.
+absl::StatusOr<ScoreTable> JoinTables(absl::Span<const ScoreTable> tables);
+
+// A train × test table: one row for each approach and train set (the tag "train" of rows, as
+// BuildScoreTable makes them with Layout::kTrainInRows), one column for each test benchmark, mean ±
+// sd over seeds. The best train set of each approach is marked in each column; equal best ones are
+// all marked. InvalidArgument when rows carry no tag "train".
+absl::StatusOr<Table> CrossTable(const ScoreTable& table, int decimals = 2);
+
+// For each row of such a table and each column, whether it is the best of its approach.
+// REQUIRES: every row has the tag "train".
+std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& table);
+
+// The approach of such a row: its name without " ← TRAIN".
+std::string ApproachOfRow(const AxisEntry& row);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_GENERALIZATION_H_

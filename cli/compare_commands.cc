@@ -1,0 +1,162 @@
+// `concur compare`: which approaches differ on a benchmark beyond the chance of its test examples.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/comparison.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/client.h"
+#include "cli/matrix_commands.h"
+#include "cli/online_commands.h"
+#include "cli/output.h"
+#include "cli/study.h"
+#include "cli/table_output.h"
+#include "qa/example_scores.h"
+
+namespace concur::cli {
+namespace {
+
+struct CompareFlags {
+  std::string sweep;
+  std::vector<std::string> examples;    // NAME=FILE
+  std::vector<std::string> benchmarks;  // names of columns
+  std::string metric;
+  std::string select;
+  std::string baseline;
+  std::string format;
+  IntervalFlags interval;
+};
+
+absl::StatusOr<std::vector<analysis::ExampleTable>> ReadFiles(const CompareFlags& flags) {
+  constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
+  std::vector<NamedExamples> approaches;
+  for (const std::string& value : flags.examples) {
+    const size_t sign = value.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == value.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--examples: expected NAME=FILE, got \"", value, "\""));
+    }
+    const std::string name = value.substr(0, sign);
+    const std::string path = value.substr(sign + 1);
+    CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kExamplesBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run, qa::ParseExampleScores(text, path));
+    const auto same = std::find_if(approaches.begin(), approaches.end(),
+                                   [&](const NamedExamples& a) { return a.approach == name; });
+    if (same == approaches.end()) {
+      approaches.push_back({name, {std::move(run)}});
+    } else {
+      same->runs.push_back(std::move(run));
+    }
+  }
+  if (flags.benchmarks.size() > 1) {
+    return absl::InvalidArgumentError(
+        "--benchmark: expected one name for the examples' test set, got several");
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      analysis::ExampleTable table,
+      AlignExamples(flags.benchmarks.empty() ? "examples" : flags.benchmarks[0],
+                    flags.metric.empty() ? "exact_match" : flags.metric, approaches));
+  std::vector<analysis::ExampleTable> tables;
+  tables.push_back(std::move(table));
+  return tables;
+}
+
+absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExamples(const CompareFlags& flags,
+                                                                 CommandContext& context) {
+  if (flags.sweep.empty() == flags.examples.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --examples NAME=FILE");
+  }
+  if (flags.sweep.empty()) {
+    return ReadFiles(flags);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
+  return ExampleTablesOf(study, flags.metric, flags.select, flags.benchmarks);
+}
+
+absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  analysis::ComparisonOptions options;
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
+                          BootstrapOf(flags.interval));
+  if (!bootstrap.has_value()) {
+    return absl::InvalidArgumentError(
+        "interval: expected a number strictly between 0 and 1, got 0");
+  }
+  options.bootstrap = *bootstrap;
+  if (!flags.baseline.empty()) {
+    options.baseline = flags.baseline;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ExampleTable> tables,
+                          LoadExamples(flags, context));
+  std::vector<analysis::BenchmarkComparison> comparisons;
+  for (const analysis::ExampleTable& table : tables) {
+    if (table.approaches.size() < 2) {
+      // Nothing to compare, but what is missing stays visible.
+      analysis::BenchmarkComparison none;
+      none.benchmark = table.benchmark;
+      none.left_out = table.left_out;
+      if (!table.approaches.empty()) {
+        none.left_out.push_back(
+            absl::StrCat(table.approaches[0], ": no other approach to compare it with"));
+      }
+      comparisons.push_back(std::move(none));
+      continue;
+    }
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkComparison comparison,
+                            analysis::CompareApproaches(table, options));
+    comparisons.push_back(std::move(comparison));
+  }
+  analysis::HolmCorrect(comparisons);
+  return PrintTable(analysis::ComparisonTable(comparisons, options), flags.format, context);
+}
+
+}  // namespace
+
+void AddCompareCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Which approaches differ on a benchmark, beyond the chance of its test examples");
+  const auto flags = std::make_shared<CompareFlags>();
+  command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command
+      ->add_option("--examples", flags->examples,
+                   "Per-example scores instead of a sweep, as \"concur score --per-example\" "
+                   "writes them; repeat for each approach, and for seeds of one")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--benchmark", flags->benchmarks,
+                   "Only this benchmark; may be repeated (with --examples: its name)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_option("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
+      ->type_name("NAME");
+  command
+      ->add_option("--select", flags->select,
+                   "Which settings stand for an approach: best, default, mean or each (default: as "
+                   "the sweep says)")
+      ->type_name("RULE");
+  command
+      ->add_option("--baseline", flags->baseline,
+                   "Compare the others with this approach only, instead of every pair")
+      ->type_name("NAME");
+  flags->interval.level = 0.95;
+  AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  AddFormatOption(command, flags->format);
+  command->footer(
+      "Paired bootstrap over the test examples, and McNemar's exact test where scores are right "
+      "or\n"
+      "wrong; p-values with Holm's correction over all rows of the table.\n"
+      "Examples:\n  concur compare demo\n  concur compare demo --benchmark cloze --baseline "
+      "random-span\n  concur compare --examples bidaf=a.jsonl --examples bert=b.jsonl");
+  OnRun(command, context, [flags, &context] { return RunCompare(*flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,154 @@
+// `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/generalization.h"
+#include "analysis/score_table.h"
+#include "analysis/selection.h"
+#include "base/status_macros.h"
+#include "cli/client.h"
+#include "cli/matrix_commands.h"
+#include "cli/online_commands.h"
+#include "cli/study.h"
+#include "cli/table_output.h"
+
+namespace concur::cli {
+namespace {
+
+struct RankFlags {
+  std::string sweep;
+  std::vector<std::string> scores;
+  std::vector<std::string> groups;
+  std::string by;
+  std::string baseline;
+  std::vector<std::string> where;
+  std::string metric;
+  std::string select;
+  std::string format;
+};
+
+absl::StatusOr<analysis::ScoreTable> LoadTable(const RankFlags& flags, analysis::Layout layout,
+                                               CommandContext& context) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ScoreTable table;
+  if (flags.sweep.empty()) {
+    std::vector<analysis::ScoreTable> tables;
+    for (const std::string& path : flags.scores) {
+      CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable part, ReadScores(path, context));
+      tables.push_back(std::move(part));
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, analysis::JoinTables(tables));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(study, flags.metric, flags.select, layout));
+  }
+  return table.Where(flags.where);
+}
+
+absl::Status RunRank(const RankFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags, analysis::Layout::kTrainInColumns, context));
+  std::vector<analysis::BenchmarkGroup> groups;
+  for (const std::string& text : flags.groups) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, text));
+    groups.push_back(std::move(group));
+  }
+  if (groups.empty()) {
+    groups.push_back(analysis::AllBenchmarks(table));
+  }
+  if (!flags.by.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::BenchmarkGroup> tagged,
+                            analysis::GroupsByTag(table, flags.by));
+    groups.insert(groups.end(), tagged.begin(), tagged.end());
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const analysis::Generalization ranking,
+      analysis::RankByAverage(
+          table, groups,
+          flags.baseline.empty() ? std::nullopt : std::optional<std::string>(flags.baseline)));
+  return PrintTable(analysis::GeneralizationTable(table, ranking), flags.format, context);
+}
+
+absl::Status RunCross(const RankFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags, analysis::Layout::kTrainInRows, context));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Table cross, analysis::CrossTable(table));
+  return PrintTable(cross, flags.format, context);
+}
+
+void AddSourceOptions(CLI::App* command, RankFlags& flags) {
+  command->add_option("sweep", flags.sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command
+      ->add_option("--where", flags.where,
+                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
+      ->type_name("NAME");
+  command
+      ->add_option("--select", flags.select,
+                   "How the settings of a sweep become one score: best, default, mean or each "
+                   "(default: as the sweep says)")
+      ->type_name("RULE");
+  AddFormatOption(command, flags.format);
+}
+
+}  // namespace
+
+void AddRankCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command =
+      app.add_subcommand("rank", "Rank approaches by their average over groups of benchmarks");
+  const auto flags = std::make_shared<RankFlags>();
+  AddSourceOptions(command, *flags);
+  command
+      ->add_option("--scores", flags->scores,
+                   "A scores CSV instead of a sweep; several are joined by the approaches' names")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--group", flags->groups,
+                   "Benchmarks to average, \"*\" for any text; may be repeated, and the first one "
+                   "ranks (default: all)")
+      ->type_name("NAME=PATTERN[,...]")
+      ->allow_extra_args(false);
+  command->add_option("--by", flags->by, "Also an average for each value of a benchmarks' tag")
+      ->type_name("TAG");
+  command
+      ->add_option("--baseline", flags->baseline,
+                   "Also the first group's average less that of this approach")
+      ->type_name("NAME");
+  command->footer(
+      "An approach that lacks a score of a group has no average of it, and is listed.\n"
+      "Examples:\n  concur rank demo --by domain --baseline random-span\n"
+      "  concur rank --scores dev.csv --group 'F1=*_f1' --group 'EM=*_em'");
+  OnRun(command, context, [flags, &context] { return RunRank(*flags, context); });
+}
+
+void AddCrossCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "cross", "Scores by train set and test set: mean ± sd over seeds, the best marked");
+  const auto flags = std::make_shared<RankFlags>();
+  AddSourceOptions(command, *flags);
+  command
+      ->add_option("--scores", flags->scores,
+                   "A scores CSV instead of a sweep, with a column \"train\" that says what each "
+                   "row was trained on")
+      ->type_name("FILE")
+      ->expected(1);
+  OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,47 @@
+#include "cli/table_output.h"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace concur::cli {
+
+using analysis::TableFormat;
+
+void AddFormatOption(CLI::App* command, std::string& format) {
+  command
+      ->add_option("--format", format,
+                   "markdown or latex (booktabs), instead of --output: for pages and papers")
+      ->type_name("FORMAT");
+}
+
+absl::Status CheckFormat(const std::string& format) {
+  if (format.empty() || format == "markdown" || format == "latex") {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("format: expected markdown or latex, got \"", format, "\""));
+}
+
+absl::Status PrintTable(const analysis::Table& table, const std::string& format,
+                        CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(format));
+  TableFormat form = TableFormat::kText;
+  if (!format.empty()) {
+    form = format == "latex" ? TableFormat::kLatex : TableFormat::kMarkdown;
+  } else if (context.output == OutputMode::kJson) {
+    form = TableFormat::kJson;
+  } else if (context.output == OutputMode::kJsonLines) {
+    form = TableFormat::kJsonLines;
+  } else if (context.output == OutputMode::kCsv) {
+    form = TableFormat::kCsv;
+  }
+  context.out << analysis::WriteTable(table, form);
+  return absl::OkStatus();
+}
+
+}  // namespace concur::cli

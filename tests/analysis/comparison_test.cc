@@ -1,0 +1,244 @@
+#include "analysis/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Approaches of rising skill: the k-th answers right with probability (k + 1) / (count + 1).
+ExampleTable SkillTable(size_t approaches, size_t examples, bool binary = true) {
+  ExampleTable table;
+  table.benchmark = "squad";
+  table.metric = binary ? "exact_match" : "f1";
+  table.examples = examples;
+  Random random(7, "test/skills");
+  for (size_t a = 0; a < approaches; ++a) {
+    table.approaches.push_back(absl::StrCat("a", a));
+    const double skill = static_cast<double>(a + 1) / static_cast<double>(approaches + 1);
+    for (size_t i = 0; i < examples; ++i) {
+      const bool right = random.Chance(skill);
+      table.values.push_back(binary ? (right ? 1 : 0) : (right ? random.Uniform() : 0));
+    }
+  }
+  return table;
+}
+
+ComparisonOptions Options(int64_t replicates) {
+  ComparisonOptions options;
+  options.bootstrap.replicates = replicates;
+  options.bootstrap.seed = 3;
+  return options;
+}
+
+// Reference: scipy.stats.binomtest(min(b, c), b + c, 0.5).pvalue, SciPy 1.10.1; the same as
+// statsmodels.stats.contingency_tables.mcnemar(exact=True).
+TEST(ComparisonTest, McNemarIsTheExactBinomialTest) {
+  struct Case {
+    int64_t only_a;
+    int64_t only_b;
+    double p;
+  };
+  for (const Case& c : std::vector<Case>{{1, 9, 0.021484375},
+                                         {12, 25, 0.04703102743951604},
+                                         {0, 5, 0.0625},
+                                         {121, 59, 4.4344492637551645e-06},
+                                         {3, 3, 1.0},
+                                         {1000, 1100, 0.030720707864242486},
+                                         {0, 0, 1.0}}) {
+    EXPECT_THAT(McNemarPValue(c.only_a, c.only_b), DoubleNear(c.p, 1e-12 + 1e-10 * c.p));
+    EXPECT_EQ(McNemarPValue(c.only_a, c.only_b), McNemarPValue(c.only_b, c.only_a));
+  }
+}
+
+// Reference: R's p.adjust(p, "holm") and statsmodels' multipletests(p, method="holm").
+TEST(ComparisonTest, HolmStepsDownAndNeverFalls) {
+  EXPECT_THAT(HolmAdjusted({0.01, 0.04, 0.03, 0.005}),
+              ElementsAre(DoubleNear(0.03, 1e-15), DoubleNear(0.06, 1e-15), DoubleNear(0.06, 1e-15),
+                          DoubleNear(0.02, 1e-15)));
+  EXPECT_THAT(HolmAdjusted({0.9, 0.6}), ElementsAre(1.0, 1.0));
+  EXPECT_THAT(HolmAdjusted({}), IsEmpty());
+}
+
+TEST(ComparisonTest, HolmDoesNotCountTestsThatWereNotMade) {
+  const std::vector<double> adjusted =
+      HolmAdjusted({0.02, std::numeric_limits<double>::quiet_NaN(), 0.03});
+  EXPECT_DOUBLE_EQ(adjusted[0], 0.04);
+  EXPECT_TRUE(std::isnan(adjusted[1]));
+  EXPECT_DOUBLE_EQ(adjusted[2], 0.04);
+}
+
+// The blocked sums are those of the definition, for every number of approaches around the width
+// of a block.
+TEST(ComparisonTest, ReplicatesAreThoseOfTheDefinition) {
+  for (const size_t approaches : {2u, 3u, 15u, 16u, 17u, 20u}) {
+    const ExampleTable table = SkillTable(approaches, 301, /*binary=*/false);
+    const ComparisonOptions options = Options(100);
+    ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result, CompareApproaches(table, options));
+    ASSERT_THAT(result.pairs, SizeIs(approaches * (approaches - 1) / 2));
+    for (const PairedComparison& pair : {result.pairs.front(), result.pairs.back()}) {
+      std::vector<double> differences;
+      int as_far = 1;
+      Random random(0, "");
+      for (size_t r = 0; r < 100; ++r) {
+        if (r % 32 == 0) {
+          random = Random(3, absl::StrCat("bootstrap/examples/squad/", r / 32));
+        }
+        double sum = 0;
+        for (size_t i = 0; i < table.examples; ++i) {
+          const size_t drawn = random.Below(table.examples);
+          sum += table.row(pair.a)[drawn] - table.row(pair.b)[drawn];
+        }
+        differences.push_back(100 * sum / 301);
+        as_far +=
+            std::abs(differences.back() - pair.difference) >= std::abs(pair.difference) - 1e-9;
+      }
+      const BootstrapInterval expected = IntervalFromReplicates(differences, pair.difference, {},
+                                                                0.95, BootstrapMethod::kPercentile);
+      EXPECT_NEAR(pair.interval->low, expected.interval->low, 1e-9);
+      EXPECT_NEAR(pair.interval->high, expected.interval->high, 1e-9);
+      EXPECT_DOUBLE_EQ(pair.bootstrap_p, as_far / 101.0);
+    }
+  }
+}
+
+// Reference: the normal approximation, mean difference ± 1.96 sd / sqrt(n), which holds for means
+// of 5,000 examples.
+TEST(ComparisonTest, IntervalAgreesWithTheNormalApproximation) {
+  const ExampleTable table = SkillTable(2, 5000);
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result, CompareApproaches(table, Options(10'000)));
+  std::vector<double> differences;
+  for (size_t i = 0; i < table.examples; ++i) {
+    differences.push_back(100 * (table.row(1)[i] - table.row(0)[i]));
+  }
+  const Moments moments = ComputeMoments(differences);
+  const double half = 1.959964 * moments.standard_deviation / std::sqrt(5000.0);
+  const PairedComparison& pair = result.pairs[0];
+  EXPECT_EQ(result.approaches[pair.a], "a1") << "the better one comes first";
+  EXPECT_NEAR(pair.difference, moments.mean, 1e-9);
+  EXPECT_NEAR(pair.interval->low, moments.mean - half, 0.06);
+  EXPECT_NEAR(pair.interval->high, moments.mean + half, 0.06);
+}
+
+// Two examples, one of which differs: half of all draws are as far from the observed difference as
+// that is from none.
+TEST(ComparisonTest, PValueOfTwoExamplesIsOneHalf) {
+  ExampleTable table;
+  table.benchmark = "tiny";
+  table.approaches = {"x", "y"};
+  table.examples = 2;
+  table.values = {1, 1, 0, 1};
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result, CompareApproaches(table, Options(10'000)));
+  EXPECT_NEAR(result.pairs[0].bootstrap_p, 0.5, 0.02);
+  EXPECT_EQ(result.pairs[0].mcnemar->only_a, 1);
+  EXPECT_EQ(result.pairs[0].mcnemar->both, 1);
+  EXPECT_EQ(result.pairs[0].mcnemar->p_value, 1);
+}
+
+TEST(ComparisonTest, SameBitsHoweverTheWorkIsSpread) {
+  const ExampleTable table = SkillTable(5, 200, /*binary=*/false);
+  ComparisonOptions options = Options(1000);
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison forward, CompareApproaches(table, options));
+  options.bootstrap.parallel_for = [](size_t count, const std::function<void(size_t)>& body) {
+    for (size_t i = count; i > 0; --i) {
+      body(i - 1);
+    }
+  };
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison backward, CompareApproaches(table, options));
+  for (size_t i = 0; i < forward.pairs.size(); ++i) {
+    EXPECT_EQ(forward.pairs[i].interval->low, backward.pairs[i].interval->low);
+    EXPECT_EQ(forward.pairs[i].bootstrap_p, backward.pairs[i].bootstrap_p);
+  }
+}
+
+TEST(ComparisonTest, EqualApproachesDifferByNothing) {
+  ExampleTable table = SkillTable(1, 50);
+  table.approaches.push_back("twin");
+  table.values.insert(table.values.end(), table.values.begin(), table.values.begin() + 50);
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result, CompareApproaches(table, Options(100)));
+  EXPECT_EQ(result.pairs[0].bootstrap_p, 1);
+  EXPECT_EQ(result.pairs[0].mcnemar->p_value, 1);
+  EXPECT_EQ(result.pairs[0].interval->low, 0);
+}
+
+TEST(ComparisonTest, McNemarNeedsRightOrWrong) {
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result,
+                       CompareApproaches(SkillTable(2, 50, /*binary=*/false), Options(100)));
+  EXPECT_FALSE(result.pairs[0].mcnemar.has_value());
+  EXPECT_TRUE(std::isnan(result.pairs[0].mcnemar_p_holm));
+}
+
+TEST(ComparisonTest, BaselineMeetsEveryOtherOnce) {
+  ComparisonOptions options = Options(100);
+  options.baseline = "a2";
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison result,
+                       CompareApproaches(SkillTable(5, 50), options));
+  EXPECT_THAT(result.pairs, SizeIs(4));
+  options.baseline = "a9";
+  EXPECT_THAT(CompareApproaches(SkillTable(5, 50), options),
+              concur::testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("no approach \"a9\"")));
+}
+
+TEST(ComparisonTest, HolmCorrectsAcrossBenchmarks) {
+  std::vector<BenchmarkComparison> comparisons(2);
+  for (BenchmarkComparison& comparison : comparisons) {
+    comparison.pairs.resize(1);
+    comparison.pairs[0].bootstrap_p = 0.02;
+    comparison.pairs[0].mcnemar = McNemar{.p_value = 0.01};
+  }
+  comparisons[1].pairs[0].mcnemar.reset();
+  HolmCorrect(comparisons);
+  EXPECT_DOUBLE_EQ(comparisons[0].pairs[0].bootstrap_p_holm, 0.04);
+  EXPECT_DOUBLE_EQ(comparisons[0].pairs[0].mcnemar_p_holm, 0.01);
+  EXPECT_TRUE(std::isnan(comparisons[1].pairs[0].mcnemar_p_holm));
+}
+
+TEST(ComparisonTest, BadTablesAreRefused) {
+  using concur::testing::StatusIs;
+  const auto invalid = [](const ExampleTable& table, const char* part) {
+    EXPECT_THAT(CompareApproaches(table, Options(100)),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(part)));
+  };
+  ExampleTable table = SkillTable(2, 3);
+  table.values[4] = std::numeric_limits<double>::quiet_NaN();
+  invalid(table, "squad: a1, example 2: expected a score from 0 to 1, got nan");
+  table = SkillTable(2, 3);
+  table.values.pop_back();
+  invalid(table, "expected 2 x 3 scores, got 5");
+  invalid(SkillTable(2, 0), "expected at least one test example");
+  ASSERT_OK_AND_ASSIGN(const BenchmarkComparison lonely,
+                       CompareApproaches(SkillTable(1, 3), Options(100)));
+  EXPECT_THAT(lonely.pairs, IsEmpty());
+}
+
+TEST(ComparisonTest, TableSaysWhatWasLeftOutAndHowManyTests) {
+  ExampleTable examples = SkillTable(2, 20);
+  examples.left_out = {"bert: no score"};
+  ASSERT_OK_AND_ASSIGN(BenchmarkComparison result, CompareApproaches(examples, Options(100)));
+  std::vector<BenchmarkComparison> all = {result};
+  HolmCorrect(all);
+  const Table table = ComparisonTable(all, Options(100));
+  EXPECT_THAT(table.title, HasSubstr("Holm's correction over 1 tests"));
+  const std::string text = WriteTable(table, TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("Left out on squad: bert: no score"));
+  EXPECT_THAT(WriteTable(table, TableFormat::kCsv), HasSubstr("only_a,only_b"));
+}
+
+}  // namespace
+}  // namespace concur::analysis

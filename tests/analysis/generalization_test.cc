@@ -1,0 +1,192 @@
+#include "analysis/generalization.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/selection.h"
+#include "tests/analysis/reference_scores.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+ScoreTable Parse(const std::string& csv) {
+  auto parsed = ParseScoresCsv(csv, "test.csv");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed->table;
+}
+
+const RankedApproach* Find(const ScoreTable& table, const Generalization& ranking,
+                           const std::string& name) {
+  for (const RankedApproach& approach : ranking.approaches) {
+    if (table.approaches()[approach.approach].name == name) {
+      return &approach;
+    }
+  }
+  return nullptr;
+}
+
+// Published: Fisch et al. (MRQA 2019), Table 3.
+TEST(GeneralizationTest, AgreesWithThePublishedAveragesOfSplitOne) {
+  CONCUR_LOAD_REFERENCE(table, "mrqa-split1-dev.csv");
+  ASSERT_OK_AND_ASSIGN(const BenchmarkGroup f1, ParseGroup(table, "F1=*_f1"));
+  ASSERT_THAT(f1.benchmarks, SizeIs(6));
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking, RankByAverage(table, {f1}, std::nullopt));
+  const RankedApproach* d_net = Find(table, ranking, "D-NET (Baidu)");
+  ASSERT_NE(d_net, nullptr);
+  EXPECT_EQ(absl::StrFormat("%.1f", *d_net->averages[0].value), "84.1");
+  int unranked = 0;
+  for (const RankedApproach& approach : ranking.approaches) {
+    unranked += approach.rank == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(unranked, 4) << "submitted nothing for this split";
+}
+
+TEST(GeneralizationTest, AgreesWithThePublishedAveragesOfSplitTwo) {
+  CONCUR_LOAD_REFERENCE(table, "mrqa-split2-dev.csv");
+  ASSERT_OK_AND_ASSIGN(const BenchmarkGroup f1, ParseGroup(table, "F1=*_f1"));
+  ASSERT_OK_AND_ASSIGN(
+      const Generalization ranking,
+      RankByAverage(table, {f1}, std::string("BERT large baseline (MRQA Organizers)")));
+  const RankedApproach* d_net = Find(table, ranking, "D-NET (Baidu)");
+  ASSERT_NE(d_net, nullptr);
+  EXPECT_EQ(absl::StrFormat("%.1f", *d_net->averages[0].value), "69.7");
+  EXPECT_NEAR(*d_net->gain, 12.599, 0.0005);
+  const std::string text = WriteTable(GeneralizationTable(table, ranking), TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("PAL IN DOMAIN - UCI: BioASQ_f1, DROP_f1"));
+  EXPECT_THAT(text, HasSubstr("(4 of 18 approaches)"));
+}
+
+TEST(GeneralizationTest, JoinedSplitsListWhatEitherLacks) {
+  const std::string first = ReferencePath("mrqa-split1-dev.csv");
+  const std::string second = ReferencePath("mrqa-split2-dev.csv");
+  if (first.empty() || second.empty()) {
+    GTEST_SKIP() << "the MRQA tables are not on this machine";
+  }
+  std::vector<ScoreTable> tables(2);
+  ASSERT_OK_AND_ASSIGN(tables[0], LoadScores(first));
+  ASSERT_OK_AND_ASSIGN(tables[1], LoadScores(second));
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table, JoinTables(tables));
+  ASSERT_OK_AND_ASSIGN(const BenchmarkGroup f1, ParseGroup(table, "F1=*_f1"));
+  EXPECT_THAT(f1.benchmarks, SizeIs(12));
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking, RankByAverage(table, {f1}, std::nullopt));
+  const RankedApproach* pal = Find(table, ranking, "PAL IN DOMAIN - UCI");
+  ASSERT_NE(pal, nullptr);
+  EXPECT_EQ(pal->rank, 0);
+  EXPECT_THAT(pal->averages[0].missing, SizeIs(6)) << "in domain only, as its name says";
+  EXPECT_EQ(ranking.approaches[0].rank, 1);
+}
+
+TEST(GeneralizationTest, RanksShareTiesAndLeaveOutTheIncomplete) {
+  const ScoreTable table = Parse("a,x,y\nlow,10,20\ntwin,40,20\nhole,99,\nhigh,50,10\n");
+  ASSERT_OK_AND_ASSIGN(const Generalization ranking,
+                       RankByAverage(table, {AllBenchmarks(table)}, std::string("low")));
+  std::vector<std::string> order;
+  for (const RankedApproach& approach : ranking.approaches) {
+    order.push_back(absl::StrCat(approach.rank, table.approaches()[approach.approach].name));
+  }
+  EXPECT_THAT(order, ElementsAre("1twin", "1high", "3low", "0hole"));
+  EXPECT_EQ(*ranking.approaches[0].gain, 15);
+  EXPECT_FALSE(ranking.approaches[3].gain.has_value());
+}
+
+TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {
+  ScoreTable table = Parse("a,q em,q f1,\"r, s\"\nm,1,2,3\n");
+  ASSERT_OK_AND_ASSIGN(const BenchmarkGroup group, ParseGroup(table, "g=*f1,\"r, s\""));
+  EXPECT_THAT(group.benchmarks, ElementsAre(1, 2));
+  EXPECT_THAT(ParseGroup(table, "g=*f2"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("matches no benchmark")));
+  EXPECT_THAT(ParseGroup(table, "q em"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected NAME=PATTERN")));
+  EXPECT_THAT(ParseGroup(table, "g="),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least one pattern")));
+  EXPECT_THAT(GroupsByTag(table, "domain"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have no tags")));
+  ASSERT_OK_AND_ASSIGN(const ScoreTable tagged,
+                       ScoreTable::Create({{"m", {}}}, {{"b1", {{"domain", "wiki"}}},
+                                                        {"b2", {{"domain", "news"}}},
+                                                        {"b3", {{"domain", "wiki"}}},
+                                                        {"b4", {}}}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<BenchmarkGroup> groups, GroupsByTag(tagged, "domain"));
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].name, "domain=news");
+  EXPECT_THAT(groups[1].benchmarks, ElementsAre(0, 2));
+}
+
+TEST(GeneralizationTest, BadBaselinesAreNamed) {
+  const ScoreTable table = Parse("a,x,y\nlow,10,20\nhole,99,\n");
+  const std::vector<BenchmarkGroup> all = {AllBenchmarks(table)};
+  EXPECT_THAT(RankByAverage(table, all, std::string("lo")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"low\"?")));
+  EXPECT_THAT(RankByAverage(table, all, std::string("hole")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lacks 1 of 2 scores")));
+}
+
+TEST(GeneralizationTest, JoinRefusesOneBenchmarkTwiceAndTagsThatDisagree) {
+  const std::vector<ScoreTable> same = {Parse("a,x\nm,1\n"), Parse("a,x\nm,2\n")};
+  EXPECT_THAT(JoinTables(same),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"x\" comes twice")));
+  const std::vector<ScoreTable> tags = {Parse("a,t,x\nm,yes,1\n"), Parse("a,t,y\nm,no,2\n")};
+  EXPECT_THAT(JoinTables(tags), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"t\"")));
+}
+
+ScoreTable CrossScores() {
+  SelectionOptions options;
+  options.approaches = {{"bidaf", {}}, {"bert", {}}};
+  options.benchmarks = {{"squad", {}}, {"adversarial", {}}};
+  options.layout = Layout::kTrainInRows;
+  std::vector<ScoreRecord> records;
+  double value = 40;
+  for (const char* approach : {"bidaf", "bert"}) {
+    for (const char* train : {"squad", "adversarial"}) {
+      for (const char* test : {"squad", "adversarial"}) {
+        for (int seed = 1; seed <= 2; ++seed) {
+          ScoreRecord record;
+          record.approach = approach;
+          record.train = train;
+          record.test = test;
+          record.seed = seed;
+          record.value = train == std::string(test) ? value + 20 : value;
+          value += 1;
+          records.push_back(record);
+        }
+      }
+    }
+  }
+  auto table = BuildScoreTable(records, options);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *table;
+}
+
+TEST(GeneralizationTest, CrossTableMarksTheBestTrainSetOfEachApproach) {
+  ASSERT_OK_AND_ASSIGN(const Table table, CrossTable(CrossScores()));
+  EXPECT_THAT(WriteTable(table, TableFormat::kText), HasSubstr("60.50 ±0.71◂"));
+  ASSERT_THAT(table.rows, SizeIs(4));
+  EXPECT_EQ(table.rows[0][0].text, "bidaf");
+  EXPECT_EQ(table.rows[0][1].text, "squad");
+  EXPECT_TRUE(table.rows[0][2].is_marked);
+  EXPECT_FALSE(table.rows[0][4].is_marked);
+  EXPECT_TRUE(table.rows[3][4].is_marked);
+  EXPECT_THAT(WriteTable(table, TableFormat::kCsv),
+              HasSubstr("approach,train,squad,squad sd,adversarial,adversarial sd\n"));
+}
+
+TEST(GeneralizationTest, CrossTableNeedsTrainSets) {
+  EXPECT_THAT(CrossTable(Parse("a,x\nm,1\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tag \"train\"")));
+  ASSERT_OK_AND_ASSIGN(const Table empty, CrossTable(Parse("a,x\n")));
+  EXPECT_THAT(empty.rows, IsEmpty());
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,165 @@
+#include "tests/cli/study_fixture.h"
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "cli/program.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr int kExamples = 40;
+
+v1::Approach* AddApproach(v1::SweepSpec& spec, const std::string& name,
+                          const std::string& trained) {
+  v1::Approach* approach = spec.add_approaches();
+  approach->set_name(name);
+  approach->set_version("1");
+  (*approach->mutable_tags())["trained"] = trained;
+  for (const char* arg : {"train", "--train={train}", "--model={model}"}) {
+    approach->mutable_train()->add_argv(arg);
+  }
+  for (const char* arg : {"predict", "--model={model}", "--test={test}", "--out={predictions}"}) {
+    approach->mutable_predict()->add_argv(arg);
+  }
+  return approach;
+}
+
+void AddBenchmark(v1::SweepSpec& spec, const std::string& name) {
+  v1::Benchmark* benchmark = spec.add_benchmarks();
+  benchmark->set_name(name);
+  benchmark->set_format(v1::Benchmark::FORMAT_QA);
+  benchmark->set_metric("exact_match");
+  for (v1::DataFile* file : {benchmark->mutable_train(), benchmark->mutable_test()}) {
+    file->set_digest(Sha256Of(absl::StrCat(name, spec.benchmarks_size())).ToBytes());
+    file->set_size_bytes(10);
+    file->set_suffix(".json");
+  }
+  v1::TrainSet* train = spec.add_train_sets();
+  train->set_name(name);
+  train->add_parts()->set_benchmark(static_cast<uint32_t>(spec.benchmarks_size() - 1));
+}
+
+}  // namespace
+
+Output RunConcur(std::vector<std::string> args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{out, err};
+  Output output;
+  output.code = RunProgram(args, context);
+  output.out = out.str();
+  output.err = err.str();
+  return output;
+}
+
+std::string ExampleLines(const std::vector<std::pair<std::string, bool>>& examples) {
+  std::string lines;
+  for (const auto& [id, right] : examples) {
+    absl::StrAppend(&lines, "{\"id\": \"", id, "\", \"exact_match\": ", right ? 1 : 0,
+                    ", \"f1\": ", right ? "1" : "0.25", "}\n");
+  }
+  return lines;
+}
+
+StudyFixture::StudyFixture() {
+  v1::Sweep sweep;
+  sweep.set_id("s1");
+  sweep.set_name("demo");
+  sweep.set_owner("ada");
+  sweep.set_state(v1::Sweep::STATE_FAILED);
+  sweep.mutable_create_time()->set_seconds(1'700'000'000);
+  sweep.mutable_end_time()->set_seconds(1'700'000'125);
+  v1::SweepSpec& spec = *sweep.mutable_spec();
+  spec.set_name("demo");
+  v1::Approach* lr = AddApproach(spec, "lr", "yes");
+  (*lr->mutable_defaults())["c"].set_double_value(0.1);
+  v1::Distribution::Range* range = (*lr->mutable_space())["c"].mutable_log_uniform();
+  range->set_low(0.01);
+  range->set_high(10);
+  AddApproach(spec, "guess", "no");
+  AddApproach(spec, "bert <b>&\"large\"</b>", "yes");
+  AddApproach(spec, "broken", "yes");
+  AddBenchmark(spec, "news");
+  AddBenchmark(spec, "wiki");
+  spec.set_evaluate_on(v1::SweepSpec::EVALUATE_ON_SAME);
+  spec.set_random_settings(1);
+  spec.set_settings_seed(42);
+  spec.add_seeds(1);
+  spec.set_select(v1::SweepSpec::SELECTION_BEST);
+  fake_.sweeps = {sweep};
+  for (const char* benchmark : {"news", "wiki"}) {
+    AddEval("lr", benchmark, 0, 20);
+    AddEval("lr", benchmark, 1, 30);
+  }
+  AddEval("guess", "news", 0, 5);
+  AddEval("guess", "wiki", 0, 9);
+  AddEval("bert <b>&\"large\"</b>", "news", 0, 35);
+  AddEval("bert <b>&\"large\"</b>", "wiki", 0, 28);
+  for (const char* benchmark : {"news", "wiki"}) {
+    AddEval("broken", benchmark, 0, 0);
+    fake_.jobs.back().set_state(v1::Job::STATE_FAILED);
+    fake_.jobs.back().mutable_result()->clear_metrics();
+    fake_.jobs.back().mutable_result()->clear_artifacts();
+  }
+}
+
+Digest StudyFixture::ExamplesDigest(const std::string& approach,
+                                    const std::string& benchmark) const {
+  for (const v1::Job& job : fake_.jobs) {
+    if (job.approach() == approach && job.test_benchmark() == benchmark) {
+      return *Digest::FromBytes(job.result().artifacts(0).digest());
+    }
+  }
+  return Digest();
+}
+
+Output StudyFixture::Concur(std::vector<std::string> args) {
+  args.insert(args.begin(), {"--server", fake_.address()});
+  return RunConcur(std::move(args));
+}
+
+void StudyFixture::AddEval(const std::string& approach, const std::string& benchmark,
+                           uint32_t setting, int right) {
+  v1::Job job;
+  job.set_id(absl::StrCat("s1/", fake_.jobs.size()));
+  job.set_kind(v1::Job::KIND_EVAL);
+  job.set_state(v1::Job::STATE_SUCCEEDED);
+  job.set_approach(approach);
+  job.set_train_set(benchmark);
+  job.set_test_benchmark(benchmark);
+  job.set_setting_index(setting);
+  job.set_seed(1);
+  std::vector<std::pair<std::string, bool>> examples;
+  for (int i = 0; i < kExamples; ++i) {
+    // Spread over the test set, elsewhere for every setting.
+    examples.emplace_back(absl::StrCat(benchmark, i),
+                          (i * 7 + static_cast<int>(setting) * 3) % kExamples < right);
+  }
+  const std::string lines = ExampleLines(examples);
+  fake_.artifacts[Sha256Of(lines)] = lines;
+  v1::JobResult& result = *job.mutable_result();
+  result.set_succeeded(true);
+  v1::Artifact* artifact = result.add_artifacts();
+  artifact->set_kind(v1::Artifact::KIND_EXAMPLES);
+  artifact->set_digest(Sha256Of(lines).ToBytes());
+  artifact->set_size_bytes(static_cast<int64_t>(lines.size()));
+  double f1_sum = 0;
+  for (int i = 0; i < kExamples; ++i) {
+    f1_sum += examples[static_cast<size_t>(i)].second ? 1 : 0.25;
+  }
+  for (const auto& [name, value] :
+       {std::pair("exact_match", 100.0 * right / kExamples), {"f1", 100.0 * f1_sum / kExamples}}) {
+    v1::Metric* metric = result.add_metrics();
+    metric->set_name(name);
+    metric->set_value(value);
+    metric->set_examples(kExamples);
+  }
+  fake_.jobs.push_back(std::move(job));
+}
+
+}  // namespace concur::cli
