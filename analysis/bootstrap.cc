@@ -22,8 +22,8 @@
 #include "absl/types/span.h"
 #include "analysis/correlation.h"
 #include "analysis/intervals.h"
+#include "analysis/replicates.h"
 #include "analysis/resampling.h"
-#include "base/random.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
@@ -34,8 +34,6 @@ using Normal = boost::math::normal_distribution<
                 boost::math::policies::domain_error<boost::math::policies::ignore_error>,
                 boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
 
-// Replicates that share one stream of random numbers: the unit of work of a thread.
-constexpr size_t kChunk = 64;
 // Room for the replicates of a block of pairs.
 constexpr size_t kBlockValuesMax = size_t{32} << 20;
 
@@ -168,7 +166,7 @@ class Block {
 
   std::vector<BootstrapInterval> Run() {
     values_.reset(new double[pairs_ * replicates_]);  // every one is written before it is read
-    const size_t chunks = (replicates_ + kChunk - 1) / kChunk;
+    const size_t chunks = ReplicateChunks(replicates_);
     options_.parallel_for(chunks, [this](size_t chunk) { RunChunk(chunk); });
     ComputeEstimates();
     std::vector<BootstrapInterval> intervals(pairs_);
@@ -192,24 +190,19 @@ class Block {
 
  private:
   void RunChunk(size_t chunk) {
-    const size_t n = evaluator_.approaches();
-    Random random(options_.seed, absl::StrCat("bootstrap/approaches/", chunk));
+    constexpr size_t kChunk = kReplicateChunk;
     WeightedCoefficients::Scratch scratch;
-    std::vector<int32_t> weights(n);
     std::vector<double> row(pairs_);
     const size_t begin = chunk * kChunk;
     const size_t end = std::min(replicates_, begin + kChunk);
     std::vector<double> buffer(pairs_ * kChunk);
-    for (size_t replicate = begin; replicate < end; ++replicate) {
-      std::fill(weights.begin(), weights.end(), 0);
-      for (size_t draw = 0; draw < n; ++draw) {
-        ++weights[random.Below(n)];
-      }
-      evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, row.data());
-      for (size_t pair = 0; pair < pairs_; ++pair) {
-        buffer[pair * kChunk + (replicate - begin)] = row[pair];
-      }
-    }
+    ForEachReplicate(options_.seed, evaluator_.approaches(), replicates_, chunk,
+                     [&](size_t replicate, const std::vector<int32_t>& weights) {
+                       evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, row.data());
+                       for (size_t pair = 0; pair < pairs_; ++pair) {
+                         buffer[pair * kChunk + (replicate - begin)] = row[pair];
+                       }
+                     });
     for (size_t pair = 0; pair < pairs_; ++pair) {
       const double* from = buffer.data() + pair * kChunk;
       std::copy(from, from + (end - begin), values_.get() + pair * replicates_ + begin);
@@ -261,7 +254,7 @@ absl::StatusOr<BootstrapMethod> ParseBootstrapMethod(absl::string_view name) {
     return BootstrapMethod::kBca;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("method: expected percentile or bca, got \"", name, "\""));
+      absl::StrCat("method: expected bca or percentile, got \"", name, "\""));
 }
 
 absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
@@ -328,7 +321,7 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
     intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
     return intervals;
   }
-  const WeightedCoefficients evaluator(table, coefficient);
+  const WeightedCoefficients evaluator(table, coefficient, options.top);
   for (size_t row = 0; row < benchmarks;) {
     size_t end = row + 1;
     while (end < benchmarks &&

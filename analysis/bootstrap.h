@@ -35,6 +35,7 @@ struct BootstrapOptions {
   double level = 0.95;
   int64_t replicates = 10'000;
   uint64_t seed = 1;
+  size_t top = kTopDefault;  // of the top-k overlap
   BootstrapMethod method = BootstrapMethod::kBca;
   ParallelFor parallel_for = SequentialFor;
 };

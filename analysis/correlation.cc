@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "analysis/weighted_rank.h"
 #include "base/check.h"
 
 namespace concur::analysis {
@@ -121,13 +122,16 @@ std::vector<double> TwiceBelow(int64_t n) {
 
 absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name) {
   for (const Coefficient coefficient :
-       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman}) {
+       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman,
+        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
     if (CoefficientName(coefficient) == name) {
       return coefficient;
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("coefficient: expected kendall, pearson or spearman, got \"", name, "\""));
+      absl::StrCat("coefficient: expected kendall, pearson, spearman, weighted-kendall or top-k, "
+                   "got \"",
+                   name, "\""));
 }
 
 absl::string_view CoefficientName(Coefficient coefficient) {
@@ -138,6 +142,10 @@ absl::string_view CoefficientName(Coefficient coefficient) {
       return "pearson";
     case Coefficient::kSpearman:
       return "spearman";
+    case Coefficient::kWeightedKendall:
+      return "weighted-kendall";
+    case Coefficient::kTopK:
+      return "top-k";
   }
   return "kendall";
 }
@@ -154,6 +162,8 @@ absl::string_view UndefinedReason(Undefined undefined) {
       return "all scores on the second benchmark are equal";
     case Undefined::kBothConstant:
       return "all scores on both benchmarks are equal";
+    case Undefined::kAllOnTop:
+      return "no more approaches have both scores than count as the top";
   }
   return "";
 }
@@ -358,7 +368,7 @@ Correlation SpearmanRho(absl::Span<const double> x, absl::Span<const double> y) 
 }
 
 Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
-                      absl::Span<const double> y) {
+                      absl::Span<const double> y, size_t top) {
   switch (coefficient) {
     case Coefficient::kKendall:
       return KendallTauB(x, y);
@@ -366,6 +376,10 @@ Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
       return PearsonR(x, y);
     case Coefficient::kSpearman:
       return SpearmanRho(x, y);
+    case Coefficient::kWeightedKendall:
+      return WeightedKendall(x, y);
+    case Coefficient::kTopK:
+      return TopKOverlap(x, y, top);
   }
   return {};
 }

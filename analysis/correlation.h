@@ -6,6 +6,7 @@
 #ifndef CONCUR_ANALYSIS_CORRELATION_H_
 #define CONCUR_ANALYSIS_CORRELATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +16,8 @@
 
 namespace concur::analysis {
 
-enum class Coefficient { kKendall, kPearson, kSpearman };
-// "kendall", "pearson", "spearman"; InvalidArgument for anything else.
+enum class Coefficient { kKendall, kPearson, kSpearman, kWeightedKendall, kTopK };
+// "kendall", "pearson", "spearman", "weighted-kendall", "top-k"; InvalidArgument for anything else.
 absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name);
 absl::string_view CoefficientName(Coefficient coefficient);
 
@@ -27,6 +28,7 @@ enum class Undefined {
   kFirstConstant,  // all values of the first list are equal
   kSecondConstant,
   kBothConstant,
+  kAllOnTop,  // top-k overlap of no more than k values
 };
 // E.g. "fewer than 2 approaches have both scores"; "" for kNo.
 absl::string_view UndefinedReason(Undefined undefined);
@@ -91,8 +93,13 @@ double SpearmanPValue(int64_t n, double rho);
 // overflow nor vanish; zeros when all values are equal.
 std::vector<double> ScaledDeviations(absl::Span<const double> values);
 
+// How many approaches are "on top" for kTopK, unless one says otherwise.
+inline constexpr size_t kTopDefault = 5;
+
+// Any of the coefficients; kWeightedKendall and kTopK are in weighted_rank.h. `top` matters to
+// kTopK only.
 Correlation Correlate(Coefficient coefficient, absl::Span<const double> x,
-                      absl::Span<const double> y);
+                      absl::Span<const double> y, size_t top = kTopDefault);
 
 // Ranks from 1; ties share the average of their ranks.
 std::vector<double> AverageRanks(absl::Span<const double> values);

@@ -1,5 +1,6 @@
 #include "analysis/matrix.h"
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -9,13 +10,60 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/bootstrap.h"
+#include "analysis/bounds.h"
 #include "analysis/correlation.h"
+#include "analysis/difference.h"
+#include "analysis/fisher.h"
 #include "analysis/pairwise.h"
 #include "analysis/structure.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
 namespace {
+
+void AddFewApproachesWarning(MatrixPair& pair) {
+  if (pair.interval.has_value() && pair.correlation.n < kIntervalApproachesMin) {
+    absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", "fewer than ",
+                    kIntervalApproachesMin,
+                    " approaches: may be too short, see docs/statistics.md");
+  }
+}
+
+absl::Status AddFisherIntervals(double level, ConcurrenceMatrix& matrix) {
+  CONCUR_RETURN_IF_ERROR(ValidateFisher(matrix.coefficient, level));
+  matrix.level = level;
+  matrix.interval_method = "Fisher's z, which assumes normal scores without ties";
+  for (MatrixPair& pair : matrix.pairs) {
+    if (!pair.correlation.defined()) {
+      continue;
+    }
+    const absl::StatusOr<Interval> interval =
+        FisherInterval(matrix.coefficient, pair.correlation.value, pair.correlation.n, level);
+    if (interval.ok()) {
+      pair.interval = *interval;
+      if (matrix.coefficient == Coefficient::kKendall &&
+          std::abs(pair.correlation.value) > kFisherTauMax) {
+        pair.warning = "tau beyond 0.8: Fisher's z is too short there, see docs/statistics.md";
+      }
+    } else {
+      pair.warning = std::string(interval.status().message());
+    }
+    AddFewApproachesWarning(pair);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddBounds(const ScoreTable& table, const MatrixOptions& options,
+                       ConcurrenceMatrix& matrix) {
+  BoundsOptions bounds;
+  bounds.top = options.top;
+  matrix.with_bounds = true;
+  for (MatrixPair& pair : matrix.pairs) {
+    CONCUR_ASSIGN_OR_RETURN(pair.bounds,
+                            BoundsOfPair(table, options.coefficient, pair.a, pair.b, bounds));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& options,
                           ConcurrenceMatrix& matrix) {
@@ -29,12 +77,7 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
     if (matrix.pairs[i].correlation.defined()) {
       matrix.pairs[i].interval = intervals[i].interval;
       matrix.pairs[i].warning = intervals[i].warning;
-      if (intervals[i].interval.has_value() &&
-          matrix.pairs[i].correlation.n < kIntervalApproachesMin) {
-        absl::StrAppend(&matrix.pairs[i].warning, intervals[i].warning.empty() ? "" : "; ",
-                        "fewer than ", kIntervalApproachesMin,
-                        " approaches: may be too short, see docs/statistics.md");
-      }
+      AddFewApproachesWarning(matrix.pairs[i]);
     }
   }
   return absl::OkStatus();
@@ -46,7 +89,7 @@ void AddStructure(const ScoreTable& table, const MatrixOptions& options,
   matrix.with_swaps = options.swaps;
   if (options.influences > 0) {
     std::vector<std::vector<Influence>> influences =
-        LeaveOneOut(table, options.coefficient, options.influences);
+        LeaveOneOut(table, options.coefficient, options.influences, options.top);
     for (size_t i = 0; i < influences.size(); ++i) {
       matrix.pairs[i].influences = std::move(influences[i]);
     }
@@ -70,6 +113,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
   }
   ConcurrenceMatrix matrix;
   matrix.coefficient = options.coefficient;
+  matrix.top = options.top;
   for (size_t b = 0; b < benchmarks; ++b) {
     matrix.benchmarks.push_back(table.benchmarks()[b].name);
   }
@@ -99,7 +143,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
     }
   }
   matrix.pairs.reserve(benchmarks * (benchmarks + 1) / 2);
-  PairwiseCorrelations correlations(used, options.coefficient, options.p_values);
+  PairwiseCorrelations correlations(used, options.coefficient, options.p_values, options.top);
   for (size_t a = 0; a < benchmarks; ++a) {
     for (size_t b = a + 1; b < benchmarks; ++b) {
       MatrixPair& pair = matrix.pairs.emplace_back();
@@ -110,7 +154,21 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
   }
   AddStructure(used, options, matrix);
   if (options.bootstrap.has_value()) {
-    CONCUR_RETURN_IF_ERROR(AddIntervals(used, *options.bootstrap, matrix));
+    BootstrapOptions bootstrap = *options.bootstrap;
+    bootstrap.top = options.top;
+    CONCUR_RETURN_IF_ERROR(AddIntervals(used, bootstrap, matrix));
+    CONCUR_ASSIGN_OR_RETURN(
+        matrix.differences,
+        BootstrapDifferences(used, options.coefficient, options.differences, bootstrap));
+  } else if (!options.differences.empty()) {
+    return absl::InvalidArgumentError(
+        "difference: needs bootstrap intervals; give --interval and --interval-method bca or "
+        "percentile");
+  } else if (options.fisher_level.has_value()) {
+    CONCUR_RETURN_IF_ERROR(AddFisherIntervals(*options.fisher_level, matrix));
+  }
+  if (options.bounds) {
+    CONCUR_RETURN_IF_ERROR(AddBounds(used, options, matrix));
   }
   return matrix;
 }

@@ -13,7 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
+#include "analysis/bounds.h"
 #include "analysis/correlation.h"
+#include "analysis/difference.h"
 #include "analysis/intervals.h"
 #include "analysis/score_table.h"
 #include "analysis/structure.h"
@@ -25,10 +27,16 @@ struct MatrixOptions {
   // Use only approaches that have a score on every benchmark, instead of, for each pair, those
   // that have both scores.
   bool complete_cases = false;
-  size_t influences = 0;  // for each pair, list so many of the most influential approaches
-  bool swaps = false;     // for each pair, list the approaches that swap places
-  bool p_values = true;   // they cost more than all the rest
-  std::optional<BootstrapOptions> bootstrap;  // set: with intervals
+  size_t influences = 0;     // for each pair, list so many of the most influential approaches
+  bool swaps = false;        // for each pair, list the approaches that swap places
+  bool p_values = true;      // they cost more than all the rest
+  size_t top = kTopDefault;  // of the top-k overlap
+  bool bounds = false;       // for each pair, what missing scores could make of it
+  // Set: with intervals from the bootstrap over approaches (its `top` is the one above), or …
+  std::optional<BootstrapOptions> bootstrap;
+  std::optional<double> fisher_level;  // … by Fisher's z; the bootstrap takes precedence
+  // Needs the bootstrap.
+  std::vector<DifferenceQuery> differences;
 };
 
 struct MatrixPair {
@@ -36,10 +44,11 @@ struct MatrixPair {
   size_t b = 0;
   Correlation correlation;
   std::optional<Interval> interval;
-  std::string warning;                // about the interval; mostly ""
-  std::vector<size_t> missing;        // indices of approaches without a value in a or in b
-  std::vector<Influence> influences;  // where asked for, strongest first
-  std::vector<Swap> swaps;            // where asked for, clearest first
+  std::string warning;                      // about the interval; mostly ""
+  std::vector<size_t> missing;              // indices of approaches without a value in a or in b
+  std::vector<Influence> influences;        // where asked for, strongest first
+  std::vector<Swap> swaps;                  // where asked for, clearest first
+  std::optional<CoefficientBounds> bounds;  // where asked for and there is one
 };
 
 // A score that is not there, and why.
@@ -61,6 +70,9 @@ struct ConcurrenceMatrix {
   std::vector<BenchmarkFlag> flags;   // benchmarks that hardly tell approaches apart
   bool with_swaps = false;            // pairs list their swaps
   std::vector<std::string> left_out;  // approaches dropped by complete_cases
+  size_t top = kTopDefault;           // of the top-k overlap
+  bool with_bounds = false;           // pairs carry their bounds
+  std::vector<PairDifference> differences;
 
   // REQUIRES: a < b < benchmarks.size().
   const MatrixPair& pair(size_t a, size_t b) const {
@@ -76,8 +88,9 @@ inline constexpr size_t kMatrixBenchmarksMax = 2000;
 inline constexpr int64_t kIntervalApproachesMin = 15;
 
 // Computes all pairs. A pair without a defined coefficient says why; it is not an error.
-// InvalidArgument when the table has more than kMatrixBenchmarksMax benchmarks, and what
-// BootstrapPairs refuses.
+// InvalidArgument when the table has more than kMatrixBenchmarksMax benchmarks, for differences
+// without a bootstrap, and what BootstrapPairs, BootstrapDifferences, ValidateFisher and
+// BoundsOfPair refuse.
 absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
                                                 const MatrixOptions& options);
 

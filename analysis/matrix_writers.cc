@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/bounds.h"
 #include "analysis/correlation.h"
 #include "analysis/csv.h"
+#include "analysis/difference.h"
 #include "analysis/matrix.h"
 #include "analysis/notes.h"
 #include "analysis/structure.h"
@@ -159,6 +161,76 @@ void AddStructureJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair, J
   }
 }
 
+// How far missing scores could move each pair that lacks some.
+std::string BoundsNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+  if (!matrix.with_bounds) {
+    return "";
+  }
+  using Align = TextTable::Align;
+  TextTable text(
+      {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  text.AddRow({"a", "b", "missing", "value", "at least", "at most"});
+  size_t rows = 0;
+  bool searched = false;
+  for (const MatrixPair& pair : matrix.pairs) {
+    if (pair.missing.empty()) {
+      continue;
+    }
+    ++rows;
+    const bool found = pair.bounds.has_value();
+    const char* mark = found && !pair.bounds->exact ? " ~" : "";
+    searched = searched || mark[0] != 0;
+    text.AddRow(
+        {ScreenName(matrix.benchmarks[pair.a]), ScreenName(matrix.benchmarks[pair.b]),
+         found ? absl::StrCat(pair.bounds->missing) : absl::StrCat(pair.missing.size()),
+         pair.correlation.defined() ? Fixed(pair.correlation.value, options.decimals) : "undef",
+         found ? absl::StrCat(Fixed(pair.bounds->low, options.decimals), mark) : "—",
+         found ? absl::StrCat(Fixed(pair.bounds->high, options.decimals), mark) : "—"});
+  }
+  if (rows == 0) {
+    return "\nBounds: no score is missing, so that each value is its own bound.\n";
+  }
+  return absl::StrCat(
+      "\nBounds over all values that the missing scores could have:\n\n", text.ToString(),
+      searched ? "~ found by search: reached for certain, and might be passed\n" : "");
+}
+
+std::string DifferenceNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+  std::string text;
+  for (const PairDifference& difference : matrix.differences) {
+    const DifferenceQuery& of = difference.of;
+    absl::StrAppend(
+        &text, text.empty() ? "\nDifferences between pairs, from the same replicates:\n" : "",
+        "  (", ScreenName(of.a), " – ", ScreenName(of.b), ") less (", ScreenName(of.c), " – ",
+        ScreenName(of.d),
+        "): ", difference.value.has_value() ? Fixed(*difference.value, options.decimals) : "undef",
+        difference.interval.has_value()
+            ? absl::StrCat(" [", Fixed(difference.interval->low, options.decimals), ", ",
+                           Fixed(difference.interval->high, options.decimals), "]")
+            : "",
+        difference.warning.empty() ? "" : absl::StrCat("  (", difference.warning, ")"), "\n");
+  }
+  return text;
+}
+
+Json DifferenceJson(const PairDifference& difference) {
+  Json json;
+  json["a"] = difference.of.a;
+  json["b"] = difference.of.b;
+  json["less_a"] = difference.of.c;
+  json["less_b"] = difference.of.d;
+  json["n"] = difference.n_first;
+  json["less_n"] = difference.n_second;
+  json["difference"] = difference.value.has_value() ? Json(*difference.value) : Json();
+  const bool has_interval = difference.interval.has_value();
+  json["low"] = has_interval ? Json(difference.interval->low) : Json();
+  json["high"] = has_interval ? Json(difference.interval->high) : Json();
+  if (!difference.warning.empty()) {
+    json["warning"] = difference.warning;
+  }
+  return json;
+}
+
 Json PairJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
   const Correlation& correlation = pair.correlation;
   Json json;
@@ -180,6 +252,13 @@ Json PairJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
     json["missing"].push_back(matrix.approaches[approach]);
   }
   AddStructureJson(matrix, pair, json);
+  if (matrix.with_bounds) {
+    json["bounds"] = pair.bounds.has_value() ? Json{{"low", pair.bounds->low},
+                                                    {"high", pair.bounds->high},
+                                                    {"missing", pair.bounds->missing},
+                                                    {"exact", pair.bounds->exact}}
+                                             : Json();
+  }
   return json;
 }
 
@@ -190,11 +269,14 @@ std::string MatrixText(const ConcurrenceMatrix& matrix, const TextOptions& optio
   const bool as_list = matrix.level > 0 && triangle.Width() > options.width;
   return absl::StrCat(MatrixTitle(matrix), "\n\n",
                       as_list ? PairList(matrix, options) : triangle.ToString(), Notes(matrix),
-                      InfluenceNotes(matrix, options), SwapNotes(matrix, options));
+                      InfluenceNotes(matrix, options), SwapNotes(matrix, options),
+                      BoundsNotes(matrix, options), DifferenceNotes(matrix, options));
 }
 
 std::string MatrixCsv(const ConcurrenceMatrix& matrix) {
-  std::string text = "coefficient,a,b,n,value,low,high,p_value,undefined,missing\n";
+  std::string text =
+      absl::StrCat("coefficient,a,b,n,value,low,high,p_value,undefined,missing",
+                   matrix.with_bounds ? ",bound_low,bound_high,bound_exact" : "", "\n");
   for (const MatrixPair& pair : matrix.pairs) {
     const Correlation& correlation = pair.correlation;
     std::vector<std::string> missing;
@@ -202,18 +284,25 @@ std::string MatrixCsv(const ConcurrenceMatrix& matrix) {
       missing.push_back(matrix.approaches[approach]);
     }
     absl::StrAppend(
-        &text,
-        absl::StrJoin(
-            {std::string(CoefficientName(matrix.coefficient)), CsvField(matrix.benchmarks[pair.a]),
-             CsvField(matrix.benchmarks[pair.b]), absl::StrCat(correlation.n),
-             correlation.defined() ? ShortestDecimal(correlation.value) : "",
-             pair.interval.has_value() ? ShortestDecimal(pair.interval->low) : "",
-             pair.interval.has_value() ? ShortestDecimal(pair.interval->high) : "",
-             ShortestDecimal(correlation.p_value),
-             std::string(UndefinedReason(correlation.undefined)),
-             CsvField(absl::StrJoin(missing, "; "))},
-            ","),
-        "\n");
+        &text, absl::StrJoin({std::string(CoefficientName(matrix.coefficient)),
+                              CsvField(matrix.benchmarks[pair.a]),
+                              CsvField(matrix.benchmarks[pair.b]), absl::StrCat(correlation.n),
+                              correlation.defined() ? ShortestDecimal(correlation.value) : "",
+                              pair.interval.has_value() ? ShortestDecimal(pair.interval->low) : "",
+                              pair.interval.has_value() ? ShortestDecimal(pair.interval->high) : "",
+                              ShortestDecimal(correlation.p_value),
+                              std::string(UndefinedReason(correlation.undefined)),
+                              CsvField(absl::StrJoin(missing, "; "))},
+                             ","));
+    if (matrix.with_bounds) {
+      const bool found = pair.bounds.has_value();
+      absl::StrAppend(&text, ",", found ? ShortestDecimal(pair.bounds->low) : "", ",",
+                      found ? ShortestDecimal(pair.bounds->high) : "", ",",
+                      !found               ? ""
+                      : pair.bounds->exact ? "yes"
+                                           : "no");
+    }
+    text += "\n";
   }
   return text;
 }
@@ -242,6 +331,12 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
   for (const MatrixPair& pair : matrix.pairs) {
     json["pairs"].push_back(PairJson(matrix, pair));
   }
+  if (!matrix.differences.empty()) {
+    json["differences"] = Json::array();
+    for (const PairDifference& difference : matrix.differences) {
+      json["differences"].push_back(DifferenceJson(difference));
+    }
+  }
   return Dump(json);
 }
 
@@ -251,6 +346,12 @@ std::string MatrixJsonLines(const ConcurrenceMatrix& matrix) {
     Json json;
     json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
     json.update(PairJson(matrix, pair));
+    text += Dump(json);
+  }
+  for (const PairDifference& difference : matrix.differences) {
+    Json json;
+    json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
+    json.update(DifferenceJson(difference));
     text += Dump(json);
   }
   return text;

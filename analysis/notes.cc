@@ -50,8 +50,9 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
 }
 
 void AddUndefined(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
-  for (const Undefined undefined : {Undefined::kTooFew, Undefined::kFirstConstant,
-                                    Undefined::kSecondConstant, Undefined::kBothConstant}) {
+  for (const Undefined undefined :
+       {Undefined::kTooFew, Undefined::kFirstConstant, Undefined::kSecondConstant,
+        Undefined::kBothConstant, Undefined::kAllOnTop}) {
     std::vector<std::string> names;
     for (const MatrixPair& pair : matrix.pairs) {
       if (pair.correlation.undefined == undefined) {
@@ -101,11 +102,12 @@ std::string Fixed(double value, int decimals) {
 }
 
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
-  constexpr std::array<const char*, 3> kNames = {"Kendall's tau-b", "Pearson's r",
-                                                 "Spearman's rho"};
-  std::string title = absl::StrCat(kNames[static_cast<size_t>(matrix.coefficient)], " over ",
-                                   matrix.approaches.size(), " approaches, ",
-                                   matrix.benchmarks.size(), " benchmarks");
+  constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
+                                                 "weighted Kendall's tau", "Overlap of the top "};
+  std::string title = absl::StrCat(
+      kNames[static_cast<size_t>(matrix.coefficient)],
+      matrix.coefficient == Coefficient::kTopK ? absl::StrCat(matrix.top) : "", " over ",
+      matrix.approaches.size(), " approaches, ", matrix.benchmarks.size(), " benchmarks");
   if (matrix.level > 0) {
     absl::StrAppend(&title, "; ", ShortestDecimal(matrix.level * 100),
                     " % intervals: ", matrix.interval_method);

@@ -80,11 +80,12 @@ Ties TiesOf(std::vector<double> values) {
 }  // namespace
 
 PairwiseCorrelations::PairwiseCorrelations(const ScoreTable& table, Coefficient coefficient,
-                                           bool with_p_values)
+                                           bool with_p_values, size_t top)
     : table_(table),
       coefficient_(coefficient),
       with_p_values_(with_p_values),
       use_bits_(table.approaches().size() <= kBitsApproachesMax),
+      top_(top),
       columns_(table.benchmarks().size()) {
   std::vector<double> values;
   for (size_t b = 0; b < columns_.size(); ++b) {
@@ -104,6 +105,9 @@ PairwiseCorrelations::PairwiseCorrelations(const ScoreTable& table, Coefficient 
         PrepareBits(values, column);
         column.ties = TiesOf(values);
       }
+      continue;
+    }
+    if (coefficient != Coefficient::kPearson && coefficient != Coefficient::kSpearman) {
       continue;
     }
     column.deviations =
@@ -174,7 +178,7 @@ Correlation PairwiseCorrelations::ComputeWithHoles(size_t a, size_t b,
       missing.push_back(i);
     }
   }
-  Correlation result = Correlate(coefficient_, x, y);
+  Correlation result = Correlate(coefficient_, x, y, top_);
   if (!with_p_values_) {
     result.p_value = std::numeric_limits<double>::quiet_NaN();
   }
@@ -182,7 +186,9 @@ Correlation PairwiseCorrelations::ComputeWithHoles(size_t a, size_t b,
 }
 
 Correlation PairwiseCorrelations::Compute(size_t a, size_t b, std::vector<size_t>& missing) {
-  const bool prepared = use_bits_ || coefficient_ != Coefficient::kKendall;
+  const bool prepared = (use_bits_ && coefficient_ == Coefficient::kKendall) ||
+                        coefficient_ == Coefficient::kPearson ||
+                        coefficient_ == Coefficient::kSpearman;
   return prepared && columns_[a].complete && columns_[b].complete
              ? ComputeComplete(columns_[a], columns_[b])
              : ComputeWithHoles(a, b, missing);

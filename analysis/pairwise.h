@@ -18,7 +18,8 @@ namespace concur::analysis {
 class PairwiseCorrelations {
  public:
   // Without p-values, they are NaN. `table` must outlive this.
-  PairwiseCorrelations(const ScoreTable& table, Coefficient coefficient, bool with_p_values);
+  PairwiseCorrelations(const ScoreTable& table, Coefficient coefficient, bool with_p_values,
+                       size_t top = kTopDefault);
 
   // The coefficient of benchmarks a and b over the approaches that have both scores; the indices
   // of the others are appended to `missing`.
@@ -45,6 +46,7 @@ class PairwiseCorrelations {
   Coefficient coefficient_;
   bool with_p_values_;
   bool use_bits_;
+  size_t top_;
   std::vector<Column> columns_;
   KendallNull null_;
 };

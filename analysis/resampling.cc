@@ -24,12 +24,17 @@ constexpr size_t kLanesOf = sizeof(Vector) / sizeof(Lane);
 
 }  // namespace
 
-WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient coefficient)
+WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient coefficient,
+                                           size_t top)
     : coefficient_(coefficient),
+      top_(top),
       approaches_(table.approaches().size()),
       benchmarks_(table.benchmarks().size()),
       lanes_((benchmarks_ + kBlock - 1) / kBlock * kBlock) {
-  complete_.assign(benchmarks_, true);
+  // What weighs by rank is evaluated pair by pair.
+  const bool by_pair =
+      coefficient == Coefficient::kWeightedKendall || coefficient == Coefficient::kTopK;
+  complete_.assign(benchmarks_, !by_pair);
   present_.assign(benchmarks_ * approaches_, false);
   values_.assign(benchmarks_ * approaches_, 0.0);
   dense_ranks_.assign(approaches_ * lanes_, 0);
@@ -100,7 +105,7 @@ void WeightedCoefficients::Evaluate(absl::Span<const int32_t> weights, size_t ro
     } else {
       EvaluateKendall<Ints, int32_t>(weights, row_begin, row_end, scratch, scratch.ints, out);
     }
-  } else {
+  } else if (coefficient_ == Coefficient::kPearson || coefficient_ == Coefficient::kSpearman) {
     EvaluateMoments(weights, row_begin, row_end, scratch, out);
   }
   if (all_complete_) {
@@ -341,7 +346,7 @@ double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
 
 }  // namespace
 
-// The plain way, for pairs with missing scores.
+// The plain way, for pairs with missing scores and coefficients that weigh by rank.
 double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
                                           Scratch& scratch) const {
   scratch.x.clear();
@@ -359,6 +364,12 @@ double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, siz
   }
   if (coefficient_ == Coefficient::kKendall) {
     return WeightedTau(scratch.x, scratch.y, scratch.w);
+  }
+  if (coefficient_ == Coefficient::kWeightedKendall) {
+    return WeightedKendallValue(scratch.x, scratch.y, scratch.w, scratch.ranks);
+  }
+  if (coefficient_ == Coefficient::kTopK) {
+    return TopKValue(scratch.x, scratch.y, scratch.w, top_, scratch.ranks);
   }
   if (coefficient_ == Coefficient::kSpearman) {
     RankWeighted(scratch.x, scratch.w);

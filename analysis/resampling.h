@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "analysis/correlation.h"
 #include "analysis/score_table.h"
+#include "analysis/weighted_rank.h"
 
 namespace concur::analysis {
 
@@ -34,9 +35,10 @@ class WeightedCoefficients {
     std::vector<double> x;
     std::vector<double> y;
     std::vector<double> w;
+    RankScratch ranks;
   };
 
-  WeightedCoefficients(const ScoreTable& table, Coefficient coefficient);
+  WeightedCoefficients(const ScoreTable& table, Coefficient coefficient, size_t top = kTopDefault);
 
   size_t approaches() const { return approaches_; }
   size_t benchmarks() const { return benchmarks_; }
@@ -59,6 +61,7 @@ class WeightedCoefficients {
                       Scratch& scratch) const;
 
   Coefficient coefficient_;
+  size_t top_;
   size_t approaches_ = 0;
   size_t benchmarks_ = 0;
   size_t lanes_ = 0;  // benchmarks_, rounded up to whole blocks

@@ -34,10 +34,10 @@ double Deviation(const ScoreTable& table, size_t benchmark) {
 }  // namespace
 
 std::vector<std::vector<Influence>> LeaveOneOut(const ScoreTable& table, Coefficient coefficient,
-                                                size_t count) {
+                                                size_t count, size_t top) {
   const size_t benchmarks = table.benchmarks().size();
   const size_t approaches = table.approaches().size();
-  const WeightedCoefficients evaluator(table, coefficient);
+  const WeightedCoefficients evaluator(table, coefficient, top);
   const size_t pairs = evaluator.PairCount(0, benchmarks);
   std::vector<std::vector<Influence>> influences(pairs);
   if (approaches == 0) {

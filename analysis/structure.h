@@ -27,7 +27,7 @@ struct Influence {
 // scores whose absence changes the coefficient most, at most `count` of them, by falling absolute
 // change; those without which it is undefined come first; ties in the table's order.
 std::vector<std::vector<Influence>> LeaveOneOut(const ScoreTable& table, Coefficient coefficient,
-                                                size_t count);
+                                                size_t count, size_t top = kTopDefault);
 
 // Two approaches that two benchmarks put in opposite order.
 struct Swap {

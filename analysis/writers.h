@@ -36,13 +36,16 @@ std::string ScoresJsonLines(const ScoreTable& table);
 // where the coefficient has no value; below it, what is missing and why. With intervals,
 // "0.87 [0.70, 0.95]", or a list of pairs where that is too wide.
 std::string MatrixText(const ConcurrenceMatrix& matrix, const TextOptions& options = {});
-// coefficient,a,b,n,value,low,high,p_value,undefined,missing (names joined by "; ").
+// coefficient,a,b,n,value,low,high,p_value,undefined,missing (names joined by "; "), and with
+// bounds bound_low,bound_high,bound_exact. Differences are in the other forms only.
 std::string MatrixCsv(const ConcurrenceMatrix& matrix);
 // {"coefficient","benchmarks":[…],"approaches":[…],"pairs":[{"a","b","n","value","low","high",
 //  "p_value","missing":[…]}]}; "undefined" says why where "value" is null; with intervals also
-// "level" and "interval_method"; with complete cases "left_out".
+// "level" and "interval_method"; with complete cases "left_out"; with bounds, in each pair
+// "bounds":{"low","high","missing","exact"};
+// "differences":[{"a","b","less_a","less_b","n","less_n", "difference","low","high"}].
 std::string MatrixJson(const ConcurrenceMatrix& matrix);
-// One pair a line, with "coefficient".
+// One pair a line, then one difference a line, each with "coefficient".
 std::string MatrixJsonLines(const ConcurrenceMatrix& matrix);
 
 }  // namespace concur::analysis

@@ -18,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "analysis/bootstrap.h"
 #include "analysis/correlation.h"
 #include "analysis/csv.h"
@@ -45,6 +47,9 @@ struct MatrixFlags {
   IntervalFlags interval;
   bool interval_asked = false;  // else the default level
   std::string method = "bca";
+  size_t top = analysis::kTopDefault;
+  bool bounds = false;
+  std::vector<std::string> differences;
 };
 
 // Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
@@ -93,6 +98,27 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(const MatrixFlags& flags, Command
   return table.Where(flags.where);
 }
 
+absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& options) {
+  if (flags.method == "fisher") {
+    if (flags.interval.level.value_or(0) != 0) {
+      options.fisher_level = flags.interval.level;
+    }
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  if (options.bootstrap.has_value()) {
+    absl::string_view method = flags.method;
+    absl::ConsumePrefix(&method, "bootstrap-");
+    const absl::StatusOr<analysis::BootstrapMethod> parsed = analysis::ParseBootstrapMethod(method);
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "interval-method: expected bca, percentile or fisher, got \"", flags.method, "\""));
+    }
+    options.bootstrap->method = *parsed;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const FetchTable& fetch) {
   if (!flags.format.empty() && flags.format != "svg" && flags.format != "latex" &&
       flags.format != "markdown") {
@@ -104,10 +130,24 @@ absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const 
   options.complete_cases = flags.complete_cases;
   options.influences = flags.influences;
   options.swaps = flags.swaps;
-  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
-  if (options.bootstrap.has_value()) {
-    CONCUR_ASSIGN_OR_RETURN(options.bootstrap->method,
-                            analysis::ParseBootstrapMethod(flags.method));
+  options.top = flags.top;
+  options.bounds = flags.bounds;
+  CONCUR_RETURN_IF_ERROR(SetIntervals(flags, options));
+  for (const std::string& value : flags.differences) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> names, SplitNames("--difference", value));
+    if (names.size() == 3) {
+      names.insert(names.begin() + 2, names[0]);
+    }
+    if (names.size() != 4) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--difference: expected A,B,C for A–B less A–C, or A,B,C,D for A–B less C–D, got ",
+          names.size(), " names in \"", value, "\""));
+    }
+    options.differences.push_back({names[0], names[1], names[2], names[3]});
+  }
+  if (!options.differences.empty() && context.output == OutputMode::kCsv) {
+    return absl::InvalidArgumentError(
+        "--difference: CSV has no place for differences; use -o json or -o jsonl");
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, LoadTable(flags, context, fetch));
   if (table.benchmarks().size() < 2) {
@@ -212,7 +252,13 @@ void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) 
       ->add_option("--scores", flags->scores,
                    "A scores CSV instead of a sweep: one row per approach, first column its name")
       ->type_name("FILE");
-  command->add_option("--coefficient", flags->coefficient, "kendall (tau-b), pearson or spearman")
+  command
+      ->add_option("--coefficient", flags->coefficient,
+                   "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
+                   "top-k (share of the best that both have)")
+      ->capture_default_str();
+  command->add_option("--top", flags->top, "How many are the best, for top-k")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
       ->add_option("--where", flags->where,
@@ -239,8 +285,17 @@ void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) 
   // A coefficient without its interval says more than is known: intervals are the default.
   flags->interval.level = 0.95;
   CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");
-  command->add_option("--method", flags->method, "Of the intervals: bca or percentile")
+  command
+      ->add_option("--interval-method,--method", flags->method,
+                   "bca, percentile (bootstrap over approaches) or fisher (analytic)")
       ->capture_default_str();
+  command
+      ->add_option("--difference", flags->differences,
+                   "Concurrence of A and B less that of A and C (or C and D), with an interval")
+      ->type_name("A,B,C[,D]")
+      ->allow_extra_args(false);
+  command->add_flag("--bounds", flags->bounds,
+                    "For each pair, between what it could lie whatever the missing scores are");
   OnRun(command, context, [flags, interval, &context, fetch = std::move(fetch)] {
     flags->interval_asked = interval->count() > 0;
     return RunMatrix(*flags, context, fetch);

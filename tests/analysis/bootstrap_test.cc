@@ -244,7 +244,7 @@ TEST(BootstrapTest, BadOptionsAreRefused) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("interval: expected")));
   }
   EXPECT_THAT(ParseBootstrapMethod("BCa"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("percentile or bca")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bca or percentile")));
 }
 
 }  // namespace

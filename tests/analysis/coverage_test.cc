@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/bootstrap.h"
 #include "analysis/correlation.h"
+#include "analysis/fisher.h"
 #include "analysis/score_table.h"
 #include "base/random.h"
 #include "tests/testing/status_matchers.h"
@@ -98,6 +99,42 @@ Coverage Measure(const Population& population, size_t n, Coefficient coefficient
           width / static_cast<double>(std::max<int64_t>(made, 1))};
 }
 
+Coverage MeasureFisher(const Population& population, size_t n, Coefficient coefficient,
+                       int64_t trials) {
+  const double truth = population.Truth(coefficient);
+  std::vector<double> x(n);
+  std::vector<double> y(n);
+  Random random(2, "coverage/trials");
+  int64_t held = 0;
+  int64_t made = 0;
+  double width = 0;
+  for (int64_t trial = 0; trial < trials; ++trial) {
+    for (size_t i = 0; i < n; ++i) {
+      population.Draw(random, x[i], y[i]);
+    }
+    const Correlation value = Correlate(coefficient, x, y);
+    const absl::StatusOr<Interval> interval =
+        FisherInterval(coefficient, value.value, value.n, 0.95);
+    if (value.defined() && interval.ok()) {
+      ++made;
+      held += interval->low <= truth && truth <= interval->high ? 1 : 0;
+      width += interval->high - interval->low;
+    }
+  }
+  return {static_cast<double>(held) / static_cast<double>(trials),
+          width / static_cast<double>(std::max<int64_t>(made, 1))};
+}
+
+TEST(CoverageTest, FisherIntervalsOfNormalScoresHoldTheTruthAsOftenAsTheySay) {
+  for (const Coefficient coefficient : {Coefficient::kPearson, Coefficient::kKendall}) {
+    for (const double rho : {0.5, 0.9}) {
+      const Coverage coverage = MeasureFisher({rho, 0}, 20, coefficient, 2000);
+      EXPECT_GT(coverage.share, 0.92) << CoefficientName(coefficient) << " " << rho;
+      EXPECT_LT(coverage.share, 0.995) << CoefficientName(coefficient) << " " << rho;
+    }
+  }
+}
+
 TEST(CoverageTest, IntervalsOfTwentyApproachesHoldTheTruthAboutAsOftenAsTheySay) {
   constexpr int64_t kTrials = 300;
   for (const BootstrapMethod method : {BootstrapMethod::kPercentile, BootstrapMethod::kBca}) {
@@ -123,6 +160,11 @@ TEST(CoverageTest, PrintsTheTableOnRequest) {
     for (const Population& population :
          {Population{0.9, 0}, Population{0.99, 0}, Population{0.9, 0.5}, Population{0.5, 0}}) {
       for (const size_t n : {5U, 8U, 10U, 15U, 20U, 30U, 50U}) {
+        const Coverage fisher = MeasureFisher(population, n, coefficient, 20 * trials);
+        std::printf("fisher | %s | %.2f | %s | %d | %.1f | %.2f |\n",
+                    std::string(CoefficientName(coefficient)).c_str(), population.rho,
+                    population.step > 0 ? "yes" : "no", static_cast<int>(n), 100 * fisher.share,
+                    fisher.width);
         const Coverage percentile =
             Measure(population, n, coefficient, BootstrapMethod::kPercentile, trials, 1000);
         const Coverage bca =

@@ -1,0 +1,53 @@
+#include "analysis/fisher.h"
+
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/correlation.h"
+#include "analysis/intervals.h"
+#include "base/status_macros.h"
+
+namespace concur::analysis {
+
+absl::Status ValidateFisher(Coefficient coefficient, double level) {
+  if (coefficient == Coefficient::kWeightedKendall || coefficient == Coefficient::kTopK) {
+    return absl::InvalidArgumentError(absl::StrCat("interval-method: fisher has no formula for ",
+                                                   CoefficientName(coefficient),
+                                                   "; expected bca or percentile"));
+  }
+  if (!(level > 0 && level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", level));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Interval> FisherInterval(Coefficient coefficient, double value, int64_t n,
+                                        double level) {
+  CONCUR_RETURN_IF_ERROR(ValidateFisher(coefficient, level));
+  const bool kendall = coefficient == Coefficient::kKendall;
+  const auto degrees = static_cast<double>(n - (kendall ? 4 : 3));
+  if (degrees <= 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("fewer than ", kendall ? 5 : 4, " approaches: no analytic interval"));
+  }
+  if (std::abs(value) >= 1) {
+    return absl::FailedPreconditionError("a perfect value: no analytic interval");
+  }
+  constexpr double kKendallVariance = 0.437;
+  const double variance = (kendall                                 ? kKendallVariance
+                           : coefficient == Coefficient::kSpearman ? 1 + value * value / 2
+                                                                   : 1) /
+                          degrees;
+  const double half = boost::math::quantile(boost::math::complement(
+                          boost::math::normal_distribution<double>(), (1 - level) / 2)) *
+                      std::sqrt(variance);
+  const double z = std::atanh(value);
+  return Interval{std::tanh(z - half), std::tanh(z + half)};
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,218 @@
+#include "analysis/weighted_rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "base/check.h"
+
+namespace concur::analysis {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Weights of exchanges, summed over every two values of a group. A value that stands m times and
+// whose copies' weights sum to w meets one of (m', w') with weight m' w + m w'; copies of one value
+// never differ and are left out of every sum.
+struct GroupSum {
+  double count = 0;
+  double weight = 0;
+  double own = 0;
+
+  void Add(double m, double w) {
+    count += m;
+    weight += w;
+    own += m * w;
+  }
+  double Pairs() const { return weight * count - own; }
+};
+
+// The weights of all groups of neighbours in `order` that `same` joins.
+template <typename Same>
+double TiedWeight(const std::vector<uint32_t>& order, absl::Span<const double> counts,
+                  const std::vector<double>& weights, Same same) {
+  double tied = 0;
+  for (size_t begin = 0; begin < order.size();) {
+    GroupSum group;
+    size_t end = begin;
+    for (; end < order.size() && same(order[begin], order[end]); ++end) {
+      group.Add(counts[order[end]], weights[order[end]]);
+    }
+    tied += group.Pairs();
+    begin = end;
+  }
+  return tied;
+}
+
+// Sorts scratch.order by falling y and returns the weight of the pairs that were out of order.
+double SortAndWeighExchanges(absl::Span<const double> y, absl::Span<const double> counts,
+                             RankScratch& scratch) {
+  std::vector<uint32_t>& order = scratch.order;
+  scratch.merged.resize(order.size());
+  double exchanged = 0;
+  for (size_t width = 1; width < order.size(); width *= 2) {
+    for (size_t begin = 0; begin < order.size(); begin += 2 * width) {
+      const size_t middle = std::min(begin + width, order.size());
+      const size_t end = std::min(begin + 2 * width, order.size());
+      double count = 0;  // of what remains on the left
+      double weight = 0;
+      for (size_t i = begin; i < middle; ++i) {
+        count += counts[order[i]];
+        weight += scratch.weights[order[i]];
+      }
+      size_t left = begin;
+      size_t right = middle;
+      for (size_t out = begin; out < end; ++out) {
+        if (right == end || (left < middle && y[order[left]] >= y[order[right]])) {
+          const uint32_t i = order[left++];
+          count -= counts[i];
+          weight -= scratch.weights[i];
+          scratch.merged[out] = i;
+        } else {
+          const uint32_t i = order[right++];
+          exchanged += counts[i] * weight + scratch.weights[i] * count;
+          scratch.merged[out] = i;
+        }
+      }
+    }
+    order.swap(scratch.merged);
+  }
+  return exchanged;
+}
+
+// Weighted tau with ranks by falling x, ties by falling y. What is tied in both may stand in any
+// order: it only trades weights among equals.
+double RankedBy(absl::Span<const double> x, absl::Span<const double> y,
+                absl::Span<const double> counts, RankScratch& scratch) {
+  std::vector<uint32_t>& order = scratch.order;
+  order.resize(x.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return x[a] != x[b] ? x[a] > x[b] : y[a] != y[b] ? y[a] > y[b] : a < b;
+  });
+  scratch.weights.resize(x.size());
+  GroupSum all;
+  int64_t rank = 0;
+  for (const uint32_t i : order) {
+    double weight = 0;
+    for (auto copies = static_cast<int64_t>(counts[i]); copies > 0; --copies) {
+      weight += 1 / static_cast<double>(++rank);
+    }
+    scratch.weights[i] = weight;
+    all.Add(counts[i], weight);
+  }
+  const double tied_x = TiedWeight(order, counts, scratch.weights,
+                                   [&](uint32_t a, uint32_t b) { return x[a] == x[b]; });
+  const double tied_both = TiedWeight(order, counts, scratch.weights, [&](uint32_t a, uint32_t b) {
+    return x[a] == x[b] && y[a] == y[b];
+  });
+  const double exchanged = SortAndWeighExchanges(y, counts, scratch);
+  const double tied_y = TiedWeight(order, counts, scratch.weights,
+                                   [&](uint32_t a, uint32_t b) { return y[a] == y[b]; });
+  const double total = all.Pairs();
+  const double difference = total - (tied_x + tied_y - tied_both) - 2 * exchanged;
+  return difference / std::sqrt(total - tied_x) / std::sqrt(total - tied_y);
+}
+
+bool IsConstant(absl::Span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
+}
+
+Correlation Begin(absl::Span<const double> x, absl::Span<const double> y, size_t more_than,
+                  Undefined too_few) {
+  CONCUR_CHECK(x.size() == y.size());
+  Correlation result;
+  result.n = static_cast<int64_t>(x.size());
+  result.p_value = kNaN;
+  if (x.size() < 2) {
+    result.undefined = Undefined::kTooFew;
+  } else if (x.size() <= more_than) {
+    result.undefined = too_few;
+  } else if (const bool constant_y = IsConstant(y); IsConstant(x)) {
+    result.undefined = constant_y ? Undefined::kBothConstant : Undefined::kFirstConstant;
+  } else if (constant_y) {
+    result.undefined = Undefined::kSecondConstant;
+  }
+  return result;
+}
+
+// How much of each value, by position, is among the `top` best.
+void FillMembers(absl::Span<const double> values, absl::Span<const double> counts, size_t top,
+                 std::vector<uint32_t>& order, std::vector<double>& members) {
+  order.resize(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  });
+  members.assign(values.size(), 0.0);
+  auto places = static_cast<double>(top);
+  for (size_t begin = 0; begin < order.size() && places > 0;) {
+    double tied = 0;
+    size_t end = begin;
+    for (; end < order.size() && values[order[end]] == values[order[begin]]; ++end) {
+      tied += counts[order[end]];
+    }
+    const double share = std::min(1.0, places / tied);
+    for (; begin < end; ++begin) {
+      members[order[begin]] = share;
+    }
+    places -= tied;
+  }
+}
+
+}  // namespace
+
+double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double> y,
+                            absl::Span<const double> counts, RankScratch& scratch) {
+  if (x.size() < 2 || IsConstant(x) || IsConstant(y)) {
+    return kNaN;
+  }
+  const double value = (RankedBy(x, y, counts, scratch) + RankedBy(y, x, counts, scratch)) / 2;
+  // What rounding leaves of equal (or opposite) orders.
+  constexpr double kOne = 1 - 1e-13;
+  return value > kOne ? 1 : value < -kOne ? -1 : value;
+}
+
+double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
+                 absl::Span<const double> counts, size_t top, RankScratch& scratch) {
+  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+  if (total <= static_cast<double>(top) || x.size() < 2 || IsConstant(x) || IsConstant(y)) {
+    return kNaN;
+  }
+  FillMembers(x, counts, top, scratch.order, scratch.members_x);
+  FillMembers(y, counts, top, scratch.order, scratch.members_y);
+  double shared = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    shared += counts[i] * std::min(scratch.members_x[i], scratch.members_y[i]);
+  }
+  return std::min(1.0, shared / static_cast<double>(top));
+}
+
+Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double> y) {
+  Correlation result = Begin(x, y, 1, Undefined::kTooFew);
+  if (result.defined()) {
+    RankScratch scratch;
+    const std::vector<double> counts(x.size(), 1.0);
+    result.value = WeightedKendallValue(x, y, counts, scratch);
+  }
+  return result;
+}
+
+Correlation TopKOverlap(absl::Span<const double> x, absl::Span<const double> y, size_t top) {
+  CONCUR_CHECK(top >= 1);
+  Correlation result = Begin(x, y, top, Undefined::kAllOnTop);
+  if (result.defined()) {
+    RankScratch scratch;
+    const std::vector<double> counts(x.size(), 1.0);
+    result.value = TopKValue(x, y, counts, top, scratch);
+  }
+  return result;
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,164 @@
+#include "analysis/weighted_rank.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "analysis/bootstrap.h"
+#include "analysis/resampling.h"
+#include "analysis/score_table.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+double Number(absl::string_view text) {
+  double value = 0;
+  EXPECT_TRUE(absl::SimpleAtod(text, &value)) << text;
+  return value;
+}
+
+TEST(WeightedKendallTest, ValuesAreScipys) {
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_NE(source, nullptr) << "run through ctest, which sets CONCUR_SOURCE_DIR";
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      ReadFile(std::string(source) + "/tests/analysis/data/weightedtau_vectors.txt"));
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (absl::StartsWith(line, "#")) {
+      continue;
+    }
+    const std::vector<std::string> fields = absl::StrSplit(line, ' ');
+    ASSERT_EQ(fields.size(), 5U) << line;
+    auto state = static_cast<uint64_t>(Number(fields[0]));
+    const auto levels = static_cast<uint64_t>(Number(fields[2]));
+    const auto draw = [&] {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      return static_cast<double>((state >> 33) % levels);
+    };
+    std::vector<double> x(static_cast<size_t>(Number(fields[1])));
+    std::vector<double> y(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = draw();
+      const double noise = draw();
+      y[i] = x[i] * Number(fields[3]) + noise;
+    }
+    const Correlation ours = WeightedKendall(x, y);
+    EXPECT_EQ(ours.defined(), fields[4] != "nan") << line;
+    if (ours.defined()) {
+      EXPECT_NEAR(ours.value, Number(fields[4]), 1e-12) << line;
+    }
+    EXPECT_TRUE(std::isnan(ours.p_value)) << line;
+    ++lines;
+  }
+  EXPECT_GT(lines, 400);
+}
+
+TEST(WeightedKendallTest, AnExchangeAtTheTopCountsMore) {
+  const std::vector<double> x = {5, 4, 3, 2, 1};
+  EXPECT_LT(WeightedKendall(x, std::vector<double>{4, 5, 3, 2, 1}).value,
+            WeightedKendall(x, std::vector<double>{5, 4, 3, 1, 2}).value);
+  EXPECT_EQ(WeightedKendall(x, x).value, 1);
+  EXPECT_EQ(WeightedKendall(x, std::vector<double>{1, 2, 3, 4, 5}).value, -1);
+}
+
+// The sum over every two values, by the definition, for one ranking.
+TEST(WeightedKendallTest, CountsStandForCopies) {
+  Random random(3, "weighted_rank_test");
+  RankScratch scratch;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<double> x;
+    std::vector<double> y;
+    std::vector<double> counts;
+    std::vector<double> copies_x;
+    std::vector<double> copies_y;
+    for (uint64_t i = 0; i < 2 + random.Below(8); ++i) {
+      x.push_back(static_cast<double>(random.Below(6)));
+      y.push_back(static_cast<double>(random.Below(6)));
+      counts.push_back(static_cast<double>(1 + random.Below(3)));
+      copies_x.insert(copies_x.end(), static_cast<size_t>(counts.back()), x.back());
+      copies_y.insert(copies_y.end(), static_cast<size_t>(counts.back()), y.back());
+    }
+    const double counted = WeightedKendallValue(x, y, counts, scratch);
+    const Correlation copied = WeightedKendall(copies_x, copies_y);
+    ASSERT_EQ(std::isnan(counted), !copied.defined()) << trial;
+    if (copied.defined()) {
+      EXPECT_NEAR(counted, copied.value, 1e-12) << trial;
+    }
+    const size_t top = 1 + random.Below(4);
+    const double overlap = TopKValue(x, y, counts, top, scratch);
+    const Correlation copied_overlap = TopKOverlap(copies_x, copies_y, top);
+    ASSERT_EQ(std::isnan(overlap), !copied_overlap.defined()) << trial;
+    if (copied_overlap.defined()) {
+      EXPECT_NEAR(overlap, copied_overlap.value, 1e-12) << trial;
+    }
+  }
+}
+
+TEST(TopKOverlapTest, TiesAtTheLastPlaceShareWhatIsLeft) {
+  const struct {
+    const char* name;
+    std::vector<double> x;
+    std::vector<double> y;
+    size_t top;
+    double overlap;
+  } cases[] = {
+      {"same best two", {9, 8, 1, 2}, {7, 9, 3, 1}, 2, 1},
+      {"half", {9, 8, 1, 2}, {9, 1, 8, 2}, 2, 0.5},
+      {"none", {9, 8, 1, 2}, {1, 2, 9, 8}, 2, 0},
+      {"two of three tied at the second place", {9, 5, 5, 1}, {9, 5, 5, 1}, 2, 1},
+      {"half a member", {9, 5, 5, 1}, {9, 5, 4, 1}, 2, 0.75},
+      {"three share two places", {5, 5, 5, 1}, {3, 2, 1, 0}, 2, 2.0 / 3},
+  };
+  for (const auto& test : cases) {
+    const Correlation overlap = TopKOverlap(test.x, test.y, test.top);
+    ASSERT_TRUE(overlap.defined()) << test.name;
+    EXPECT_NEAR(overlap.value, test.overlap, 1e-15) << test.name;
+    EXPECT_NEAR(TopKOverlap(test.y, test.x, test.top).value, test.overlap, 1e-15) << test.name;
+  }
+}
+
+TEST(TopKOverlapTest, UndefinedWhereItSaysNothing) {
+  const std::vector<double> x = {1, 2, 3};
+  EXPECT_EQ(TopKOverlap(x, x, 3).undefined, Undefined::kAllOnTop);
+  EXPECT_EQ(TopKOverlap(x, std::vector<double>{4, 4, 4}, 1).undefined, Undefined::kSecondConstant);
+  EXPECT_EQ(TopKOverlap({}, {}, 1).undefined, Undefined::kTooFew);
+  EXPECT_EQ(WeightedKendall({}, {}).undefined, Undefined::kTooFew);
+  EXPECT_EQ(WeightedKendall(std::vector<double>{1}, std::vector<double>{2}).undefined,
+            Undefined::kTooFew);
+  EXPECT_EQ(WeightedKendall(std::vector<double>{1, 1}, std::vector<double>{2, 2}).undefined,
+            Undefined::kBothConstant);
+}
+
+TEST(WeightedCoefficientsTest, RankWeightedOnesAreThoseOfTheDefinition) {
+  ASSERT_OK_AND_ASSIGN(
+      const ParsedScores parsed,
+      ParseScoresCsv("approach,A,B,C\na,1,5,2\nb,2,5,\nc,3,1,4\nd,4,2,1\ne,5,9,9\n", "s.csv"));
+  for (const Coefficient coefficient : {Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+    const WeightedCoefficients evaluator(parsed.table, coefficient, 2);
+    WeightedCoefficients::Scratch scratch;
+    std::vector<double> out(3);
+    evaluator.Evaluate(std::vector<int32_t>{1, 1, 1, 1, 1}, 0, 3, scratch, out.data());
+    EXPECT_EQ(out[0], Correlate(coefficient, std::vector<double>{1, 2, 3, 4, 5},
+                                std::vector<double>{5, 5, 1, 2, 9}, 2)
+                          .value);
+    EXPECT_EQ(out[1], Correlate(coefficient, std::vector<double>{1, 3, 4, 5},
+                                std::vector<double>{2, 4, 1, 9}, 2)
+                          .value);
+  }
+}
+
+}  // namespace
+}  // namespace concur::analysis
