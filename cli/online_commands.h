@@ -29,8 +29,9 @@ void AddWorkerCommands(CLI::App& app, CommandContext& context);
 void AddScoresCommand(CLI::App& app, CommandContext& context);
 // `compare`, also offline from files.
 void AddCompareCommand(CLI::App& app, CommandContext& context);
-// `rank` and `cross`, also offline from files.
+// `rank`, `cross` and `scatter`, also offline from files.
 void AddRankCommand(CLI::App& app, CommandContext& context);
+void AddScatterCommand(CLI::App& app, CommandContext& context);
 void AddCrossCommand(CLI::App& app, CommandContext& context);
 // `up`.
 void AddUpCommand(CLI::App& app, CommandContext& context);

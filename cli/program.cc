@@ -184,6 +184,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddCompareCommand(app, context);
   AddRankCommand(app, context);
   AddCrossCommand(app, context);
+  AddScatterCommand(app, context);
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
 }

@@ -1,4 +1,5 @@
-// `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables.
+// `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables;
+// `concur scatter`: one benchmark against others.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/figures.h"
 #include "analysis/generalization.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
@@ -82,14 +84,46 @@ absl::Status RunRank(const RankFlags& flags, CommandContext& context) {
 }
 
 absl::Status RunCross(const RankFlags& flags, CommandContext& context) {
-  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           LoadTable(flags, analysis::Layout::kTrainInRows, context));
+  if (flags.format == "svg") {
+    CONCUR_ASSIGN_OR_RETURN(const std::string svg, analysis::CrossSvg(table));
+    context.out << svg;
+    return absl::OkStatus();
+  }
   CONCUR_ASSIGN_OR_RETURN(const analysis::Table cross, analysis::CrossTable(table));
   return PrintTable(cross, flags.format, context);
 }
 
-void AddSourceOptions(CLI::App* command, RankFlags& flags) {
+struct ScatterFlags {
+  RankFlags source;
+  std::string x;
+  std::vector<std::string> y;
+  std::string group_by;
+};
+
+absl::Status RunScatter(const ScatterFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.source.format, /*with_svg=*/true));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags.source, analysis::Layout::kTrainInColumns, context));
+  analysis::ScatterOptions options;
+  options.x = flags.x;
+  options.group_by = flags.group_by;
+  for (const std::string& value : flags.y) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--y", value));
+    options.y.insert(options.y.end(), part.begin(), part.end());
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ScatterPanel> panels,
+                          analysis::ScatterPanels(table, options));
+  if (flags.source.format == "svg") {
+    context.out << analysis::ScatterSvg(table, panels);
+    return absl::OkStatus();
+  }
+  return PrintTable(analysis::ScatterTable(table, panels), flags.source.format, context);
+}
+
+void AddSourceOptions(CLI::App* command, RankFlags& flags, bool with_svg) {
   command->add_option("sweep", flags.sweep, "A sweep, by name or id")->type_name("SWEEP");
   command
       ->add_option("--where", flags.where,
@@ -103,7 +137,7 @@ void AddSourceOptions(CLI::App* command, RankFlags& flags) {
                    "How the settings of a sweep become one score: best, default, mean or each "
                    "(default: as the sweep says)")
       ->type_name("RULE");
-  AddFormatOption(command, flags.format);
+  AddFormatOption(command, flags.format, with_svg);
 }
 
 }  // namespace
@@ -112,7 +146,7 @@ void AddRankCommand(CLI::App& app, CommandContext& context) {
   CLI::App* command =
       app.add_subcommand("rank", "Rank approaches by their average over groups of benchmarks");
   const auto flags = std::make_shared<RankFlags>();
-  AddSourceOptions(command, *flags);
+  AddSourceOptions(command, *flags, /*with_svg=*/false);
   command
       ->add_option("--scores", flags->scores,
                    "A scores CSV instead of a sweep; several are joined by the approaches' names")
@@ -141,7 +175,7 @@ void AddCrossCommand(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "cross", "Scores by train set and test set: mean ± sd over seeds, the best marked");
   const auto flags = std::make_shared<RankFlags>();
-  AddSourceOptions(command, *flags);
+  AddSourceOptions(command, *flags, /*with_svg=*/true);
   command
       ->add_option("--scores", flags->scores,
                    "A scores CSV instead of a sweep, with a column \"train\" that says what each "
@@ -149,6 +183,33 @@ void AddCrossCommand(CLI::App& app, CommandContext& context) {
       ->type_name("FILE")
       ->expected(1);
   OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });
+}
+
+void AddScatterCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "scatter", "One benchmark against others, approach by approach, with groups of approaches");
+  const auto flags = std::make_shared<ScatterFlags>();
+  AddSourceOptions(command, flags->source, /*with_svg=*/true);
+  command
+      ->add_option("--scores", flags->source.scores,
+                   "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->type_name("FILE")
+      ->expected(1);
+  command->add_option("--x", flags->x, "The benchmark on the x axis")
+      ->type_name("COLUMN")
+      ->required();
+  command->add_option("--y", flags->y, "The benchmarks on the y axes; quote names that have commas")
+      ->type_name("COLUMN[,...]")
+      ->allow_extra_args(false)
+      ->required();
+  command
+      ->add_option("--group-by", flags->group_by,
+                   "A tag of approaches: its values get markers and coefficients of their own")
+      ->type_name("TAG");
+  command->footer(
+      "Example:\n  concur scatter --scores em.csv --x SQuAD --y NewsQA,QAMR --group-by pretrained "
+      "--format svg > figure.svg");
+  OnRun(command, context, [flags, &context] { return RunScatter(*flags, context); });
 }
 
 }  // namespace concur::cli

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/markup.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
 #include "analysis/writers.h"
@@ -21,6 +22,7 @@
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/study.h"
+#include "cli/table_output.h"
 #include "concur/v1/coordinator.pb.h"
 
 namespace concur::cli {
@@ -31,6 +33,7 @@ struct ScoresFlags {
   std::string metric;
   std::string select;
   std::vector<std::string> where;
+  std::string format;
   bool by_job = false;
 };
 
@@ -62,6 +65,7 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
 }
 
 absl::Status Scores(CommandContext& context, const ScoresFlags& flags) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   if (flags.by_job) {
     return PrintByJob(context, *client, flags);
@@ -69,6 +73,11 @@ absl::Status Scores(CommandContext& context, const ScoresFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
                           FetchScoreTable(*client, flags.sweep, flags.metric, flags.select));
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  if (!flags.format.empty()) {
+    context.out << (flags.format == "latex" ? analysis::ScoresLatex(table)
+                                            : analysis::ScoresMarkdown(table));
+    return absl::OkStatus();
+  }
   switch (context.output) {
     case OutputMode::kTable:
       context.out << analysis::ScoresText(table);
@@ -140,6 +149,7 @@ void AddScoresCommand(CLI::App& app, CommandContext& context) {
                    "Only approaches (or benchmarks) with a tag; repeat to ask for several")
       ->type_name("TAG=VALUE")
       ->allow_extra_args(false);
+  AddFormatOption(command, flags->format);
   command->add_flag("--by-job", flags->by_job,
                     "Every score by itself, with those that are missing");
   command->footer(

@@ -10,11 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/figures.h"
 #include "analysis/fit.h"
 #include "analysis/score_table.h"
+#include "analysis/shift_table.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/matrix_commands.h"
+#include "cli/table_output.h"
 
 namespace concur::cli {
 namespace {
@@ -28,6 +31,7 @@ struct ShiftFlags {
   std::string unit;
   std::vector<std::string> exclude;
   std::vector<std::string> where;
+  std::string format;
   IntervalFlags interval;
 };
 
@@ -56,6 +60,7 @@ absl::StatusOr<analysis::FitOptions> OptionsOf(const ShiftFlags& flags) {
 }
 
 absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const FetchTable& fetch) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::FitOptions options, OptionsOf(flags));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> to, SplitAll("--to", flags.to));
   if (flags.sweep.empty() == flags.scores.empty()) {
@@ -72,6 +77,13 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const Fe
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ShiftFit> fits,
                           analysis::FitShift(table, flags.from, to, options));
+  if (flags.format == "svg") {
+    context.out << analysis::ShiftSvg(fits);
+    return absl::OkStatus();
+  }
+  if (!flags.format.empty()) {
+    return PrintTable(analysis::ShiftTable(fits), flags.format, context);
+  }
   switch (context.output) {
     case OutputMode::kTable:
       context.out << analysis::ShiftText(fits);
@@ -124,6 +136,7 @@ void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
       ->type_name("TAG=VALUE")
       ->allow_extra_args(false);
   AddIntervalOptions(command, flags->interval);
+  AddFormatOption(command, flags->format, /*with_svg=*/true);
   OnRun(command, context,
         [flags, &context, fetch = std::move(fetch)] { return RunShift(*flags, context, fetch); });
 }

@@ -12,19 +12,22 @@ namespace concur::cli {
 
 using analysis::TableFormat;
 
-void AddFormatOption(CLI::App* command, std::string& format) {
+void AddFormatOption(CLI::App* command, std::string& format, bool with_svg) {
   command
       ->add_option("--format", format,
-                   "markdown or latex (booktabs), instead of --output: for pages and papers")
+                   absl::StrCat("markdown", with_svg ? ", " : " or ", "latex (booktabs)",
+                                with_svg ? " or svg (a figure)" : "", ", instead of --output"))
       ->type_name("FORMAT");
 }
 
-absl::Status CheckFormat(const std::string& format) {
-  if (format.empty() || format == "markdown" || format == "latex") {
+absl::Status CheckFormat(const std::string& format, bool with_svg) {
+  if (format.empty() || format == "markdown" || format == "latex" ||
+      (with_svg && format == "svg")) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("format: expected markdown or latex, got \"", format, "\""));
+  return absl::InvalidArgumentError(absl::StrCat("format: expected markdown",
+                                                 with_svg ? ", latex or svg" : " or latex",
+                                                 ", got \"", format, "\""));
 }
 
 absl::Status PrintTable(const analysis::Table& table, const std::string& format,

@@ -1,0 +1,444 @@
+#include "analysis/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "analysis/correlation.h"
+#include "analysis/generalization.h"
+#include "analysis/notes.h"
+#include "analysis/panel.h"
+#include "analysis/svg_canvas.h"
+#include "analysis/text_table.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+
+namespace concur::analysis {
+namespace {
+
+using Anchor = SvgCanvas::Anchor;
+constexpr double kMargin = 16;
+constexpr double kLine = 18;
+constexpr size_t kPanelsPerRow = 3;
+
+absl::StatusOr<size_t> FindBenchmark(const ScoreTable& table, const std::string& name) {
+  std::vector<std::string> names;
+  for (const AxisEntry& entry : table.benchmarks()) {
+    names.push_back(entry.name);
+  }
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown column \"", name, "\"",
+                                                   DidYouMean(name, names), "; the benchmarks are ",
+                                                   absl::StrJoin(names, ", ")));
+  }
+  return static_cast<size_t>(found - names.begin());
+}
+
+// The approaches of each group, by name; the first is all of them.
+absl::StatusOr<std::vector<std::pair<std::string, std::vector<size_t>>>> GroupApproaches(
+    const ScoreTable& table, const std::string& tag) {
+  std::vector<std::pair<std::string, std::vector<size_t>>> groups = {{"all", {}}};
+  std::map<std::string, std::vector<size_t>> by_value;
+  std::set<std::string> tags;
+  bool known = tag.empty();
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    groups[0].second.push_back(i);
+    for (const auto& [name, value] : table.approaches()[i].tags) {
+      tags.insert(name);
+      known = known || name == tag;
+    }
+    if (!tag.empty()) {
+      const auto value = table.approaches()[i].tags.find(tag);
+      by_value[value == table.approaches()[i].tags.end() ? "" : value->second].push_back(i);
+    }
+  }
+  if (!known) {
+    const std::vector<std::string> names(tags.begin(), tags.end());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "group-by: no approach has the tag \"", tag, "\"", DidYouMean(tag, names),
+        names.empty() ? "" : absl::StrCat("; the tags are ", absl::StrJoin(names, ", "))));
+  }
+  for (auto& [value, approaches] : by_value) {
+    groups.emplace_back(absl::StrCat(tag, "=", value), std::move(approaches));
+  }
+  return groups;
+}
+
+Correlation CorrelatePart(const ScoreTable& table, const ScatterPanel& panel,
+                          const ScatterPanel::Part& part, Coefficient coefficient) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (const size_t approach : part.approaches) {
+    x.push_back(table.cell(approach, panel.x).value);
+    y.push_back(table.cell(approach, panel.y).value);
+  }
+  return Correlate(coefficient, x, y);
+}
+
+std::string CoefficientText(const Correlation& correlation) {
+  return correlation.defined() ? Fixed(correlation.value, 2) : "undef";
+}
+
+// Where panel `i` of a figure lies.
+std::pair<double, double> PanelCorner(size_t i) {
+  return {kMargin + static_cast<double>(i % kPanelsPerRow) * Panel::kWidth,
+          kMargin + static_cast<double>(i / kPanelsPerRow) * Panel::kHeight};
+}
+
+double FigureWidth(size_t panels) {
+  return 2 * kMargin +
+         static_cast<double>(std::clamp<size_t>(panels, 1, kPanelsPerRow)) * Panel::kWidth;
+}
+
+double PanelsBottom(size_t panels) {
+  const size_t rows = (panels + kPanelsPerRow - 1) / kPanelsPerRow;
+  return kMargin + static_cast<double>(rows) * Panel::kHeight;
+}
+
+// Draws wrapped notes below `y`; returns where they end.
+double DrawNotes(const std::vector<std::string>& notes, double y, double width, SvgCanvas& canvas) {
+  const auto columns = static_cast<size_t>((width - 2 * kMargin) / 6.8);
+  for (const std::string& note : notes) {
+    for (const std::string& line : WrapText(Printable(note), columns)) {
+      y += kLine;
+      canvas.Text(kMargin, y, line);
+    }
+  }
+  return y;
+}
+
+void DrawScatterPanel(const ScoreTable& table, const ScatterPanel& panel, size_t index,
+                      SvgCanvas& canvas) {
+  const auto [left, top] = PanelCorner(index);
+  const ScatterPanel::Part& all = panel.parts[0];
+  std::vector<double> xs;
+  std::vector<double> ys;
+  for (const size_t approach : all.approaches) {
+    xs.push_back(table.cell(approach, panel.x).value);
+    ys.push_back(table.cell(approach, panel.y).value);
+  }
+  const Panel plot(LinearAxis(table.benchmarks()[panel.x].name, xs),
+                   LinearAxis(table.benchmarks()[panel.y].name, ys), left, top);
+  std::vector<std::string> titles = {table.benchmarks()[panel.y].name};
+  constexpr size_t kPartsShown = 3;
+  for (size_t i = 0; i < std::min(panel.parts.size(), kPartsShown); ++i) {
+    const ScatterPanel::Part& part = panel.parts[i];
+    titles.push_back(absl::StrCat(
+        part.group, ": τ ",
+        CoefficientText(CorrelatePart(table, panel, part, Coefficient::kKendall)), ", r ",
+        CoefficientText(CorrelatePart(table, panel, part, Coefficient::kPearson)), ", n ",
+        part.approaches.size()));
+  }
+  plot.DrawFrame(titles, canvas);
+  const size_t first = panel.parts.size() > 1 ? 1 : 0;
+  for (size_t i = first; i < panel.parts.size(); ++i) {
+    for (const size_t approach : panel.parts[i].approaches) {
+      const double x = table.cell(approach, panel.x).value;
+      const double y = table.cell(approach, panel.y).value;
+      canvas.Marker(
+          i - first, plot.X(x), plot.Y(y),
+          absl::StrCat(table.approaches()[approach].name, ": ", Fixed(x, 2), ", ", Fixed(y, 2)));
+    }
+  }
+}
+
+// Ticks of a transformed axis, at round scores.
+Axis ScaledAxis(const std::string& label, FitScale scale, double full,
+                const std::vector<double>& transformed) {
+  Axis axis = LinearAxis(label, transformed);
+  if (scale == FitScale::kLinear) {
+    return axis;
+  }
+  std::vector<double> ticks;
+  for (const double share : {0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9,
+                             0.925, 0.95, 0.97, 0.98, 0.99, 0.999}) {
+    const double at = Transform(scale, share);
+    if (at > axis.low && at < axis.high) {
+      ticks.push_back(at);
+    }
+  }
+  if (ticks.size() < 2) {  // a short range: round scores of its own
+    ticks.clear();
+    const double low = InverseTransform(scale, axis.low) * full;
+    const double high = InverseTransform(scale, axis.high) * full;
+    for (const double score : RoundTicks(low, high, 4)) {
+      ticks.push_back(Transform(scale, score / full));
+    }
+  }
+  // Crowded ones are left out from the crowded end.
+  std::vector<double> kept;
+  for (const double tick : ticks) {
+    if (kept.empty() || tick - kept.back() > (axis.high - axis.low) / 9) {
+      kept.push_back(tick);
+    }
+  }
+  axis.ticks = kept;
+  axis.tick_text = [scale, full](double at) {
+    return absl::StrFormat("%g", std::round(1e4 * full * InverseTransform(scale, at)) / 1e4);
+  };
+  return axis;
+}
+
+// A perfect score of the fit's systems: 100 for percent, 1 for shares, as fit.h guesses it.
+double FullScoreOf(const ShiftFit& fit) {
+  for (const FittedSystem& system : fit.systems) {
+    if (system.from > 1 || system.to > 1) {
+      return 100;
+    }
+  }
+  return 1;
+}
+
+// Draws one fit; returns how many systems have no place on its axes.
+size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
+  const auto [left, top] = PanelCorner(index);
+  const double full = FullScoreOf(fit);
+  const auto place = [&](double score) {
+    return fit.scale == FitScale::kLinear ? score : Transform(fit.scale, score / full);
+  };
+  std::vector<double> all;
+  size_t outside = 0;
+  for (const FittedSystem& system : fit.systems) {
+    if (std::isfinite(place(system.from)) && std::isfinite(place(system.to))) {
+      all.push_back(place(system.from));
+      all.push_back(place(system.to));
+    } else {
+      ++outside;
+    }
+  }
+  // One range for both axes, so that y = x is the diagonal.
+  const Panel plot(ScaledAxis(fit.from, fit.scale, full, all),
+                   ScaledAxis(fit.to, fit.scale, full, all), left, top);
+  std::vector<std::string> titles = {
+      fit.to, absl::StrCat(FitScaleName(fit.scale), " scale, ", fit.n, " systems")};
+  titles.push_back(
+      absl::StrCat("slope ", fit.slope.has_value() ? Fixed(*fit.slope, 2) : "undef", ", R² ",
+                   fit.r_squared.has_value() ? Fixed(*fit.r_squared, 2) : "undef", ", mean gap ",
+                   fit.mean_gap.has_value() ? Fixed(*fit.mean_gap, 1) : "undef"));
+  plot.DrawFrame(titles, canvas);
+  plot.DrawLine(1, 0, "stroke=\"#595959\" stroke-dasharray=\"4 3\"", canvas);
+  if (fit.slope.has_value() && fit.intercept.has_value()) {
+    // The intercept of linear fits is in the scores' unit, as are these axes.
+    plot.DrawLine(*fit.slope, *fit.intercept, "stroke=\"#a3163d\" stroke-width=\"1.6\"", canvas);
+  }
+  for (const FittedSystem& system : fit.systems) {
+    const double x = place(system.from);
+    const double y = place(system.to);
+    if (std::isfinite(x) && std::isfinite(y)) {
+      canvas.Marker(0, plot.X(x), plot.Y(y),
+                    absl::StrCat(system.name, ": ", Fixed(system.from, 2), ", ",
+                                 Fixed(system.to, 2), system.fitted ? "" : " (not fitted)"),
+                    !system.fitted);
+    }
+  }
+  return outside;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
+                                                        const ScatterOptions& options) {
+  if (options.y.size() > kPanelsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at most ", kPanelsMax, " panels, got ", options.y.size()));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const auto groups, GroupApproaches(table, options.group_by));
+  CONCUR_ASSIGN_OR_RETURN(const size_t x, FindBenchmark(table, options.x));
+  std::vector<ScatterPanel> panels;
+  for (const std::string& name : options.y) {
+    ScatterPanel panel;
+    panel.x = x;
+    CONCUR_ASSIGN_OR_RETURN(panel.y, FindBenchmark(table, name));
+    if (panel.y == x) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name, "\" is on both axes; expected another benchmark"));
+    }
+    for (const auto& [group, approaches] : groups) {
+      ScatterPanel::Part part;
+      part.group = group;
+      for (const size_t approach : approaches) {
+        const bool both = table.cell(approach, x).state == CellState::kValue &&
+                          table.cell(approach, panel.y).state == CellState::kValue;
+        (both ? part.approaches : part.missing).push_back(approach);
+      }
+      panel.parts.push_back(std::move(part));
+    }
+    panels.push_back(std::move(panel));
+  }
+  return panels;
+}
+
+Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panels) {
+  Table result;
+  result.columns = {{"x", "x"},
+                    {"y", "y"},
+                    {"group", "approaches"},
+                    {"n", "n", true},
+                    {"kendall", "τ", true},
+                    {"kendall_p", "p", true, 4},
+                    {"pearson", "r", true},
+                    {"pearson_p", "p", true, 4}};
+  std::set<std::string> missing;
+  for (const ScatterPanel& panel : panels) {
+    for (const ScatterPanel::Part& part : panel.parts) {
+      const Correlation tau = CorrelatePart(table, panel, part, Coefficient::kKendall);
+      const Correlation r = CorrelatePart(table, panel, part, Coefficient::kPearson);
+      const auto value = [](const Correlation& correlation) {
+        return correlation.defined() ? NumberCell(correlation.value)
+                                     : NumberCell(std::nullopt, "undef");
+      };
+      result.rows.push_back({TextCell(table.benchmarks()[panel.x].name),
+                             TextCell(table.benchmarks()[panel.y].name), TextCell(part.group),
+                             IntegerCell(static_cast<int64_t>(part.approaches.size())), value(tau),
+                             NumberCell(tau.p_value), value(r), NumberCell(r.p_value)});
+    }
+    for (const size_t approach : panel.parts[0].missing) {
+      missing.insert(
+          absl::StrCat(table.benchmarks()[panel.y].name, ": ", table.approaches()[approach].name));
+    }
+  }
+  if (!missing.empty()) {
+    result.notes.push_back(absl::StrCat("Without both scores: ", absl::StrJoin(missing, "; ")));
+  }
+  return result;
+}
+
+std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> panels) {
+  SvgCanvas canvas;
+  for (size_t i = 0; i < panels.size(); ++i) {
+    DrawScatterPanel(table, panels[i], i, canvas);
+  }
+  const double width = FigureWidth(panels.size());
+  double y = PanelsBottom(panels.size());
+  if (!panels.empty() && panels[0].parts.size() > 1) {
+    double x = kMargin + 4;
+    y += kLine;
+    for (size_t i = 1; i < panels[0].parts.size(); ++i) {
+      const std::string name = Printable(panels[0].parts[i].group, 40);
+      if (x + 16 + TextWidth(name) > width && i > 1) {
+        x = kMargin + 4;
+        y += kLine;
+      }
+      canvas.Marker(i - 1, x, y - 4, name);
+      canvas.Text(x + 10, y, name);
+      x += 28 + TextWidth(name);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const ScatterPanel& panel : panels) {
+    if (!panel.parts[0].missing.empty()) {
+      std::vector<std::string> names;
+      for (const size_t approach : panel.parts[0].missing) {
+        names.push_back(table.approaches()[approach].name);
+      }
+      notes.push_back(
+          absl::StrCat("Not drawn, without both scores: ", table.benchmarks()[panel.y].name, ": ",
+                       absl::StrJoin(names, "; ")));
+    }
+  }
+  y = DrawNotes(notes, y, width, canvas);
+  const std::string title = panels.empty()
+                                ? "No benchmarks"
+                                : absl::StrCat(table.benchmarks()[panels[0].x].name, " against ",
+                                               panels.size(), " benchmarks");
+  return canvas.ToString(width, y + kMargin, title);
+}
+
+std::string ShiftSvg(const std::vector<ShiftFit>& fits) {
+  SvgCanvas canvas;
+  const double width = FigureWidth(fits.size());
+  std::vector<std::string> notes = {
+      "Dashed: the new score equals the original one. Solid: the fitted line. Hollow: not fitted."};
+  for (size_t i = 0; i < fits.size(); ++i) {
+    const size_t outside = DrawShiftPanel(fits[i], i, canvas);
+    if (outside > 0) {
+      notes.push_back(absl::StrCat(fits[i].to, ": ", outside, " systems with a score of 0 or 100 ",
+                                   "% have no place on these axes."));
+    }
+    if (!fits[i].missing.empty()) {
+      notes.push_back(absl::StrCat(
+          fits[i].to, ": without both scores: ", absl::StrJoin(fits[i].missing, "; ")));
+    }
+  }
+  const double y = DrawNotes(notes, PanelsBottom(fits.size()), width, canvas);
+  return canvas.ToString(width, y + kMargin,
+                         fits.empty() ? "No fits" : absl::StrCat("Shift from ", fits[0].from));
+}
+
+absl::StatusOr<std::string> CrossSvg(const ScoreTable& table) {
+  constexpr double kCellWidth = 78;
+  constexpr double kCellHeight = 36;
+  constexpr size_t kNameMax = 36;
+  CONCUR_ASSIGN_OR_RETURN(const Table text, CrossTable(table));
+  const std::vector<std::vector<bool>> best = BestTrainSets(table);
+  double label = 60;
+  double head = 20;
+  double highest = 1e-9;
+  for (size_t row = 0; row < table.approaches().size(); ++row) {
+    label = std::max(label, TextWidth(Printable(table.approaches()[row].name, kNameMax)));
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      highest = std::max(highest, table.cell(row, b).value);
+    }
+  }
+  for (const AxisEntry& benchmark : table.benchmarks()) {
+    head = std::max(head, 0.72 * TextWidth(Printable(benchmark.name, kNameMax)) + 16);
+  }
+  SvgCanvas canvas;
+  const double left = kMargin + label + 8;
+  const double top = kMargin + head;
+  const double perfect = highest > 1 ? 100 : 1;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    const double x = left + (static_cast<double>(b) + 0.4) * kCellWidth;
+    canvas.Text(x, top - 8, Printable(table.benchmarks()[b].name, kNameMax), Anchor::kStart,
+                absl::StrFormat("transform=\"rotate(-45 %.1f %.1f)\"", x, top - 8));
+  }
+  for (size_t row = 0; row < table.approaches().size(); ++row) {
+    const double y = top + static_cast<double>(row) * kCellHeight;
+    canvas.Text(left - 8, y + kCellHeight / 2 + 4,
+                Printable(table.approaches()[row].name, kNameMax), Anchor::kEnd);
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      const ScoreCell& cell = table.cell(row, b);
+      const bool has_value = cell.state == CellState::kValue;
+      const Color color = has_value ? SequentialColor(cell.value / perfect) : Color{224, 224, 224};
+      const double x = left + static_cast<double>(b) * kCellWidth;
+      canvas.BeginGroup(absl::StrCat(table.approaches()[row].name, " on ",
+                                     table.benchmarks()[b].name, ": ", CellText(cell, 2)));
+      canvas.Box(x + 1, y + 1, kCellWidth - 2, kCellHeight - 2,
+                 absl::StrCat("fill=\"", Hex(color), "\" stroke=\"",
+                              best[row][b] ? "#a3163d" : Hex(color), "\" stroke-width=\"2\""));
+      const std::string ink = absl::StrCat("fill=\"", InkOn(color), "\"");
+      const bool has_sd = has_value && cell.seeds >= 2;
+      canvas.Text(x + kCellWidth / 2, y + kCellHeight / 2 + (has_sd ? -2 : 4),
+                  has_value ? Fixed(cell.value, 1) : CellText(cell, 1), Anchor::kMiddle,
+                  best[row][b] ? ink + " font-weight=\"bold\"" : ink);
+      if (has_sd) {
+        canvas.Text(x + kCellWidth / 2, y + kCellHeight / 2 + 11,
+                    absl::StrCat("±", Fixed(cell.standard_deviation, 1)), Anchor::kMiddle,
+                    ink + " font-size=\"10\"");
+      }
+      canvas.EndGroup();
+    }
+  }
+  const double width = std::max(
+      left + static_cast<double>(table.benchmarks().size()) * kCellWidth + kMargin + head / 2,
+      420.0);
+  double y = top + static_cast<double>(table.approaches().size()) * kCellHeight + 4;
+  std::vector<std::string> notes = {text.title};
+  notes.insert(notes.end(), text.notes.begin(), text.notes.end());
+  y = DrawNotes(notes, y, width, canvas);
+  return canvas.ToString(width, y + kMargin, text.title);
+}
+
+}  // namespace concur::analysis

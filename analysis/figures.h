@@ -1,0 +1,61 @@
+// Figures as self-contained SVG documents: scatter panels of one benchmark against others, shift
+// panels of one test set against others, and train × test tables as heat maps.
+//
+// Thread-safe (stateless). Every point and cell has a title with its name and figures. What cannot
+// be drawn (a missing score, a score without a place on a probit axis) is counted below its panel.
+#ifndef CONCUR_ANALYSIS_FIGURES_H_
+#define CONCUR_ANALYSIS_FIGURES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "analysis/fit.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+struct ScatterOptions {
+  std::string x;               // a benchmark
+  std::vector<std::string> y;  // one panel for each; at most kPanelsMax
+  // A tag of approaches whose values make groups, each with its own marker and coefficients; empty:
+  // one group.
+  std::string group_by;
+};
+inline constexpr size_t kPanelsMax = 100;
+
+// Coefficients of one panel: over all approaches, then for each group.
+struct ScatterPanel {
+  size_t x = 0;
+  size_t y = 0;
+  struct Part {
+    std::string group;               // "all" or TAG=VALUE
+    std::vector<size_t> approaches;  // that have both scores
+    std::vector<size_t> missing;
+  };
+  std::vector<Part> parts;
+};
+
+// InvalidArgument for an unknown benchmark, one that is also x, too many panels, or a tag that no
+// approach carries.
+absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
+                                                        const ScatterOptions& options);
+
+// One row for each panel and part: n, tau-b and r, with their p-values.
+Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panels);
+std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> panels);
+
+// One panel for each fit, its axes in the fit's scale with the scores written on them: the systems,
+// the line y = x (dashed) and the fitted line. Systems that are not part of the fit are hollow.
+std::string ShiftSvg(const std::vector<ShiftFit>& fits);
+
+// The train × test table of generalization.h as a heat map: mean ± sd, the best of each approach
+// and test set framed. InvalidArgument when rows carry no tag "train".
+absl::StatusOr<std::string> CrossSvg(const ScoreTable& table);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_FIGURES_H_

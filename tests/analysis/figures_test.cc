@@ -1,0 +1,150 @@
+#include "analysis/figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "analysis/shift_table.h"
+#include "analysis/svg_canvas.h"
+#include "tests/analysis/reference_scores.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ScoreTable Parse(const std::string& csv) {
+  auto parsed = ParseScoresCsv(csv, "test.csv");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed->table;
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  return std::vector<std::string>(absl::StrSplit(text, part)).size() - 1;
+}
+
+TEST(SvgCanvasTest, InksAndMarkersMeetWcagAa) {
+  const Color white = {255, 255, 255};
+  EXPECT_NEAR(Contrast(white, {0, 0, 0}), 21, 1e-9);
+  EXPECT_NEAR(Contrast({119, 119, 119}, white), 4.48, 0.005) << "a published example";
+  for (int i = -100; i <= 100; ++i) {
+    for (const Color& color : {DivergingColor(i / 100.0), SequentialColor(i / 100.0)}) {
+      const bool black = InkOn(color) == std::string("#000000");
+      EXPECT_GE(Contrast(color, black ? Color{} : white), 4.5) << i;
+    }
+  }
+  for (size_t group = 0; group < kGroupStyles; ++group) {
+    const std::string fill = StyleOfGroup(group).fill;
+    const auto channel = [&](size_t at) {
+      return static_cast<double>(std::stoi(fill.substr(at, 2), nullptr, 16));
+    };
+    EXPECT_GE(Contrast({channel(1), channel(3), channel(5)}, white), 4.5) << fill;
+  }
+}
+
+TEST(SvgCanvasTest, TicksAreRoundAndInside) {
+  EXPECT_THAT(RoundTicks(0, 100, 5), ElementsAre(0, 20, 40, 60, 80, 100));
+  EXPECT_THAT(RoundTicks(61.2, 91.7, 5), ElementsAre(70, 80, 90));
+  EXPECT_THAT(RoundTicks(3, 3, 5), Not(::testing::IsEmpty()));
+}
+
+TEST(ScatterTest, PanelsHaveGroupsAndCoefficients) {
+  CONCUR_LOAD_REFERENCE(table, "concurrence-em.csv");
+  ScatterOptions options;
+  options.x = "SQuAD";
+  options.y = {"MRQA NewsQA", "QAMR"};
+  options.group_by = "pretrained";
+  ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels, ScatterPanels(table, options));
+  const std::string svg = ScatterSvg(table, panels);
+  EXPECT_THAT(svg, HasSubstr("all: τ 0.87, r 0.98, n 20"));
+  EXPECT_THAT(svg, HasSubstr("pretrained=no: τ "));
+  EXPECT_THAT(svg, HasSubstr("BERT (large, uncased): 84.17, 54.99"));
+  // Twenty points in each panel and one marker for each group in the legend.
+  EXPECT_EQ(Count(svg, "fill-opacity"), 2 * 20u + 2);
+  const std::string text = WriteTable(ScatterTable(table, panels), TableFormat::kCsv);
+  EXPECT_THAT(text, HasSubstr("SQuAD,QAMR,pretrained=yes,10,"));
+}
+
+TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {
+  const ScoreTable table = Parse("a,x,<y>\n\"</svg>&\",1,2\nhole,3,\nc,4,5\n");
+  ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
+                       ScatterPanels(table, {"x", {"<y>"}, ""}));
+  const std::string svg = ScatterSvg(table, panels);
+  EXPECT_THAT(svg, HasSubstr("Not drawn, without both scores: &lt;y&gt;:</text>"));
+  EXPECT_THAT(svg, HasSubstr("&lt;/svg&gt;&amp;: 1.00, 2.00"));
+  EXPECT_EQ(Count(svg, "</svg>"), 1u);
+}
+
+TEST(ScatterTest, DegenerateTablesHaveFigures) {
+  for (const char* csv : {"a,x,y\n", "a,x,y\nm,1,1\n", "a,x,y\nm,1,\n", "a,x,y\nm,0,0\nn,0,0\n"}) {
+    const ScoreTable table = Parse(csv);
+    ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
+                         ScatterPanels(table, {"x", {"y"}, ""}));
+    const std::string svg = ScatterSvg(table, panels);
+    EXPECT_THAT(svg, HasSubstr("</svg>"));
+    EXPECT_THAT(svg, Not(HasSubstr("nan")));
+    EXPECT_THAT(svg, Not(HasSubstr("inf")));
+  }
+}
+
+TEST(ScatterTest, BadOptionsAreNamed) {
+  const ScoreTable table = Parse("a,t,x,y\nm,yes,1,2\n");
+  const auto invalid = [&](const ScatterOptions& options, const char* part) {
+    EXPECT_THAT(ScatterPanels(table, options),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(part)));
+  };
+  invalid({"z", {"y"}, ""}, "unknown column \"z\"");
+  invalid({"x", {"x"}, ""}, "on both axes");
+  invalid({"x", {"y"}, "u"}, "no approach has the tag \"u\"");
+  invalid({"x", std::vector<std::string>(101, "y"), ""}, "at most 100 panels");
+}
+
+TEST(ShiftFigureTest, DrawsEverySystemAndBothLines) {
+  CONCUR_LOAD_REFERENCE(table, "shift-f1-wikipedia.csv");
+  FitOptions options;
+  options.scale = FitScale::kProbit;
+  options.exclude = {"XLNet"};
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<ShiftFit> fits,
+      FitShift(table, "squad_v1.1_test", std::vector<std::string>{"new_test"}, options));
+  const std::string svg = ShiftSvg(fits);
+  EXPECT_EQ(Count(svg, "fill-opacity"), fits[0].systems.size());
+  EXPECT_THAT(svg, HasSubstr("slope 0.84, R² 0.99"));
+  EXPECT_THAT(svg, HasSubstr("XLNet: 95.10, 92.30 (not fitted)"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+  const std::string latex = WriteTable(ShiftTable(fits), TableFormat::kLatex);
+  EXPECT_THAT(latex, HasSubstr("not part of the fit"));
+}
+
+TEST(ShiftFigureTest, ScoresOfZeroHaveNoPlaceOnProbitAxes) {
+  const ScoreTable table = Parse("a,x,y\nm,50,40\nn,0,10\no,80,70\n");
+  FitOptions options;
+  options.scale = FitScale::kProbit;
+  ASSERT_OK_AND_ASSIGN(const std::vector<ShiftFit> fits,
+                       FitShift(table, "x", std::vector<std::string>{"y"}, options));
+  const std::string svg = ShiftSvg(fits);
+  EXPECT_THAT(svg, HasSubstr("y: 1 systems with a score of 0 or 100 %"));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+  EXPECT_THAT(ShiftSvg({}), HasSubstr("</svg>"));
+}
+
+TEST(CrossFigureTest, FramesTheBest) {
+  const ScoreTable table = Parse("row,train,x\nm ← a,a,10\nm ← b,b,20\n");
+  ASSERT_OK_AND_ASSIGN(const std::string svg, CrossSvg(table));
+  EXPECT_EQ(Count(svg, "stroke=\"#a3163d\""), 1u);
+  EXPECT_THAT(svg, HasSubstr("m ← b on x: 20.00"));
+  EXPECT_THAT(CrossSvg(Parse("row,x\nm,1\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tag \"train\"")));
+}
+
+}  // namespace
+}  // namespace concur::analysis
