@@ -55,24 +55,6 @@ void FileDescriptor::Reset() {
 
 namespace {
 
-// Opens without following a FIFO into a wait, and refuses what is not a regular file.
-absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) {
-    return ErrnoStatus(errno, path, "open");
-  }
-  struct stat info {};
-  if (fstat(fd.get(), &info) != 0) {
-    return ErrnoStatus(errno, path, "stat");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a regular file, got a ",
-                     S_ISDIR(info.st_mode) ? "directory" : "special file"));
-  }
-  return fd;
-}
-
 // Calls `use` with each block of the file.
 template <typename Use>
 absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
@@ -94,8 +76,25 @@ absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
 
 }  // namespace
 
+absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) {
+    return ErrnoStatus(errno, path, "stat");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected a regular file, got a ",
+                     S_ISDIR(info.st_mode) ? "directory" : "special file"));
+  }
+  return fd;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t bytes_max) {
-  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(path));
+  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegularFile(path));
   std::string contents;
   CONCUR_RETURN_IF_ERROR(ReadBlocks(fd.get(), path, [&](absl::string_view block) -> absl::Status {
     if (static_cast<int64_t>(contents.size() + block.size()) > bytes_max) {
@@ -173,7 +172,7 @@ absl::Status MakeDirectories(const std::string& path, int mode) {
 }
 
 absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
-  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(path));
+  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegularFile(path));
   FileDigest result;
   Sha256 hasher;
   CONCUR_RETURN_IF_ERROR(ReadBlocks(fd.get(), path, [&](absl::string_view block) -> absl::Status {

@@ -46,6 +46,10 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+// Opens for reading without waiting for a FIFO's other end. InvalidArgument when `path` is a
+// directory or another special file.
+absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path);
+
 // The whole of a regular file. ResourceExhausted if it has more than `bytes_max` bytes;
 // InvalidArgument if it is a directory or another special file.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t bytes_max = int64_t{1} << 32);

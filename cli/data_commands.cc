@@ -1,9 +1,7 @@
 #include "cli/data_commands.h"
 
 #include <CLI/CLI.hpp>
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -12,44 +10,24 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/data_set_commands.h"
+#include "cli/import_commands.h"
+#include "cli/parameter_options.h"
 #include "cli/records.h"
 #include "qa/builders/builder.h"
 #include "qa/builders/parameters.h"
+#include "qa/importers/importer.h"
 
 namespace concur::cli {
 namespace {
 
 // --- concur data build, list ---
 
-struct BuildOptions {
-  qa::BuildRequest request;
-  std::map<std::string, std::string> given;
-};
-
-// Adds what the declared options did not take, so that the builder names what is wrong with it.
-absl::Status TakeExtras(const std::vector<std::string>& extras, BuildOptions& options) {
-  for (const std::string& extra : extras) {
-    if (absl::StartsWith(extra, "--")) {
-      const size_t equals = extra.find('=');
-      options.given[extra.substr(2, equals == std::string::npos ? equals : equals - 2)] = "";
-      return absl::OkStatus();
-    }
-  }
-  return extras.empty() ? absl::OkStatus()
-                        : absl::InvalidArgumentError(
-                              absl::StrCat("data build: unexpected argument \"", extras[0], "\""));
-}
-
-absl::Status RunBuild(BuildOptions& options, CommandContext& context) {
-  qa::BuildRequest& request = options.request;
-  request.parameters = options.given;
+absl::Status RunBuild(qa::BuildRequest& request, CommandContext& context) {
   int64_t shown = -1;
   if (context.err_is_terminal) {
     request.progress = [&](int64_t done, int64_t total) {
@@ -85,54 +63,51 @@ absl::Status RunBuild(BuildOptions& options, CommandContext& context) {
   return absl::OkStatus();
 }
 
-// The parameters of all builders, each with the builders that have it.
-std::map<std::string, std::vector<std::string>> BuildersByParameter() {
-  std::map<std::string, std::vector<std::string>> result;
-  for (const qa::BuilderInfo& builder : qa::Builders()) {
-    for (const qa::ParameterInfo& parameter : builder.parameters) {
-      result[parameter.name].push_back(builder.name);
-    }
-  }
-  return result;
-}
-
 void AddBuild(CLI::App& data, CommandContext& context) {
   CLI::App* const command = data.add_subcommand(
       "build", "write DIR/train.jsonl and DIR/test.jsonl of a benchmark, from a seed");
-  const auto options = std::make_shared<BuildOptions>();
-  command->add_option("name", options->request.builder, "the builder; see concur data list")
-      ->required();
-  command->add_option("--out", options->request.directory, "directory to write to")->required();
-  command->add_option("--seed", options->request.seed, "fixes every random choice")
-      ->capture_default_str();
-  command->add_flag("--gzip", options->request.gzip, "write .jsonl.gz");
-  for (const auto& [name, builders] : BuildersByParameter()) {
-    command
-        ->add_option_function<std::string>(
-            "--" + name,
-            [options, key = name](const std::string& value) { options->given[key] = value; },
-            absl::StrCat("parameter of ", absl::StrJoin(builders, ", ")))
-        ->group("Parameters (defaults: concur data list NAME)");
-  }
-  command->allow_extras();
-  OnRun(command, context, [options, command, &context] {
-    CONCUR_RETURN_IF_ERROR(TakeExtras(command->remaining(), *options));
-    return RunBuild(*options, context);
+  const auto request = std::make_shared<qa::BuildRequest>();
+  const auto given = std::make_shared<GivenParameters>();
+  command->add_option("name", request->builder, "the builder; see concur data list")->required();
+  command->add_option("--out", request->directory, "directory to write to")->required();
+  command->add_option("--seed", request->seed, "fixes every random choice")->capture_default_str();
+  command->add_flag("--gzip", request->gzip, "write .jsonl.gz");
+  AddParameterOptions(*command, qa::Builders(), given);
+  OnRun(command, context, [request, given, command, &context] {
+    CONCUR_RETURN_IF_ERROR(TakeExtraParameters("data build", command->remaining(), *given));
+    request->parameters = *given;
+    return RunBuild(*request, context);
   });
+}
+
+// The parameters of a builder or, if there is none of this name, of an importer.
+absl::StatusOr<const std::vector<qa::ParameterInfo>*> FindParameters(const std::string& name) {
+  if (const auto builder = qa::FindBuilder(name); builder.ok()) {
+    return &(*builder)->parameters;
+  }
+  if (const auto importer = qa::FindImporter(name); importer.ok()) {
+    return &(*importer)->parameters;
+  }
+  return absl::NotFoundError(absl::StrCat(qa::FindBuilder(name).status().message(), "; ",
+                                          qa::FindImporter(name).status().message()));
 }
 
 absl::Status RunList(const std::string& name, CommandContext& context) {
   if (name.empty()) {
-    Records records{{{"builder"}, {"version"}, {"makes"}}, {}};
+    Records records{{{"command"}, {"name"}, {"makes"}}, {}};
     for (const qa::BuilderInfo& builder : qa::Builders()) {
-      records.rows.push_back({builder.name, builder.version, builder.summary});
+      records.rows.push_back({"build", builder.name, builder.summary});
+    }
+    for (const qa::ImporterInfo& importer : qa::Importers()) {
+      records.rows.push_back({"import", importer.name, importer.summary});
     }
     Print(records, context);
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const qa::BuilderInfo* const builder, qa::FindBuilder(name));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ParameterInfo>* const parameters,
+                          FindParameters(name));
   Records records{{{"parameter"}, {"default"}, {"meaning"}}, {}};
-  for (const qa::ParameterInfo& parameter : builder->parameters) {
+  for (const qa::ParameterInfo& parameter : *parameters) {
     std::string meaning = parameter.help;
     if (!parameter.choices.empty()) {
       absl::StrAppend(&meaning, " (", absl::StrJoin(parameter.choices, ", "), ")");
@@ -145,18 +120,19 @@ absl::Status RunList(const std::string& name, CommandContext& context) {
 
 void AddList(CLI::App& data, CommandContext& context) {
   CLI::App* const command =
-      data.add_subcommand("list", "the builders, or the parameters of one of them");
+      data.add_subcommand("list", "builders and importers, or the parameters of one of them");
   const auto name = std::make_shared<std::string>();
-  command->add_option("name", *name, "a builder");
+  command->add_option("name", *name, "a builder or an importer");
   OnRun(command, context, [name, &context] { return RunList(*name, context); });
 }
 
 }  // namespace
 
 void AddDataCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* const data = app.add_subcommand("data", "build, derive and check data sets");
+  CLI::App* const data = app.add_subcommand("data", "import, build, derive and check data sets");
   data->require_subcommand(1);
   AddBuild(*data, context);
+  AddImportCommand(*data, context);
   AddList(*data, context);
   AddDataSetCommands(*data, context);
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "qa/json_fields.h"
 #include "qa/json_text.h"
 #include "qa/raw_bytes.h"
 #include "qa/utf8.h"
@@ -22,29 +23,11 @@ namespace {
 
 using simdjson::dom::array;
 using simdjson::dom::element;
-using simdjson::dom::element_type;
 using simdjson::dom::object;
 
 constexpr char kJsonSpace[] = " \t\r\n";
 
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-
-std::string KindOf(const element& value) {
-  switch (value.type()) {
-    case element_type::ARRAY:
-      return "a list";
-    case element_type::OBJECT:
-      return "an object";
-    case element_type::STRING:
-      return Shown(View(std::string_view(value)));
-    case element_type::NULL_VALUE:
-      return "null";
-    default:
-      return simdjson::minify(value);
-  }
-}
-
-// Reads one file. `where_` is the place of the value at hand, for messages.
+// Reads one file.
 class Reader {
  public:
   Reader(const std::string& path, const std::function<absl::Status(Passage)>& on_passage,
@@ -54,22 +37,6 @@ class Reader {
   absl::Status Read();
 
  private:
-  // The fields of an object that the caller knows; others are ignored, repeats are errors.
-  using Fields = std::vector<std::pair<absl::string_view, std::optional<element>*>>;
-
-  absl::Status Invalid(absl::string_view message) const {
-    return absl::InvalidArgumentError(absl::StrCat(where_, ": ", message));
-  }
-  absl::Status Wrong(absl::string_view field, absl::string_view expected,
-                     const element& found) const {
-    return Invalid(absl::StrCat(field, ": expected ", expected, ", got ", KindOf(found)));
-  }
-  absl::Status BadJson(absl::string_view text, simdjson::error_code code) const;
-  absl::Status Collect(const element& value, absl::string_view what, const Fields& fields) const;
-  absl::StatusOr<std::string> Text(const std::optional<element>& value,
-                                   absl::string_view field) const;
-  absl::StatusOr<array> List(const std::optional<element>& value, absl::string_view field) const;
-
   absl::Status ReadLines(absl::string_view text);
   absl::Status ReadLine(absl::string_view line, const element& value, bool first);
   absl::Status ReadHeader(const element& value);
@@ -86,71 +53,20 @@ class Reader {
   const std::string& path_;
   const std::function<absl::Status(Passage)>& on_passage_;
   const std::function<absl::Status(Header)>& on_header_;
-  std::string where_;
+  JsonFields json_;
   simdjson::dom::parser parser_;
   absl::flat_hash_set<std::string> ids_;
 };
 
-absl::Status Reader::BadJson(absl::string_view text, simdjson::error_code code) const {
-  if (code == simdjson::MEMALLOC) {
-    return absl::ResourceExhaustedError(absl::StrCat(where_, ": out of memory"));
-  }
-  std::string reason = ExplainJsonError(text);
-  if (reason.empty()) {
-    reason = simdjson::error_message(code);
-  }
-  return Invalid(absl::StrCat("not valid JSON: ", reason));
-}
-
-absl::Status Reader::Collect(const element& value, absl::string_view what,
-                             const Fields& fields) const {
-  if (!value.is_object()) {
-    return Wrong(what, "an object", value);
-  }
-  for (const auto& [key, field_value] : object(value)) {
-    for (const auto& [name, slot] : fields) {
-      if (View(key) == name) {
-        if (slot->has_value()) {
-          return Invalid(absl::StrCat(name, ": appears twice in one object"));
-        }
-        *slot = field_value;
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> Reader::Text(const std::optional<element>& value,
-                                         absl::string_view field) const {
-  if (!value.has_value()) {
-    return Invalid(absl::StrCat(field, ": missing; expected a string"));
-  }
-  if (!value->is_string()) {
-    return Wrong(field, "a string", *value);
-  }
-  return std::string(std::string_view(*value));
-}
-
-absl::StatusOr<array> Reader::List(const std::optional<element>& value,
-                                   absl::string_view field) const {
-  if (!value.has_value()) {
-    return Invalid(absl::StrCat(field, ": missing; expected a list"));
-  }
-  if (!value->is_array()) {
-    return Wrong(field, "a list", *value);
-  }
-  return array(*value);
-}
-
 absl::Status Reader::TakeId(const std::optional<element>& value, absl::string_view field,
                             Question& question) {
-  CONCUR_ASSIGN_OR_RETURN(question.id, Text(value, field));
+  CONCUR_ASSIGN_OR_RETURN(question.id, json_.Text(value, field));
   if (question.id.empty()) {
-    return Invalid(absl::StrCat(field, ": expected an id, got \"\""));
+    return json_.Invalid(absl::StrCat(field, ": expected an id, got \"\""));
   }
   if (!ids_.insert(question.id).second) {
-    return Invalid(absl::StrCat(field, ": ", Shown(question.id),
-                                " appears twice; ids must be unique in a data set"));
+    return json_.Invalid(absl::StrCat(field, ": ", Shown(question.id),
+                                      " appears twice; ids must be unique in a data set"));
   }
   return absl::OkStatus();
 }
@@ -158,16 +74,16 @@ absl::Status Reader::TakeId(const std::optional<element>& value, absl::string_vi
 absl::Status Reader::Read() {
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path_));
   absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
-  where_ = path_;
+  json_.place = path_;
   if (absl::StartsWith(text, "\xFF\xFE") || absl::StartsWith(text, "\xFE\xFF")) {
-    return Invalid("expected UTF-8, found UTF-16; convert the file");
+    return json_.Invalid("expected UTF-8, found UTF-16; convert the file");
   }
   if (absl::StartsWith(text, "\xEF\xBB\xBF")) {
     text.remove_prefix(3);
   }
   const size_t start = text.find_first_not_of(kJsonSpace);
   if (start == absl::string_view::npos) {
-    return Invalid("the file is empty; expected SQuAD JSON or MRQA JSON lines");
+    return json_.Invalid("the file is empty; expected SQuAD JSON or MRQA JSON lines");
   }
   // A first line that is one whole object tells the form; SQuAD files may also be spread over
   // many lines.
@@ -184,14 +100,14 @@ absl::Status Reader::Read() {
     }
     // Neither. Formatted SQuAD files start with a line that holds no field.
     if (first.size() < 16 && first.find("\"context\"") == first.npos) {
-      return BadJson(text, whole);
+      return json_.BadJson(text, whole);
     }
   }
   if (code == simdjson::SUCCESS && document.is_object()) {
     const simdjson::error_code has_data = document.at_key("data").error();
     if (has_data == simdjson::SUCCESS) {
       if (!one_line) {
-        return Invalid("expected nothing after the SQuAD object, found more lines");
+        return json_.Invalid("expected nothing after the SQuAD object, found more lines");
       }
       return ReadSquad(document);
     }
@@ -208,12 +124,12 @@ absl::Status Reader::ReadLines(absl::string_view text) {
     if (line.find_first_not_of(kJsonSpace) == line.npos) {
       continue;
     }
-    where_ = absl::StrCat(path_, ":", number);
+    json_.place = absl::StrCat(path_, ":", number);
     element value;
     const simdjson::error_code code =
         parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/false).get(value);
     if (code != simdjson::SUCCESS) {
-      return BadJson(line, code);
+      return json_.BadJson(line, code);
     }
     CONCUR_RETURN_IF_ERROR(ReadLine(line, value, first));
     first = false;
@@ -226,48 +142,48 @@ absl::Status Reader::ReadLine(absl::string_view line, const element& value, bool
   std::optional<element> title;
   std::optional<element> context;
   std::optional<element> questions;
-  CONCUR_RETURN_IF_ERROR(Collect(
+  CONCUR_RETURN_IF_ERROR(json_.Collect(
       value, "line",
       {{"header", &header}, {"title", &title}, {"context", &context}, {"qas", &questions}}));
   if (header.has_value() && !context.has_value()) {
     if (!first) {
-      return Invalid("header: expected on the first line only");
+      return json_.Invalid("header: expected on the first line only");
     }
     return ReadHeader(*header);
   }
   if (!context.has_value() && !questions.has_value()) {
-    return Invalid(
+    return json_.Invalid(
         absl::StrCat("expected an MRQA passage {\"context\": …, \"qas\": […]} or a SQuAD object "
                      "{\"data\": […]}, got ",
                      Shown(line)));
   }
   Passage passage;
-  CONCUR_ASSIGN_OR_RETURN(passage.context, Text(context, "context"));
+  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
   if (title.has_value()) {
-    CONCUR_ASSIGN_OR_RETURN(passage.title, Text(title, "title"));
+    CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
   }
-  CONCUR_ASSIGN_OR_RETURN(const array list, List(questions, "qas"));
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
   const CodePointMap map(passage.context);
-  const std::string line_place = where_;
+  const std::string line_place = json_.place;
   size_t index = 0;
   for (const element question : list) {
-    where_ = absl::StrCat(line_place, ": qas[", index++, "]");
+    json_.place = absl::StrCat(line_place, ": qas[", index++, "]");
     CONCUR_RETURN_IF_ERROR(ReadMrqaQuestion(question, map, passage));
   }
-  where_ = line_place;
+  json_.place = line_place;
   return on_passage_(std::move(passage));
 }
 
 absl::Status Reader::ReadHeader(const element& value) {
   if (!value.is_object()) {
-    return Wrong("header", "an object", value);
+    return json_.Wrong("header", "an object", value);
   }
   Header header;
   for (const auto& [key, field] : object(value)) {
     const std::string text =
         field.is_string() ? std::string(std::string_view(field)) : simdjson::minify(field);
     if (!header.emplace(std::string(key), text).second) {
-      return Invalid(absl::StrCat("header: ", Shown(View(key)), " appears twice"));
+      return json_.Invalid(absl::StrCat("header: ", Shown(std::string(key)), " appears twice"));
     }
   }
   return on_header_ ? on_header_(std::move(header)) : absl::OkStatus();
@@ -280,23 +196,23 @@ absl::Status Reader::ReadMrqaQuestion(const element& value, const CodePointMap& 
   std::optional<element> text;
   std::optional<element> answers;
   std::optional<element> detected;
-  CONCUR_RETURN_IF_ERROR(Collect(value, "question",
-                                 {{"qid", &qid},
-                                  {"id", &id},
-                                  {"question", &text},
-                                  {"answers", &answers},
-                                  {"detected_answers", &detected}}));
+  CONCUR_RETURN_IF_ERROR(json_.Collect(value, "question",
+                                       {{"qid", &qid},
+                                        {"id", &id},
+                                        {"question", &text},
+                                        {"answers", &answers},
+                                        {"detected_answers", &detected}}));
   Question question;
   CONCUR_RETURN_IF_ERROR(qid.has_value() || !id.has_value() ? TakeId(qid, "qid", question)
                                                             : TakeId(id, "id", question));
-  CONCUR_ASSIGN_OR_RETURN(question.text, Text(text, "question"));
-  CONCUR_ASSIGN_OR_RETURN(const array list, List(answers, "answers"));
+  CONCUR_ASSIGN_OR_RETURN(question.text, json_.Text(text, "question"));
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
   for (const element answer : list) {
-    CONCUR_ASSIGN_OR_RETURN(std::string one, Text(answer, "answers"));
+    CONCUR_ASSIGN_OR_RETURN(std::string one, json_.Text(answer, "answers"));
     question.answers.push_back(std::move(one));
   }
   if (question.answers.empty()) {
-    return Invalid("answers: expected at least one answer, got none");
+    return json_.Invalid("answers: expected at least one answer, got none");
   }
   if (detected.has_value() && !detected->is_null()) {
     CONCUR_RETURN_IF_ERROR(ReadSpans(*detected, map, question));
@@ -308,11 +224,12 @@ absl::Status Reader::ReadMrqaQuestion(const element& value, const CodePointMap& 
 // char_spans are [first, last] in code points, both included.
 absl::Status Reader::ReadSpans(const element& detected, const CodePointMap& map,
                                Question& question) {
-  CONCUR_ASSIGN_OR_RETURN(const array entries, List(detected, "detected_answers"));
+  CONCUR_ASSIGN_OR_RETURN(const array entries, json_.List(detected, "detected_answers"));
   for (const element entry : entries) {
     std::optional<element> char_spans;
-    CONCUR_RETURN_IF_ERROR(Collect(entry, "detected_answers", {{"char_spans", &char_spans}}));
-    CONCUR_ASSIGN_OR_RETURN(const array pairs, List(char_spans, "detected_answers.char_spans"));
+    CONCUR_RETURN_IF_ERROR(json_.Collect(entry, "detected_answers", {{"char_spans", &char_spans}}));
+    CONCUR_ASSIGN_OR_RETURN(const array pairs,
+                            json_.List(char_spans, "detected_answers.char_spans"));
     for (const element pair : pairs) {
       int64_t ends[2];
       size_t found = 0;
@@ -325,7 +242,7 @@ absl::Status Reader::ReadSpans(const element& detected, const CodePointMap& map,
         }
       }
       if (found != 2 || ends[0] < 0 || ends[1] < ends[0] || ends[1] >= map.size()) {
-        return Invalid(
+        return json_.Invalid(
             absl::StrCat("detected_answers.char_spans: expected [first, last] within "
                          "the context's ",
                          map.size(), " characters, got ", simdjson::minify(pair)));
@@ -345,24 +262,24 @@ absl::Status Reader::ReadSpans(const element& detected, const CodePointMap& map,
 
 absl::Status Reader::ReadSquad(const element& document) {
   std::optional<element> data;
-  CONCUR_RETURN_IF_ERROR(Collect(document, "file", {{"data", &data}}));
-  CONCUR_ASSIGN_OR_RETURN(const array articles, List(data, "data"));
+  CONCUR_RETURN_IF_ERROR(json_.Collect(document, "file", {{"data", &data}}));
+  CONCUR_ASSIGN_OR_RETURN(const array articles, json_.List(data, "data"));
   size_t article_index = 0;
   for (const element article : articles) {
     const std::string article_place = absl::StrCat(path_, ": data[", article_index++, "]");
-    where_ = article_place;
+    json_.place = article_place;
     std::optional<element> title_value;
     std::optional<element> paragraphs;
     CONCUR_RETURN_IF_ERROR(
-        Collect(article, "article", {{"title", &title_value}, {"paragraphs", &paragraphs}}));
+        json_.Collect(article, "article", {{"title", &title_value}, {"paragraphs", &paragraphs}}));
     std::string title;
     if (title_value.has_value()) {
-      CONCUR_ASSIGN_OR_RETURN(title, Text(title_value, "title"));
+      CONCUR_ASSIGN_OR_RETURN(title, json_.Text(title_value, "title"));
     }
-    CONCUR_ASSIGN_OR_RETURN(const array list, List(paragraphs, "paragraphs"));
+    CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(paragraphs, "paragraphs"));
     size_t index = 0;
     for (const element paragraph : list) {
-      where_ = absl::StrCat(article_place, ".paragraphs[", index++, "]");
+      json_.place = absl::StrCat(article_place, ".paragraphs[", index++, "]");
       CONCUR_RETURN_IF_ERROR(ReadParagraph(paragraph, title));
     }
   }
@@ -372,19 +289,20 @@ absl::Status Reader::ReadSquad(const element& document) {
 absl::Status Reader::ReadParagraph(const element& value, const std::string& title) {
   std::optional<element> context;
   std::optional<element> questions;
-  CONCUR_RETURN_IF_ERROR(Collect(value, "paragraph", {{"context", &context}, {"qas", &questions}}));
+  CONCUR_RETURN_IF_ERROR(
+      json_.Collect(value, "paragraph", {{"context", &context}, {"qas", &questions}}));
   Passage passage;
   passage.title = title;
-  CONCUR_ASSIGN_OR_RETURN(passage.context, Text(context, "context"));
-  CONCUR_ASSIGN_OR_RETURN(const array list, List(questions, "qas"));
+  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
   const CodePointMap map(passage.context);
-  const std::string place = where_;
+  const std::string place = json_.place;
   size_t index = 0;
   for (const element question : list) {
-    where_ = absl::StrCat(place, ".qas[", index++, "]");
+    json_.place = absl::StrCat(place, ".qas[", index++, "]");
     CONCUR_RETURN_IF_ERROR(ReadSquadQuestion(question, map, passage));
   }
-  where_ = place;
+  json_.place = place;
   return on_passage_(std::move(passage));
 }
 
@@ -394,17 +312,17 @@ absl::Status Reader::ReadSquadQuestion(const element& value, const CodePointMap&
   std::optional<element> text;
   std::optional<element> answers;
   CONCUR_RETURN_IF_ERROR(
-      Collect(value, "question", {{"id", &id}, {"question", &text}, {"answers", &answers}}));
+      json_.Collect(value, "question", {{"id", &id}, {"question", &text}, {"answers", &answers}}));
   Question question;
   CONCUR_RETURN_IF_ERROR(TakeId(id, "id", question));
-  absl::StrAppend(&where_, " (id ", Shown(question.id), ")");
-  CONCUR_ASSIGN_OR_RETURN(question.text, Text(text, "question"));
-  CONCUR_ASSIGN_OR_RETURN(const array list, List(answers, "answers"));
+  absl::StrAppend(&json_.place, " (id ", Shown(question.id), ")");
+  CONCUR_ASSIGN_OR_RETURN(question.text, json_.Text(text, "question"));
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
   for (const element answer : list) {
     CONCUR_RETURN_IF_ERROR(ReadSquadAnswer(answer, map, passage, question));
   }
   if (question.answers.empty()) {
-    return Invalid(
+    return json_.Invalid(
         "answers: expected at least one answer, got none (unanswerable questions, as in SQuAD "
         "v2.0, are not supported)");
   }
@@ -417,14 +335,15 @@ absl::Status Reader::ReadSquadAnswer(const element& value, const CodePointMap& m
                                      const Passage& passage, Question& question) {
   std::optional<element> text;
   std::optional<element> start;
-  CONCUR_RETURN_IF_ERROR(Collect(value, "answers", {{"text", &text}, {"answer_start", &start}}));
-  CONCUR_ASSIGN_OR_RETURN(std::string answer, Text(text, "answers.text"));
+  CONCUR_RETURN_IF_ERROR(
+      json_.Collect(value, "answers", {{"text", &text}, {"answer_start", &start}}));
+  CONCUR_ASSIGN_OR_RETURN(std::string answer, json_.Text(text, "answers.text"));
   if (start.has_value()) {
     int64_t first = 0;
     if (start->get(first) != simdjson::SUCCESS || first < 0 || first > map.size()) {
-      return Wrong("answers.answer_start",
-                   absl::StrCat("a place within the context's ", map.size(), " characters"),
-                   *start);
+      return json_.Wrong("answers.answer_start",
+                         absl::StrCat("a place within the context's ", map.size(), " characters"),
+                         *start);
     }
     const int64_t begin = map.ByteOf(first);
     const Span span{begin, begin + static_cast<int64_t>(answer.size())};

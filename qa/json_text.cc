@@ -66,10 +66,10 @@ void AppendJsonString(absl::string_view text, std::string& out) {
   out.push_back('"');
 }
 
-std::string ExplainJsonError(absl::string_view text) {
+std::string ExplainJsonError(absl::string_view text, int64_t first_line) {
   const auto place = [&](size_t offset) {
     offset = std::min(offset, text.size());
-    size_t line = 1;
+    int64_t line = first_line;
     size_t column = 1;
     for (size_t i = 0; i < offset; ++i) {
       column = text[i] == '\n' ? 1 : column + 1;

@@ -4,6 +4,7 @@
 #ifndef CONCUR_QA_JSON_TEXT_H_
 #define CONCUR_QA_JSON_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -15,8 +16,9 @@ namespace concur::qa {
 void AppendJsonString(absl::string_view text, std::string& out);
 
 // Why and where `text` is not one JSON value: `line 3, column 7: expected …`. For error messages
-// only: it parses a second time. Columns count bytes from 1; "" when nothing is wrong.
-std::string ExplainJsonError(absl::string_view text);
+// only: it parses a second time. Columns count bytes from 1, lines from `first_line`; "" when
+// nothing is wrong.
+std::string ExplainJsonError(absl::string_view text, int64_t first_line = 1);
 
 // `text` for an error message: quoted, cut after 60 bytes, control characters shown.
 std::string Shown(absl::string_view text);

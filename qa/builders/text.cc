@@ -215,6 +215,38 @@ absl::StatusOr<Document> SplitText(absl::string_view contents, const std::string
   return document;
 }
 
+size_t LastSentenceBegin(absl::string_view text) {
+  constexpr char kSpace[] = " \t\r\n";
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = At(text, i);
+    const size_t behind = i + c.bytes;
+    if (c.value == '\n') {
+      const size_t next = text.find_first_not_of(kSpace, i);
+      if (next != text.npos && std::count(text.begin() + i, text.begin() + next, '\n') > 1) {
+        begin = next;
+      }
+    }
+    if (c.value == '.' || c.value == '?' || c.value == '!' || c.value == 0x2026) {
+      const bool token = i > 0 && text[i - 1] == ' ';
+      size_t end = SkipClosers(text, behind);
+      // In text of tokens the closing quotes stand alone, too.
+      while (token && end + 1 < text.size() && text[end] == ' ' &&
+             SkipClosers(text, end + 1) > end + 1) {
+        end = SkipClosers(text, end + 1);
+      }
+      const size_t next = text.find_first_not_of(kSpace, end);
+      if (next != text.npos && next > end &&
+          (token ||
+           (!u_islower(At(text, next).value) && !(c.value == '.' && IsAbbreviation(text, i))))) {
+        begin = next;
+      }
+    }
+    i = behind;
+  }
+  return begin;
+}
+
 absl::StatusOr<std::vector<Document>> SplitBible(absl::string_view verses) {
   CONCUR_RETURN_IF_ERROR(CheckText(verses, "bible"));
   std::vector<Document> documents;

@@ -52,6 +52,14 @@ absl::StatusOr<std::vector<Document>> SplitBible(absl::string_view verses);
 // The text at `path`, or the King James Bible when `path` is empty.
 absl::StatusOr<std::vector<Document>> LoadText(const std::string& path, SourceLog& sources);
 
+// Where the last sentence of `text` begins: behind the last . ? ! or … with its closing quotes and
+// brackets and white space, or behind the last blank line. In running text a full stop of an
+// abbreviation, and one that a lower-case letter follows, end no sentence; a full stop that stands
+// alone between spaces, as in text of tokens, does. 0 when there is one sentence. Text that ends a
+// sentence has its last one in front of that end.
+// REQUIRES: valid UTF-8.
+size_t LastSentenceBegin(absl::string_view text);
+
 // Lower case of ASCII letters; other bytes as they are.
 std::string LowerAscii(absl::string_view text);
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,12 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "tests/testing/gzip.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::qa {
 namespace {
 
+using ::concur::testing::Gzip;
 using ::concur::testing::IsOk;
 using ::concur::testing::StatusIs;
 using ::concur::testing::TempDir;
@@ -29,20 +30,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-std::string Gzip(const std::string& text) {
-  std::string packed(text.size() + 1024, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
 
 class DatasetIoTest : public ::testing::Test {
  protected:

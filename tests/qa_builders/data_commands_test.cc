@@ -120,11 +120,37 @@ TEST(DataCommandsTest, UnknownNamesGetASuggestion) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("o")));
 }
 
+TEST(DataCommandsTest, ImportReportsWhatItReadKeptAndDropped) {
+  TempDir dir;
+  ASSERT_OK(WriteFileAtomically(
+      dir.File("in.json"), R"({"data": [{"title": "T", "paragraphs": [{"context": "a b", "qas": [
+        {"id": "1", "question": "?", "answers": [{"text": "b", "answer_start": 2}]},
+        {"id": "2", "question": "?", "answers": [{"text": "b", "answer_start": 0}]}]}]}]})"));
+  const std::vector<std::string> arguments = {
+      "import", "squad", "--in", dir.File("in.json"), "--out", dir.File("o.jsonl")};
+  const Outcome outcome = RunData(arguments, OutputMode::kCsv);
+  ASSERT_OK(outcome.status);
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("outcome,questions,detail,first\nread,2,,\nkept,1,"),
+                                 HasSubstr("\ndropped,1,no answer is where answer_start says,"),
+                                 HasSubstr("in.json:1: data[0].paragraphs[0].qas[1]\n")));
+  std::filesystem::remove(dir.File("o.jsonl"));
+  std::vector<std::string> strict = arguments;
+  strict.emplace_back("--strict");
+  EXPECT_THAT(RunData(strict).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--strict")));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("o.jsonl")));
+  strict.back() = "--sentence=x";
+  EXPECT_THAT(RunData(strict).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown parameter")));
+  EXPECT_THAT(RunData({"import", "squat", "--in", "x", "--out", "y"}).status,
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"squad\"")));
+}
+
 TEST(DataCommandsTest, ListNamesBuildersAndTheirParameters) {
   const Outcome all = RunData({"list"});
   ASSERT_OK(all.status);
   EXPECT_THAT(all.out, AllOf(HasSubstr("fuzzy"), HasSubstr("wordnet"), HasSubstr("cloze"),
-                             HasSubstr("lastword")));
+                             HasSubstr("lastword"), HasSubstr("qamr")));
   const Outcome one = RunData({"list", "fuzzy"}, OutputMode::kCsv);
   ASSERT_OK(one.status);
   EXPECT_THAT(one.out, AllOf(StartsWith("parameter,default,meaning\n"),

@@ -1,0 +1,317 @@
+#include "qa/importers/json_items.h"
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "qa/json_fields.h"
+#include "qa/json_text.h"
+#include "qa/raw_bytes.h"
+#include "qa/raw_stream.h"
+
+namespace concur::qa {
+namespace {
+
+constexpr size_t kFrameBytesMax = size_t{1} << 20;
+
+bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// What ExplainJsonError says, without the place: lines of a frame are not those of the file.
+std::string Reason(const std::string& explained) {
+  const size_t colon = explained.find(": ");
+  return colon == std::string::npos ? explained : explained.substr(colon + 2);
+}
+
+// Cuts a document into items. The frame is the document without items and white space.
+class Splitter {
+ public:
+  // Items are the elements of the list `list`, or the document's members when it is empty.
+  Splitter(const std::string& path, absl::string_view list, const OnJsonItem& on_item)
+      : path_(path), list_(list), key_(absl::StrCat("\"", list, "\":")), on_item_(on_item) {}
+
+  absl::Status Feed(absl::string_view block) {
+    block_ = block;
+    copied_ = 0;
+    for (position_ = 0; position_ < block.size(); ++position_) {
+      const char c = block[position_];
+      if (in_string_) {
+        TakeInString(c);
+      } else if (in_items_) {
+        CONCUR_RETURN_IF_ERROR(TakeInItems(c));
+      } else {
+        TakeInFrame(c);
+      }
+    }
+    return Copy(block.size());
+  }
+
+  absl::Status Finish();
+  int64_t line() const { return line_; }
+
+ private:
+  std::string Place() const {
+    return list_.empty() ? absl::StrCat(path_, ":", item_line_)
+                         : absl::StrCat(path_, ":", item_line_, ": ", list_, "[", items_, "]");
+  }
+  absl::Status Invalid(absl::string_view message) const {
+    return absl::InvalidArgumentError(absl::StrCat(path_, ":", line_, ": ", message));
+  }
+  void TakeInString(char c) {
+    if (escaped_) {
+      escaped_ = false;
+    } else if (c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      in_string_ = false;
+    }
+  }
+  void TakeInFrame(char c);
+  absl::Status TakeInItems(char c);
+  absl::Status EndItem(bool last);
+  // Moves bytes of the block that were walked over to the item or the frame.
+  absl::Status Copy(size_t end);
+
+  const std::string& path_;
+  const absl::string_view list_;
+  const std::string key_;
+  const OnJsonItem& on_item_;
+
+  absl::string_view block_;
+  size_t position_ = 0;  // in the block
+  size_t copied_ = 0;    // bytes of the block before this one are copied
+
+  bool in_string_ = false;
+  bool escaped_ = false;
+  bool in_items_ = false;
+  bool seen_items_ = false;
+  bool begun_ = false;  // an item has begun
+  int depth_ = 0;       // of brackets: in the frame, or in the item
+  int64_t line_ = 1;
+  int64_t item_line_ = 1;
+  int64_t items_ = 0;
+  std::string item_;
+  std::string frame_;
+  simdjson::dom::parser parser_;
+};
+
+absl::Status Splitter::Copy(size_t end) {
+  const absl::string_view bytes = block_.substr(copied_, end - copied_);
+  copied_ = end;
+  if (in_items_) {
+    if (begun_) {
+      item_.append(bytes.data(), bytes.size());
+      if (item_.size() > kJsonItemBytesMax) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(Place(), ": the item has more than ", kJsonItemBytesMax >> 20, " MiB"));
+      }
+    }
+    return absl::OkStatus();
+  }
+  frame_.append(bytes.data(), bytes.size());
+  if (frame_.size() > kFrameBytesMax) {
+    return Invalid(list_.empty()
+                       ? "expected a JSON object"
+                       : absl::StrCat("expected a JSON object with the list \"", list_, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// What is copied to the frame too late for the key to be seen is copied here.
+void Splitter::TakeInFrame(char c) {
+  line_ += c == '\n' ? 1 : 0;
+  switch (c) {
+    case '"':
+      in_string_ = true;
+      return;
+    case '{':
+    case '[': {
+      const bool first_level = list_.empty() ? depth_ == 0 && c == '{' : depth_ == 1 && c == '[';
+      ++depth_;
+      if (!first_level || seen_items_) {
+        return;
+      }
+      absl::string_view before = block_.substr(copied_, position_ - copied_);
+      frame_.append(before.data(), before.size());
+      copied_ = position_;
+      std::string tail;
+      for (size_t i = frame_.size(); i > 0 && tail.size() <= key_.size(); --i) {
+        if (!IsJsonSpace(frame_[i - 1])) {
+          tail.insert(tail.begin(), frame_[i - 1]);
+        }
+      }
+      const bool is_list = list_.empty() || (tail.size() > key_.size() && tail[0] != '\\' &&
+                                             absl::EndsWith(tail, key_));
+      if (is_list) {
+        frame_.push_back(c);
+        copied_ = position_ + 1;
+        in_items_ = true;
+        seen_items_ = true;
+        depth_ = 0;
+      }
+      return;
+    }
+    case '}':
+    case ']':
+      --depth_;
+      return;
+    default:
+      return;
+  }
+}
+
+absl::Status Splitter::TakeInItems(char c) {
+  line_ += c == '\n' ? 1 : 0;
+  if (!begun_ && !IsJsonSpace(c) && c != ',' && c != ']' && c != '}') {
+    begun_ = true;
+    copied_ = position_;
+    item_line_ = line_;
+    if (list_.empty()) {
+      item_.push_back('{');
+    }
+  }
+  switch (c) {
+    case '"':
+      in_string_ = true;
+      return absl::OkStatus();
+    case '{':
+    case '[':
+      ++depth_;
+      return absl::OkStatus();
+    case '}':
+    case ']':
+      return depth_-- > 0 ? absl::OkStatus() : EndItem(true);
+    case ',':
+      return depth_ > 0 ? absl::OkStatus() : EndItem(false);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status Splitter::EndItem(bool last) {
+  if (!begun_) {
+    if (!last || items_ > 0) {
+      return Invalid("not valid JSON: expected a value");
+    }
+  } else {
+    CONCUR_RETURN_IF_ERROR(Copy(position_));
+    if (list_.empty()) {
+      item_.push_back('}');
+    }
+    const size_t size = item_.size();
+    item_.append(kRawPadding, '\0');
+    JsonFields::Element value;
+    const simdjson::error_code code =
+        parser_.parse(item_.data(), size, /*realloc_if_needed=*/false).get(value);
+    if (code != simdjson::SUCCESS) {
+      JsonFields fields;
+      fields.place = Place();
+      return fields.BadJson(absl::string_view(item_).substr(0, size), code, item_line_);
+    }
+    CONCUR_RETURN_IF_ERROR(on_item_(value, Place()));
+    ++items_;
+    item_.clear();
+    begun_ = false;
+  }
+  copied_ = position_;
+  if (last) {
+    in_items_ = false;
+    depth_ = list_.empty() ? 0 : 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Splitter::Finish() {
+  if (in_items_) {
+    return Invalid(absl::StrCat("the file ends early, inside ",
+                                list_.empty() ? "its object" : absl::StrCat("the list ", list_)));
+  }
+  const size_t size = frame_.size();
+  frame_.append(kRawPadding, '\0');
+  JsonFields::Element value;
+  const simdjson::error_code code = parser_.parse(frame_.data(), size, false).get(value);
+  JsonFields fields;
+  fields.place = absl::StrCat(path_, ":", line_);
+  if (code != simdjson::SUCCESS) {
+    const absl::string_view frame = absl::string_view(frame_).substr(0, size);
+    return size == 0     ? fields.Invalid("the file is empty; expected a JSON object")
+           : seen_items_ ? fields.Invalid(absl::StrCat("not valid JSON around the items: ",
+                                                       Reason(ExplainJsonError(frame))))
+                         : fields.BadJson(frame, code);
+  }
+  if (!seen_items_) {
+    return list_.empty()
+               ? fields.Wrong("document", "an object", value)
+               : fields.Invalid(absl::StrCat("expected an object with the list \"", list_, "\""));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Walk(const std::string& path, absl::string_view list, const OnJsonItem& on_item) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
+  Splitter splitter(path, list, on_item);
+  for (bool first = true;; first = false) {
+    absl::StatusOr<absl::string_view> block = stream->Next();
+    if (!block.ok()) {
+      return AtLine(block.status(), path, splitter.line());
+    }
+    if (block->empty()) {
+      return splitter.Finish();
+    }
+    if (first && (absl::StartsWith(*block, "\xFF\xFE") || absl::StartsWith(*block, "\xFE\xFF"))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":1: expected UTF-8, found UTF-16; convert the file"));
+    }
+    if (first) {
+      absl::ConsumePrefix(&*block, "\xEF\xBB\xBF");
+    }
+    CONCUR_RETURN_IF_ERROR(splitter.Feed(*block));
+  }
+}
+
+}  // namespace
+
+absl::Status ForEachListItem(const std::string& path, absl::string_view list,
+                             const OnJsonItem& on_item) {
+  return Walk(path, list, on_item);
+}
+
+absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item) {
+  return Walk(path, "", on_item);
+}
+
+absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item) {
+  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  simdjson::dom::parser parser;
+  JsonFields fields;
+  while (true) {
+    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
+    if (!more) {
+      return absl::OkStatus();
+    }
+    const absl::string_view line = lines.line();
+    if (line.find_first_not_of(" \t\r") == line.npos) {
+      continue;
+    }
+    fields.place = lines.place();
+    JsonFields::Element value;
+    const simdjson::error_code code =
+        parser.parse(line.data(), line.size(), /*realloc_if_needed=*/true).get(value);
+    if (code != simdjson::SUCCESS) {
+      return fields.BadJson(line, code, lines.number());
+    }
+    CONCUR_RETURN_IF_ERROR(on_item(value, fields.place));
+  }
+}
+
+}  // namespace concur::qa

@@ -1,0 +1,38 @@
+// Walks a JSON document of any size in bounded memory, item by item. Only where items begin and
+// end is found here; simdjson parses each of them, and at the end what stands around them.
+//
+// Thread-safe (stateless). For .cc files only (it includes simdjson).
+#ifndef CONCUR_QA_IMPORTERS_JSON_ITEMS_H_
+#define CONCUR_QA_IMPORTERS_JSON_ITEMS_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "qa/json_fields.h"
+
+namespace concur::qa {
+
+// Longest item as text: an article of SQuAD, a passage of DROP, a line.
+inline constexpr size_t kJsonItemBytesMax = size_t{32} << 20;
+
+// Gets an item and its place, "FILE:LINE: data[3]"; its first error ends the walk.
+using OnJsonItem =
+    std::function<absl::Status(const JsonFields::Element& item, const std::string& place)>;
+
+// The elements of the list that is the document's field `list`. InvalidArgument with file and line
+// when the document is no JSON, has no such list, or an item is too long; DataLoss as RawStream.
+absl::Status ForEachListItem(const std::string& path, absl::string_view list,
+                             const OnJsonItem& on_item);
+
+// The members of the document, which is an object; each comes as an object of one member.
+absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item);
+
+// The lines of a JSON-lines file; blank ones are skipped. Places are "FILE:LINE".
+absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item);
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_IMPORTERS_JSON_ITEMS_H_

@@ -1,0 +1,240 @@
+#include "qa/raw_stream.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "qa/utf8.h"
+
+namespace concur::qa {
+namespace {
+
+constexpr size_t kBlockBytes = size_t{1} << 18;
+constexpr absl::string_view kGzipMagic = "\x1f\x8b";
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+class PlainStream : public RawStream {
+ public:
+  PlainStream(std::string path, FileDescriptor fd, int64_t file_bytes)
+      : path_(std::move(path)),
+        fd_(std::move(fd)),
+        file_bytes_(file_bytes),
+        block_(kBlockBytes, '\0') {}
+
+  absl::StatusOr<absl::string_view> Next() override {
+    ssize_t got = 0;
+    do {
+      got = read(fd_.get(), block_.data(), block_.size());
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+      return ErrnoStatus(errno, path_, "read");
+    }
+    return absl::string_view(block_).substr(0, static_cast<size_t>(got));
+  }
+  int64_t file_bytes() const override { return file_bytes_; }
+
+ private:
+  const std::string path_;
+  const FileDescriptor fd_;
+  const int64_t file_bytes_;
+  std::string block_;
+};
+
+class GzipStream : public RawStream {
+ public:
+  GzipStream(std::string path, std::unique_ptr<RawStream> packed)
+      : path_(std::move(path)), packed_(std::move(packed)), block_(kBlockBytes, '\0') {}
+  ~GzipStream() override {
+    if (ready_) {
+      inflateEnd(&stream_);
+    }
+  }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  bool Init() {
+    ready_ = inflateInit2(&stream_, 15 + 16) == Z_OK;
+    return ready_;
+  }
+
+  absl::StatusOr<absl::string_view> Next() override {
+    while (true) {
+      if (input_.empty()) {
+        CONCUR_ASSIGN_OR_RETURN(input_, packed_->Next());
+      }
+      if (input_.empty()) {
+        return EndOfInput();
+      }
+      if (between_members_) {
+        CONCUR_RETURN_IF_ERROR(StartMember());
+      }
+      stream_.next_in =
+          reinterpret_cast<Bytef*>(const_cast<char*>(input_.data()));  // zlib reads only
+      stream_.avail_in = static_cast<uInt>(input_.size());
+      stream_.next_out = reinterpret_cast<Bytef*>(block_.data());
+      stream_.avail_out = static_cast<uInt>(block_.size());
+      const int code = inflate(&stream_, Z_NO_FLUSH);
+      used_ += static_cast<int64_t>(input_.size() - stream_.avail_in);
+      input_.remove_prefix(input_.size() - stream_.avail_in);
+      if (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END) {
+        return absl::DataLossError(absl::StrCat(path_, ": gzip: damaged", AtByte(), ": ",
+                                                stream_.msg == nullptr ? "bad data" : stream_.msg,
+                                                "; fetch or build it again"));
+      }
+      between_members_ = code == Z_STREAM_END;
+      if (const size_t made = block_.size() - stream_.avail_out; made > 0) {
+        return absl::string_view(block_).substr(0, made);
+      }
+    }
+  }
+  int64_t file_bytes() const override { return packed_->file_bytes(); }
+
+ private:
+  std::string AtByte() const {
+    return absl::StrCat(" at byte ", used_, " of ", packed_->file_bytes());
+  }
+  absl::StatusOr<absl::string_view> EndOfInput() const {
+    if (!between_members_) {
+      return absl::DataLossError(absl::StrCat(path_, ": gzip: the file ends early (after ", used_,
+                                              " bytes); fetch or build it again"));
+    }
+    return absl::string_view();
+  }
+  // A member's magic number may be cut by the end of a block: then inflate judges the second byte.
+  absl::Status StartMember() {
+    if (!absl::StartsWith(kGzipMagic, input_.substr(0, kGzipMagic.size()))) {
+      return absl::DataLossError(
+          absl::StrCat(path_, ": gzip: expected the end of the file or another gzip member",
+                       AtByte(), ", found other bytes"));
+    }
+    inflateReset(&stream_);
+    between_members_ = false;
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  const std::unique_ptr<RawStream> packed_;
+  z_stream stream_{};
+  bool ready_ = false;
+  absl::string_view input_;
+  int64_t used_ = 0;
+  bool between_members_ = false;
+  std::string block_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RawStream>> RawStream::Open(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegularFile(path));
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) {
+    return ErrnoStatus(errno, path, "stat");
+  }
+  std::string first(kGzipMagic.size(), '\0');
+  const ssize_t got = pread(fd.get(), first.data(), first.size(), 0);
+  if (got < 0) {
+    return ErrnoStatus(errno, path, "read");
+  }
+  const bool gzip = absl::string_view(first).substr(0, static_cast<size_t>(got)) == kGzipMagic;
+  auto plain = std::make_unique<PlainStream>(path, std::move(fd), info.st_size);
+  if (!gzip) {
+    return plain;
+  }
+  auto unpacked = std::make_unique<GzipStream>(path, std::move(plain));
+  if (!unpacked->Init()) {
+    return absl::ResourceExhaustedError(absl::StrCat(path, ": gzip: out of memory"));
+  }
+  return unpacked;
+}
+
+absl::Status AtLine(const absl::Status& status, absl::string_view path, int64_t line) {
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, path);
+  return absl::Status(status.code(), absl::StrCat(path, ":", line, message));
+}
+
+absl::StatusOr<LineReader> LineReader::Open(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<RawStream> stream, RawStream::Open(path));
+  return LineReader(path, std::move(stream));
+}
+
+std::string LineReader::place() const { return absl::StrCat(path_, ":", number_); }
+
+absl::Status LineReader::Fill() {
+  absl::StatusOr<absl::string_view> next = stream_->Next();
+  if (!next.ok()) {
+    return AtLine(next.status(), path_, number_);
+  }
+  block_ = *next;
+  ended_ = block_.empty();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LineReader::Next() {
+  joined_.clear();
+  ++number_;
+  while (true) {
+    if (block_.empty() && !ended_) {
+      CONCUR_RETURN_IF_ERROR(Fill());
+    }
+    const size_t end = block_.find('\n');
+    const absl::string_view piece = block_.substr(0, end);
+    if (joined_.size() + piece.size() > kLineBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place(), ": the line has more than ", kLineBytesMax >> 20,
+                       " MiB; expected one record a line (is this file of another format?)"));
+    }
+    if (end != absl::string_view::npos && joined_.empty()) {
+      line_ = piece;
+      block_.remove_prefix(end + 1);
+      break;
+    }
+    joined_.append(piece.data(), piece.size());
+    if (end != absl::string_view::npos || ended_) {
+      if (ended_ && joined_.empty()) {
+        return false;
+      }
+      block_.remove_prefix(ended_ ? 0 : end + 1);
+      line_ = joined_;
+      break;
+    }
+    block_ = absl::string_view();
+  }
+  CONCUR_RETURN_IF_ERROR(CheckLine());
+  return true;
+}
+
+absl::Status LineReader::CheckLine() {
+  if (number_ == 1) {
+    if (absl::StartsWith(line_, "\xFF\xFE") || absl::StartsWith(line_, "\xFE\xFF")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place(), ": expected UTF-8, found UTF-16; convert the file"));
+    }
+    absl::ConsumePrefix(&line_, kByteOrderMark);
+  }
+  absl::ConsumeSuffix(&line_, "\r");
+  if (const size_t invalid = FindInvalidUtf8(line_); invalid != absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place(), ": expected UTF-8, found byte 0x",
+                     absl::Hex(static_cast<unsigned char>(line_[invalid]), absl::kZeroPad2),
+                     " at byte ", invalid + 1, " of the line"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace concur::qa

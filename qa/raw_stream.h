@@ -1,0 +1,70 @@
+// A data file as a stream, plain or gzipped, in bounded memory: blocks of bytes, or lines.
+//
+// Thread-compatible.
+#ifndef CONCUR_QA_RAW_STREAM_H_
+#define CONCUR_QA_RAW_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur::qa {
+
+class RawStream {
+ public:
+  // Opens a regular file; what starts with gzip's magic number is unpacked (any number of members).
+  static absl::StatusOr<std::unique_ptr<RawStream>> Open(const std::string& path);
+  virtual ~RawStream() = default;
+
+  // The next bytes, valid until the next call; empty at the end. DataLoss when the gzip stream is
+  // damaged, ends early or is followed by other bytes.
+  virtual absl::StatusOr<absl::string_view> Next() = 0;
+  // Size of the file as it lies on disk.
+  virtual int64_t file_bytes() const = 0;
+};
+
+// `status` of a RawStream of `path` with the line behind the path.
+absl::Status AtLine(const absl::Status& status, absl::string_view path, int64_t line);
+
+// Lines without their ends ("\n" or "\r\n"). A byte order mark at the start is skipped.
+class LineReader {
+ public:
+  // Longest line; longer ones are an error that costs no more memory than this.
+  static constexpr size_t kLineBytesMax = size_t{32} << 20;
+
+  static absl::StatusOr<LineReader> Open(const std::string& path);
+
+  // Whether there was another line, then in line(). InvalidArgument with path and line for a line
+  // that is too long, invalid UTF-8 or UTF-16; DataLoss as RawStream.
+  absl::StatusOr<bool> Next();
+
+  // Valid until the next call of Next. REQUIRES: Next returned true.
+  absl::string_view line() const { return line_; }
+  int64_t number() const { return number_; }
+  // "PATH:LINE", for messages.
+  std::string place() const;
+
+ private:
+  LineReader(std::string path, std::unique_ptr<RawStream> stream)
+      : path_(std::move(path)), stream_(std::move(stream)) {}
+  absl::Status CheckLine();
+  absl::Status Fill();
+
+  std::string path_;
+  std::unique_ptr<RawStream> stream_;
+  absl::string_view block_;  // what is left of the stream's last bytes
+  bool ended_ = false;
+  std::string joined_;  // a line that several blocks share
+  absl::string_view line_;
+  int64_t number_ = 0;
+};
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_RAW_STREAM_H_
