@@ -29,6 +29,7 @@ struct ScoreOptions {
   std::string data;
   std::string predictions;
   std::string per_example;
+  bool worst_of_variants = false;
 };
 
 // A report with its 95 % intervals, in percent; absent where the statistic is not defined.
@@ -115,7 +116,9 @@ absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const qa::Dataset dataset, qa::ReadDataset(options.data));
   CONCUR_ASSIGN_OR_RETURN(const qa::Predictions predictions,
                           qa::ReadPredictions(options.predictions));
-  const Summary summary = Summarize(qa::Score(dataset, predictions));
+  const Summary summary =
+      Summarize(options.worst_of_variants ? qa::ScoreWorstOfVariants(dataset, predictions)
+                                          : qa::Score(dataset, predictions));
   if (!options.per_example.empty()) {
     CONCUR_RETURN_IF_ERROR(
         WriteFileAtomically(options.per_example, qa::PerExampleJsonLines(summary.report)));
@@ -150,6 +153,9 @@ void AddScoreCommands(CLI::App& app, CommandContext& context) {
       ->add_option("--per-example", options->per_example,
                    "Write each question's scores to this file, one JSON object a line")
       ->type_name("OUT");
+  score->add_flag("--worst-of-variants", options->worst_of_variants,
+                  "Ids ORIGINAL-SUFFIX are altered passages, of which the worst counts: AddSent, "
+                  "AddOneSent");
   OnRun(score, context, [options, &context] { return RunScore(*options, context); });
 }
 

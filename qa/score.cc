@@ -75,6 +75,34 @@ ExampleScore ScoreQuestion(const Question& question, const Predictions& predicti
   return score;
 }
 
+int64_t PredictionsWithoutQuestion(const Dataset& dataset, const Predictions& predictions) {
+  auto extra = static_cast<int64_t>(predictions.size());
+  for (const Passage& passage : dataset.passages) {
+    for (const Question& question : passage.questions) {
+      extra -= predictions.contains(question.id) ? 1 : 0;
+    }
+  }
+  return extra;
+}
+
+ScoreReport ReportOf(std::vector<ExampleScore> examples, int64_t extra) {
+  CONCUR_CHECK(!examples.empty());
+  ScoreReport report;
+  report.n = static_cast<int64_t>(examples.size());
+  report.extra = extra;
+  double f1_sum = 0;
+  for (const ExampleScore& score : examples) {
+    report.exact_matches += score.exact_match ? 1 : 0;
+    report.missing += score.missing ? 1 : 0;
+    f1_sum += score.f1;
+  }
+  const auto n = static_cast<double>(report.n);
+  report.exact_match = 100.0 * static_cast<double>(report.exact_matches) / n;
+  report.f1 = 100.0 * f1_sum / n;
+  report.examples = std::move(examples);
+  return report;
+}
+
 }  // namespace
 
 bool ExactMatch(absl::string_view prediction, absl::string_view gold) {
@@ -88,25 +116,41 @@ double F1(absl::string_view prediction, absl::string_view gold) {
 }
 
 ScoreReport Score(const Dataset& dataset, const Predictions& predictions) {
-  ScoreReport report;
-  report.n = dataset.QuestionCount();
-  CONCUR_CHECK(report.n > 0);
-  report.examples.reserve(static_cast<size_t>(report.n));
-  double f1_sum = 0;
+  std::vector<ExampleScore> examples;
+  examples.reserve(static_cast<size_t>(dataset.QuestionCount()));
+  for (const Passage& passage : dataset.passages) {
+    for (const Question& question : passage.questions) {
+      examples.push_back(ScoreQuestion(question, predictions));
+    }
+  }
+  return ReportOf(std::move(examples), PredictionsWithoutQuestion(dataset, predictions));
+}
+
+ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& predictions) {
+  struct Worst {
+    size_t example = 0;
+    bool original = false;  // the score is the original's own
+  };
+  absl::flat_hash_map<std::string, Worst> worst_of;
+  std::vector<ExampleScore> examples;
   for (const Passage& passage : dataset.passages) {
     for (const Question& question : passage.questions) {
       ExampleScore score = ScoreQuestion(question, predictions);
-      report.exact_matches += score.exact_match ? 1 : 0;
-      report.missing += score.missing ? 1 : 0;
-      f1_sum += score.f1;
-      report.examples.push_back(std::move(score));
+      score.id = question.id.substr(0, question.id.find('-'));
+      const bool original = score.id == question.id;
+      const auto [it, fresh] = worst_of.emplace(score.id, Worst{examples.size(), original});
+      if (fresh) {
+        examples.push_back(std::move(score));
+        continue;
+      }
+      ExampleScore& worst = examples[it->second.example];
+      if (!original && (it->second.original || score.f1 < worst.f1)) {
+        worst = std::move(score);
+        it->second.original = false;
+      }
     }
   }
-  const auto n = static_cast<double>(report.n);
-  report.exact_match = 100.0 * static_cast<double>(report.exact_matches) / n;
-  report.f1 = 100.0 * f1_sum / n;
-  report.extra = static_cast<int64_t>(predictions.size()) - (report.n - report.missing);
-  return report;
+  return ReportOf(std::move(examples), PredictionsWithoutQuestion(dataset, predictions));
 }
 
 std::string PerExampleJsonLines(const ScoreReport& report) {

@@ -54,6 +54,14 @@ struct ScoreReport {
 // REQUIRES: at least one question.
 ScoreReport Score(const Dataset& dataset, const Predictions& predictions);
 
+// Scores altered passages of which the worst counts (AddSent and AddOneSent; Jia and Liang, 2017):
+// ids ORIGINAL-SUFFIX are variants of the question ORIGINAL. An original's score is that of its
+// variant with the lowest F1, the first of equals; its own only when it has no variant. Examples
+// carry the originals' ids, in the data set's order; `missing` counts originals whose worst variant
+// has no prediction, which counts 0 (the published script passes over such variants).
+// REQUIRES: at least one question.
+ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& predictions);
+
 // One line an example: {"id": "…", "exact_match": 1, "f1": 0.5}; EM 0 or 1, F1 0..1 (shortest
 // text that reads back as the same double).
 std::string PerExampleJsonLines(const ScoreReport& report);

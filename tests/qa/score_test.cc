@@ -157,5 +157,51 @@ TEST(SharedDataTest, RealPredictionsScoreAsPublished) {
   }
 }
 
+// Expected scores are those of Jia and Liang's rule: the lowest F1 of the altered passages, and the
+// exact match of that same passage.
+TEST(ScoreWorstOfVariantsTest, TheAlteredPassageWithTheLowestF1Counts) {
+  const auto question = [](const std::string& id, const std::string& answer) {
+    return Question{id, "?", {answer}, {}};
+  };
+  Dataset dataset;
+  dataset.passages = {
+      {"", "x", {question("q1", "red cat")}},
+      {"", "x", {question("q1-high-turk0", "red cat"), question("q1-high-turk1", "red cat")}},
+      {"", "x", {question("q2", "dog"), question("q3-a", "hen"), question("q3", "hen")}},
+      {"", "x", {question("q4", "a b c"), question("q4-0", "a b c")}}};
+  const Predictions predictions = {{"q1", "no"},
+                                   {"q1-high-turk0", "red cat"},
+                                   {"q1-high-turk1", "cat"},
+                                   {"q2", "dog"},
+                                   {"q3-a", "hen"},
+                                   {"q3", "no"},
+                                   {"q4", "b c"},
+                                   {"q9-x", "?"}};
+  const ScoreReport report = ScoreWorstOfVariants(dataset, predictions);
+  ASSERT_EQ(report.n, 4);
+  std::vector<std::string> ids;
+  std::vector<double> f1;
+  for (const ExampleScore& example : report.examples) {
+    ids.push_back(example.id);
+    f1.push_back(example.f1);
+  }
+  EXPECT_THAT(ids, ElementsAre("q1", "q2", "q3", "q4"));
+  EXPECT_THAT(f1, ElementsAre(2.0 / 3, 1.0, 1.0, 0.0));
+  EXPECT_EQ(report.exact_matches, 2);
+  EXPECT_EQ(report.missing, 1);
+  EXPECT_EQ(report.extra, 1);
+}
+
+TEST(ScoreWorstOfVariantsTest, WithoutVariantsItIsTheOrdinaryScore) {
+  Dataset dataset;
+  dataset.passages = {{"", "x", {{"1", "?", {"a b c"}, {}}, {"2", "?", {"d"}, {}}}}};
+  const Predictions predictions = {{"1", "b"}, {"2", "d"}};
+  const ScoreReport worst = ScoreWorstOfVariants(dataset, predictions);
+  const ScoreReport plain = Score(dataset, predictions);
+  EXPECT_EQ(worst.f1, plain.f1);
+  EXPECT_EQ(worst.exact_match, plain.exact_match);
+  EXPECT_LT(plain.f1, 100);
+}
+
 }  // namespace
 }  // namespace concur::qa
