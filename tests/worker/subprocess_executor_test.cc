@@ -17,10 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "store/artifact_store.h"
-#include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
-#include "tests/worker/fake_transfer.h"
+#include "tests/worker/executor_fixture.h"
 #include "worker/process_tree.h"
 #include "worker/waker.h"
 
@@ -32,128 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr absl::Duration kDeadline = absl::Seconds(30);
-
-constexpr char kTestData[] =
-    R"({"header": {"dataset": "toy"}}
-{"context": "Paris is in France.", "qas": [{"qid": "q1", "question": "Where is Paris?", "answers": ["France"], "detected_answers": [{"text": "France", "char_spans": [[12, 17]]}]}, {"qid": "q2", "question": "What is in France?", "answers": ["Paris"], "detected_answers": [{"text": "Paris", "char_spans": [[0, 4]]}]}]}
-)";
-
-class SubprocessExecutorTest : public ::testing::Test {
- protected:
-  void SetUp() override { Reopen(); }
-
-  void Reopen() {
-    executor_.reset();
-    options_.work_directory = temp_.File("work");
-    options_.environment = BaseEnvironment();
-    ASSERT_OK_AND_ASSIGN(
-        executor_, SubprocessExecutor::Open(options_, transfer_, {}, [this] { waker_.Wake(); }));
-  }
-
-  static std::string Escaped(const std::string& script) {
-    return absl::StrReplaceAll(script, {{"{", "{{"}, {"}", "}}"}});
-  }
-
-  JobOrder Train(const std::string& script) {
-    JobOrder order;
-    order.id = AttemptId{{{1}, next_job_++}, {1}};
-    order.is_train = true;
-    order.sweep_name = "test";
-    order.approach = "toy";
-    order.benchmark = "bench";
-    order.command = {"sh", "-c", Escaped(script), "sh", "{train}", "{model}", "{output}"};
-    order.resources.memory_bytes = 0;
-    JobOrder::Input input;
-    input.name = "bench";
-    input.digest = transfer_.Add(kTestData);
-    input.suffix = ".jsonl";
-    order.train = {input};
-    return order;
-  }
-
-  JobOrder Eval(const std::string& script) {
-    JobOrder order = Train(script);
-    order.is_train = false;
-    order.test = order.train[0];
-    order.train.clear();
-    order.command = {"sh",        "-c",     Escaped(script), "sh", "{test}", "{predictions}",
-                     "{metrics}", "{model}"};
-    return order;
-  }
-
-  // The next report of the executor that `accept` takes.
-  ExecutorReport Next() {
-    const absl::Time deadline = absl::Now() + kDeadline;
-    for (;;) {
-      if (!pending_.empty()) {
-        ExecutorReport report = pending_.front();
-        pending_.erase(pending_.begin());
-        return report;
-      }
-      for (ExecutorReport& report : executor_->Poll()) {
-        pending_.push_back(std::move(report));
-      }
-      if (pending_.empty()) {
-        const absl::Duration left = deadline - absl::Now();
-        CONCUR_CHECK(left > absl::ZeroDuration());
-        waker_.Wait(left);
-      }
-    }
-  }
-
-  JobResult Run(const JobOrder& order) {
-    executor_->Start(order);
-    return Next().finished.result;
-  }
-
-  // Waits until the attempt's log starts with `text`: an event of a process without sleeping.
-  void WaitForLog(const AttemptId& id, const std::string& text) {
-    const absl::Time deadline = absl::Now() + kDeadline;
-    while (!absl::StartsWith(executor_->ReadLog(id, 0, 4096), text)) {
-      CONCUR_CHECK(absl::Now() < deadline);
-      waker_.Wait(absl::Milliseconds(2));
-    }
-  }
-
-  static bool IsGone(pid_t pid) {
-    for (const ProcessInfo& process : ListProcesses()) {
-      if (process.pid == pid && process.state != 'Z') {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  void WaitUntilGone(pid_t pid) {
-    const absl::Time deadline = absl::Now() + kDeadline;
-    while (!IsGone(pid)) {
-      ASSERT_LT(absl::Now(), deadline) << "process " << pid << " lives on";
-      waker_.Wait(absl::Milliseconds(2));
-    }
-  }
-
-  std::string ReadArtifact(const JobResult& result, ArtifactKind kind) {
-    for (const ArtifactRef& artifact : result.artifacts) {
-      if (artifact.kind == kind) {
-        auto store = ArtifactStore::Open(temp_.File("work/cache"));
-        CONCUR_CHECK_OK(store.status());
-        auto data = (*store)->Read(artifact.digest, 1 << 30);
-        CONCUR_CHECK_OK(data.status());
-        return *data;
-      }
-    }
-    return "no such artifact";
-  }
-
-  testing::TempDir temp_;
-  FakeTransfer transfer_;
-  Waker waker_;
-  SubprocessOptions options_;
-  std::vector<ExecutorReport> pending_;
-  std::unique_ptr<SubprocessExecutor> executor_;
-  uint32_t next_job_ = 0;
-};
+class SubprocessExecutorTest : public ExecutorFixture {};
 
 TEST_F(SubprocessExecutorTest, ATrainJobThatSucceedsLeavesItsSystemAndLog) {
   const JobResult result = Run(Train("echo hello; wc -l < $1 > $2"));
@@ -378,154 +254,6 @@ TEST_F(SubprocessExecutorTest, PlaceholdersAndEnvironmentReachTheCommand) {
   EXPECT_THAT(log, Not(HasSubstr("SECRET_OF_THE_WORKER")));
 }
 
-TEST_F(SubprocessExecutorTest, AJobThatClosesItsOutputAndHangsTimesOut) {
-  options_.grace = absl::Milliseconds(50);
-  Reopen();
-  JobOrder order = Train("exec >&- 2>&-; trap '' TERM; while :; do sleep 60; done");
-  order.timeout = absl::Milliseconds(100);
-  const JobResult result = Run(order);
-  EXPECT_EQ(FailureClassName(result.failure), "timeout");
-  EXPECT_THAT(result.message, HasSubstr("time-out of 100ms"));
-  EXPECT_EQ(result.exit_code, 137);
-}
-
-TEST_F(SubprocessExecutorTest, ATimedOutJobMayCleanUpInItsGrace) {
-  JobOrder order = Train("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.01; done");
-  order.timeout = absl::Milliseconds(200);
-  const JobResult result = Run(order);
-  EXPECT_EQ(FailureClassName(result.failure), "timeout");
-  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog), HasSubstr("cleaned\n"));
-}
-
-TEST_F(SubprocessExecutorTest, ChildrenThatIgnoreTermDieWithTheirJob) {
-  const JobOrder order = Train(
-      "(trap '' TERM; echo $$; exec sleep 1000) & sh -c 'trap \"\" TERM; echo $PPID; exec "
-      "sleep 1000' & echo ready; touch $2; exit 0");
-  const JobResult result = Run(order);
-  ASSERT_TRUE(result.succeeded) << result.message;
-  for (const ProcessInfo& process : ListProcesses()) {
-    std::ifstream cmdline(absl::StrCat("/proc/", process.pid, "/cmdline"));
-    std::string text((std::istreambuf_iterator<char>(cmdline)), {});
-    if (absl::StartsWith(text, absl::string_view("sleep\0001000", 10))) {
-      WaitUntilGone(process.pid);
-    }
-  }
-}
-
-TEST_F(SubprocessExecutorTest, DaemonsThatLeftTheProcessGroupDieWithTheirJob) {
-  const JobOrder order = Train(
-      "setsid sh -c 'echo $$; exec >/dev/null 2>&1; (setsid sleep 1001 &); exec sleep 1002' & "
-      "while ! grep -q . " +
-      temp_.File("work/logs/") + "* 2>/dev/null; do sleep 0.01; done; touch $2");
-  executor_->Start(order);
-  const JobResult result = Next().finished.result;
-  ASSERT_TRUE(result.succeeded) << result.message;
-  pid_t pid = 0;
-  ASSERT_TRUE(
-      absl::SimpleAtoi(absl::StripAsciiWhitespace(ReadArtifact(result, ArtifactKind::kLog)), &pid));
-  WaitUntilGone(pid);
-}
-
-TEST_F(SubprocessExecutorTest, AStoppedJobIsHandedBackWithItsGroup) {
-  const JobOrder order = Train("echo up; sleep 1000 & wait");
-  executor_->Start(order);
-  WaitForLog(order.id, "up\n");
-  executor_->Stop(order.id, StopCause::kCanceled, false);
-  executor_->Stop(order.id, StopCause::kPreempted, false);
-  const JobResult result = Next().finished.result;
-  EXPECT_EQ(result.failure, FailureClass::kPreempted);
-  EXPECT_THAT(result.message, HasSubstr("canceled"));
-  executor_->Stop(order.id, StopCause::kCanceled, true);  // changes nothing any more
-}
-
-TEST_F(SubprocessExecutorTest, AJobThatIgnoresTermIsKilledAtOnceWhenAsked) {
-  const JobOrder order = Train("trap '' TERM; echo up; while :; do sleep 1; done");
-  executor_->Start(order);
-  WaitForLog(order.id, "up\n");
-  executor_->Stop(order.id, StopCause::kPreempted, false);
-  executor_->Stop(order.id, StopCause::kPreempted, true);
-  EXPECT_EQ(Next().finished.result.failure, FailureClass::kPreempted);
-}
-
-TEST_F(SubprocessExecutorTest, AStopBeforeTheProcessStartsIsHeeded) {
-  transfer_.Break(1'000'000);
-  const JobOrder order = Train("touch $2");
-  executor_->Start(order);
-  executor_->Stop(order.id, StopCause::kFenced, false);
-  const JobResult result = Next().finished.result;
-  EXPECT_EQ(result.failure, FailureClass::kPreempted);
-}
-
-TEST_F(SubprocessExecutorTest, AFloodOfOutputIsCutInTheMiddle) {
-  options_.log_bytes_max = 10'000;
-  Reopen();
-  const JobResult result =
-      Run(Train("echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; touch $2"));
-  ASSERT_TRUE(result.succeeded) << result.message;
-  const std::string log = ReadArtifact(result, ArtifactKind::kLog);
-  EXPECT_LT(log.size(), 10'200u);
-  EXPECT_TRUE(absl::StartsWith(log, "first\nxxx"));
-  EXPECT_TRUE(absl::EndsWith(log, "xxx\nlast\n"));
-  EXPECT_THAT(log, HasSubstr("[2990012 bytes left out: the log is limited to 10000 bytes]"));
-}
-
-TEST_F(SubprocessExecutorTest, AJobThatUsesMoreMemoryThanItAskedForIsKilled) {
-  options_.memory_interval = absl::Milliseconds(10);
-  Reopen();
-  JobOrder order = Train("head -c 200000000 /dev/zero | tail -c 200000000 | sleep 1000");
-  order.resources.memory_bytes = 50 << 20;
-  const JobResult result = Run(order);
-  EXPECT_EQ(FailureClassName(result.failure), "oom");
-  EXPECT_GT(result.memory_bytes_peak, 50 << 20);
-  EXPECT_THAT(result.message, HasSubstr("more than the 50 MiB"));
-}
-
-TEST_F(SubprocessExecutorTest, AJobThatFillsTheDiskIsStopped) {
-  options_.memory_interval = absl::Milliseconds(10);
-  options_.output_bytes_max = 4 << 20;
-  Reopen();
-  JobResult result = Run(Train("head -c 50000000 /dev/zero > $3/big; echo code $?; exit 1"));
-  EXPECT_EQ(FailureClassName(result.failure), "failed");
-  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog), HasSubstr("File"));
-  result = Run(
-      Train("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $3/$i; sleep 0.01; done"));
-  EXPECT_EQ(FailureClassName(result.failure), "failed");
-  EXPECT_THAT(result.message, HasSubstr("into its run directory"));
-}
-
-TEST_F(SubprocessExecutorTest, AttemptsBeyondTheSlotsWaitAndCanBeStopped) {
-  options_.slots = 1;
-  Reopen();
-  const JobOrder first = Train("echo up; while ! test -e $3/go; do sleep 0.01; done; touch $2");
-  const JobOrder second = Train("touch $2");
-  const JobOrder third = Train("touch $2");
-  executor_->Start(first);
-  executor_->Start(second);
-  executor_->Start(third);
-  WaitForLog(first.id, "up\n");
-  executor_->Stop(second.id, StopCause::kCanceled, false);
-  ExecutorReport report = Next();
-  EXPECT_EQ(report.finished.id, second.id);
-  EXPECT_EQ(report.finished.result.failure, FailureClass::kPreempted);
-  ASSERT_OK(WriteFileAtomically(temp_.File("work/runs/") + RunName(first.id) + "/output/go", ""));
-  // The slot is free when the process has ended, before its outputs are taken in.
-  const ExecutorReport one = Next();
-  const ExecutorReport other = Next();
-  EXPECT_THAT((std::vector<AttemptId>{one.finished.id, other.finished.id}),
-              ::testing::UnorderedElementsAre(first.id, third.id));
-  EXPECT_TRUE(one.finished.result.succeeded && other.finished.result.succeeded);
-}
-
-TEST_F(SubprocessExecutorTest, TheLogCanBeReadWhileTheJobRuns) {
-  const JobOrder order = Train("echo one; sleep 1000");
-  executor_->Start(order);
-  WaitForLog(order.id, "one\n");
-  EXPECT_EQ(executor_->ReadLog(order.id, 2, 100), "e\n");
-  EXPECT_EQ(executor_->ReadLog(order.id, 4, 100), "");
-  executor_->Stop(order.id, StopCause::kCanceled, true);
-  Next();
-}
-
 TEST_F(SubprocessExecutorTest, ArtifactsArePublishedByUploadThroughAnOutage) {
   options_.transfer_backoff_max = absl::Milliseconds(1);
   Reopen();
@@ -589,34 +317,6 @@ TEST_F(SubprocessExecutorTest, ForgettingRemovesTheRunDirectoryWhateverTheComman
   }
 }
 
-TEST_F(SubprocessExecutorTest, ANewWorkerKillsWhatACrashedOneLeftRunning) {
-  const std::string runs = temp_.File("work/runs/s9-1-a1");
-  executor_.reset();
-  ASSERT_OK(MakeDirectories(runs));
-  // As after a crash: a process of an attempt whose worker is gone; this one is not killed by the
-  // death of its parent thread, as a child of a job would not be.
-  Command command;
-  command.program = "/bin/sh";
-  command.argv = {"sh", "-c", "env -i sleep 1003 & echo $!; exec sleep 1004"};
-  command.env = {absl::StrCat(kRunDirectoryVariable, "=", runs)};
-  command.directory = runs;
-  ASSERT_OK_AND_ASSIGN(const Process process, StartProcess(command));
-  std::string text;
-  const absl::Time deadline = absl::Now() + kDeadline;
-  while (!absl::EndsWith(text, "\n")) {
-    ASSERT_LT(absl::Now(), deadline);
-    char buffer[64];
-    const ssize_t got = read(process.output.get(), buffer, sizeof buffer);
-    text.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
-  }
-  pid_t child = 0;
-  ASSERT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &child));
-  Reopen();
-  EXPECT_TRUE(IsGone(process.pid));
-  EXPECT_TRUE(IsGone(child));
-  EXPECT_NE(access(runs.c_str(), F_OK), 0);
-}
-
 TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
   JobOrder order = Train("grep -c context $1 > $2");
   order.is_mixture = true;
@@ -627,21 +327,6 @@ TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
   const JobResult result = Run(order);
   ASSERT_TRUE(result.succeeded) << result.message;
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "2\n");
-}
-
-TEST_F(SubprocessExecutorTest, DestructionKillsWhatRuns) {
-  const JobOrder order = Train("echo $$; sleep 1005");
-  executor_->Start(order);
-  const absl::Time deadline = absl::Now() + kDeadline;
-  while (!absl::EndsWith(executor_->ReadLog(order.id, 0, 100), "\n")) {
-    ASSERT_LT(absl::Now(), deadline);
-    waker_.Wait(absl::Milliseconds(2));
-  }
-  pid_t pid = 0;
-  ASSERT_TRUE(
-      absl::SimpleAtoi(absl::StripAsciiWhitespace(executor_->ReadLog(order.id, 0, 100)), &pid));
-  executor_.reset();
-  WaitUntilGone(pid);
 }
 
 }  // namespace

@@ -1,0 +1,554 @@
+#include "tests/core/script_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tests/core/scheduler_harness.h"
+#include "tests/core/sweep_builder.h"
+
+namespace concur::testing {
+namespace {
+
+// --- the words of an event
+// ------------------------------------------------------------------------
+
+// What cannot be understood is a failure at the traced line.
+template <typename T>
+T Malformed(const std::string& message, T otherwise) {
+  ADD_FAILURE() << message;
+  return otherwise;
+}
+
+class Words {
+ public:
+  explicit Words(const std::string& event) {
+    for (absl::string_view word : absl::StrSplit(event, ' ', absl::SkipEmpty())) {
+      words_.emplace_back(word);
+    }
+    verb_ = Next();
+  }
+
+  const std::string& verb() const { return verb_; }
+  std::string Next() {
+    if (words_.empty()) {
+      return Malformed<std::string>(verb_ + ": expected another word", "");
+    }
+    std::string word = words_.front();
+    words_.erase(words_.begin());
+    return word;
+  }
+  bool Empty() const { return words_.empty(); }
+  // Takes the word if it is there.
+  bool Flag(const std::string& word) { return std::erase(words_, word) > 0; }
+  // Takes "key=value"; `otherwise` when absent.
+  std::string Value(const std::string& key, const std::string& otherwise) {
+    for (auto it = words_.begin(); it != words_.end(); ++it) {
+      if (absl::StartsWith(*it, key + "=")) {
+        std::string value = it->substr(key.size() + 1);
+        words_.erase(it);
+        return value;
+      }
+    }
+    return otherwise;
+  }
+  int64_t Number(const std::string& key, int64_t otherwise) {
+    return ToNumber(Value(key, absl::StrCat(otherwise)));
+  }
+  std::vector<std::string> List(const std::string& key, const std::string& otherwise) {
+    return absl::StrSplit(Value(key, otherwise), ',', absl::SkipEmpty());
+  }
+  void ExpectEnd() const {
+    if (!words_.empty()) {
+      ADD_FAILURE() << verb_ << ": unknown word \"" << words_.front() << "\"";
+    }
+  }
+  static int64_t ToNumber(const std::string& text) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(text, &number)) {
+      return Malformed(absl::StrCat("expected a number, got \"", text, "\""), number);
+    }
+    return number;
+  }
+  static absl::Duration ToDuration(const std::string& text) {
+    absl::Duration duration;
+    if (!absl::ParseDuration(text, &duration)) {
+      return Malformed(absl::StrCat("expected a duration such as 31s, got \"", text, "\""),
+                       duration);
+    }
+    return duration;
+  }
+  static SweepId ToSweep(const std::string& text) {
+    const absl::StatusOr<SweepId> id = SweepId::Parse(text);
+    if (!id.ok()) {
+      return Malformed(std::string(id.status().message()), SweepId{});
+    }
+    return *id;
+  }
+  static JobId ToJob(const std::string& text) {
+    const absl::StatusOr<JobId> id = JobId::Parse(text);
+    if (!id.ok()) {
+      return Malformed(std::string(id.status().message()), JobId{});
+    }
+    return *id;
+  }
+
+ private:
+  std::string verb_;
+  std::vector<std::string> words_;
+};
+
+// "cpus=2 memory=3 gpus=1": CPUs, GiB, GPUs.
+Resources ResourcesOf(Words& words, const std::string& prefix) {
+  return Resources{.cpu_millis = 1000 * words.Number(prefix + "cpus", 1),
+                   .memory_bytes = (int64_t{1} << 30) * words.Number(prefix + "memory", 0),
+                   .gpus = static_cast<int32_t>(words.Number(prefix + "gpus", 0))};
+}
+
+// name=s approaches=a,b (trained) untrained=r train=x,y (benchmarks to train on) tests=z
+// (benchmarks to evaluate all systems on; default: the train set's own; "none": train only)
+// settings=1 seeds=1,2 priority=0 cpus= memory= gpus= (of train jobs; eval_cpus= … of eval jobs)
+// version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
+SweepSpec SpecOf(Words& words) {
+  SweepSpec spec;
+  spec.name = words.Value("name", "s");
+  const std::string version = words.Value("version", "1");
+  const Resources train_resources = ResourcesOf(words, "");
+  const Resources eval_resources = ResourcesOf(words, "eval_");
+  for (const std::string& name : words.List("approaches", "a")) {
+    spec.approaches.push_back(TrainedApproach(name));
+  }
+  for (const std::string& name : words.List("untrained", "")) {
+    spec.approaches.push_back(UntrainedApproach(name));
+  }
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.version = version;
+    approach.train_resources = train_resources;
+    approach.predict_resources = eval_resources;
+  }
+  const std::vector<std::string> tests = words.List("tests", "");
+  const std::vector<std::string> train = words.List("train", "x");
+  for (uint32_t i = 0; i < train.size(); ++i) {
+    spec.benchmarks.push_back(Benchmark(train[i], true, tests != std::vector<std::string>{"none"}));
+    spec.train_sets.push_back(PlainTrainSet(spec, i));
+  }
+  if (!tests.empty() && tests[0] != "none") {
+    spec.evaluate_on = EvaluateOn::kListed;
+    for (const std::string& name : tests) {
+      const auto known = std::find(train.begin(), train.end(), name);
+      if (known == train.end()) {
+        spec.evaluate_benchmarks.push_back(static_cast<uint32_t>(spec.benchmarks.size()));
+        spec.benchmarks.push_back(Benchmark(name, false));
+      } else {
+        spec.evaluate_benchmarks.push_back(static_cast<uint32_t>(known - train.begin()));
+      }
+    }
+  }
+  spec.random_settings = static_cast<uint32_t>(words.Number("settings", 1)) - 1;
+  spec.seeds.clear();
+  for (const std::string& seed : words.List("seeds", "1")) {
+    spec.seeds.push_back(Words::ToNumber(seed));
+  }
+  spec.priority = static_cast<int32_t>(words.Number("priority", 0));
+  spec.retry.failures_max = static_cast<uint32_t>(words.Number("failures_max", 3));
+  spec.retry.lost_max = static_cast<uint32_t>(words.Number("lost_max", 10));
+  spec.retry.backoff_min = Words::ToDuration(words.Value("backoff_min", "1s"));
+  spec.retry.backoff_max = Words::ToDuration(words.Value("backoff_max", "5m"));
+  spec.failures_max_per_block = static_cast<uint32_t>(words.Number("block_failures_max", 0));
+  return spec;
+}
+
+// --- running a case
+// -------------------------------------------------------------------------------
+
+class Runner {
+ public:
+  // The effects of one event.
+  std::string Run(const std::string& event) {
+    effects_.clear();
+    Words words(event);
+    static const std::map<std::string, void (Runner::*)(Words&)> kVerbs = {
+        {"policy", &Runner::Policy},
+        {"worker", &Runner::Worker},
+        {"submit", &Runner::Submit},
+        {"sync", &Runner::Sync},
+        {"restart", &Runner::Restart},
+        {"advance", &Runner::Advance},
+        {"pause", &Runner::OnSweep},
+        {"resume", &Runner::OnSweep},
+        {"cancel", &Runner::OnSweep},
+        {"delete", &Runner::OnSweep},
+        {"retry", &Runner::Retry},
+        {"drain", &Runner::Drain},
+        {"undrain", &Runner::Drain},
+        {"collect", &Runner::Collect},
+        {"coordinator-restart", &Runner::CoordinatorRestart},
+        {"check", &Runner::Check},
+        {"counts", &Runner::Counts},
+        {"explain", &Runner::Explain},
+        {"workers", &Runner::Workers},
+        {"orders", &Runner::Orders},
+        {"wait-over", &Runner::WaitOver},
+    };
+    const auto verb = kVerbs.find(words.verb());
+    if (verb == kVerbs.end()) {
+      return Malformed<std::string>("unknown event \"" + words.verb() + "\"", "");
+    }
+    (this->*verb->second)(words);
+    words.ExpectEnd();
+    EndTurn();
+    return effects_.empty() ? "nothing" : absl::StrJoin(effects_, "; ");
+  }
+
+ private:
+  SchedulerHarness& harness() {
+    if (harness_ == nullptr) {
+      harness_ = std::make_unique<SchedulerHarness>(policy_);
+    }
+    return *harness_;
+  }
+  Scheduler& scheduler() { return harness().scheduler(); }
+  void Say(const std::string& effect) { effects_.push_back(effect); }
+  void Say(const absl::Status& status) {
+    if (!status.ok()) {
+      Say(absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message()));
+    }
+  }
+
+  FakeWorker& WorkerNamed(const std::string& name) {
+    const auto it = workers_.find(name);
+    if (it != workers_.end()) {
+      return it->second;
+    }
+    return workers_.emplace(name, FakeWorker(name, Resources{})).first->second;
+  }
+
+  void Policy(Words& words) {
+    if (harness_ != nullptr) {
+      ADD_FAILURE() << "policy: expected before anything else";
+    }
+    policy_.lease = Words::ToDuration(words.Value("lease", "30s"));
+    policy_.lost_worker_kept = Words::ToDuration(words.Value("lost_worker_kept", "1h"));
+  }
+
+  void Worker(Words& words) {
+    FakeWorker& worker = WorkerNamed(words.Next());
+    worker.info().capacity = ResourcesOf(words, "");
+  }
+
+  void Submit(Words& words) {
+    const std::string owner = words.Value("owner", "me");
+    const std::string request = words.Value("request", "");
+    Words copy = words;
+    const SweepSpec spec = SpecOf(words);
+    std::string text;
+    while (!copy.Empty()) {
+      absl::StrAppend(&text, copy.Next(), " ");
+    }
+    const absl::StatusOr<SweepId> id = harness().Submit(spec, text, owner, request);
+    if (!id.ok()) {
+      Say(id.status());
+      return;
+    }
+    Say(absl::StrCat(id->ToString(), " of ", scheduler().FindSweep(*id)->expansion->job_count(),
+                     " jobs"));
+  }
+
+  bool IsTrain(JobId id) {
+    const std::optional<SweepView> sweep = scheduler().FindSweep(id.sweep);
+    return sweep && id.index < sweep->expansion->job_count() &&
+           sweep->expansion->Locate(id.index).is_train;
+  }
+
+  JobResult ResultNamed(AttemptId id, const std::string& name) {
+    if (name == "ok") {
+      return SuccessOf(id, IsTrain(id.job));
+    }
+    if (name == "no-system") {
+      return SuccessOf(id, false);
+    }
+    const absl::StatusOr<FailureClass> failure = FailureClassFromName(name);
+    if (!failure.ok()) {
+      return Malformed(std::string(failure.status().message()), JobResult{});
+    }
+    return FailureOf(*failure);
+  }
+
+  // "s1/0=ok": ends the attempt of this job that the worker runs.
+  void EndAttempt(FakeWorker& worker, const std::string& word) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    const JobId job = Words::ToJob(parts.first);
+    for (const AttemptId& id : worker.running()) {
+      if (id.job == job) {
+        if (parts.second == "dropped") {
+          worker.Drop(AttemptId(id));
+        } else {
+          worker.Finish(AttemptId(id), ResultNamed(id, parts.second));
+        }
+        return;
+      }
+    }
+    ADD_FAILURE() << worker.name() << " does not run " << parts.first;
+  }
+
+  static AttemptId ToAttempt(const std::string& text) {
+    const std::vector<std::string> parts = absl::StrSplit(text, '#');
+    if (parts.size() != 2) {
+      return Malformed(absl::StrCat("expected an attempt such as s1/0#1, got \"", text, "\""),
+                       AttemptId{});
+    }
+    return {Words::ToJob(parts[0]), {static_cast<uint32_t>(Words::ToNumber(parts[1]))}};
+  }
+
+  void Sync(Words& words) {
+    FakeWorker& worker = WorkerNamed(words.Next());
+    const bool lost_answer = words.Flag("lost-answer");
+    const bool leaving = words.Flag("leaving");
+    const bool draining = words.Flag("draining");
+    const std::string sequence = words.Value("seq", "");
+    const std::string forged = words.Value("forged", "");
+    while (!words.Empty()) {
+      EndAttempt(worker, words.Next());
+    }
+    SyncRequest request = worker.MakeRequest();
+    request.leaving = leaving;
+    request.draining = draining;
+    if (!sequence.empty()) {
+      request.sequence = static_cast<uint64_t>(Words::ToNumber(sequence));
+    }
+    if (!forged.empty()) {
+      const std::vector<std::string> parts = absl::StrSplit(forged, ':');
+      const AttemptId id = ToAttempt(parts.at(0));
+      request.finished.push_back({id, ResultNamed(id, parts.at(1))});
+    }
+    harness().parked().erase(worker.name());
+    const absl::Status status = scheduler().Sync(request);
+    Say(status);
+    if (!status.ok()) {
+      return;
+    }
+    if (lost_answer) {
+      deaf_.insert(worker.name());
+    }
+    harness().parked().insert(worker.name());
+    at_once_ = leaving ? worker.name() : "";
+  }
+
+  void Restart(Words& words) {
+    FakeWorker& worker = WorkerNamed(words.Next());
+    const bool spooled = words.Flag("spooled");
+    const bool unknown = words.Flag("unknown");
+    while (!words.Empty()) {  // ended just before
+      EndAttempt(worker, words.Next());
+    }
+    worker.Restart(spooled, !unknown);
+    harness().parked().erase(worker.name());
+    scheduler().StopListening(worker.name());
+  }
+
+  void Advance(Words& words) { harness().Advance(Words::ToDuration(words.Next())); }
+
+  void OnSweep(Words& words) {
+    const SweepId id = Words::ToSweep(words.Next());
+    const std::string& verb = words.verb();
+    if (verb == "pause") {
+      Say(scheduler().PauseSweep(id));
+    } else if (verb == "resume") {
+      Say(scheduler().ResumeSweep(id));
+    } else if (verb == "cancel") {
+      Say(scheduler().CancelSweep(id));
+    } else {
+      Say(scheduler().DeleteSweep(id));
+    }
+  }
+
+  void Retry(Words& words) {
+    const SweepId id = Words::ToSweep(words.Next());
+    const bool rerun = words.Flag("rerun");
+    std::vector<uint32_t> jobs;
+    if (!words.Empty()) {
+      const std::string list = words.Next();
+      for (absl::string_view job : absl::StrSplit(list, ',')) {
+        jobs.push_back(static_cast<uint32_t>(Words::ToNumber(std::string(job))));
+      }
+    }
+    const absl::StatusOr<uint32_t> retried = scheduler().RetryJobs(id, jobs, rerun);
+    if (retried.ok()) {
+      Say(absl::StrCat(*retried, " retried"));
+    } else {
+      Say(retried.status());
+    }
+  }
+
+  void Drain(Words& words) { Say(scheduler().DrainWorker(words.Next(), words.verb() == "drain")); }
+
+  void Collect(Words& words) {
+    std::vector<JobId> jobs;
+    while (!words.Empty()) {
+      jobs.push_back(Words::ToJob(words.Next()));
+    }
+    scheduler().MarkSystemsCollected(jobs);
+  }
+
+  void CoordinatorRestart(Words&) { harness().RestartCoordinator(); }
+
+  void Check(Words& words) {
+    const JobId id = Words::ToJob(words.Next());
+    if (!scheduler().HasJob(id)) {
+      Say("no such job");
+      return;
+    }
+    const JobView view = scheduler().ViewJob(id);
+    std::string text = absl::StrCat(JobStateName(view.state), " attempt=", view.attempt.number);
+    if (!view.worker.empty()) {
+      absl::StrAppend(&text, " worker=", view.worker);
+    }
+    if (view.failures > 0 || view.lost > 0) {
+      absl::StrAppend(&text, " failures=", view.failures, " lost=", view.lost);
+    }
+    if (view.failure != FailureClass::kNone) {
+      absl::StrAppend(&text, " failure=", FailureClassName(view.failure));
+    }
+    if (view.reused_from) {
+      absl::StrAppend(&text, " reused_from=", view.reused_from->ToString());
+    }
+    Say(text);
+  }
+
+  void Counts(Words& words) {
+    const std::optional<SweepView> sweep = scheduler().FindSweep(Words::ToSweep(words.Next()));
+    if (!sweep) {
+      Say("no such sweep");
+      return;
+    }
+    std::string text(SweepStateName(sweep->state));
+    for (int state = 0; state < kJobStates; ++state) {
+      if (const uint32_t count = sweep->counts[static_cast<size_t>(state)]; count > 0) {
+        absl::StrAppend(&text, " ", JobStateName(static_cast<JobState>(state)), "=", count);
+      }
+    }
+    if (sweep->reused > 0) {
+      absl::StrAppend(&text, " reused=", sweep->reused);
+    }
+    Say(text);
+  }
+
+  void Explain(Words& words) {
+    const JobId id = Words::ToJob(words.Next());
+    Say(scheduler().HasJob(id) ? scheduler().Explain(id) : "no such job");
+  }
+
+  void Workers(Words&) {
+    for (const WorkerView& view : scheduler().ListWorkers()) {
+      std::string text =
+          absl::StrCat(view.info.name, view.lost ? " lost" : "", view.draining ? " draining" : "");
+      if (view.running > 0) {
+        absl::StrAppend(&text, " running=", view.running, " used=", ResourcesText(view.used));
+      }
+      Say(text);
+    }
+  }
+
+  void Orders(Words& words) { Say(scheduler().HasOrders(words.Next()) ? "yes" : "no"); }
+
+  void WaitOver(Words& words) { at_once_ = words.Next(); }
+
+  static std::string Gpus(uint64_t mask) {
+    std::vector<int> gpus;
+    for (int gpu = 0; gpu < 64; ++gpu) {
+      if ((mask >> gpu & 1) != 0) {
+        gpus.push_back(gpu);
+      }
+    }
+    return absl::StrJoin(gpus, ",");
+  }
+
+  void SayEvent(const JobEvent& event) {
+    const AttemptId id{event.id, event.attempt};
+    if (event.state == JobState::kRunning) {
+      if (!started_.insert(id).second) {  // a first start shows in the worker's orders
+        Say(absl::StrCat(ShortText(id), " goes on"));
+      }
+      return;
+    }
+    std::string text = absl::StrCat(event.id.ToString(), " ", JobStateName(event.state));
+    if (event.failure != FailureClass::kNone && event.state != JobState::kSucceeded) {
+      absl::StrAppend(&text, " ", FailureClassName(event.failure));
+    }
+    if (event.reused) {
+      absl::StrAppend(&text, " reused");
+    }
+    Say(text);
+  }
+
+  void SayAnswer(const std::string& worker, const WorkerOrders& orders) {
+    for (const WorkerOrders::Start& start : orders.start) {
+      std::string text = absl::StrCat(worker, ": start ", ShortText(start.id));
+      if (start.gpu_mask != 0) {
+        absl::StrAppend(&text, " gpus=", Gpus(start.gpu_mask));
+      }
+      Say(text);
+    }
+    for (const StopOrder& stop : orders.stop) {
+      Say(absl::StrCat(worker, ": stop ", ShortText(stop.id),
+                       stop.reason == StopReason::kCanceled ? " canceled" : " fenced"));
+    }
+    for (const ForgetOrder& forget : orders.forget) {
+      Say(absl::StrCat(worker, ": forget ", ShortText(forget.id),
+                       forget.accepted ? "" : absl::StrCat(", refused: ", forget.reason)));
+    }
+    if (orders.drain) {
+      Say(absl::StrCat(worker, ": drain"));
+    }
+  }
+
+  void EndTurn() {
+    SchedulerHarness::Turn turn = harness().EndTurn();
+    for (const JobEvent& event : turn.events) {
+      SayEvent(event);
+    }
+    for (const auto& [id, state] : turn.changed_sweeps) {
+      Say(absl::StrCat(id.ToString(), " is ", SweepStateName(state)));
+    }
+    if (!at_once_.empty() && harness().parked().erase(at_once_) > 0) {
+      turn.answers[at_once_] = scheduler().TakeOrders(at_once_);
+    }
+    at_once_.clear();
+    for (const auto& [name, orders] : turn.answers) {
+      SayAnswer(name, orders);
+      if (deaf_.erase(name) == 0) {
+        FakeWorker& worker = WorkerNamed(name);
+        worker.TakeAnswer(worker.sequence(), orders);
+      }
+    }
+  }
+
+  SchedulerPolicy policy_;
+  std::unique_ptr<SchedulerHarness> harness_;
+  std::map<std::string, FakeWorker> workers_;
+  std::set<std::string> deaf_;  // will not hear their next answer
+  std::string at_once_;         // is answered in this turn, orders or not
+  std::set<AttemptId> started_;
+  std::vector<std::string> effects_;
+};
+
+}  // namespace
+
+class ScriptRunner::Impl : public Runner {};
+
+ScriptRunner::ScriptRunner() : impl_(std::make_unique<Impl>()) {}
+ScriptRunner::~ScriptRunner() = default;
+std::string ScriptRunner::Run(const std::string& event) { return impl_->Run(event); }
+
+}  // namespace concur::testing

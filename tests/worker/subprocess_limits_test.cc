@@ -1,0 +1,226 @@
+// What an executor does to jobs that will not end, will not stop, or take too much.
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "tests/worker/executor_fixture.h"
+#include "worker/process_tree.h"
+#include "worker/subprocess_executor.h"
+#include "worker/waker.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class SubprocessLimitsTest : public ExecutorFixture {};
+
+TEST_F(SubprocessLimitsTest, AJobThatClosesItsOutputAndHangsTimesOut) {
+  options_.grace = absl::Milliseconds(50);
+  Reopen();
+  JobOrder order = Train("exec >&- 2>&-; trap '' TERM; while :; do sleep 60; done");
+  order.timeout = absl::Milliseconds(100);
+  const JobResult result = Run(order);
+  EXPECT_EQ(FailureClassName(result.failure), "timeout");
+  EXPECT_THAT(result.message, HasSubstr("time-out of 100ms"));
+  EXPECT_EQ(result.exit_code, 137);
+}
+
+TEST_F(SubprocessLimitsTest, ATimedOutJobMayCleanUpInItsGrace) {
+  JobOrder order = Train("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.01; done");
+  order.timeout = absl::Milliseconds(200);
+  const JobResult result = Run(order);
+  EXPECT_EQ(FailureClassName(result.failure), "timeout");
+  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog), HasSubstr("cleaned\n"));
+}
+
+TEST_F(SubprocessLimitsTest, ChildrenThatIgnoreTermDieWithTheirJob) {
+  const JobOrder order = Train(
+      "(trap '' TERM; echo $$; exec sleep 1000) & sh -c 'trap \"\" TERM; echo $PPID; exec "
+      "sleep 1000' & echo ready; touch $2; exit 0");
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  for (const ProcessInfo& process : ListProcesses()) {
+    std::ifstream cmdline(absl::StrCat("/proc/", process.pid, "/cmdline"));
+    std::string text((std::istreambuf_iterator<char>(cmdline)), {});
+    if (absl::StartsWith(text, absl::string_view("sleep\0001000", 10))) {
+      WaitUntilGone(process.pid);
+    }
+  }
+}
+
+TEST_F(SubprocessLimitsTest, DaemonsThatLeftTheProcessGroupDieWithTheirJob) {
+  const JobOrder order = Train(
+      "setsid sh -c 'echo $$; exec >/dev/null 2>&1; (setsid sleep 1001 &); exec sleep 1002' & "
+      "while ! grep -q . " +
+      temp_.File("work/logs/") + "* 2>/dev/null; do sleep 0.01; done; touch $2");
+  executor_->Start(order);
+  const JobResult result = Next().finished.result;
+  ASSERT_TRUE(result.succeeded) << result.message;
+  pid_t pid = 0;
+  ASSERT_TRUE(
+      absl::SimpleAtoi(absl::StripAsciiWhitespace(ReadArtifact(result, ArtifactKind::kLog)), &pid));
+  WaitUntilGone(pid);
+}
+
+TEST_F(SubprocessLimitsTest, AStoppedJobIsHandedBackWithItsGroup) {
+  const JobOrder order = Train("echo up; sleep 1000 & wait");
+  executor_->Start(order);
+  WaitForLog(order.id, "up\n");
+  executor_->Stop(order.id, StopCause::kCanceled, false);
+  executor_->Stop(order.id, StopCause::kPreempted, false);
+  const JobResult result = Next().finished.result;
+  EXPECT_EQ(result.failure, FailureClass::kPreempted);
+  EXPECT_THAT(result.message, HasSubstr("canceled"));
+  executor_->Stop(order.id, StopCause::kCanceled, true);  // changes nothing any more
+}
+
+TEST_F(SubprocessLimitsTest, AJobThatIgnoresTermIsKilledAtOnceWhenAsked) {
+  const JobOrder order = Train("trap '' TERM; echo up; while :; do sleep 1; done");
+  executor_->Start(order);
+  WaitForLog(order.id, "up\n");
+  executor_->Stop(order.id, StopCause::kPreempted, false);
+  executor_->Stop(order.id, StopCause::kPreempted, true);
+  EXPECT_EQ(Next().finished.result.failure, FailureClass::kPreempted);
+}
+
+TEST_F(SubprocessLimitsTest, AStopBeforeTheProcessStartsIsHeeded) {
+  transfer_.Break(1'000'000);
+  const JobOrder order = Train("touch $2");
+  executor_->Start(order);
+  executor_->Stop(order.id, StopCause::kFenced, false);
+  const JobResult result = Next().finished.result;
+  EXPECT_EQ(result.failure, FailureClass::kPreempted);
+}
+
+TEST_F(SubprocessLimitsTest, AFloodOfOutputIsCutInTheMiddle) {
+  options_.log_bytes_max = 10'000;
+  Reopen();
+  const JobResult result =
+      Run(Train("echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; touch $2"));
+  ASSERT_TRUE(result.succeeded) << result.message;
+  const std::string log = ReadArtifact(result, ArtifactKind::kLog);
+  EXPECT_LT(log.size(), 10'200u);
+  EXPECT_TRUE(absl::StartsWith(log, "first\nxxx"));
+  EXPECT_TRUE(absl::EndsWith(log, "xxx\nlast\n"));
+  EXPECT_THAT(log, HasSubstr("[2990012 bytes left out: the log is limited to 10000 bytes]"));
+}
+
+TEST_F(SubprocessLimitsTest, AJobThatUsesMoreMemoryThanItAskedForIsKilled) {
+  options_.memory_interval = absl::Milliseconds(10);
+  Reopen();
+  JobOrder order = Train("head -c 200000000 /dev/zero | tail -c 200000000 | sleep 1000");
+  order.resources.memory_bytes = 50 << 20;
+  const JobResult result = Run(order);
+  EXPECT_EQ(FailureClassName(result.failure), "oom");
+  EXPECT_GT(result.memory_bytes_peak, 50 << 20);
+  EXPECT_THAT(result.message, HasSubstr("more than the 50 MiB"));
+}
+
+TEST_F(SubprocessLimitsTest, AJobThatFillsTheDiskIsStopped) {
+  options_.memory_interval = absl::Milliseconds(10);
+  options_.output_bytes_max = 4 << 20;
+  Reopen();
+  JobResult result = Run(Train("head -c 50000000 /dev/zero > $3/big; echo code $?; exit 1"));
+  EXPECT_EQ(FailureClassName(result.failure), "failed");
+  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kLog), HasSubstr("File"));
+  result = Run(
+      Train("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $3/$i; sleep 0.01; done"));
+  EXPECT_EQ(FailureClassName(result.failure), "failed");
+  EXPECT_THAT(result.message, HasSubstr("into its run directory"));
+}
+
+TEST_F(SubprocessLimitsTest, AttemptsBeyondTheSlotsWaitAndCanBeStopped) {
+  options_.slots = 1;
+  Reopen();
+  const JobOrder first = Train("echo up; while ! test -e $3/go; do sleep 0.01; done; touch $2");
+  const JobOrder second = Train("touch $2");
+  const JobOrder third = Train("touch $2");
+  executor_->Start(first);
+  executor_->Start(second);
+  executor_->Start(third);
+  WaitForLog(first.id, "up\n");
+  executor_->Stop(second.id, StopCause::kCanceled, false);
+  ExecutorReport report = Next();
+  EXPECT_EQ(report.finished.id, second.id);
+  EXPECT_EQ(report.finished.result.failure, FailureClass::kPreempted);
+  ASSERT_OK(WriteFileAtomically(temp_.File("work/runs/") + RunName(first.id) + "/output/go", ""));
+  // The slot is free when the process has ended, before its outputs are taken in.
+  const ExecutorReport one = Next();
+  const ExecutorReport other = Next();
+  EXPECT_THAT((std::vector<AttemptId>{one.finished.id, other.finished.id}),
+              ::testing::UnorderedElementsAre(first.id, third.id));
+  EXPECT_TRUE(one.finished.result.succeeded && other.finished.result.succeeded);
+}
+
+TEST_F(SubprocessLimitsTest, TheLogCanBeReadWhileTheJobRuns) {
+  const JobOrder order = Train("echo one; sleep 1000");
+  executor_->Start(order);
+  WaitForLog(order.id, "one\n");
+  EXPECT_EQ(executor_->ReadLog(order.id, 2, 100), "e\n");
+  EXPECT_EQ(executor_->ReadLog(order.id, 4, 100), "");
+  executor_->Stop(order.id, StopCause::kCanceled, true);
+  Next();
+}
+
+TEST_F(SubprocessLimitsTest, ANewWorkerKillsWhatACrashedOneLeftRunning) {
+  const std::string runs = temp_.File("work/runs/s9-1-a1");
+  executor_.reset();
+  ASSERT_OK(MakeDirectories(runs));
+  // As after a crash: a process of an attempt whose worker is gone; this one is not killed by the
+  // death of its parent thread, as a child of a job would not be.
+  Command command;
+  command.program = "/bin/sh";
+  command.argv = {"sh", "-c", "env -i sleep 1003 & echo $!; exec sleep 1004"};
+  command.env = {absl::StrCat(kRunDirectoryVariable, "=", runs)};
+  command.directory = runs;
+  ASSERT_OK_AND_ASSIGN(const Process process, StartProcess(command));
+  std::string text;
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!absl::EndsWith(text, "\n")) {
+    ASSERT_LT(absl::Now(), deadline);
+    char buffer[64];
+    const ssize_t got = read(process.output.get(), buffer, sizeof buffer);
+    text.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
+  }
+  pid_t child = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &child));
+  Reopen();
+  EXPECT_TRUE(IsGone(process.pid));
+  EXPECT_TRUE(IsGone(child));
+  EXPECT_NE(access(runs.c_str(), F_OK), 0);
+}
+
+TEST_F(SubprocessLimitsTest, DestructionKillsWhatRuns) {
+  const JobOrder order = Train("echo $$; sleep 1005");
+  executor_->Start(order);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!absl::EndsWith(executor_->ReadLog(order.id, 0, 100), "\n")) {
+    ASSERT_LT(absl::Now(), deadline);
+    waker_.Wait(absl::Milliseconds(2));
+  }
+  pid_t pid = 0;
+  ASSERT_TRUE(
+      absl::SimpleAtoi(absl::StripAsciiWhitespace(executor_->ReadLog(order.id, 0, 100)), &pid));
+  executor_.reset();
+  WaitUntilGone(pid);
+}
+
+}  // namespace
+}  // namespace concur::worker
