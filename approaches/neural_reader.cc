@@ -38,6 +38,7 @@ struct Options {
   int32_t batch = 8;
   int32_t tokens_max = 8;
   int32_t embedding_bits = 14;
+  bool features = true;  // see words that match, rare ones and stop words; false: embeddings alone
 };
 
 // One question with its passage, as the network takes it.
@@ -228,7 +229,8 @@ Input Network::Read(const PassageText& passage, const qa::Question& asked,
   }
   input.kind = static_cast<int64_t>(question.kind);
   const Matching matching(passage, question, frequency);
-  input.features = PassageFeatures(passage, question, matching);
+  input.features = o_.features ? PassageFeatures(passage, question, matching)
+                               : Matrix(Matrix::Zero(kFeatures, passage.size()));
   constexpr Hash kSuffix = 0x51ED270B;
   for (const Token& token : passage.tokens) {
     input.words.push_back(embeddings_.RowOf(token.word));
@@ -244,8 +246,10 @@ Input Network::Read(const PassageText& passage, const qa::Question& asked,
     input.question_features(0, i) = offset == 0 ? 1.0F : 0.0F;
     input.question_features(1, i) = offset == 1 || offset == 2 ? 1.0F : 0.0F;
     input.question_features(2, i) = offset == -1 || offset == -2 ? 1.0F : 0.0F;
-    input.question_features(3, i) = token.stop ? 1.0F : 0.0F;
-    input.question_features(4, i) = static_cast<float>(frequency.Idf(token.stem) / 8);
+    if (o_.features) {
+      input.question_features(3, i) = token.stop ? 1.0F : 0.0F;
+      input.question_features(4, i) = static_cast<float>(frequency.Idf(token.stem) / 8);
+    }
   }
   return input;
 }
@@ -375,6 +379,7 @@ class NeuralModel : public Model {
     writer.Number(options_.hidden);
     writer.Number(options_.tokens_max);
     writer.Number(options_.embedding_bits);
+    writer.Number<int32_t>(options_.features ? 1 : 0);
     frequency_.Save(writer);
     network_.Save(writer);
   }
@@ -476,7 +481,7 @@ class NeuralReader : public Approach {
   std::string summary() const override {
     return "embeddings, attention to the question, convolutions; start and end of the answer";
   }
-  uint32_t version() const override { return 1; }
+  uint32_t version() const override { return 2; }
   std::vector<ParameterSpec> parameters() const override;
   absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
                                                const Parameters& parameters,
@@ -489,6 +494,7 @@ class NeuralReader : public Approach {
     options.dropout = parameters.Real("dropout");
     options.batch = static_cast<int32_t>(parameters.Integer("batch"));
     options.tokens_max = static_cast<int32_t>(parameters.Integer("max_span_tokens"));
+    options.features = parameters.Choice("features") == 0;
     auto model = std::make_unique<NeuralModel>(options);
     absl::Status status = model->Train(data, seed);
     if (!status.ok()) {
@@ -502,9 +508,11 @@ class NeuralReader : public Approach {
     options.hidden = reader.Number<int32_t>();
     options.tokens_max = reader.Number<int32_t>();
     options.embedding_bits = reader.Number<int32_t>();
-    if (options.embedding < 4 || options.embedding > 256 || options.hidden < 4 ||
-        options.hidden > 512 || options.tokens_max < 1 || options.tokens_max > 30 ||
-        options.embedding_bits != Options().embedding_bits) {
+    const auto features = reader.Number<int32_t>();
+    options.features = features == 1;
+    if (features < 0 || features > 1 || options.embedding < 4 || options.embedding > 256 ||
+        options.hidden < 4 || options.hidden > 512 || options.tokens_max < 1 ||
+        options.tokens_max > 30 || options.embedding_bits != Options().embedding_bits) {
       return absl::DataLossError("model: its contents do not fit the approach; train it again");
     }
     auto model = std::make_unique<NeuralModel>(options);
@@ -552,7 +560,11 @@ std::vector<ParameterSpec> NeuralReader::parameters() const {
        .default_value = static_cast<double>(standard.tokens_max),
        .low = 1,
        .high = 30,
-       .help = "longest candidate, in tokens"}};
+       .help = "longest candidate, in tokens"},
+      {.name = "features",
+       .kind = ParameterSpec::Kind::kChoice,
+       .choices = {"all", "none"},
+       .help = "what it sees beside word embeddings: matches with the question, shapes, rarity"}};
 }
 
 }  // namespace

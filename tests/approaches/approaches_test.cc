@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "approaches/approach.h"
 #include "approaches/commands.h"
 #include "base/file.h"
@@ -155,7 +157,8 @@ TEST_F(ApproachesTest, EveryHyperparameterChangesTheModel) {
       {"max-margin",
        {"aggressiveness=0.0001", "epochs=1", "margin=3", "max_span_tokens=1", "hash_bits=12"}},
       {"neural-reader",
-       {"lr=0.01", "epochs=1", "embedding=8", "hidden=16", "dropout=0.5", "batch=4"}},
+       {"lr=0.01", "epochs=1", "embedding=8", "hidden=16", "dropout=0.5", "batch=4",
+        "features=none"}},
   };
   // Answers of one token: a longer candidate must exist for max_span_tokens to matter.
   qa::Dataset data = SmallWorld(1, 10);
@@ -174,6 +177,33 @@ TEST_F(ApproachesTest, EveryHyperparameterChangesTheModel) {
           << name << " " << assignment;
     }
   }
+}
+
+// The world has its names in train and test alike, so that embeddings alone can learn it; a name of
+// its own for every question can only be matched.
+TEST_F(ApproachesTest, WithoutFeaturesTheNeuralReaderCannotMatchUnknownWords) {
+  qa::Dataset unseen = SmallWorld(2, 10);
+  int64_t number = 0;
+  for (qa::Passage& passage : unseen.passages) {
+    for (qa::Question& question : passage.questions) {
+      question.spans.clear();
+    }
+    for (const std::string& name : kPeople) {
+      const std::string strange = absl::StrCat("Zyx", ++number, "q");
+      passage.context = absl::StrReplaceAll(passage.context, {{name, strange}});
+      for (qa::Question& question : passage.questions) {
+        question.text = absl::StrReplaceAll(question.text, {{name, strange}});
+      }
+    }
+  }
+  WriteDataset(unseen, File("test.jsonl"));
+  std::map<std::string, double> f1;
+  for (const std::string features : {"all", "none"}) {
+    ASSERT_OK(TrainAs("neural-reader", "m", 1, {"features=" + features}));
+    ASSERT_OK(PredictAs("m", "p.json"));
+    f1[features] = ScoreOf("p.json").f1;
+  }
+  EXPECT_GT(f1["all"], f1["none"] + 5);
 }
 
 TEST_F(ApproachesTest, PredictionsDoNotDependOnTheOtherQuestions) {
