@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/export_command.h"
 #include "cli/records.h"
 #include "qa/builders/derive.h"
 #include "qa/builders/inspect.h"
@@ -211,6 +212,7 @@ void AddDataSetCommands(CLI::App& data, CommandContext& context) {
   AddSplit(data, context);
   AddStats(data, context);
   AddValidate(data, context);
+  AddExportCommand(data, context);
 }
 
 }  // namespace concur::cli

@@ -16,6 +16,7 @@
 #include "analysis/score_table.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "cli/adapt_command.h"
 #include "cli/client.h"
 #include "cli/data_commands.h"
 #include "cli/matrix_commands.h"
@@ -187,6 +188,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddScatterCommand(app, context);
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
+  AddAdaptCommand(app, context);
 }
 
 }  // namespace

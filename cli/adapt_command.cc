@@ -1,0 +1,218 @@
+#include "cli/adapt_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/adapters.h"
+#include "cli/output.h"
+#include "qa/dataset_io.h"
+#include "qa/example.h"
+#include "qa/json_text.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr int64_t kInputBytesMax = int64_t{1} << 30;
+
+struct AdaptOptions {
+  std::string in;
+  std::string out;
+  std::string data;
+  bool allow_missing = false;
+  bool drop_unknown = false;
+  std::string id_field = "id";
+  std::string answer_field = "best_span_str";
+  MetricsSelection selection;
+  std::string task;
+  std::string filter;
+};
+
+// The ids of a data set's questions, in their order; empty without a data set.
+absl::StatusOr<std::vector<std::string>> QuestionIds(const std::string& path) {
+  std::vector<std::string> ids;
+  if (path.empty()) {
+    return ids;
+  }
+  CONCUR_RETURN_IF_ERROR(qa::ForEachPassage(path, [&](const qa::Passage& passage) {
+    for (const qa::Question& question : passage.questions) {
+      ids.push_back(question.id);
+    }
+    return absl::OkStatus();
+  }));
+  return ids;
+}
+
+absl::Status WriteAnswers(const AdaptOptions& options, const std::vector<std::string>& ids,
+                          AnswersById answers, CommandContext& context) {
+  const std::set<std::string> known(ids.begin(), ids.end());
+  if (!options.data.empty()) {
+    const auto unknown = std::find_if(answers.begin(), answers.end(), [&](const auto& answer) {
+      return known.count(answer.first) == 0;
+    });
+    if (unknown != answers.end() && !options.drop_unknown) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.in, ": expected answers to questions of ", options.data, ", got one to ",
+          qa::Shown(unknown->first), "; --drop-unknown leaves such out"));
+    }
+    const size_t dropped =
+        std::erase_if(answers, [&](const auto& answer) { return known.count(answer.first) == 0; });
+    if (dropped > 0) {
+      PrintNote(context, absl::StrCat(dropped, " answers to questions that ", options.data,
+                                      " does not have are left out"));
+    }
+  }
+  std::string first_missing;
+  size_t missing = 0;
+  for (const std::string& id : known) {
+    if (answers.count(id) == 0) {
+      first_missing = missing++ == 0 ? id : first_missing;
+    }
+  }
+  const std::string what =
+      absl::StrCat(missing, " of ", known.size(), " questions of ", options.data,
+                   " have no answer, such as ", qa::Shown(first_missing));
+  if (missing > 0 && !options.allow_missing) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.in, ": ", what, "; with --allow-missing they count 0"));
+  }
+  if (missing > 0) {
+    PrintNote(context, what);
+  }
+  std::string out = "{";
+  const char* separator = "\n";
+  for (const auto& [id, answer] : answers) {
+    out.append(std::exchange(separator, ",\n"));
+    qa::AppendJsonString(id, out);
+    out.append(": ");
+    qa::AppendJsonString(answer, out);
+  }
+  out.append("\n}\n");
+  return WriteFileAtomically(options.out, out);
+}
+
+absl::Status WriteMetrics(const AdaptOptions& options, const MetricsByName& metrics) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : metrics) {
+    json[name] = value;
+  }
+  return WriteFileAtomically(options.out, json.dump(2) + "\n");
+}
+
+using AnswersOf = absl::StatusOr<AnswersById> (*)(const AdapterInput&, const AdaptOptions&,
+                                                  const std::vector<std::string>&);
+using MetricsOf = absl::StatusOr<MetricsByName> (*)(const AdapterInput&, const AdaptOptions&);
+
+CLI::App* AddForm(CLI::App* group, const char* name, const char* about,
+                  const std::shared_ptr<AdaptOptions>& options) {
+  CLI::App* const command = group->add_subcommand(name, about);
+  command->add_option("--in", options->in, "What the program wrote")->required()->type_name("FILE");
+  command->add_option("--out", options->out, "File to write")->required()->type_name("FILE");
+  return command;
+}
+
+CLI::App* AddAnswers(CLI::App* group, CommandContext& context, const char* name, const char* about,
+                     const std::shared_ptr<AdaptOptions>& options, AnswersOf adapt) {
+  CLI::App* const command = AddForm(group, name, about, options);
+  command->add_option("--data", options->data, "The test set: every question needs one answer")
+      ->type_name("FILE");
+  command->add_flag("--allow-missing", options->allow_missing,
+                    "Questions without an answer are a note, not an error");
+  command->add_flag(
+      "--drop-unknown", options->drop_unknown,
+      "Answers to questions that the test set does not have are left out, not an error");
+  OnRun(command, context, [options, adapt, &context]() -> absl::Status {
+    CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(options->in, kInputBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> ids, QuestionIds(options->data));
+    CONCUR_ASSIGN_OR_RETURN(AnswersById answers, adapt({options->in, text}, *options, ids));
+    return WriteAnswers(*options, ids, std::move(answers), context);
+  });
+  return command;
+}
+
+CLI::App* AddMetrics(CLI::App* group, CommandContext& context, const char* name, const char* about,
+                     const std::shared_ptr<AdaptOptions>& options, MetricsOf adapt) {
+  CLI::App* const command = AddForm(group, name, about, options);
+  OnRun(command, context, [options, adapt]() -> absl::Status {
+    CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(options->in, kInputBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(const MetricsByName metrics, adapt({options->in, text}, *options));
+    return WriteMetrics(*options, metrics);
+  });
+  return command;
+}
+
+void AddAnswerForms(CLI::App* group, CommandContext& context) {
+  AddAnswers(group, context, "predictions", "{\"id\": \"answer\"}: checked against the test set",
+             std::make_shared<AdaptOptions>(),
+             [](const AdapterInput& input, const AdaptOptions&, const std::vector<std::string>&) {
+               return AdaptPredictions(input);
+             });
+  AddAnswers(
+      group, context, "nbest",
+      "{\"id\": [{\"text\", \"probability\"}]} or {\"id\": [[\"text\", score]]}: the best answer",
+      std::make_shared<AdaptOptions>(),
+      [](const AdapterInput& input, const AdaptOptions&, const std::vector<std::string>&) {
+        return AdaptNbest(input);
+      });
+  const auto options = std::make_shared<AdaptOptions>();
+  CLI::App* const lines = AddAnswers(
+      group, context, "lines",
+      "one JSON object a line, with an id or in the order of the test set's questions", options,
+      [](const AdapterInput& input, const AdaptOptions& o, const std::vector<std::string>& ids) {
+        return AdaptLines(input, ids, o.id_field, o.answer_field);
+      });
+  lines->add_option("--id-field", options->id_field, "Where the question's id stands")
+      ->capture_default_str();
+  lines->add_option("--answer-field", options->answer_field, "Where the answer stands")
+      ->capture_default_str();
+}
+
+void AddMetricForms(CLI::App* group, CommandContext& context) {
+  const auto bare = std::make_shared<AdaptOptions>();
+  CLI::App* const metrics = AddMetrics(group, context, "metrics", "an object of numbers", bare,
+                                       [](const AdapterInput& input, const AdaptOptions& options) {
+                                         return AdaptMetrics(input, options.selection);
+                                       });
+  metrics->add_option("--at", bare->selection.at, "Where the object stands: results/squad")
+      ->type_name("PATH");
+  metrics->add_option("--only", bare->selection.only, "A metric to take; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  metrics->add_option("--strip", bare->selection.strip, "A prefix that names lose: eval_")
+      ->type_name("PREFIX");
+  const auto harness = std::make_shared<AdaptOptions>();
+  CLI::App* const lm_eval =
+      AddMetrics(group, context, "lm-eval", "results of the Language Model Evaluation Harness",
+                 harness, [](const AdapterInput& input, const AdaptOptions& options) {
+                   return AdaptHarness(input, options.task, options.filter);
+                 });
+  lm_eval->add_option("--task", harness->task, "Whose metrics, where there are several tasks")
+      ->type_name("NAME");
+  lm_eval->add_option("--filter", harness->filter, "Which metrics, where there are several filters")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void AddAdaptCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* const group = app.add_subcommand(
+      "adapt", "Turn what an evaluation program wrote into predictions or metrics");
+  group->require_subcommand(1);
+  AddAnswerForms(group, context);
+  AddMetricForms(group, context);
+}
+
+}  // namespace concur::cli
