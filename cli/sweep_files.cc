@@ -2,11 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,8 +18,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "cli/command_programs.h"
 #include "core/expansion.h"
 #include "spec/options_yaml.h"
 #include "spec/sweep_yaml.h"
@@ -32,6 +37,7 @@ struct FileFlags {
   std::string coordinator;  // options whose pools the sweep must fit in
   bool data = false;        // read the data files
   bool settings = false;    // list the settings
+  bool commands = false;    // look for the programs of the commands
 };
 
 struct Opened {
@@ -285,20 +291,94 @@ absl::Status RunPlan(const FileFlags& flags, CommandContext& context) {
   return absl::OkStatus();
 }
 
+// A program that commands start: where it is on this machine ("" when nowhere) and who needs it.
+struct FoundProgram {
+  std::string name;
+  std::string where;
+  std::set<std::string> approaches;
+};
+
+std::vector<FoundProgram> FindPrograms(const SweepSpec& sweep) {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never set here
+  std::vector<FoundProgram> programs;
+  for (const auto& [name, approaches] : ProgramsOf(sweep)) {
+    programs.push_back({name, FindProgram(name, path == nullptr ? "" : path), approaches});
+  }
+  return programs;
+}
+
+Json ProgramsJson(const std::vector<FoundProgram>& programs) {
+  Json list = Json::array();
+  for (const FoundProgram& program : programs) {
+    Json where = program.where.empty() ? Json(nullptr) : Json(program.where);
+    list.push_back({{"program", program.name},
+                    {"found", std::move(where)},
+                    {"approaches", program.approaches}});
+  }
+  return list;
+}
+
+void PrintProgramsTable(const std::vector<FoundProgram>& programs, std::ostream& out) {
+  size_t width = 7;
+  for (const FoundProgram& program : programs) {
+    width = std::max(width, program.name.size());
+  }
+  const auto line = [&](const std::string& name, const std::string& users,
+                        const std::string& where) {
+    out << absl::StrFormat("%-*s  %10s  %s\n", static_cast<int>(width), name, users, where);
+  };
+  line("program", "approaches", "on this machine");
+  for (const FoundProgram& program : programs) {
+    line(program.name, absl::StrCat(program.approaches.size()),
+         program.where.empty() ? "not found" : program.where);
+  }
+  out << "\n";
+}
+
+// FailedPrecondition when this machine lacks a program.
+absl::Status CheckPrograms(const std::vector<FoundProgram>& programs) {
+  std::vector<std::string> missing;
+  std::set<std::string> approaches;
+  for (const FoundProgram& program : programs) {
+    if (program.where.empty()) {
+      missing.push_back(program.name);
+      approaches.insert(program.approaches.begin(), program.approaches.end());
+    }
+  }
+  if (missing.empty()) {
+    return absl::OkStatus();
+  }
+  constexpr size_t kShownMax = 3;
+  const std::vector<std::string> shown(
+      missing.begin(),
+      missing.begin() + static_cast<ptrdiff_t>(std::min(missing.size(), kShownMax)));
+  return absl::FailedPreconditionError(
+      absl::StrCat(missing.size(), " of ", programs.size(), " programs, which ", approaches.size(),
+                   approaches.size() == 1 ? " approach needs" : " approaches need",
+                   ", were not found on this machine: ", absl::StrJoin(shown, ", "),
+                   missing.size() > kShownMax ? ", …" : "",
+                   "; install them on every worker, or run this where the workers run"));
+}
+
 absl::Status RunValidate(const FileFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const Opened opened, Open(flags));
   const SweepSpec& sweep = opened.expansion.spec();
   PrintWarnings(opened, context);
+  const std::vector<FoundProgram> programs =
+      flags.commands ? FindPrograms(sweep) : std::vector<FoundProgram>();
   const uint32_t jobs = opened.expansion.job_count();
   switch (context.output) {
     case OutputMode::kJson:
     case OutputMode::kJsonLines: {
-      const Json json = {{"valid", true},
-                         {"sweep", sweep.name},
-                         {"approaches", sweep.approaches.size()},
-                         {"benchmarks", sweep.benchmarks.size()},
-                         {"jobs", jobs},
-                         {"warnings", opened.warnings}};
+      Json json = {{"valid", true},
+                   {"sweep", sweep.name},
+                   {"approaches", sweep.approaches.size()},
+                   {"benchmarks", sweep.benchmarks.size()},
+                   {"jobs", jobs},
+                   {"warnings", opened.warnings}};
+      if (flags.commands) {
+        json["programs"] = ProgramsJson(programs);
+      }
       context.out << json.dump(context.output == OutputMode::kJson ? 2 : -1) << "\n";
       break;
     }
@@ -309,12 +389,15 @@ absl::Status RunValidate(const FileFlags& flags, CommandContext& context) {
                                   "\n");
       break;
     case OutputMode::kTable:
+      if (flags.commands) {
+        PrintProgramsTable(programs, context.out);
+      }
       context.out << absl::StrCat(flags.path, ": valid: sweep ", sweep.name, " with ",
                                   sweep.approaches.size(), " approaches, ", sweep.benchmarks.size(),
                                   " benchmarks and ", jobs, " jobs\n");
       break;
   }
-  return absl::OkStatus();
+  return CheckPrograms(programs);
 }
 
 void AddFileOptions(CLI::App* command, const std::shared_ptr<FileFlags>& flags) {
@@ -355,6 +438,10 @@ void AddSweepFileCommands(CLI::App& sweep_app, CommandContext& context) {
   CLI::App* validate =
       sweep_app.add_subcommand("validate", "Check a sweep file and all that it names");
   AddFileOptions(validate, validate_flags);
+  validate->add_flag(
+      "--commands", validate_flags->commands,
+      "Look for the programs that the commands start, on this machine; a missing one "
+      "is an error");
   OnRun(validate, context,
         [validate_flags, &context] { return RunValidate(*validate_flags, context); });
 
