@@ -1,10 +1,13 @@
 // Every file of configs/ is what it says it is.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/expansion.h"
@@ -22,10 +25,15 @@ std::string ConfigDirectory() {
   return absl::StrCat(source == nullptr ? "." : source, "/configs");
 }
 
-// The files of a folder of configs/, none of which may be anything but YAML.
+// The files of a folder of configs/ and of the folders in it, none of which may be anything but
+// YAML.
 std::set<std::string> FilesOf(const std::string& folder) {
   std::set<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory() + "/" + folder)) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(ConfigDirectory() + "/" + folder)) {
+    if (entry.is_directory()) {
+      continue;
+    }
     EXPECT_EQ(entry.path().extension(), ".yaml") << entry.path();
     paths.insert(entry.path().string());
   }
@@ -33,36 +41,149 @@ std::set<std::string> FilesOf(const std::string& folder) {
   return paths;
 }
 
+// Every variable that some file has.
+const std::map<std::string, std::string>& AllVariables() {
+  static const auto& variables = *new std::map<std::string, std::string>{
+      {"data", "/data"}, {"programs", "/programs"}, {"program", "/program"}};
+  return variables;
+}
+
+// The sweep, with those variables of AllVariables that it declares.
+absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
+  absl::StatusOr<LoadedSweep> sweep = LoadSweep(path, {{"data", "/data"}, {"programs", "/p"}});
+  return sweep.ok() ? sweep : LoadSweep(path, {{"data", "/data"}});
+}
+
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"approaches", "benchmarks", "options", "sweeps"};
+  const std::set<std::string> known = {"adapters", "approaches", "benchmarks",
+                                       "options",  "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }
 }
 
 TEST(ConfigsTest, EveryApproachIsReadAndNamedAsItsFile) {
+  std::set<std::string> names;
   for (const std::string& path : FilesOf("approaches")) {
-    const absl::StatusOr<ApproachSpec> approach = LoadApproach(path);
+    const absl::StatusOr<ApproachSpec> approach = LoadApproach(path, AllVariables());
     ASSERT_OK(approach) << path;
     EXPECT_EQ(approach->name, std::filesystem::path(path).stem().string());
+    EXPECT_TRUE(names.insert(approach->name).second) << path;
+  }
+}
+
+TEST(ConfigsTest, EveryAdapterIsAnApproachNamedAsItsFile) {
+  for (const std::string& path : FilesOf("adapters")) {
+    const absl::StatusOr<ApproachSpec> adapter = LoadApproach(path, AllVariables());
+    ASSERT_OK(adapter) << path;
+    EXPECT_EQ(adapter->name, std::filesystem::path(path).stem().string());
+    EXPECT_EQ(adapter->tags.count("adapter"), 1u) << path;
   }
 }
 
 TEST(ConfigsTest, EveryBenchmarkIsReadAndNamedAsItsFile) {
+  std::set<std::string> names;
   for (const std::string& path : FilesOf("benchmarks")) {
-    const absl::StatusOr<ParsedBenchmark> benchmark = LoadBenchmark(path, {{"data", "/data"}});
+    const absl::StatusOr<ParsedBenchmark> benchmark = LoadBenchmark(path, AllVariables());
     ASSERT_OK(benchmark) << path;
     EXPECT_EQ(benchmark->spec.name, std::filesystem::path(path).stem().string());
+    EXPECT_TRUE(names.insert(benchmark->spec.name).second) << path;
   }
 }
 
 TEST(ConfigsTest, EverySweepIsReadAndHasNoWarning) {
   for (const std::string& path : FilesOf("sweeps")) {
-    const absl::StatusOr<LoadedSweep> sweep = LoadSweep(path, {{"data", "/data"}});
+    const absl::StatusOr<LoadedSweep> sweep = LoadWithData(path);
     ASSERT_OK(sweep) << path;
     EXPECT_TRUE(sweep->warnings.empty()) << path << ": " << sweep->warnings[0];
     EXPECT_EQ(sweep->spec.name, std::filesystem::path(path).stem().string());
   }
+}
+
+// What `concur sweep plan` counts.
+struct PlannedSize {
+  std::string sweep;
+  size_t approaches = 0;
+  size_t train_sets = 0;
+  size_t benchmarks = 0;
+  uint32_t settings = 0;
+  size_t seeds = 0;
+  uint64_t cells = 0;
+  uint64_t eval_jobs = 0;
+};
+
+TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
+  const std::vector<PlannedSize> stated = {
+      {"concurrence", 20, 32, 32, 6, 1, 3840, 3840},
+      {"shift", 20, 1, 7, 1, 1, 20, 20 * 7},
+      {"mrqa", 10, 1, 18, 1, 1, 10, 10 * 18},
+      {"beat-the-ai", 3, 8, 6, 1, 10, 240, 240 * 6},
+      {"small-concurrence", 13, 25, 25, 1, 1, 13 * 25, 13 * 25},
+      {"small-shift", 13, 1, 5, 3, 1, 13 * 3, 13 * 3 * 3},
+      {"small-mrqa", 13, 1, 12, 1, 1, 13, 13 * 12},
+      {"small-beat-the-ai", 3, 5, 4, 1, 5, 3 * 5 * 5, 3 * 5 * 5 * 4},
+  };
+  for (const PlannedSize& want : stated) {
+    SCOPED_TRACE(want.sweep);
+    ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                         LoadWithData(ConfigDirectory() + "/sweeps/" + want.sweep + ".yaml"));
+    ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
+    EXPECT_EQ(sweep.spec.approaches.size(), want.approaches);
+    EXPECT_EQ(sweep.spec.train_sets.size(), want.train_sets);
+    EXPECT_EQ(sweep.spec.benchmarks.size(), want.benchmarks);
+    EXPECT_EQ(sweep.spec.seeds.size(), want.seeds);
+    uint64_t cells = 0;
+    uint64_t eval_jobs = 0;
+    for (const Block& block : expansion.blocks()) {
+      EXPECT_EQ(block.settings, want.settings);
+      cells += block.cells;
+      eval_jobs += uint64_t{block.cells} * block.tests.size();
+    }
+    EXPECT_EQ(cells, want.cells);
+    EXPECT_EQ(eval_jobs, want.eval_jobs);
+    EXPECT_EQ(expansion.job_count(), want.cells + want.eval_jobs);
+  }
+}
+
+// The approaches of a sweep that have a tag.
+size_t CountTagged(const LoadedSweep& sweep, const std::string& tag) {
+  size_t count = 0;
+  for (const ApproachSpec& approach : sweep.spec.approaches) {
+    count += approach.tags.count(tag);
+  }
+  return count;
+}
+
+TEST(ConfigsTest, TheStudyOfConcurrenceHasTenApproachesOfEachKindAndItsGroups) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/concurrence.yaml"));
+  EXPECT_EQ(CountTagged(sweep, "pretrained"), 10u);
+  EXPECT_EQ(CountTagged(sweep, "non-pretrained"), 10u);
+  EXPECT_EQ(CountTagged(sweep, "external-features"), 3u);
+  std::map<std::string, int> groups;
+  for (const BenchmarkSpec& benchmark : sweep.spec.benchmarks) {
+    ++groups[benchmark.tags.at("group")];
+  }
+  EXPECT_EQ(groups, (std::map<std::string, int>{{"human", 3},
+                                                {"in-domain", 3},
+                                                {"cloze", 5},
+                                                {"babi", 11},
+                                                {"synthetic", 6},
+                                                {"downsampled", 4}}));
+}
+
+TEST(ConfigsTest, TheTestSetsOfMrqaSayHowTheyDiffer) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/mrqa.yaml"));
+  std::map<std::string, int> groups;
+  for (const BenchmarkSpec& benchmark : sweep.spec.benchmarks) {
+    for (const char* tag : {"question", "context", "independent"}) {
+      EXPECT_EQ(benchmark.tags.count(tag), 1u) << benchmark.name << ": " << tag;
+    }
+    ++groups[benchmark.tags.at("group")];
+  }
+  EXPECT_EQ(groups, (std::map<std::string, int>{
+                        {"in-domain", 6}, {"out-of-domain-1", 6}, {"out-of-domain-2", 6}}));
 }
 
 TEST(ConfigsTest, TheDemoHasFourBenchmarksSixApproachesAndTwoSettings) {
