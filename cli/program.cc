@@ -123,9 +123,17 @@ std::string OutputHint(const std::vector<std::string>& args, const std::string& 
   return !given && absl::StrContains(error, "--output") ? " (from CONCUR_OUTPUT)" : "";
 }
 
+// The environment's variable for the output mode. In a job, where CONCUR_OUTPUT is the directory of
+// the job's output, there is none.
+const char* OutputVariable() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): never set here
+  return std::getenv("CONCUR_JOB") == nullptr ? "CONCUR_OUTPUT" : "";
+}
+
 // Whether errors of the command line itself are to be JSON: the parser may not have come so far.
 void GuessOutput(const std::vector<std::string>& args, CommandContext& context) {
-  const char* mode = std::getenv("CONCUR_OUTPUT");  // NOLINT(concurrency-mt-unsafe): never set here
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): never set here
+  const char* mode = std::getenv(OutputVariable());
   if (mode != nullptr && absl::StartsWith(mode, "json")) {
     context.output = OutputMode::kJson;
   }
@@ -164,7 +172,7 @@ void AddGlobalOptions(CLI::App& app, CommandContext& context) {
          },
          "How results are printed: table, json (one value), jsonl or csv (default: table)")
       ->type_name("MODE")
-      ->envname("CONCUR_OUTPUT");
+      ->envname(OutputVariable());
   app.set_version_flag("--version", "concur " CONCUR_VERSION, "Print the version and exit");
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -192,6 +193,24 @@ TEST(AdaptTest, BadInputIsRefusedWithItsPlace) {
     EXPECT_THAT(Adapt(bad), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.error)))
         << bad.form << ": " << bad.text;
   }
+}
+
+// `concur adapt` in a job said: --output: expected table, json, jsonl or csv, got "/…/output".
+TEST(AdaptTest, InAJobTheOutputDirectoryIsNotTheOutputMode) {
+  const TempDir dir;
+  const std::string in = Write(dir, "in.json", R"({"q1": "a"})");
+  const std::vector<std::string> arguments = {"adapt", "predictions", "--in",
+                                              in,      "--out",       dir.File("out.json")};
+  setenv("CONCUR_OUTPUT", dir.File("output").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(RunConcur(arguments).exit_code, kExitUsage);
+  setenv("CONCUR_JOB", "s1/1", 1);  // NOLINT(concurrency-mt-unsafe)
+  const Outcome in_job = RunConcur(arguments);
+  const Outcome bad_in_job = RunConcur({"adapt", "predictions"});
+  unsetenv("CONCUR_JOB");     // NOLINT(concurrency-mt-unsafe)
+  unsetenv("CONCUR_OUTPUT");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(in_job.exit_code, kExitOk) << in_job.err;
+  EXPECT_EQ(bad_in_job.exit_code, kExitUsage);
+  EXPECT_THAT(bad_in_job.err, HasSubstr("--in is required"));
 }
 
 // --- metrics ---
