@@ -12,7 +12,7 @@
 
 namespace concur {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kNone };  // kNone: of SetLog alone
 enum class LogFormat { kText, kJson };
 
 // Named values that follow the message: {{"job", "s1/4"}, {"worker", "w1"}}.

@@ -81,14 +81,20 @@ void Collector::Start() {
   });
 }
 
-void Collector::Collect(std::function<void(absl::StatusOr<int64_t>)> done) {
-  engine_.Call<RetentionPlan>(
-      [this](Scheduler& scheduler) -> absl::StatusOr<RetentionPlan> {
-        CONCUR_ASSIGN_OR_RETURN(RetentionPlan plan, PlanRetention(scheduler, store_));
+void PlanCollection(Engine& engine, Store& store,
+                    std::function<void(absl::StatusOr<RetentionPlan>)> done) {
+  engine.Call<RetentionPlan>(
+      [&store](Scheduler& scheduler) -> absl::StatusOr<RetentionPlan> {
+        CONCUR_ASSIGN_OR_RETURN(RetentionPlan plan, PlanRetention(scheduler, store));
         scheduler.MarkSystemsCollected(plan.lost_systems);
         return plan;
       },
-      [this, done = std::move(done)](absl::StatusOr<RetentionPlan> plan) {
+      std::move(done));
+}
+
+void Collector::Collect(std::function<void(absl::StatusOr<int64_t>)> done) {
+  PlanCollection(
+      engine_, store_, [this, done = std::move(done)](absl::StatusOr<RetentionPlan> plan) {
         if (!plan.ok()) {
           done(plan.status());
           return;

@@ -49,6 +49,11 @@ class Collector {
   const CollectorOptions options_;
 };
 
+// The turn that comes before any file is removed: plans, records which systems are about to go, and
+// gives the plan to `done`, on the engine's thread, once that is durable. Both outlive the turn.
+void PlanCollection(Engine& engine, Store& store,
+                    std::function<void(absl::StatusOr<RetentionPlan>)> done);
+
 // What is live, over everything that the scheduler and the store know.
 absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& store);
 

@@ -65,6 +65,9 @@ void Engine::Stop() {
     MutexLock lock(mutex_);
     rest.swap(inbox_);
   }
+  if (dead_) {
+    return;
+  }
   const absl::Status status = absl::UnavailableError("the coordinator is shutting down");
   for (Request& request : rest) {
     request.refuse(status);
@@ -118,9 +121,13 @@ void Engine::Loop() {
   }
 }
 
-void Engine::RunUntilIdle() {
+bool Engine::RunTurn() {
   CONCUR_CHECK(!thread_.joinable());
-  while (Turn()) {
+  return Turn();
+}
+
+void Engine::RunUntilIdle() {
+  while (RunTurn()) {
   }
 }
 
@@ -137,6 +144,9 @@ absl::Time Engine::NextDeadline() const {
 
 // Returns whether there was a request.
 bool Engine::Turn() {
+  if (dead_) {
+    return false;
+  }
   std::vector<Request> requests;
   {
     MutexLock lock(mutex_);
@@ -149,8 +159,9 @@ bool Engine::Turn() {
   }
   scheduler_->Dispatch();
   Effects effects = scheduler_->TakeEffects();
-  if (!effects.batch.empty()) {
-    Commit(effects.batch);
+  if (!effects.batch.empty() && !Commit(effects.batch)) {
+    dead_ = true;
+    return false;
   }
   Publish(std::move(effects));
   for (Request& request : requests) {
@@ -162,14 +173,14 @@ bool Engine::Turn() {
   return !requests.empty();
 }
 
-void Engine::Commit(const Batch& batch) {
+bool Engine::Commit(const Batch& batch) {
   const absl::Status status = store_.Commit(batch);
   if (status.ok()) {
-    return;
+    return true;
   }
   if (fatal_) {
     fatal_(status);
-    return;
+    return false;
   }
   LogError("cannot save; ending the process, since memory is ahead of disk",
            {{"error", status.ToString()}});

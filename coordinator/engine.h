@@ -68,6 +68,9 @@ class Engine {
   void Start();
   // Refuses new requests, answers the parked ones, and joins the thread.
   void Stop();
+  // Runs one turn, as the thread would, and returns whether there was a request. REQUIRES: no
+  // thread was started.
+  bool RunTurn();
   // Runs turns until the inbox is empty. REQUIRES: no thread was started.
   void RunUntilIdle();
   // When the next turn has something to do without a new request.
@@ -133,7 +136,8 @@ class Engine {
   // Nobody waits for this ticket any more; its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
 
-  // For the tests' sake: a failed commit calls this instead of ending the process.
+  // For the tests' sake: a failed commit calls this instead of ending the process. The engine
+  // behaves as a dead process from then on: it answers nobody.
   void SetFatalForTest(std::function<void(absl::Status)> fatal) { fatal_ = std::move(fatal); }
   Scheduler& scheduler_for_test() { return *scheduler_; }
 
@@ -174,7 +178,8 @@ class Engine {
   void Post(Request request);
   void Loop();
   bool Turn();
-  void Commit(const Batch& batch);
+  // False when it failed, in a test.
+  bool Commit(const Batch& batch);
   void Publish(Effects effects);
   void AnswerWatchers();
   void AnswerWatcher(const Watcher& watcher);
@@ -204,6 +209,7 @@ class Engine {
   absl::btree_map<AttemptId, LogTap> taps_;
   absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
   std::function<void(absl::Status)> fatal_;
+  bool dead_ = false;  // a commit failed, in a test
   std::thread thread_;
 
   Mutex mutex_;

@@ -1,12 +1,7 @@
 #include "worker/spool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -25,48 +19,46 @@ constexpr absl::string_view kSuffix = ".results";
 
 }  // namespace
 
-FileSpool::FileSpool(std::string directory) : directory_(std::move(directory)) {}
+FileSpool::FileSpool(std::string directory, FileSystem& files)
+    : directory_(std::move(directory)), files_(files) {}
 
 std::string FileSpool::PathOf(uint64_t file) const {
   return absl::StrCat(directory_, "/", absl::Dec(file, absl::kZeroPad12), kSuffix);
 }
 
-absl::StatusOr<std::unique_ptr<FileSpool>> FileSpool::Open(const std::string& directory) {
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
-  std::unique_ptr<FileSpool> spool(new FileSpool(directory));
+absl::StatusOr<std::unique_ptr<FileSpool>> FileSpool::Open(const std::string& directory,
+                                                           FileSystem& files) {
+  CONCUR_RETURN_IF_ERROR(files.MakeDirectories(directory, 0700));
+  std::unique_ptr<FileSpool> spool(new FileSpool(directory, files));
   CONCUR_RETURN_IF_ERROR(spool->Load());
   return spool;
 }
 
 absl::Status FileSpool::Load() {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(directory_));
   std::vector<uint64_t> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  for (const std::string& name : names) {
     absl::string_view number = name;
     uint64_t file = 0;
     if (absl::StrContains(name, ".tmp.")) {
-      unlink(it->path().c_str());  // of a write that was cut off
+      // Of a write that was cut off; it does no harm where it is.
+      files_.Remove(absl::StrCat(directory_, "/", name)).IgnoreError();
     } else if (absl::ConsumeSuffix(&number, kSuffix) && absl::SimpleAtoi(number, &file)) {
       files.push_back(file);
     }
-  }
-  if (error) {
-    return ErrnoStatus(error.value(), directory_, "list");
   }
   std::sort(files.begin(), files.end());
   std::map<AttemptId, SpooledResult> latest;
   for (const uint64_t file : files) {
     next_file_ = file + 1;
     const std::string path = PathOf(file);
-    absl::StatusOr<std::string> text = ReadFile(path);
+    absl::StatusOr<std::string> text = files_.Read(path);
     absl::StatusOr<std::vector<SpooledResult>> results =
         text.ok() ? ParseResults(*text) : text.status();
     if (!results.ok()) {
       LogError("a file of spooled results is damaged and is set aside",
                {{"file", path}, {"error", results.status().ToString()}});
-      std::rename(path.c_str(), absl::StrCat(path, ".damaged").c_str());
+      files_.Rename(path, absl::StrCat(path, ".damaged")).IgnoreError();
       continue;
     }
     for (SpooledResult& result : *results) {
@@ -90,7 +82,7 @@ absl::Status FileSpool::Put(const std::vector<SpooledResult>& results) {
     return absl::OkStatus();
   }
   const uint64_t file = next_file_++;
-  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(PathOf(file), FormatResults(results), 0600));
+  CONCUR_RETURN_IF_ERROR(files_.WriteAtomically(PathOf(file), FormatResults(results), 0600));
   for (const SpooledResult& result : results) {
     const auto [it, is_new] = file_of_.try_emplace(result.finished.id, file);
     if (!is_new) {
@@ -109,7 +101,7 @@ void FileSpool::Release(uint64_t file) {
   const auto it = live_in_.find(file);
   if (it != live_in_.end() && --it->second == 0) {
     live_in_.erase(it);
-    unlink(PathOf(file).c_str());
+    files_.Remove(PathOf(file)).IgnoreError();  // what stays is handed in once more
   }
 }
 

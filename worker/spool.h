@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/file_system.h"
 #include "core/sync.h"
 
 namespace concur::worker {
@@ -38,8 +39,9 @@ class Spool {
 class FileSpool : public Spool {
  public:
   // Reads what an earlier process left. Files that are damaged are set aside as NAME.damaged and
-  // logged: they cannot hold up the rest.
-  static absl::StatusOr<std::unique_ptr<FileSpool>> Open(const std::string& directory);
+  // logged: they cannot hold up the rest. `files` outlives the spool.
+  static absl::StatusOr<std::unique_ptr<FileSpool>> Open(const std::string& directory,
+                                                         FileSystem& files = RealFileSystem());
 
   // What was found at Open, ordered by attempt.
   const std::vector<SpooledResult>& recovered() const { return recovered_; }
@@ -48,12 +50,13 @@ class FileSpool : public Spool {
   void Remove(const std::vector<AttemptId>& ids) override;
 
  private:
-  explicit FileSpool(std::string directory);
+  FileSpool(std::string directory, FileSystem& files);
   std::string PathOf(uint64_t file) const;
   absl::Status Load();
   void Release(uint64_t file);
 
   const std::string directory_;
+  FileSystem& files_;
   uint64_t next_file_ = 1;
   std::map<AttemptId, uint64_t> file_of_;  // the file with the latest result
   std::map<uint64_t, size_t> live_in_;     // results in each file that still count
