@@ -199,6 +199,9 @@ class Scheduler {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  // A back-off is so many times what it would be without jitter.
+  static constexpr double kBackoffJitterMin = 0.75;
+  static constexpr double kBackoffJitterMax = 1.25;
   enum Flag : uint8_t {
     kSettled = 1,          // the result of the latest attempt was accepted
     kReused = 2,           // SUCCEEDED with another job's result

@@ -190,8 +190,11 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
     return absl::OkStatus();  // FinishRestore cancels what has not ended
   }
   if (row.state == JobState::kBackoff) {
-    not_before_[row.id] = row.not_before;
-    backoffs_.insert({row.not_before, row.id});
+    // This process may have a clock that was set back: no wait is longer than the longest back-off.
+    const absl::Time not_before = std::min(
+        row.not_before, now_ + sweep.expansion->spec().retry.backoff_max * kBackoffJitterMax);
+    not_before_[row.id] = not_before;
+    backoffs_.insert({not_before, row.id});
   }
   if (row.state == JobState::kRunning) {
     return RestoreRunning(row, sweep, holder);

@@ -155,7 +155,8 @@ absl::Duration Scheduler::BackoffOf(const SweepRecord& sweep, uint32_t job) cons
   }
   Random jitter(policy_.seed,
                 absl::StrCat("backoff ", JobId{sweep.row.id, job}.ToString(), " ", slot.attempt));
-  return std::min(backoff, retry.backoff_max) * (0.75 + 0.5 * jitter.Uniform());
+  return std::min(backoff, retry.backoff_max) *
+         (kBackoffJitterMin + (kBackoffJitterMax - kBackoffJitterMin) * jitter.Uniform());
 }
 
 // --- sharing

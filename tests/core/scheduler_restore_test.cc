@@ -60,6 +60,22 @@ absl::StatusOr<std::unique_ptr<Scheduler>> RestoreFrom(Snapshot snapshot) {
   return Scheduler::Restore(SchedulerPolicy{}, std::move(snapshot), std::move(expansions), kNow);
 }
 
+// A machine that started with a clock two hours slow made a retry wait for two hours.
+TEST(SchedulerRestoreTest, NoBackoffOutlastsItsLongestThoughTheClockWasSetBack) {
+  Snapshot snapshot = GoodSnapshot();
+  JobRow& job = snapshot.jobs[0];
+  job.state = JobState::kBackoff;
+  job.failure = FailureClass::kFailed;
+  job.failures = 1;
+  job.not_before = kNow + absl::Hours(2);
+  snapshot.results.clear();
+  ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
+  scheduler->CheckInvariants();
+  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).not_before, kNow + 1.25 * RetryPolicy().backoff_max);
+  scheduler->AdvanceTo(kNow + 1.25 * RetryPolicy().backoff_max);
+  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kReady);
+}
+
 TEST(SchedulerRestoreTest, JobsWithoutRowsAreAsTheirSweepAndTrainJobSay) {
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(GoodSnapshot()));
   scheduler->CheckInvariants();
