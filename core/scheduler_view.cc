@@ -226,6 +226,12 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("skipped: its train job ", JobId{id.sweep, *train}.ToString(),
                             " failed; `concur sweep retry` tries both again");
       }
+      if (train && sweep.slots[*train].state == JobState::kSucceeded &&
+          sweep.block_failures[sweep.expansion->Locate(id.index).block] <
+              std::max(sweep.expansion->spec().failures_max_per_block, 1u)) {
+        return absl::StrCat("skipped when its train job ", JobId{id.sweep, *train}.ToString(),
+                            " had failed; `concur sweep retry` tries it again");
+      }
       return absl::StrCat("skipped: ", sweep.expansion->spec().failures_max_per_block,
                           " jobs of the same approach and train set failed");
     }
