@@ -165,7 +165,8 @@ absl::string_view SqliteStatement::Bytes(int column) const {
 }
 
 absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path,
-                                                                     Mode mode) {
+                                                                     Mode mode,
+                                                                     const std::string& vfs) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   switch (mode) {
     case Mode::kCreate:
@@ -179,7 +180,8 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
       break;
   }
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
   // On failure, too, there is a handle: it tells the reason and must be closed.
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, handle));
   if (code != SQLITE_OK) {

@@ -70,7 +70,9 @@ class SqliteDatabase {
     kReadOnly,   // never writes to the database file
   };
   // NotFound when the file is missing (but for kCreate). Waits up to ten seconds for locks.
-  static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path, Mode mode);
+  // `vfs` names SQLite's way to files; "" is its usual one.
+  static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path, Mode mode,
+                                                              const std::string& vfs = "");
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;

@@ -18,8 +18,6 @@ namespace concur {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-// A checkpoint costs two syncs; at 16 MiB they are rare, and a restart still reads the log at once.
-constexpr int64_t kCheckpointPages = 4096;
 constexpr int64_t kLogBytesMax = int64_t{64} << 20;
 // Pages given back after sweeps were deleted; the rest waits for new rows.
 constexpr int64_t kVacuumPagesMax = 4096;
@@ -59,7 +57,7 @@ absl::Status Configure(SqliteDatabase& database, const SqliteStoreOptions& optio
   CONCUR_RETURN_IF_ERROR(database.Execute(absl::StrCat(
       "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY; ",
       "PRAGMA cache_size = ", -options.cache_bytes / 1024, "; PRAGMA wal_autocheckpoint = ",
-      kCheckpointPages, "; PRAGMA journal_size_limit = ", kLogBytesMax)));
+      options.checkpoint_pages, "; PRAGMA journal_size_limit = ", kLogBytesMax)));
   if (options.pages_max > 0) {
     return database.Execute(absl::StrCat("PRAGMA max_page_count = ", options.pages_max));
   }
@@ -148,7 +146,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
                                                                const SqliteStoreOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(StoreLock lock, StoreLock::Acquire(path));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
-                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kCreate));
+                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kCreate, options.vfs));
   // A stranger's file is refused before any setting is written to it.
   CONCUR_RETURN_IF_ERROR(SchemaVersionOf(*database).status());
   CONCUR_RETURN_IF_ERROR(Configure(*database, options));

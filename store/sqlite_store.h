@@ -31,6 +31,10 @@ namespace concur {
 struct SqliteStoreOptions {
   int64_t cache_bytes = int64_t{32} << 20;  // SQLite's page cache
   int64_t pages_max = 0;                    // refuse to grow beyond; 0: no limit of our own
+  // A checkpoint costs two syncs; at 16 MiB they are rare, and a restart still reads the log at
+  // once.
+  int64_t checkpoint_pages = 4096;
+  std::string vfs;  // how SQLite reaches files: a name that it knows; "": its usual way
 };
 
 class SqliteStore : public Store {
