@@ -1,0 +1,58 @@
+#include "sim/bugs.h"
+
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace concur::sim {
+namespace {
+
+constexpr std::array<absl::string_view, kBugs + 1> kNames = {
+    "none",
+    "commit-not-synced",
+    "commit-not-atomic",
+    "cancel-not-saved",
+    "attempt-not-saved",
+    "request-id-not-saved",
+    "running-not-requeued",
+    "counted-again",
+    "answer-before-commit",
+    "stale-attempt-accepted",
+    "lease-never-ends",
+    "submitted-twice",
+    "name-taken-over",
+    "key-forgets-data",
+    "collector-takes-live",
+    "publish-skipped",
+    "old-answer-taken",
+    "forgotten-unasked",
+    "spool-not-read",
+    "spool-not-synced",
+};
+static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kSpoolNotSynced) == kBugs);
+
+}  // namespace
+
+absl::string_view BugName(Bug bug) { return kNames[static_cast<size_t>(bug)]; }
+
+absl::StatusOr<Bug> BugFromName(absl::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) {
+      return static_cast<Bug>(i);
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected one of ", absl::StrJoin(kNames, ", "), ", got \"", name, "\""));
+}
+
+std::array<Bug, kBugs> AllBugs() {
+  std::array<Bug, kBugs> bugs{};
+  for (size_t i = 0; i < kBugs; ++i) {
+    bugs[i] = static_cast<Bug>(i + 1);
+  }
+  return bugs;
+}
+
+}  // namespace concur::sim

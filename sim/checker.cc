@@ -1,0 +1,427 @@
+#include "sim/checker.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/content_key.h"
+
+namespace concur::sim {
+namespace {
+
+// Everything acknowledged is looked at after so many turns, and whenever the coordinator restarts.
+constexpr uint64_t kTurnsBetweenFullChecks = 64;
+
+std::string ScoreText(const std::vector<Metric>& metrics) {
+  return metrics.empty() ? "no score" : absl::StrCat(metrics[0].name, " ", metrics[0].value);
+}
+
+}  // namespace
+
+Checker::Checker(World& world, const Workload& workload, const Outcomes* expected)
+    : world_(world), workload_(workload), expected_(expected) {
+  for (const PlannedSweep& sweep : workload.sweeps) {
+    const ContentKeys keys(*sweep.expansion);
+    std::vector<Digest>& of_sweep = keys_.emplace_back();
+    for (uint32_t job = 0; job < sweep.expansion->job_count(); ++job) {
+      of_sweep.push_back(keys.KeyOf(job));
+    }
+  }
+}
+
+const Digest* Checker::KeyOf(JobId id) const {
+  const auto it = planned_.find(id.sweep);
+  return it == planned_.end() ? nullptr : &keys_[it->second][id.index];
+}
+
+// --- workers -------------------------------------------------------------------------------------
+
+void Checker::OnProcess(const std::string& incarnation, bool alive) {
+  if (alive) {
+    alive_.insert(incarnation);
+  } else {
+    alive_.erase(incarnation);
+  }
+}
+
+void Checker::OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used) {
+  if (!started_.insert(id).second) {
+    world_.Fail(absl::StrCat(id.ToString(), " was started twice"));
+  }
+  if ((gpu_mask & gpus_used) != 0) {
+    world_.Fail(absl::StrCat(id.ToString(), " was given a GPU that another attempt still uses"));
+  }
+}
+
+void Checker::OnReport(const FinishedAttempt& finished) {
+  reports_[finished.id].push_back(finished.result);
+}
+
+// --- the coordinator -----------------------------------------------------------------------------
+
+void Checker::PutRow(const JobRow& row) {
+  const Digest* key = KeyOf(row.id);
+  if (key != nullptr) {
+    if (row.state == JobState::kSucceeded) {
+      finished_[*key].insert(row.id);
+    } else if (const auto it = finished_.find(*key); it != finished_.end()) {
+      it->second.erase(row.id);
+    }
+  }
+  rows_.insert_or_assign(row.id, row);
+}
+
+void Checker::DropSweep(SweepId id) {
+  planned_.erase(id);
+  std::erase_if(rows_, [&](const auto& entry) { return entry.first.sweep == id; });
+  std::erase_if(results_, [&](const auto& entry) { return entry.first.sweep == id; });
+  for (auto& [key, jobs] : finished_) {
+    std::erase_if(jobs, [&](const JobId& job) { return job.sweep == id; });
+  }
+}
+
+void Checker::OnLoad(const Snapshot& snapshot) {
+  std::map<JobId, const JobRow*> loaded;
+  for (const JobRow& row : snapshot.jobs) {
+    loaded[row.id] = &row;
+  }
+  std::map<SweepId, const SweepRow*> sweeps;
+  for (const SweepRow& row : snapshot.sweeps) {
+    sweeps[row.id] = &row;
+  }
+  for (const auto& [id, row] : rows_) {
+    if (!sweeps.contains(id.sweep)) {
+      continue;  // deleted, or CheckAcknowledged says so
+    }
+    const auto it = loaded.find(id);
+    const uint32_t attempt = it == loaded.end() ? 0 : it->second->attempt.number;
+    const bool in_doubt =
+        in_doubt_ && std::any_of(in_doubt_->put_jobs.begin(), in_doubt_->put_jobs.end(),
+                                 [job = id](const JobRow& other) { return other.id == job; });
+    if (row.state == JobState::kRunning && !in_doubt &&
+        (it == loaded.end() || it->second->state != JobState::kRunning)) {
+      world_.Fail(absl::StrCat("a restart gave up job ", id.ToString(), ", which was running"));
+    }
+    if (attempt < row.attempt.number) {
+      world_.Fail(absl::StrCat("a restart set job ", id.ToString(), " back from attempt ",
+                               row.attempt.number, " to ", attempt));
+    }
+  }
+  if (in_doubt_) {
+    // Nobody was told; but if it is durable after all, what it counted is counted.
+    const bool durable =
+        std::any_of(in_doubt_->put_jobs.begin(), in_doubt_->put_jobs.end(), [&](const JobRow& row) {
+          const auto it = loaded.find(row.id);
+          return it != loaded.end() && it->second->update_time == row.update_time;
+        });
+    for (const AttemptRow& row : in_doubt_->put_attempts) {
+      if (durable && row.result.failure != FailureClass::kLost) {
+        counted_.insert({row.id, row.attempt});
+      }
+    }
+    in_doubt_.reset();
+  }
+  retried_.clear();
+  collected_.clear();
+  planned_.clear();
+  rows_.clear();
+  finished_.clear();
+  for (const SweepRow& row : snapshot.sweeps) {
+    size_t planned = 0;
+    if (absl::SimpleAtoi(row.spec, &planned) && planned < keys_.size()) {
+      planned_[row.id] = planned;
+    }
+  }
+  for (const JobRow& row : snapshot.jobs) {
+    PutRow(row);
+    if (row.state == JobState::kSucceeded && !row.reused_from) {
+      counted_.insert({row.id, row.attempt});
+    }
+  }
+}
+
+void Checker::OnRestored(const Scheduler& scheduler, absl::Time now) {
+  restored_at_ = now;
+  last_sync_.clear();
+  scheduler.CheckInvariants();
+  CheckAcknowledged(scheduler);
+}
+
+bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
+  return std::all_of(jobs.begin(), jobs.end(), [&](const JobId& id) {
+    const auto it = rows_.find(id);
+    return it != rows_.end() && it->second.system_collected;
+  });
+}
+
+// A finished cell never runs again unless somebody asks, or its system is gone and needed.
+void Checker::CheckNewAttempt(const JobRow& row) {
+  const Digest* key = KeyOf(row.id);
+  const auto it = key == nullptr ? finished_.end() : finished_.find(*key);
+  if (it == finished_.end() || it->second.empty() || row.no_reuse) {
+    return;
+  }
+  const size_t planned = planned_.at(row.id.sweep);
+  const bool is_train = workload_.sweeps[planned].expansion->Locate(row.id.index).is_train;
+  if (!is_train || !SystemsAreCollected(it->second)) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " runs as attempt ", row.attempt.number,
+                             " although ", it->second.begin()->ToString(),
+                             " has finished the same work"));
+  }
+}
+
+void Checker::CheckRow(const JobRow& row) {
+  const auto it = rows_.find(row.id);
+  const uint32_t attempt = it == rows_.end() ? 0 : it->second.attempt.number;
+  if (row.attempt.number < attempt) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " went back from attempt ", attempt, " to ",
+                             row.attempt.number));
+  }
+  const auto retry = retried_.find(row.id.sweep);
+  const bool may_change = retry != retried_.end() &&
+                          (retry->second || it == rows_.end() ||
+                           it->second.state != JobState::kSucceeded || collected_.contains(row.id));
+  if (it != rows_.end() && IsTerminal(it->second.state) && !may_change &&
+      (row.state != it->second.state || row.attempt.number != attempt)) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " had ended as ",
+                             JobStateName(it->second.state), " and became ",
+                             JobStateName(row.state), " though nobody asked"));
+  }
+}
+
+void Checker::CheckResult(const ResultRow& row) {
+  const auto job = rows_.find(row.id);
+  const auto planned = planned_.find(row.id.sweep);
+  if (job == rows_.end() || planned == planned_.end()) {
+    world_.Fail(absl::StrCat("a result was saved for ", row.id.ToString(), ", which has no row"));
+    return;
+  }
+  if (expected_ != nullptr && row.result.succeeded) {
+    const JobOutcome& outcome = (*expected_)[planned->second][row.id.index];
+    if (outcome.state != JobState::kSucceeded || outcome.metrics != row.result.metrics) {
+      world_.Fail(absl::StrCat("job ", row.id.ToString(), " was counted with ",
+                               ScoreText(row.result.metrics), ", and without faults it is ",
+                               JobStateName(outcome.state), " with ", ScoreText(outcome.metrics)));
+    }
+  }
+  if (!row.result.succeeded || job->second.reused_from) {
+    return;
+  }
+  const AttemptId id{row.id, job->second.attempt};
+  const auto reports = reports_.find(id);
+  if (reports == reports_.end() || std::find(reports->second.begin(), reports->second.end(),
+                                             row.result) == reports->second.end()) {
+    world_.Fail(
+        absl::StrCat("the result that counts for ", id.ToString(), " is not one that it had"));
+  }
+  for (const ArtifactRef& artifact : row.result.artifacts) {
+    // A repeat may be counted after retention has removed what nobody needs; a system is needed.
+    if (artifact.kind == ArtifactKind::kSystem && !has_artifact_(artifact.digest)) {
+      world_.Fail(absl::StrCat(id.ToString(), " was counted before its system was stored"));
+    }
+  }
+  counted_.insert(id);
+}
+
+void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
+  const AttemptId id{row.id, row.attempt};
+  const bool lost =
+      row.result.failure == FailureClass::kLost || row.result.failure == FailureClass::kNone;
+  if (!lost) {
+    // Preempted before it began: the agent says so, and no executor knows.
+    if (!reports_.contains(id) && row.result.failure != FailureClass::kPreempted) {
+      world_.Fail(absl::StrCat("a failure was counted for ", id.ToString(), ", which had none"));
+    }
+    if (!counted_.insert(id).second) {
+      world_.Fail(absl::StrCat(id.ToString(), " was counted twice"));
+    }
+    return;
+  }
+  const auto before = rows_.find(row.id);
+  if (before == rows_.end() || before->second.state != JobState::kRunning) {
+    return;
+  }
+  const std::string& incarnation = before->second.incarnation;
+  const auto synced = last_sync_.find(incarnation);
+  const absl::Time renewed =
+      std::max(restored_at_, synced == last_sync_.end() ? restored_at_ : synced->second);
+  if (alive_.contains(incarnation) && now < renewed + workload_.lease) {
+    world_.Fail(absl::StrCat(id.ToString(), " was taken from ", incarnation,
+                             ", which is alive and whose lease has not ended"));
+  }
+}
+
+void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
+  if (!durable) {
+    in_doubt_ = batch;
+    return;
+  }
+  for (const SweepRow& row : batch.put_sweeps) {
+    size_t planned = 0;
+    if (!absl::SimpleAtoi(row.spec, &planned) || planned >= keys_.size()) {
+      world_.Fail(absl::StrCat("sweep ", row.id.ToString(), " has a spec that nobody submitted"));
+      continue;
+    }
+    for (const auto& [id, other] : planned_) {
+      if (other == planned && id != row.id) {
+        world_.Fail(
+            absl::StrCat("one submission became ", id.ToString(), " and ", row.id.ToString()));
+      }
+    }
+    planned_[row.id] = planned;
+    if (row.canceled) {
+      once_canceled_.insert(row.id);
+    }
+  }
+  for (const AttemptRow& row : batch.put_attempts) {
+    CheckAttempt(row, now);
+  }
+  std::vector<const JobRow*> new_attempts;
+  for (const JobRow& row : batch.put_jobs) {
+    if (world_.tracing()) {
+      world_.Trace(absl::StrCat("saved: ", row.id.ToString(), " ", JobStateName(row.state),
+                                " attempt ", row.attempt.number,
+                                row.worker.empty() ? "" : absl::StrCat(" ", row.incarnation),
+                                row.reused_from ? " reused" : ""));
+    }
+    CheckRow(row);
+    const auto it = rows_.find(row.id);
+    if (row.attempt.number > (it == rows_.end() ? 0 : it->second.attempt.number)) {
+      new_attempts.push_back(&row);
+    }
+    PutRow(row);
+  }
+  for (const JobRow* row : new_attempts) {
+    CheckNewAttempt(*row);
+  }
+  for (const ResultRow& row : batch.put_results) {
+    CheckResult(row);
+  }
+  for (const SweepId& id : batch.delete_sweeps) {
+    DropSweep(id);
+  }
+  retried_.clear();
+  collected_.clear();
+}
+
+void Checker::OnSyncApplied(const std::string& incarnation, absl::Time now) {
+  last_sync_[incarnation] = now;
+}
+
+void Checker::OnSyncAnswered(const SyncResponse& response) {
+  for (const ForgetOrder& order : response.forget) {
+    if (!order.accepted) {
+      continue;
+    }
+    ++acknowledged_;
+    if (!counted_.contains(order.id)) {
+      world_.Fail(absl::StrCat("the result of ", order.id.ToString(),
+                               " was acknowledged and is not saved"));
+    }
+    const auto row = rows_.find(order.id.job);
+    if (row != rows_.end() && row->second.state == JobState::kSucceeded &&
+        row->second.attempt == order.id.attempt) {
+      results_[order.id.job] = order.id;
+    }
+  }
+}
+
+void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
+  scheduler.CheckInvariants();
+  for (const WorkerView& worker : scheduler.ListWorkers()) {
+    if (worker.running > 0 && std::max(worker.last_seen, restored_at_) + workload_.lease < now) {
+      world_.Fail(absl::StrCat("worker ", worker.info.name, " keeps ", worker.running,
+                               " attempts though its lease has ended"));
+    }
+  }
+  if (++turns_ % kTurnsBetweenFullChecks == 0) {
+    CheckAcknowledged(scheduler);
+  }
+}
+
+// --- users ---------------------------------------------------------------------------------------
+
+void Checker::OnSubmitted(size_t planned, SweepId id) {
+  ++acknowledged_;
+  submitted_[planned] = id;
+}
+
+void Checker::OnCanceled(SweepId id) {
+  ++acknowledged_;
+  canceled_.insert(id);
+}
+
+void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected) {
+  retried_[id] = retried_[id] || rerun;
+  collected_.insert(collected.begin(), collected.end());
+  revived_.insert(id);
+  std::erase_if(results_, [&](const auto& entry) {
+    return entry.first.sweep == id && (rerun || collected.contains(entry.first));
+  });
+}
+
+void Checker::OnDeleted(SweepId id) { deleted_.insert(id); }
+
+void Checker::CheckAcknowledged(const Scheduler& scheduler) {
+  for (const auto& [planned, id] : submitted_) {
+    if (deleted_.contains(id)) {
+      continue;
+    }
+    const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+    if (!sweep || sweep->row->spec != workload_.sweeps[planned].text) {
+      world_.Fail(absl::StrCat("sweep ", id.ToString(), " was acknowledged and is gone"));
+      return;
+    }
+    if (canceled_.contains(id) && !revived_.contains(id) && !sweep->row->canceled &&
+        !IsTerminal(sweep->state)) {
+      world_.Fail(absl::StrCat("sweep ", id.ToString(), " was canceled and is ",
+                               SweepStateName(sweep->state)));
+    }
+  }
+  for (const auto& [job, attempt] : results_) {
+    if (deleted_.contains(job.sweep)) {
+      continue;
+    }
+    const std::vector<JobResult>& reports = reports_[attempt];
+    const JobView view = scheduler.ViewJob(job);
+    if (view.state != JobState::kSucceeded ||
+        std::none_of(reports.begin(), reports.end(), [&](const JobResult& result) {
+          return result.metrics == view.result->metrics &&
+                 result.artifacts == view.result->artifacts;
+        })) {
+      world_.Fail(absl::StrCat("the result of ", attempt.ToString(),
+                               " was acknowledged and no longer counts: the job is ",
+                               JobStateName(view.state)));
+    }
+  }
+}
+
+void Checker::CheckOutcomes(const Scheduler& scheduler) {
+  for (const auto& [planned, id] : submitted_) {
+    const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+    if (!sweep || sweep->row->canceled) {
+      continue;
+    }
+    const std::vector<JobOutcome>& outcomes = (*expected_)[planned];
+    for (uint32_t job = 0; job < outcomes.size(); ++job) {
+      const JobView view = scheduler.ViewJob({id, job});
+      const std::vector<Metric> metrics =
+          view.result == nullptr ? std::vector<Metric>() : view.result->metrics;
+      if (view.state == JobState::kCanceled && once_canceled_.contains(id)) {
+        continue;  // a retry of other jobs has revived the sweep
+      }
+      if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
+        world_.Fail(absl::StrCat(
+            "job ", view.id.ToString(), " ended as ", JobStateName(view.state), " with ",
+            ScoreText(metrics), ", and without faults it is ", JobStateName(outcomes[job].state),
+            " with ", ScoreText(outcomes[job].metrics), ": ", scheduler.Explain(view.id)));
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace concur::sim

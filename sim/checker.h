@@ -1,0 +1,131 @@
+// The promises, watched from outside: what was acknowledged, what was counted, what ran, and what
+// must never happen. A broken promise goes to World::Fail; the checks inside the real code
+// (CheckInvariants) end the process.
+//
+// One thread. Pure observer: it draws no chance and changes nothing.
+#ifndef CONCUR_SIM_CHECKER_H_
+#define CONCUR_SIM_CHECKER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "core/ids.h"
+#include "core/rows.h"
+#include "core/scheduler.h"
+#include "core/sync.h"
+#include "sim/workload.h"
+#include "sim/world.h"
+
+namespace concur::sim {
+
+// How a job ends in a world without faults.
+struct JobOutcome {
+  JobState state = JobState::kReady;
+  std::vector<Metric> metrics;
+
+  friend bool operator==(const JobOutcome&, const JobOutcome&) = default;
+};
+// [number of the planned sweep][job]
+using Outcomes = std::vector<std::vector<JobOutcome>>;
+
+class Checker {
+ public:
+  // `expected` is null in the world that finds it out. All outlive the checker.
+  Checker(World& world, const Workload& workload, const Outcomes* expected);
+
+  // --- workers ----------------------------------------------------------------------------------
+
+  // A worker process lives, or is dead or about to leave.
+  void OnProcess(const std::string& incarnation, bool alive);
+  // It starts an attempt; `gpus_used` are those of the attempts that it has not ended.
+  void OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used);
+  // It says how one ended.
+  void OnReport(const FinishedAttempt& finished);
+
+  // --- the coordinator --------------------------------------------------------------------------
+
+  // The store was opened and read: what was acknowledged must be there. `now` is the coordinator's.
+  void OnLoad(const Snapshot& snapshot);
+  void OnRestored(const Scheduler& scheduler, absl::Time now);
+  // The store said that a batch is durable, or failed to.
+  void OnCommit(const Batch& batch, bool durable, absl::Time now);
+  void OnSyncApplied(const std::string& incarnation, absl::Time now);
+  void OnSyncAnswered(const SyncResponse& response);
+  // After every turn.
+  void AfterTurn(const Scheduler& scheduler, absl::Time now);
+  // Whether the coordinator has an artifact.
+  void SetHasArtifact(std::function<bool(const Digest&)> has_artifact) {
+    has_artifact_ = std::move(has_artifact);
+  }
+
+  // --- users ------------------------------------------------------------------------------------
+
+  // Acknowledged.
+  void OnSubmitted(size_t planned, SweepId id);
+  void OnCanceled(SweepId id);
+  // Applied, perhaps not yet durable: what has ended may begin again; what succeeded only with
+  // `rerun`, or when its system was `collected` before.
+  void OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected);
+  void OnDeleted(SweepId id);
+
+  // --- at the end -------------------------------------------------------------------------------
+
+  void CheckAcknowledged(const Scheduler& scheduler);
+  // Every sweep that was not canceled has the outcomes of a world without faults.
+  void CheckOutcomes(const Scheduler& scheduler);
+  uint64_t acknowledged() const { return acknowledged_; }
+  uint64_t counted() const { return counted_.size(); }
+
+ private:
+  void CheckRow(const JobRow& row);
+  void CheckNewAttempt(const JobRow& row);
+  void CheckResult(const ResultRow& row);
+  void CheckAttempt(const AttemptRow& row, absl::Time now);
+  void PutRow(const JobRow& row);
+  void DropSweep(SweepId id);
+  const Digest* KeyOf(JobId id) const;
+  bool SystemsAreCollected(const std::set<JobId>& jobs) const;
+
+  World& world_;
+  const Workload& workload_;
+  const Outcomes* const expected_;
+  std::vector<std::vector<Digest>> keys_;  // [planned sweep][job]
+  std::function<bool(const Digest&)> has_artifact_;
+
+  std::set<std::string> alive_;  // incarnations
+  std::set<AttemptId> started_;
+  std::map<AttemptId, std::vector<JobResult>> reports_;
+
+  // What is durable, as far as the store has said.
+  std::map<SweepId, size_t> planned_;  // which planned sweep it is
+  std::map<JobId, JobRow> rows_;
+  std::map<Digest, std::set<JobId>> finished_;  // jobs that succeeded, by content key
+  std::set<AttemptId> counted_;
+  std::set<SweepId> once_canceled_;
+  std::optional<Batch> in_doubt_;    // a commit that failed may be durable
+  std::map<SweepId, bool> retried_;  // since the last commit; whether with `rerun`
+  std::set<JobId> collected_;        // of these
+
+  absl::Time restored_at_ = absl::InfinitePast();
+  std::map<std::string, absl::Time> last_sync_;  // by incarnation, in the coordinator's time
+
+  // What somebody was told.
+  std::map<size_t, SweepId> submitted_;
+  std::set<SweepId> canceled_;
+  std::set<SweepId> deleted_;
+  std::set<SweepId> revived_;           // retried at some time: no longer canceled
+  std::map<JobId, AttemptId> results_;  // successes
+  uint64_t acknowledged_ = 0;
+  uint64_t turns_ = 0;
+};
+
+}  // namespace concur::sim
+
+#endif  // CONCUR_SIM_CHECKER_H_

@@ -1,0 +1,281 @@
+#include "sim/coordinator_machine.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/collector.h"
+
+namespace concur::sim {
+namespace {
+
+constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
+constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
+constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
+constexpr absl::Duration kCollectDelayMax = absl::Seconds(2);
+constexpr absl::Duration kBootJumpMax = absl::Hours(2);
+
+}  // namespace
+
+// Tells the checker what went to the disk and what came back.
+class CoordinatorMachine::CheckedStore : public Store {
+ public:
+  CheckedStore(Store& store, Checker& checker, Clock& clock)
+      : store_(store), checker_(checker), clock_(clock) {}
+
+  absl::StatusOr<Snapshot> Load() override {
+    absl::StatusOr<Snapshot> snapshot = store_.Load();
+    if (snapshot.ok()) {
+      checker_.OnLoad(*snapshot);
+    }
+    return snapshot;
+  }
+  absl::Status Commit(const Batch& batch) override {
+    absl::Status status = store_.Commit(batch);
+    checker_.OnCommit(batch, status.ok(), clock_.Now());
+    return status;
+  }
+  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
+    return store_.ListAttempts(job);
+  }
+  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
+    return store_.ListSweepAttempts(sweep);
+  }
+
+ private:
+  Store& store_;
+  Checker& checker_;
+  Clock& clock_;
+};
+
+CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, const Workload& workload,
+                                       StoreDisk& disk)
+    : world_(world), checker_(checker), workload_(workload), disk_(disk), clock_(world) {
+  checker_.SetHasArtifact([this](const Digest& digest) { return HasArtifact(digest); });
+}
+
+CoordinatorMachine::~CoordinatorMachine() { ++process_; }
+
+// --- processes -----------------------------------------------------------------------------------
+
+void CoordinatorMachine::Start() {
+  if (up()) {
+    return;
+  }
+  if (process_ > 0 && world_.Strikes(Fault::kClockJump)) {
+    // Within a process time only goes forward; the next one may begin earlier.
+    clock_.Jump(world_.Between(-kBootJumpMax, kBootJumpMax));
+  }
+  ++process_;
+  ended_ = false;
+  EngineOptions options;
+  options.policy.lease =
+      world_.bug() == Bug::kLeaseNeverEnds ? absl::Hours(100'000) : workload_.lease;
+  absl::StatusOr<std::unique_ptr<Store>> opened = disk_.Open();
+  absl::Status status = opened.status();
+  if (opened.ok()) {
+    disk_store_ = *std::move(opened);
+    store_ = std::make_unique<CheckedStore>(*disk_store_, checker_, clock_);
+    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(
+        clock_, *store_, [this](absl::string_view text) { return workload_.Decode(text); },
+        options);
+    status = made.status();
+    if (made.ok()) {
+      engine_ = *std::move(made);
+    }
+  }
+  if (!status.ok()) {
+    store_.reset();
+    disk_store_.reset();
+    if (!disk_.TookFault()) {
+      world_.Fail(absl::StrCat("the coordinator does not start: ", status.ToString()));
+      return;
+    }
+    if (world_.tracing()) {
+      world_.Trace(absl::StrCat("the coordinator does not start: ", status.ToString()));
+    }
+    disk_.Restart(disk_.power_is_cut());
+    world_.After(world_.Between(absl::Seconds(1), kRestartDelayMax), [this] { Start(); });
+    return;
+  }
+  if (world_.tracing()) {
+    world_.Trace(absl::StrCat("the coordinator starts, process ", process_));
+  }
+  engine_->SetFatalForTest([this](const absl::Status& failed) {
+    if (world_.tracing()) {
+      world_.Trace(absl::StrCat("a commit fails: ", failed.ToString()));
+    }
+    ended_ = true;
+  });
+  checker_.OnRestored(scheduler(), clock_.Now());
+  ScheduleTurn(world_.now());
+}
+
+void CoordinatorMachine::End(bool power_cut) {
+  ++process_;  // answers of this process are not given any more
+  disk_.TookFault();
+  disk_.Restart(power_cut);
+  engine_.reset();
+  store_.reset();
+  disk_store_.reset();
+  turn_at_ = absl::InfiniteFuture();
+  ++turn_number_;
+  world_.After(world_.Between(absl::Milliseconds(100), kRestartDelayMax), [this] { Start(); });
+}
+
+void CoordinatorMachine::Kill(bool power_cut) {
+  if (!up()) {
+    return;
+  }
+  if (world_.tracing()) {
+    world_.Trace(power_cut ? "the coordinator's power is cut" : "the coordinator is killed");
+  }
+  End(power_cut);
+}
+
+void CoordinatorMachine::Pause(absl::Duration duration) {
+  paused_until_ = std::max(paused_until_, world_.now() + duration);
+}
+
+void CoordinatorMachine::JumpClock(absl::Duration by) {
+  clock_.Jump(by);
+  ScheduleTurn(world_.now());
+}
+
+void CoordinatorMachine::Recover() {
+  paused_until_ = absl::InfinitePast();
+  slow_until_ = absl::InfinitePast();
+  ScheduleTurn(world_.now());
+}
+
+// --- turns ---------------------------------------------------------------------------------------
+
+absl::Duration CoordinatorMachine::TurnDelay() {
+  return world_.Between(absl::ZeroDuration(),
+                        world_.now() < slow_until_ ? kSlowTurnDelayMax : kTurnDelayMax);
+}
+
+void CoordinatorMachine::ScheduleTurn(absl::Time at) {
+  at = std::max({at, paused_until_, world_.now()});
+  if (!up() || turn_at_ <= at) {
+    return;
+  }
+  turn_at_ = at;
+  world_.At(at, [this, number = ++turn_number_] {
+    if (number != turn_number_) {
+      return;
+    }
+    turn_at_ = absl::InfiniteFuture();
+    if (world_.now() < paused_until_) {
+      ScheduleTurn(paused_until_);
+    } else {
+      RunTurn();
+    }
+  });
+}
+
+void CoordinatorMachine::RunTurn() {
+  engine_->RunTurn();
+  if (ended_) {
+    End(disk_.power_is_cut());
+    return;
+  }
+  checker_.AfterTurn(scheduler(), clock_.Now());
+  const absl::Time next = engine_->NextDeadline();
+  if (next != absl::InfiniteFuture()) {
+    ScheduleTurn(std::max(clock_.ToWorld(next), world_.now() + absl::Milliseconds(1)));
+  }
+}
+
+// --- calls ---------------------------------------------------------------------------------------
+
+// The planted bugs of the worker service.
+void CoordinatorMachine::Mutate(SyncRequest& request) {
+  std::optional<WorkerView> known;
+  for (WorkerView& worker : scheduler().ListWorkers()) {
+    if (worker.info.name == request.worker.name) {
+      known = std::move(worker);
+    }
+  }
+  if (world_.bug() == Bug::kNameTakenOver && known) {
+    request.worker.previous_incarnation = known->info.incarnation;
+  } else if (world_.bug() == Bug::kStaleAttemptAccepted) {
+    for (FinishedAttempt& finished : request.finished) {
+      if (scheduler().HasJob(finished.id.job)) {
+        finished.id.attempt = scheduler().ViewJob(finished.id.job).attempt;
+      }
+    }
+  }
+}
+
+void CoordinatorMachine::Sync(SyncRequest request,
+                              std::function<void(absl::StatusOr<SyncResponse>)> done) {
+  if (!up()) {
+    done(absl::UnavailableError("connection refused"));
+    return;
+  }
+  Mutate(request);
+  engine_->Sync(std::move(request), [this, process = process_,
+                                     done = std::move(done)](absl::StatusOr<SyncResponse> answer) {
+    if (process != process_) {
+      return;
+    }
+    if (answer.ok()) {
+      checker_.OnSyncAnswered(*answer);
+    }
+    done(std::move(answer));
+  });
+  ScheduleTurn(world_.now() + TurnDelay());
+}
+
+void CoordinatorMachine::CancelSync(const std::string& worker, const std::string& incarnation,
+                                    uint64_t sequence) {
+  if (up()) {
+    engine_->CancelSync(worker, incarnation, sequence);
+    ScheduleTurn(world_.now() + TurnDelay());
+  }
+}
+
+absl::Status CoordinatorMachine::Upload(const Digest& digest) {
+  if (!up()) {
+    return absl::UnavailableError("connection refused");
+  }
+  PutArtifact(digest);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorMachine::Download(const Digest& digest) const {
+  if (!up()) {
+    return absl::UnavailableError("connection refused");
+  }
+  return HasArtifact(digest) ? absl::OkStatus()
+                             : absl::NotFoundError("the coordinator does not have it");
+}
+
+void CoordinatorMachine::Collect(absl::Duration grace) {
+  if (!up()) {
+    return;
+  }
+  PlanCollection(
+      *engine_, *store_, [this, process = process_, grace](absl::StatusOr<RetentionPlan> plan) {
+        if (process != process_ || !plan.ok()) {
+          return;
+        }
+        const absl::Time before = clock_.Now() - grace;
+        const bool takes_live = world_.bug() == Bug::kCollectorTakesLive;
+        // Files go some time after the commit, whatever has become of the process meanwhile.
+        world_.After(world_.Between(absl::ZeroDuration(), kCollectDelayMax),
+                     [this, live = std::move(plan->live), before, takes_live] {
+                       std::erase_if(artifacts_, [&](const auto& artifact) {
+                         return takes_live ||
+                                (!live.contains(artifact.first) && artifact.second < before);
+                       });
+                     });
+      });
+  ScheduleTurn(world_.now() + TurnDelay());
+}
+
+}  // namespace concur::sim

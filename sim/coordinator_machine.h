@@ -1,0 +1,122 @@
+// The machine on which the coordinator runs: the real Engine with its Scheduler on a Store, turn by
+// turn, one process after the other.
+//
+// One thread.
+#ifndef CONCUR_SIM_COORDINATOR_MACHINE_H_
+#define CONCUR_SIM_COORDINATOR_MACHINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "coordinator/engine.h"
+#include "core/sync.h"
+#include "sim/checker.h"
+#include "sim/store_disk.h"
+#include "sim/workload.h"
+#include "sim/world.h"
+#include "store/store.h"
+
+namespace concur::sim {
+
+class CoordinatorMachine {
+ public:
+  CoordinatorMachine(World& world, Checker& checker, const Workload& workload, StoreDisk& disk);
+  ~CoordinatorMachine();
+
+  // Starts the process; should its disk not let it, it is tried again.
+  void Start();
+  bool up() const { return engine_ != nullptr; }
+  // REQUIRES: up().
+  const Scheduler& scheduler() const { return engine_->scheduler_for_test(); }
+
+  // --- what happens to machines -----------------------------------------------------------------
+
+  // Ends the process without a word, and starts the next one some time later.
+  void Kill(bool power_cut);
+  void Pause(absl::Duration duration);
+  void JumpClock(absl::Duration by);
+  // Turns come late until then.
+  void SlowDown(absl::Duration duration) { slow_until_ = world_.now() + duration; }
+  // Ends pauses and slowness.
+  void Recover();
+
+  // --- calls, as they arrive --------------------------------------------------------------------
+
+  // Unavailable when no process is there to take them. A killed process answers nobody.
+  void Sync(SyncRequest request, std::function<void(absl::StatusOr<SyncResponse>)> done);
+  void CancelSync(const std::string& worker, const std::string& incarnation, uint64_t sequence);
+  template <typename T>
+  void Call(std::function<absl::StatusOr<T>(Scheduler&)> work,
+            std::function<void(absl::StatusOr<T>)> done) {
+    if (!up()) {
+      done(absl::UnavailableError("connection refused"));
+      return;
+    }
+    if (world_.bug() == Bug::kAnswerBeforeCommit) {
+      engine_->Call<T>(
+          [work, done](Scheduler& scheduler) {
+            absl::StatusOr<T> value = work(scheduler);
+            done(value);
+            return value;
+          },
+          [](const absl::StatusOr<T>&) {});
+    } else {
+      engine_->Call<T>(std::move(work), [this, process = process_, done](absl::StatusOr<T> value) {
+        if (process == process_) {
+          done(std::move(value));
+        }
+      });
+    }
+    ScheduleTurn(world_.now() + TurnDelay());
+  }
+  // Durable when it is OK.
+  absl::Status Upload(const Digest& digest);
+  absl::Status Download(const Digest& digest) const;
+
+  // --- artifacts --------------------------------------------------------------------------------
+
+  bool HasArtifact(const Digest& digest) const { return artifacts_.contains(digest); }
+  void PutArtifact(const Digest& digest) { artifacts_[digest] = clock_.Now(); }
+  // Removes what nothing needs and what is older than `grace`, as Collector does.
+  void Collect(absl::Duration grace);
+
+ private:
+  class CheckedStore;
+
+  absl::Duration TurnDelay();
+  void ScheduleTurn(absl::Time at);
+  void RunTurn();
+  // The process has ended.
+  void End(bool power_cut);
+  void Mutate(SyncRequest& request);
+
+  World& world_;
+  Checker& checker_;
+  const Workload& workload_;
+  StoreDisk& disk_;
+  MachineClock clock_;
+  std::map<Digest, absl::Time> artifacts_;  // when each was last put, by this machine's clock
+
+  uint64_t process_ = 0;  // number of the process, or of the next one
+  std::unique_ptr<Store> disk_store_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Engine> engine_;  // null while there is no process
+  bool ended_ = false;              // within a turn: a commit failed
+
+  absl::Time turn_at_ = absl::InfiniteFuture();
+  uint64_t turn_number_ = 0;
+  absl::Time paused_until_ = absl::InfinitePast();
+  absl::Time slow_until_ = absl::InfinitePast();
+};
+
+}  // namespace concur::sim
+
+#endif  // CONCUR_SIM_COORDINATOR_MACHINE_H_

@@ -1,0 +1,44 @@
+// A network that loses, repeats, delays and reorders messages, and that can be cut one way.
+//
+// One thread.
+#ifndef CONCUR_SIM_NETWORK_H_
+#define CONCUR_SIM_NETWORK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "sim/world.h"
+
+namespace concur::sim {
+
+// A machine's number in the network.
+using Node = int;
+inline constexpr Node kCoordinatorNode = 0;
+inline constexpr Node kUsersNode = 1;  // workers follow
+
+class Network {
+ public:
+  // No message is under way for longer.
+  static constexpr absl::Duration kDelayMax = absl::Seconds(12);
+
+  explicit Network(World& world) : world_(world) {}
+
+  // Delivers a message some time later: once, twice or never. When it is lost, `lost` may be called
+  // instead, as for a connection that breaks; or nothing is, as for one that is half open.
+  void Send(Node from, Node to, std::function<void()> deliver, std::function<void()> lost = {});
+
+  // Messages from one node to the other are lost until then.
+  void Cut(Node from, Node to, absl::Duration duration);
+  void Heal() { cuts_.clear(); }
+
+ private:
+  World& world_;
+  std::map<std::pair<Node, Node>, absl::Time> cuts_;  // until when
+};
+
+}  // namespace concur::sim
+
+#endif  // CONCUR_SIM_NETWORK_H_

@@ -1,0 +1,287 @@
+#include "sim/processes.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker/finish.h"
+
+namespace concur::sim {
+namespace {
+
+using worker::ExecutorReport;
+using worker::FailedResult;
+using worker::KillCause;
+using worker::ProcessEnd;
+using worker::StopCause;
+
+constexpr absl::Duration kStopGrace = absl::Seconds(5);
+constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
+constexpr absl::Duration kRetryMax = absl::Seconds(10);
+
+constexpr int kExitTemporary = 75;
+constexpr int ExitStatus(int code) { return code << 8; }  // as waitpid gives it
+
+absl::Duration RetryDelay(int tries) {
+  return std::min(kRetryMax, kRetryMin * (1 << std::min(tries, 10)));
+}
+
+bool MayWorkLater(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+Processes::Processes(World& world, Checker& checker, Clock& clock, ArtifactCalls& calls,
+                     std::set<Digest>& kept, std::function<void()> wake)
+    : world_(world),
+      checker_(checker),
+      clock_(clock),
+      calls_(calls),
+      kept_(kept),
+      wake_(std::move(wake)) {}
+
+Processes::~Processes() {
+  *alive_ = false;
+  for (const auto& [id, run] : runs_) {
+    // Its processes go on without a worker; the next one kills what is left of them. Either way
+    // nobody hears how they ended.
+    if (run.started && world_.Strikes(Fault::kJobOrphaned) && world_.tracing()) {
+      world_.Trace(absl::StrCat(id.ToString(), " goes on without its worker"));
+    }
+  }
+}
+
+void Processes::Later(absl::Duration delay, std::function<void()> work) {
+  world_.After(delay, [alive = alive_, work = std::move(work)] {
+    if (*alive) {
+      work();
+    }
+  });
+}
+
+std::function<void(absl::Status)> Processes::IfAlive(std::function<void(absl::Status)> work) {
+  return [alive = alive_, work = std::move(work)](absl::Status status) {
+    if (*alive) {
+      work(std::move(status));
+    }
+  };
+}
+
+void Processes::SetCoordinatorStore(const worker::CoordinatorStore& /*store*/) {}
+
+// --- running -------------------------------------------------------------------------------------
+
+void Processes::Start(const JobOrder& order) {
+  uint64_t gpus_used = 0;
+  for (const auto& [id, run] : runs_) {
+    gpus_used |= run.order.gpu_mask;
+  }
+  checker_.OnStart(order.id, order.gpu_mask, gpus_used);
+  Run& run = runs_[order.id];
+  run.order = order;
+  run.start_time = clock_.Now();
+  Fetch(order.id, 0);
+}
+
+// Gets the system of an eval job; data files are taken to be there.
+void Processes::Fetch(const AttemptId& id, int tries) {
+  const auto it = runs_.find(id);
+  if (it == runs_.end() || it->second.stopped) {
+    return;  // ended meanwhile
+  }
+  const Digest system = it->second.order.system;
+  if (system.IsZero() || kept_.contains(system)) {
+    Later(world_.Between(absl::Milliseconds(5), absl::Milliseconds(50)),
+          [this, id] { Launch(id); });
+    return;
+  }
+  calls_.Download(system, IfAlive([this, id, system, tries](absl::Status status) {
+                    const auto run = runs_.find(id);
+                    if (run == runs_.end()) {
+                      return;
+                    }
+                    if (status.ok()) {
+                      kept_.insert(system);
+                      Fetch(id, tries);
+                    } else if (MayWorkLater(status)) {
+                      Later(RetryDelay(tries), [this, id, tries] { Fetch(id, tries + 1); });
+                    } else {
+                      runs_.erase(run);
+                      Report(id, FailedResult(worker::ClassOfWorkerError(status), status.message()),
+                             true);
+                    }
+                  }));
+}
+
+void Processes::Launch(const AttemptId& id) {
+  const auto it = runs_.find(id);
+  if (it == runs_.end() || it->second.started) {
+    return;
+  }
+  Run& run = it->second;
+  if (world_.Strikes(Fault::kJobSpawnFails)) {
+    runs_.erase(it);
+    Report(id, FailedResult(FailureClass::kSpawn, "the program could not be started"), true);
+    return;
+  }
+  run.started = true;
+  run.start_time = clock_.Now();
+  const JobBehavior behavior = BehaviorOf(run.order);
+  ProcessEnd end;
+  end.run_time = absl::Trunc(behavior.run_time * slowness_, absl::Microseconds(1));
+  end.wait_status = ExitStatus(behavior.exit_code);
+  if (world_.Strikes(Fault::kJobHangs) || end.run_time > run.order.timeout) {
+    end.run_time = run.order.timeout;
+    end.killed_for = KillCause::kTimeout;
+    end.wait_status = SIGKILL;
+  } else if (world_.Strikes(Fault::kJobOutOfMemory)) {
+    end.killed_for = KillCause::kMemory;
+    end.wait_status = SIGKILL;
+    end.memory_bytes_peak = int64_t{1} << 33;
+  } else if (world_.Strikes(Fault::kJobTemporary)) {
+    end.wait_status = ExitStatus(kExitTemporary);
+  } else if (world_.Strikes(Fault::kJobFails)) {
+    end.wait_status = SIGSEGV;
+  }
+  EndAfter(id, end.run_time, end);
+}
+
+void Processes::EndAfter(const AttemptId& id, absl::Duration delay, const ProcessEnd& end) {
+  const uint64_t number = next_end_++;
+  runs_.at(id).end_number = number;
+  Later(delay, [this, id, number, end] {
+    const auto it = runs_.find(id);
+    if (it != runs_.end() && it->second.end_number == number) {
+      End(id, end);
+    }
+  });
+}
+
+void Processes::End(const AttemptId& id, const ProcessEnd& end) {
+  const Run run = runs_.at(id);
+  runs_.erase(id);
+  JobResult result = ClassifyEnd(run.order, end, run.stopped);
+  result.start_time = run.start_time;
+  if (result.succeeded && world_.Strikes(Fault::kJobBadOutput)) {
+    JobResult bad = FailedResult(FailureClass::kInvalidOutput, "the output is malformed");
+    bad.start_time = result.start_time;
+    bad.run_time = result.run_time;
+    result = std::move(bad);
+  }
+  result = Collect(run.order, std::move(result));
+  const bool shared = std::all_of(
+      result.artifacts.begin(), result.artifacts.end(),
+      [this](const ArtifactRef& artifact) { return calls_.PutShared(artifact.digest); });
+  const bool skipped = world_.bug() == Bug::kPublishSkipped;
+  Report(id, std::move(result), shared || skipped);
+}
+
+// What worker::CollectOutputs makes of files, made of the job's behavior.
+JobResult Processes::Collect(const JobOrder& order, JobResult result) {
+  const auto keep = [&](ArtifactKind kind, const std::string& bytes) {
+    const Digest digest = Sha256Of(bytes);
+    kept_.insert(digest);
+    result.artifacts.push_back({kind, digest, static_cast<int64_t>(bytes.size())});
+  };
+  const JobBehavior behavior = BehaviorOf(order);
+  if (result.succeeded && order.is_train) {
+    keep(ArtifactKind::kSystem, behavior.system);
+  } else if (result.succeeded) {
+    keep(ArtifactKind::kPredictions, behavior.predictions);
+    result.metrics = {{"exact_match", behavior.score, 100}};
+  }
+  keep(ArtifactKind::kLog, absl::StrCat("log of ", order.id.ToString()));
+  return result;
+}
+
+void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
+  const auto it = runs_.find(id);
+  if (it == runs_.end()) {
+    return;
+  }
+  Run& run = it->second;
+  const bool again = run.stopped.has_value();
+  if (!again) {
+    run.stopped = cause;
+  }
+  if (!run.started) {
+    JobResult result = FailedResult(FailureClass::kPreempted, worker::StopCauseText(*run.stopped));
+    result.start_time = run.start_time;
+    runs_.erase(it);
+    Report(id, std::move(result), true);
+    return;
+  }
+  if (again && !at_once) {
+    return;
+  }
+  // It obeys at once, in its own time, or not before it is killed.
+  ProcessEnd end;
+  end.killed_for = KillCause::kStop;
+  end.wait_status = SIGKILL;
+  const absl::Duration delay =
+      at_once ? absl::ZeroDuration() : world_.Between(absl::ZeroDuration(), kStopGrace);
+  end.run_time = absl::Trunc(clock_.Now() - run.start_time, absl::Microseconds(1));
+  EndAfter(id, delay, end);
+}
+
+void Processes::Report(const AttemptId& id, JobResult result, bool published) {
+  ExecutorReport report{{id, std::move(result)}, published};
+  checker_.OnReport(report.finished);
+  if (world_.tracing()) {
+    world_.Trace(absl::StrCat(id.ToString(), " ended: ",
+                              report.finished.result.succeeded
+                                  ? "success"
+                                  : FailureClassName(report.finished.result.failure),
+                              published ? ", published" : ""));
+  }
+  reports_.push_back(std::move(report));
+  wake_();
+}
+
+std::vector<ExecutorReport> Processes::Poll() { return std::exchange(reports_, {}); }
+
+std::string Processes::ReadLog(const AttemptId& /*id*/, int64_t /*offset*/, size_t /*bytes_max*/) {
+  return "";
+}
+
+// --- artifacts -----------------------------------------------------------------------------------
+
+void Processes::Publish(const FinishedAttempt& finished) {
+  publishing_.insert(finished.id);
+  TryPublish(finished, 0, 0);
+}
+
+void Processes::TryPublish(const FinishedAttempt& finished, size_t next, int tries) {
+  if (!publishing_.contains(finished.id)) {
+    return;  // forgotten meanwhile
+  }
+  if (next == finished.result.artifacts.size()) {
+    publishing_.erase(finished.id);
+    reports_.push_back({finished, true});
+    wake_();
+    return;
+  }
+  const Digest digest = finished.result.artifacts[next].digest;
+  if (!kept_.contains(digest)) {
+    publishing_.erase(finished.id);
+    JobResult failed = FailedResult(FailureClass::kWorker, "an artifact is not on this disk");
+    failed.start_time = finished.result.start_time;
+    Report(finished.id, std::move(failed), true);
+    return;
+  }
+  calls_.Upload(digest, IfAlive([this, finished, next, tries](absl::Status status) {
+                  if (status.ok()) {
+                    TryPublish(finished, next + 1, tries);
+                  } else {
+                    Later(RetryDelay(tries),
+                          [this, finished, next, tries] { TryPublish(finished, next, tries + 1); });
+                  }
+                }));
+}
+
+void Processes::Forget(const AttemptId& id) { publishing_.erase(id); }
+
+}  // namespace concur::sim

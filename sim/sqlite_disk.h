@@ -1,0 +1,80 @@
+// A disk in memory on which the real SQLite store lies: SQLite reaches it as one of its "VFS".
+// Writes that were not synced may be lost one by one when the power is cut, also in the middle;
+// the power may be cut at any write or sync of a commit; the disk may be full or unreadable.
+//
+// One thread. The two small files beside the database (lock and mark) are real, in a directory that
+// goes away with the disk: no power cut undoes the mark, so that every acknowledged commit that is
+// missing is noticed.
+#ifndef CONCUR_SIM_SQLITE_DISK_H_
+#define CONCUR_SIM_SQLITE_DISK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "sim/store_disk.h"
+#include "sim/world.h"
+#include "store/store.h"
+
+struct sqlite3_vfs;
+
+namespace concur::sim {
+
+class SqliteStoreDisk : public StoreDisk {
+ public:
+  explicit SqliteStoreDisk(World& world);
+  ~SqliteStoreDisk() override;
+
+  absl::StatusOr<std::unique_ptr<Store>> Open() override;
+  void Restart(bool power_cut) override;
+  bool power_is_cut() const override { return power_is_cut_; }
+  bool TookFault() override { return std::exchange(took_fault_, false); }
+
+ private:
+  friend struct SqliteCalls;  // what SQLite calls
+  class Session;
+
+  struct File {
+    struct Write {
+      size_t offset = 0;
+      std::string data;
+      bool truncates = false;  // to `offset`
+    };
+    std::string contents;
+    std::string synced;                                // what is safe
+    std::vector<Write> pending;                        // since then
+    std::vector<std::unique_ptr<std::string>> shared;  // memory shared by connections
+  };
+
+  absl::StatusOr<Snapshot> Load(Store& store);
+  absl::Status Commit(Store& store, const Batch& batch);
+  // Whether this write or sync is where the power is cut.
+  bool CutsNow();
+  bool IsFull() const { return world_.now() < full_until_; }
+  static void Apply(const File::Write& write, std::string& contents);
+  void LosePower(File& file);
+
+  World& world_;
+  std::string directory_;
+  const std::string name_;  // of the VFS
+  std::unique_ptr<sqlite3_vfs> vfs_;
+  std::map<std::string, File> files_;
+  std::vector<std::unique_ptr<std::string>> unmapped_;  // shared memory of dead processes
+  uint64_t process_ = 1;                                // calls of earlier processes have no effect
+  int64_t cut_after_ = -1;  // writes and syncs until the power is cut; -1: not now
+  int64_t fail_read_ = -1;  // reads until one fails
+  bool power_is_cut_ = false;
+  bool took_fault_ = false;
+  absl::Time full_until_ = absl::InfinitePast();
+};
+
+}  // namespace concur::sim
+
+#endif  // CONCUR_SIM_SQLITE_DISK_H_

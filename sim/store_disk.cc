@@ -1,0 +1,122 @@
+#include "sim/store_disk.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace concur::sim {
+namespace {
+
+constexpr absl::Duration kFullMax = absl::Seconds(20);
+
+// What a bug makes of a batch on its way to the disk.
+Batch Spoil(Batch batch, Bug bug) {
+  if (bug == Bug::kCancelNotSaved) {
+    for (SweepRow& row : batch.put_sweeps) {
+      row.canceled = false;
+    }
+  } else if (bug == Bug::kRequestIdNotSaved) {
+    for (SweepRow& row : batch.put_sweeps) {
+      row.request_id.clear();
+    }
+  } else if (bug == Bug::kAttemptNotSaved) {
+    for (JobRow& row : batch.put_jobs) {
+      row.attempt.number -= row.attempt.number > 1 ? 1 : 0;
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+class MemoryStoreDisk::Session : public Store {
+ public:
+  explicit Session(MemoryStoreDisk& disk) : disk_(disk) {}
+  absl::StatusOr<Snapshot> Load() override { return disk_.Load(); }
+  absl::Status Commit(const Batch& batch) override { return disk_.Commit(batch); }
+  absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
+    return disk_.written_.ListAttempts(job);
+  }
+  absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
+    return disk_.written_.ListSweepAttempts(sweep);
+  }
+
+ private:
+  MemoryStoreDisk& disk_;
+};
+
+absl::StatusOr<std::unique_ptr<Store>> MemoryStoreDisk::Open() {
+  return std::unique_ptr<Store>(new Session(*this));
+}
+
+absl::Status MemoryStoreDisk::Fault(absl::Status status) {
+  took_fault_ = true;
+  return status;
+}
+
+absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
+  if (world_.Strikes(Fault::kReadError)) {
+    return Fault(absl::DataLossError("concur.db: read: input/output error"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(Snapshot snapshot, written_.Load());
+  for (JobRow& row : snapshot.jobs) {
+    const bool counted = row.state == JobState::kReady && row.failure != FailureClass::kNone &&
+                         row.failure != FailureClass::kLost;
+    if (world_.bug() == Bug::kRunningNotRequeued && row.state == JobState::kRunning) {
+      row.state = JobState::kSkipped;
+    } else if (world_.bug() == Bug::kCountedAgain && (counted || row.state == JobState::kBackoff)) {
+      CONCUR_ASSIGN_OR_RETURN(const auto attempts, written_.ListAttempts(row.id));
+      row.state = JobState::kReady;
+      row.failure = FailureClass::kNone;
+      row.worker = attempts.empty() ? "" : attempts.back().worker;
+      row.incarnation = row.worker.empty() ? "" : "unknown";
+    }
+  }
+  return snapshot;
+}
+
+absl::Status MemoryStoreDisk::Commit(const Batch& batch) {
+  if (world_.now() < full_until_ || world_.Strikes(Fault::kDiskFull)) {
+    if (full_until_ <= world_.now()) {
+      full_until_ = world_.now() + world_.Between(absl::ZeroDuration(), kFullMax);
+    }
+    return Fault(absl::ResourceExhaustedError("concur.db: no space left on device"));
+  }
+  if (world_.Strikes(Fault::kCommitLost)) {
+    return Fault(absl::UnknownError("killed before the commit"));
+  }
+  Batch saved = Spoil(batch, world_.bug());
+  if (world_.Strikes(Fault::kCommitTorn)) {
+    power_is_cut_ = true;
+    if (world_.bug() == Bug::kCommitNotAtomic) {
+      saved.put_results.clear();
+      CONCUR_CHECK_OK(synced_.Commit(saved));
+    } else if (world_.random().Chance(0.5)) {  // the log's last frame was whole, or was not
+      CONCUR_CHECK_OK(synced_.Commit(saved));
+    }
+    return Fault(absl::UnavailableError("the power is cut"));
+  }
+  CONCUR_CHECK_OK(written_.Commit(saved));
+  if (world_.bug() != Bug::kCommitNotSynced) {
+    CONCUR_CHECK_OK(synced_.Commit(saved));
+  } else if (world_.random().Chance(0.3)) {
+    synced_ = written_;
+  }
+  if (world_.Strikes(Fault::kCommitUnanswered)) {
+    return Fault(absl::UnknownError("killed after the commit"));
+  }
+  return absl::OkStatus();
+}
+
+void MemoryStoreDisk::Restart(bool power_cut) {
+  if (power_cut || power_is_cut_) {
+    written_ = synced_;
+  }
+  power_is_cut_ = false;
+}
+
+}  // namespace concur::sim

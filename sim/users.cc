@@ -1,0 +1,210 @@
+#include "sim/users.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace concur::sim {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(8);
+constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+
+bool AsksAgain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+Users::Users(World& world, Network& network, Checker& checker, CoordinatorMachine& coordinator,
+             const Workload& workload)
+    : world_(world),
+      network_(network),
+      checker_(checker),
+      coordinator_(coordinator),
+      workload_(workload) {}
+
+void Users::Start(bool meddle) {
+  meddle_ = meddle;
+  for (size_t planned = 0; planned < workload_.sweeps.size(); ++planned) {
+    ++pending_;
+    world_.After(workload_.sweeps[planned].submit_after, [this, planned] {
+      --pending_;
+      Submit(planned);
+    });
+  }
+}
+
+void Users::Ask(const std::string& what, Work work, Answered answered) {
+  ++pending_;
+  // Shared by the tries of one request.
+  TryOnce(std::make_shared<const std::string>(what), std::move(work), std::move(answered));
+}
+
+void Users::TryOnce(std::shared_ptr<const std::string> what, Work work, Answered answered) {
+  auto finish = [this, what, work, answered,
+                 open = std::make_shared<bool>(true)](const absl::StatusOr<SweepId>& answer) {
+    if (!std::exchange(*open, false)) {
+      return;
+    }
+    if (world_.tracing()) {
+      world_.Trace(absl::StrCat("user: ", *what, ": ",
+                                answer.ok() ? answer->ToString() : answer.status().ToString()));
+    }
+    if (!answer.ok() && AsksAgain(answer.status())) {
+      world_.After(world_.Between(absl::Milliseconds(100), kBackoffMax),
+                   [this, what, work, answered] { TryOnce(what, work, answered); });
+      return;
+    }
+    --pending_;
+    answered(answer);
+  };
+  const auto lost = [finish] { finish(absl::UnavailableError("the connection was lost")); };
+  network_.Send(
+      kUsersNode, kCoordinatorNode,
+      [this, work, finish, lost] {
+        coordinator_.Call<SweepId>(work, [this, finish, lost](absl::StatusOr<SweepId> answer) {
+          network_.Send(
+              kCoordinatorNode, kUsersNode, [finish, answer] { finish(answer); }, lost);
+        });
+      },
+      lost);
+  world_.After(kTimeout, [finish] { finish(absl::DeadlineExceededError("no answer")); });
+}
+
+void Users::AskAfter(absl::Duration delay, const std::string& what, Work work, Answered answered) {
+  ++pending_;
+  world_.After(delay, [this, what, work = std::move(work), answered = std::move(answered)] {
+    --pending_;
+    Ask(what, work, answered);
+  });
+}
+
+void Users::Submit(size_t planned) {
+  const PlannedSweep& plan = workload_.sweeps[planned];
+  Ask(
+      absl::StrCat("submit ", plan.request_id),
+      [this, &plan](Scheduler& scheduler) {
+        std::string request_id = plan.request_id;
+        if (world_.bug() == Bug::kSubmittedTwice) {
+          absl::StrAppend(&request_id, "-", ++requests_);
+        }
+        return scheduler.Submit({kSweepOwner, std::move(request_id), plan.text, plan.expansion});
+      },
+      [this, planned](absl::StatusOr<SweepId> id) {
+        if (!id.ok()) {
+          world_.Fail(absl::StrCat("a submission was refused: ", id.status().ToString()));
+          return;
+        }
+        checker_.OnSubmitted(planned, *id);
+        if (meddle_) {
+          Meddle(planned, *id);
+        }
+      });
+}
+
+Users::Work Users::RetryWork(SweepId id, std::vector<uint32_t> jobs, bool rerun) {
+  return
+      [this, id, jobs = std::move(jobs), rerun](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+        std::set<JobId> collected;
+        const std::optional<SweepView> sweep = scheduler.FindSweep(id);
+        for (uint32_t job = 0; sweep && job < sweep->expansion->job_count(); ++job) {
+          if (scheduler.ViewJob({id, job}).system_collected) {
+            collected.insert({id, job});
+          }
+        }
+        const absl::StatusOr<uint32_t> retried = scheduler.RetryJobs(id, jobs, rerun);
+        if (!retried.ok()) {
+          return retried.status();
+        }
+        checker_.OnRetried(id, rerun, collected);
+        return id;
+      };
+}
+
+void Users::Meddle(size_t planned, SweepId id) {
+  const PlannedSweep& plan = workload_.sweeps[planned];
+  const auto on_sweep = [id](absl::Status (Scheduler::*change)(SweepId)) -> Work {
+    return [id, change](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+      const absl::Status status = (scheduler.*change)(id);
+      return status.ok() ? absl::StatusOr<SweepId>(id) : status;
+    };
+  };
+  const Answered ignore = [](const absl::StatusOr<SweepId>&) {};
+  if (plan.pause_after) {
+    AskAfter(*plan.pause_after, absl::StrCat("pause ", id.ToString()),
+             on_sweep(&Scheduler::PauseSweep),
+             [this, id, on_sweep, ignore, after = *plan.pause_after](absl::StatusOr<SweepId>) {
+               AskAfter(after, absl::StrCat("resume ", id.ToString()),
+                        on_sweep(&Scheduler::ResumeSweep), ignore);
+             });
+  }
+  if (plan.cancel_after) {
+    // A copy of the request that the network delays may come after a retry: it cancels again.
+    AskAfter(*plan.cancel_after, absl::StrCat("cancel ", id.ToString()),
+             on_sweep(&Scheduler::CancelSweep), [this](absl::StatusOr<SweepId> canceled) {
+               if (canceled.ok()) {
+                 checker_.OnCanceled(*canceled);
+               }
+             });
+  }
+  if (plan.retry_after) {
+    AskAfter(*plan.retry_after, absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
+             ignore);
+  }
+  if (plan.rerun_after) {
+    AskAfter(*plan.rerun_after, absl::StrCat("run again ", id.ToString()),
+             RetryWork(id, {plan.rerun_job}, true), ignore);
+  }
+  if (plan.delete_after) {
+    AskAfter(
+        *plan.delete_after, absl::StrCat("delete ", id.ToString()),
+        [this, id](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+          const absl::Status status = scheduler.DeleteSweep(id);
+          if (status.ok()) {
+            checker_.OnDeleted(id);
+          }
+          return status.ok() ? absl::StatusOr<SweepId>(id) : status;
+        },
+        ignore);
+  }
+}
+
+void Users::ResumeAll() {
+  Ask(
+      "resume all",
+      [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+        for (const SweepId& id : scheduler.ListSweeps()) {
+          scheduler.ResumeSweep(id).IgnoreError();  // of one that has ended
+        }
+        return SweepId();
+      },
+      [](const absl::StatusOr<SweepId>&) {});
+}
+
+void Users::RetryFailed() {
+  for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
+    const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
+    if (sweep.state == SweepState::kFailed) {
+      Ask(absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
+          [](const absl::StatusOr<SweepId>&) {});
+    }
+  }
+}
+
+void Users::RerunSome() {
+  for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
+    const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
+    const uint32_t job = sweep.expansion->job_count() - 1;  // an eval job
+    if (!sweep.row->canceled) {
+      Ask(absl::StrCat("run again ", id.ToString()), RetryWork(id, {job}, true),
+          [](const absl::StatusOr<SweepId>&) {});
+    }
+  }
+}
+
+}  // namespace concur::sim

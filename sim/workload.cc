@@ -1,0 +1,199 @@
+#include "sim/workload.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/random.h"
+
+namespace concur::sim {
+namespace {
+
+constexpr uint32_t kJobsMax = 36;  // of a sweep
+constexpr int kExitFailed = 1;
+constexpr int kExitConfig = 78;
+
+DataFile FileOf(const std::string& contents, Bug bug) {
+  DataFile file;
+  file.digest = Sha256Of(bug == Bug::kKeyForgetsData ? "data" : contents);
+  file.bytes = static_cast<int64_t>(contents.size());
+  file.path = contents;
+  file.suffix = ".jsonl";
+  return file;
+}
+
+Resources DrawResources(Random& random) {
+  return Resources{.cpu_millis = 1000 * random.Between(0, 2),
+                   .memory_bytes = 0,
+                   .gpus = static_cast<int32_t>(random.Chance(0.3) ? random.Between(1, 2) : 0)};
+}
+
+// Exit codes of broken commands stand in them.
+std::string DrawProgram(Random& random) {
+  return random.Chance(0.9) ? "works" : random.Chance(0.5) ? "fails" : "misconfigured";
+}
+
+SweepSpec DrawSpec(Random& random, Bug bug) {
+  SweepSpec spec;
+  spec.name = absl::StrCat("sweep", random.Below(3));
+  const int approaches = static_cast<int>(random.Between(1, 2));
+  for (int i = 0; i < approaches; ++i) {
+    ApproachSpec approach;
+    approach.name = absl::StrCat("approach", i);
+    approach.version = absl::StrCat(random.Below(2));
+    if (random.Chance(0.75)) {
+      approach.train_command = {DrawProgram(random), approach.version, "{train}", "{model}",
+                                "{seed}"};
+      approach.predict_command = {DrawProgram(random), "{model}", "{test}", "{predictions}"};
+      approach.hyperparameters.defaults = {{"lr", 0.1}};
+      approach.hyperparameters.space = {{"lr", LogUniformRange{0.001, 1.0}}};
+    } else {
+      approach.predict_command = {DrawProgram(random), approach.version, "{test}", "{predictions}",
+                                  "{seed}"};
+    }
+    approach.train_resources = DrawResources(random);
+    approach.predict_resources = DrawResources(random);
+    approach.train_timeout = kJobTimeout;
+    approach.predict_timeout = kJobTimeout;
+    spec.approaches.push_back(std::move(approach));
+  }
+  const uint32_t benchmarks = static_cast<uint32_t>(random.Between(1, 3));
+  for (uint32_t i = 0; i < benchmarks; ++i) {
+    BenchmarkSpec benchmark;
+    benchmark.name = absl::StrCat("benchmark", i);
+    benchmark.train = FileOf(benchmark.name + "-train", bug);
+    benchmark.test = FileOf(benchmark.name + "-test", bug);
+    spec.benchmarks.push_back(std::move(benchmark));
+    if (i < 2) {
+      TrainSet train_set;
+      train_set.name = spec.benchmarks[i].name;
+      train_set.parts = {{i, 0}};
+      spec.train_sets.push_back(std::move(train_set));
+    }
+  }
+  spec.evaluate_on = random.Chance(0.5) ? EvaluateOn::kSame : EvaluateOn::kAll;
+  spec.random_settings = static_cast<uint32_t>(random.Below(2));
+  spec.seeds = {random.Between(1, 2)};
+  spec.priority = static_cast<int32_t>(random.Between(-1, 1));
+  spec.keep.systems = random.Chance(0.5);
+  spec.keep.predictions = random.Chance(0.5);
+  spec.keep.logs = random.Chance(0.5);
+  spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, 3));
+  spec.retry.lost_max = static_cast<uint32_t>(random.Between(0, 6));
+  spec.retry.backoff_max = absl::Seconds(10);
+  return spec;
+}
+
+std::optional<absl::Duration> Sometimes(Random& random, double chance) {
+  const double seconds = 1 + 90 * random.Uniform();
+  return random.Chance(chance) ? std::optional(absl::Milliseconds(1000 * seconds)) : std::nullopt;
+}
+
+PlannedSweep Plan(Random& random, size_t number, SweepSpec spec) {
+  absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
+  CONCUR_CHECK_OK(expansion.status());
+  PlannedSweep planned;
+  planned.text = absl::StrCat(number);
+  planned.request_id = absl::StrCat("request", number);
+  planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));
+  planned.submit_after = absl::Milliseconds(static_cast<int64_t>(random.Below(120'000)));
+  if (number == 0) {
+    planned.submit_after = absl::Seconds(1);
+  }
+  planned.pause_after = Sometimes(random, 0.15);
+  planned.cancel_after = Sometimes(random, 0.15);
+  planned.retry_after = Sometimes(random, 0.3);
+  planned.rerun_after = Sometimes(random, 0.15);
+  planned.delete_after = Sometimes(random, 0.1);
+  planned.rerun_job = static_cast<uint32_t>(random.Below(planned.expansion->job_count()));
+  return planned;
+}
+
+}  // namespace
+
+Workload Workload::Draw(uint64_t seed, Bug bug) {
+  Random random(seed, "sim.workload");
+  Workload workload;
+  workload.lease = absl::Seconds(random.Between(6, 30));
+  workload.faults_end = absl::Seconds(random.Between(60, 240));
+  const uint64_t sweeps = 1 + random.Below(4);
+  while (workload.sweeps.size() < sweeps) {
+    SweepSpec spec = DrawSpec(random, bug);
+    if (!workload.sweeps.empty() && random.Chance(0.6)) {
+      // Overlaps an earlier one, or equals it.
+      spec = workload.sweeps[random.Below(workload.sweeps.size())].expansion->spec();
+      spec.seeds.assign(1, random.Between(1, 2));
+      spec.priority = static_cast<int32_t>(random.Between(-1, 1));
+      spec.keep.systems = random.Chance(0.5);
+    }
+    const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+    if (expansion.ok() && expansion->job_count() <= kJobsMax) {
+      workload.sweeps.push_back(Plan(random, workload.sweeps.size(), std::move(spec)));
+    }
+  }
+  const int workers = static_cast<int>(random.Between(2, 4));
+  for (int i = 0; i < workers; ++i) {
+    PlannedWorker worker;
+    worker.name = absl::StrCat("w", i);
+    worker.capacity = Resources{.cpu_millis = 1000 * random.Between(2, 6),
+                                .memory_bytes = 0,
+                                .gpus = static_cast<int32_t>(random.Between(0, 4))};
+    worker.shares_disk = random.Chance(0.3);
+    workload.workers.push_back(std::move(worker));
+  }
+  workload.workers[0].capacity.gpus = 4;  // somebody can run everything
+  return workload;
+}
+
+absl::StatusOr<SweepSpec> Workload::Decode(absl::string_view text) const {
+  size_t number = 0;
+  if (!absl::SimpleAtoi(text, &number) || number >= sweeps.size()) {
+    return absl::DataLossError(absl::StrCat("no spec is called \"", text, "\""));
+  }
+  return sweeps[number].expansion->spec();
+}
+
+absl::Duration Workload::SerialTime() const {
+  uint32_t jobs = 0;
+  for (const PlannedSweep& sweep : sweeps) {
+    jobs += sweep.expansion->job_count();
+  }
+  return jobs * kJobTimeMax;
+}
+
+JobBehavior BehaviorOf(const JobOrder& order) {
+  std::string input = absl::StrCat(absl::StrJoin(order.command, " "), "|", order.seed);
+  for (const auto& [name, value] : order.setting) {
+    absl::StrAppend(&input, "|", name, "=", ParamText(value));
+  }
+  if (order.is_train) {
+    for (const JobOrder::Input& part : order.train) {
+      absl::StrAppend(&input, "|", part.name);  // the data that this name stands for
+    }
+  } else {
+    absl::StrAppend(&input, "|", order.system.ToHex(), "|", order.test.name);
+  }
+  const Digest digest = Sha256Of(input);
+  const auto word = [&](size_t at) {
+    return static_cast<uint64_t>(digest.bytes[at]) << 8 | digest.bytes[at + 1];
+  };
+  JobBehavior behavior;
+  behavior.run_time = absl::Milliseconds(200) + (kJobTimeMax - absl::Milliseconds(200)) *
+                                                    (static_cast<double>(word(0)) / 65536) *
+                                                    (static_cast<double>(word(2)) / 65536);
+  behavior.run_time = absl::Trunc(behavior.run_time, absl::Microseconds(1));
+  behavior.exit_code = order.command[0] == "fails"           ? kExitFailed
+                       : order.command[0] == "misconfigured" ? kExitConfig
+                                                             : 0;
+  behavior.system = absl::StrCat("system ", digest.ToHex());
+  behavior.predictions = absl::StrCat("predictions ", digest.ToHex());
+  behavior.score = static_cast<double>(word(4) % 10'001) / 100;
+  return behavior;
+}
+
+}  // namespace concur::sim
