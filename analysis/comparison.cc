@@ -297,6 +297,29 @@ void HolmCorrect(std::vector<BenchmarkComparison>& comparisons) {
   }
 }
 
+absl::StatusOr<std::vector<BenchmarkComparison>> CompareAll(const std::vector<ExampleTable>& tables,
+                                                            const ComparisonOptions& options) {
+  std::vector<BenchmarkComparison> comparisons;
+  for (const ExampleTable& table : tables) {
+    if (table.approaches.size() < 2) {
+      // Nothing to compare, but what is missing stays visible.
+      BenchmarkComparison none;
+      none.benchmark = table.benchmark;
+      none.left_out = table.left_out;
+      if (!table.approaches.empty()) {
+        none.left_out.push_back(
+            absl::StrCat(table.approaches[0], ": no other approach to compare it with"));
+      }
+      comparisons.push_back(std::move(none));
+      continue;
+    }
+    CONCUR_ASSIGN_OR_RETURN(BenchmarkComparison comparison, CompareApproaches(table, options));
+    comparisons.push_back(std::move(comparison));
+  }
+  HolmCorrect(comparisons);
+  return comparisons;
+}
+
 namespace {
 
 std::string PText(double p, double smallest) {

@@ -88,7 +88,12 @@ std::vector<double> HolmAdjusted(absl::Span<const double> p_values);
 // Corrects both p-values of all pairs of all benchmarks together: as many tests as were made.
 void HolmCorrect(std::vector<BenchmarkComparison>& comparisons);
 
-// One row for each pair. `level` is that of the intervals.
+// CompareApproaches for each table, corrected together. A table with fewer than two approaches has
+// no pairs and says so in left_out.
+absl::StatusOr<std::vector<BenchmarkComparison>> CompareAll(const std::vector<ExampleTable>& tables,
+                                                            const ComparisonOptions& options);
+
+// One row for each pair.
 Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
                       const ComparisonOptions& options);
 

@@ -23,9 +23,16 @@ char32_t NextCodePoint(absl::string_view text, size_t& at) {
   }
   char32_t code = lead & (0x3FU >> continuation);
   for (size_t i = 0; i < continuation; ++i) {
-    code = (code << 6) | (static_cast<unsigned char>(text[at++]) & 0x3FU);
+    const auto next = static_cast<unsigned char>(text[at + i]);
+    if ((next & 0xC0U) != 0x80U) {
+      return 0xFFFD;  // of the lead alone: what follows is text of its own
+    }
+    code = (code << 6) | (next & 0x3FU);
   }
-  return code;
+  at += continuation;
+  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return code < kLeast[continuation] || code > 0x10FFFF || surrogate ? 0xFFFD : code;
 }
 
 // The blocks that matter in names; not the whole of Unicode's tables.

@@ -12,7 +12,6 @@
 #include "analysis/comparison.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "cli/client.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -76,9 +75,8 @@ absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExamples(const CompareFl
   if (flags.sweep.empty()) {
     return ReadFiles(flags);
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
-  return ExampleTablesOf(study, flags.metric, flags.select, flags.benchmarks);
+  CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+  return ExampleTablesOf(opened.study, flags.metric, flags.select, flags.benchmarks);
 }
 
 absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
@@ -96,25 +94,8 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
   }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ExampleTable> tables,
                           LoadExamples(flags, context));
-  std::vector<analysis::BenchmarkComparison> comparisons;
-  for (const analysis::ExampleTable& table : tables) {
-    if (table.approaches.size() < 2) {
-      // Nothing to compare, but what is missing stays visible.
-      analysis::BenchmarkComparison none;
-      none.benchmark = table.benchmark;
-      none.left_out = table.left_out;
-      if (!table.approaches.empty()) {
-        none.left_out.push_back(
-            absl::StrCat(table.approaches[0], ": no other approach to compare it with"));
-      }
-      comparisons.push_back(std::move(none));
-      continue;
-    }
-    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkComparison comparison,
-                            analysis::CompareApproaches(table, options));
-    comparisons.push_back(std::move(comparison));
-  }
-  analysis::HolmCorrect(comparisons);
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
+                          analysis::CompareAll(tables, options));
   return PrintTable(analysis::ComparisonTable(comparisons, options), flags.format, context);
 }
 
@@ -124,7 +105,8 @@ void AddCompareCommand(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "compare", "Which approaches differ on a benchmark, beyond the chance of its test examples");
   const auto flags = std::make_shared<CompareFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command->add_option("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->type_name("SWEEP");
   command
       ->add_option("--examples", flags->examples,
                    "Per-example scores instead of a sweep, as \"concur score --per-example\" "

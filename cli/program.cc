@@ -22,6 +22,7 @@
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
+#include "cli/report_commands.h"
 #include "cli/score_commands.h"
 #include "cli/shift_commands.h"
 #include "cli/sweep_files.h"
@@ -194,6 +195,8 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddRankCommand(app, context);
   AddCrossCommand(app, context);
   AddScatterCommand(app, context);
+  AddReportCommand(app, context);
+  AddBundleCommands(app, context);
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
   AddAdaptCommand(app, context);

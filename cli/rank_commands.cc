@@ -16,7 +16,6 @@
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
 #include "base/status_macros.h"
-#include "cli/client.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/study.h"
@@ -51,9 +50,8 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(const RankFlags& flags, analysis:
     }
     CONCUR_ASSIGN_OR_RETURN(table, analysis::JoinTables(tables));
   } else {
-    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-    CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(study, flags.metric, flags.select, layout));
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select, layout));
   }
   return table.Where(flags.where);
 }
@@ -124,7 +122,8 @@ absl::Status RunScatter(const ScatterFlags& flags, CommandContext& context) {
 }
 
 void AddSourceOptions(CLI::App* command, RankFlags& flags, bool with_svg) {
-  command->add_option("sweep", flags.sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command->add_option("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->type_name("SWEEP");
   command
       ->add_option("--where", flags.where,
                    "Only approaches (or benchmarks) with a tag; repeat to ask for several")

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cli/bundle.h"
 #include "qa/example_scores.h"
 
 namespace concur::cli {
@@ -180,6 +181,17 @@ absl::StatusOr<Study> FetchStudy(Client& client, const std::string& sweep) {
     return client.DownloadArtifact(digest, kExamplesBytesMax);
   };
   return study;
+}
+
+absl::StatusOr<OpenedStudy> OpenStudy(CommandContext& context, const std::string& name) {
+  OpenedStudy opened;
+  if (IsBundlePath(name)) {
+    CONCUR_ASSIGN_OR_RETURN(opened.study, LoadBundle(name));
+    return opened;
+  }
+  CONCUR_ASSIGN_OR_RETURN(opened.client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(opened.study, FetchStudy(*opened.client, name));
+  return opened;
 }
 
 analysis::SelectionOptions SelectionOptionsOf(const v1::SweepSpec& spec) {

@@ -6,6 +6,7 @@
 #define CONCUR_CLI_STUDY_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,13 @@ struct Study {
 
 // A sweep by name or id. `client` must outlive the study.
 absl::StatusOr<Study> FetchStudy(Client& client, const std::string& sweep);
+
+// The study that `name` means: a bundle when it is a path (it has a "/"), else a sweep.
+struct OpenedStudy {
+  std::unique_ptr<Client> client;  // what the study reads artifacts with; null for a bundle
+  Study study;
+};
+absl::StatusOr<OpenedStudy> OpenStudy(CommandContext& context, const std::string& name);
 
 // The axes and the selection rule of a sweep.
 analysis::SelectionOptions SelectionOptionsOf(const v1::SweepSpec& spec);

@@ -60,6 +60,15 @@ TEST(TableTest, JsonReplacesBytesThatAreNotUtf8) {
   EXPECT_THAT(WriteTable(table, TableFormat::kText), HasSubstr("caf\xEF\xBF\xBD"));
 }
 
+// A lead byte took the two bytes after it for its continuation, whatever they were.
+TEST(TableTest, ABrokenCharacterSwallowsNothing) {
+  Table table = Small();
+  table.rows[0][0] = TextCell("\xE9\x1b[31m, \xE0\x80\x80, \xED\xA0\x80");
+  const std::string text = WriteTable(table, TableFormat::kText);
+  const std::string replaced = "\xEF\xBF\xBD";
+  EXPECT_THAT(text, HasSubstr(replaced + replaced + "[31m, " + replaced + ", " + replaced));
+}
+
 TEST(TableTest, MarkdownAndLatexEscapeNames) {
   const std::string markdown = WriteTable(Small(), TableFormat::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr("| a\\_b &amp; c\\|d | **61.3** | x |"));

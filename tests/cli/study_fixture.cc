@@ -1,13 +1,19 @@
 #include "tests/cli/study_fixture.h"
 
+#include <map>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/digest.h"
 #include "cli/program.h"
+#include "core/expansion.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -82,7 +88,7 @@ StudyFixture::StudyFixture() {
   range->set_low(0.01);
   range->set_high(10);
   AddApproach(spec, "guess", "no");
-  AddApproach(spec, "bert <b>&\"large\"</b>", "yes");
+  AddApproach(spec, "bert", "yes");
   AddApproach(spec, "broken", "yes");
   AddBenchmark(spec, "news");
   AddBenchmark(spec, "wiki");
@@ -92,19 +98,40 @@ StudyFixture::StudyFixture() {
   spec.add_seeds(1);
   spec.set_select(v1::SweepSpec::SELECTION_BEST);
   fake_.sweeps = {sweep};
-  for (const char* benchmark : {"news", "wiki"}) {
-    AddEval("lr", benchmark, 0, 20);
-    AddEval("lr", benchmark, 1, 30);
-  }
-  AddEval("guess", "news", 0, 5);
-  AddEval("guess", "wiki", 0, 9);
-  AddEval("bert <b>&\"large\"</b>", "news", 0, 35);
-  AddEval("bert <b>&\"large\"</b>", "wiki", 0, 28);
-  for (const char* benchmark : {"news", "wiki"}) {
-    AddEval("broken", benchmark, 0, 0);
-    fake_.jobs.back().set_state(v1::Job::STATE_FAILED);
-    fake_.jobs.back().mutable_result()->clear_metrics();
-    fake_.jobs.back().mutable_result()->clear_artifacts();
+  AddJobs(spec);
+}
+
+void StudyFixture::AddJobs(const v1::SweepSpec& proto) {
+  // Right answers out of 40: by approach, benchmark and setting.
+  const std::map<std::tuple<std::string, std::string, uint32_t>, int> right = {
+      {{"lr", "news", 0}, 20},   {{"lr", "news", 1}, 30},   {{"lr", "wiki", 0}, 20},
+      {{"lr", "wiki", 1}, 30},   {{"guess", "news", 0}, 5}, {{"guess", "wiki", 0}, 9},
+      {{"bert", "news", 0}, 35}, {{"bert", "wiki", 0}, 28}};
+  absl::StatusOr<SweepSpec> spec = rpc::FromProto(proto);
+  CONCUR_CHECK_OK(spec.status());
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(*std::move(spec));
+  CONCUR_CHECK_OK(expansion.status());
+  for (uint32_t index = 0; index < expansion->job_count(); ++index) {
+    const JobCoordinates at = expansion->Locate(index);
+    const Block& block = expansion->blocks()[at.block];
+    v1::Job job;
+    job.set_id(absl::StrCat("s1/", index));
+    job.set_kind(at.is_train ? v1::Job::KIND_TRAIN : v1::Job::KIND_EVAL);
+    job.set_approach(expansion->spec().approaches[block.approach].name);
+    job.set_train_set(expansion->spec().train_sets[block.train_set].name);
+    job.set_setting_index(at.setting);
+    *job.mutable_setting() = rpc::ToProto(expansion->Settings(block.approach)[at.setting]);
+    job.set_seed(1);
+    const bool failed = job.approach() == "broken";
+    job.set_state(failed ? v1::Job::STATE_FAILED : v1::Job::STATE_SUCCEEDED);
+    job.mutable_result()->set_succeeded(!failed);
+    if (!at.is_train) {
+      job.set_test_benchmark(job.train_set());
+      if (!failed) {
+        AddScores(right.at({job.approach(), job.train_set(), at.setting}), job);
+      }
+    }
+    fake_.jobs.push_back(std::move(job));
   }
 }
 
@@ -123,27 +150,16 @@ Output StudyFixture::Concur(std::vector<std::string> args) {
   return RunConcur(std::move(args));
 }
 
-void StudyFixture::AddEval(const std::string& approach, const std::string& benchmark,
-                           uint32_t setting, int right) {
-  v1::Job job;
-  job.set_id(absl::StrCat("s1/", fake_.jobs.size()));
-  job.set_kind(v1::Job::KIND_EVAL);
-  job.set_state(v1::Job::STATE_SUCCEEDED);
-  job.set_approach(approach);
-  job.set_train_set(benchmark);
-  job.set_test_benchmark(benchmark);
-  job.set_setting_index(setting);
-  job.set_seed(1);
+void StudyFixture::AddScores(int right, v1::Job& job) {
   std::vector<std::pair<std::string, bool>> examples;
   for (int i = 0; i < kExamples; ++i) {
     // Spread over the test set, elsewhere for every setting.
-    examples.emplace_back(absl::StrCat(benchmark, i),
-                          (i * 7 + static_cast<int>(setting) * 3) % kExamples < right);
+    examples.emplace_back(absl::StrCat(job.test_benchmark(), i),
+                          (i * 7 + static_cast<int>(job.setting_index()) * 3) % kExamples < right);
   }
   const std::string lines = ExampleLines(examples);
   fake_.artifacts[Sha256Of(lines)] = lines;
   v1::JobResult& result = *job.mutable_result();
-  result.set_succeeded(true);
   v1::Artifact* artifact = result.add_artifacts();
   artifact->set_kind(v1::Artifact::KIND_EXAMPLES);
   artifact->set_digest(Sha256Of(lines).ToBytes());
@@ -159,7 +175,6 @@ void StudyFixture::AddEval(const std::string& approach, const std::string& bench
     metric->set_value(value);
     metric->set_examples(kExamples);
   }
-  fake_.jobs.push_back(std::move(job));
 }
 
 }  // namespace concur::cli

@@ -32,14 +32,16 @@ class StudyFixture : public ::testing::Test {
   StudyFixture();
 
   Output Concur(std::vector<std::string> args);
-  // Adds an eval job that succeeded with `right` of 40 examples right.
-  void AddEval(const std::string& approach, const std::string& benchmark, uint32_t setting,
-               int right);
-
   // The digest of the first such job's per-example scores.
   Digest ExamplesDigest(const std::string& approach, const std::string& benchmark) const;
 
   testing::FakeCoordinator fake_;
+
+ private:
+  // Every job that the spec implies.
+  void AddJobs(const v1::SweepSpec& proto);
+  // Gives an eval job its scores: `right` of 40 examples right.
+  void AddScores(int right, v1::Job& job);
 };
 
 }  // namespace concur::cli

@@ -1,0 +1,44 @@
+// One self-contained HTML page about a score table: concurrence with intervals, every pair, the
+// scores themselves, averages, comparisons, and what is missing.
+//
+// Thread-safe (stateless). The page needs no network and no other file. Without scripts it still
+// shows the heat map of Kendall's tau-b and all tables; with them it sorts, filters and switches
+// coefficient. Names are escaped for HTML and for scripts.
+#ifndef CONCUR_ANALYSIS_REPORT_H_
+#define CONCUR_ANALYSIS_REPORT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/bootstrap.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+struct ReportOptions {
+  std::string title;  // e.g. "s12 demo"
+  // What it was made from, in order: {"metric", "exact_match"}, {"scores", "sha256 …"}.
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::optional<BootstrapOptions> bootstrap;  // of the coefficients; set: with intervals
+  // A tag of approaches whose values get markers and matrices of their own; empty: the first tag
+  // with two to six values.
+  std::string group_by;
+  // Further tables, each with a heading: comparisons, train × test.
+  std::vector<std::pair<std::string, Table>> tables;
+  // What is shown at most, so that the page stays usable; what is left out is said at its top.
+  size_t benchmarks_max = 60;
+  size_t approaches_max = 500;
+  size_t rows_max = 2000;  // of a further table
+};
+
+// InvalidArgument for a group_by that no approach carries, and what ComputeMatrix refuses.
+absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_REPORT_H_

@@ -1,0 +1,185 @@
+#include "analysis/table_difference.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/notes.h"
+
+namespace concur::analysis {
+namespace {
+
+using Index = absl::flat_hash_map<std::string, size_t>;
+
+Index IndexOf(const std::vector<AxisEntry>& entries) {
+  Index index;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    index.emplace(entries[i].name, i);
+  }
+  return index;
+}
+
+// Positions of the entries that both axes have, in the order of `before`.
+std::vector<std::pair<size_t, size_t>> Common(const std::vector<AxisEntry>& before,
+                                              const std::vector<AxisEntry>& after, const char* kind,
+                                              std::vector<std::string>& only_in_one) {
+  const Index in_before = IndexOf(before);
+  const Index in_after = IndexOf(after);
+  std::vector<std::pair<size_t, size_t>> common;
+  const auto note = [&](const std::vector<std::string>& names, const char* table) {
+    if (!names.empty()) {
+      only_in_one.push_back(
+          absl::StrCat("Only in the ", table, " table: ", kind, " ", absl::StrJoin(names, ", ")));
+    }
+  };
+  std::vector<std::string> only_before;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const auto found = in_after.find(before[i].name);
+    if (found == in_after.end()) {
+      only_before.push_back(before[i].name);
+    } else {
+      common.emplace_back(i, found->second);
+    }
+  }
+  std::vector<std::string> only_after;
+  for (const AxisEntry& entry : after) {
+    if (in_before.find(entry.name) == in_before.end()) {
+      only_after.push_back(entry.name);
+    }
+  }
+  note(only_before, "first");
+  note(only_after, "second");
+  return common;
+}
+
+// The scores of one approach on one benchmark in both tables.
+struct Move {
+  const std::string* approach = nullptr;
+  double before = 0;
+  double after = 0;
+};
+
+Flip MakeFlip(const std::string& benchmark, const Move& first, const Move& second) {
+  Flip flip;
+  flip.benchmark = benchmark;
+  flip.first = *first.approach;
+  flip.second = *second.approach;
+  flip.first_before = first.before;
+  flip.first_after = first.after;
+  flip.second_before = second.before;
+  flip.second_after = second.after;
+  const bool first_alone = first.after < second.before;
+  const bool second_alone = first.before < second.after;
+  flip.cause = first_alone && second_alone ? Flip::Cause::kEither
+               : first_alone               ? Flip::Cause::kFirst
+               : second_alone              ? Flip::Cause::kSecond
+                                           : Flip::Cause::kBothTogether;
+  return flip;
+}
+
+double LesserMargin(const Flip& flip) {
+  return std::min(flip.first_before - flip.second_before, flip.second_after - flip.first_after);
+}
+
+void AddFlips(const std::string& benchmark, const std::vector<Move>& moves,
+              TableDifference& difference) {
+  const size_t begin = difference.flips.size();
+  for (size_t i = 0; i < moves.size(); ++i) {
+    for (size_t j = i + 1; j < moves.size(); ++j) {
+      const double before = moves[i].before - moves[j].before;
+      const double after = moves[i].after - moves[j].after;
+      ++difference.pairs;
+      difference.ties += (before == 0) != (after == 0) ? 1 : 0;
+      if (before > 0 && after < 0) {
+        difference.flips.push_back(MakeFlip(benchmark, moves[i], moves[j]));
+      } else if (before < 0 && after > 0) {
+        difference.flips.push_back(MakeFlip(benchmark, moves[j], moves[i]));
+      }
+    }
+  }
+  std::stable_sort(difference.flips.begin() + static_cast<std::ptrdiff_t>(begin),
+                   difference.flips.end(),
+                   [](const Flip& x, const Flip& y) { return LesserMargin(x) > LesserMargin(y); });
+}
+
+std::string CauseText(const Flip& flip) {
+  switch (flip.cause) {
+    case Flip::Cause::kFirst:
+      return flip.first;
+    case Flip::Cause::kSecond:
+      return flip.second;
+    case Flip::Cause::kEither:
+      return "either";
+    case Flip::Cause::kBothTogether:
+      return "both together";
+  }
+  return "";
+}
+
+}  // namespace
+
+TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after) {
+  TableDifference difference;
+  const auto rows =
+      Common(before.approaches(), after.approaches(), "approaches", difference.only_in_one);
+  const auto columns =
+      Common(before.benchmarks(), after.benchmarks(), "benchmarks", difference.only_in_one);
+  for (const auto& [b, b_after] : columns) {
+    const std::string& benchmark = before.benchmarks()[b].name;
+    std::vector<Move> moves;
+    for (const auto& [row, row_after] : rows) {
+      const ScoreCell& x = before.cell(row, b);
+      const ScoreCell& y = after.cell(row_after, b_after);
+      const std::string& approach = before.approaches()[row].name;
+      if (x.state == CellState::kValue && y.state == CellState::kValue) {
+        moves.push_back({&approach, x.value, y.value});
+        ++difference.common_cells;
+        difference.changed_cells += x.value != y.value ? 1 : 0;
+      } else if (x.state != y.state) {
+        difference.only_in_one.push_back(absl::StrCat(approach, " on ", benchmark, ": ",
+                                                      CellText(x, 2), " before, ", CellText(y, 2),
+                                                      " after"));
+      }
+    }
+    AddFlips(benchmark, moves, difference);
+  }
+  return difference;
+}
+
+Table DifferenceTable(const TableDifference& difference, const std::string& before,
+                      const std::string& after) {
+  Table table;
+  table.title = absl::StrCat(difference.flips.size(), " of ", difference.pairs,
+                             " pairs of approaches changed order from ", before, " to ", after,
+                             "; ", difference.changed_cells, " of ", difference.common_cells,
+                             " common scores changed");
+  table.columns = {{"benchmark", "benchmark"},       {"first", "ahead before"},
+                   {"first_before", "before", true}, {"first_after", "after", true},
+                   {"second", "ahead after"},        {"second_before", "before", true},
+                   {"second_after", "after", true},  {"cause", "moved by"}};
+  for (const Flip& flip : difference.flips) {
+    table.rows.push_back({TextCell(flip.benchmark), TextCell(flip.first),
+                          NumberCell(flip.first_before), NumberCell(flip.first_after),
+                          TextCell(flip.second), NumberCell(flip.second_before),
+                          NumberCell(flip.second_after), TextCell(CauseText(flip))});
+  }
+  if (difference.ties > 0) {
+    table.notes.push_back(absl::StrCat(difference.ties, " more pairs are tied in one of the two."));
+  }
+  constexpr size_t kNotesMax = 100;
+  for (size_t i = 0; i < std::min(difference.only_in_one.size(), kNotesMax); ++i) {
+    table.notes.push_back(difference.only_in_one[i]);
+  }
+  if (difference.only_in_one.size() > kNotesMax) {
+    table.notes.push_back(absl::StrCat("and ", difference.only_in_one.size() - kNotesMax,
+                                       " more scores that only one of the two has"));
+  }
+  return table;
+}
+
+}  // namespace concur::analysis

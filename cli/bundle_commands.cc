@@ -1,0 +1,149 @@
+// `concur export`, `concur verify` and `concur diff`: results that outlive their coordinator.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/score_table.h"
+#include "analysis/table_difference.h"
+#include "base/status_macros.h"
+#include "cli/bundle.h"
+#include "cli/matrix_commands.h"
+#include "cli/output.h"
+#include "cli/report_commands.h"
+#include "cli/study.h"
+#include "cli/table_output.h"
+
+namespace concur::cli {
+namespace {
+
+struct ExportFlags {
+  std::string sweep;
+  std::string out;
+};
+
+struct DiffFlags {
+  std::string before;
+  std::string after;
+  std::string metric;
+  std::string select;
+  std::vector<std::string> where;
+  std::string format;
+};
+
+Json SummaryJson(const std::string& directory, const BundleSummary& summary) {
+  Json json = Json::object();
+  json["directory"] = directory;
+  json["files"] = summary.files;
+  json["bytes"] = summary.bytes;
+  json["without_examples"] = summary.without_examples;
+  return json;
+}
+
+void PrintSummary(CommandContext& context, const std::string& directory,
+                  const BundleSummary& summary, const char* verb) {
+  PrintDetails(context,
+               {{"bundle", directory},
+                {verb, absl::StrCat(summary.files, " files, ", BytesText(summary.bytes))}},
+               SummaryJson(directory, summary));
+  if (!summary.without_examples.empty()) {
+    PrintWarning(context, absl::StrCat(summary.without_examples.size(),
+                                       " jobs have no per-example scores any more (first: ",
+                                       summary.without_examples[0],
+                                       "); their scores stand as the worker computed them"));
+  }
+}
+
+absl::Status RunExport(const ExportFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
+                          WriteBundle(opened.study, flags.out, BundleOptions()));
+  PrintSummary(context, flags.out, summary, "written");
+  return absl::OkStatus();
+}
+
+absl::Status RunVerify(const std::string& directory, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary, VerifyBundle(directory));
+  PrintSummary(context, directory, summary, "every number is the same");
+  return absl::OkStatus();
+}
+
+// A scores CSV when `name` is a file, else a study.
+absl::StatusOr<analysis::ScoreTable> LoadSide(const std::string& name, const DiffFlags& flags,
+                                              CommandContext& context) {
+  std::error_code ignored;
+  analysis::ScoreTable table;
+  if (std::filesystem::is_regular_file(name, ignored)) {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(name, context));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, name));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+  }
+  return table.Where(flags.where);
+}
+
+absl::Status RunDiff(const DiffFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable before,
+                          LoadSide(flags.before, flags, context));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable after, LoadSide(flags.after, flags, context));
+  return PrintTable(
+      analysis::DifferenceTable(analysis::CompareTables(before, after), flags.before, flags.after),
+      flags.format, context);
+}
+
+}  // namespace
+
+void AddBundleCommands(CLI::App& app, CommandContext& context) {
+  CLI::App* export_command = app.add_subcommand(
+      "export", "Write a sweep with all its numbers to a directory that can be verified offline");
+  const auto export_flags = std::make_shared<ExportFlags>();
+  export_command->add_option("sweep", export_flags->sweep, "A sweep, by name or id")
+      ->type_name("SWEEP")
+      ->required();
+  export_command
+      ->add_option("-o,--out", export_flags->out, "The directory; it must not be there yet")
+      ->type_name("DIR")
+      ->required();
+  OnRun(export_command, context,
+        [export_flags, &context] { return RunExport(*export_flags, context); });
+
+  CLI::App* verify_command = app.add_subcommand(
+      "verify", "Compute every number of an exported sweep again, offline, bit for bit");
+  const auto directory = std::make_shared<std::string>();
+  verify_command->add_option("directory", *directory, "As \"concur export\" wrote it")
+      ->type_name("DIR")
+      ->required();
+  verify_command->footer(
+      "Fails with the first difference: file, line, and what should stand there.");
+  OnRun(verify_command, context, [directory, &context] { return RunVerify(*directory, context); });
+
+  CLI::App* diff_command = app.add_subcommand(
+      "diff", "Which approaches swapped places between two sweeps, and which scores did it");
+  const auto diff_flags = std::make_shared<DiffFlags>();
+  const char* about = "A sweep, by name or id; ./DIRECTORY of a bundle; or a scores CSV";
+  diff_command->add_option("a", diff_flags->before, about)->type_name("A")->required();
+  diff_command->add_option("b", diff_flags->after, about)->type_name("B")->required();
+  diff_command->add_option("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
+      ->type_name("NAME");
+  diff_command
+      ->add_option("--select", diff_flags->select,
+                   "How the settings of sweeps become one score: best, default, mean or each")
+      ->type_name("RULE");
+  diff_command
+      ->add_option("--where", diff_flags->where,
+                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  AddFormatOption(diff_command, diff_flags->format);
+  OnRun(diff_command, context, [diff_flags, &context] { return RunDiff(*diff_flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,212 @@
+// `concur report`: one HTML page about a sweep or a table of scores.
+#include "cli/report_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/comparison.h"
+#include "analysis/csv.h"
+#include "analysis/generalization.h"
+#include "analysis/report.h"
+#include "analysis/score_table.h"
+#include "analysis/writers.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/matrix_commands.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/study.h"
+#include "qa/score.h"
+#include "rpc/convert_sweep.h"
+
+namespace concur::cli {
+namespace {
+
+struct ReportFlags {
+  std::string sweep;
+  std::string scores;
+  std::string out;
+  std::string title;
+  std::string metric;
+  std::string select;
+  std::string group_by;
+  std::vector<std::string> where;
+  std::vector<std::string> columns;
+  bool no_comparisons = false;
+  IntervalFlags interval;
+  bool interval_asked = false;
+};
+
+// Unless they are asked for, intervals are left out beyond this many approaches × benchmarks².
+constexpr size_t kDefaultIntervalWork = 400'000;
+
+absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const ReportFlags& flags) {
+  if (!flags.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& value : flags.columns) {
+      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+      names.insert(names.end(), part.begin(), part.end());
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
+  }
+  return table.Where(flags.where);
+}
+
+// The tables of a sweep that plain scores do not have.
+absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
+                            analysis::ReportOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(
+      const analysis::ScoreTable cross,
+      ScoreTableOf(study, flags.metric, flags.select, analysis::Layout::kTrainInRows));
+  if (study.sweep.spec().evaluate_on() != v1::SweepSpec::EVALUATE_ON_SAME) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
+    options.tables.emplace_back("Train sets and test sets", std::move(table));
+  }
+  if (flags.no_comparisons) {
+    return absl::OkStatus();
+  }
+  analysis::ComparisonOptions comparison;
+  comparison.bootstrap.replicates = flags.interval.replicates;
+  comparison.bootstrap.seed = flags.interval.seed;
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ExampleTable> tables,
+                          ExampleTablesOf(study, flags.metric, flags.select, {}));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
+                          analysis::CompareAll(tables, comparison));
+  options.tables.emplace_back("Comparisons of approaches",
+                              analysis::ComparisonTable(comparisons, comparison));
+  return absl::OkStatus();
+}
+
+void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::ReportOptions& options) {
+  const v1::Sweep& sweep = study.sweep;
+  std::vector<std::string> seeds;
+  for (const int64_t seed : sweep.spec().seeds()) {
+    seeds.push_back(absl::StrCat(seed));
+  }
+  const auto add = [&](const char* name, std::string value) {
+    options.facts.emplace_back(name, std::move(value));
+  };
+  add("sweep", absl::StrCat(study.Name(), " of ", sweep.owner()));
+  add("submitted",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", TimeOf(sweep.create_time()), absl::UTCTimeZone()));
+  add("jobs", CountsText(sweep.counts()));
+  add("seeds", absl::StrJoin(seeds, ", "));
+  add("settings", absl::StrCat("the default and ", sweep.spec().random_settings(),
+                               " sampled, seed ", sweep.spec().settings_seed()));
+  add("selection", flags.select.empty()
+                       ? std::string(analysis::SelectName(SelectionOptionsOf(sweep.spec()).select))
+                       : flags.select);
+  add("metric", flags.metric.empty() ? "each benchmark's own" : flags.metric);
+  add("scorer", qa::kScorerVersion);
+  const absl::StatusOr<SweepSpec> spec = rpc::FromProto(sweep.spec());
+  if (spec.ok()) {
+    add("specification", absl::StrCat("sha256 ", Sha256Of(rpc::EncodeSpec(*spec)).ToHex()));
+  }
+}
+
+absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ReportOptions options;
+  options.group_by = flags.group_by;
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    CONCUR_RETURN_IF_ERROR(AddStudyTables(opened.study, flags, options));
+    options.title = opened.study.Name();
+    AddStudyFacts(opened.study, flags, options);
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, context));
+    options.title = flags.scores.substr(flags.scores.rfind('/') + 1);
+    options.facts.emplace_back("scores", flags.scores);
+  }
+  CONCUR_ASSIGN_OR_RETURN(table, Narrow(std::move(table), flags));
+  const size_t benchmarks = std::min(table.benchmarks().size(), options.benchmarks_max);
+  if (options.bootstrap.has_value() && !flags.interval_asked &&
+      benchmarks * benchmarks * table.approaches().size() > kDefaultIntervalWork) {
+    PrintNote(context,
+              "no intervals, which take long for a table of this size; --interval 0.95 computes "
+              "them");
+    options.bootstrap.reset();
+  }
+  if (!flags.title.empty()) {
+    options.title = flags.title;
+  }
+  options.facts.emplace_back(
+      "score table", absl::StrCat("sha256 ", Sha256Of(analysis::ScoresJson(table)).ToHex()));
+  options.facts.emplace_back(
+      "intervals", options.bootstrap.has_value()
+                       ? absl::StrCat(analysis::ShortestDecimal(options.bootstrap->level * 100),
+                                      " %, ", options.bootstrap->replicates, " replicates, seed ",
+                                      options.bootstrap->seed)
+                       : "none");
+  options.facts.emplace_back("concur", CONCUR_VERSION);
+  CONCUR_ASSIGN_OR_RETURN(const std::string html, analysis::ReportHtml(table, options));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(flags.out, html));
+  PrintNote(context, absl::StrCat(flags.out, ": ", BytesText(static_cast<int64_t>(html.size()))));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "report", "Write one HTML page: concurrence, scores, comparisons, and what is missing");
+  const auto flags = std::make_shared<ReportFlags>();
+  command->add_option("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->type_name("SWEEP");
+  command
+      ->add_option("--scores", flags->scores,
+                   "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->type_name("FILE");
+  command->add_option("-o,--out", flags->out, "The page to write")->type_name("FILE")->required();
+  command->add_option("--title", flags->title, "Its heading (default: the sweep, or the file)");
+  command
+      ->add_option("--where", flags->where,
+                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->type_name("TAG=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--columns", flags->columns,
+                   "Only these benchmarks, in this order; quote names that have commas")
+      ->type_name("A,B")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--group-by", flags->group_by,
+                   "A tag of approaches whose values get markers and matrices of their own "
+                   "(default: the first tag with two to six values)")
+      ->type_name("TAG");
+  command->add_option("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
+      ->type_name("NAME");
+  command
+      ->add_option("--select", flags->select,
+                   "How the settings of a sweep become one score: best, default, mean or each")
+      ->type_name("RULE");
+  command->add_flag("--no-comparisons", flags->no_comparisons,
+                    "Leave out the paired comparisons, which read every per-example score");
+  flags->interval.level = 0.95;
+  CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  command->footer(
+      "The page is one file that opens without a network.\n"
+      "Examples:\n  concur report demo -o report.html\n"
+      "  concur report --scores em.csv --group-by pretrained -o report.html");
+  OnRun(command, context, [flags, interval, &context] {
+    flags->interval_asked = interval->count() > 0;
+    return RunReport(*flags, context);
+  });
+}
+
+}  // namespace concur::cli

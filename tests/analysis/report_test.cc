@@ -1,0 +1,213 @@
+#include "analysis/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "analysis/report_assets.h"
+#include "analysis/svg_canvas.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+
+ScoreTable Parse(const std::string& csv) {
+  auto parsed = ParseScoresCsv(csv, "test.csv");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed->table;
+}
+
+std::string Report(const ScoreTable& table, ReportOptions options = {}) {
+  options.title = options.title.empty() ? "test" : options.title;
+  auto html = ReportHtml(table, options);
+  EXPECT_TRUE(html.ok()) << html.status();
+  return html.ok() ? *html : "";
+}
+
+// The data that the page's script reads.
+Json DataOf(const std::string& html) {
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const size_t from = html.find(begin) + begin.size();
+  return Json::parse(html.substr(from, html.find("</script>", from) - from));
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  return std::vector<std::string>(absl::StrSplit(text, part)).size() - 1;
+}
+
+constexpr char kScores[] =
+    "a,kind,x,y,z\nm,old,10,20,5\nn,old,20,10,\no,new,30,30,9\np,new,40,35,7\n";
+
+TEST(ReportTest, HoldsEveryMatrixOfEveryGroup) {
+  ReportOptions options;
+  options.bootstrap = BootstrapOptions();
+  options.bootstrap->replicates = 200;
+  const Json data = DataOf(Report(Parse(kScores), options));
+  ASSERT_THAT(data["subsets"], SizeIs(3)) << "all, kind=new, kind=old";
+  EXPECT_EQ(data["subsets"][1]["name"], "kind=new");
+  EXPECT_EQ(data["subsets"][1]["approaches"], Json({2, 3}));
+  const Json& tau = data["subsets"][0]["matrices"]["kendall"];
+  EXPECT_EQ(tau["value"], Json({0.666667, 0.333333, 0.333333}));
+  EXPECT_EQ(tau["n"], Json({4, 3, 3}));
+  EXPECT_EQ(tau["missing"][1], Json({1})) << "n has no score on z";
+  EXPECT_TRUE(tau["low"][0].is_number());
+  EXPECT_EQ(data["scores"][2], Json({5, nullptr, 9, 7}));
+  EXPECT_EQ(data["group_by"], "kind");
+}
+
+TEST(ReportTest, MissingCellsOfAGroupKeepTheirApproach) {
+  const Json data = DataOf(Report(Parse(kScores)));
+  EXPECT_EQ(data["subsets"][2]["matrices"]["pearson"]["missing"][1], Json({1}));
+}
+
+TEST(ReportTest, ApproachesWithoutTheTagAreAGroup) {
+  ASSERT_OK_AND_ASSIGN(
+      const ScoreTable table,
+      ScoreTable::Create({{"m", {}}, {"n", {{"neural", "yes"}}}}, {{"x", {}}, {"y", {}}}));
+  const Json data = DataOf(Report(table));
+  EXPECT_EQ(data["group_by"], "neural");
+  ASSERT_THAT(data["subsets"], SizeIs(3));
+  EXPECT_EQ(data["subsets"][1]["name"], "no neural");
+  EXPECT_EQ(data["subsets"][2]["name"], "neural=yes");
+}
+
+TEST(ReportTest, NeedsNothingFromOutside) {
+  const std::string html = Report(Parse(kScores));
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(html, Not(HasSubstr("src=\"")));
+  EXPECT_THAT(html, Not(HasSubstr("<link")));
+  EXPECT_THAT(html, Not(HasSubstr("@import")));
+  EXPECT_THAT(html, Not(HasSubstr("url(")));
+  EXPECT_THAT(html, Not(HasSubstr("fetch(")));
+}
+
+TEST(ReportTest, ShowsTablesWithoutScripts) {
+  const std::string html = Report(Parse(kScores));
+  EXPECT_THAT(html, HasSubstr("<noscript><svg"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"number absent\">—</td>"));
+  EXPECT_THAT(html, HasSubstr("1 of 12 cells have no score"));
+  EXPECT_THAT(html, HasSubstr("Averages over the benchmarks"));
+}
+
+TEST(ReportTest, NamesCannotBecomeMarkupOrScript) {
+  const std::string evil = "</script><script>alert(1)</script>\"'&<!--";
+  absl::StatusOr<ScoreTable> table = ScoreTable::Create(
+      {{evil, {{"tag</style>", evil}}}, {"b", {}}}, {{evil, {}}, {"caf\xE9\x01", {}}});
+  ASSERT_OK(table);
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t b = 0; b < 2; ++b) {
+      table->cell(i, b).state = CellState::kValue;
+      table->cell(i, b).value = static_cast<double>(i + b);
+    }
+  }
+  ReportOptions options;
+  options.title = evil;
+  options.facts = {{evil, evil}};
+  const std::string html = Report(*table, options);
+  EXPECT_EQ(Count(html, "<script"), 2u) << "the page's own two";
+  EXPECT_EQ(Count(html, "</script>"), 2u);
+  EXPECT_EQ(Count(html, "</style>"), 1u);
+  EXPECT_EQ(Count(html, "<!--"), 0u);
+  EXPECT_EQ(DataOf(html)["approaches"][0]["name"], evil);
+  EXPECT_THAT(html, Not(HasSubstr("\x01")));
+  EXPECT_THAT(html, Not(HasSubstr("caf\xE9")));
+}
+
+TEST(ReportTest, SmallTablesHavePages) {
+  for (const char* csv :
+       {"a\n", "a,x\n", "a,x,y\n", "a,x\nm,1\n", "a,x,y\nm,1,2\n", "a,x,y\nm,,\n"}) {
+    const std::string html = Report(Parse(csv));
+    EXPECT_THAT(html, HasSubstr("</html>")) << csv;
+    EXPECT_THAT(html, Not(HasSubstr(">nan"))) << csv;
+    EXPECT_THAT(DataOf(html).dump(), Not(HasSubstr("nan"))) << csv;
+  }
+  EXPECT_THAT(Report(Parse("a,x\nm,1\n")), HasSubstr("needs the scores of two benchmarks"));
+}
+
+TEST(ReportTest, ThousandsOfBenchmarksAreCutAndItSaysSo) {
+  std::vector<AxisEntry> benchmarks;
+  for (int b = 0; b < 3000; ++b) {
+    benchmarks.push_back({absl::StrCat("b", b), {}});
+  }
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table,
+                       ScoreTable::Create({{"m", {}}, {"n", {}}}, benchmarks));
+  const std::string html = Report(table);
+  EXPECT_THAT(html, HasSubstr("This page shows the first 60 of 3000 benchmarks"));
+  EXPECT_THAT(html, HasSubstr("2 approaches, 3000 benchmarks."));
+  EXPECT_THAT(DataOf(html)["benchmarks"], SizeIs(60));
+  EXPECT_LT(html.size(), 4u << 20);
+}
+
+TEST(ReportTest, LongTablesAreCutAndItSaysSo) {
+  ReportOptions options;
+  Table more;
+  more.columns = {{"k", "k"}};
+  more.rows.assign(30, {TextCell("v")});
+  options.tables = {{"More", more}};
+  options.rows_max = 10;
+  EXPECT_THAT(Report(Parse(kScores), options), HasSubstr("20 of 30 rows are left out"));
+}
+
+TEST(ReportTest, UnknownTagsAreNamed) {
+  ReportOptions options;
+  options.group_by = "kinds";
+  EXPECT_THAT(ReportHtml(Parse(kScores), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"kind\"?")));
+}
+
+TEST(ReportTest, SameTableSameBytes) { EXPECT_EQ(Report(Parse(kScores)), Report(Parse(kScores))); }
+
+// The variables of each block of the style sheet that sets --page: light, dark (by the system),
+// dark (by choice) and print.
+std::vector<std::map<std::string, Color>> Palettes() {
+  std::vector<std::map<std::string, Color>> palettes;
+  for (const absl::string_view line : absl::StrSplit(kReportCss, '\n')) {
+    const size_t name = line.find("--");
+    const size_t value = line.find(": #");
+    if (name == absl::string_view::npos || value == absl::string_view::npos || value < name) {
+      continue;
+    }
+    const std::string key(line.substr(name + 2, value - name - 2));
+    if (key == "page") {
+      palettes.emplace_back();
+    }
+    const auto channel = [&](size_t at) {
+      return static_cast<double>(
+          std::stoi(std::string(line.substr(value + 3 + at, 2)), nullptr, 16));
+    };
+    palettes.back()[key] = {channel(0), channel(2), channel(4)};
+  }
+  return palettes;
+}
+
+TEST(ReportTest, EveryPairOfColoursMeetsWcagAa) {
+  const std::vector<std::map<std::string, Color>> palettes = Palettes();
+  ASSERT_THAT(palettes, SizeIs(4));
+  for (size_t i = 0; i < palettes.size(); ++i) {
+    for (const char* ground : {"page", "panel"}) {
+      for (const auto& [name, color] : palettes[i]) {
+        if (name == "page" || name == "panel" || name == "line") {
+          continue;  // grounds; and lines that only decorate
+        }
+        EXPECT_GE(Contrast(color, palettes[i].at(ground)), 4.5)
+            << "palette " << i << ": --" << name << " on --" << ground;
+      }
+    }
+  }
+  EXPECT_THAT(palettes[1], SizeIs(palettes[2].size()));
+}
+
+}  // namespace
+}  // namespace concur::analysis
