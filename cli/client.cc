@@ -29,6 +29,7 @@
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/convert_value.h"
+#include "rpc/diagnose.h"
 #include "rpc/status.h"
 
 namespace concur::cli {
@@ -51,8 +52,10 @@ bool MayComeBack(const absl::Status& status) { return absl::IsUnavailable(status
 
 class GrpcClient : public Client {
  public:
-  GrpcClient(std::string address, std::shared_ptr<grpc::Channel> channel, std::ostream* notes)
+  GrpcClient(std::string address, rpc::Credentials credentials,
+             std::shared_ptr<grpc::Channel> channel, std::ostream* notes)
       : Client(std::move(address)),
+        credentials_(std::move(credentials)),
         channel_(std::move(channel)),
         stub_(v1::Coordinator::NewStub(channel_)),
         notes_(notes) {}
@@ -302,6 +305,8 @@ class GrpcClient : public Client {
     if (!absl::IsUnavailable(status)) {
       return status;
     }
+    // gRPC says the same of a coordinator that is there and does not like our TLS.
+    CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(address_, credentials_));
     return absl::UnavailableError(absl::StrCat(
         "no coordinator answers at ", address_, " (", status.message(),
         "); start one with \"concur up\", or name one with --server or CONCUR_SERVER"));
@@ -443,6 +448,7 @@ class GrpcClient : public Client {
     return writer->Finish();
   }
 
+  const rpc::Credentials credentials_;
   const std::shared_ptr<grpc::Channel> channel_;  // shared with the stub, by gRPC's design
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   std::ostream* const notes_;
@@ -455,9 +461,12 @@ class GrpcClient : public Client {
 };
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectWithNotes(const std::string& address,
+                                                         const rpc::CredentialFiles& files,
                                                          std::ostream* notes) {
-  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, rpc::MakeChannel(address));
-  return std::make_unique<GrpcClient>(address, std::move(channel), notes);
+  CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials, rpc::LoadCredentials(address, files));
+  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                          rpc::MakeChannel(address, credentials));
+  return std::make_unique<GrpcClient>(address, credentials, std::move(channel), notes);
 }
 
 }  // namespace
@@ -482,13 +491,15 @@ absl::StatusOr<std::string> ServerAddress(const CommandContext& context) {
   return address;
 }
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address) {
-  return ConnectWithNotes(address, nullptr);
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
+                                                        const rpc::CredentialFiles& files) {
+  return ConnectWithNotes(address, files, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::string address, ServerAddress(context));
-  return ConnectWithNotes(address, context.output == OutputMode::kJson ? nullptr : &context.err);
+  return ConnectWithNotes(address, context.credentials,
+                          context.output == OutputMode::kJson ? nullptr : &context.err);
 }
 
 }  // namespace concur::cli

@@ -31,7 +31,8 @@ absl::StatusOr<std::string> ServerAddress(const CommandContext& context);
 class Client {
  public:
   // Does not wait for a connection.
-  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address);
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
+                                                         const rpc::CredentialFiles& files);
   // To ServerAddress(context); says on context.err that it waits, when it does.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const CommandContext& context);
   virtual ~Client() = default;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "rpc/credentials.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
@@ -45,7 +46,8 @@ struct CommandContext {
   bool color = false;  // a terminal and NO_COLOR is unset
   std::string server =
       {};  // address of the coordinator: --server, else CONCUR_SERVER, else the default
-  absl::Status status = {};    // what the command that ran returned
+  rpc::CredentialFiles credentials = {};  // --ca, --certificate, --key, --token-file
+  absl::Status status = {};               // what the command that ran returned
   int exit_code_override = 0;  // e.g. kExitWorkFailed with an OK status; 0: derived from `status`
 };
 

@@ -11,6 +11,8 @@
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  // What gRPC would print about a failed handshake is said better by the error that follows.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // NOLINT(concurrency-mt-unsafe)
   concur::cli::CommandContext context{.out = std::cout, .err = std::cerr};
   context.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   context.err_is_terminal = isatty(STDERR_FILENO) != 0;

@@ -43,7 +43,8 @@ constexpr char kExamples[] =
     "\n"
     "Exit codes: 0 ok, 1 error, 2 usage or invalid input, 3 not found, 4 state forbids it,\n"
     "  5 waited-for work failed, 6 denied, 7 no server, 124 time-out, 130 interrupted.\n"
-    "Environment: CONCUR_SERVER, CONCUR_OUTPUT, NO_COLOR, XDG_DATA_HOME.";
+    "Environment: CONCUR_SERVER, CONCUR_TOKEN_FILE, CONCUR_TOKEN, CONCUR_CA, CONCUR_CERTIFICATE,\n"
+    "  CONCUR_KEY, CONCUR_OUTPUT, NO_COLOR, XDG_DATA_HOME, XDG_STATE_HOME.";
 
 std::vector<std::string> CommandsOf(const CLI::App& app) {
   std::vector<std::string> names;
@@ -156,6 +157,19 @@ void AddGlobalOptions(CLI::App& app, CommandContext& context) {
                  "started, else 127.0.0.1:7447)")
       ->type_name("ADDRESS")
       ->envname("CONCUR_SERVER");
+  const auto add_file = [&app](const char* flag, std::string* path, const char* about,
+                               const char* variable) {
+    app.add_option(flag, *path, about)->type_name("FILE")->envname(variable);
+  };
+  add_file("--token-file", &context.credentials.token,
+           "Your token for the coordinator (default: CONCUR_TOKEN, else that of your own "
+           "coordinator on this machine)",
+           "CONCUR_TOKEN_FILE");
+  add_file("--ca", &context.credentials.ca,
+           "Speak TLS, and trust the coordinator that this CA signed", "CONCUR_CA");
+  add_file("--certificate", &context.credentials.certificate,
+           "Your certificate, where the coordinator asks for one", "CONCUR_CERTIFICATE");
+  add_file("--key", &context.credentials.key, "The key of that certificate", "CONCUR_KEY");
   static const std::map<std::string, OutputMode> kModes = {{"table", OutputMode::kTable},
                                                            {"json", OutputMode::kJson},
                                                            {"jsonl", OutputMode::kJsonLines},

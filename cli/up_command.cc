@@ -99,6 +99,12 @@ class Local {
   int stop_asked() const { return stop_; }
   const std::string& address() const { return address_; }
   const std::string& data() const { return flags_.data_directory; }
+  // The coordinator's own token, whatever the environment names for another coordinator.
+  rpc::CredentialFiles credentials() const {
+    rpc::CredentialFiles files = context_.credentials;
+    files.token = data() + "/token";
+    return files;
+  }
 
  private:
   struct Program {
@@ -193,7 +199,9 @@ absl::Status Local::Start() {
                    "--work-dir",
                    absl::StrCat(data(), "/workers/", worker.name),
                    "--cpus",
-                   CpusOfEach()};
+                   CpusOfEach(),
+                   "--token-file",
+                   credentials().token};
     CONCUR_RETURN_IF_ERROR(MakeDirectories(worker.argv[6]));
     workers_.push_back(std::move(worker));
     CONCUR_RETURN_IF_ERROR(Launch(&workers_.back()));
@@ -204,7 +212,8 @@ absl::Status Local::Start() {
 // Waits until the coordinator knows the workers, so that a sweep submitted at once is not warned
 // that nobody can run it. A worker that takes too long is no error: it may come yet.
 absl::Status Local::AwaitWorkers() {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(address_));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                          Client::Connect(address_, credentials()));
   const absl::Time end = absl::Now() + kWorkersTimeout;
   while (absl::Now() < end && stop_ == 0) {
     const absl::StatusOr<std::vector<v1::Worker>> known = client->ListWorkers();
@@ -357,7 +366,8 @@ void Announce(CommandContext& context, const Local& local, const UpFlags& flags)
 
 // Submits the sweep of --run and follows it.
 absl::Status RunSweep(CommandContext& context, const Local& local, const UpFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(local.address()));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                          Client::Connect(local.address(), local.credentials()));
   SubmitFlags submit;
   submit.file = flags.run;
   submit.variables = flags.variables;

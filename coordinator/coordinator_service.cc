@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "coordinator/answer.h"
 #include "coordinator/artifact_streams.h"
+#include "coordinator/guarded_services.h"
 #include "coordinator/sweep_streams.h"
 #include "coordinator/views.h"
 #include "rpc/convert_sweep.h"
@@ -96,27 +97,44 @@ absl::Status CheckLimits(const Expansion& expansion, const ServiceLimits& limits
   return CheckFitsInPools(expansion.spec(), limits.pools);
 }
 
+// The sweep of that name, if the caller may change it.
+absl::StatusOr<SweepId> ResolveOwnSweep(const Scheduler& scheduler, const std::string& sweep,
+                                        const absl::StatusOr<Caller>& caller) {
+  CONCUR_RETURN_IF_ERROR(caller.status());
+  CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep));
+  CONCUR_RETURN_IF_ERROR(
+      CheckMayChange(*caller, id.ToString(), scheduler.FindSweep(id)->row->owner));
+  return id;
+}
+
 template <typename Change>
 grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContext* context,
-                                      v1::Sweep* response, std::string sweep, Change change) {
-  return Answer<v1::Sweep>(
-      engine, context, response,
-      [sweep = std::move(sweep), change](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep));
-        CONCUR_RETURN_IF_ERROR(change(scheduler, id));
-        return SweepProto(*scheduler.FindSweep(id));
-      });
+                                      v1::Sweep* response, absl::StatusOr<Caller> caller,
+                                      std::string sweep, Change change) {
+  return Answer<v1::Sweep>(engine, context, response,
+                           [caller = std::move(caller), sweep = std::move(sweep),
+                            change](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
+                             CONCUR_ASSIGN_OR_RETURN(SweepId id,
+                                                     ResolveOwnSweep(scheduler, sweep, caller));
+                             CONCUR_RETURN_IF_ERROR(change(scheduler, id));
+                             return SweepProto(*scheduler.FindSweep(id));
+                           });
 }
 
 }  // namespace
 
 CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-                                       std::string owner, ServiceLimits limits)
+                                       Access& access, ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       pool_(pool),
-      owner_(std::move(owner)),
+      access_(access),
       limits_(std::move(limits)) {}
+
+absl::StatusOr<Caller> CoordinatorService::CallerOf(
+    const grpc::CallbackServerContext& context) const {
+  return access_.Authenticate(AuthorizationOf(context));
+}
 
 // --- sweeps
 // ---------------------------------------------------------------------------------------
@@ -128,6 +146,10 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
     return AnswerNow(context, absl::InvalidArgumentError(
                                   absl::StrCat("request_id: expected 1 to ", kRequestIdBytesMax,
                                                " bytes, got ", request->request_id().size())));
+  }
+  const absl::StatusOr<Caller> caller = CallerOf(*context);
+  if (!caller.ok()) {
+    return AnswerNow(context, caller.status());
   }
   absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
   absl::StatusOr<Expansion> made =
@@ -146,7 +168,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
       return AnswerNow(context, status);
     }
   }
-  Scheduler::Submission submission{owner_, request->request_id(),
+  Scheduler::Submission submission{caller->user, request->request_id(),
                                    rpc::EncodeSpec(expansion->spec()), expansion};
   return Answer<v1::CreateSweepResponse>(
       engine_, context, response,
@@ -217,21 +239,21 @@ grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* CoordinatorService::PauseSweep(grpc::CallbackServerContext* context,
                                                          const v1::PauseSweepRequest* request,
                                                          v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, request->sweep(),
+  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.PauseSweep(id); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ResumeSweep(grpc::CallbackServerContext* context,
                                                           const v1::ResumeSweepRequest* request,
                                                           v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, request->sweep(),
+  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.ResumeSweep(id); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CancelSweep(grpc::CallbackServerContext* context,
                                                           const v1::CancelSweepRequest* request,
                                                           v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, request->sweep(),
+  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.CancelSweep(id); });
 }
 
@@ -240,8 +262,9 @@ grpc::ServerUnaryReactor* CoordinatorService::DeleteSweep(grpc::CallbackServerCo
                                                           v1::DeleteSweepResponse* response) {
   return Answer<v1::DeleteSweepResponse>(
       engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::DeleteSweepResponse> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+      [request, caller = CallerOf(*context)](
+          Scheduler& scheduler) -> absl::StatusOr<v1::DeleteSweepResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveOwnSweep(scheduler, request->sweep(), caller));
         CONCUR_RETURN_IF_ERROR(scheduler.DeleteSweep(id));
         return v1::DeleteSweepResponse();
       });
@@ -255,8 +278,9 @@ grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(grpc::CallbackServerCont
                                                         v1::RetryJobsResponse* response) {
   return Answer<v1::RetryJobsResponse>(
       engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::RetryJobsResponse> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
+      [request,
+       caller = CallerOf(*context)](Scheduler& scheduler) -> absl::StatusOr<v1::RetryJobsResponse> {
+        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveOwnSweep(scheduler, request->sweep(), caller));
         const std::vector<uint32_t> jobs(request->jobs().begin(), request->jobs().end());
         CONCUR_ASSIGN_OR_RETURN(uint32_t retried,
                                 scheduler.RetryJobs(id, jobs, request->rerun_succeeded()));

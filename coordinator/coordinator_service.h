@@ -1,4 +1,6 @@
-// The user service: checks and converts requests, and lets the engine answer them.
+// The user service: checks and converts requests, and lets the engine answer them. Behind
+// GuardedCoordinator, which lets in only who may call a method; here only a sweep's owner and
+// admins change it.
 //
 // Thread-safe. Reactions run on gRPC's threads and do not block: work goes to the engine, files to
 // the pool.
@@ -11,6 +13,7 @@
 
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.grpc.pb.h"
+#include "coordinator/access.h"
 #include "coordinator/engine.h"
 #include "core/capacity.h"
 #include "store/artifact_store.h"
@@ -27,8 +30,8 @@ struct ServiceLimits {
 
 class CoordinatorService final : public v1::Coordinator::CallbackService {
  public:
-  // All outlive the service. `owner` is whose sweeps are submitted while there is one user.
-  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool, std::string owner,
+  // All outlive the service. `access` tells who calls: the owner of what is submitted.
+  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool, Access& access,
                      ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(grpc::CallbackServerContext* context,
@@ -85,10 +88,12 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
       grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
 
  private:
+  absl::StatusOr<Caller> CallerOf(const grpc::CallbackServerContext& context) const;
+
   Engine& engine_;
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
-  const std::string owner_;
+  Access& access_;
   const ServiceLimits limits_;
 };
 

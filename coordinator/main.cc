@@ -6,11 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "coordinator/admin_commands.h"
 #include "coordinator/server.h"
 #include "spec/options.h"
 #include "spec/options_yaml.h"
@@ -41,9 +44,13 @@ std::string DefaultDataDirectory() {
 ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   ServerOptions options;
   options.listen = from.listen;
+  // Absolute: other programs are told of files in it.
+  std::error_code error;
   options.data_directory =
-      from.data_directory.empty() ? DefaultDataDirectory() : from.data_directory;
-  options.owner = from.owner.empty() ? UserName() : from.owner;
+      std::filesystem::absolute(
+          from.data_directory.empty() ? DefaultDataDirectory() : from.data_directory, error)
+          .string();
+  options.user = from.owner.empty() ? UserName() : from.owner;
   options.engine.policy.lease = from.lease;
   options.engine.policy.lost_worker_kept = from.lost_worker_kept;
   options.engine.park_max = from.sync_park_max;
@@ -53,6 +60,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.limits.jobs_per_sweep_max = from.limits.jobs_per_sweep_max;
   options.limits.artifact_bytes_max = from.limits.artifact_bytes_max;
   options.limits.pools = from.pools;
+  options.tls = {from.tls.certificate, from.tls.key, from.tls.client_ca};
   options.gc_interval = from.gc.interval;
   options.gc_grace = from.gc.grace;
   return options;
@@ -71,8 +79,27 @@ int Main(int argc, char** argv) {
                  "HOST:PORT or unix:PATH; port 0 takes a free one (default: 127.0.0.1:7447)");
   app.add_option("--log-format", log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
+  TlsFiles tls;
+  app.add_option("--tls-certificate", tls.certificate, "the server's certificate: speak TLS")
+      ->type_name("FILE");
+  app.add_option("--tls-key", tls.key, "the key of that certificate")->type_name("FILE");
+  app.add_option("--tls-client-ca", tls.client_ca,
+                 "ask clients for a certificate that this CA signed")
+      ->type_name("FILE");
+  bool without_authentication = false;
+  app.add_flag("--insecure-listen-without-authentication", without_authentication,
+               "let whoever reaches the address do everything, in clear text; never do this on a "
+               "network that others use");
   app.set_version_flag("--version", CONCUR_VERSION);
-  CLI11_PARSE(app, argc, argv);
+  app.fallthrough();
+  AdminWork admin_work;
+  AddTokenCommands(app, &admin_work);
+  AddInitTlsCommand(app, &admin_work);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   SetLog(LogLevel::kInfo, log_format == "json" ? LogFormat::kJson : LogFormat::kText);
 
   spec::CoordinatorOptions from_file;
@@ -90,6 +117,19 @@ int Main(int argc, char** argv) {
   if (!listen.empty()) {
     from_file.listen = listen;
   }
+  if (!tls.certificate.empty()) {
+    from_file.tls = {tls.certificate, tls.key, tls.client_ca};
+  }
+
+  ServerOptions options = FromSpec(from_file);
+  options.without_authentication = without_authentication;
+  if (admin_work) {
+    const absl::Status status = admin_work(options.data_directory);
+    if (!status.ok()) {
+      std::cerr << "concur-coordinator: error: " << status.message() << "\n";
+    }
+    return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1;
+  }
 
   // Signals are waited for, not handled: blocked in all threads, which inherit this mask.
   sigset_t signals;
@@ -100,10 +140,10 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
 
   SystemClock clock;
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, FromSpec(from_file));
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, std::move(options));
   if (!server.ok()) {
     LogError("cannot start", {{"error", std::string(server.status().message())}});
-    return 1;
+    return absl::IsInvalidArgument(server.status()) ? 2 : 1;
   }
   int received = 0;
   sigwait(&signals, &received);

@@ -3,12 +3,14 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,10 +18,16 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
+#include "coordinator/access.h"
+#include "coordinator/audit_interceptor.h"
+#include "coordinator/audit_log.h"
 #include "coordinator/collector.h"
+#include "coordinator/guarded_services.h"
+#include "coordinator/tokens.h"
 #include "coordinator/worker_service.h"
 #include "rpc/channel.h"
 #include "rpc/convert_sweep.h"
+#include "rpc/credentials.h"
 #include "store/artifact_store.h"
 #include "store/sqlite_store.h"
 
@@ -28,6 +36,69 @@ namespace {
 
 // Calls that are still under way when the server stops are broken off after so long.
 constexpr std::chrono::seconds kStopGrace{2};
+
+// Clients are told apart by their tokens; the user who runs this finds one in DATA/token.
+absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
+  if (options.without_authentication) {
+    LogWarning("no authentication: whoever reaches this address may do everything");
+    return std::unique_ptr<Access>(new Access(Access::Open(clock, options.user)));
+  }
+  CONCUR_RETURN_IF_ERROR(EnsureLocalToken(options.data_directory, options.user, clock.Now()));
+  return std::make_unique<Access>(clock, options.data_directory);
+}
+
+// InvalidArgument when strangers could read and change what crosses the network.
+absl::Status CheckListen(const ServerOptions& options) {
+  if (rpc::IsLocalAddress(options.listen) || !options.tls.certificate.empty() ||
+      options.without_authentication) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "listening on ", options.listen,
+      ", beyond this machine, asks for TLS: make certificates with \"concur-coordinator init-tls\" "
+      "and name them under tls: in the options, or with --tls-certificate and --tls-key"));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
+    const TlsFiles& files) {
+  if (files.certificate.empty()) {
+    if (!files.key.empty() || !files.client_ca.empty()) {
+      return absl::InvalidArgumentError("TLS: expected a certificate beside the key or client CA");
+    }
+    return grpc::InsecureServerCredentials();
+  }
+  constexpr int64_t kPemBytesMax = 1 << 20;
+  grpc::SslServerCredentialsOptions options(
+      files.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  CONCUR_ASSIGN_OR_RETURN(std::string key, ReadFile(files.key, kPemBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
+  if (!files.client_ca.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(files.client_ca, kPemBytesMax));
+  }
+  return grpc::SslServerCredentials(options);
+}
+
+void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
+  const auto set = [builder](const char* argument, absl::Duration span) {
+    builder->AddChannelArgument(argument, static_cast<int>(absl::ToInt64Milliseconds(span)));
+  };
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->SetMaxReceiveMessageSize(rpc::kMessageBytesLimit);
+  builder->SetMaxSendMessageSize(rpc::kMessageBytesLimit);
+  // Workers send keepalive pings on connections that carry only a parked Sync.
+  set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, absl::Seconds(5));
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(30));
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::Seconds(10));
+  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, limits.handshake_timeout);
+  set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.idle_max);
+  set(GRPC_ARG_MAX_CONNECTION_AGE_MS, limits.age_max);
+  set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, limits.age_grace);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_max);
+  grpc::ResourceQuota quota("coordinator");
+  builder->SetResourceQuota(quota.Resize(limits.memory_max));
+}
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
@@ -42,8 +113,12 @@ struct Server::Parts {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;  // ends before what its work uses
+  std::unique_ptr<Access> access;
+  std::unique_ptr<AuditLog> audit;
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
+  std::unique_ptr<GuardedCoordinator> guarded_coordinator;
+  std::unique_ptr<GuardedWorkerGateway> guarded_workers;
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -56,6 +131,7 @@ const std::string& Server::address() const { return parts_->address; }
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOptions options) {
   auto parts = std::make_unique<Parts>();
   parts->options = std::move(options);
+  CONCUR_RETURN_IF_ERROR(CheckListen(parts->options));
   const std::string& data = parts->options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data, 0700));
   CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
@@ -69,25 +145,30 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->collector = std::make_unique<Collector>(
       clock, *parts->engine, *parts->store, *parts->artifacts, *parts->pool,
       CollectorOptions{parts->options.gc_interval, parts->options.gc_grace});
+  CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
+  CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
   parts->coordinator_service = std::make_unique<CoordinatorService>(
-      *parts->engine, *parts->artifacts, *parts->pool, parts->options.owner, parts->options.limits);
+      *parts->engine, *parts->artifacts, *parts->pool, *parts->access, parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(
       *parts->engine, *parts->artifacts, *parts->pool, parts->options.limits.artifact_bytes_max);
+  parts->guarded_coordinator =
+      std::make_unique<GuardedCoordinator>(*parts->access, *parts->coordinator_service);
+  parts->guarded_workers =
+      std::make_unique<GuardedWorkerGateway>(*parts->access, *parts->worker_service);
 
+  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ServerCredentials> credentials,
+                          MakeServerCredentials(parts->options.tls));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(parts->options.listen, grpc::InsecureServerCredentials(), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(rpc::kMessageBytesLimit);
-  builder.SetMaxSendMessageSize(rpc::kMessageBytesLimit);
-  // Workers send keepalive pings on connections that carry only a parked Sync.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder.RegisterService(parts->coordinator_service.get());
-  builder.RegisterService(parts->worker_service.get());
+  builder.AddListeningPort(parts->options.listen, credentials, &port);
+  SetLimits(parts->options.connections, &builder);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<AuditInterceptorFactory>(*parts->access, *parts->audit));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  builder.RegisterService(parts->guarded_coordinator.get());
+  builder.RegisterService(parts->guarded_workers.get());
   parts->engine->Start();
   parts->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(parts->options.listen, "unix:");
@@ -98,6 +179,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   }
   parts->address =
       is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
+  // Before the address, which tells the user's programs that they may come.
+  if (absl::Status status = rpc::RecordServer(parts->address, LocalTokenPath(data)); !status.ok()) {
+    LogWarning("clients must be given a token: where it lies could not be recorded",
+               {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
+  }
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
   parts->collector->Start();
   LogInfo(absl::StrCat("listening on ", parts->address), {{"data", data}});
@@ -109,6 +195,7 @@ void Server::Stop() {
     return;
   }
   unlink((parts_->options.data_directory + "/address").c_str());
+  rpc::ForgetServer(parts_->address);
   // Parked calls are answered by the engine's end, so that the server has nothing to wait for.
   parts_->engine->Stop();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);

@@ -1,7 +1,8 @@
 // A whole coordinator: data directory, engine, services, listening socket.
 //
-// DATA/concur.db and its companions hold the state, DATA/artifacts the artifacts, DATA/address the
-// address that the server listens on while it runs.
+// DATA/concur.db and its companions hold the state, DATA/artifacts the artifacts, DATA/tokens.json
+// who may call, DATA/token the token of the user who runs it, DATA/audit who did what, and
+// DATA/address the address that the server listens on while it runs.
 //
 // Thread-compatible.
 #ifndef CONCUR_COORDINATOR_SERVER_H_
@@ -18,10 +19,33 @@
 
 namespace concur {
 
+// Paths of PEM files; "": none.
+struct TlsFiles {
+  std::string certificate;  // the server's; turns TLS on
+  std::string key;
+  std::string client_ca;  // clients must show a certificate that it signed
+};
+
+// What one connection may cost. Nothing that a stranger opens stays open for ever.
+struct ConnectionLimits {
+  absl::Duration handshake_timeout = absl::Seconds(10);
+  absl::Duration idle_max = absl::Minutes(30);  // without a call
+  // A connection is replaced after so long, and its calls broken off an hour later: then a reader
+  // that never reads lets go of its stream.
+  absl::Duration age_max = absl::Hours(12);
+  absl::Duration age_grace = absl::Hours(1);
+  int streams_max = 1000;               // calls at a time on one connection
+  size_t memory_max = size_t{2} << 30;  // of gRPC's buffers, all connections together
+};
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT or unix:PATH; port 0 takes a free one
   std::string data_directory;
-  std::string owner;
+  std::string user;  // whom the token in DATA/token is for
+  // Lets everybody do everything, without token and on any address. Not for use.
+  bool without_authentication = false;
+  TlsFiles tls;
+  ConnectionLimits connections;
   EngineOptions engine;
   ServiceLimits limits;
   absl::Duration gc_interval = absl::Minutes(10);

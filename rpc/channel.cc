@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_interceptor.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +36,37 @@ namespace {
 
 constexpr size_t kUnixPathBytesMax = 107;  // sun_path without its NUL
 constexpr int kBackoffDoublingsMax = 30;
+
+// Adds the token to a call. gRPC's own call credentials refuse a channel without TLS, which on the
+// loopback device is all there is.
+class TokenAdder final : public grpc::experimental::Interceptor {
+ public:
+  explicit TokenAdder(const Credentials& credentials) : credentials_(credentials) {}
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->insert(
+          {"authorization", absl::StrCat("Bearer ", credentials_.CurrentToken())});
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const Credentials& credentials_;  // of the factory, which lives as long as the channel
+};
+
+class TokenAdderFactory final : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit TokenAdderFactory(Credentials credentials) : credentials_(std::move(credentials)) {}
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo* /*info*/) override {
+    return new TokenAdder(credentials_);  // the call owns it
+  }
+
+ private:
+  const Credentials credentials_;
+};
 
 }  // namespace
 
@@ -79,8 +113,15 @@ absl::StatusOr<std::string> ParseAddress(absl::string_view address) {
   return absl::StrCat("dns:///", host, ":", number);
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
+                                                           const Credentials& credentials) {
   CONCUR_ASSIGN_OR_RETURN(const std::string target, ParseAddress(address));
+  if (credentials.ca.empty() && !credentials.token.empty() && !IsLocalAddress(address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a token would cross the network to ", address,
+                     " in clear text: name the coordinator's CA with --ca or CONCUR_CA, or, for a "
+                     "coordinator without authentication, no token"));
+  }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesLimit);
   arguments.SetMaxSendMessageSize(kMessageBytesLimit);
@@ -94,7 +135,16 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // repeats are decided here
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for a cluster
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a new channel connects anew
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  std::shared_ptr<grpc::ChannelCredentials> channel_credentials =
+      credentials.ca.empty()
+          ? grpc::InsecureChannelCredentials()
+          : grpc::SslCredentials({credentials.ca, credentials.key, credentials.certificate});
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (!credentials.token.empty()) {
+    interceptors.push_back(std::make_unique<TokenAdderFactory>(credentials));
+  }
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      target, channel_credentials, arguments, std::move(interceptors));
 }
 
 bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "rpc/credentials.h"
 
 namespace grpc {
 class Channel;
@@ -33,8 +34,10 @@ inline constexpr int64_t kChunkBytes = int64_t{256} * 1024;
 absl::StatusOr<std::string> ParseAddress(absl::string_view address);
 
 // A channel to `address`; does not wait for a connection. Idle connections are kept alive by pings,
-// a dead one is noticed within half a minute, and reconnects back off from 100 ms to 5 s.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address);
+// a dead one is noticed within half a minute, and reconnects back off from 100 ms to 5 s. With a CA
+// among the credentials it speaks TLS. InvalidArgument when a token would cross a network without.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
+                                                           const Credentials& credentials = {});
 
 // Waits before a call is repeated, at most for `duration`, and less when the channel gets connected
 // meanwhile. Connections of gRPC's blocking API make progress only while somebody waits on the

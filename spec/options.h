@@ -18,7 +18,7 @@ namespace concur::spec {
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 takes a free one
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
-  std::string owner;                      // of sweeps submitted without one; "": the user's name
+  std::string owner;                      // of what its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
   absl::Duration sync_park_max = absl::Seconds(20);  // how long an idle Sync may wait
   absl::Duration lost_worker_kept = absl::Hours(1);  // in lists, for people
@@ -38,6 +38,14 @@ struct CoordinatorOptions {
   };
   Limits limits;
 
+  // Paths of PEM files; "": none.
+  struct Tls {
+    std::string certificate;  // the server's; turns TLS on
+    std::string key;
+    std::string client_ca;  // clients must show a certificate that it signed
+  };
+  Tls tls;
+
   // The largest workers there will ever be. A sweep that fits in none is refused; empty: unknown.
   std::vector<PoolLimit> pools;
 };
@@ -56,6 +64,15 @@ struct WorkerOptions {
   absl::Duration stop_grace = absl::Seconds(10);  // between TERM and KILL
   absl::Duration drain_max = absl::Minutes(10);   // running jobs may end so long after SIGTERM
   std::map<std::string, std::string> labels;      // for people and for clusters' own ids
+
+  // Paths of PEM files; "": none.
+  struct Tls {
+    std::string ca;  // that signed the coordinator's certificate; turns TLS on
+    std::string certificate;
+    std::string key;
+  };
+  Tls tls;
+  std::string token_file;
 };
 
 }  // namespace concur::spec

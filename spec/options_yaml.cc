@@ -91,6 +91,38 @@ void ReadPools(const Value& value, std::vector<PoolLimit>* pools) {
   }
 }
 
+// A certificate is nothing without its key.
+void CheckPair(const Value& tls, const std::string& certificate, const std::string& key) {
+  if (certificate.empty() != key.empty()) {
+    tls.Error(absl::StrCat("expected certificate and key together, got only ",
+                           key.empty() ? "certificate" : "key"));
+  }
+}
+
+void ReadServerTls(const Value& value, CoordinatorOptions::Tls* tls) {
+  Fields fields(value);
+  ReadPath(fields, "certificate", &tls->certificate);
+  ReadPath(fields, "key", &tls->key);
+  ReadPath(fields, "client_ca", &tls->client_ca);
+  fields.Finish();
+  CheckPair(value, tls->certificate, tls->key);
+  if (tls->certificate.empty()) {
+    value.Error("expected certificate and key, the server's own");
+  }
+}
+
+void ReadClientTls(const Value& value, WorkerOptions::Tls* tls) {
+  Fields fields(value);
+  ReadPath(fields, "ca", &tls->ca);
+  ReadPath(fields, "certificate", &tls->certificate);
+  ReadPath(fields, "key", &tls->key);
+  fields.Finish();
+  CheckPair(value, tls->certificate, tls->key);
+  if (tls->ca.empty()) {
+    value.Error("expected ca, which signed the coordinator's certificate");
+  }
+}
+
 CoordinatorOptions ReadCoordinator(const Value& value) {
   CoordinatorOptions options;
   Fields fields(value);
@@ -121,6 +153,9 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadCount(limit_fields, "calls_max", 1, 1'000'000, &out.calls_max);
     ReadBytes(limit_fields, "artifact_bytes_max", &out.artifact_bytes_max);
     limit_fields.Finish();
+  }
+  if (const auto tls = fields.Get("tls")) {
+    ReadServerTls(*tls, &options.tls);
   }
   if (const auto pools = fields.Get("pools")) {
     ReadPools(*pools, &options.pools);
@@ -159,6 +194,10 @@ WorkerOptions ReadWorker(const Value& value) {
   if (const auto labels = fields.Get("labels")) {
     options.labels = ReadTags(*labels);
   }
+  if (const auto tls = fields.Get("tls")) {
+    ReadClientTls(*tls, &options.tls);
+  }
+  ReadPath(fields, "token_file", &options.token_file);
   fields.Finish();
   return options;
 }

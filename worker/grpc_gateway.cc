@@ -76,9 +76,11 @@ struct GrpcGateway::Call {
 GrpcGateway::GrpcGateway(std::unique_ptr<Stub> stub, std::function<void()> on_answer)
     : stub_(std::move(stub)), on_answer_(std::move(on_answer)) {}
 
-absl::StatusOr<std::unique_ptr<GrpcGateway>> GrpcGateway::Connect(const std::string& address,
-                                                                  std::function<void()> on_answer) {
-  CONCUR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, rpc::MakeChannel(address));
+absl::StatusOr<std::unique_ptr<GrpcGateway>> GrpcGateway::Connect(
+    const std::string& address, const rpc::Credentials& credentials,
+    std::function<void()> on_answer) {
+  CONCUR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                          rpc::MakeChannel(address, credentials));
   KeepUntilExit(channel);
   auto stub = std::make_unique<Stub>();
   stub->stub = v1::WorkerGateway::NewStub(channel);

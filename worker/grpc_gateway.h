@@ -16,6 +16,7 @@
 #include "base/digest.h"
 #include "base/mutex.h"
 #include "core/sync.h"
+#include "rpc/credentials.h"
 #include "worker/gateway_client.h"
 
 namespace concur::worker {
@@ -26,6 +27,7 @@ class GrpcGateway : public Gateway, public ArtifactTransfer {
   // `on_answer` is called from gRPC's threads when Poll has something to give. InvalidArgument when
   // `address` is none; an unreachable one is no error.
   static absl::StatusOr<std::unique_ptr<GrpcGateway>> Connect(const std::string& address,
+                                                              const rpc::Credentials& credentials,
                                                               std::function<void()> on_answer);
   // Cancels what is under way and waits for it.
   ~GrpcGateway() override;

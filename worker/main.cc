@@ -20,6 +20,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "core/resources.h"
+#include "rpc/credentials.h"
+#include "rpc/diagnose.h"
 #include "spec/options.h"
 #include "spec/options_yaml.h"
 #include "spec/value.h"
@@ -44,6 +46,7 @@ struct Flags {
   int gpus = -1;
   int slots = -1;
   std::vector<std::string> labels;
+  rpc::CredentialFiles credentials;
   std::string log_format = "text";
   bool verbose = false;
 };
@@ -68,6 +71,18 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--slots", flags.slots, "jobs at a time (default: as many as fit)");
   app.add_option("--label", flags.labels, "KEY=VALUE shown by `concur worker list`; repeatable");
   app.add_option("--options", flags.options_file, "options file (kind: WorkerOptions)");
+  app.add_option("--token-file", flags.credentials.token,
+                 "token with the role worker (default: CONCUR_TOKEN, else that of your own "
+                 "coordinator on this machine)")
+      ->envname("CONCUR_TOKEN_FILE");
+  app.add_option("--ca", flags.credentials.ca,
+                 "speak TLS, and trust the coordinator that this CA signed")
+      ->envname("CONCUR_CA");
+  app.add_option("--certificate", flags.credentials.certificate,
+                 "this worker's certificate, where the coordinator asks for one")
+      ->envname("CONCUR_CERTIFICATE");
+  app.add_option("--key", flags.credentials.key, "the key of that certificate")
+      ->envname("CONCUR_KEY");
   app.add_option("--log-format", flags.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--verbose", flags.verbose, "log more");
@@ -177,6 +192,17 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
   return made;
 }
 
+// The options' files with the flags over them.
+rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& options) {
+  const auto either = [](const std::string& flag, const std::string& option) {
+    return flag.empty() ? option : flag;
+  };
+  return {either(flags.credentials.ca, options.tls.ca),
+          either(flags.credentials.certificate, options.tls.certificate),
+          either(flags.credentials.key, options.tls.key),
+          either(flags.credentials.token, options.token_file)};
+}
+
 // Runs until the agent has left the coordinator.
 void Loop(Agent& agent, Clock& clock, Waker& waker, int signals) {
   while (!agent.done()) {
@@ -217,8 +243,10 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   }
 
   Waker waker;
-  CONCUR_ASSIGN_OR_RETURN(const auto gateway,
-                          GrpcGateway::Connect(options.coordinator, [&waker] { waker.Wake(); }));
+  CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
+                          rpc::LoadCredentials(options.coordinator, Files(flags, options)));
+  CONCUR_ASSIGN_OR_RETURN(const auto gateway, GrpcGateway::Connect(options.coordinator, credentials,
+                                                                   [&waker] { waker.Wake(); }));
   CONCUR_ASSIGN_OR_RETURN(
       const auto executor,
       SubprocessExecutor::Open(

@@ -95,6 +95,8 @@ bool Eventually(const std::function<bool()>& condition) {
 }
 
 Cluster::Cluster() {
+  // Where coordinators record their tokens for the user's other programs.
+  setenv("XDG_STATE_HOME", dir_.File("state").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   for (const char* sub : {"data", "logs"}) {
     std::filesystem::create_directory(dir_.File(sub));
   }

@@ -49,6 +49,9 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  owner: \"two words\"\n", "spec.owner: expected a name"},
       {"  data_directory: \"\"\n", "spec.data_directory: expected a path"},
       {"  worker: true\n", "spec.worker: expected a known field"},
+      {"  tls: {certificate: a.pem}\n", "spec.tls: expected certificate and key together"},
+      {"  tls: {client_ca: a.pem}\n", "spec.tls: expected certificate and key"},
+      {"  tls: {ca: a.pem}\n", "spec.tls.ca: expected a known field"},
   };
   for (const BadOptions& bad : cases) {
     EXPECT_THAT(LoadCoordinatorOptions(Write("CoordinatorOptions", bad.text)),
@@ -65,6 +68,8 @@ TEST_F(OptionsTest, BadWorkerOptionsAreRefusedByField) {
       {"  resources: {gpus: 65}\n", "spec.resources.gpus: expected a whole number from 0 to 64"},
       {"  labels: {a: [1]}\n", "spec.labels.a: expected text, got a list"},
       {"  stop_grace: -1s\n", "spec.stop_grace: expected a duration"},
+      {"  tls: {certificate: a.pem, key: a.key}\n", "spec.tls: expected ca"},
+      {"  tls: {ca: a.pem, key: a.key}\n", "spec.tls: expected certificate and key together"},
   };
   for (const BadOptions& bad : cases) {
     EXPECT_THAT(LoadWorkerOptions(Write("WorkerOptions", bad.text)),

@@ -104,7 +104,7 @@ class GrpcGatewayTest : public ::testing::Test {
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(address_, [this] { waker_.Wake(); }));
+    ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(address_, {}, [this] { waker_.Wake(); }));
   }
   void TearDown() override {
     gateway_.reset();
@@ -174,13 +174,13 @@ TEST_F(GrpcGatewayTest, AParkedCallCanBeCanceledOrRunsOutOfTime) {
 
 TEST_F(GrpcGatewayTest, AnUnreachableCoordinatorIsUnavailable) {
   ASSERT_OK_AND_ASSIGN(gateway_, GrpcGateway::Connect(absl::StrCat("unix:", temp_.File("nobody")),
-                                                      [this] { waker_.Wake(); }));
+                                                      {}, [this] { waker_.Wake(); }));
   gateway_->StartSync(Request(1), absl::Seconds(30));
   EXPECT_TRUE(absl::IsUnavailable(Next().response.status()));
   const std::string path = temp_.File("f");
   ASSERT_OK(WriteFileAtomically(path, "x"));
   EXPECT_TRUE(absl::IsUnavailable(gateway_->Upload(Sha256Of("x"), path, never_)));
-  EXPECT_FALSE(GrpcGateway::Connect("no port", [] {}).ok());
+  EXPECT_FALSE(GrpcGateway::Connect("no port", {}, [] {}).ok());
 }
 
 TEST_F(GrpcGatewayTest, ArtifactsGoUpAndComeBackFromAnyOffset) {

@@ -1,0 +1,197 @@
+#include "coordinator/guarded_services.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/answer.h"
+#include "rpc/status.h"
+
+namespace concur {
+namespace {
+
+// Ends a call at once, whatever kind it is.
+template <typename Reactor>
+class Refusal final : public Reactor {
+ public:
+  explicit Refusal(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
+  void OnDone() override { delete this; }
+};
+
+// What `serve` returns when the check was passed.
+template <typename Serve>
+auto Guarded(const absl::Status& checked, Serve serve) -> decltype(serve()) {
+  using Reactor = std::remove_pointer_t<decltype(serve())>;
+  return checked.ok() ? serve() : new Refusal<Reactor>(checked);
+}
+
+}  // namespace
+
+std::string AuthorizationOf(const grpc::ServerContextBase& context) {
+  const auto [begin, end] = context.client_metadata().equal_range("authorization");
+  if (begin == end || std::next(begin) != end) {
+    return "";
+  }
+  return std::string(begin->second.data(), begin->second.size());
+}
+
+// --- users ---------------------------------------------------------------------------------------
+
+absl::Status GuardedCoordinator::Check(Context* context, absl::string_view method) const {
+  return access_.Check(absl::StrCat("/concur.v1.Coordinator/", method), AuthorizationOf(*context))
+      .status();
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::CreateSweep(Context* context,
+                                                          const v1::CreateSweepRequest* request,
+                                                          v1::CreateSweepResponse* response) {
+  return Guarded(Check(context, "CreateSweep"),
+                 [&] { return service_.CreateSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::GetSweep(Context* context,
+                                                       const v1::GetSweepRequest* request,
+                                                       v1::Sweep* response) {
+  return Guarded(Check(context, "GetSweep"),
+                 [&] { return service_.GetSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ListSweeps(Context* context,
+                                                         const v1::ListSweepsRequest* request,
+                                                         v1::ListSweepsResponse* response) {
+  return Guarded(Check(context, "ListSweeps"),
+                 [&] { return service_.ListSweeps(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::PauseSweep(Context* context,
+                                                         const v1::PauseSweepRequest* request,
+                                                         v1::Sweep* response) {
+  return Guarded(Check(context, "PauseSweep"),
+                 [&] { return service_.PauseSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ResumeSweep(Context* context,
+                                                          const v1::ResumeSweepRequest* request,
+                                                          v1::Sweep* response) {
+  return Guarded(Check(context, "ResumeSweep"),
+                 [&] { return service_.ResumeSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::CancelSweep(Context* context,
+                                                          const v1::CancelSweepRequest* request,
+                                                          v1::Sweep* response) {
+  return Guarded(Check(context, "CancelSweep"),
+                 [&] { return service_.CancelSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::DeleteSweep(Context* context,
+                                                          const v1::DeleteSweepRequest* request,
+                                                          v1::DeleteSweepResponse* response) {
+  return Guarded(Check(context, "DeleteSweep"),
+                 [&] { return service_.DeleteSweep(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::RetryJobs(Context* context,
+                                                        const v1::RetryJobsRequest* request,
+                                                        v1::RetryJobsResponse* response) {
+  return Guarded(Check(context, "RetryJobs"),
+                 [&] { return service_.RetryJobs(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ListJobs(Context* context,
+                                                       const v1::ListJobsRequest* request,
+                                                       v1::ListJobsResponse* response) {
+  return Guarded(Check(context, "ListJobs"),
+                 [&] { return service_.ListJobs(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::GetJob(Context* context,
+                                                     const v1::GetJobRequest* request,
+                                                     v1::Job* response) {
+  return Guarded(Check(context, "GetJob"),
+                 [&] { return service_.GetJob(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ListWorkers(Context* context,
+                                                          const v1::ListWorkersRequest* request,
+                                                          v1::ListWorkersResponse* response) {
+  return Guarded(Check(context, "ListWorkers"),
+                 [&] { return service_.ListWorkers(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::DrainWorker(Context* context,
+                                                          const v1::DrainWorkerRequest* request,
+                                                          v1::Worker* response) {
+  return Guarded(Check(context, "DrainWorker"),
+                 [&] { return service_.DrainWorker(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ListScores(Context* context,
+                                                         const v1::ListScoresRequest* request,
+                                                         v1::ListScoresResponse* response) {
+  return Guarded(Check(context, "ListScores"),
+                 [&] { return service_.ListScores(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::GetMatrix(Context* context,
+                                                        const v1::GetMatrixRequest* request,
+                                                        v1::Matrix* response) {
+  return Guarded(Check(context, "GetMatrix"),
+                 [&] { return service_.GetMatrix(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::FindMissingArtifacts(
+    Context* context, const v1::FindMissingArtifactsRequest* request,
+    v1::FindMissingArtifactsResponse* response) {
+  return Guarded(Check(context, "FindMissingArtifacts"),
+                 [&] { return service_.FindMissingArtifacts(context, request, response); });
+}
+
+grpc::ServerWriteReactor<v1::WatchSweepResponse>* GuardedCoordinator::WatchSweep(
+    Context* context, const v1::WatchSweepRequest* request) {
+  return Guarded(Check(context, "WatchSweep"),
+                 [&] { return service_.WatchSweep(context, request); });
+}
+
+grpc::ServerWriteReactor<v1::ReadLogResponse>* GuardedCoordinator::ReadLog(
+    Context* context, const v1::ReadLogRequest* request) {
+  return Guarded(Check(context, "ReadLog"), [&] { return service_.ReadLog(context, request); });
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* GuardedCoordinator::DownloadArtifact(
+    Context* context, const v1::DownloadArtifactRequest* request) {
+  return Guarded(Check(context, "DownloadArtifact"),
+                 [&] { return service_.DownloadArtifact(context, request); });
+}
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* GuardedCoordinator::UploadArtifact(
+    Context* context, v1::UploadArtifactResponse* response) {
+  return Guarded(Check(context, "UploadArtifact"),
+                 [&] { return service_.UploadArtifact(context, response); });
+}
+
+// --- workers -------------------------------------------------------------------------------------
+
+absl::Status GuardedWorkerGateway::Check(Context* context, absl::string_view method) const {
+  return access_.Check(absl::StrCat("/concur.v1.WorkerGateway/", method), AuthorizationOf(*context))
+      .status();
+}
+
+grpc::ServerUnaryReactor* GuardedWorkerGateway::Sync(Context* context,
+                                                     const v1::SyncRequest* request,
+                                                     v1::SyncResponse* response) {
+  return Guarded(Check(context, "Sync"), [&] { return service_.Sync(context, request, response); });
+}
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* GuardedWorkerGateway::UploadArtifact(
+    Context* context, v1::UploadArtifactResponse* response) {
+  return Guarded(Check(context, "UploadArtifact"),
+                 [&] { return service_.UploadArtifact(context, response); });
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* GuardedWorkerGateway::DownloadArtifact(
+    Context* context, const v1::DownloadArtifactRequest* request) {
+  return Guarded(Check(context, "DownloadArtifact"),
+                 [&] { return service_.DownloadArtifact(context, request); });
+}
+
+}  // namespace concur

@@ -1,0 +1,78 @@
+// Bearer tokens: who may call a coordinator. DATA/tokens.json holds them, one record each, with the
+// SHA-256 of the token and never the token itself.
+//
+// A token is 256 random bits. Slow, salted hashes (bcrypt, Argon2) make guessing short passwords
+// dear; nobody guesses 256 random bits at any speed, so that one SHA-256 keeps a stolen file
+// useless, and a check costs a microsecond.
+//
+// The file is replaced as a whole under a lock: `concur-coordinator token …` works while the
+// coordinator runs, which sees the change with the next call.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_COORDINATOR_TOKENS_H_
+#define CONCUR_COORDINATOR_TOKENS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+
+namespace concur {
+
+// What a token is good for. Each of viewer, submitter, admin may do what the one before may; a
+// worker may only do what workers do, an admin that, too.
+enum class Role { kViewer, kSubmitter, kWorker, kAdmin };
+absl::string_view RoleName(Role role);
+// InvalidArgument lists the roles.
+absl::StatusOr<Role> RoleFromName(absl::string_view name);
+// Whether `role` may do what asks for `least`.
+bool RoleSuffices(Role role, Role least);
+
+struct TokenRecord {
+  std::string id;    // "t3": what people call it
+  std::string user;  // owner of the sweeps that it submits
+  Role role = Role::kViewer;
+  Digest digest;  // of the token
+  absl::Time create_time;
+  absl::Time expire_time = absl::InfiniteFuture();
+  absl::Time revoke_time = absl::InfiniteFuture();
+
+  // "live", "expired" or "revoked".
+  absl::string_view StateAt(absl::Time now) const;
+};
+
+struct NewToken {
+  TokenRecord record;
+  std::string token;  // shown once; nothing else knows it
+};
+
+std::string TokensPath(const std::string& data_directory);
+// Where the token of the user who runs the coordinator lies, in clear, with mode 0600.
+std::string LocalTokenPath(const std::string& data_directory);
+
+// In order of creation; none when there is no file. DataLoss when it is malformed.
+absl::StatusOr<std::vector<TokenRecord>> LoadTokens(const std::string& data_directory);
+
+// Adds a token. InvalidArgument when `user` is no name or the time is over; ResourceExhausted
+// beyond kTokensMax, after those that ended 90 days ago were dropped.
+absl::StatusOr<NewToken> CreateToken(const std::string& data_directory, const std::string& user,
+                                     Role role, absl::Time expire_time, absl::Time now);
+
+// Ends a token now. NotFound; OK when it has ended already.
+absl::StatusOr<TokenRecord> RevokeToken(const std::string& data_directory, absl::string_view id,
+                                        absl::Time now);
+
+// Makes sure that LocalTokenPath holds a live admin's token of `user`, for the programs of the same
+// person on this machine to find.
+absl::Status EnsureLocalToken(const std::string& data_directory, const std::string& user,
+                              absl::Time now);
+
+inline constexpr size_t kTokensMax = 100'000;
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_TOKENS_H_

@@ -1,0 +1,56 @@
+// What a client shows to a coordinator, and how it knows the coordinator: the CA that it trusts, a
+// certificate of its own, and a bearer token.
+//
+// On its own machine a person needs none of these by name. A coordinator writes down, in the home
+// of the user who runs it, where the token of its address lies (RecordServer); that user's clients
+// find it there, and nobody else's do.
+//
+// Thread-safe (stateless functions; Credentials is a value).
+#ifndef CONCUR_RPC_CREDENTIALS_H_
+#define CONCUR_RPC_CREDENTIALS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur::rpc {
+
+// Paths of PEM files and of a file with a token; "" for none.
+struct CredentialFiles {
+  std::string ca;           // turns TLS on: the coordinator's certificate must be signed by it
+  std::string certificate;  // the client's own, where the coordinator asks for one
+  std::string key;
+  std::string token;
+};
+
+struct Credentials {
+  std::string ca;  // PEM; "": no TLS
+  std::string certificate;
+  std::string key;
+  std::string token_file;  // "": `token` is all there is
+  std::string token;
+
+  // The token, read anew from its file, so that a renewed one counts without a restart; what was
+  // read before when the file is gone.
+  std::string CurrentToken() const;
+};
+
+// Whether the address is this machine's own: a unix socket or the loopback device.
+bool IsLocalAddress(absl::string_view address);
+
+// Reads the files. The token is that of files.token, else of CONCUR_TOKEN, else the recorded one of
+// a local address. Errors name the file. PermissionDenied when others can read a token's file, or
+// when another user listens at an address whose token was recorded.
+absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
+                                            const CredentialFiles& files);
+
+// Writes down, for this user's clients, that `token_file` is for the coordinator at `address` on
+// this machine. In $XDG_STATE_HOME/concur/servers, else ~/.local/state/concur/servers.
+absl::Status RecordServer(absl::string_view address, const std::string& token_file);
+void ForgetServer(absl::string_view address);
+
+}  // namespace concur::rpc
+
+#endif  // CONCUR_RPC_CREDENTIALS_H_

@@ -1,0 +1,147 @@
+// Every RPC that the protos have, called over a real socket with tokens of every kind.
+#include "coordinator/guarded_services.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "coordinator/server.h"
+#include "rpc/channel.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Every method, as gRPC calls it.
+std::vector<std::string> AllMethods() {
+  std::vector<std::string> methods;
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::CreateSweepRequest::descriptor()->file(), v1::SyncRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      for (int j = 0; j < file->service(i)->method_count(); ++j) {
+        methods.push_back(absl::StrCat("/", file->service(i)->full_name(), "/",
+                                       file->service(i)->method(j)->name()));
+      }
+    }
+  }
+  return methods;
+}
+
+class GuardedServicesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("XDG_STATE_HOME", dir_.File("state").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    ServerOptions options;
+    options.listen = absl::StrCat("unix:", dir_.File("s"));
+    options.data_directory = dir_.File("data");
+    options.user = "ada";
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock_, options);
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+  }
+
+  std::string Token(Role role, absl::Time expire_time = absl::InfiniteFuture()) {
+    absl::StatusOr<NewToken> made = CreateToken(dir_.File("data"), absl::StrCat(RoleName(role)),
+                                                role, expire_time, absl::Now());
+    EXPECT_OK(made);
+    return made->token;
+  }
+
+  // Calls any method with an empty message.
+  grpc::Status Call(const std::string& method, const std::string& token) {
+    rpc::Credentials credentials;
+    credentials.token = token;
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+        rpc::MakeChannel(server_->address(), credentials);
+    EXPECT_OK(channel);
+    grpc::GenericStub stub(*channel);
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(60)));
+    grpc::CompletionQueue queue;
+    const auto wait = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      EXPECT_TRUE(queue.Next(&tag, &ok));
+      return ok;
+    };
+    auto call = stub.PrepareCall(&context, method, &queue);
+    call->StartCall(nullptr);
+    wait();
+    grpc::Slice nothing("");
+    call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
+    wait();
+    grpc::ByteBuffer answer;
+    for (bool more = true; more;) {
+      call->Read(&answer, nullptr);
+      more = wait();
+    }
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    wait();
+    return status;
+  }
+
+  testing::TempDir dir_;
+  SystemClock clock_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(GuardedServicesTest, NoMethodAnswersWithoutAToken) {
+  for (const std::string& method : AllMethods()) {
+    const grpc::Status status = Call(method, "");
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("--token-file")) << method;
+  }
+}
+
+TEST_F(GuardedServicesTest, EveryMethodAnswersExactlyTheRolesThatItsRuleNames) {
+  for (const Role role : {Role::kViewer, Role::kSubmitter, Role::kWorker, Role::kAdmin}) {
+    const std::string token = Token(role);
+    for (const std::string& method : AllMethods()) {
+      const MethodRule* rule = FindMethodRule(method);
+      ASSERT_NE(rule, nullptr) << method;
+      const grpc::Status status = Call(method, token);
+      // An empty message is rarely what a method wants, but it was heard.
+      const bool heard = status.error_code() != grpc::StatusCode::PERMISSION_DENIED &&
+                         status.error_code() != grpc::StatusCode::UNAUTHENTICATED &&
+                         status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
+      EXPECT_EQ(heard, RoleSuffices(role, rule->least))
+          << RoleName(role) << " " << method << ": " << status.error_message();
+    }
+  }
+}
+
+TEST_F(GuardedServicesTest, TheUsersOwnTokenIsAnAdmins) {
+  const std::string token(absl::StripAsciiWhitespace(*ReadFile(LocalTokenPath(dir_.File("data")))));
+  EXPECT_TRUE(Call("/concur.v1.Coordinator/ListWorkers", token).ok());
+  EXPECT_EQ(Call("/concur.v1.Coordinator/DrainWorker", token).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(GuardedServicesTest, ClientsOfTheSameUserFindTheTokenByTheAddress) {
+  ASSERT_OK_AND_ASSIGN(const rpc::Credentials found,
+                       rpc::LoadCredentials(server_->address(), rpc::CredentialFiles()));
+  EXPECT_TRUE(Call("/concur.v1.Coordinator/ListWorkers", found.CurrentToken()).ok());
+  server_->Stop();
+  ASSERT_OK_AND_ASSIGN(const rpc::Credentials gone,
+                       rpc::LoadCredentials(server_->address(), rpc::CredentialFiles()));
+  EXPECT_EQ(gone.CurrentToken(), "");
+}
+
+}  // namespace
+}  // namespace concur

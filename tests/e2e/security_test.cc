@@ -1,0 +1,209 @@
+// Who is let in, with real programs: every refusal has a message that says what to do, and exit
+// code 6.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kDenied = 6;
+
+// Its job writes its environment into the log.
+constexpr char kSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: small}
+spec:
+  approaches:
+    - metadata: {name: env}
+      spec:
+        version: "1"
+        train: {command: [/bin/sh, -c, "env; echo x > {model}; : {train}"]}
+        predict: {command: [/bin/sh, -c, "printf '{{\"accuracy\": 0.5}}' > {metrics}; : {model} {test}"]}
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, train: set.txt, test: set.txt, metric: accuracy}
+  retry: {failures_max: 1}
+)";
+
+class SecurityTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.Write("set.txt", "x\n");
+    cluster_.Write("sweep.yaml", kSweep);
+  }
+
+  Output Admin(const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {Cluster::Binary("concur-coordinator"), "--data-dir",
+                                     cluster_.File("data")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return Cluster::Run(argv, cluster_.File("admin"));
+  }
+  // The path of a file with a new token.
+  std::string Token(const std::string& user, const std::string& role,
+                    const std::string& expires_in = "1h") {
+    const std::string path = cluster_.File(absl::StrCat(user, ".", role, ".token"));
+    const Output made = Admin({"token", "create", "--user", user, "--role", role, "--expires-in",
+                               expires_in, "--out", path});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return path;
+  }
+  // As somebody with only this token; "" for somebody without any.
+  Output ConcurAs(const std::string& token_file, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {Cluster::Binary("concur"), "--server", cluster_.server()});
+    std::map<std::string, std::string> env = {{"XDG_STATE_HOME", cluster_.File("nowhere")}};
+    if (!token_file.empty()) {
+      env["CONCUR_TOKEN_FILE"] = token_file;
+    }
+    return Cluster::Run(arguments, cluster_.File("as"), env);
+  }
+  static void ExpectDenied(const Output& output, const std::string& telling) {
+    EXPECT_EQ(output.exit_code, kDenied) << output.err;
+    EXPECT_THAT(output.err, HasSubstr(telling));
+  }
+  void MakeCertificates(const std::string& directory) {
+    EXPECT_EQ(Admin({"init-tls", "--out", cluster_.File(directory)}).exit_code, 0);
+  }
+
+  Cluster cluster_;
+};
+
+TEST_F(SecurityTest, TheUserOfTheCoordinatorNeedsNothingAndOthersAToken) {
+  cluster_.StartCoordinator();
+  EXPECT_EQ(cluster_.Concur({"sweep", "list"}).exit_code, 0);
+  ExpectDenied(ConcurAs("", {"sweep", "list"}), "--token-file");
+  struct stat info {};
+  ASSERT_EQ(stat(cluster_.File("data/token").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(cluster_.File("data/tokens.json").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(SecurityTest, TokensThatAreNoGoodSayWhy) {
+  cluster_.StartCoordinator();
+  const std::string wrong = cluster_.File("wrong.token");
+  ASSERT_OK(WriteFileAtomically(wrong, "concur_0123456789abcdef\n", 0600));
+  ExpectDenied(ConcurAs(wrong, {"sweep", "list"}), "does not know the token");
+
+  const std::string open = cluster_.File("open.token");
+  ASSERT_OK(WriteFileAtomically(open, "concur_0123456789abcdef\n", 0644));
+  ExpectDenied(ConcurAs(open, {"sweep", "list"}), "chmod 600");
+
+  const std::string revoked = Token("ada", "viewer");
+  EXPECT_EQ(ConcurAs(revoked, {"sweep", "list"}).exit_code, 0);
+  EXPECT_EQ(Admin({"token", "revoke", "t2"}).exit_code, 0);
+  ExpectDenied(ConcurAs(revoked, {"sweep", "list"}), "t2 of ada was revoked on");
+
+  const std::string expired = Token("bob", "viewer", "1s");
+  Eventually([&] { return ConcurAs(expired, {"sweep", "list"}).exit_code == kDenied; });
+  ExpectDenied(ConcurAs(expired, {"sweep", "list"}), "t3 of bob expired on");
+  EXPECT_THAT(Admin({"token", "list"}).out, AllOf(HasSubstr("revoked"), HasSubstr("expired")));
+}
+
+TEST_F(SecurityTest, RolesAndOwnersAreKeptApart) {
+  cluster_.StartCoordinator();
+  const std::string viewer = Token("eve", "viewer");
+  const std::string worker = Token("w", "worker");
+  const std::string ada = Token("ada", "submitter");
+  const std::string bob = Token("bob", "submitter");
+  const std::vector<std::string> submit = {"sweep", "submit", cluster_.File("sweep.yaml")};
+  ExpectDenied(ConcurAs(viewer, submit), "role viewer");
+  ExpectDenied(ConcurAs(worker, {"sweep", "list"}), "role worker");
+  const Output submitted = ConcurAs(ada, submit);
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(ConcurAs(viewer, {"-o", "csv", "sweep", "list"}).out, HasSubstr("ada"));
+  for (const char* change : {"pause", "resume", "cancel", "retry", "delete"}) {
+    ExpectDenied(ConcurAs(bob, {"sweep", change, "s1"}), "s1 belongs to ada");
+  }
+  ExpectDenied(ConcurAs(ada, {"worker", "drain", "w1"}), "asks for admin");
+  EXPECT_EQ(ConcurAs(ada, {"sweep", "pause", "s1"}).exit_code, 0);
+  EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "s1"}).exit_code, 0) << "an admin may";
+
+  // Who did what is on record, refusals too.
+  const std::string calls = ReadFile(cluster_.File("data/audit/calls.jsonl")).value_or("");
+  EXPECT_THAT(calls, AllOf(HasSubstr(R"("user":"ada","token":"t4")"),
+                           HasSubstr(R"("method":"CreateSweep","target":"small, request)"),
+                           HasSubstr(R"("method":"PauseSweep","target":"s1","outcome":"ok")"),
+                           HasSubstr(R"("outcome":"permission_denied")")));
+  ExpectDenied(ConcurAs("", {"sweep", "cancel", "s1"}), "--token-file");
+  EXPECT_THAT(ReadFile(cluster_.File("data/audit/refused.jsonl")).value_or(""),
+              AllOf(HasSubstr(R"("method":"CancelSweep")"), HasSubstr("unauthenticated")));
+  EXPECT_THAT(calls, Not(HasSubstr(std::string(absl::StripAsciiWhitespace(*ReadFile(ada))))));
+}
+
+TEST_F(SecurityTest, AWorkersTokenRunsJobsAndTheJobsDoNotSeeIt) {
+  cluster_.StartCoordinator();
+  const std::string token = Token("w", "worker");
+  setenv("CONCUR_TOKEN", "concur_of_another", 1);  // NOLINT(concurrency-mt-unsafe)
+  cluster_.StartWorker("w1", 2, {"--token-file", token});
+  unsetenv("CONCUR_TOKEN");  // NOLINT(concurrency-mt-unsafe)
+  const Output run = cluster_.RunSweep("sweep.yaml");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Output log = cluster_.Concur({"job", "logs", "s1/0"});
+  EXPECT_THAT(log.out, AllOf(HasSubstr("CONCUR_JOB="), Not(HasSubstr("TOKEN")),
+                             Not(HasSubstr("concur_of_another"))));
+  EXPECT_THAT(ReadFile(cluster_.File("data/audit/calls.jsonl")).value_or(""),
+              HasSubstr(R"("method":"Sync","target":"w1, incarnation)"));
+}
+
+TEST_F(SecurityTest, AWorkerWithoutAGoodTokenSaysSoAndWaits) {
+  cluster_.StartCoordinator();
+  const std::string viewer = Token("eve", "viewer");
+  cluster_.StartWorker("w1", 2, {"--token-file", viewer});
+  EXPECT_TRUE(Eventually([&] {
+    return ReadFile(cluster_.File("logs/worker-w1.err")).value_or("").find("asks for worker") !=
+           std::string::npos;
+  }));
+  // Its token is renewed in place, and it joins.
+  const std::string good = Token("w", "worker");
+  ASSERT_OK(WriteFileAtomically(viewer, *ReadFile(good), 0600));
+  EXPECT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+}
+
+TEST_F(SecurityTest, MutualTlsFromSubmissionToScore) {
+  MakeCertificates("tls");
+  MakeCertificates("other");
+  const auto tls = [&](const std::string& name) { return cluster_.File("tls/" + name); };
+  cluster_.StartCoordinator({"--tls-certificate", tls("server.pem"), "--tls-key", tls("server.key"),
+                             "--tls-client-ca", tls("ca.pem")});
+  ExpectDenied(cluster_.Concur({"sweep", "list"}), "speaks TLS");
+  ExpectDenied(cluster_.Concur({"--ca", cluster_.File("other/ca.pem"), "sweep", "list"}),
+               "the CA of --ca did not sign");
+  ExpectDenied(cluster_.Concur({"--ca", tls("ca.pem"), "sweep", "list"}),
+               "asks for a certificate of the client");
+  cluster_.StartWorker(
+      "w1", 2,
+      {"--ca", tls("ca.pem"), "--certificate", tls("client.pem"), "--key", tls("client.key")});
+  const Output run = cluster_.Concur({"--ca", tls("ca.pem"), "--certificate", tls("client.pem"),
+                                      "--key", tls("client.key"), "sweep", "submit",
+                                      cluster_.File("sweep.yaml"), "--wait"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(ReadFile(cluster_.File("data/audit/calls.jsonl")).value_or(""),
+              HasSubstr(R"("certificate":"concur-client")"));
+}
+
+TEST_F(SecurityTest, ListeningBeyondThisMachineNeedsTlsOrTheUglyFlag) {
+  const Output refused = Admin({"--listen", "0.0.0.0:0"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("asks for TLS"), HasSubstr("init-tls")));
+  cluster_.StartCoordinator({"--insecure-listen-without-authentication"});
+  EXPECT_EQ(ConcurAs("", {"sweep", "list"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace concur::testing
