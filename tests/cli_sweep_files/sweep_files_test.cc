@@ -29,7 +29,7 @@ std::string Config(const std::string& name) {
 struct Invocation {
   Invocation(std::vector<std::string> arguments, OutputMode mode) {
     CLI::App app("sweep");
-    CommandContext context{out, err, mode, false, false, false, "", absl::OkStatus(), 0};
+    CommandContext context{.out = out, .err = err, .output = mode};
     AddSweepFileCommands(app, context);
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
