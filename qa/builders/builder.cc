@@ -78,7 +78,7 @@ absl::string_view SplitName(Split split) { return split == Split::kTrain ? "trai
 
 const std::vector<BuilderInfo>& Builders() {
   static const auto* const builders = new std::vector<BuilderInfo>{
-      ClozeBuilder(), FuzzyBuilder(), LastWordBuilder(), WordNetBuilder()};
+      ClozeBuilder(), FuzzyBuilder(), LastWordBuilder(), WikidataBuilder(), WordNetBuilder()};
   return *builders;
 }
 

@@ -65,6 +65,7 @@ absl::StatusOr<const BuilderInfo*> FindBuilder(absl::string_view name);
 
 // The individual builders; every one has --train-questions and --test-questions.
 BuilderInfo FuzzyBuilder();
+BuilderInfo WikidataBuilder();
 BuilderInfo WordNetBuilder();
 BuilderInfo ClozeBuilder();
 BuilderInfo LastWordBuilder();

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -63,6 +64,7 @@ absl::StatusOr<double> Check(absl::string_view owner, const ParameterInfo& info,
       }
       return 0.0;
     case ParameterKind::kFile:
+    case ParameterKind::kFiles:
       return 0.0;
   }
   return wrong("a value");
@@ -110,6 +112,14 @@ ParameterInfo FileParameter(std::string name, std::string default_value, std::st
   info.kind = ParameterKind::kFile;
   info.default_value = std::move(default_value);
   info.help = std::move(help);
+  return info;
+}
+
+ParameterInfo FilesParameter(std::string name, std::string help) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.kind = ParameterKind::kFiles;
+  info.help = absl::StrCat(help, " (FILE[,FILE…])");
   return info;
 }
 
@@ -165,6 +175,12 @@ std::map<std::string, std::string> Parameters::Recorded() const {
     std::string text = value.text;
     if (value.kind == ParameterKind::kFile) {
       text = text.substr(text.find_last_of('/') + 1);
+    } else if (value.kind == ParameterKind::kFiles) {
+      std::vector<std::string> names;
+      for (const absl::string_view path : absl::StrSplit(value.text, ',')) {
+        names.emplace_back(path.substr(path.find_last_of('/') + 1));
+      }
+      text = absl::StrJoin(names, ",");
     }
     recorded.emplace(name, std::move(text));
   }

@@ -20,6 +20,7 @@ enum class ParameterKind {
   kRate,    // a number in [low, high]
   kChoice,  // one of `choices`
   kFile,    // the path of a file; "" means none
+  kFiles,   // paths between commas; "" means none
 };
 
 struct ParameterInfo {
@@ -38,6 +39,7 @@ ParameterInfo RateParameter(std::string name, std::string default_value, std::st
 ParameterInfo ChoiceParameter(std::string name, std::vector<std::string> choices,
                               std::string help);  // the first choice is the default
 ParameterInfo FileParameter(std::string name, std::string default_value, std::string help);
+ParameterInfo FilesParameter(std::string name, std::string help);  // none by default
 
 class Parameters {
  public:

@@ -156,6 +156,12 @@ absl::StatusOr<std::string> SourceLog::ReadOwn(const std::string& path) {
   return contents;
 }
 
+absl::Status SourceLog::RecordOwn(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
+  recorded_[absl::StrCat("sha256.", BaseName(path))] = digest.digest.ToHex();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> SourceLog::ReadBible() {
   // Without -p the program prefers a bible.data of the current directory.
   absl::StatusOr<std::string> text = RunAndRead(

@@ -37,6 +37,8 @@ class SourceLog {
   absl::StatusOr<std::string> ReadPackaged(const std::string& path, absl::string_view package);
   // The contents of a file that the user named; recorded by its base name.
   absl::StatusOr<std::string> ReadOwn(const std::string& path);
+  // Records a file that the user named and that is read as a stream.
+  absl::Status RecordOwn(const std::string& path);
   // The King James Bible as the `bible` program prints it, one verse a line: "Ge1:1 In the …".
   // NotFound names the package when the program is missing.
   absl::StatusOr<std::string> ReadBible();

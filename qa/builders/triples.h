@@ -1,0 +1,77 @@
+// Questions on triples of a knowledge graph (WikidataSyntheticQA; Liu et al., ACL 2023). A passage
+// is triples from around a seed entity, each element realised by one of its labels; a question is
+// one of them with an element masked, realised anew, with its predicate inverted or its other
+// entity replaced by a hypernym now and then.
+//
+// TripleGraph is a value, immutable in use; the generator is thread-compatible.
+#ifndef CONCUR_QA_BUILDERS_TRIPLES_H_
+#define CONCUR_QA_BUILDERS_TRIPLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qa/builders/builder.h"
+#include "qa/builders/parameters.h"
+
+namespace concur::qa {
+
+struct Triple {
+  uint32_t subject = 0;   // an entity
+  uint32_t property = 0;  // a property
+  uint32_t object = 0;    // an entity
+
+  friend auto operator<=>(const Triple&, const Triple&) = default;
+};
+
+struct TripleGraph {
+  struct Property {
+    std::vector<std::string> labels;  // at least one
+    // Of the swapped triple. A symmetric property needs none; one that has none and is not
+    // symmetric is never inverted.
+    std::vector<std::string> inverse_labels;
+    bool symmetric = false;
+  };
+
+  std::vector<std::vector<std::string>> labels;  // of each entity; the seeds' are not empty
+  std::vector<std::vector<uint32_t>> hypernyms;  // of each entity; each has a label
+  std::vector<Property> properties;
+  std::vector<Triple> triples;         // all of whose elements have a label, in a fixed order
+  std::vector<uint32_t> seed_ranking;  // entities that passages may start from, best first
+
+  // The entities by PageRank over the triples taken as undirected edges, best first.
+  std::vector<uint32_t> RankByPageRank() const;
+};
+
+struct TripleOptions {
+  std::string name;  // of the builder: in ids, streams and messages
+  int64_t train_questions = 0;
+  int64_t test_questions = 0;
+  int64_t train_per_passage = 0;
+  int64_t test_per_passage = 0;
+  int64_t triples = 0;
+  double invert_rate = 0;
+  double hypernym_rate = 0;
+  size_t seed_entities = 0;
+  // A neighbourhood of more triples than this is not listed to be sampled: triples are drawn from
+  // its members' lists until enough are accepted, which is as uniform.
+  size_t listed_max = SIZE_MAX;
+};
+
+// A passage of fewer triples is no reading task.
+inline constexpr int64_t kPassageTriplesMin = 5;
+
+// The parameters of such a builder, and their values. `options.name` and `listed_max` are the
+// caller's.
+std::vector<ParameterInfo> TripleParameters();
+TripleOptions TripleOptionsOf(const Parameters& parameters);
+
+// REQUIRES: at least two seeds.
+std::unique_ptr<Generator> MakeTripleGenerator(TripleGraph graph, TripleOptions options,
+                                               uint64_t seed);
+
+}  // namespace concur::qa
+
+#endif  // CONCUR_QA_BUILDERS_TRIPLES_H_

@@ -1,0 +1,253 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "qa/builders/builder.h"
+#include "qa/dataset_io.h"
+#include "tests/testing/shared_data.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::qa {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A world of 60 towns: each lies in one of six lands; town i twins town i+1; one town has no label.
+class WikidataBuilderTest : public ::testing::Test {
+ protected:
+  WikidataBuilderTest() {
+    std::string triples;
+    std::string labels =
+        "node1\tlabel\tnode2\tid\nP17\tlabel\t'lies in'@en\tx\n"
+        "P190\tlabel\t'twins'@en\tx\nP99\tlabel\t'holds'@en\tx\n"
+        "Q500\tlabel\t'the town\\'s kind'@en\tx\n";
+    std::string ranks = "node1\tlabel\tnode2\tid\n";
+    std::string kinds = "id\tnode1\tlabel\tnode2\n";
+    for (int i = 0; i < 60; ++i) {
+      absl::StrAppend(&triples, "Q", i, "\tP17\tQ", 100 + i % 6, "\nQ", i, "\tP190\tQ",
+                      (i + 1) % 60, "\nQ", i, "\tP1000\tQ", i, "\n");
+      if (i != 7) {
+        absl::StrAppend(&labels, "Q", i, "\tlabel\t'town ", i, "'@en\tx\n");
+      }
+      absl::StrAppend(&ranks, "Q", i, "\tPundirected_pagerank\t0.0", 100 + i, "\tr", i, "\nr", i,
+                      "\tP1545\t1\tz\n");
+      absl::StrAppend(&kinds, "x\tQ", i, "\tP31\tQ500\n");
+    }
+    for (int i = 0; i < 6; ++i) {
+      absl::StrAppend(&labels, "Q", 100 + i, "\tlabel\t'land ", i, "'@en\tx\n");
+    }
+    Write("triples", triples);
+    Write("labels", labels);
+    Write("aliases", "node1\tlabel\tnode2\nQ0\talias\t'old town'@en\nP17\talias\t'is in'@en\n");
+    Write("pagerank", ranks);
+    Write("kinds", kinds);
+    Write("inverses", "P17\tP1696\tP99\nP190\tP1696\tP190\n");
+  }
+
+  void Write(const std::string& name, const std::string& contents) {
+    EXPECT_OK(WriteFileAtomically(dir_.File(name), contents));
+  }
+  BuildRequest Request(std::map<std::string, std::string> parameters = {}) const {
+    BuildRequest request;
+    request.builder = "wikidata";
+    request.directory = dir_.File("out");
+    request.seed = 5;
+    request.parameters = {{"graph", dir_.File("triples")},
+                          {"labels", dir_.File("labels")},
+                          {"train-questions", "60"},
+                          {"test-questions", "30"}};
+    for (auto& [name, value] : parameters) {
+      request.parameters[name] = value;
+    }
+    return request;
+  }
+  Dataset BuildTrain(const BuildRequest& request) {
+    EXPECT_OK(Build(request).status());
+    absl::StatusOr<Dataset> set = ReadDataset(request.directory + "/train.jsonl");
+    EXPECT_OK(set.status());
+    return set.ok() ? *std::move(set) : Dataset();
+  }
+  std::map<std::string, std::string> AllFiles() const {
+    return {{"aliases", dir_.File("aliases")},
+            {"pagerank", dir_.File("pagerank")},
+            {"hypernyms", dir_.File("kinds")},
+            {"inverses", dir_.File("inverses")}};
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(WikidataBuilderTest, QuestionsAreTriplesOfThePassageWithAMask) {
+  const Dataset set = BuildTrain(Request({{"invert-rate", "0"}, {"hypernym-rate", "0"}}));
+  EXPECT_EQ(set.QuestionCount(), 60);
+  EXPECT_EQ(set.header.at("triples.read"), "180");
+  // Town 7 has no label, P1000 neither: 59 towns in lands, 58 pairs of twins.
+  EXPECT_EQ(set.header.at("triples.with_labels"), "117");
+  for (const Passage& passage : set.passages) {
+    EXPECT_OK(CheckPassage(passage));
+    EXPECT_THAT(passage.context, Not(HasSubstr("town 7 ")));
+    for (const Question& question : passage.questions) {
+      // Every label is the only one, so the mask's answer gives back the triple.
+      std::string triple = question.text;
+      triple.replace(triple.find(std::string(kMask)), kMask.size(), question.answers[0]);
+      EXPECT_THAT(passage.context, HasSubstr(triple + " ."));
+    }
+  }
+}
+
+TEST_F(WikidataBuilderTest, AliasesInversesAndHypernymsAreUsed) {
+  std::map<std::string, std::string> files = AllFiles();
+  files["invert-rate"] = "1";
+  files["hypernym-rate"] = "1";
+  const Dataset set = BuildTrain(Request(files));
+  std::string contexts;
+  bool inverted = false;
+  for (const Passage& passage : set.passages) {
+    contexts += passage.context;
+    for (const Question& question : passage.questions) {
+      const bool predicate_masked = absl::StrContains(question.text, absl::StrCat(" ", kMask, " "));
+      if (!predicate_masked && !absl::StrContains(question.text, "twins")) {
+        EXPECT_THAT(question.text, HasSubstr(" holds "));
+        inverted = true;
+      }
+      if (absl::EndsWith(question.text, kMask) && !predicate_masked &&
+          absl::StrContains(question.text, "twins")) {
+        EXPECT_EQ(question.text, absl::StrCat("the town's kind twins ", kMask));
+      }
+    }
+  }
+  EXPECT_TRUE(inverted);
+  EXPECT_THAT(contexts, HasSubstr("old town"));
+  EXPECT_THAT(contexts, HasSubstr(" is in "));
+}
+
+TEST_F(WikidataBuilderTest, WithoutInversesNothingIsInverted) {
+  const Dataset set = BuildTrain(Request({{"invert-rate", "1"}, {"hypernym-rate", "0"}}));
+  for (const Passage& passage : set.passages) {
+    for (const Question& question : passage.questions) {
+      std::string triple = question.text;
+      triple.replace(triple.find(std::string(kMask)), kMask.size(), question.answers[0]);
+      EXPECT_THAT(passage.context, HasSubstr(triple + " ."));
+    }
+  }
+}
+
+TEST_F(WikidataBuilderTest, SeedsAreTheEntitiesOfHighestPageRank) {
+  std::map<std::string, std::string> files = AllFiles();
+  files["seed-entities"] = "4";
+  files["train-questions"] = "20";
+  files["test-questions"] = "20";
+  const Dataset set = BuildTrain(Request(files));
+  for (const Passage& passage : set.passages) {
+    EXPECT_THAT(passage.title, AnyOf("town 59", "town 58", "town 57", "town 56"));
+  }
+}
+
+TEST_F(WikidataBuilderTest, SameSeedSameBytesAndAnotherSeedOthers) {
+  BuildRequest request = Request(AllFiles());
+  ASSERT_OK_AND_ASSIGN(const BuildResult first, Build(request));
+  ASSERT_OK_AND_ASSIGN(const BuildResult again, Build(request));
+  EXPECT_EQ(first.train.sha256, again.train.sha256);
+  EXPECT_EQ(first.test.sha256, again.test.sha256);
+  request.seed = 6;
+  ASSERT_OK_AND_ASSIGN(const BuildResult other, Build(request));
+  EXPECT_NE(first.train.sha256, other.train.sha256);
+}
+
+TEST_F(WikidataBuilderTest, LabelsMayBeJsonAndFilesSeveral) {
+  Write("more.json", R"({"/m/1": {"wikidata_id": "Q7", "label": "seventh", "alternatives": ["VII"]},
+                         "P1000": {"label": "is"}})");
+  const Dataset set =
+      BuildTrain(Request({{"labels", dir_.File("labels") + "," + dir_.File("more.json")}}));
+  EXPECT_EQ(set.header.at("triples.with_labels"), "120");
+  EXPECT_EQ(set.header.at("parameter.labels"), "labels,more.json");
+  EXPECT_EQ(set.header.count("sha256.more.json"), 1);
+}
+
+// A hub's neighbourhood is not listed; every triple must still be as likely.
+TEST_F(WikidataBuilderTest, LargeNeighbourhoodsAreSampledEvenly) {
+  std::string triples;
+  std::string labels = "P1\tlabel\t'p'\nQhub\tlabel\t'hub'\n";
+  for (int i = 0; i < 1500; ++i) {
+    absl::StrAppend(&triples, "Qhub\tP1\tQa", i, "\nQa", i, "\tP1\tQb", i, "\n");
+    absl::StrAppend(&labels, "Qa", i, "\tlabel\t'a", i, "'\nQb", i, "\tlabel\t'b", i, "'\n");
+  }
+  Write("triples", triples);
+  Write("labels", labels);
+  Write("pagerank", "Qhub\tpagerank\t0.9\nQa0\tpagerank\t0.8\n");
+  const Dataset set = BuildTrain(Request(
+      {{"pagerank", dir_.File("pagerank")}, {"train-questions", "400"}, {"test-questions", "1"}}));
+  // Half of the 3,000 triples have the hub, which both of their ends bring in.
+  int64_t hub = 0;
+  int64_t all = 0;
+  for (const Passage& passage : set.passages) {
+    std::set<absl::string_view> different;
+    for (const absl::string_view triple : absl::StrSplit(passage.context, " . ")) {
+      hub += absl::StartsWith(triple, "hub ") ? 1 : 0;
+      ++all;
+      EXPECT_TRUE(different.insert(triple).second) << triple;
+    }
+  }
+  ASSERT_EQ(all, 400 * 50);
+  EXPECT_NEAR(static_cast<double>(hub) / static_cast<double>(all), 0.5, 0.02);
+}
+
+TEST_F(WikidataBuilderTest, MissingAndMalformedFilesAreRefusedWithTheirLine) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Build(Request({{"graph", ""}})), StatusIs(kInvalid, HasSubstr("--graph")));
+  EXPECT_THAT(Build(Request({{"labels", dir_.File("absent")}})),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
+  Write("bad", "Q1\tP17\tQ2\nQ1\tP17\n");
+  EXPECT_THAT(Build(Request({{"graph", dir_.File("bad")}})),
+              StatusIs(kInvalid, HasSubstr("bad:2: expected 3 fields between tabs, got 2")));
+  Write("bad", "node1\tnode2\n");
+  EXPECT_THAT(Build(Request({{"labels", dir_.File("bad")}})),
+              StatusIs(kInvalid, HasSubstr("bad:1: expected the columns")));
+  Write("bad", "Q1\tpagerank\tmuch\n");
+  EXPECT_THAT(Build(Request({{"pagerank", dir_.File("bad")}})),
+              StatusIs(kInvalid, HasSubstr("bad:1: expected a PageRank from 0 to 1")));
+  Write("bad.json", "{\"Q1\": 3}");
+  EXPECT_THAT(Build(Request({{"labels", dir_.File("bad.json")}})),
+              StatusIs(kInvalid, HasSubstr("\"Q1\": expected an object with a label")));
+  Write("bad", "Q900\tlabel\t'x'\n");
+  EXPECT_THAT(Build(Request({{"labels", dir_.File("bad")}})),
+              StatusIs(kInvalid, HasSubstr("none of the 180 triples")));
+}
+
+TEST_F(WikidataBuilderTest, RealCodexAndWikidataFilesGiveASet) {
+  CONCUR_SHARED_DATA_OR_SKIP(data, "wikidata");
+  BuildRequest request = Request();
+  request.parameters = {
+      {"graph", data + "/codex-m/train.txt"},
+      {"labels", data + "/labels.en.tsv.gz," + data + "/fb15k-entity2wikidata.json," + data +
+                     "/codex-relations/en/relations.json"},
+      {"aliases", data + "/aliases.en.tsv.gz"},
+      {"hypernyms", data + "/derived.P31.tsv.gz," + data + "/derived.P279.tsv.gz"},
+      {"train-questions", "500"},
+      {"test-questions", "500"}};
+  const Dataset set = BuildTrain(request);
+  EXPECT_EQ(set.QuestionCount(), 500);
+  EXPECT_EQ(set.header.at("triples.read"), "185584");
+  for (const Passage& passage : set.passages) {
+    EXPECT_OK(CheckPassage(passage));
+  }
+}
+
+}  // namespace
+}  // namespace concur::qa
