@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/data_set_commands.h"
+#include "cli/fetch_commands.h"
 #include "cli/import_commands.h"
 #include "cli/parameter_options.h"
 #include "cli/records.h"
@@ -129,9 +130,11 @@ void AddList(CLI::App& data, CommandContext& context) {
 }  // namespace
 
 void AddDataCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* const data = app.add_subcommand("data", "import, build, derive and check data sets");
+  CLI::App* const data =
+      app.add_subcommand("data", "fetch, import, build, derive and check data sets");
   data->require_subcommand(1);
   AddBuild(*data, context);
+  AddFetchCommand(*data, context);
   AddImportCommand(*data, context);
   AddList(*data, context);
   AddDataSetCommands(*data, context);

@@ -1,4 +1,5 @@
 // Every file of configs/ is what it says it is.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,12 +11,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "core/expansion.h"
 #include "spec/approach_yaml.h"
 #include "spec/benchmark_yaml.h"
+#include "spec/catalogue_yaml.h"
 #include "spec/options_yaml.h"
 #include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur::spec {
 namespace {
@@ -55,7 +59,7 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 }
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"adapters", "approaches", "benchmarks",
+  const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "data",
                                        "options",  "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
@@ -88,6 +92,37 @@ TEST(ConfigsTest, EveryBenchmarkIsReadAndNamedAsItsFile) {
     ASSERT_OK(benchmark) << path;
     EXPECT_EQ(benchmark->spec.name, std::filesystem::path(path).stem().string());
     EXPECT_TRUE(names.insert(benchmark->spec.name).second) << path;
+  }
+}
+
+TEST(ConfigsTest, EveryDataSourceIsReadAndNamedAsItsFile) {
+  for (const std::string& path : FilesOf("data")) {
+    const absl::StatusOr<DataSource> source = LoadDataSource(path);
+    ASSERT_OK(source) << path;
+    EXPECT_EQ(source->name, std::filesystem::path(path).stem().string());
+    EXPECT_FALSE(source->import.empty()) << path;
+  }
+}
+
+TEST(ConfigsTest, BadDataSourcesAreRefusedByField) {
+  const testing::TempDir dir;
+  ASSERT_OK(WriteFileAtomically(dir.File("x.yaml"), R"(apiVersion: concur/v1
+kind: DataSource
+metadata: {name: x, description: y}
+spec:
+  licence: z
+  homepage: https://z
+  files:
+    - {name: ../a, url: ftp://a, sha256: "12"}
+    - {name: b, url: http://b}
+    - {name: b, url: http://c, size: 3}
+)"));
+  const absl::Status status = LoadDataSource(dir.File("x.yaml")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  for (const char* part : {"x.yaml:8:14: spec.files[0].name: expected a file's name",
+                           "spec.files[0].url: expected an address",
+                           "spec.files[0].sha256: ", "\"b\" appears twice", "size"}) {
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part));
   }
 }
 

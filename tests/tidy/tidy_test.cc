@@ -103,12 +103,13 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"core", {"base"}},
       {"analysis", {"base"}},
       {"qa", {"base"}},
+      {"fetch", {"base"}},
       {"spec", {"base", "core"}},
       {"store", {"base", "core"}},
       {"rpc", {"base", "core", "concur"}},
       {"coordinator", {"base", "core", "analysis", "spec", "store", "rpc", "concur"}},
       {"worker", {"base", "core", "qa", "spec", "store", "rpc", "concur"}},
-      {"cli", {"base", "core", "analysis", "qa", "spec", "rpc", "sim", "concur"}},
+      {"cli", {"base", "core", "analysis", "fetch", "qa", "spec", "rpc", "sim", "concur"}},
       {"approaches", {"base", "qa"}},
       {"sim", {"base", "core", "store", "coordinator", "worker"}},
   };
@@ -188,6 +189,7 @@ TEST(TidyTest, HeavyHeadersStayOutOfHeaders) {
 TEST(TidyTest, ThirdPartyLibrariesStayWhereTheyBelong) {
   const std::map<std::string, std::set<std::string>> owners = {
       {"yaml-cpp/", {"spec"}},
+      {"curl/", {"fetch"}},
       {"sqlite3.h", {"store", "sim", "bench"}},
       {"openssl/", {"base", "rpc", "coordinator"}},
       {"grpcpp/", {"rpc", "coordinator", "worker", "cli", "bench"}},

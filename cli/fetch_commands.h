@@ -1,0 +1,13 @@
+// concur data fetch: public files of the catalogue, resumed and verified.
+#ifndef CONCUR_CLI_FETCH_COMMANDS_H_
+#define CONCUR_CLI_FETCH_COMMANDS_H_
+
+#include "cli/command.h"
+
+namespace concur::cli {
+
+void AddFetchCommand(CLI::App& data, CommandContext& context);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_FETCH_COMMANDS_H_

@@ -1,0 +1,45 @@
+// How a file comes over the network: one GET, from the file's start or from an offset.
+//
+// Thread-compatible.
+#ifndef CONCUR_FETCH_TRANSPORT_H_
+#define CONCUR_FETCH_TRANSPORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace concur::fetch {
+
+// What a server says before the bytes.
+struct Reply {
+  bool from_offset = false;  // false: the bytes start at the file's first, whatever was asked for
+  int64_t bytes = -1;        // that follow; -1 when the server does not say
+};
+
+class Transport {
+ public:
+  using OnReply = std::function<absl::Status(const Reply& reply)>;
+  using OnBytes = std::function<absl::Status(absl::string_view bytes)>;
+
+  virtual ~Transport() = default;
+  // Calls `on_reply` once and then `on_bytes` with what comes; an error of either ends the call.
+  // Unavailable: worth another try later. NotFound, PermissionDenied, OutOfRange (the offset),
+  // FailedPrecondition, InvalidArgument (the address): not.
+  virtual absl::Status Get(const std::string& url, int64_t offset, const OnReply& on_reply,
+                           const OnBytes& on_bytes) = 0;
+};
+
+// HTTP and HTTPS by libcurl: follows redirects, checks certificates, and honours http_proxy,
+// https_proxy, all_proxy and no_proxy. A transfer in which nothing comes for `stall` by `clock` is
+// Unavailable. Outlived by `clock`.
+std::unique_ptr<Transport> MakeCurlTransport(Clock& clock, absl::Duration stall);
+
+}  // namespace concur::fetch
+
+#endif  // CONCUR_FETCH_TRANSPORT_H_

@@ -1,0 +1,112 @@
+#include "spec/catalogue_yaml.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "spec/errors.h"
+#include "spec/value.h"
+#include "spec/yaml_reader.h"
+
+namespace concur::spec {
+namespace {
+
+// The text of a field that must be there; "" after an error.
+std::string RequiredText(Fields& fields, absl::string_view key, absl::string_view what) {
+  const std::optional<Value> value = fields.Require(key, what);
+  return value ? value->Text().value_or("") : "";
+}
+
+bool IsFileName(absl::string_view name) {
+  return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/");
+}
+
+DataSourceFile ReadFileEntry(const Value& value) {
+  DataSourceFile file;
+  Fields fields(value);
+  if (const auto name = fields.Require("name", "the name to store it under")) {
+    file.name = name->Text().value_or("");
+    if (!IsFileName(file.name)) {
+      name->Expected("a file's name, without a directory and not hidden");
+    }
+  }
+  if (const auto url = fields.Require("url", "its address")) {
+    file.url = url->Text().value_or("");
+    if (!absl::StartsWith(file.url, "https://") && !absl::StartsWith(file.url, "http://")) {
+      url->Expected("an address that starts with https:// or http://");
+    }
+  }
+  if (const auto digest = fields.Get("sha256")) {
+    const absl::StatusOr<Digest> parsed = Digest::FromHex(digest->Text().value_or(""));
+    if (parsed.ok()) {
+      file.sha256 = *parsed;
+    } else {
+      digest->Error(parsed.status().message());
+    }
+  }
+  fields.Finish();
+  return file;
+}
+
+void ReadSpec(const Value& value, DataSource& source) {
+  Fields fields(value);
+  source.licence = RequiredText(fields, "licence", "under which the files may be used");
+  source.homepage = RequiredText(fields, "homepage", "the publishers' page");
+  if (const auto files = fields.Require("files", "what to download")) {
+    if (const std::optional<std::vector<Value>> list = files->List()) {
+      for (const Value& entry : *list) {
+        DataSourceFile file = ReadFileEntry(entry);
+        const bool repeated =
+            std::any_of(source.files.begin(), source.files.end(),
+                        [&](const DataSourceFile& other) { return other.name == file.name; });
+        if (repeated) {
+          entry.Error(absl::StrCat("name: \"", file.name, "\" appears twice"));
+        }
+        source.files.push_back(std::move(file));
+      }
+      if (list->empty()) {
+        files->Error("expected at least one file, got none");
+      }
+    }
+  }
+  if (const auto lines = fields.Get("import")) {
+    for (const Value& line : lines->List().value_or(std::vector<Value>())) {
+      source.import.push_back(line.Text().value_or(""));
+    }
+  }
+  fields.Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<DataSource> LoadDataSource(const std::string& path) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  const Document document = ReadDocument(file, "DataSource", true, errors);
+  DataSource source;
+  if (document.metadata) {
+    Fields fields(*document.metadata);
+    if (const auto name = fields.Require("name", "the name to fetch it by")) {
+      source.name = name->Name().value_or("");
+    }
+    source.description = RequiredText(fields, "description", "one line on what it is");
+    fields.Finish();
+  }
+  if (document.spec) {
+    ReadSpec(*document.spec, source);
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return source;
+}
+
+}  // namespace concur::spec
