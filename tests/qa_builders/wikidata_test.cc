@@ -183,16 +183,23 @@ TEST_F(WikidataBuilderTest, LabelsMayBeJsonAndFilesSeveral) {
 // A hub's neighbourhood is not listed; every triple must still be as likely.
 TEST_F(WikidataBuilderTest, LargeNeighbourhoodsAreSampledEvenly) {
   std::string triples;
-  std::string labels = "P1\tlabel\t'p'\nQhub\tlabel\t'hub'\n";
+  std::string labels = "P1\tlabel\t'p'@en\nQhub\tlabel\t'hub'@en\n";
   for (int i = 0; i < 1500; ++i) {
     absl::StrAppend(&triples, "Qhub\tP1\tQa", i, "\nQa", i, "\tP1\tQb", i, "\n");
-    absl::StrAppend(&labels, "Qa", i, "\tlabel\t'a", i, "'\nQb", i, "\tlabel\t'b", i, "'\n");
+    absl::StrAppend(&labels, "Qa", i, "\tlabel\t'a", i, "'@en\nQb", i, "\tlabel\t'b", i, "'@en\n");
   }
   Write("triples", triples);
   Write("labels", labels);
   Write("pagerank", "Qhub\tpagerank\t0.9\nQa0\tpagerank\t0.8\n");
-  const Dataset set = BuildTrain(Request(
-      {{"pagerank", dir_.File("pagerank")}, {"train-questions", "400"}, {"test-questions", "1"}}));
+  const BuildRequest request = Request({{"pagerank", dir_.File("pagerank")},
+                                        {"train-questions", "400"},
+                                        {"test-questions", "400"},
+                                        {"test-questions-per-passage", "1"}});
+  Dataset set = BuildTrain(request);
+  if (set.passages[0].title != "hub") {  // of the two seeds, one is in each set
+    ASSERT_OK_AND_ASSIGN(set, ReadDataset(request.directory + "/test.jsonl"));
+  }
+  ASSERT_EQ(set.passages[0].title, "hub");
   // Half of the 3,000 triples have the hub, which both of their ends bring in.
   int64_t hub = 0;
   int64_t all = 0;
