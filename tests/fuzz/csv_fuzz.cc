@@ -1,0 +1,35 @@
+// The reader of scores. A table that was read must be the same after it was written and read again.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/score_table.h"
+#include "analysis/writers.h"
+#include "base/check.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::StatusOr<concur::analysis::ParsedScores> read =
+      concur::analysis::ParseScoresCsv(concur::testing::Text(data, size), "input.csv");
+  if (!read.ok()) {
+    CONCUR_CHECK(absl::IsInvalidArgument(read.status()) && !read.status().message().empty());
+    return 0;
+  }
+  const std::string written = concur::analysis::ScoresCsv(read->table);
+  std::vector<std::string> tags;
+  for (const concur::analysis::AxisEntry& approach : read->table.approaches()) {
+    for (const auto& [tag, value] : approach.tags) {
+      tags.push_back(tag);
+    }
+    break;
+  }
+  const absl::StatusOr<concur::analysis::ParsedScores> again =
+      concur::analysis::ParseScoresCsv(written, "written.csv", tags);
+  if (!read->table.approaches().empty()) {
+    CONCUR_CHECK_OK(again.status());
+    CONCUR_CHECK(concur::analysis::ScoresCsv(again->table) == written);
+  }
+  CONCUR_CHECK(!concur::analysis::ScoresText(read->table).empty());
+  CONCUR_CHECK(!concur::analysis::ScoresJson(read->table).empty());
+  return 0;
+}
