@@ -111,6 +111,7 @@ class Checker {
   std::set<SweepId> once_canceled_;
   std::optional<Batch> in_doubt_;    // a commit that failed may be durable
   std::map<SweepId, bool> retried_;  // since the last commit; whether with `rerun`
+  std::set<SweepId> rerun_;          // within the last commit, with `rerun`
   std::set<JobId> collected_;        // of these
 
   absl::Time restored_at_ = absl::InfinitePast();

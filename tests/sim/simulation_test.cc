@@ -1,7 +1,7 @@
 // The whole system, simulated: see docs/reliability.md.
 //
 // CONCUR_SIM_SEEDS=n runs n seeds instead of 2,000, CONCUR_SIM_FIRST=n from another one on. A
-// failure names its seed; `concur chaos --seed N --trace` shows what happened.
+// failure names its seed and shows what happened last.
 #include "sim/simulation.h"
 
 #include <gmock/gmock.h>
