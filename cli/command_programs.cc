@@ -207,7 +207,7 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
          (IsAssignment(words[first]) || Prefixes().count(words[first]) > 0)) {
     ++first;
   }
-  if (first == words.size() || IsOpen(words[first])) {
+  if (first == words.size() || words[first].empty() || IsOpen(words[first])) {
     return;
   }
   const std::string& program = words[first];
@@ -222,6 +222,13 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
   }
   if (program.find('/') == std::string::npos || program[0] == '/') {
     programs->insert(program);
+  }
+  if (program == "cp" || program == "ln") {  // all but the last are what must be there
+    for (size_t i = first + 1; i + 1 < words.size(); ++i) {
+      if (words[i][0] == '/' && !IsOpen(words[i])) {
+        programs->insert(words[i]);
+      }
+    }
   }
   if (!IsInterpreter(program)) {
     return;

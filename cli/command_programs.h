@@ -1,8 +1,9 @@
 // Which programs the commands of approaches start, and whether this machine has them.
 //
-// A command is argv, so its first argument is a program. Two more are found where they can be told:
-// the programs of a script that a shell gets as an argument (sh -c), and the script that an
-// interpreter gets as a file. What holds a placeholder or a variable of the shell is left out.
+// A command is argv, so its first argument is a program. More are found where they can be told: the
+// programs of a script that a shell gets as an argument (sh -c), the script that an interpreter
+// gets as a file, and what a script copies or links from an absolute path. What holds a placeholder
+// or a variable of the shell is left out.
 //
 // Thread-safe (stateless functions).
 #ifndef CONCUR_CLI_COMMAND_PROGRAMS_H_

@@ -53,9 +53,11 @@ TEST(CommandProgramsTest, AShellsScriptNamesMore) {
                                             "if grep -q x y; then python3 ${programs} ; fi\n"
                                             "cd /opt/tool\n"
                                             "python3 scripts/train.py --seed {seed}\n"
+                                            "cp -R /opt/code \"$TMPDIR/code\"\n"
                                             "exec \"$TMPDIR/built\""};
-  EXPECT_THAT(ProgramsOf(command), ElementsAre("/opt/tool", "/opt/tool/scripts/train.py", "convert",
-                                               "grep", "mkdir", "python3", "sh"));
+  EXPECT_THAT(ProgramsOf(command),
+              ElementsAre("/opt/code", "/opt/tool", "/opt/tool/scripts/train.py", "convert", "cp",
+                          "grep", "mkdir", "python3", "sh"));
 }
 
 TEST(CommandProgramsTest, AProgramIsAnExecutableFileOfThePath) {
@@ -83,7 +85,8 @@ TEST(CommandProgramsTest, EveryProgramOfTheStudiesApproachesIsFound) {
     names.push_back(name);
   }
   EXPECT_THAT(
-      names, IsSupersetOf({"/p/transformers/examples/pytorch/question-answering/run_qa.py",
+      names, IsSupersetOf({"/p/RaSoR", "/p/FastFusionNet",
+                           "/p/transformers/examples/pytorch/question-answering/run_qa.py",
                            "/p/DrQA/scripts/reader/train.py", "/p/MnemonicReader/script/predict.py",
                            "allennlp", "python2", "python3", "concur", "sh"}));
   EXPECT_EQ(programs.at("concur").size(), 20u);
