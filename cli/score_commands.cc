@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -113,12 +114,16 @@ void Print(const Summary& summary, CommandContext& context) {
 }
 
 absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
-  CONCUR_ASSIGN_OR_RETURN(const qa::Dataset dataset, qa::ReadDataset(options.data));
   CONCUR_ASSIGN_OR_RETURN(const qa::Predictions predictions,
                           qa::ReadPredictions(options.predictions));
-  const Summary summary =
-      Summarize(options.worst_of_variants ? qa::ScoreWorstOfVariants(dataset, predictions)
-                                          : qa::Score(dataset, predictions));
+  qa::ScoreReport report;
+  if (options.worst_of_variants) {
+    CONCUR_ASSIGN_OR_RETURN(const qa::Dataset dataset, qa::ReadDataset(options.data));
+    report = qa::ScoreWorstOfVariants(dataset, predictions);
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(report, qa::ScoreFile(options.data, predictions));
+  }
+  const Summary summary = Summarize(std::move(report));
   if (!options.per_example.empty()) {
     CONCUR_RETURN_IF_ERROR(
         WriteFileAtomically(options.per_example, qa::PerExampleJsonLines(summary.report)));

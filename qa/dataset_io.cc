@@ -296,13 +296,14 @@ absl::Status Reader::ReadParagraph(const element& value, const std::string& titl
   CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
   const CodePointMap map(passage.context);
-  const std::string place = json_.place;
+  const size_t place = json_.place.size();
   size_t index = 0;
   for (const element question : list) {
-    json_.place = absl::StrCat(place, ".qas[", index++, "]");
+    json_.place.resize(place);
+    absl::StrAppend(&json_.place, ".qas[", index++, "]");
     CONCUR_RETURN_IF_ERROR(ReadSquadQuestion(question, map, passage));
   }
-  json_.place = place;
+  json_.place.resize(place);
   return on_passage_(std::move(passage));
 }
 

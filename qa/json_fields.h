@@ -8,6 +8,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,8 +23,9 @@ namespace concur::qa {
 class JsonFields {
  public:
   using Element = simdjson::dom::element;
-  // The fields of an object that the caller knows.
-  using Known = std::vector<std::pair<absl::string_view, std::optional<Element>*>>;
+  // The fields of an object that the caller knows; lives on the stack, as there is one for each
+  // value of a file.
+  using Known = std::initializer_list<std::pair<absl::string_view, std::optional<Element>*>>;
 
   // InvalidArgument "PLACE: MESSAGE".
   absl::Status Invalid(absl::string_view message) const;

@@ -8,7 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
+#include "qa/dataset_io.h"
 #include "qa/json_text.h"
 #include "qa/normalize.h"
 
@@ -69,8 +73,16 @@ ExampleScore ScoreQuestion(const Question& question, const Predictions& predicti
       continue;
     }
     Normalized gold(question.answers[i]);
-    score.exact_match = score.exact_match || prediction.text == gold.text;
-    score.f1 = std::max(score.f1, F1Of(prediction, gold));
+    if (prediction.text == gold.text) {
+      // F1 of equal texts is 1, or 0 without a word; nothing that follows can be better.
+      score.exact_match = true;
+      score.f1 = std::max(score.f1, gold.text.empty() ? 0.0 : 1.0);
+      if (score.f1 == 1) {
+        break;
+      }
+    } else if (score.f1 < 1) {
+      score.f1 = std::max(score.f1, F1Of(prediction, gold));
+    }
   }
   return score;
 }
@@ -124,6 +136,24 @@ ScoreReport Score(const Dataset& dataset, const Predictions& predictions) {
     }
   }
   return ReportOf(std::move(examples), PredictionsWithoutQuestion(dataset, predictions));
+}
+
+absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions& predictions) {
+  std::vector<ExampleScore> examples;
+  examples.reserve(predictions.size());
+  int64_t found = 0;
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](Passage passage) {
+    for (const Question& question : passage.questions) {
+      examples.push_back(ScoreQuestion(question, predictions));
+      found += examples.back().missing ? 0 : 1;
+    }
+    return absl::OkStatus();
+  }));
+  if (examples.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected at least one question, found none"));
+  }
+  return ReportOf(std::move(examples), static_cast<int64_t>(predictions.size()) - found);
 }
 
 ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& predictions) {

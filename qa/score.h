@@ -53,6 +53,9 @@ struct ScoreReport {
 // Scores every question. Sums run in the data set's order, as the official script's.
 // REQUIRES: at least one question.
 ScoreReport Score(const Dataset& dataset, const Predictions& predictions);
+// The same for the data set at `path`, bit for bit, holding one passage at a time. Errors: those of
+// ReadDataset.
+absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions& predictions);
 
 // Scores altered passages of which the worst counts (AddSent and AddOneSent; Jia and Liang, 2017):
 // ids ORIGINAL-SUFFIX are variants of the question ORIGINAL. An original's score is that of its

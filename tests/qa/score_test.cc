@@ -154,7 +154,37 @@ TEST(SharedDataTest, RealPredictionsScoreAsPublished) {
         << known.name;
     EXPECT_EQ(report.missing, known.missing);
     EXPECT_EQ(report.extra, known.extra);
+    ASSERT_OK_AND_ASSIGN(const ScoreReport streamed,
+                         ScoreFile(data + "dev-v1.1.json", predictions));
+    EXPECT_EQ(PerExampleJsonLines(streamed), PerExampleJsonLines(report));
+    EXPECT_EQ(streamed.f1, report.f1);
+    EXPECT_EQ(streamed.extra, report.extra);
   }
+}
+
+TEST(ScoreFileTest, ScoresPassageByPassageAsTheWholeSet) {
+  const TempDir dir;
+  const std::string path = dir.File("d.jsonl");
+  ASSERT_OK(WriteFileAtomically(
+      path, R"({"context": "a b", "qas": [{"qid": "1", "question": "?", "answers": ["a b c"]}]})"
+            "\n"
+            R"({"context": "d", "qas": [{"qid": "2", "question": "?", "answers": ["the", "e"]},)"
+            R"( {"qid": "3", "question": "?", "answers": ["d", "d e"]}]})"
+            "\n"));
+  const Predictions predictions = {{"1", "b"}, {"2", "an"}, {"3", "d e f"}, {"9", "x"}};
+  ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(path));
+  const ScoreReport whole = Score(dataset, predictions);
+  ASSERT_OK_AND_ASSIGN(const ScoreReport streamed, ScoreFile(path, predictions));
+  EXPECT_EQ(PerExampleJsonLines(streamed), PerExampleJsonLines(whole));
+  EXPECT_EQ(PerExampleJsonLines(streamed),
+            "{\"id\": \"1\", \"exact_match\": 0, \"f1\": 0.6666666666666666}\n"
+            "{\"id\": \"2\", \"exact_match\": 1, \"f1\": 0}\n"
+            "{\"id\": \"3\", \"exact_match\": 0, \"f1\": 0.8}\n");
+  EXPECT_EQ(streamed.f1, whole.f1);
+  EXPECT_EQ(streamed.extra, 1);
+  ASSERT_OK(WriteFileAtomically(path, R"({"header": {"dataset": "x"}})"
+                                      "\n"));
+  EXPECT_THAT(ScoreFile(path, predictions), StatusIs(kInvalid, HasSubstr("at least one question")));
 }
 
 // Expected scores are those of Jia and Liang's rule: the lowest F1 of the altered passages, and the
