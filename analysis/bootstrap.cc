@@ -39,13 +39,14 @@ constexpr size_t kBlockValuesMax = size_t{32} << 20;
 
 // Two quantiles by linear interpolation between order statistics (type 7 of Hyndman and Fan,
 // 1996). One pass counts the values into buckets and a second one collects the few buckets that
-// hold the order statistics. REQUIRES: not empty, all finite; 0 <= low <= high <= 1.
-Interval QuantilesOf(const std::vector<double>& values, double low, double high) {
+// hold the order statistics. `least` and `greatest` are the values' own. REQUIRES: not empty, all
+// finite; 0 <= low <= high <= 1.
+Interval QuantilesOf(const std::vector<double>& values, double least, double greatest, double low,
+                     double high) {
   constexpr size_t kBuckets = 512;
   const size_t last = values.size() - 1;
-  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
-  const double origin = *least;
-  const double scale = *greatest > *least ? kBuckets / (*greatest - *least) : 0;
+  const double origin = least;
+  const double scale = greatest > least ? kBuckets / (greatest - least) : 0;
   const auto bucket_of = [&](double value) {  // does not fall as the value grows
     return std::min(static_cast<size_t>((value - origin) * scale), kBuckets - 1);
   };
@@ -117,20 +118,35 @@ double Acceleration(absl::Span<const double> jackknife) {
                              : std::numeric_limits<double>::quiet_NaN();
 }
 
-// The share of replicates below the estimate, ties counted half.
-double ShareBelow(absl::Span<const double> replicates, double estimate) {
+// What one pass over the replicates finds out.
+struct Summary {
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -std::numeric_limits<double>::infinity();
+  double share_below = 0;  // the estimate; ties count half
+};
+
+Summary Summarize(absl::Span<const double> replicates, double estimate) {
   constexpr double kEqual = 1e-12;  // the same ratio, rounded along another way
+  const double below = estimate - kEqual;
+  const double above = estimate + kEqual;
+  Summary summary;
   int64_t twice = 0;
+  double least = summary.least;
+  double greatest = summary.greatest;
   for (const double value : replicates) {
-    twice += value < estimate - kEqual ? 2 : value <= estimate + kEqual ? 1 : 0;
+    least = value < least ? value : least;
+    greatest = value > greatest ? value : greatest;
+    twice += static_cast<int64_t>(value < below) + static_cast<int64_t>(value <= above);
   }
-  return static_cast<double>(twice) / (2 * static_cast<double>(replicates.size()));
+  summary.least = least;
+  summary.greatest = greatest;
+  summary.share_below = static_cast<double>(twice) / (2 * static_cast<double>(replicates.size()));
+  return summary;
 }
 
-// Moves the two tail probabilities as BCa does; false where it is not defined.
-bool AdjustTails(absl::Span<const double> replicates, double estimate,
-                 absl::Span<const double> jackknife, double& low, double& high) {
-  const double share = ShareBelow(replicates, estimate);
+// Moves the two tail probabilities as BCa does, `share` of the replicates being below the estimate;
+// false where it is not defined.
+bool AdjustTails(double share, absl::Span<const double> jackknife, double& low, double& high) {
   const double acceleration = Acceleration(jackknife);
   if (!(share > 0 && share < 1) || std::isnan(acceleration)) {
     return false;
@@ -289,12 +305,13 @@ BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double
     AddWarning(result.warning,
                absl::StrFormat("undefined in %.1f %% of the replicates", 100 * undefined));
   }
+  const Summary summary = Summarize(replicates, estimate);
   double low = (1 - level) / 2;
   double high = 1 - low;
-  if (method == BootstrapMethod::kBca && !AdjustTails(replicates, estimate, jackknife, low, high)) {
+  if (method == BootstrapMethod::kBca && !AdjustTails(summary.share_below, jackknife, low, high)) {
     AddWarning(result.warning, "BCa is undefined, percentile instead");
   }
-  result.interval = QuantilesOf(replicates, low, high);
+  result.interval = QuantilesOf(replicates, summary.least, summary.greatest, low, high);
   constexpr double kNoWidth = 1e-12;  // the same value, rounded along another way
   if (result.interval->high - result.interval->low <= kNoWidth) {
     AddWarning(result.warning, "all replicates agree: resampling cannot show the uncertainty");

@@ -142,7 +142,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
       }
     }
   }
-  matrix.pairs.reserve(benchmarks * (benchmarks + 1) / 2);
+  matrix.pairs.reserve(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2);
   PairwiseCorrelations correlations(used, options.coefficient, options.p_values, options.top);
   for (size_t a = 0; a < benchmarks; ++a) {
     for (size_t b = a + 1; b < benchmarks; ++b) {

@@ -123,12 +123,26 @@ void PairwiseCorrelations::PrepareBits(const std::vector<double>& values, Column
   const size_t words = (n * (n - 1) / 2 + 63) / 64;
   column.differs.assign(words, 0);
   column.larger.assign(words, 0);
-  size_t bit = 0;
+  // Words are put together in registers, the latest bit last.
+  uint64_t differs = 0;
+  uint64_t larger = 0;
+  size_t bits = 0;
+  size_t word = 0;
   for (size_t j = 1; j < n; ++j) {
-    for (size_t i = 0; i < j; ++i, ++bit) {
-      column.differs[bit / 64] |= uint64_t{values[i] != values[j]} << (bit % 64);
-      column.larger[bit / 64] |= uint64_t{values[i] > values[j]} << (bit % 64);
+    const double value = values[j];
+    for (size_t i = 0; i < j; ++i) {
+      differs = differs << 1 | uint64_t{values[i] != value};
+      larger = larger << 1 | uint64_t{values[i] > value};
+      if (++bits == 64) {
+        column.differs[word] = differs;
+        column.larger[word++] = larger;
+        differs = larger = bits = 0;
+      }
     }
+  }
+  if (bits > 0) {
+    column.differs[word] = differs;
+    column.larger[word] = larger;
   }
 }
 

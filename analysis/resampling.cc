@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -21,6 +22,59 @@ constexpr size_t kBlock = 32;  // lanes that one pass keeps in registers
 
 template <typename Vector, typename Lane>
 constexpr size_t kLanesOf = sizeof(Vector) / sizeof(Lane);
+
+// Unaligned, so that wider ones can read what narrower ones wrote.
+using Shorts16 = int16_t __attribute__((vector_size(16), aligned(2), may_alias));
+using Shorts32 = int16_t __attribute__((vector_size(32), aligned(2), may_alias));
+
+// Adds up right * left over the rows of two matrices that are `stride` wide: one column of `left`
+// and kBlock columns of `right`. Whole numbers: the width of the vectors cannot change a bit.
+template <typename Vector>
+inline __attribute__((always_inline)) void SumProducts(const int16_t* left, const int16_t* right,
+                                                       size_t rows, size_t stride, int16_t* sums) {
+  constexpr size_t kLanes = kLanesOf<Vector, int16_t>;
+  constexpr size_t kVectors = kBlock / kLanes;
+  Vector total[kVectors] = {};
+  for (size_t row = 0; row < rows; ++row) {
+    const auto* from = reinterpret_cast<const Vector*>(right + row * stride);
+    for (size_t v = 0; v < kVectors; ++v) {
+      total[v] += from[v] * left[row * stride];
+    }
+  }
+  std::memcpy(sums, total, sizeof(total));
+}
+
+#if defined(__x86_64__)
+// What most processors have, and the baseline lacks.
+__attribute__((target("avx2"))) void SumProductsWide(const int16_t* left, const int16_t* right,
+                                                     size_t rows, size_t stride, int16_t* sums) {
+  SumProducts<Shorts32>(left, right, rows, stride, sums);
+}
+#endif
+
+void SumProductsOf(const int16_t* left, const int16_t* right, size_t rows, size_t stride,
+                   int16_t* sums) {
+#if defined(__x86_64__)
+  static const bool has_wide = __builtin_cpu_supports("avx2") != 0;
+  if (has_wide) {
+    SumProductsWide(left, right, rows, stride, sums);
+    return;
+  }
+#endif
+  SumProducts<Shorts16>(left, right, rows, stride, sums);
+}
+
+// For more approaches, whose sums need 32 bits.
+void SumProductsOf(const int32_t* left, const int32_t* right, size_t rows, size_t stride,
+                   int32_t* sums) {
+  std::fill(sums, sums + kBlock, 0);
+  for (size_t row = 0; row < rows; ++row) {
+    const int32_t* from = right + row * stride;
+    for (size_t lane = 0; lane < kBlock; ++lane) {
+      sums[lane] += from[lane] * left[row * stride];
+    }
+  }
+}
 
 }  // namespace
 
@@ -129,7 +183,6 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
                                            size_t row_end, Scratch& scratch,
                                            std::vector<Vector>& memory, double* out) const {
   constexpr size_t kLanes = kLanesOf<Vector, Lane>;
-  constexpr size_t kVectors = kBlock / kLanes;
   const size_t vectors = lanes_ / kLanes;
   const size_t active = scratch.active.size();
   const size_t pairs = active * (active - 1) / 2;
@@ -167,15 +220,9 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
   size_t at = 0;
   for (size_t a = row_begin; a < row_end; ++a) {
     for (size_t block = (a + 1) / kBlock * kBlock; block < lanes_; block += kBlock) {
-      Vector sums[kVectors] = {};
-      for (size_t p = 0; p < pairs; ++p) {
-        const Lane left = reinterpret_cast<const Lane*>(weighted + p * vectors)[a];
-        const Vector* right = signs + p * vectors + block / kLanes;
-        for (size_t v = 0; v < kVectors; ++v) {
-          sums[v] += right[v] * left;
-        }
-      }
-      const Lane* sum = reinterpret_cast<const Lane*>(sums);
+      Lane sum[kBlock];
+      SumProductsOf(reinterpret_cast<const Lane*>(weighted) + a,
+                    reinterpret_cast<const Lane*>(signs) + block, pairs, lanes_, sum);
       const size_t end = std::min(block + kBlock, benchmarks_);
       for (size_t b = std::max(a + 1, block); b < end; ++b, ++at) {
         const double value =

@@ -130,23 +130,25 @@ std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {
   constexpr double kNear = 0.01;
   std::vector<BenchmarkFlag> flags;
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    std::vector<double> values;
+    int64_t n = 0;
+    int64_t floor = 0;
+    int64_t ceiling = 0;
+    int64_t same = 0;  // as the first one
+    double first = 0;
     for (const ScoreCell& cell : table.column(b)) {
       if (cell.state == CellState::kValue) {
-        values.push_back(cell.value);
+        const double v = cell.value;
+        first = n == 0 ? v : first;
+        ++n;
+        same += v == first ? 1 : 0;
+        floor += v >= -kNear * full && v <= kNear * full ? 1 : 0;
+        ceiling += v >= (1 - kNear) * full && v <= (1 + kNear) * full ? 1 : 0;
       }
     }
-    const auto n = static_cast<int64_t>(values.size());
     if (n < 2) {
       continue;
     }
-    const auto count = [&](double low, double high) {
-      return static_cast<int64_t>(std::count_if(values.begin(), values.end(),
-                                                [&](double v) { return v >= low && v <= high; }));
-    };
-    const int64_t floor = count(-kNear * full, kNear * full);
-    const int64_t ceiling = count((1 - kNear) * full, (1 + kNear) * full);
-    if (count(values[0], values[0]) == n) {
+    if (same == n) {
       flags.push_back({b, BenchmarkFlag::Kind::kConstant, n});
     }
     if (floor >= 2 && 4 * floor >= n) {
