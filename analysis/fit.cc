@@ -220,14 +220,24 @@ class Fitter {
     std::vector<double> slopes;
     std::vector<double> intercepts;
     std::vector<double> r_squareds;
+    std::vector<double> mean_gaps;
+    std::vector<double> gaps;
+    for (const FittedSystem& system : fit.systems) {
+      if (system.fitted) {
+        gaps.push_back(system.gap);
+      }
+    }
     std::vector<double> drawn_x(x.size());
     std::vector<double> drawn_y(x.size());
     for (int64_t replicate = 0; replicate < options.replicates; ++replicate) {
+      double gap = 0;
       for (size_t i = 0; i < x.size(); ++i) {
         const size_t drawn = random.Below(x.size());
         drawn_x[i] = x[drawn];
         drawn_y[i] = y[drawn];
+        gap += gaps[drawn];
       }
+      mean_gaps.push_back(gap / static_cast<double>(x.size()));
       const Line drawn = FitLine(drawn_x, drawn_y);
       slopes.push_back(drawn.slope);
       intercepts.push_back(drawn.intercept);
@@ -239,9 +249,32 @@ class Fitter {
           .interval;
     };
     fit.level = options.level;
+    fit.mean_gap_interval = interval(mean_gaps, *fit.mean_gap);
+    for (FittedSystem& system : fit.systems) {
+      if (system.predicted.has_value()) {
+        AddBand(slopes, intercepts, system, interval);
+      }
+    }
     fit.slope_interval = interval(slopes, line.slope);
     fit.intercept_interval = interval(intercepts, line.intercept);
     fit.r_squared_interval = interval(r_squareds, line.r_squared);
+  }
+
+  // Where the lines of all replicates lie at one system.
+  template <typename MakeInterval>
+  void AddBand(const std::vector<double>& slopes, const std::vector<double>& intercepts,
+               FittedSystem& system, const MakeInterval& interval) const {
+    const double at = ToScale(system.from);
+    std::vector<double> places;
+    places.reserve(slopes.size());
+    for (size_t i = 0; i < slopes.size(); ++i) {
+      places.push_back(FromScale(intercepts[i] + slopes[i] * at));  // NaN stays
+    }
+    system.predicted_interval = interval(places, *system.predicted);
+    if (system.predicted_interval.has_value()) {
+      system.residual_interval = Interval{system.to - system.predicted_interval->high,
+                                          system.to - system.predicted_interval->low};
+    }
   }
 
   const ScoreTable& table_;
@@ -249,7 +282,44 @@ class Fitter {
   double full_score_;
 };
 
+absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleTable>& examples,
+                                                      const std::string& benchmark,
+                                                      const std::string& approach,
+                                                      double full_score, double level) {
+  for (const ExampleTable& table : examples) {
+    const auto found = std::find(table.approaches.begin(), table.approaches.end(), approach);
+    if (table.benchmark != benchmark || found == table.approaches.end() || table.examples < 2) {
+      continue;
+    }
+    const absl::Span<const double> scores =
+        table.row(static_cast<size_t>(found - table.approaches.begin()));
+    const bool shares = std::all_of(scores.begin(), scores.end(),
+                                    [](double score) { return score == 0 || score == 1; });
+    absl::StatusOr<Interval> interval =
+        shares ? ClopperPearson(std::count(scores.begin(), scores.end(), 1.0),
+                                static_cast<int64_t>(scores.size()), level)
+               : MeanInterval(scores, level);
+    CONCUR_RETURN_IF_ERROR(interval.status());
+    return std::optional(Interval{full_score * interval->low, full_score * interval->high});
+  }
+  return std::optional<Interval>();
+}
+
 }  // namespace
+
+absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
+                               double level, std::vector<ShiftFit>& fits) {
+  for (ShiftFit& fit : fits) {
+    fit.level = level;
+    for (FittedSystem& system : fit.systems) {
+      CONCUR_ASSIGN_OR_RETURN(system.from_interval,
+                              ScoreInterval(examples, fit.from, system.name, full_score, level));
+      CONCUR_ASSIGN_OR_RETURN(system.to_interval,
+                              ScoreInterval(examples, fit.to, system.name, full_score, level));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<FitScale> ParseFitScale(absl::string_view name) {
   for (const FitScale scale : {FitScale::kLinear, FitScale::kProbit, FitScale::kLogit}) {

@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/comparison.h"
 #include "analysis/intervals.h"
 #include "analysis/score_table.h"
 
@@ -44,6 +46,13 @@ struct FittedSystem {
   // Nothing where there is no line, or the scale has no value for `from`.
   std::optional<double> predicted;
   std::optional<double> residual;
+  // With a bootstrap: where the line lies at `from` in the central share `level` of the replicates
+  // (a point of its band), and the score beyond it there. Only the line is uncertain in these.
+  std::optional<Interval> predicted_interval;
+  std::optional<Interval> residual_interval;
+  // Of the scores themselves, where AddScoreIntervals has put them.
+  std::optional<Interval> from_interval;
+  std::optional<Interval> to_interval;
 };
 
 struct ShiftFit {
@@ -62,6 +71,7 @@ struct ShiftFit {
   std::optional<Interval> slope_interval;
   std::optional<Interval> intercept_interval;
   std::optional<Interval> r_squared_interval;
+  std::optional<Interval> mean_gap_interval;
   std::vector<FittedSystem> systems;  // by `from`, best first; ties in the table's order
   std::vector<std::string> missing;   // approaches that lack a score
 };
@@ -80,9 +90,16 @@ absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const st
                                                absl::Span<const std::string> to,
                                                const FitOptions& options);
 
+// Sets from_interval and to_interval from per-example scores (of share 0 to 1) where there are any:
+// Clopper and Pearson's when every score of the list is 0 or 1, else Student's t; in the table's
+// unit, `full_score` being a perfect score. InvalidArgument for a bad level.
+absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
+                               double level, std::vector<ShiftFit>& fits);
+
 // Forms as in writers.h; JSON: {"fits":[{"from","to","scale","n","slope","intercept","r_squared",
 // "mean_gap","systems":[{"name","from","to","gap","rank","new_rank","delta_rank","fitted",
-// "predicted","residual"}],"missing":[…]}]}.
+// "predicted","residual"}],"missing":[…]}]}; with a bootstrap also "level", and "slope_interval"
+// and its like as [low, high]; with score intervals "from_interval" and "to_interval".
 std::string ShiftText(const std::vector<ShiftFit>& fits);
 std::string ShiftCsv(const std::vector<ShiftFit>& fits);  // one line for each system
 std::string ShiftJson(const std::vector<ShiftFit>& fits);

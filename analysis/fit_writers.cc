@@ -43,6 +43,7 @@ Json FitJson(const ShiftFit& fit) {
     add("slope_interval", fit.slope_interval);
     add("intercept_interval", fit.intercept_interval);
     add("r_squared_interval", fit.r_squared_interval);
+    add("mean_gap_interval", fit.mean_gap_interval);
   }
   json["systems"] = Json::array();
   for (const FittedSystem& system : fit.systems) {
@@ -56,6 +57,15 @@ Json FitJson(const ShiftFit& fit) {
                                {"fitted", system.fitted},
                                {"predicted", OrNull(system.predicted)},
                                {"residual", OrNull(system.residual)}});
+    const auto add = [&](const char* name, const std::optional<Interval>& interval) {
+      if (interval.has_value()) {
+        json["systems"].back()[name] = Json::array({interval->low, interval->high});
+      }
+    };
+    add("predicted_interval", system.predicted_interval);
+    add("residual_interval", system.residual_interval);
+    add("from_interval", system.from_interval);
+    add("to_interval", system.to_interval);
   }
   json["missing"] = fit.missing;
   return json;
@@ -67,6 +77,12 @@ std::string Figure(const std::optional<double>& value, const std::optional<Inter
     absl::StrAppend(&text, absl::StrFormat(" [%.3f, %.3f]", interval->low, interval->high));
   }
   return text;
+}
+
+// " [1.20, 3.40]"; "" without an interval.
+std::string Bracketed(const std::optional<Interval>& interval) {
+  return interval.has_value() ? absl::StrFormat(" [%.2f, %.2f]", interval->low, interval->high)
+                              : "";
 }
 
 }  // namespace
@@ -81,6 +97,7 @@ std::string ShiftText(const std::vector<ShiftFit>& fits) {
                     Figure(fit.intercept, fit.intercept_interval), ", R² ",
                     Figure(fit.r_squared, fit.r_squared_interval), ", mean gap ",
                     fit.mean_gap.has_value() ? absl::StrFormat("%.2f", *fit.mean_gap) : "undef",
+                    Bracketed(fit.mean_gap_interval),
                     fit.level > 0 ? absl::StrCat(" (", ShortestDecimal(fit.level * 100),
                                                  " % intervals, bootstrap over systems)")
                                   : "",
@@ -95,11 +112,13 @@ std::string ShiftText(const std::vector<ShiftFit>& fits) {
       table.AddRow(
           {absl::StrCat(system.rank),
            Printable(system.name, kNameMax) + (system.fitted ? "" : " †"),
-           absl::StrFormat("%.2f", system.from), absl::StrFormat("%.2f", system.to),
+           absl::StrFormat("%.2f", system.from) + Bracketed(system.from_interval),
+           absl::StrFormat("%.2f", system.to) + Bracketed(system.to_interval),
            absl::StrFormat("%.2f", system.gap), absl::StrCat(system.new_rank),
            system.rank == system.new_rank ? "0"
                                           : absl::StrFormat("%+d", system.rank - system.new_rank),
-           system.residual.has_value() ? absl::StrFormat("%+.2f", *system.residual) : "—"});
+           (system.residual.has_value() ? absl::StrFormat("%+.2f", *system.residual) : "—") +
+               Bracketed(system.residual_interval)});
     }
     text += table.ToString();
     if (any_left_out) {
@@ -123,7 +142,13 @@ std::string ShiftCsv(const std::vector<ShiftFit>& fits) {
   };
   std::string text =
       "from,to,scale,n,slope,intercept,r_squared,mean_gap,system,from_score,to_score,gap,rank,"
-      "new_rank,delta_rank,fitted,predicted,residual\n";
+      "new_rank,delta_rank,fitted,predicted,residual,predicted_low,predicted_high,residual_low,"
+      "residual_high,from_low,from_high,to_low,to_high\n";
+  const auto ends = [](const std::optional<Interval>& interval) {
+    return interval.has_value() ? absl::StrCat(",", ShortestDecimal(interval->low), ",",
+                                               ShortestDecimal(interval->high))
+                                : ",,";
+  };
   for (const ShiftFit& fit : fits) {
     const std::string head =
         absl::StrJoin({CsvField(fit.from), CsvField(fit.to), std::string(FitScaleName(fit.scale)),
@@ -135,10 +160,12 @@ std::string ShiftCsv(const std::vector<ShiftFit>& fits) {
                       ",", ShortestDecimal(system.to), ",", ShortestDecimal(system.gap), ",",
                       system.rank, ",", system.new_rank, ",", system.rank - system.new_rank, ",",
                       system.fitted ? "yes" : "no", ",", number(system.predicted), ",");
-      absl::StrAppend(&text, number(system.residual), "\n");
+      absl::StrAppend(&text, number(system.residual), ends(system.predicted_interval),
+                      ends(system.residual_interval), ends(system.from_interval),
+                      ends(system.to_interval), "\n");
     }
     for (const std::string& name : fit.missing) {
-      absl::StrAppend(&text, head, ",", CsvField(name), ",,,,,,,no,,\n");
+      absl::StrAppend(&text, head, ",", CsvField(name), ",,,,,,,no,,,,,,,,,,\n");
     }
   }
   return text;

@@ -21,15 +21,22 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "analysis/bootstrap.h"
+#include "analysis/cluster.h"
 #include "analysis/correlation.h"
 #include "analysis/csv.h"
+#include "analysis/generalization.h"
 #include "analysis/markup.h"
 #include "analysis/matrix.h"
 #include "analysis/score_table.h"
+#include "analysis/text_table.h"
 #include "analysis/writers.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/client.h"
 #include "cli/command.h"
+#include "cli/live_scores.h"
+#include "cli/render.h"
+#include "cli/table_output.h"
 
 namespace concur::cli {
 namespace {
@@ -50,6 +57,10 @@ struct MatrixFlags {
   size_t top = analysis::kTopDefault;
   bool bounds = false;
   std::vector<std::string> differences;
+  bool watch = false;
+  std::string order = "given";
+  std::string blocks;               // tag
+  std::vector<std::string> groups;  // NAME=A,B
 };
 
 // Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
@@ -74,6 +85,20 @@ void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
   }
 }
 
+// What --columns and --where leave.
+absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
+                                                const MatrixFlags& flags) {
+  if (!flags.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& value : flags.columns) {
+      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+      names.insert(names.end(), part.begin(), part.end());
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
+  }
+  return table.Where(flags.where);
+}
+
 absl::StatusOr<analysis::ScoreTable> LoadTable(const MatrixFlags& flags, CommandContext& context,
                                                const FetchTable& fetch) {
   if (flags.sweep.empty() == flags.scores.empty()) {
@@ -87,15 +112,7 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(const MatrixFlags& flags, Command
   } else {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, context));
   }
-  if (!flags.columns.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& value : flags.columns) {
-      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
-      names.insert(names.end(), part.begin(), part.end());
-    }
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
-  }
-  return table.Where(flags.where);
+  return ChooseFrom(std::move(table), flags);
 }
 
 absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& options) {
@@ -119,11 +136,50 @@ absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& opt
   return absl::OkStatus();
 }
 
-absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const FetchTable& fetch) {
+// The benchmarks side by side with those that they concur with.
+absl::StatusOr<analysis::ScoreTable> Clustered(const analysis::ScoreTable& table,
+                                               analysis::MatrixOptions options) {
+  options.bootstrap.reset();
+  options.fisher_level.reset();
+  options.differences.clear();
+  options.bounds = options.swaps = options.p_values = false;
+  options.influences = 0;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  std::vector<std::string> names;
+  for (const size_t benchmark : analysis::ClusterOrder(matrix)) {
+    names.push_back(matrix.benchmarks[benchmark]);
+  }
+  return table.SelectBenchmarks(names);
+}
+
+absl::Status PrintBlocks(const MatrixFlags& flags, const analysis::ScoreTable& table,
+                         analysis::MatrixOptions options, CommandContext& context) {
+  std::vector<analysis::BenchmarkGroup> groups;
+  if (!flags.blocks.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(groups, analysis::GroupsByTag(table, flags.blocks));
+  }
+  for (const std::string& value : flags.groups) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, value));
+    groups.push_back(std::move(group));
+  }
+  options.bootstrap.reset();
+  options.fisher_level.reset();
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  return PrintTable(analysis::BlockTable(matrix, groups), flags.format, context);
+}
+
+absl::StatusOr<analysis::MatrixOptions> OptionsOf(const MatrixFlags& flags,
+                                                  const CommandContext& context) {
   if (!flags.format.empty() && flags.format != "svg" && flags.format != "latex" &&
       flags.format != "markdown") {
     return absl::InvalidArgumentError(
         absl::StrCat("format: expected markdown, latex or svg, got \"", flags.format, "\""));
+  }
+  if (flags.order != "given" && flags.order != "cluster") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("order: expected given or cluster, got \"", flags.order, "\""));
   }
   analysis::MatrixOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
@@ -149,12 +205,17 @@ absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const 
     return absl::InvalidArgumentError(
         "--difference: CSV has no place for differences; use -o json or -o jsonl");
   }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, LoadTable(flags, context, fetch));
-  if (table.benchmarks().size() < 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flags.scores.empty() ? flags.sweep : flags.scores,
-                     ": a matrix needs the scores of two benchmarks or more, here ",
-                     table.benchmarks().empty() ? "is none" : "is one"));
+  return options;
+}
+
+// Computes and prints the matrix of a table that has been chosen from.
+absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
+                         analysis::MatrixOptions options, CommandContext& context) {
+  if (!flags.blocks.empty() || !flags.groups.empty()) {
+    return PrintBlocks(flags, table, options, context);
+  }
+  if (flags.order == "cluster") {
+    CONCUR_ASSIGN_OR_RETURN(table, Clustered(table, options));
   }
   if (options.bootstrap.has_value() && !flags.interval_asked) {
     const size_t benchmarks = table.benchmarks().size();
@@ -187,6 +248,57 @@ absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const 
       break;
   }
   return absl::OkStatus();
+}
+
+// Prints the matrix anew after every batch of finished cells. A terminal shows the latest one; else
+// they follow each other, as JSON one a line.
+absl::Status WatchMatrix(const MatrixFlags& flags, const analysis::MatrixOptions& options,
+                         CommandContext& context) {
+  if (flags.sweep.empty() || !flags.scores.empty()) {
+    return absl::InvalidArgumentError("--watch: needs a sweep");
+  }
+  if (context.output == OutputMode::kCsv || !flags.format.empty()) {
+    return absl::InvalidArgumentError(
+        "--watch: expected text, -o json or -o jsonl; CSV and --format have no place for more than "
+        "one matrix");
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  const bool redraws = context.output == OutputMode::kTable && context.out_is_terminal;
+  return FollowScores(
+      context, *client, flags.sweep,
+      [&](const analysis::ScoreTable& scores, const v1::Sweep& sweep) -> absl::Status {
+        CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ChooseFrom(scores, flags));
+        if (redraws) {
+          context.out << "\x1b[H\x1b[J";  // to the top, clear what is below
+        }
+        if (context.output == OutputMode::kTable) {
+          const v1::StateCounts& counts = sweep.counts();
+          context.out << sweep.id() << " " << analysis::Printable(sweep.name(), 60) << ": "
+                      << CountsText(counts) << "\n\n";
+        }
+        const absl::Status status = PrintMatrix(flags, std::move(table), options, context);
+        context.out << (context.output == OutputMode::kTable ? "\n" : "") << std::flush;
+        return status;
+      });
+}
+
+absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context, const FetchTable& fetch) {
+  CONCUR_ASSIGN_OR_RETURN(analysis::MatrixOptions options, OptionsOf(flags, context));
+  if (flags.watch) {
+    if (!flags.interval_asked) {
+      options.bootstrap.reset();
+      options.fisher_level.reset();
+    }
+    return WatchMatrix(flags, options, context);
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, LoadTable(flags, context, fetch));
+  if (table.benchmarks().size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.scores.empty() ? flags.sweep : flags.scores,
+                     ": a matrix needs the scores of two benchmarks or more, here ",
+                     table.benchmarks().empty() ? "is none" : "is one"));
+  }
+  return PrintMatrix(flags, std::move(table), options, context);
 }
 
 }  // namespace
@@ -270,6 +382,20 @@ void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) 
                    "Only these benchmarks, in this order; quote names that have commas")
       ->type_name("A,B")
       ->allow_extra_args(false);
+  command
+      ->add_option("--order", flags->order,
+                   "Of the benchmarks: given, or cluster (similar ones side by side)")
+      ->capture_default_str();
+  command
+      ->add_option("--blocks", flags->blocks,
+                   "Instead of pairs: between groups of benchmarks, by this tag of theirs")
+      ->type_name("TAG");
+  command
+      ->add_option("--group", flags->groups,
+                   "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
+                   "for any text")
+      ->type_name("NAME=PATTERN[,PATTERN]")
+      ->allow_extra_args(false);
   command->add_flag("--complete-cases", flags->complete_cases,
                     "Use only approaches that have every score, instead of pair by pair");
   command
@@ -282,6 +408,11 @@ void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) 
       ->type_name("COUNT");
   command->add_flag("--swaps", flags->swaps,
                     "For each pair, list the approaches that swap places (text and JSON)");
+  if (fetch != nullptr) {
+    command->add_flag("--watch", flags->watch,
+                      "Follow the sweep: the matrix again after each finished cell, until the "
+                      "sweep ends (intervals only when --interval asks for them)");
+  }
   // A coefficient without its interval says more than is known: intervals are the default.
   flags->interval.level = 0.95;
   CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");

@@ -27,6 +27,10 @@ void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddWorkerCommands(CLI::App& app, CommandContext& context);
 // `scores`.
 void AddScoresCommand(CLI::App& app, CommandContext& context);
+// `curve`, also offline from files.
+void AddCurveCommand(CLI::App& app, CommandContext& context);
+// `uncertainty`, also offline from files.
+void AddUncertaintyCommand(CLI::App& app, CommandContext& context);
 // `compare`, also offline from files.
 void AddCompareCommand(CLI::App& app, CommandContext& context);
 // `rank`, `cross` and `scatter`, also offline from files.

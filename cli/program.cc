@@ -204,7 +204,10 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddWorkerCommands(app, context);
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context, fetch);
+  AddCurveCommand(app, context);
+  AddUncertaintyCommand(app, context);
   AddShiftCommand(app, context, fetch);
+  AddStrataCommand(app, context);
   AddCompareCommand(app, context);
   AddRankCommand(app, context);
   AddCrossCommand(app, context);

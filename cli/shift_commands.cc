@@ -1,6 +1,7 @@
 #include "cli/shift_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -10,13 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/comparison.h"
 #include "analysis/figures.h"
 #include "analysis/fit.h"
 #include "analysis/score_table.h"
 #include "analysis/shift_table.h"
 #include "base/status_macros.h"
+#include "cli/client.h"
 #include "cli/command.h"
+#include "cli/example_folder.h"
 #include "cli/matrix_commands.h"
+#include "cli/study.h"
 #include "cli/table_output.h"
 
 namespace concur::cli {
@@ -29,10 +34,13 @@ struct ShiftFlags {
   std::vector<std::string> to;
   std::string scale = "linear";
   std::string unit;
+  std::string metric;
   std::vector<std::string> exclude;
   std::vector<std::string> where;
   std::string format;
   IntervalFlags interval;
+  bool score_intervals = false;
+  std::string examples;
 };
 
 absl::StatusOr<std::vector<std::string>> SplitAll(const std::string& option,
@@ -59,6 +67,44 @@ absl::StatusOr<analysis::FitOptions> OptionsOf(const ShiftFlags& flags) {
   return options;
 }
 
+// Intervals of the scores themselves need what each example scored.
+absl::Status AddScoreIntervals(const ShiftFlags& flags, const std::vector<std::string>& to,
+                               CommandContext& context, std::vector<analysis::ShiftFit>& fits) {
+  std::vector<std::string> columns = {flags.from};
+  for (const std::string& name : to) {
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) {
+      columns.push_back(name);
+    }
+  }
+  std::vector<analysis::ExampleTable> tables;
+  if (flags.examples.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(tables, ExampleTablesOf(study, "", "", columns));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<FolderBenchmark> folder,
+                            ReadExampleFolder(flags.examples, columns));
+    for (FolderBenchmark& benchmark : folder) {
+      std::vector<NamedExamples>& cells = benchmark.approaches;
+      cells.erase(std::remove_if(cells.begin(), cells.end(),
+                                 [](const NamedExamples& cell) { return cell.runs.empty(); }),
+                  cells.end());
+      CONCUR_ASSIGN_OR_RETURN(
+          analysis::ExampleTable table,
+          AlignExamples(benchmark.name, flags.metric.empty() ? "f1" : flags.metric, cells));
+      tables.push_back(std::move(table));
+    }
+  }
+  for (const analysis::ExampleTable& table : tables) {
+    for (const std::string& reason : table.left_out) {
+      context.err << "concur: no interval of the score on " << table.benchmark << ": " << reason
+                  << "\n";
+    }
+  }
+  const double level = flags.interval.level.value_or(0) > 0 ? *flags.interval.level : 0.95;
+  return analysis::AddScoreIntervals(tables, flags.unit == "share" ? 1 : 100, level, fits);
+}
+
 absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const FetchTable& fetch) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::FitOptions options, OptionsOf(flags));
@@ -75,8 +121,15 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const Fe
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, context));
   }
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ShiftFit> fits,
+  CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::ShiftFit> fits,
                           analysis::FitShift(table, flags.from, to, options));
+  if (flags.score_intervals && flags.sweep.empty() && flags.examples.empty()) {
+    return absl::InvalidArgumentError(
+        "--score-intervals: needs a sweep; with --scores give --examples DIR instead");
+  }
+  if (flags.score_intervals || !flags.examples.empty()) {
+    CONCUR_RETURN_IF_ERROR(AddScoreIntervals(flags, to, context, fits));
+  }
   if (flags.format == "svg") {
     context.out << analysis::ShiftSvg(fits);
     return absl::OkStatus();
@@ -136,6 +189,16 @@ void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
       ->type_name("TAG=VALUE")
       ->allow_extra_args(false);
   AddIntervalOptions(command, flags->interval);
+  command->add_flag("--score-intervals", flags->score_intervals,
+                    "Of a sweep: intervals of each score from its per-example scores, "
+                    "Clopper-Pearson for exact match, Student's t else");
+  command
+      ->add_option("--examples", flags->examples,
+                   "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur score --per-example\" "
+                   "writes them")
+      ->type_name("DIR");
+  command->add_option("--metric", flags->metric, "Of --examples: f1 (default) or exact_match")
+      ->type_name("NAME");
   AddFormatOption(command, flags->format, /*with_svg=*/true);
   OnRun(command, context,
         [flags, &context, fetch = std::move(fetch)] { return RunShift(*flags, context, fetch); });

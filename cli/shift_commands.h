@@ -1,4 +1,4 @@
-// `concur shift`: how scores on one test set predict scores on others.
+// `concur shift` and `concur strata`: how scores on one test set predict scores on others.
 #ifndef CONCUR_CLI_SHIFT_COMMANDS_H_
 #define CONCUR_CLI_SHIFT_COMMANDS_H_
 
@@ -9,6 +9,9 @@ namespace concur::cli {
 
 // Adds the command. Without `fetch` only the offline form, --scores, is there.
 void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch = nullptr);
+
+// Adds `strata`, which is offline.
+void AddStrataCommand(CLI::App& app, CommandContext& context);
 
 }  // namespace concur::cli
 

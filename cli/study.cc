@@ -165,6 +165,14 @@ absl::Status AddRun(const NamedExamples& approach, const std::vector<qa::Example
   return absl::OkStatus();
 }
 
+absl::Status CheckExampleMetric(absl::string_view benchmark, absl::string_view metric) {
+  if (metric != "exact_match" && metric != "f1") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        benchmark, ": per-example scores have exact_match and f1, not \"", metric, "\""));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string Study::Name() const { return absl::StrCat(sweep.id(), " ", sweep.name()); }
@@ -282,10 +290,7 @@ std::optional<Digest> ExamplesOf(const v1::Job& job) {
 absl::StatusOr<analysis::ExampleTable> AlignExamples(absl::string_view benchmark,
                                                      absl::string_view metric,
                                                      const std::vector<NamedExamples>& approaches) {
-  if (metric != "exact_match" && metric != "f1") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        benchmark, ": per-example scores have exact_match and f1, not \"", metric, "\""));
-  }
+  CONCUR_RETURN_IF_ERROR(CheckExampleMetric(benchmark, metric));
   analysis::ExampleTable table;
   table.benchmark = std::string(benchmark);
   table.metric = std::string(metric);
@@ -313,6 +318,80 @@ absl::StatusOr<analysis::ExampleTable> AlignExamples(absl::string_view benchmark
     }
   }
   return table;
+}
+
+absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
+                                                  absl::string_view metric,
+                                                  const std::vector<NamedExamples>& approaches) {
+  CONCUR_RETURN_IF_ERROR(CheckExampleMetric(benchmark, metric));
+  analysis::BenchmarkRuns aligned;
+  aligned.benchmark = std::string(benchmark);
+  aligned.runs.resize(approaches.size());
+  const auto first =
+      std::find_if(approaches.begin(), approaches.end(),
+                   [](const NamedExamples& approach) { return !approach.runs.empty(); });
+  if (first == approaches.end()) {
+    return aligned;
+  }
+  const std::vector<qa::ExampleScore>& reference = first->runs[0];
+  absl::flat_hash_map<absl::string_view, size_t> positions;
+  std::string ids;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    positions.emplace(reference[i].id, i);
+    absl::StrAppend(&ids, reference[i].id, "\n");
+  }
+  aligned.test_set = Sha256Of(ids).ToHex();
+  aligned.examples = reference.size();
+  for (size_t a = 0; a < approaches.size(); ++a) {
+    for (const std::vector<qa::ExampleScore>& run : approaches[a].runs) {
+      std::vector<double> values(reference.size(), 0.0);
+      CONCUR_RETURN_IF_ERROR(AddRun(approaches[a], run, reference, positions,
+                                    metric == "exact_match", benchmark, values.data()));
+      aligned.runs[a].push_back(std::move(values));
+    }
+  }
+  return aligned;
+}
+
+absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
+                                                    const std::string& select,
+                                                    const std::vector<std::string>& columns) {
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, select));
+  if (!columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
+  }
+  const std::map<std::string, std::string> metrics = MetricsOf(study.sweep.spec(), metric);
+  CellJobs cell_jobs(study, table);
+  analysis::ExampleRuns runs;
+  for (const analysis::AxisEntry& approach : table.approaches()) {
+    runs.approaches.push_back(approach.name);
+  }
+  for (size_t column = 0; column < table.benchmarks().size(); ++column) {
+    const std::string& name = table.benchmarks()[column].name;
+    std::vector<NamedExamples> approaches;
+    std::string column_metric = "exact_match";
+    std::string systems;
+    for (size_t row = 0; row < table.approaches().size(); ++row) {
+      const std::string& approach = table.approaches()[row].name;
+      const std::vector<const v1::Job*>& jobs = cell_jobs.Of(row, column);
+      absl::StatusOr<NamedExamples> cell = ReadCell(study, approach, jobs);
+      if (absl::IsNotFound(cell.status())) {
+        runs.left_out.push_back(
+            absl::StrCat(approach, " on ", name, ": ", cell.status().message()));
+        approaches.push_back({approach, {}});
+        continue;
+      }
+      CONCUR_RETURN_IF_ERROR(cell.status());
+      column_metric = metrics.at(jobs.front()->test_benchmark());
+      systems = TrainOf(*jobs.front());
+      approaches.push_back(*std::move(cell));
+    }
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned,
+                            AlignRuns(name, column_metric, approaches));
+    aligned.systems = systems;
+    runs.benchmarks.push_back(std::move(aligned));
+  }
+  return runs;
 }
 
 absl::StatusOr<std::vector<analysis::ExampleTable>> ExampleTablesOf(

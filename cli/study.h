@@ -16,6 +16,7 @@
 #include "analysis/comparison.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
+#include "analysis/uncertainty.h"
 #include "base/digest.h"
 #include "cli/client.h"
 #include "concur/v1/coordinator.pb.h"
@@ -69,6 +70,11 @@ absl::StatusOr<std::vector<analysis::ExampleTable>> ExampleTablesOf(
     const Study& study, const std::string& metric, const std::string& select,
     const std::vector<std::string>& columns);
 
+// The same, run by run instead of averaged: for how uncertain coefficients are.
+absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
+                                                    const std::string& select,
+                                                    const std::vector<std::string>& columns);
+
 // One benchmark from lists of per-example scores, brought into the order of the first one's
 // examples. InvalidArgument names the example that one of them lacks.
 struct NamedExamples {
@@ -78,6 +84,10 @@ struct NamedExamples {
 absl::StatusOr<analysis::ExampleTable> AlignExamples(absl::string_view benchmark,
                                                      absl::string_view metric,
                                                      const std::vector<NamedExamples>& approaches);
+// The same, run by run; an approach without runs is missing.
+absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
+                                                  absl::string_view metric,
+                                                  const std::vector<NamedExamples>& approaches);
 
 }  // namespace concur::cli
 

@@ -121,7 +121,7 @@ TEST(FitTest, MissingScoresAreListed) {
   EXPECT_THAT(fit.missing, ElementsAre("b"));
   EXPECT_EQ(fit.n, 2);
   EXPECT_THAT(ShiftText({fit}), HasSubstr("Without both scores: 1: b"));
-  EXPECT_THAT(ShiftCsv({fit}), HasSubstr(",b,,,,,,,no,,\n"));
+  EXPECT_THAT(ShiftCsv({fit}), HasSubstr(",b,,,,,,,no,,,,,,,,,,\n"));
 }
 
 TEST(FitTest, UnknownColumnsAreNamed) {
@@ -152,6 +152,50 @@ TEST(PublishedShiftTest, SlopesOnNewWikipediaAreThoseOfTheStudy) {
                        FitShift(table, "squad_v1.1_test", {"new_test"}, options));
   EXPECT_NEAR(*probit[0].slope, 0.84, 0.01);
   EXPECT_NEAR(*probit[0].r_squared, 0.99, 0.005);
+}
+
+TEST(FitTest, BandsAreNarrowestInTheMiddleAndHoldTheLine) {
+  FitOptions options;
+  options.bootstrap.emplace().replicates = 500;
+  const ShiftFit fit =
+      FitOf("system,X,Y\na,10,12\nb,20,19\nc,30,33\nd,40,38\ne,50,52\nf,60,59\ng,70,73\n", options);
+  ASSERT_TRUE(fit.mean_gap_interval.has_value());
+  EXPECT_LT(fit.mean_gap_interval->low, *fit.mean_gap);
+  EXPECT_GT(fit.mean_gap_interval->high, *fit.mean_gap);
+  std::vector<double> widths;
+  for (const FittedSystem& system : fit.systems) {
+    ASSERT_TRUE(system.predicted_interval.has_value()) << system.name;
+    EXPECT_LE(system.predicted_interval->low, *system.predicted) << system.name;
+    EXPECT_GE(system.predicted_interval->high, *system.predicted) << system.name;
+    EXPECT_NEAR(system.residual_interval->low, system.to - system.predicted_interval->high, 1e-12);
+    widths.push_back(system.predicted_interval->high - system.predicted_interval->low);
+  }
+  EXPECT_LT(widths[3], widths.front());
+  EXPECT_LT(widths[3], widths.back());
+  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("mean_gap_interval":[)"));
+  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("residual_interval":[)"));
+  EXPECT_THAT(ShiftText({fit}), HasSubstr("mean gap -0.86 ["));
+}
+
+TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
+  std::vector<ShiftFit> fits = {FitOf("system,X,Y\na,50,40\nb,60,70\n")};
+  ExampleTable x;
+  x.benchmark = "X";
+  x.approaches = {"a"};
+  x.examples = 10;
+  x.values = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0};
+  ExampleTable y = x;
+  y.benchmark = "Y";
+  y.values[0] = 0.5;
+  ASSERT_OK(AddScoreIntervals({x, y}, 100, 0.95, fits));
+  const FittedSystem& a = fits[0].systems[1];
+  ASSERT_EQ(a.name, "a");
+  EXPECT_NEAR(a.from_interval->low, 100 * ClopperPearson(5, 10, 0.95)->low, 1e-12);
+  EXPECT_NEAR(a.to_interval->high, 100 * MeanInterval(y.row(0), 0.95)->high, 1e-12);
+  EXPECT_FALSE(fits[0].systems[0].from_interval.has_value()) << "b has no examples";
+  EXPECT_THAT(ShiftCsv(fits), HasSubstr(",from_low,from_high,to_low,to_high\n"));
+  EXPECT_THAT(AddScoreIntervals({x}, 100, 2, fits),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("level")));
 }
 
 }  // namespace

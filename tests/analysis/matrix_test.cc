@@ -95,7 +95,8 @@ TEST(MatrixTest, SmallTablesHaveClearResults) {
                {"one benchmark", "approach,A\nx,1\n", 0},
                {"no benchmark", "approach\nx\n", 0}};
   for (const auto& test : cases) {
-    for (const char* coefficient : {"kendall", "pearson", "spearman"}) {
+    for (const char* coefficient :
+         {"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}) {
       MatrixOptions options;
       options.coefficient = *ParseCoefficient(coefficient);
       const ConcurrenceMatrix matrix = MatrixOf(test.csv, options);
@@ -140,7 +141,8 @@ TEST(MatrixTest, PairsAreBitForBitThoseOfTheDefinition) {
               b % 2 == 0 ? static_cast<double>(random.Below(b + 1)) * 0.7 : random.Uniform() * 100;
         }
       }
-      for (const char* coefficient : {"kendall", "pearson", "spearman"}) {
+      for (const char* coefficient :
+           {"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}) {
         MatrixOptions options;
         options.coefficient = *ParseCoefficient(coefficient);
         ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, options));

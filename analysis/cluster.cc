@@ -1,0 +1,159 @@
+#include "analysis/cluster.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/correlation.h"
+#include "analysis/generalization.h"
+#include "analysis/matrix.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+namespace {
+
+const MatrixPair& PairOf(const ConcurrenceMatrix& matrix, size_t a, size_t b) {
+  return matrix.pair(std::min(a, b), std::max(a, b));
+}
+
+// What lies between two groups.
+struct Block {
+  std::vector<std::pair<double, const MatrixPair*>> values;  // ascending
+  int64_t undefined = 0;
+};
+
+Block BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first,
+              const BenchmarkGroup& second) {
+  std::vector<std::pair<size_t, size_t>> seen;  // a pair may come twice where groups overlap
+  Block block;
+  for (const size_t a : first.benchmarks) {
+    for (const size_t b : second.benchmarks) {
+      const auto key = std::minmax(a, b);
+      if (a != b) {
+        seen.emplace_back(key.first, key.second);
+      }
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  for (const auto& [a, b] : seen) {
+    const MatrixPair& pair = PairOf(matrix, a, b);
+    if (pair.correlation.defined()) {
+      block.values.emplace_back(pair.correlation.value, &pair);
+    } else {
+      ++block.undefined;
+    }
+  }
+  std::stable_sort(block.values.begin(), block.values.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  return block;
+}
+
+}  // namespace
+
+std::vector<size_t> ClusterOrder(const ConcurrenceMatrix& matrix) {
+  const size_t n = matrix.benchmarks.size();
+  std::vector<std::vector<size_t>> clusters(n);
+  std::vector<double> distances(n * n, 0.0);
+  for (size_t a = 0; a < n; ++a) {
+    clusters[a] = {a};
+    for (size_t b = 0; b < n; ++b) {
+      if (a != b) {
+        const Correlation& correlation = PairOf(matrix, a, b).correlation;
+        distances[a * n + b] = 1 - (correlation.defined() ? correlation.value : 0);
+      }
+    }
+  }
+  std::vector<bool> alive(n, true);
+  for (size_t joins = 1; joins < n; ++joins) {
+    double least = std::numeric_limits<double>::infinity();
+    size_t left = 0;
+    size_t right = 0;
+    for (size_t a = 0; a < n; ++a) {
+      for (size_t b = a + 1; alive[a] && b < n; ++b) {
+        if (alive[b] && distances[a * n + b] < least) {
+          least = distances[a * n + b];
+          left = a;
+          right = b;
+        }
+      }
+    }
+    const auto size_left = static_cast<double>(clusters[left].size());
+    const auto size_right = static_cast<double>(clusters[right].size());
+    for (size_t c = 0; c < n; ++c) {
+      const double mean =
+          (size_left * distances[left * n + c] + size_right * distances[right * n + c]) /
+          (size_left + size_right);
+      distances[left * n + c] = distances[c * n + left] = mean;
+    }
+    clusters[left].insert(clusters[left].end(), clusters[right].begin(), clusters[right].end());
+    alive[right] = false;
+  }
+  return n > 0 ? clusters[0] : std::vector<size_t>();
+}
+
+Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGroup>& groups) {
+  Table table;
+  table.title =
+      absl::StrCat(CoefficientName(matrix.coefficient), " between groups of benchmarks, over ",
+                   matrix.approaches.size(), " approaches");
+  table.columns = {{"a", "a"},
+                   {"b", "b"},
+                   {"pairs", "pairs", true},
+                   {"undefined", "undefined", true},
+                   {"median", "median", true},
+                   {"least", "least", true},
+                   {"least_pair", "between"},
+                   {"greatest", "greatest", true},
+                   {"greatest_pair", "between"}};
+  const auto name = [&](const MatrixPair& pair) {
+    return TextCell(absl::StrCat(matrix.benchmarks[pair.a], " – ", matrix.benchmarks[pair.b]));
+  };
+  std::vector<bool> grouped(matrix.benchmarks.size(), false);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (const size_t benchmark : groups[i].benchmarks) {
+      grouped[benchmark] = true;
+    }
+    for (size_t j = i; j < groups.size(); ++j) {
+      const Block block = BlockOf(matrix, groups[i], groups[j]);
+      std::vector<TableCell> row = {
+          TextCell(groups[i].name), TextCell(groups[j].name),
+          IntegerCell(static_cast<int64_t>(block.values.size()) + block.undefined),
+          IntegerCell(block.undefined)};
+      if (block.values.empty()) {
+        row.resize(table.columns.size());
+      } else {
+        const size_t n = block.values.size();
+        row.push_back(
+            NumberCell((block.values[(n - 1) / 2].first + block.values[n / 2].first) / 2));
+        row.push_back(NumberCell(block.values.front().first));
+        row.push_back(name(*block.values.front().second));
+        row.push_back(NumberCell(block.values.back().first));
+        row.push_back(name(*block.values.back().second));
+      }
+      table.rows.push_back(std::move(row));
+    }
+  }
+  std::vector<std::string> rest;
+  for (size_t b = 0; b < grouped.size(); ++b) {
+    if (!grouped[b]) {
+      rest.push_back(matrix.benchmarks[b]);
+    }
+  }
+  if (!rest.empty()) {
+    table.notes.push_back(absl::StrCat("In no group: ", absl::StrJoin(rest, "; "), "."));
+  }
+  if (!matrix.missing.empty()) {
+    table.notes.push_back(absl::StrCat(matrix.missing.size(),
+                                       " scores are missing; each pair uses the approaches that "
+                                       "have both."));
+  }
+  return table;
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,279 @@
+#include "analysis/uncertainty.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/correlation.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// Approaches whose true scores on two benchmarks are normal with correlation rho, seen through
+// seeds that differ by `seed_sd` and a finite number of examples of right and wrong.
+struct World {
+  size_t approaches = 20;
+  size_t seeds = 3;
+  size_t examples = 300;
+  double rho = 0.9;
+  double approach_sd = 0.1;
+  double seed_sd = 0.03;
+};
+
+ExampleRuns Draw(const World& world, Random& random) {
+  ExampleRuns runs;
+  runs.benchmarks.resize(2);
+  runs.benchmarks[0].benchmark = "A";
+  runs.benchmarks[1].benchmark = "B";
+  for (size_t i = 0; i < world.approaches; ++i) {
+    runs.approaches.push_back(absl::StrCat("a", i));
+    const double x = random.Normal();
+    const double y = world.rho * x + std::sqrt(1 - world.rho * world.rho) * random.Normal();
+    for (size_t b = 0; b < 2; ++b) {
+      BenchmarkRuns& benchmark = runs.benchmarks[b];
+      benchmark.examples = world.examples;
+      std::vector<std::vector<double>>& list = benchmark.runs.emplace_back(world.seeds);
+      for (std::vector<double>& run : list) {
+        const double share =
+            0.5 + world.approach_sd * (b == 0 ? x : y) + world.seed_sd * random.Normal();
+        for (size_t e = 0; e < world.examples; ++e) {
+          run.push_back(random.Chance(share) ? 1 : 0);
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+double MeanCoefficient(const World& world, const ExampleRuns& runs) {
+  std::vector<double> means[2];
+  for (size_t b = 0; b < 2; ++b) {
+    for (size_t i = 0; i < world.approaches; ++i) {
+      double sum = 0;
+      for (const std::vector<double>& run : runs.benchmarks[b].runs[i]) {
+        for (const double value : run) {
+          sum += value;
+        }
+      }
+      means[b].push_back(sum);
+    }
+  }
+  return PearsonR(means[0], means[1]).value;
+}
+
+PairUncertainty PairOf(const ExampleRuns& runs, UncertaintyOptions options = {}) {
+  if (options.bootstrap.replicates == 10'000) {
+    options.bootstrap.replicates = 400;
+  }
+  absl::StatusOr<Uncertainty> uncertainty = ComputeUncertainty(runs, options);
+  EXPECT_OK(uncertainty);
+  return uncertainty.ok() ? uncertainty->pairs[0] : PairUncertainty();
+}
+
+TEST(UncertaintyTest, NoiseThatIsNotThereCausesNothing) {
+  World world;
+  world.seeds = 2;
+  Random random(1, "uncertainty_test");
+  ExampleRuns runs = Draw(world, random);
+  for (BenchmarkRuns& benchmark : runs.benchmarks) {
+    for (auto& list : benchmark.runs) {
+      list[1] = list[0];  // every seed does the same
+    }
+  }
+  const PairUncertainty same_seeds = PairOf(runs);
+  EXPECT_EQ(same_seeds.seeds, 0);
+  EXPECT_GT(same_seeds.examples, 0);
+  EXPECT_GT(same_seeds.approaches, 0);
+  for (BenchmarkRuns& benchmark : runs.benchmarks) {
+    for (size_t i = 0; i < world.approaches; ++i) {
+      for (std::vector<double>& run : benchmark.runs[i]) {
+        run.assign(run.size(), static_cast<double>((i * 7) % 20) / 20);  // and every example
+      }
+    }
+  }
+  const PairUncertainty sure = PairOf(runs);
+  EXPECT_EQ(sure.examples, 0);
+  EXPECT_EQ(sure.seeds, 0);
+  EXPECT_EQ(sure.shift_by_noise, 0);
+}
+
+TEST(UncertaintyTest, OneRunLeavesSeedsUnknownAndSaysSo) {
+  World world;
+  world.seeds = 1;
+  Random random(2, "uncertainty_test");
+  const PairUncertainty pair = PairOf(Draw(world, random));
+  EXPECT_FALSE(pair.seeds.has_value());
+  EXPECT_THAT(UncertaintyInWords(pair), HasSubstr("what seeds cause is unknown"));
+}
+
+TEST(UncertaintyTest, WordsNameWhatHelps) {
+  PairUncertainty pair;
+  pair.n = 20;
+  pair.value = 0.8;
+  pair.total = 0.01;
+  pair.examples = 0.004;
+  pair.seeds = 0.0001;
+  pair.approaches = 0.0059;
+  EXPECT_EQ(UncertaintyInWords(pair),
+            "± 0.100 (sd); more approaches (four times as many: about 0.050), more test examples "
+            "(to 0.077 at best) can narrow it; more seeds (to 0.099 at best) hardly; with these 20 "
+            "approaches 0.077 remains");
+}
+
+// The split against the truth: variances over many worlds drawn anew, with and without each source.
+TEST(UncertaintyTest, PartsAreThoseOfASimulation) {
+  World world;
+  Random random(3, "uncertainty_test");
+  UncertaintyOptions options;
+  options.coefficient = Coefficient::kPearson;
+  options.bootstrap.replicates = 200;
+  constexpr int kWorlds = 60;
+  double total = 0;
+  double examples = 0;
+  double seeds = 0;
+  for (int w = 0; w < kWorlds; ++w) {
+    const PairUncertainty pair = PairOf(Draw(world, random), options);
+    total += pair.total / kWorlds;
+    examples += pair.examples / kWorlds;
+    seeds += *pair.seeds / kWorlds;
+  }
+  const auto variance_of = [&](const World& of) {
+    std::vector<double> list;
+    for (int w = 0; w < 400; ++w) {
+      list.push_back(MeanCoefficient(of, Draw(of, random)));
+    }
+    const double deviation = ComputeMoments(list).standard_deviation;
+    return deviation * deviation;
+  };
+  const double truth = variance_of(world);
+  EXPECT_GT(total, 0.5 * truth);
+  EXPECT_LT(total, 2 * truth);
+  // Noise of 3 seeds (0.03² / 3) and of 3 x 300 examples (0.25 / 900): nearly equal here.
+  EXPECT_GT(examples, 0.4 * seeds);
+  EXPECT_LT(examples, 2.5 * seeds);
+  World many_examples = world;
+  many_examples.examples = 6000;
+  const double rest = variance_of(many_examples);
+  EXPECT_LT(rest, truth);
+  EXPECT_NEAR(total - examples, rest, 0.6 * rest);
+}
+
+TEST(UncertaintyTest, BitsDoNotDependOnThreads) {
+  World world;
+  world.approaches = 8;
+  world.examples = 50;
+  Random random(4, "uncertainty_test");
+  const ExampleRuns runs = Draw(world, random);
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 300;
+  const PairUncertainty alone = PairOf(runs, options);
+  options.bootstrap.parallel_for = [](size_t count, const std::function<void(size_t)>& body) {
+    std::thread other([&] {
+      for (size_t i = 1; i < count; i += 2) {
+        body(i);
+      }
+    });
+    for (size_t i = 0; i < count; i += 2) {
+      body(i);
+    }
+    other.join();
+  };
+  const PairUncertainty shared = PairOf(runs, options);
+  EXPECT_EQ(alone.total, shared.total);
+  EXPECT_EQ(alone.examples, shared.examples);
+  EXPECT_EQ(alone.seeds, shared.seeds);
+  EXPECT_EQ(alone.interval->low, shared.interval->low);
+}
+
+TEST(UncertaintyTest, SharedTestSetsAreDrawnTogether) {
+  World world;
+  world.seeds = 1;
+  Random random(5, "uncertainty_test");
+  ExampleRuns runs = Draw(world, random);
+  runs.benchmarks[1].runs = runs.benchmarks[0].runs;  // one benchmark under two names
+  EXPECT_LT(PairOf(runs).shift_by_noise, 0);
+  runs.benchmarks[0].test_set = runs.benchmarks[1].test_set = "one";
+  const PairUncertainty same = PairOf(runs);
+  EXPECT_EQ(same.shift_by_noise, 0);
+  EXPECT_EQ(same.examples, 0);
+}
+
+TEST(UncertaintyTest, BadInputsAreRefused) {
+  World world;
+  Random random(6, "uncertainty_test");
+  ExampleRuns runs = Draw(world, random);
+  runs.benchmarks[0].runs[3][1][7] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(ComputeUncertainty(runs, {}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                     HasSubstr("A: a3: expected 300 finite")));
+  runs.benchmarks[0].runs[3][1].resize(5);
+  EXPECT_THAT(ComputeUncertainty(runs, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got 5")));
+  runs.benchmarks.resize(1);
+  EXPECT_THAT(ComputeUncertainty(runs, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two benchmarks or more")));
+  ExampleRuns nothing;
+  nothing.benchmarks.resize(2);
+  nothing.benchmarks[0].benchmark = "A";
+  nothing.benchmarks[1].benchmark = "B";
+  EXPECT_THAT(PairOf(nothing).warning, HasSubstr("undefined"));
+}
+
+// Coverage of the hierarchical interval for the noise-free coefficient: docs/statistics.md.
+TEST(UncertaintyTest, PrintsItsCoverageOnRequest) {
+  const char* asked = std::getenv("CONCUR_COVERAGE_TRIALS");  // NOLINT(concurrency-mt-unsafe)
+  int trials = 0;
+  if (asked == nullptr || !absl::SimpleAtoi(asked, &trials)) {
+    GTEST_SKIP() << "set CONCUR_COVERAGE_TRIALS to print the table";
+  }
+  for (const Coefficient coefficient : {Coefficient::kKendall, Coefficient::kPearson}) {
+    for (const size_t approaches : {10U, 20U, 50U}) {
+      for (const size_t examples : {100U, 1000U}) {
+        for (const BootstrapMethod method : {BootstrapMethod::kPercentile, BootstrapMethod::kBca}) {
+          World world;
+          world.approaches = approaches;
+          world.examples = examples;
+          UncertaintyOptions options;
+          options.coefficient = coefficient;
+          options.bootstrap.replicates = 500;
+          options.bootstrap.method = method;
+          const double truth =
+              coefficient == Coefficient::kPearson ? world.rho : 2 / M_PI * std::asin(world.rho);
+          Random random(7, "uncertainty_test");
+          int held = 0;
+          double width = 0;
+          for (int trial = 0; trial < trials; ++trial) {
+            const PairUncertainty pair = PairOf(Draw(world, random), options);
+            held += pair.interval->low <= truth && truth <= pair.interval->high ? 1 : 0;
+            width += (pair.interval->high - pair.interval->low) / trials;
+          }
+          std::printf("%s | %s | %d | %d | %.1f | %.2f\n",
+                      std::string(CoefficientName(coefficient)).c_str(),
+                      method == BootstrapMethod::kBca ? "bca" : "percentile",
+                      static_cast<int>(approaches), static_cast<int>(examples),
+                      100.0 * held / trials, width);
+          std::fflush(stdout);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,93 @@
+#include "qa/attributes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "qa/example.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::qa {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+std::string StratumOfAnswers(Attribute attribute, const std::vector<std::string>& answers) {
+  Question question;
+  question.text = "Who?";
+  question.answers = answers;
+  return StratumOf(attribute, Passage(), question);
+}
+
+TEST(AttributesTest, AnswerTypesByTheFirstRuleThatFits) {
+  const struct {
+    const char* answer;
+    const char* type;
+  } cases[] = {{"1066", "date"},
+               {"May 4", "date"},
+               {"in early 1999", "date"},
+               {"may be so", "phrase"},
+               {"1,250 men", "number"},
+               {"1,2004", "number"},
+               {"2,500", "number"},
+               {"21500", "number"},
+               {"3rd", "number"},
+               {"Denver Broncos", "name"},
+               {"University of Chicago", "name"},
+               {"the Normans", "phrase"},
+               {"to get to the other side", "long phrase"},
+               {"", "phrase"}};
+  for (const auto& test : cases) {
+    EXPECT_EQ(StratumOfAnswers(Attribute::kAnswerType, {test.answer}), test.type) << test.answer;
+  }
+}
+
+TEST(AttributesTest, AgreementAfterNormalization) {
+  EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"a"}), "one answer");
+  EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"The cat", "cat", "cat."}), "all agree");
+  EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"cat", "cat", "dog"}), "most agree");
+  EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"cat", "dog"}), "split");
+}
+
+TEST(AttributesTest, LengthsFallIntoBins) {
+  Passage passage;
+  Question question;
+  question.answers = {"x"};
+  const auto words = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      text += " w\t\n";
+    }
+    return text;
+  };
+  const struct {
+    int count;
+    const char* bin;
+  } cases[] = {{0, "000 to 007 words"},
+               {7, "000 to 007 words"},
+               {8, "008 to 010 words"},
+               {19, "014 to 019 words"},
+               {20, "020 words or more"}};
+  for (const auto& test : cases) {
+    question.text = words(test.count);
+    EXPECT_EQ(StratumOf(Attribute::kQuestionLength, passage, question), test.bin) << test.count;
+  }
+  passage.context = words(110);
+  EXPECT_EQ(StratumOf(Attribute::kPassageLength, passage, question), "110 to 139 words");
+}
+
+TEST(AttributesTest, NamesAreReadBack) {
+  for (const char* name : {"question-length", "passage-length", "answer-type", "agreement"}) {
+    ASSERT_OK_AND_ASSIGN(const Attribute attribute, ParseAttribute(name));
+    EXPECT_EQ(AttributeName(attribute), name);
+  }
+  EXPECT_THAT(ParseAttribute("length"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("question-length")));
+}
+
+}  // namespace
+}  // namespace concur::qa
