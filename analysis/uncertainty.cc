@@ -66,6 +66,9 @@ size_t KeyIndex(std::map<std::string, size_t>& keys, const std::string& key, siz
   return keys.emplace(name, keys.size()).first->second;
 }
 
+// Beyond this many standard deviations, simulated intervals missed the noise-free coefficient.
+constexpr double kShiftMax = 0.5;
+
 // What one replicate makes of the table in each of three ways.
 enum Kind : size_t { kExamples = 0, kRuns = 1, kAll = 2, kKinds = 3 };
 
@@ -387,6 +390,11 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
           options.bootstrap.level, options.bootstrap.method);
       pair.interval = interval.interval;
       pair.warning = interval.warning;
+      if (std::abs(pair.shift_by_noise) > kShiftMax * std::sqrt(pair.total)) {
+        absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ",
+                        "noise of seeds and examples moves the value by more than half its sd: the "
+                        "interval may miss the noise-free value, see docs/statistics.md");
+      }
     }
   }
   return result;
