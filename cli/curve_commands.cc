@@ -18,6 +18,7 @@
 #include "cli/client.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
+#include "cli/study.h"
 #include "cli/table_output.h"
 
 namespace concur::cli {
@@ -69,8 +70,8 @@ absl::StatusOr<analysis::ScoreTable> LoadScores(const CurveFlags& flags, Command
     table = std::move(parsed.table);
   } else {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-    CONCUR_ASSIGN_OR_RETURN(
-        table, FetchScoreTable(*client, flags.sweep, flags.metric, each ? "each" : ""));
+    CONCUR_ASSIGN_OR_RETURN(const Study study, FetchStudy(*client, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(study, flags.metric, each ? "each" : ""));
   }
   if (!flags.columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/adapt_command.h"
+#include "cli/chaos_commands.h"
 #include "cli/client.h"
 #include "cli/data_commands.h"
 #include "cli/matrix_commands.h"
@@ -217,6 +218,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
   AddAdaptCommand(app, context);
+  AddChaosCommand(app, context);
 }
 
 }  // namespace
