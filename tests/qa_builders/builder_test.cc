@@ -271,13 +271,13 @@ TEST(BuildersTest, DebiansSourcesGiveTheDemosSets) {
     GTEST_SKIP() << "needs the Debian packages bible-kjv, wamerican and wordnet-base";
   }
   TempDir dir;
-  for (const BuilderInfo& builder : Builders()) {
+  for (const char* builder : {"fuzzy", "wordnet", "cloze", "lastword"}) {
     BuildRequest request;
-    request.builder = builder.name;
-    request.directory = dir.File(builder.name);
+    request.builder = builder;
+    request.directory = dir.File(builder);
     request.parameters = {{"train-questions", "600"}, {"test-questions", "300"}};
     ASSERT_OK_AND_ASSIGN(const BuildResult result, Build(request));
-    EXPECT_EQ(result.train.questions + result.test.questions, 900) << builder.name;
+    EXPECT_EQ(result.train.questions + result.test.questions, 900) << builder;
   }
 }
 
