@@ -46,8 +46,7 @@ ComparisonOptions Options(int64_t replicates) {
   return options;
 }
 
-// Reference: scipy.stats.binomtest(min(b, c), b + c, 0.5).pvalue, SciPy 1.10.1; the same as
-// statsmodels.stats.contingency_tables.mcnemar(exact=True).
+// Reference: scipy.stats.binomtest(min(b, c), b + c, 0.5).pvalue, SciPy 1.10.1.
 TEST(ComparisonTest, McNemarIsTheExactBinomialTest) {
   struct Case {
     int64_t only_a;
@@ -66,7 +65,7 @@ TEST(ComparisonTest, McNemarIsTheExactBinomialTest) {
   }
 }
 
-// Reference: R's p.adjust(p, "holm") and statsmodels' multipletests(p, method="holm").
+// Holm's step-down (1979), worked by hand.
 TEST(ComparisonTest, HolmStepsDownAndNeverFalls) {
   EXPECT_THAT(HolmAdjusted({0.01, 0.04, 0.03, 0.005}),
               ElementsAre(DoubleNear(0.03, 1e-15), DoubleNear(0.06, 1e-15), DoubleNear(0.06, 1e-15),
