@@ -1,0 +1,151 @@
+"""What every benchmark needs: a coordinator of its own, timing, tables, and the check of accounting."""
+
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / "build" / os.environ.get("CONCUR_PRESET", "release") / "bin"
+
+
+def build(*targets):
+    preset = os.environ.get("CONCUR_PRESET", "release")
+    subprocess.run([ROOT / "scripts" / "build", preset, *targets], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def process_cpu_seconds(pid):
+    """User and system time of a process, its threads included."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("no VmRSS")
+
+
+def directory_bytes(path):
+    return sum(f.stat().st_size for f in pathlib.Path(path).rglob("*") if f.is_file())
+
+
+class Coordinator:
+    """A coordinator with its data in a directory of its own, which goes when it is closed."""
+
+    def __init__(self, *options, parent=None):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="concur-bench-", dir=parent))
+        self.data = self.directory / "data"
+        self.address = f"unix:{self.directory}/socket"
+        self.options = options
+        self.process = None
+        self.start()
+
+    def start(self):
+        address_file = self.data / "address"
+        address_file.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [BIN / "concur-coordinator", "--data-dir", self.data, "--listen", self.address,
+             *self.options],
+            stdout=subprocess.DEVNULL, stderr=open(self.directory / "log", "a"))
+        while not address_file.exists():
+            if self.process.poll() is not None:
+                raise RuntimeError((self.directory / "log").read_text())
+            time.sleep(0.002)
+
+    def stop(self, signal="TERM"):
+        self.process.terminate() if signal == "TERM" else self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.stop()
+        shutil.rmtree(self.directory)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def concur(self, *arguments, check=True):
+        return subprocess.run([BIN / "concur", "--server", self.address, *map(str, arguments)],
+                              check=check, capture_output=True, text=True).stdout
+
+    def submit(self, text):
+        path = self.directory / "sweep.yaml"
+        path.write_text(text)
+        # Of different contents: equal cells would share one result.
+        for i in range(10):
+            (self.directory / f"set-{i}.txt").write_text(f"{i}\n")
+        self.concur("sweep", "submit", path)
+
+    def counts(self, sweep):
+        return json.loads(self.concur("-o", "json", "sweep", "get", sweep))
+
+    def fake_workers(self, jobs, workers=16, slots=64, **more):
+        """Completes `jobs` jobs; raises unless each was acknowledged exactly once."""
+        arguments = [BIN / "concur-bench-worker", "--coordinator", self.address, "--jobs", jobs,
+                     "--workers", workers, "--slots", slots]
+        for name, value in more.items():
+            arguments += ["--" + name.replace("_", "-"), value]
+        done = subprocess.run(list(map(str, arguments)), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"accounting is not exact: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+
+def sweep_of(jobs, command="/bin/true", train=False):
+    """A sweep of `jobs` jobs: ten benchmarks, the rest seeds."""
+    benchmarks = min(10, jobs)
+    per_seed = benchmarks * (2 if train else 1)
+    seeds, rest = divmod(jobs, per_seed)
+    if rest:
+        raise ValueError(f"{jobs} is no multiple of {per_seed}")
+    train_line = 'train: {command: [learn, "{train}", "{model}", "{seed}"]}' if train else ""
+    model = '"{model}", ' if train else ""
+    tests = "\n".join(
+        f"    - metadata: {{name: b{i}}}\n"
+        f"      spec: {{format: file, train: set-{i}.txt, test: set-{i}.txt, metric: accuracy}}"
+        for i in range(benchmarks))
+    return f"""apiVersion: concur/v1
+kind: Sweep
+metadata: {{name: bench}}
+spec:
+  approaches:
+    - metadata: {{name: a}}
+      spec:
+        version: "1"
+        {train_line}
+        predict: {{command: [{command}, {model}"{{test}}", "{{metrics}}", "{{seed}}"]}}
+        resources: {{cpus: 1, memory: 0B}}
+  benchmarks:
+{tests}
+  seeds: {{from: 1, to: {seeds}}}
+"""
+
+
+def median_and_spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values),
+            "runs": len(values)}
+
+
+def si(value):
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    if value >= 10_000:
+        return f"{value / 1e3:.1f} k"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def table(header, rows):
+    cells = [list(map(str, header))] + [list(map(str, row)) for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    lines.insert(1, "|" + "---|" * len(header))
+    return "\n".join(lines)
