@@ -167,7 +167,7 @@ void WorkerMachine::Start() {
   }
   const int read_errors = disk_.read_errors();
   absl::StatusOr<std::unique_ptr<worker::FileSpool>> files =
-      worker::FileSpool::Open("/work/spool", disk_);
+      worker::FileSpool::Open("/disk/spool", disk_);
   if (!files.ok()) {
     world_.Fail(
         absl::StrCat("worker ", planned_.name, " does not start: ", files.status().ToString()));
