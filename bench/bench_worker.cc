@@ -86,10 +86,9 @@ class Tally {
       done_.NotifyAll();
     }
   }
-  void Called(absl::Duration round_trip) {
+  void Called() {
     MutexLock lock(mu_);
     ++calls_;
-    round_trip_ += round_trip;
   }
   void Failed(const std::string& message) {
     MutexLock lock(mu_);
@@ -133,7 +132,6 @@ class Tally {
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t errors_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t calls_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Duration round_trip_ ABSL_GUARDED_BY(mu_);
   std::string last_error_ ABSL_GUARDED_BY(mu_);
   absl::Time first_start_ ABSL_GUARDED_BY(mu_);
   absl::Time last_ack_ ABSL_GUARDED_BY(mu_);
@@ -186,7 +184,6 @@ class FakeWorker {
     grpc::ClientContext context;
     v1::SyncRequest request;
     v1::SyncResponse response;
-    absl::Time sent;
   };
   using Key = std::pair<uint64_t, uint32_t>;  // sweep, job
 
@@ -237,8 +234,7 @@ class FakeWorker {
       *request.add_finished() = finished;
     }
     calls_.insert(call);
-    call->sent = absl::Now();
-    call->context.set_deadline(absl::ToChronoTime(call->sent + absl::Seconds(60)));
+    call->context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(60)));
     stub_->async()->Sync(&call->context, &call->request, &call->response,
                          [this, call](const grpc::Status& status) { OnDone(call, status); });
   }
@@ -259,7 +255,7 @@ class FakeWorker {
       Send();
       return;
     }
-    tally_.Called(absl::Now() - call->sent);
+    tally_.Called();
     for (const v1::ForgetOrder& order : call->response.forget()) {
       const Key key{order.id().sweep(), order.id().job()};
       finished_.erase(key);

@@ -12,12 +12,12 @@ import sys
 import harness
 
 
-def measure(jobs, train, workers, slots):
+def measure(jobs):
     with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
-        coordinator.submit(harness.sweep_of(jobs, train=train))
+        coordinator.submit(harness.sweep_of(jobs))
         pid = coordinator.process.pid
         cpu = harness.process_cpu_seconds(pid)
-        report = coordinator.fake_workers(jobs, workers=workers, slots=slots)
+        report = coordinator.fake_workers(jobs)
         report["cpu_us"] = (harness.process_cpu_seconds(pid) - cpu) / jobs * 1e6
         report["resident"] = harness.resident_bytes(pid)
         counts = coordinator.counts("s1")["counts"]
@@ -34,10 +34,12 @@ def main():
         [harness.BIN / "bench_floors", "."], check=True, capture_output=True, text=True).stdout)
     print(f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "
           f"{harness.si(floors['sqlite_commit'])} one-row SQLite commits/s\n", flush=True)
+    header = ["jobs", "results/s", "min–max", "coordinator CPU µs/job", "resident MB", "disk B/job",
+              "runs"]
     rows = []
     for jobs in sizes:
         runs = 5 if jobs <= 100_000 else 3 if jobs <= 1_000_000 else 1
-        reports = [measure(jobs, False, 16, 64) for _ in range(runs)]
+        reports = [measure(jobs) for _ in range(runs)]
         rates = [report["per_second"] for report in reports]
         rows.append([
             f"{jobs:,}", harness.si(statistics.median(rates)),
@@ -47,11 +49,8 @@ def main():
             f"{statistics.median(r['disk'] for r in reports) / jobs:.0f}",
             runs,
         ])
-        print(harness.table(["jobs", "results/s", "min–max", "coordinator CPU µs/job",
-                             "resident MB", "disk B/job", "runs"], rows[-1:]), flush=True)
-    print("\n" + harness.table(
-        ["jobs", "results/s", "min–max", "coordinator CPU µs/job", "resident MB", "disk B/job",
-         "runs"], rows))
+        print(" | ".join(map(str, rows[-1])), flush=True)
+    print("\n" + harness.table(header, rows))
 
 
 if __name__ == "__main__":

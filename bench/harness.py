@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
@@ -101,15 +100,12 @@ class Coordinator:
         return json.loads(done.stdout)
 
 
-def sweep_of(jobs, command="/bin/true", train=False):
+def sweep_of(jobs, command="/bin/true"):
     """A sweep of `jobs` jobs: ten benchmarks, the rest seeds."""
     benchmarks = min(10, jobs)
-    per_seed = benchmarks * (2 if train else 1)
-    seeds, rest = divmod(jobs, per_seed)
+    seeds, rest = divmod(jobs, benchmarks)
     if rest:
-        raise ValueError(f"{jobs} is no multiple of {per_seed}")
-    train_line = 'train: {command: [learn, "{train}", "{model}", "{seed}"]}' if train else ""
-    model = '"{model}", ' if train else ""
+        raise ValueError(f"{jobs} is no multiple of {benchmarks}")
     tests = "\n".join(
         f"    - metadata: {{name: b{i}}}\n"
         f"      spec: {{format: file, train: set-{i}.txt, test: set-{i}.txt, metric: accuracy}}"
@@ -122,18 +118,12 @@ spec:
     - metadata: {{name: a}}
       spec:
         version: "1"
-        {train_line}
-        predict: {{command: [{command}, {model}"{{test}}", "{{metrics}}", "{{seed}}"]}}
+        predict: {{command: [{command}, "{{test}}", "{{metrics}}", "{{seed}}"]}}
         resources: {{cpus: 1, memory: 0B}}
   benchmarks:
 {tests}
   seeds: {{from: 1, to: {seeds}}}
 """
-
-
-def median_and_spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values),
-            "runs": len(values)}
 
 
 def si(value):
