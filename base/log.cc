@@ -41,9 +41,43 @@ spdlog::logger& Logger() {
   return *logger;
 }
 
+// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
+size_t Utf8Length(absl::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+  if (length == 0 || length > text.size()) {
+    return 0;
+  }
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80) {
+      return 0;
+    }
+  }
+  // Overlong forms, surrogates, and what is beyond Unicode.
+  const bool bad =
+      length > 2 && ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
+                     (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90));
+  return bad ? 0 : length;
+}
+
 std::string JsonEscape(absl::string_view text) {
   std::string out;
-  for (char c : text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length != 1) {
+      // A program's output may be anything; a line of JSON may not.
+      absl::StrAppend(&out, length == 0 ? "\\ufffd" : text.substr(0, length));
+      text.remove_prefix(length == 0 ? 1 : length);
+      continue;
+    }
+    const char c = text[0];
+    text.remove_prefix(1);
     if (c == '"' || c == '\\') {
       absl::StrAppend(&out, "\\", std::string(1, c));
     } else if (static_cast<unsigned char>(c) < 0x20) {

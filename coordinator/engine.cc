@@ -152,16 +152,28 @@ bool Engine::Turn() {
     MutexLock lock(mutex_);
     requests.swap(inbox_);
   }
-  now_ = std::max(now_, clock_.Now());
+  const absl::Time begin = clock_.Now();
+  now_ = std::max(now_, begin);
   scheduler_->AdvanceTo(now_);
   for (Request& request : requests) {
     request.work(*scheduler_);
   }
   scheduler_->Dispatch();
   Effects effects = scheduler_->TakeEffects();
-  if (!effects.batch.empty() && !Commit(effects.batch)) {
+  EngineObserver::Turn turn;
+  turn.requests = requests.size();
+  turn.committed = !effects.batch.empty();
+  const absl::Time worked = observers_.empty() ? begin : clock_.Now();
+  if (turn.committed && !Commit(effects.batch)) {
     dead_ = true;
     return false;
+  }
+  if (!observers_.empty()) {
+    turn.work = worked - begin;
+    turn.commit = turn.committed ? clock_.Now() - worked : absl::ZeroDuration();
+    for (EngineObserver* observer : observers_) {
+      observer->OnTurn(turn, effects);
+    }
   }
   Publish(std::move(effects));
   for (Request& request : requests) {

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "coordinator/engine_observer.h"
 #include "core/scheduler.h"
 #include "core/sync.h"
 #include "store/store.h"
@@ -64,6 +65,8 @@ class Engine {
                                                         EngineOptions options);
   ~Engine();
 
+  // Tells `observer`, which outlives the engine, of every turn. REQUIRES: before Start.
+  void AddObserver(EngineObserver& observer) { observers_.push_back(&observer); }
   // Starts the thread. Without it, tests call RunUntilIdle.
   void Start();
   // Refuses new requests, answers the parked ones, and joins the thread.
@@ -197,6 +200,7 @@ class Engine {
   Store& store_;
   const EngineOptions options_;
   std::string epoch_;  // of cursors: changes with every start
+  std::vector<EngineObserver*> observers_;
 
   // Owned by the engine's thread.
   std::unique_ptr<Scheduler> scheduler_;

@@ -44,6 +44,9 @@ std::string DefaultDataDirectory() {
 ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   ServerOptions options;
   options.listen = from.listen;
+  options.metrics_listen = from.metrics_listen;
+  options.health_listen = from.health_listen;
+  options.version = CONCUR_VERSION;
   // Absolute: other programs are told of files in it.
   std::error_code error;
   options.data_directory =
@@ -71,14 +74,24 @@ int Main(int argc, char** argv) {
   std::string options_file;
   std::string data_directory;
   std::string listen;
+  std::string metrics_listen;
+  std::string health_listen;
   std::string log_format = "text";
+  bool verbose = false;
   app.add_option("--options", options_file, "options file (kind: CoordinatorOptions)");
   app.add_option("--data-dir", data_directory,
                  "where everything is kept (default: ~/.local/share/concur)");
   app.add_option("--listen", listen,
                  "HOST:PORT or unix:PATH; port 0 takes a free one (default: 127.0.0.1:7447)");
+  app.add_option("--metrics-listen", metrics_listen,
+                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
+                 "127.0.0.1:9464 (default: none)");
+  app.add_option("--health-listen", health_listen,
+                 "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
+                 "(default: none)");
   app.add_option("--log-format", log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--verbose", verbose, "log more: every job");
   TlsFiles tls;
   app.add_option("--tls-certificate", tls.certificate, "the server's certificate: speak TLS")
       ->type_name("FILE");
@@ -100,7 +113,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  SetLog(LogLevel::kInfo, log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  SetLog(verbose ? LogLevel::kDebug : LogLevel::kInfo,
+         log_format == "json" ? LogFormat::kJson : LogFormat::kText);
 
   spec::CoordinatorOptions from_file;
   if (!options_file.empty()) {
@@ -116,6 +130,12 @@ int Main(int argc, char** argv) {
   }
   if (!listen.empty()) {
     from_file.listen = listen;
+  }
+  if (!metrics_listen.empty()) {
+    from_file.metrics_listen = metrics_listen;
+  }
+  if (!health_listen.empty()) {
+    from_file.health_listen = health_listen;
   }
   if (!tls.certificate.empty()) {
     from_file.tls = {tls.certificate, tls.key, tls.client_ca};

@@ -22,9 +22,14 @@
 #include "coordinator/audit_interceptor.h"
 #include "coordinator/audit_log.h"
 #include "coordinator/collector.h"
+#include "coordinator/coordinator_metrics.h"
+#include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
+#include "coordinator/rpc_metrics.h"
 #include "coordinator/tokens.h"
 #include "coordinator/worker_service.h"
+#include "metrics/metric_set.h"
+#include "metrics/status_server.h"
 #include "rpc/channel.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/credentials.h"
@@ -108,6 +113,11 @@ std::string HostOf(const std::string& listen) { return listen.substr(0, listen.r
 struct Server::Parts {
   ServerOptions options;
   std::string address;
+  std::string metrics_address;
+  std::string health_address;
+  std::unique_ptr<MetricSet> metrics;
+  EngineLog log;
+  std::unique_ptr<CoordinatorMetrics> coordinator_metrics;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<Engine> engine;
@@ -120,13 +130,43 @@ struct Server::Parts {
   std::unique_ptr<GuardedCoordinator> guarded_coordinator;
   std::unique_ptr<GuardedWorkerGateway> guarded_workers;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::Server> health;
+  std::unique_ptr<StatusServer> status_server;
 };
+
+// What monitoring systems ask: metrics, and whether the coordinator is well.
+absl::Status Server::StartStatus(Parts& parts) {
+  if (!parts.options.health_listen.empty()) {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddListeningPort(parts.options.health_listen, grpc::InsecureServerCredentials(), &port);
+    parts.health = builder.BuildAndStart();
+    if (parts.health == nullptr || port == 0) {
+      return absl::UnavailableError(absl::StrCat(
+          "cannot answer health checks on ", parts.options.health_listen,
+          ": the address is taken or not this machine's; choose another with --health-listen"));
+    }
+    parts.health_address = absl::StrCat(HostOf(parts.options.health_listen), ":", port);
+  }
+  if (parts.coordinator_metrics != nullptr) {
+    CoordinatorMetrics& metrics = *parts.coordinator_metrics;
+    CONCUR_ASSIGN_OR_RETURN(parts.status_server,
+                            StatusServer::Start(parts.options.metrics_listen,
+                                                {[&metrics] { return metrics.Text(); },
+                                                 [&metrics] { return metrics.Ready(); }}));
+    parts.metrics_address = parts.status_server->address();
+  }
+  return absl::OkStatus();
+}
 
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() { Stop(); }
 
 const std::string& Server::address() const { return parts_->address; }
+const std::string& Server::metrics_address() const { return parts_->metrics_address; }
+const std::string& Server::health_address() const { return parts_->health_address; }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOptions options) {
   auto parts = std::make_unique<Parts>();
@@ -141,6 +181,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   engine_options.artifact_store_id = parts->artifacts->store_id();
   CONCUR_ASSIGN_OR_RETURN(parts->engine, Engine::Create(clock, *parts->store, rpc::DecodeSpec,
                                                         std::move(engine_options)));
+  parts->engine->AddObserver(parts->log);
+  if (!parts->options.metrics_listen.empty()) {
+    parts->metrics = std::make_unique<MetricSet>();
+    parts->metrics->AddProcess("concur-coordinator", parts->options.version);
+    parts->coordinator_metrics =
+        std::make_unique<CoordinatorMetrics>(*parts->metrics, *parts->engine, clock, data);
+    parts->engine->AddObserver(*parts->coordinator_metrics);
+  }
   parts->pool = std::make_unique<ThreadPool>(parts->options.pool_threads);
   parts->collector = std::make_unique<Collector>(
       clock, *parts->engine, *parts->store, *parts->artifacts, *parts->pool,
@@ -166,6 +214,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   SetLimits(parts->options.connections, &builder);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<AuditInterceptorFactory>(*parts->access, *parts->audit));
+  if (parts->metrics != nullptr) {
+    interceptors.push_back(std::make_unique<RpcMetricsFactory>(*parts->metrics));
+  }
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   builder.RegisterService(parts->guarded_coordinator.get());
   builder.RegisterService(parts->guarded_workers.get());
@@ -179,6 +230,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   }
   parts->address =
       is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
+  CONCUR_RETURN_IF_ERROR(StartStatus(*parts));
   // Before the address, which tells the user's programs that they may come.
   if (absl::Status status = rpc::RecordServer(parts->address, LocalTokenPath(data)); !status.ok()) {
     LogWarning("clients must be given a token: where it lies could not be recorded",
@@ -186,7 +238,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   }
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
   parts->collector->Start();
-  LogInfo(absl::StrCat("listening on ", parts->address), {{"data", data}});
+  LogFields fields = {{"data", data}};
+  if (!parts->metrics_address.empty()) {
+    fields.push_back({"metrics", parts->metrics_address});
+  }
+  LogInfo(absl::StrCat("listening on ", parts->address), fields);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -196,6 +252,12 @@ void Server::Stop() {
   }
   unlink((parts_->options.data_directory + "/address").c_str());
   rpc::ForgetServer(parts_->address);
+  // Whoever checks is told first, and asks the engine nothing more.
+  if (parts_->health != nullptr) {
+    parts_->health->Shutdown(std::chrono::system_clock::now());
+    parts_->health.reset();
+  }
+  parts_->status_server.reset();
   // Parked calls are answered by the engine's end, so that the server has nothing to wait for.
   parts_->engine->Stop();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);

@@ -40,6 +40,12 @@ struct ConnectionLimits {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT or unix:PATH; port 0 takes a free one
+  // HOST:PORT of /metrics, /healthz and /readyz, in clear text; "": none.
+  std::string metrics_listen;
+  // HOST:PORT that answers gRPC health checks and nothing else, in clear text, for those who check
+  // and speak no TLS; "": none.
+  std::string health_listen;
+  std::string version;  // of this program
   std::string data_directory;
   std::string user;  // whom the token in DATA/token is for
   // Lets everybody do everything, without token and on any address. Not for use.
@@ -62,12 +68,16 @@ class Server {
 
   // Where it listens: the port is the real one.
   const std::string& address() const;
+  // Where the metrics and the health checks are; "" without.
+  const std::string& metrics_address() const;
+  const std::string& health_address() const;
   // Answers what is under way, closes the socket and the store. Idempotent.
   void Stop();
 
  private:
   struct Parts;
   explicit Server(std::unique_ptr<Parts> parts);
+  static absl::Status StartStatus(Parts& parts);
   std::unique_ptr<Parts> parts_;
 };
 

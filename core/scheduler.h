@@ -10,6 +10,7 @@
 #ifndef CONCUR_CORE_SCHEDULER_H_
 #define CONCUR_CORE_SCHEDULER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -104,6 +105,19 @@ struct WorkerView {
   absl::Time lease_expire;
 };
 
+// Everything at a glance.
+struct Totals {
+  std::array<uint64_t, kJobStates> jobs{};      // of all sweeps that are kept
+  std::array<uint64_t, kSweepStates> sweeps{};  // by their state
+  uint64_t workers_live = 0;                    // that take work
+  uint64_t workers_draining = 0;
+  uint64_t workers_lost = 0;
+  // Of live and draining workers together.
+  Resources capacity{.cpu_millis = 0};
+  Resources used{.cpu_millis = 0};
+  uint64_t refused_results = 0;
+};
+
 class Scheduler {
  public:
   explicit Scheduler(SchedulerPolicy policy);
@@ -192,6 +206,8 @@ class Scheduler {
   // Of an eval job or a train job: its content key.
   Digest ContentKeyOf(JobId id) const;
   uint64_t refused_results() const { return refused_results_; }
+  // Takes time by the number of sweeps and workers, not of jobs.
+  Totals CountAll() const;
   size_t ready_jobs() const { return ready_.size(); }
 
   // Ends the process when any two parts of the state contradict each other.

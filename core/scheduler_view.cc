@@ -239,6 +239,32 @@ std::string Scheduler::Explain(JobId id) const {
   return "";
 }
 
+Totals Scheduler::CountAll() const {
+  Totals totals;
+  totals.refused_results = refused_results_;
+  for (const auto& [id, sweep] : sweeps_) {
+    ++totals.sweeps[static_cast<size_t>(StateOf(*sweep))];
+    for (size_t state = 0; state < sweep->counts.size(); ++state) {
+      totals.jobs[state] += sweep->counts[state];
+    }
+  }
+  for (const auto& [name, worker] : workers_) {
+    if (worker->lost) {
+      ++totals.workers_lost;
+      continue;
+    }
+    ++(worker->drain_asked || worker->drain_self ? totals.workers_draining : totals.workers_live);
+    const auto add = [](const Resources& more, Resources* sum) {
+      sum->cpu_millis += more.cpu_millis;
+      sum->memory_bytes += more.memory_bytes;
+      sum->gpus += more.gpus;
+    };
+    add(worker->info.capacity, &totals.capacity);
+    add(worker->used, &totals.used);
+  }
+  return totals;
+}
+
 // --- invariants
 // -----------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ namespace concur::spec {
 
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 takes a free one
+  std::string metrics_listen;             // HOST:PORT of /metrics, /healthz, /readyz; "": none
+  std::string health_listen;              // HOST:PORT of gRPC health checks alone; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
   std::string owner;                      // of what its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
@@ -53,6 +55,7 @@ struct CoordinatorOptions {
 struct WorkerOptions {
   std::string name;  // "": the host's name
   std::string coordinator = "127.0.0.1:7447";
+  std::string metrics_listen;  // HOST:PORT of /metrics, /healthz, /readyz; "": none
   std::string work_directory;  // "": $XDG_CACHE_HOME/concur/NAME
   // What jobs may use together. 0: all that the machine has (CPUs, memory); GPUs only when stated.
   int64_t cpu_millis = 0;

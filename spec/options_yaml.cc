@@ -127,6 +127,8 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   CoordinatorOptions options;
   Fields fields(value);
   ReadAddress(fields, "listen", &options.listen);
+  ReadAddress(fields, "metrics_listen", &options.metrics_listen);
+  ReadAddress(fields, "health_listen", &options.health_listen);
   ReadPath(fields, "data_directory", &options.data_directory);
   if (const auto owner = fields.Get("owner")) {
     options.owner = owner->Name().value_or("");
@@ -176,6 +178,7 @@ WorkerOptions ReadWorker(const Value& value) {
     options.name = name->Name().value_or("");
   }
   ReadAddress(fields, "coordinator", &options.coordinator);
+  ReadAddress(fields, "metrics_listen", &options.metrics_listen);
   ReadPath(fields, "work_directory", &options.work_directory);
   if (const auto resources = fields.Get("resources")) {
     const ResourceRequest request = ReadResources(*resources);

@@ -80,11 +80,16 @@ void Agent::TakeReports() {
     if (attempt.state == State::kRunning) {
       const JobResult& result = report.finished.result;
       LogInfo(result.succeeded ? "finished" : "failed",
-              {{"job", id.job.ToString()},
+              {{"sweep", id.job.sweep.ToString()},
+               {"job", id.job.ToString()},
                {"attempt", absl::StrCat(id.attempt.number)},
+               {"worker", options_.info.name},
                {"class", std::string(FailureClassName(result.failure))},
-               {"message", result.message},
+               {"reason", result.message},
                {"seconds", absl::StrCat(absl::ToDoubleSeconds(result.run_time))}});
+      if (options_.on_ended) {
+        options_.on_ended(result);
+      }
     }
     attempt.result = report.finished.result;
     attempt.state = report.published ? State::kFinished : State::kPublishing;
@@ -173,6 +178,7 @@ void Agent::OnError(const absl::Status& status) {
   }
   backoff = std::min(backoff, options_.backoff_max);
   ++failures_;
+  ++failed_calls_;
   next_call_ = now + backoff * (0.5 + 0.5 * random_.Uniform());
   dirty_ = true;
   if (absl::IsAborted(status)) {
@@ -224,8 +230,10 @@ void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
     }
     if (!order.accepted) {
       LogWarning("the coordinator refused a result",
-                 {{"job", order.id.job.ToString()},
+                 {{"sweep", order.id.job.sweep.ToString()},
+                  {"job", order.id.job.ToString()},
                   {"attempt", absl::StrCat(order.id.attempt.number)},
+                  {"worker", options_.info.name},
                   {"reason", order.reason}});
     }
     attempts_.erase(it);
@@ -245,7 +253,10 @@ void Agent::StopOrders(const std::vector<StopOrder>& orders) {
       continue;
     }
     LogInfo(order.reason == StopReason::kCanceled ? "stopping: canceled" : "stopping: fenced",
-            {{"job", order.id.job.ToString()}, {"attempt", absl::StrCat(order.id.attempt.number)}});
+            {{"sweep", order.id.job.sweep.ToString()},
+             {"job", order.id.job.ToString()},
+             {"attempt", absl::StrCat(order.id.attempt.number)},
+             {"worker", options_.info.name}});
     it->second.stopped = true;
     executor_.Stop(
         order.id, order.reason == StopReason::kCanceled ? StopCause::kCanceled : StopCause::kFenced,
@@ -271,8 +282,10 @@ void Agent::StartOrders(const std::vector<JobOrder>& orders) {
       attempt.state = State::kFinished;
       continue;
     }
-    LogInfo("starting", {{"job", order.id.job.ToString()},
+    LogInfo("starting", {{"sweep", order.id.job.sweep.ToString()},
+                         {"job", order.id.job.ToString()},
                          {"attempt", absl::StrCat(order.id.attempt.number)},
+                         {"worker", options_.info.name},
                          {"approach", order.approach},
                          {"benchmark", order.benchmark}});
     executor_.Start(order);

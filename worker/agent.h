@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -41,6 +42,8 @@ struct AgentOptions {
   // gives up what a new incarnation's first Sync does not report.
   absl::Duration recovery_wait = absl::Seconds(10);
   absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
+  // Hears of every attempt that ends here, on the loop's thread. May be null.
+  std::function<void(const JobResult&)> on_ended;
 };
 
 class Agent {
@@ -68,6 +71,9 @@ class Agent {
   uint64_t sequence() const { return sequence_; }
   // Whether the last answered Sync succeeded.
   bool connected() const { return connected_; }
+  // Calls that failed, since the start.
+  uint64_t failed_calls() const { return failed_calls_; }
+  bool draining() const { return drain_deadline_.has_value() || drain_ordered_; }
 
   // Ends the process when two parts of the state contradict each other.
   void CheckInvariants() const;
@@ -114,7 +120,6 @@ class Agent {
   void FillLogs(SyncRequest& request);
   void LookForLogNews();
   bool IsBusy();
-  bool draining() const { return drain_deadline_.has_value() || drain_ordered_; }
   absl::Time NextStep() const;
   void Remember(const AttemptId& id);
 
@@ -137,6 +142,7 @@ class Agent {
   bool dirty_ = true;                            // something changed that the last call did not say
   absl::Time next_call_ = absl::InfinitePast();  // back-off
   int failures_ = 0;                             // in a row
+  uint64_t failed_calls_ = 0;
   bool connected_ = false;
   absl::Duration lease_ = absl::Seconds(30);
   absl::Time refused_since_ = absl::InfiniteFuture();  // ALREADY_EXISTS

@@ -20,6 +20,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "core/resources.h"
+#include "metrics/metric_set.h"
+#include "metrics/status_server.h"
 #include "rpc/credentials.h"
 #include "rpc/diagnose.h"
 #include "spec/options.h"
@@ -32,6 +34,7 @@
 #include "worker/spool.h"
 #include "worker/subprocess_executor.h"
 #include "worker/waker.h"
+#include "worker/worker_metrics.h"
 
 namespace concur::worker {
 namespace {
@@ -39,6 +42,7 @@ namespace {
 struct Flags {
   std::string options_file;
   std::string coordinator;
+  std::string metrics_listen;
   std::string name;
   std::string work_directory;
   std::string cpus;
@@ -83,6 +87,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->envname("CONCUR_CERTIFICATE");
   app.add_option("--key", flags.credentials.key, "the key of that certificate")
       ->envname("CONCUR_KEY");
+  app.add_option("--metrics-listen", flags.metrics_listen,
+                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
+                 "127.0.0.1:9465 (default: none)");
   app.add_option("--log-format", flags.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--verbose", flags.verbose, "log more");
@@ -96,6 +103,9 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   }
   if (!flags.coordinator.empty()) {
     options.coordinator = flags.coordinator;
+  }
+  if (!flags.metrics_listen.empty()) {
+    options.metrics_listen = flags.metrics_listen;
   }
   if (!flags.name.empty()) {
     options.name = flags.name;
@@ -204,9 +214,10 @@ rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& option
 }
 
 // Runs until the agent has left the coordinator.
-void Loop(Agent& agent, Clock& clock, Waker& waker, int signals) {
+void Loop(Agent& agent, Clock& clock, Waker& waker, int signals, WorkerMetrics& metrics) {
   while (!agent.done()) {
     const absl::Time next = agent.Step();
+    metrics.Show(agent);
     if (agent.done()) {
       return;
     }
@@ -242,6 +253,20 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
     agent_options.seed = agent_options.seed << 8 | seed.bytes[i];
   }
 
+  MetricSet metrics;
+  metrics.AddProcess("concur-worker", CONCUR_VERSION);
+  WorkerMetrics worker_metrics(metrics, agent_options.info.capacity);
+  agent_options.on_ended = [&worker_metrics](const JobResult& result) {
+    worker_metrics.OnEnded(result);
+  };
+  std::unique_ptr<StatusServer> status_server;
+  if (!options.metrics_listen.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(
+        status_server, StatusServer::Start(options.metrics_listen,
+                                           {[&metrics] { return metrics.Text(); },
+                                            [&worker_metrics] { return worker_metrics.Ready(); }}));
+  }
+
   Waker waker;
   CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
                           rpc::LoadCredentials(options.coordinator, Files(flags, options)));
@@ -256,10 +281,11 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                              {"coordinator", options.coordinator},
                              {"work_dir", options.work_directory},
                              {"capacity", ResourcesText(agent_options.info.capacity)},
+                             {"metrics", status_server ? status_server->address() : "none"},
                              {"pid", absl::StrCat(getpid())}});
   SystemClock clock;
   Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
-  Loop(agent, clock, waker, signals);
+  Loop(agent, clock, waker, signals, worker_metrics);
   return absl::OkStatus();
 }
 

@@ -1,0 +1,90 @@
+// The coordinator's metrics: what every turn of the engine did, counted as it happens, and the
+// state of jobs, sweeps and workers, asked for when somebody scrapes.
+//
+// A scrape waits for the engine, never the engine for a scrape: totals are one request in the
+// engine's inbox, at most one a second however many ask, and when the engine does not answer in
+// time the last ones are shown with their age.
+#ifndef CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
+#define CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "coordinator/engine.h"
+#include "metrics/metric_set.h"
+
+namespace concur {
+
+// The engine's totals, no older than asked for. Thread-safe.
+class TotalsCache {
+ public:
+  // `engine` and `clock` outlive it.
+  TotalsCache(Engine& engine, Clock& clock);
+
+  struct Answer {
+    std::optional<Totals> totals;  // none before the engine's first answer
+    absl::Duration age;
+    absl::Status status;  // why they are older than `age_max`
+  };
+  // Waits for the engine at most `timeout`.
+  Answer Get(absl::Duration age_max, absl::Duration timeout);
+
+ private:
+  struct Shared;
+  void Ask();
+
+  Engine& engine_;
+  Clock& clock_;
+  // Shared with the request that is under way: the engine may answer when nobody waits any more.
+  const std::shared_ptr<Shared> shared_;
+};
+
+// OnTurn belongs to the engine's thread, the rest is thread-safe.
+class CoordinatorMetrics : public EngineObserver {
+ public:
+  // All outlive it. `data_directory` is where free space is measured.
+  CoordinatorMetrics(MetricSet& metrics, Engine& engine, Clock& clock, std::string data_directory);
+
+  void OnTurn(const Turn& turn, const Effects& effects) override;
+
+  // The page /metrics.
+  std::string Text();
+  // Unavailable unless the engine, and with it the disk, answered within the last seconds.
+  absl::Status Ready();
+
+ private:
+  void ShowTotals(const Totals& totals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_);
+  void ShowDisk();
+
+  MetricSet& metrics_;
+  TotalsCache totals_;
+  const std::string data_directory_;
+  Mutex show_;  // one scrape at a time takes the totals over
+
+  prometheus::Counter& turns_;
+  prometheus::Counter& requests_;
+  prometheus::Histogram& turn_seconds_;
+  prometheus::Histogram& commit_seconds_;
+  prometheus::Counter& started_;
+  prometheus::Counter& reused_;
+  std::array<prometheus::Counter*, kFailureClasses> ended_{};  // by class; none: succeeded
+  prometheus::Histogram& run_seconds_;
+  prometheus::Gauge& age_;
+  prometheus::Gauge& free_bytes_;
+  prometheus::Counter& refused_;
+  std::array<prometheus::Gauge*, kJobStates> jobs_{};
+  std::array<prometheus::Gauge*, kSweepStates> sweeps_{};
+  std::array<prometheus::Gauge*, 3> workers_{};   // live, draining, lost
+  std::array<prometheus::Gauge*, 3> capacity_{};  // CPUs, memory, GPUs
+  std::array<prometheus::Gauge*, 3> used_{};
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_COORDINATOR_METRICS_H_

@@ -1,0 +1,30 @@
+// The coordinator's log of what happens: sweeps, workers and attempts, each line with their ids.
+//
+// A success is a debug line: there are thousands. Owned by the engine's thread.
+#ifndef CONCUR_COORDINATOR_ENGINE_LOG_H_
+#define CONCUR_COORDINATOR_ENGINE_LOG_H_
+
+#include <map>
+#include <string>
+
+#include "coordinator/engine_observer.h"
+
+namespace concur {
+
+class EngineLog : public EngineObserver {
+ public:
+  void OnTurn(const Turn& turn, const Effects& effects) override;
+
+ private:
+  void LogSweeps(const Effects& effects);
+  void LogWorkers(const Effects& effects);
+  static void LogAttempts(const Effects& effects);
+
+  // What was said of them last; bounded by the sweeps and workers that the scheduler keeps.
+  std::map<SweepId, std::string> sweeps_;
+  std::map<std::string, std::string> workers_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_ENGINE_LOG_H_

@@ -1,0 +1,30 @@
+// Who hears what the engine does: the log, the metrics.
+//
+// Called on the engine's thread after a turn's commit; must not block.
+#ifndef CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
+#define CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "core/scheduler.h"
+
+namespace concur {
+
+class EngineObserver {
+ public:
+  struct Turn {
+    size_t requests = 0;  // that this turn dealt with
+    absl::Duration work;  // from taking the inbox to the commit
+    absl::Duration commit;
+    bool committed = false;  // there was something to save, and it is saved
+  };
+
+  virtual ~EngineObserver() = default;
+  // `effects` are durable, and valid during the call only.
+  virtual void OnTurn(const Turn& turn, const Effects& effects) = 0;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_ENGINE_OBSERVER_H_

@@ -1,0 +1,192 @@
+// The coordinator's status pages: what they say while it works, and while its engine does not.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "concur/v1/coordinator.grpc.pb.h"
+#include "coordinator/coordinator_metrics.h"
+#include "coordinator/engine.h"
+#include "coordinator/server.h"
+#include "rpc/channel.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/credentials.h"
+#include "store/memory_store.h"
+#include "tests/testing/exposition.h"
+#include "tests/testing/http_client.h"
+#include "tests/testing/simulated_clock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::HttpGet;
+using ::concur::testing::ParseExposition;
+using ::concur::testing::Samples;
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  MetricsTest() {
+    setenv("XDG_STATE_HOME", dir_.File("state").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    options_.listen = "127.0.0.1:0";
+    options_.metrics_listen = "127.0.0.1:0";
+    options_.health_listen = "127.0.0.1:0";
+    options_.data_directory = dir_.File("data");
+    options_.user = "ada";
+    options_.version = "9.9";
+    options_.without_authentication = true;
+  }
+  void Start() {
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock_, options_);
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+  }
+  // Any generic call, by method; returns its status.
+  grpc::StatusCode ListWorkers() {
+    const auto channel =
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    grpc::ClientContext context;
+    v1::ListWorkersResponse response;
+    return v1::Coordinator::NewStub(channel)
+        ->ListWorkers(&context, v1::ListWorkersRequest(), &response)
+        .error_code();
+  }
+
+  testing::TempDir dir_;
+  SystemClock clock_;
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(MetricsTest, WithoutTheOptionThereIsNoPage) {
+  options_.metrics_listen = "";
+  options_.health_listen = "";
+  Start();
+  EXPECT_EQ(server_->metrics_address(), "");
+  EXPECT_EQ(server_->health_address(), "");
+}
+
+TEST_F(MetricsTest, BadAddressesEndTheStart) {
+  options_.metrics_listen = "example.org:1";
+  EXPECT_THAT(Server::Start(clock_, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected HOST:PORT")));
+  options_.metrics_listen = "";
+  options_.health_listen = "192.0.2.1:0";
+  EXPECT_THAT(Server::Start(clock_, options_),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("--health-listen")));
+}
+
+TEST_F(MetricsTest, CallsAreCountedByMethodAndStatus) {
+  Start();
+  EXPECT_EQ(ListWorkers(), grpc::StatusCode::OK);
+  EXPECT_EQ(ListWorkers(), grpc::StatusCode::OK);
+  const auto page = HttpGet(server_->metrics_address(), "/metrics");
+  const Samples samples = ParseExposition(page.body);
+  const std::string method = "grpc_method=\"concur.v1.Coordinator/ListWorkers\"";
+  EXPECT_EQ(samples.at("grpc_server_call_started_total{" + method + "}"), 2);
+  EXPECT_EQ(
+      samples.at("grpc_server_call_duration_seconds_count{" + method + ",grpc_status=\"OK\"}"), 2);
+  EXPECT_EQ(samples.at("concur_build_info{program=\"concur-coordinator\",version=\"9.9\"}"), 1);
+  EXPECT_EQ(samples.at("concur_workers{state=\"live\"}"), 0);
+  EXPECT_EQ(samples.at("concur_jobs{state=\"ready\"}"), 0);
+  EXPECT_GT(samples.at("concur_data_free_bytes"), 0);
+  EXPECT_GE(samples.at("concur_engine_requests_total"), 2);
+  EXPECT_LT(samples.at("concur_totals_age_seconds"), 5);
+}
+
+TEST_F(MetricsTest, MethodsThatStrangersInventShareOneLabel) {
+  Start();
+  const auto channel = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+  grpc::internal::RpcMethod method("/nobody/Knows", grpc::internal::RpcMethod::NORMAL_RPC);
+  grpc::ClientContext context;
+  v1::ListWorkersResponse response;
+  const grpc::Status status =
+      grpc::internal::BlockingUnaryCall<v1::ListWorkersRequest, v1::ListWorkersResponse,
+                                        google::protobuf::MessageLite,
+                                        google::protobuf::MessageLite>(
+          channel.get(), method, &context, v1::ListWorkersRequest(), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(HttpGet(server_->metrics_address(), "/metrics").body, Not(HasSubstr("nobody")));
+}
+
+TEST_F(MetricsTest, HealthIsAnsweredWithoutTokenAndNothingElseIs) {
+  options_.without_authentication = false;
+  Start();
+  EXPECT_EQ(HttpGet(server_->metrics_address(), "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(server_->metrics_address(), "/readyz").status, 200);
+  const auto channel =
+      grpc::CreateChannel(server_->health_address(), grpc::InsecureChannelCredentials());
+  grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
+                                   grpc::internal::RpcMethod::NORMAL_RPC);
+  grpc::ClientContext context;
+  // A HealthCheckRequest without a service and its answer {status: SERVING}, as bytes.
+  const grpc::Slice empty;
+  const grpc::ByteBuffer request(&empty, 1);
+  grpc::ByteBuffer response;
+  const grpc::Status status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer,
+                                                                grpc::ByteBuffer, grpc::ByteBuffer>(
+      channel.get(), method, &context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice bytes;
+  ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()), "\x08\x01");
+
+  grpc::ClientContext other;
+  v1::ListWorkersResponse workers;
+  EXPECT_EQ(v1::Coordinator::NewStub(channel)
+                ->ListWorkers(&other, v1::ListWorkersRequest(), &workers)
+                .error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  server_->Stop();
+}
+
+// The engine of these stands still unless it is told to take a turn.
+class TotalsCacheTest : public ::testing::Test {
+ protected:
+  TotalsCacheTest()
+      : engine_(*Engine::Create(clock_, store_, rpc::DecodeSpec, EngineOptions())),
+        cache_(*engine_, clock_) {}
+
+  testing::SimulatedClock clock_;
+  MemoryStore store_;
+  std::unique_ptr<Engine> engine_;
+  TotalsCache cache_;
+};
+
+TEST_F(TotalsCacheTest, AnEngineThatStandsStillHoldsUpAScrapeForALimitedTime) {
+  TotalsCache::Answer answer = cache_.Get(absl::Seconds(1), absl::Milliseconds(5));
+  EXPECT_FALSE(answer.totals.has_value());
+  EXPECT_THAT(answer.status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("did not answer")));
+  // However many ask meanwhile, the engine is asked once.
+  cache_.Get(absl::Seconds(1), absl::Milliseconds(1));
+  cache_.Get(absl::Seconds(1), absl::Milliseconds(1));
+  EXPECT_TRUE(engine_->RunTurn());
+  EXPECT_FALSE(engine_->RunTurn());
+  answer = cache_.Get(absl::Seconds(1), absl::ZeroDuration());
+  EXPECT_OK(answer.status);
+  EXPECT_TRUE(answer.totals.has_value());
+
+  clock_.Advance(absl::Minutes(1));
+  answer = cache_.Get(absl::Seconds(1), absl::Milliseconds(5));
+  EXPECT_TRUE(answer.totals.has_value()) << "old ones are better than none";
+  EXPECT_EQ(answer.age, absl::Minutes(1));
+  EXPECT_THAT(answer.status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("disk")));
+}
+
+TEST_F(TotalsCacheTest, AnEngineThatStopsSaysSo) {
+  engine_->Stop();
+  EXPECT_THAT(cache_.Get(absl::Seconds(1), absl::Seconds(10)).status,
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("shutting down")));
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,156 @@
+// The status pages, asked by monitoring systems and by strangers.
+#include "metrics/status_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "metrics/metric_set.h"
+#include "tests/testing/exposition.h"
+#include "tests/testing/http_client.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::HttpCall;
+using ::concur::testing::HttpGet;
+using ::concur::testing::SendRaw;
+using ::concur::testing::StatusIs;
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class StatusServerTest : public ::testing::Test {
+ protected:
+  StatusServerTest() {
+    absl::StatusOr<std::unique_ptr<StatusServer>> server =
+        StatusServer::Start("127.0.0.1:0", {[this] {
+                                              ++scrapes_;
+                                              return metrics_.Text();
+                                            },
+                                            [this] { return ready_; }});
+    EXPECT_OK(server);
+    server_ = *std::move(server);
+  }
+  const std::string& address() { return server_->address(); }
+
+  MetricSet metrics_;
+  std::atomic<int> scrapes_ = 0;
+  absl::Status ready_;
+  std::unique_ptr<StatusServer> server_;
+};
+
+TEST_F(StatusServerTest, AddressesThatAreNoneAreRefused) {
+  for (const char* bad : {"", "9464", ":9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000",
+                          "127.0.0.1:-1", "example.org:9464", "127.0.0.1:94,127.0.0.2:95",
+                          "127.0.0.1:9464s", "[::1:9464", "+9464", "127.0.0.1:9464 "}) {
+    EXPECT_THAT(StatusServer::Start(bad, {}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected HOST:PORT")))
+        << bad;
+  }
+}
+
+TEST_F(StatusServerTest, ATakenAddressIsSaidToBe) {
+  EXPECT_THAT(StatusServer::Start(address(), {}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("--metrics-listen")));
+  EXPECT_THAT(StatusServer::Start("192.0.2.1:0", {}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("not this machine's")));
+}
+
+TEST_F(StatusServerTest, ThePagesSayHowItIs) {
+  EXPECT_EQ(HttpGet(address(), "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(address(), "/readyz").body, "ok\n");
+  ready_ = absl::UnavailableError("the disk hangs");
+  const auto answer = HttpGet(address(), "/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.body, "the disk hangs\n");
+  EXPECT_EQ(HttpGet(address(), "/healthz").status, 200) << "waiting is no reason to be restarted";
+}
+
+TEST_F(StatusServerTest, NumbersAreServedInPrometheusFormat) {
+  metrics_.AddProcess("concur-test", "1.2.3");
+  metrics_.Counter("concur_things_total", "Things", {{"state", "odd \"one\"\\\n"}}).Increment(3);
+  metrics_.Histogram("concur_wait_seconds", "Waits", ShortSpans()).Observe(0.02);
+  const auto answer = HttpGet(address(), "/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.head, HasSubstr("text/plain; version=0.0.4"));
+  const testing::Samples samples = testing::ParseExposition(answer.body);
+  EXPECT_EQ(samples.at("concur_things_total{state=\"odd \\\"one\\\"\\\\\\n\"}"), 3);
+  EXPECT_EQ(samples.at("concur_wait_seconds_bucket{le=\"0.03\"}"), 1);
+  EXPECT_EQ(samples.at("concur_wait_seconds_bucket{le=\"0.01\"}"), 0);
+  EXPECT_EQ(samples.at("concur_build_info{program=\"concur-test\",version=\"1.2.3\"}"), 1);
+  EXPECT_GT(samples.at("concur_process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(samples.at("concur_process_open_fds"), 3);
+  EXPECT_GT(samples.at("concur_process_start_time_seconds"), 1e9);
+}
+
+TEST_F(StatusServerTest, OtherPagesAndMethodsAreRefused) {
+  for (const char* path : {"/", "/metrics/", "/metricsx", "/healthz/../metrics/x", "/etc/passwd",
+                           "/../../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd"}) {
+    EXPECT_THAT(HttpGet(address(), path).status, AnyOf(404, 400)) << path;
+  }
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    EXPECT_THAT(HttpCall(address(), method, "/metrics").status, AnyOf(405, 404, 501)) << method;
+  }
+  EXPECT_EQ(scrapes_, 0);
+  const auto head = HttpCall(address(), "HEAD", "/healthz");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+}
+
+TEST_F(StatusServerTest, HostileRequestsAreSurvived) {
+  const std::vector<std::string> hostile = {
+      "\r\n\r\n",
+      std::string("\0\0\0\0\r\n\r\n", 8),
+      "GET\r\n\r\n",
+      "GET /metrics\r\n\r\n",
+      "GET /metrics HTTP/9.9\r\n\r\n",
+      "GET /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+      "POST /metrics HTTP/1.1\r\nContent-Length: 999999999999999999999\r\n\r\n",
+      "GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\n",
+      absl::StrCat("GET /", std::string(20000, 'a'), " HTTP/1.1\r\n\r\n"),
+      absl::StrCat("GET /metrics HTTP/1.1\r\nX: ", std::string(100000, 'b'), "\r\n\r\n"),
+      "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS client\r\n\r\n",
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  };
+  for (const std::string& bytes : hostile) {
+    const std::string answer = SendRaw(address(), bytes);
+    EXPECT_THAT(answer, AnyOf("", ContainsRegex("^HTTP/[0-9.]+ (200|4..|5..) ")))
+        << bytes.substr(0, 60);
+    EXPECT_EQ(HttpGet(address(), "/healthz").status, 200) << "after " << bytes.substr(0, 60);
+  }
+}
+
+TEST_F(StatusServerTest, OneWhoDawdlesDoesNotKeepOthersOut) {
+  const FileDescriptor slow = testing::ConnectTo(address());
+  const FileDescriptor slower = testing::ConnectTo(address());
+  ASSERT_EQ(send(slower.get(), "GET /met", 8, MSG_NOSIGNAL), 8);
+  EXPECT_EQ(HttpGet(address(), "/healthz").status, 200);
+}
+
+TEST_F(StatusServerTest, ScrapesAtTheSameTimeAgree) {
+  auto& counter = metrics_.Counter("concur_things_total", "Things");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 10; ++j) {
+        counter.Increment();
+        testing::ParseExposition(HttpGet(address(), "/metrics").body);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(testing::ParseExposition(metrics_.Text()).at("concur_things_total"), 40);
+}
+
+}  // namespace
+}  // namespace concur
