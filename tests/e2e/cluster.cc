@@ -126,13 +126,17 @@ std::string Cluster::Binary(const std::string& name) {
 
 std::string Cluster::server() const { return "unix:" + dir_.File("socket"); }
 
-void Cluster::StartCoordinator(const std::vector<std::string>& more) {
+void Cluster::LaunchCoordinator(const std::vector<std::string>& more) {
   std::vector<std::string> argv = {Binary("concur-coordinator"), "--data-dir", dir_.File("data"),
                                    "--listen", server()};
   argv.insert(argv.end(), more.begin(), more.end());
   // It writes its address when it is ready; one that a killed coordinator left does not count.
   std::filesystem::remove(dir_.File("data/address"));
   coordinator_ = std::make_unique<Process>(argv, dir_.File("logs/coordinator"));
+}
+
+void Cluster::StartCoordinator(const std::vector<std::string>& more) {
+  LaunchCoordinator(more);
   Eventually([&] { return std::filesystem::exists(dir_.File("data/address")); });
 }
 

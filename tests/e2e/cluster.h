@@ -55,6 +55,8 @@ class Cluster {
 
   // Listens on a unix socket in the directory, so that a restart has the same address.
   void StartCoordinator(const std::vector<std::string>& more = {});
+  // As above, but does not wait until it listens.
+  void LaunchCoordinator(const std::vector<std::string>& more = {});
   void StartWorker(const std::string& name, int cpus = 2,
                    const std::vector<std::string>& more = {});
   void KillCoordinator(int signal);

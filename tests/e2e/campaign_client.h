@@ -1,0 +1,80 @@
+// One user of a campaign: acts, remembers every acknowledgement, and checks all of it.
+//
+// Thread-compatible: each client has a thread of its own.
+#ifndef CONCUR_TESTS_E2E_CAMPAIGN_CLIENT_H_
+#define CONCUR_TESTS_E2E_CAMPAIGN_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/e2e/campaign.h"
+
+namespace concur::testing {
+
+// Sweeps of these jobs write "JOB ATTEMPT" into the file `starts` of the cluster when they start.
+// Seed kFailingSeed fails until there is a file `mended`.
+inline constexpr int kCampaignSeeds = 4;
+inline constexpr int kFailingSeed = 3;
+// The text of a sweep; sweeps of one version have equal cells.
+std::string CampaignSweep(const Cluster& cluster, const std::string& name, int version);
+
+// Eval jobs' scores by seed.
+using SeedScores = std::map<int, double>;
+
+class CampaignClient {
+ public:
+  // `cluster` outlives the client.
+  CampaignClient(Cluster& cluster, int number, uint64_t seed);
+
+  // Submits a sweep of that version.
+  void SubmitVersion(int version);
+  // Does one thing, drawn at random, until it is acknowledged.
+  void Act();
+  // Nothing is killed any more: retries what failed, waits for every end, and checks everything.
+  void Finish();
+
+  struct Seen {
+    int attempt = 0;
+    std::string state;
+    nlohmann::json metrics;  // of a job that succeeded
+  };
+  struct Known {
+    std::string id;
+    std::string name;
+    int version = 0;
+    bool canceled = false;  // a cancel was acknowledged, and no later retry
+    // A cancel came after the sweep's end and so changed nothing, or a retry's answer was lost.
+    bool unsure = false;
+    std::map<std::string, Seen> jobs;
+  };
+  const std::vector<Known>& sweeps() const { return sweeps_; }
+  // The scores of a sweep as read last.
+  static SeedScores ScoresOf(const Known& sweep);
+  CampaignReport report;
+
+ private:
+  Output Concur(const std::vector<std::string>& arguments) const;
+  // Repeats while the answer is that the coordinator cannot be reached. Nullopt, and a finding of
+  // what was lost, after any other refusal.
+  std::optional<nlohmann::json> Ask(const std::vector<std::string>& arguments,
+                                    const std::string& promise);
+  void Cancel(Known& sweep);
+  void Retry(Known& sweep);
+  void Read(Known& sweep);
+  void CheckState(const Known& sweep, const nlohmann::json& answer);
+  void CheckJob(Known& sweep, const nlohmann::json& job);
+
+  Cluster& cluster_;
+  const int number_;
+  Random random_;
+  std::vector<Known> sweeps_;
+};
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_E2E_CAMPAIGN_CLIENT_H_
