@@ -1,5 +1,5 @@
-// What `concur-coordinator` does beside serving: commands on a data directory, all of which work
-// while a coordinator runs on it.
+// What `concur-coordinator` does beside serving: commands on a data directory, all of which but
+// `restore` work while a coordinator runs on it.
 #ifndef CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
 #define CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
 
@@ -21,6 +21,8 @@ using AdminWork = std::function<absl::Status(const std::string& data_directory)>
 void AddTokenCommands(CLI::App& app, AdminWork* work);
 // `init-tls`. REQUIRES: as above.
 void AddInitTlsCommand(CLI::App& app, AdminWork* work);
+// `check`, `backup` and `restore`. REQUIRES: as above.
+void AddDataCommands(CLI::App& app, AdminWork* work);
 
 }  // namespace concur
 

@@ -1,12 +1,14 @@
 #include "coordinator/artifact_streams.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "rpc/status.h"
+#include "store/artifact_reader.h"
 
 namespace concur {
 namespace {
@@ -79,18 +81,18 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
 class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
  public:
   Sender(ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request)
-      : artifacts_(artifacts), pool_(pool), offset_(request.offset()) {
+      : pool_(pool) {
     const absl::StatusOr<Digest> digest = Digest::FromBytes(request.digest());
     if (!digest.ok()) {
       Finish(rpc::ToGrpcStatus(
           absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()))));
       return;
     }
-    if (offset_ < 0) {
+    if (request.offset() < 0) {
       Finish(rpc::ToGrpcStatus(absl::InvalidArgumentError("offset: expected 0 or more")));
       return;
     }
-    digest_ = *digest;
+    reader_.emplace(artifacts, *digest, request.offset());
     Send();
   }
 
@@ -106,21 +108,18 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
  private:
   void Send() {
     pool_.Submit([this] {
-      absl::StatusOr<std::string> data = artifacts_.ReadRange(digest_, offset_, kSendBytes);
+      absl::StatusOr<std::string> data = reader_->Next(kSendBytes);
       if (!data.ok() || data->empty()) {
         Finish(rpc::ToGrpcStatus(data.status()));
         return;
       }
-      offset_ += static_cast<int64_t>(data->size());
       piece_.set_data(*std::move(data));
       StartWrite(&piece_);
     });
   }
 
-  ArtifactStore& artifacts_;
   ThreadPool& pool_;
-  Digest digest_;
-  int64_t offset_;
+  std::optional<ArtifactReader> reader_;
   v1::DownloadArtifactResponse piece_;
 };
 

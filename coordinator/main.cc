@@ -108,6 +108,7 @@ int Main(int argc, char** argv) {
   AdminWork admin_work;
   AddTokenCommands(app, &admin_work);
   AddInitTlsCommand(app, &admin_work);
+  AddDataCommands(app, &admin_work);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,6 @@
 #include "coordinator/sweep_streams.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "base/mutex.h"
 #include "coordinator/views.h"
 #include "rpc/status.h"
+#include "store/artifact_reader.h"
 
 namespace concur {
 namespace {
@@ -189,7 +191,10 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
 
   void SendFile() {
     constexpr int64_t kPieceBytes = int64_t{256} * 1024;
-    absl::StatusOr<std::string> data = artifacts_.ReadRange(artifact_, offset_, kPieceBytes);
+    if (!reader_) {
+      reader_.emplace(artifacts_, artifact_, offset_);
+    }
+    absl::StatusOr<std::string> data = reader_->Next(kPieceBytes);
     if (!data.ok() || data->empty()) {
       End(data.status());
       return;
@@ -211,6 +216,7 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
   JobId job_;
   Attempt attempt_;
   Digest artifact_;  // once the attempt has ended
+  std::optional<ArtifactReader> reader_;
   int64_t offset_;
   const bool follow_;
 };

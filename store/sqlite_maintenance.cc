@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -75,6 +77,15 @@ absl::Status CopyDatabase(const std::string& path, const std::string& to) {
   return SyncFile(to);
 }
 
+// What PATH.mark says; nullopt when there is none.
+absl::StatusOr<std::optional<CommitMark::Mark>> MarkOf(const std::string& path) {
+  if (!Exists(path + ".mark")) {
+    return std::optional<CommitMark::Mark>();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const CommitMark mark, CommitMark::Open(path, ""));
+  return mark.Read();
+}
+
 // DataLoss with the first finding, if there is any.
 absl::Status RequireSound(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> findings, CheckDatabase(path));
@@ -87,6 +98,8 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
   // Not opened read-only: a log that a killed process left must be readable. Nothing is changed.
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
                           SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite));
+  // Read first: a coordinator that runs may commit more before its rows are read, but not less.
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<CommitMark::Mark> mark, MarkOf(path));
   std::vector<std::string> findings;
   // Damage is a finding; only what keeps us from looking is an error.
   const auto note = [&findings](const absl::Status& status) -> absl::Status {
@@ -119,10 +132,27 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
       findings.push_back(absl::StrCat(path, ": ", finding));
     }
   }
-  CONCUR_RETURN_IF_ERROR(note(ReadDatabaseId(*database).status()));
-  CONCUR_RETURN_IF_ERROR(note(ReadState(*database).status()));
+  const absl::StatusOr<std::string> id = ReadDatabaseId(*database);
+  CONCUR_RETURN_IF_ERROR(note(id.status()));
+  const absl::StatusOr<StoredState> state = ReadState(*database);
+  CONCUR_RETURN_IF_ERROR(note(state.status()));
+  if (id.ok() && state.ok()) {
+    CONCUR_RETURN_IF_ERROR(note(CheckMark(path, *id, mark, state->counters.at(kCommitsCounter))));
+  }
   CONCUR_RETURN_IF_ERROR(note(ReadAttempts(*database, INT64_MIN, INT64_MAX).status()));
   return findings;
+}
+
+absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
+                          SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadWrite));
+  CONCUR_RETURN_IF_ERROR(CheckSchema(*database));
+  CONCUR_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON; BEGIN"));
+  DatabaseContents contents;
+  CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(*database));
+  contents.snapshot = std::move(state.snapshot);
+  CONCUR_ASSIGN_OR_RETURN(contents.attempts, ReadAttempts(*database, INT64_MIN, INT64_MAX));
+  return contents;
 }
 
 absl::Status BackupDatabase(const std::string& path, const std::string& to) {

@@ -100,20 +100,6 @@ absl::StatusOr<std::string> ReadOrMakeDatabaseId(SqliteDatabase& database) {
   return id;
 }
 
-absl::Status CheckMark(const std::string& path, const std::string& database_id,
-                       const std::optional<CommitMark::Mark>& mark, int64_t commits) {
-  // Another database's mark says something only beside a database that never had a commit: then
-  // the file that it belonged to is gone.
-  if (!mark || mark->commits <= commits || (mark->database_id != database_id && commits > 0)) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(absl::StrCat(
-      path, ": ", mark->commits - commits, " of ", mark->commits,
-      " acknowledged commits are missing; ", path, " or ", path,
-      "-wal was removed or damaged, or an older copy was put here: bring the right files ",
-      "back, restore a backup, or remove ", path, ".mark to go on without them"));
-}
-
 }  // namespace
 
 bool SqliteStore::RowSet::Insert(uint32_t index) {

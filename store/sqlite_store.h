@@ -116,8 +116,17 @@ class SqliteStore : public Store {
 };
 
 // What is wrong with the database at `path`, a sentence for each finding that names the row or
-// page; empty when it is sound. Reads only; may run while a coordinator has it open.
+// page, or tells how many acknowledged commits are missing; empty when it is sound. Reads only; may
+// run while a coordinator has it open.
 absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path);
+
+struct DatabaseContents {
+  Snapshot snapshot;
+  std::vector<AttemptRow> attempts;  // by job, and then oldest first
+};
+// All that the database at `path` holds at one moment. Reads only; may run while a coordinator has
+// it open. DataLoss as SqliteStore::Load.
+absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path);
 
 // Writes a consistent copy of the database, as of now, to the new file `to`, and checks it. May run
 // while a coordinator has it open. AlreadyExists when `to` exists; on failure there is no `to`.

@@ -56,6 +56,10 @@ class CommitMark {
   FileDescriptor fd_;
 };
 
+// DataLoss when the mark tells of more commits than the database at `path` has.
+absl::Status CheckMark(const std::string& path, const std::string& database_id,
+                       const std::optional<CommitMark::Mark>& mark, int64_t commits);
+
 // 32 hexadecimal digits that no other call gives, from the system's entropy: a name for a database
 // or a directory. Not for anything that must be reproducible.
 absl::StatusOr<std::string> NewUniqueId();

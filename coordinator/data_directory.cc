@@ -1,0 +1,274 @@
+#include "coordinator/data_directory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "coordinator/collector.h"
+#include "core/expansion.h"
+#include "core/scheduler.h"
+#include "rpc/convert_sweep.h"
+#include "store/artifact_store.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+
+namespace concur {
+namespace {
+
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+constexpr char kDatabase[] = "/concur.db";
+constexpr char kArtifacts[] = "/artifacts";
+constexpr char kTokens[] = "/tokens.json";
+
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
+
+// What an artifact is to people, and what brings it back.
+using ArtifactUses = absl::flat_hash_map<Digest, std::string>;
+
+std::string RemedyFor(ArtifactKind kind, JobId job) {
+  return kind == ArtifactKind::kSystem
+             ? absl::StrCat(" (made anew by `concur sweep retry ", job.sweep.ToString(), " --job ",
+                            job.index, " --rerun`)")
+             : "";
+}
+
+ArtifactUses UsesOf(const DatabaseContents& contents,
+                    const std::vector<std::shared_ptr<const Expansion>>& expansions) {
+  ArtifactUses uses;
+  for (const ResultRow& row : contents.snapshot.results) {
+    for (const ArtifactRef& artifact : row.result.artifacts) {
+      uses.try_emplace(artifact.digest,
+                       absl::StrCat(ArtifactKindName(artifact.kind), " of job ", row.id.ToString(),
+                                    RemedyFor(artifact.kind, row.id)));
+    }
+  }
+  for (const AttemptRow& row : contents.attempts) {
+    for (const ArtifactRef& artifact : row.result.artifacts) {
+      uses.try_emplace(artifact.digest,
+                       absl::StrCat(ArtifactKindName(artifact.kind), " of attempt ",
+                                    row.attempt.number, " of job ", row.id.ToString()));
+    }
+  }
+  for (size_t i = 0; i < expansions.size(); ++i) {
+    const std::string sweep = contents.snapshot.sweeps[i].id.ToString();
+    for (const BenchmarkSpec& benchmark : expansions[i]->spec().benchmarks) {
+      for (const std::optional<DataFile>* file : {&benchmark.train, &benchmark.test}) {
+        if (file->has_value()) {
+          uses.try_emplace((*file)->digest,
+                           absl::StrCat("data of sweep ", sweep, ", ", (*file)->path,
+                                        " (submit that sweep again to bring it back)"));
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+// Every artifact that what the database holds still needs.
+absl::StatusOr<absl::flat_hash_set<Digest>> NeededArtifacts(
+    DatabaseContents contents, std::vector<std::shared_ptr<const Expansion>> expansions) {
+  MemoryStore attempts;
+  Batch batch;
+  batch.put_attempts = std::move(contents.attempts);
+  CONCUR_RETURN_IF_ERROR(attempts.Commit(batch));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler,
+                          Scheduler::Restore(SchedulerPolicy(), std::move(contents.snapshot),
+                                             std::move(expansions), absl::UnixEpoch()));
+  CONCUR_ASSIGN_OR_RETURN(RetentionPlan plan, PlanRetention(*scheduler, attempts));
+  return std::move(plan.live);
+}
+
+// A database's content and what it says of artifacts.
+struct Inventory {
+  ArtifactUses uses;
+  absl::flat_hash_set<Digest> needed;
+};
+
+absl::StatusOr<Inventory> TakeInventory(const std::string& database, DataReport& report) {
+  CONCUR_ASSIGN_OR_RETURN(DatabaseContents contents, ReadDatabase(database));
+  report.sweeps = static_cast<int64_t>(contents.snapshot.sweeps.size());
+  report.results = static_cast<int64_t>(contents.snapshot.results.size());
+  std::vector<std::shared_ptr<const Expansion>> expansions;
+  for (const SweepRow& row : contents.snapshot.sweeps) {
+    absl::StatusOr<SweepSpec> spec = rpc::DecodeSpec(row.spec);
+    absl::StatusOr<Expansion> expansion =
+        spec.ok() ? Expansion::Make(*std::move(spec)) : spec.status();
+    if (!expansion.ok()) {
+      return absl::DataLossError(absl::StrCat(database, ": the stored spec of sweep ",
+                                              row.id.ToString(),
+                                              " is damaged: ", expansion.status().message()));
+    }
+    expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
+  }
+  Inventory inventory;
+  inventory.uses = UsesOf(contents, expansions);
+  CONCUR_ASSIGN_OR_RETURN(inventory.needed,
+                          NeededArtifacts(std::move(contents), std::move(expansions)));
+  return inventory;
+}
+
+std::string UseText(const ArtifactUses& uses, const Digest& digest) {
+  const auto it = uses.find(digest);
+  return it == uses.end() ? "; nothing refers to it" : absl::StrCat("; it is the ", it->second);
+}
+
+// Copies one artifact, comparing bytes and name on the way. DataLoss when they differ.
+absl::Status CopyArtifact(const ArtifactStore& from, const Digest& digest, ArtifactStore& to) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<ArtifactStore::Writer> writer, to.NewWriter());
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string piece,
+                            from.ReadRange(digest, writer->bytes(), kPieceBytes));
+    if (piece.empty()) {
+      break;
+    }
+    CONCUR_RETURN_IF_ERROR(writer->Append(piece));
+  }
+  const absl::Status copied = writer->Finish(digest).status();
+  return absl::IsDataLoss(copied) ? from.Verify(digest) : copied;  // which sets it aside
+}
+
+// Checks every artifact, copying it as well when `to` is given.
+absl::Status CheckArtifacts(const ArtifactStore& store, const Inventory& inventory,
+                            ArtifactStore* to, DataReport& report) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, store.List());
+  absl::flat_hash_set<Digest> seen;
+  for (const Digest& digest : digests) {
+    const absl::StatusOr<int64_t> bytes = store.Size(digest);
+    const absl::Status status =
+        to == nullptr ? store.Verify(digest) : CopyArtifact(store, digest, *to);
+    if (status.ok() && bytes.ok()) {
+      ++report.artifacts;
+      report.artifact_bytes += *bytes;
+      seen.insert(digest);
+    } else if (absl::IsDataLoss(status)) {
+      report.findings.push_back(absl::StrCat(status.message(), UseText(inventory.uses, digest)));
+      seen.insert(digest);
+    } else if (!absl::IsNotFound(status)) {  // collected meanwhile: then it is not needed
+      return status;
+    }
+  }
+  std::vector<Digest> missing;
+  for (const Digest& digest : inventory.needed) {
+    if (!seen.contains(digest)) {
+      missing.push_back(digest);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  for (const Digest& digest : missing) {
+    report.findings.push_back(
+        absl::StrCat("artifact ", digest.ToHex(), " is missing", UseText(inventory.uses, digest)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequireDatabase(const std::string& directory) {
+  if (!Exists(directory + kDatabase)) {
+    return absl::NotFoundError(
+        absl::StrCat(directory, ": holds no concur.db; name the data directory with --data-dir"));
+  }
+  return absl::OkStatus();
+}
+
+// Artifacts and hashes of tokens, from one directory into another.
+absl::Status CopyRest(const std::string& from, const Inventory& inventory, const std::string& to,
+                      DataReport& report) {
+  CONCUR_ASSIGN_OR_RETURN(const auto source, ArtifactStore::Open(from + kArtifacts));
+  CONCUR_ASSIGN_OR_RETURN(const auto target, ArtifactStore::Open(to + kArtifacts));
+  CONCUR_RETURN_IF_ERROR(CheckArtifacts(*source, inventory, target.get(), report));
+  if (!Exists(from + kTokens)) {
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadFile(from + kTokens));
+  return WriteFileAtomically(to + kTokens, tokens, 0600);
+}
+
+}  // namespace
+
+absl::StatusOr<DataReport> CheckDataDirectory(const std::string& directory) {
+  CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
+  DataReport report;
+  CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabase));
+  Inventory inventory;
+  if (report.findings.empty()) {
+    absl::StatusOr<Inventory> taken = TakeInventory(directory + kDatabase, report);
+    if (absl::IsDataLoss(taken.status())) {
+      report.findings.emplace_back(taken.status().message());
+    } else {
+      CONCUR_RETURN_IF_ERROR(taken.status());
+      inventory = *std::move(taken);
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const auto artifacts, ArtifactStore::Open(directory + kArtifacts));
+  CONCUR_RETURN_IF_ERROR(CheckArtifacts(*artifacts, inventory, nullptr, report));
+  return report;
+}
+
+absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory,
+                                               const std::string& to) {
+  CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
+  if (Exists(to)) {
+    return absl::AlreadyExistsError(absl::StrCat(to, ": exists; a backup needs a new directory"));
+  }
+  const std::string partial = absl::StrCat(to, ".partial.", getpid());
+  DataReport report;
+  const auto fill = [&]() -> absl::Status {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(partial, 0700));
+    CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabase, partial + kDatabase));
+    CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(partial + kDatabase, report));
+    CONCUR_RETURN_IF_ERROR(CopyRest(directory, inventory, partial, report));
+    CONCUR_RETURN_IF_ERROR(SyncDirectory(partial));
+    // Refuses to replace what came into being meanwhile.
+    if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+      return ErrnoStatus(errno, to, "create");
+    }
+    const std::string parent = std::filesystem::path(to).parent_path().string();
+    return SyncDirectory(parent.empty() ? "." : parent);
+  };
+  const absl::Status status = fill();
+  if (!status.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(partial, ignored);
+    return status;
+  }
+  return report;
+}
+
+absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from,
+                                                const std::string& directory) {
+  CONCUR_RETURN_IF_ERROR(RequireDatabase(from));
+  if (Exists(directory + kDatabase)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(directory,
+                     ": holds a database already, which is not replaced; move it away, "
+                     "or restore into another --data-dir"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> damage, CheckDatabase(from + kDatabase));
+  if (!damage.empty()) {
+    return absl::DataLossError(damage.front());
+  }
+  DataReport report;
+  CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(from + kDatabase, report));
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  CONCUR_RETURN_IF_ERROR(CopyRest(from, inventory, directory, report));
+  CONCUR_RETURN_IF_ERROR(RestoreDatabase(from + kDatabase, directory + kDatabase));
+  return report;
+}
+
+}  // namespace concur

@@ -1,0 +1,44 @@
+// A coordinator's data directory as a whole, looked at from outside: is it sound, copy it, put a
+// copy in place.
+//
+// Functions without state. CheckDataDirectory and BackUpDataDirectory may run while a coordinator
+// has the directory open.
+#ifndef CONCUR_COORDINATOR_DATA_DIRECTORY_H_
+#define CONCUR_COORDINATOR_DATA_DIRECTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace concur {
+
+struct DataReport {
+  // What is wrong, a sentence each, that names the row or the artifact and what it belongs to.
+  std::vector<std::string> findings;
+  int64_t sweeps = 0;
+  int64_t results = 0;
+  int64_t artifacts = 0;       // that are sound
+  int64_t artifact_bytes = 0;  // theirs together
+};
+
+// Reads every row of the database with its checksum and every artifact with its digest, and looks
+// for artifacts that results need and that are not there. A damaged artifact is set aside, never to
+// be served again. NotFound when there is no database.
+absl::StatusOr<DataReport> CheckDataDirectory(const std::string& directory);
+
+// Copies the database as of now, then the sound artifacts, then the hashes of tokens, to the new
+// directory `to`. Certificates, keys and the audit log are left out. AlreadyExists when `to`
+// exists; DataLoss when the database is damaged; on failure there is no `to`. Findings are damaged
+// or missing artifacts, which the copy lacks.
+absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory, const std::string& to);
+
+// The same from a backup into `directory`, which must hold no database (AlreadyExists). The
+// database comes last: a restore that was interrupted can be done again.
+absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from,
+                                                const std::string& directory);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_DATA_DIRECTORY_H_
