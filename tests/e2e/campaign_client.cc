@@ -1,6 +1,7 @@
 #include "tests/e2e/campaign_client.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -192,9 +193,9 @@ void CampaignClient::CheckState(const Known& sweep, const Json& answer) {
 
 void CampaignClient::CheckJob(Known& sweep, const Json& job) {
   const std::string id = job.at("id");
-  Seen now{job.at("attempt"), job.at("state"), nullptr};
+  Seen now{job.at("attempt"), job.at("state"), ""};
   if (now.state == "succeeded") {
-    now.metrics = job.at("result").at("metrics");
+    now.metrics = job.at("result").at("metrics").dump();
   }
   Seen& before = sweep.jobs[id];
   if (now.attempt < before.attempt) {
@@ -232,7 +233,7 @@ SeedScores CampaignClient::ScoresOf(const Known& sweep) {
     const auto it = sweep.jobs.find(absl::StrCat(sweep.id, "/", job));
     seed = job / 2 + 1;  // a cell is its train job and its one eval job
     if (job % 2 == 1 && it != sweep.jobs.end() && it->second.state == "succeeded") {
-      scores[seed] = it->second.metrics.at(0).at("value");
+      scores[seed] = Json::parse(it->second.metrics).at(0).at("value");
     }
   }
   return scores;

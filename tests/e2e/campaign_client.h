@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +41,7 @@ class CampaignClient {
   struct Seen {
     int attempt = 0;
     std::string state;
-    nlohmann::json metrics;  // of a job that succeeded
+    std::string metrics;  // of a job that succeeded, as JSON
   };
   struct Known {
     std::string id;
