@@ -16,6 +16,11 @@ struct SchedulerPolicy {
   absl::Duration lost_worker_kept = absl::Hours(1);
   // Workers that are known at a time, lost ones included; more are refused.
   size_t workers_max = 10'000;
+  // A worker that is busy is given short jobs ahead, so that none of its slots waits for a call: as
+  // much as is expected to keep all of it busy for so long, of jobs that are not expected to take
+  // longer than `ahead_job_max`. Zero: nothing.
+  absl::Duration ahead = absl::Milliseconds(200);
+  absl::Duration ahead_job_max = absl::Seconds(1);
   // Of the jitter of back-offs.
   uint64_t seed = 1;
 };

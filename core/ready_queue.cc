@@ -1,83 +1,225 @@
 #include "core/ready_queue.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
 namespace concur {
+namespace {
+
+template <typename Map, typename Key>
+void CountDown(Map& counts, const Key& key) {
+  const auto it = counts.find(key);
+  CONCUR_CHECK(it != counts.end());
+  if (--it->second == 0) {
+    counts.erase(it);
+  }
+}
+
+template <typename Index, typename Key>
+void Unindex(Index& index, const Key& key, const ReadyQueue::Lane& lane) {
+  const auto it = index.find(key);
+  CONCUR_CHECK(it != index.end() && it->second.erase(lane) == 1);
+  if (it->second.empty()) {
+    index.erase(it);
+  }
+}
+
+}  // namespace
+
+Durations::Rank ReadyQueue::RankOf(Durations::Group group) const {
+  const auto it = rank_of_.find(group);
+  return it == rank_of_.end() ? Durations::kUnknownRank : it->second;
+}
+
+ReadyQueue::Place ReadyQueue::PlaceOf(const Lane& lane) const {
+  return {.sweep = lane.sweep, .is_train = lane.is_train, .rank = RankOf(lane.group), .lane = lane};
+}
+
+void ReadyQueue::Enter(const Place& place) {
+  ++cpus_[place.lane.resources.cpu_millis];
+  ++ranks_[place.rank];
+}
+
+void ReadyQueue::Leave(const Place& place) {
+  CountDown(cpus_, place.lane.resources.cpu_millis);
+  CountDown(ranks_, place.rank);
+}
+
+const ReadyQueue::Jobs* ReadyQueue::Find(const Lanes& lanes, const Place& place) {
+  const auto it = lanes.find(place);
+  return it == lanes.end() ? nullptr : &it->second;
+}
+
+ReadyQueue::Jobs ReadyQueue::Detach(const Lane& lane) {
+  const Place place = PlaceOf(lane);
+  if (paused_sweeps_.contains(lane.sweep)) {
+    auto node = paused_.extract(place);
+    CONCUR_CHECK(!node.empty());
+    return std::move(node.mapped());
+  }
+  const auto owners = lanes_.find(lane.priority);
+  CONCUR_CHECK(owners != lanes_.end());
+  const auto own = owners->second.find(lane.owner);
+  CONCUR_CHECK(own != owners->second.end());
+  auto node = own->second.extract(place);
+  CONCUR_CHECK(!node.empty());
+  Leave(place);
+  if (own->second.empty()) {
+    owners->second.erase(own);
+    if (owners->second.empty()) {
+      lanes_.erase(owners);
+    }
+  }
+  return std::move(node.mapped());
+}
+
+void ReadyQueue::Attach(const Lane& lane, Jobs jobs) {
+  const Place place = PlaceOf(lane);
+  if (paused_sweeps_.contains(lane.sweep)) {
+    paused_.emplace(place, std::move(jobs));
+    return;
+  }
+  lanes_[lane.priority][lane.owner].emplace(place, std::move(jobs));
+  Enter(place);
+}
 
 void ReadyQueue::Push(const Lane& lane, uint32_t job) {
-  Lanes& lanes = paused_sweeps_.contains(lane.sweep) ? paused_ : lanes_;
-  const bool inserted = lanes[lane].insert(job).second;
+  const Place place = PlaceOf(lane);
+  const bool paused = paused_sweeps_.contains(lane.sweep);
+  Lanes& lanes = paused ? paused_ : lanes_[lane.priority][lane.owner];
+  const auto [it, is_new] = lanes.try_emplace(place);
+  if (is_new) {
+    by_sweep_[lane.sweep].insert(lane);
+    by_group_[lane.group].insert(lane);
+    if (!paused) {
+      Enter(place);
+    }
+  }
+  const bool inserted = it->second.insert(job).second;
   CONCUR_CHECK(inserted);
   ++size_;
 }
 
 void ReadyQueue::Erase(const Lane& lane, uint32_t job) {
-  Lanes& lanes = paused_sweeps_.contains(lane.sweep) ? paused_ : lanes_;
-  const auto it = lanes.find(lane);
+  const Place place = PlaceOf(lane);
+  const bool paused = paused_sweeps_.contains(lane.sweep);
+  Lanes& lanes = paused ? paused_ : lanes_.at(lane.priority).at(lane.owner);
+  const auto it = lanes.find(place);
   CONCUR_CHECK(it != lanes.end());
   CONCUR_CHECK(it->second.erase(job) == 1);
-  if (it->second.empty()) {
-    lanes.erase(it);
-  }
   --size_;
+  if (it->second.empty()) {
+    Detach(lane);
+    Unindex(by_sweep_, lane.sweep, lane);
+    Unindex(by_group_, lane.group, lane);
+  }
 }
 
 bool ReadyQueue::Contains(const Lane& lane, uint32_t job) const {
-  const Lanes& lanes = paused_sweeps_.contains(lane.sweep) ? paused_ : lanes_;
-  const auto it = lanes.find(lane);
-  return it != lanes.end() && it->second.contains(job);
+  const Place place = PlaceOf(lane);
+  const Jobs* jobs = nullptr;
+  if (paused_sweeps_.contains(lane.sweep)) {
+    jobs = Find(paused_, place);
+  } else if (const auto owners = lanes_.find(lane.priority); owners != lanes_.end()) {
+    if (const auto own = owners->second.find(lane.owner); own != owners->second.end()) {
+      jobs = Find(own->second, place);
+    }
+  }
+  return jobs != nullptr && jobs->contains(job);
 }
 
-std::optional<JobId> ReadyQueue::Pop(const Resources& free) {
-  for (auto it = lanes_.begin(); it != lanes_.end(); ++it) {
-    if (!it->first.resources.FitsIn(free)) {
-      continue;
+std::optional<ReadyQueue::Choice> ReadyQueue::First(Accept accept, Share share) const {
+  std::vector<std::pair<int64_t, const Lanes*>> turns;
+  for (const auto& [priority, owners] : lanes_) {
+    turns.clear();
+    for (const auto& [owner, lanes] : owners) {
+      turns.emplace_back(owners.size() == 1 ? 0 : share(owner), &lanes);
     }
-    const JobId job{it->first.sweep, *it->second.begin()};
-    it->second.erase(it->second.begin());
-    if (it->second.empty()) {
-      lanes_.erase(it);
+    // Equal shares: in the order of owners.
+    std::stable_sort(turns.begin(), turns.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [used, lanes] : turns) {
+      for (const auto& [place, jobs] : *lanes) {
+        if (accept(place.lane)) {
+          return Choice{place.lane, *jobs.begin()};
+        }
+      }
     }
-    --size_;
-    return job;
   }
   return std::nullopt;
 }
 
-void ReadyQueue::Move(SweepId sweep, Lanes& from, Lanes& to) {
-  for (auto it = from.begin(); it != from.end();) {
-    if (it->first.sweep == sweep) {
-      to.insert(from.extract(it++));
-    } else {
-      ++it;
+std::optional<JobId> ReadyQueue::Pop(const Resources& free) {
+  const std::optional<Choice> choice =
+      First([&](const Lane& lane) { return lane.resources.FitsIn(free); },
+            [](uint32_t) -> int64_t { return 0; });
+  if (!choice) {
+    return std::nullopt;
+  }
+  Erase(choice->lane, choice->job);
+  return JobId{choice->lane.sweep, choice->job};
+}
+
+void ReadyQueue::SetRank(Durations::Group group, Durations::Rank rank) {
+  if (RankOf(group) == rank) {
+    return;
+  }
+  const auto found = by_group_.find(group);
+  std::vector<std::pair<Lane, Jobs>> moved;
+  if (found != by_group_.end()) {
+    for (const Lane& lane : found->second) {
+      moved.emplace_back(lane, Detach(lane));
     }
+  }
+  rank_of_[group] = rank;
+  for (auto& [lane, jobs] : moved) {
+    Attach(lane, std::move(jobs));
   }
 }
 
 void ReadyQueue::Pause(SweepId sweep) {
-  if (paused_sweeps_.insert(sweep).second) {
-    Move(sweep, lanes_, paused_);
+  if (paused_sweeps_.contains(sweep)) {
+    return;
+  }
+  std::vector<std::pair<Lane, Jobs>> moved;
+  if (const auto it = by_sweep_.find(sweep); it != by_sweep_.end()) {
+    for (const Lane& lane : it->second) {
+      moved.emplace_back(lane, Detach(lane));
+    }
+  }
+  paused_sweeps_.insert(sweep);
+  for (auto& [lane, jobs] : moved) {
+    Attach(lane, std::move(jobs));
   }
 }
 
 void ReadyQueue::Resume(SweepId sweep) {
-  if (paused_sweeps_.erase(sweep) > 0) {
-    Move(sweep, paused_, lanes_);
+  if (!paused_sweeps_.contains(sweep)) {
+    return;
+  }
+  std::vector<std::pair<Lane, Jobs>> moved;
+  if (const auto it = by_sweep_.find(sweep); it != by_sweep_.end()) {
+    for (const Lane& lane : it->second) {
+      moved.emplace_back(lane, Detach(lane));
+    }
+  }
+  paused_sweeps_.erase(sweep);
+  for (auto& [lane, jobs] : moved) {
+    Attach(lane, std::move(jobs));
   }
 }
 
 void ReadyQueue::EraseSweep(SweepId sweep) {
-  for (Lanes* lanes : {&lanes_, &paused_}) {
-    for (auto it = lanes->begin(); it != lanes->end();) {
-      if (it->first.sweep == sweep) {
-        size_ -= it->second.size();
-        it = lanes->erase(it);
-      } else {
-        ++it;
-      }
+  if (const auto it = by_sweep_.find(sweep); it != by_sweep_.end()) {
+    const absl::btree_set<Lane> lanes = std::move(it->second);
+    by_sweep_.erase(it);
+    for (const Lane& lane : lanes) {
+      size_ -= Detach(lane).size();
+      Unindex(by_group_, lane.group, lane);
     }
   }
   paused_sweeps_.erase(sweep);

@@ -1,8 +1,11 @@
-// The jobs that could start now, in the order in which they should: higher priority first, then
-// older sweeps, eval jobs before train jobs (scores come early), then the job's index.
+// The jobs that could start now, in the order in which they should: higher priority first; among
+// owners, whoever uses least; then older sweeps; eval jobs before train jobs (scores come early);
+// those that are expected to take longest (so that none of them is left for the end); then the
+// job's index.
 //
-// Jobs wait in lanes of equal (priority, sweep, kind, resources), so that choosing one for a worker
-// looks at lanes, not at jobs, and a lane whose jobs fit nowhere holds up nobody.
+// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, duration group), so that
+// choosing one for a worker looks at lanes, not at jobs, and a lane whose jobs fit nowhere holds up
+// nobody.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_READY_QUEUE_H_
@@ -11,10 +14,16 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "core/durations.h"
 #include "core/ids.h"
 #include "core/resources.h"
 
@@ -24,33 +33,41 @@ class ReadyQueue {
  public:
   struct Lane {
     int32_t priority = 0;
+    uint32_t owner = 0;  // whose sweep it is: a number of the caller's
     SweepId sweep;
     bool is_train = false;
     Resources resources;
+    Durations::Group group = 0;
 
-    // The order in which lanes are looked at.
-    friend std::strong_ordering operator<=>(const Lane& a, const Lane& b) {
-      if (const auto order = b.priority <=> a.priority; order != 0) {
-        return order;
-      }
-      if (const auto order = a.sweep <=> b.sweep; order != 0) {
-        return order;
-      }
-      if (const auto order = a.is_train <=> b.is_train; order != 0) {
-        return order;
-      }
-      return a.resources <=> b.resources;
-    }
-    friend bool operator==(const Lane& a, const Lane& b) = default;
+    friend auto operator<=>(const Lane& a, const Lane& b) = default;
   };
+  struct Choice {
+    Lane lane;
+    uint32_t job = 0;
+  };
+  // Whether a lane's jobs may be taken.
+  using Accept = absl::FunctionRef<bool(const Lane&)>;
+  // How much an owner has of the machines now; less goes first.
+  using Share = absl::FunctionRef<int64_t(uint32_t owner)>;
 
   // Adds a job. REQUIRES: it is not in the queue.
   void Push(const Lane& lane, uint32_t job);
   // Removes a job. REQUIRES: it is in the queue under this lane.
   void Erase(const Lane& lane, uint32_t job);
   bool Contains(const Lane& lane, uint32_t job) const;
-  // Takes the first job that fits into `free`.
+  // The first job of the first lane that may be taken. It stays in the queue.
+  std::optional<Choice> First(Accept accept, Share share) const;
+  // Takes the first job that fits into `free`, all owners being equal.
   std::optional<JobId> Pop(const Resources& free);
+
+  // The jobs of a group are now expected to take so long.
+  void SetRank(Durations::Group group, Durations::Rank rank);
+  // The least that any lane asks for: a worker with less need not be looked at. INT64_MAX and
+  // kUnknownRank when there is none.
+  int64_t cpu_millis_min() const { return cpus_.empty() ? INT64_MAX : cpus_.begin()->first; }
+  Durations::Rank rank_min() const {
+    return ranks_.empty() ? Durations::kUnknownRank : ranks_.begin()->first;
+  }
 
   // A paused sweep's jobs stay in the queue but are not taken.
   void Pause(SweepId sweep);
@@ -61,12 +78,50 @@ class ReadyQueue {
   size_t size() const { return size_; }
 
  private:
-  using Lanes = std::map<Lane, absl::btree_set<uint32_t>>;
-  static void Move(SweepId sweep, Lanes& from, Lanes& to);
+  // Where a lane stands among those of its priority and owner.
+  struct Place {
+    SweepId sweep;
+    bool is_train = false;
+    Durations::Rank rank = 0;
+    Lane lane;
 
-  Lanes lanes_;  // none is empty
+    friend std::strong_ordering operator<=>(const Place& a, const Place& b) {
+      if (const auto order = a.sweep <=> b.sweep; order != 0) {
+        return order;
+      }
+      if (const auto order = a.is_train <=> b.is_train; order != 0) {
+        return order;
+      }
+      if (const auto order = b.rank <=> a.rank; order != 0) {
+        return order;
+      }
+      return a.lane <=> b.lane;
+    }
+    friend bool operator==(const Place& a, const Place& b) = default;
+  };
+  using Jobs = absl::btree_set<uint32_t>;
+  using Lanes = std::map<Place, Jobs>;
+  using Owners = std::map<uint32_t, Lanes>;  // none is empty
+
+  Durations::Rank RankOf(Durations::Group group) const;
+  Place PlaceOf(const Lane& lane) const;
+  // Books of the lanes that can be taken.
+  void Enter(const Place& place);
+  void Leave(const Place& place);
+  static const Jobs* Find(const Lanes& lanes, const Place& place);
+  // The lane's jobs, moved out of the queue and back in.
+  Jobs Detach(const Lane& lane);
+  void Attach(const Lane& lane, Jobs jobs);
+
+  std::map<int32_t, Owners, std::greater<>> lanes_;  // by priority; none is empty
   Lanes paused_;
   absl::btree_set<SweepId> paused_sweeps_;
+  // All lanes, by sweep and by group.
+  absl::flat_hash_map<SweepId, absl::btree_set<Lane>> by_sweep_;
+  absl::flat_hash_map<Durations::Group, absl::btree_set<Lane>> by_group_;
+  absl::flat_hash_map<Durations::Group, Durations::Rank> rank_of_;
+  absl::btree_map<int64_t, size_t> cpus_;           // lanes that can be taken, by CPUs
+  absl::btree_map<Durations::Rank, size_t> ranks_;  // and by rank
   size_t size_ = 0;
 };
 

@@ -36,9 +36,11 @@ ReadyQueue::Lane Scheduler::LaneOf(const SweepRecord& sweep, uint32_t job) const
   const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
   return ReadyQueue::Lane{
       .priority = expansion.spec().priority,
+      .owner = sweep.owner,
       .sweep = sweep.row.id,
       .is_train = at.is_train,
-      .resources = at.is_train ? approach.train_resources : approach.predict_resources};
+      .resources = at.is_train ? approach.train_resources : approach.predict_resources,
+      .group = GroupOf(sweep, at)};
 }
 
 SweepState Scheduler::StateOf(const SweepRecord& sweep) const {
@@ -275,6 +277,8 @@ absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
   sweep.keys = std::make_unique<ContentKeys>(*sweep.expansion);
   sweep.slots.resize(sweep.expansion->job_count());
   sweep.block_failures.resize(sweep.expansion->blocks().size());
+  sweep.owner = OwnerOf(sweep.row.owner);
+  FindGroups(sweep);
   for (const Block& block : sweep.expansion->blocks()) {
     if (!block.has_train) {
       continue;
@@ -376,6 +380,7 @@ absl::Status Scheduler::DeleteSweep(SweepId id) {
   }
   for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
     if (sweep->slots[job].state == JobState::kSucceeded) {
+      Unlearn(*sweep, job);
       UnindexResult(*sweep, job);
     }
     last_holder_.erase({id, job});
@@ -487,6 +492,7 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded)
     return false;
   }
   if (rerun) {
+    Unlearn(sweep, job);
     UnindexResult(sweep, job);
     slot.flags |= kNoReuse;
   }

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/content_key.h"
+#include "core/durations.h"
 #include "core/expansion.h"
 #include "core/ids.h"
 #include "core/job.h"
@@ -99,6 +100,7 @@ struct WorkerView {
   bool lost = false;
   Resources used;
   uint32_t running = 0;
+  uint32_t queued = 0;  // given ahead: they start there when something ends
   uint64_t succeeded = 0;
   uint64_t failed = 0;
   absl::Time last_seen;
@@ -209,6 +211,8 @@ class Scheduler {
   // Takes time by the number of sweeps and workers, not of jobs.
   Totals CountAll() const;
   size_t ready_jobs() const { return ready_.size(); }
+  // How long jobs took that have succeeded.
+  const Durations& durations() const { return durations_; }
 
   // Ends the process when any two parts of the state contradict each other.
   void CheckInvariants() const;
@@ -250,6 +254,13 @@ class Scheduler {
     uint32_t reused = 0;
     uint32_t stopping = 0;  // attempts that were canceled and that workers are still to stop
     std::vector<uint32_t> block_failures;  // FAILED jobs of each block
+    uint32_t owner = 0;                    // into owners_
+    // Of each block: the group of its train jobs, if it has any, then those of its tests.
+    std::vector<absl::InlinedVector<Durations::Group, 2>> groups;
+  };
+  struct Owner {
+    std::string name;
+    int64_t used = 0;  // ShareOf what its attempts occupy now
   };
   // A worker process that held or holds attempts. Interned: a slot's result names it by index.
   struct Holder {
@@ -270,6 +281,10 @@ class Scheduler {
     StopReason reason = StopReason::kCanceled;
     bool listed = false;  // by the worker's last Sync
     bool told = false;    // the order was in an answer since it last changed
+    // Given ahead: it waits at the worker until something ends there, and occupies nothing yet.
+    bool ahead = false;
+    uint32_t owner = kNone;        // into owners_; kNone: of a job that is not known
+    int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
   };
   // Who had the lease of an attempt that was lost, and may come back with it.
   struct LastHolder {
@@ -292,6 +307,9 @@ class Scheduler {
     uint64_t gpus_used = 0;
     // GPUs of what it held when its lease ended: it may come back still using them.
     absl::flat_hash_map<AttemptId, uint64_t> lost_gpus;
+    absl::btree_set<AttemptId> ahead;  // of `held`
+    int64_t ahead_cpu_micros = 0;      // of all of them
+    absl::btree_set<JobId> local;      // eval jobs whose systems it made; some may have started
     std::vector<ForgetOrder> forget;
     uint64_t succeeded = 0;
     uint64_t failed = 0;
@@ -354,9 +372,26 @@ class Scheduler {
   void StopHeld(JobId id, StopReason reason);
   void LoseWorker(WorkerRecord& worker, FailureClass failure, const std::string& message);
   void ForgetWorker(const std::string& name);
-  bool DispatchOne(WorkerRecord& worker);
   void SaveWorker(const WorkerRecord& worker);
+
+  // scheduler_dispatch.cc: who gets what, when
+  bool DispatchOne(WorkerRecord& worker);
+  bool DispatchAhead(WorkerRecord& worker);
+  bool Give(WorkerRecord& worker, ReadyQueue::Accept accept, bool ahead);
+  std::optional<JobId> Choose(WorkerRecord& worker, ReadyQueue::Accept accept);
+  std::optional<JobId> LocalChoice(WorkerRecord& worker, const ReadyQueue::Lane& like,
+                                   ReadyQueue::Accept accept);
+  void Occupy(WorkerRecord& worker, const Held& held, int sign);
+  void StartAheadThatFits(WorkerRecord& worker);
   Resources FreeOf(const WorkerRecord& worker) const;
+  static int64_t ShareOf(const Held& held);
+  uint32_t OwnerOf(const std::string& name);
+  void FindGroups(SweepRecord& sweep);
+  Durations::Group GroupOf(const SweepRecord& sweep, const JobCoordinates& at) const;
+  void Learn(const SweepRecord& sweep, uint32_t job);
+  void Unlearn(const SweepRecord& sweep, uint32_t job);
+  void NoteLocal(const SweepRecord& sweep, uint32_t train_job, WorkerRecord& worker);
+  void CheckDispatch() const;
 
   // scheduler_view.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
@@ -382,6 +417,9 @@ class Scheduler {
   absl::btree_map<SweepId, std::unique_ptr<SweepRecord>> sweeps_;
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   ReadyQueue ready_;
+  Durations durations_;
+  std::vector<Owner> owners_;
+  absl::flat_hash_map<std::string, uint32_t> owner_index_;
   absl::btree_set<std::pair<absl::Time, JobId>> backoffs_;
   absl::flat_hash_map<JobId, absl::Time> not_before_;
   absl::flat_hash_map<JobId, Running> running_;

@@ -276,6 +276,7 @@ absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
       ready_.Push(LaneOf(sweep, job), job);
     }
   } else if (slot.state == JobState::kSucceeded) {
+    Learn(sweep, job);
     IndexResult(sweep, job, sweep.keys->KeyOf(job));
   } else if (slot.state == JobState::kFailed) {
     ++sweep.block_failures[sweep.expansion->Locate(job).block];

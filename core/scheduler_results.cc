@@ -31,6 +31,7 @@ void Scheduler::Succeed(SweepRecord& sweep, uint32_t job, JobResult result, uint
   sweep.slots[job].flags &= static_cast<uint8_t>(~(kNoReuse | kSystemCollected));
   PutResult(sweep, job, std::move(result), holder);
   SetState(sweep, job, JobState::kSucceeded);
+  Learn(sweep, job);
   IndexResult(sweep, job, sweep.keys->KeyOf(job));
   Announce(sweep, job);
   AfterSuccess(sweep, job);

@@ -14,22 +14,6 @@
 #include "core/scheduler.h"
 
 namespace concur {
-namespace {
-
-uint64_t LowestFree(uint64_t used, int32_t count) {
-  uint64_t mask = 0;
-  for (int32_t gpu = 0, taken = 0; gpu < kGpusMax && taken < count; ++gpu) {
-    const uint64_t bit = uint64_t{1} << gpu;
-    if ((used & bit) == 0) {
-      mask |= bit;
-      ++taken;
-    }
-  }
-  return mask;
-}
-
-}  // namespace
-
 // --- time
 // -----------------------------------------------------------------------------------------
 
@@ -71,10 +55,12 @@ absl::Time Scheduler::NextDeadline() const {
 // -----------------------------------------------------------------------
 
 void Scheduler::Hold(WorkerRecord& worker, AttemptId id, Held held) {
-  worker.used.cpu_millis += held.resources.cpu_millis;
-  worker.used.memory_bytes += held.resources.memory_bytes;
-  worker.used.gpus += held.resources.gpus;
-  worker.gpus_used |= held.gpu_mask;
+  held.owner = HasJob(id.job) ? SweepOf(id.job).owner : kNone;
+  if (held.ahead) {
+    worker.ahead.insert(id);
+    worker.ahead_cpu_micros += held.ahead_cpu_micros;
+  }
+  Occupy(worker, held, 1);
   CONCUR_CHECK(worker.held.emplace(id, held).second);
 }
 
@@ -85,10 +71,13 @@ void Scheduler::Release(WorkerRecord& worker, AttemptId id) {
   }
   const Held held = it->second;
   worker.held.erase(it);
-  worker.used.cpu_millis -= held.resources.cpu_millis;
-  worker.used.memory_bytes -= held.resources.memory_bytes;
-  worker.used.gpus -= held.resources.gpus;
-  worker.gpus_used &= ~held.gpu_mask;
+  Occupy(worker, held, -1);
+  if (held.ahead) {
+    worker.ahead.erase(id);
+    worker.ahead_cpu_micros -= held.ahead_cpu_micros;
+  } else {
+    StartAheadThatFits(worker);
+  }
   if (held.counted) {
     // A sweep that waits for this is not deleted before.
     SweepRecord& sweep = SweepOf(id.job);
@@ -317,6 +306,9 @@ void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, WorkerRecord& wor
     result.failure = FailureClass::kNone;
     ++worker.succeeded;
     Succeed(sweep, job, std::move(result), worker.holder);
+    if (at.is_train) {
+      NoteLocal(sweep, job, worker);
+    }
   } else {
     if (result.failure == FailureClass::kNone) {
       result.failure = FailureClass::kFailed;
@@ -402,72 +394,8 @@ void Scheduler::StartRunning(SweepRecord& sweep, uint32_t job, WorkerRecord& wor
   Announce(sweep, job);
 }
 
-// --- dispatch
-// -------------------------------------------------------------------------------------
-
-Resources Scheduler::FreeOf(const WorkerRecord& worker) const {
-  const Resources& capacity = worker.info.capacity;
-  Resources free{.cpu_millis = capacity.cpu_millis - worker.used.cpu_millis,
-                 .memory_bytes = capacity.memory_bytes - worker.used.memory_bytes,
-                 .gpus = capacity.gpus - worker.used.gpus};
-  if (std::popcount(worker.gpus_used) != worker.used.gpus) {
-    free.gpus = std::min(free.gpus, 0);  // which ones are free is not known until something ends
-  }
-  return free;
-}
-
-void Scheduler::Dispatch() {
-  if (ready_.size() == 0) {
-    return;
-  }
-  std::vector<WorkerRecord*> open;
-  for (auto& [name, worker] : workers_) {
-    if (worker->listening && !worker->lost && !worker->drain_asked && !worker->drain_self) {
-      open.push_back(worker.get());
-    }
-  }
-  // Turns are taken, beginning after the worker that was served last, so that work spreads.
-  const auto after = std::find_if(open.begin(), open.end(), [&](const WorkerRecord* worker) {
-    return worker->info.name > last_served_;
-  });
-  std::rotate(open.begin(), after, open.end());
-  while (!open.empty() && ready_.size() > 0) {
-    std::erase_if(open, [&](WorkerRecord* worker) { return !DispatchOne(*worker); });
-  }
-}
-
-bool Scheduler::DispatchOne(WorkerRecord& worker) {
-  if (worker.held.size() >= kSyncAttemptsMax) {
-    return false;  // it could not list more, which matters to jobs that claim no resources
-  }
-  while (const std::optional<JobId> id = ready_.Pop(FreeOf(worker))) {
-    SweepRecord& sweep = SweepOf(*id);
-    Slot& slot = sweep.slots[id->index];
-    const Digest key = sweep.keys->KeyOf(id->index);
-    if (TryReuse(sweep, id->index, key)) {
-      continue;
-    }
-    if (const auto leader = in_flight_.find(key);
-        leader != in_flight_.end() && (slot.flags & kNoReuse) == 0) {
-      // Equal work is running: wait for its result.
-      const JobId leading = leader->second;
-      SetState(sweep, id->index, JobState::kBlocked);
-      leader_[*id] = leading;
-      followers_[leading].insert(*id);
-      continue;
-    }
-    Held held;
-    held.resources = LaneOf(sweep, id->index).resources;
-    held.gpu_mask = LowestFree(worker.gpus_used, held.resources.gpus);
-    ++slot.attempt;
-    slot.flags &= static_cast<uint8_t>(~kSettled);
-    StartRunning(sweep, id->index, worker, held.gpu_mask, key);
-    Hold(worker, AttemptId{*id, {slot.attempt}}, held);
-    last_served_ = worker.info.name;
-    return true;
-  }
-  return false;
-}
+// --- orders
+// ---------------------------------------------------------------------------------------
 
 bool Scheduler::HasOrders(const std::string& name) const {
   const auto it = workers_.find(name);

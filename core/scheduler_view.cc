@@ -69,7 +69,8 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
     view.draining = worker->drain_asked || worker->drain_self;
     view.lost = worker->lost;
     view.used = worker->used;
-    view.running = static_cast<uint32_t>(worker->held.size());
+    view.running = static_cast<uint32_t>(worker->held.size() - worker->ahead.size());
+    view.queued = static_cast<uint32_t>(worker->ahead.size());
     view.succeeded = worker->succeeded;
     view.failed = worker->failed;
     view.last_seen = worker->last_seen;
@@ -205,9 +206,13 @@ std::string Scheduler::Explain(JobId id) const {
     case JobState::kBackoff:
       return absl::StrCat("attempt ", slot.attempt, " ended by ", FailureClassName(slot.failure),
                           "; tried again at ", FormatIsoTime(view.not_before), " (", tally(), ")");
-    case JobState::kRunning:
-      return absl::StrCat("attempt ", slot.attempt, " runs on worker ", view.worker,
-                          ExplainNoReuse(id));
+    case JobState::kRunning: {
+      const WorkerRecord& worker = *workers_.at(view.worker);
+      const bool ahead = worker.ahead.contains(AttemptId{id, {slot.attempt}});
+      return absl::StrCat("attempt ", slot.attempt,
+                          ahead ? " waits for something to end on worker " : " runs on worker ",
+                          view.worker, ExplainNoReuse(id));
+    }
     case JobState::kSucceeded:
       if (view.reused_from) {
         return absl::StrCat("took the result of ", view.reused_from->ToString(),
@@ -290,6 +295,7 @@ void Scheduler::CheckInvariants() const {
   }
   CheckWorkers();
   CheckSharing();
+  CheckDispatch();
 }
 
 void Scheduler::CheckSweep(const SweepRecord& sweep) const {
@@ -324,9 +330,11 @@ void Scheduler::CheckWorkers() const {
     Resources used{.cpu_millis = 0};
     uint64_t gpus_used = 0;
     for (const auto& [id, held] : worker->held) {
-      used.cpu_millis += held.resources.cpu_millis;
-      used.memory_bytes += held.resources.memory_bytes;
-      used.gpus += held.resources.gpus;
+      if (!held.ahead) {
+        used.cpu_millis += held.resources.cpu_millis;
+        used.memory_bytes += held.resources.memory_bytes;
+        used.gpus += held.resources.gpus;
+      }
       CONCUR_CHECK((gpus_used & held.gpu_mask) == 0);  // no GPU is given to two attempts
       gpus_used |= held.gpu_mask;
       if (held.counted) {

@@ -36,6 +36,9 @@ struct WorkerInfo {
   std::string host;
   std::string version;
   Resources capacity;
+  // Attempts that it takes beyond what its capacity holds, and starts in the order of their orders
+  // as others end. None of them may ask for GPUs.
+  uint32_t queue_max = 0;
   std::map<std::string, std::string> labels;
 };
 

@@ -70,6 +70,9 @@ absl::StatusOr<WorkerInfo> WorkerFromProto(const v1::SyncRequest& proto, const F
   }
   CONCUR_ASSIGN_OR_RETURN(worker.capacity,
                           rpc::FromProto(proto.capacity(), path.Field("capacity")));
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("queue_max"), proto.queue_max(), 0, kSyncAttemptsMax));
+  worker.queue_max = proto.queue_max();
   CONCUR_ASSIGN_OR_RETURN(worker.labels, TagsFromProto(proto.labels(), path, "labels"));
   return worker;
 }
@@ -210,6 +213,7 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
   proto.set_host(CleanUtf8(request.worker.host));
   proto.set_version(request.worker.version);
   *proto.mutable_capacity() = ToProto(request.worker.capacity);
+  proto.set_queue_max(request.worker.queue_max);
   proto.mutable_labels()->insert(request.worker.labels.begin(), request.worker.labels.end());
   proto.set_sequence(request.sequence);
   proto.set_draining(request.draining);

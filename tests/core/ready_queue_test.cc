@@ -97,5 +97,62 @@ TEST(ReadyQueueTest, ErasingASweepTakesPausedJobsAndThePauseItself) {
   EXPECT_THAT(PopAll(queue), ElementsAre("s1/5", "s2/0"));
 }
 
+TEST(ReadyQueueTest, WhatTakesLongestComesFirstWithinASweepAndKind) {
+  ReadyQueue queue;
+  const auto lane = [](Durations::Group group) {
+    ReadyQueue::Lane made = LaneOf(1);
+    made.group = group;
+    return made;
+  };
+  queue.Push(lane(0), 0);
+  queue.Push(lane(1), 1);
+  queue.Push(lane(2), 2);
+  queue.SetRank(1, 50);
+  queue.SetRank(2, 70);
+  queue.Push(lane(2), 3);
+  EXPECT_EQ(queue.rank_min(), 50);
+  EXPECT_TRUE(queue.Contains(lane(1), 1));
+  // What is not known comes before everything; a rank may change while jobs wait.
+  queue.SetRank(0, 60);
+  queue.SetRank(1, 60);
+  queue.SetRank(1, 80);
+  EXPECT_THAT(PopAll(queue), ElementsAre("s1/1", "s1/2", "s1/3", "s1/0"));
+  EXPECT_EQ(queue.rank_min(), Durations::kUnknownRank);
+}
+
+TEST(ReadyQueueTest, ARankThatChangesWhileASweepIsPausedCountsAfterwards) {
+  ReadyQueue queue;
+  ReadyQueue::Lane slow = LaneOf(1);
+  slow.group = 1;
+  queue.Push(LaneOf(1), 0);
+  queue.Push(slow, 1);
+  queue.Pause({1});
+  queue.SetRank(0, 1);
+  queue.SetRank(1, 2);
+  EXPECT_EQ(queue.cpu_millis_min(), INT64_MAX);
+  queue.Resume({1});
+  EXPECT_EQ(queue.cpu_millis_min(), 1000);
+  EXPECT_THAT(PopAll(queue), ElementsAre("s1/1", "s1/0"));
+}
+
+TEST(ReadyQueueTest, WhoeverUsesLeastComesFirst) {
+  ReadyQueue queue;
+  ReadyQueue::Lane ann = LaneOf(1);
+  ann.owner = 1;
+  ReadyQueue::Lane bob = LaneOf(2);
+  bob.owner = 2;
+  queue.Push(ann, 0);
+  queue.Push(bob, 5);
+  const auto any = [](const ReadyQueue::Lane&) { return true; };
+  std::vector<int64_t> used = {0, 3, 2};
+  const auto share = [&](uint32_t owner) { return used[owner]; };
+  EXPECT_EQ(queue.First(any, share)->job, 5u);
+  used[2] = 4;
+  EXPECT_EQ(queue.First(any, share)->job, 0u);
+  // Whoever has nothing that may be taken is passed over.
+  EXPECT_EQ(queue.First([](const ReadyQueue::Lane& lane) { return lane.owner == 2; }, share)->job,
+            5u);
+}
+
 }  // namespace
 }  // namespace concur

@@ -84,6 +84,7 @@ class World {
                             Resources{.cpu_millis = 1000 * random_.Between(1, 4),
                                       .memory_bytes = 0,
                                       .gpus = static_cast<int32_t>(random_.Between(0, 3))});
+      workers_.back().info().queue_max = static_cast<uint32_t>(i % 3) * 2;  // some take jobs ahead
     }
   }
 

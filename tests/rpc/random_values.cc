@@ -381,6 +381,7 @@ SyncRequest RandomSyncRequest(Random& random) {
   request.worker.host = RandomName(random);
   request.worker.version = "1.2";
   request.worker.capacity = RandomResources(random);
+  request.worker.queue_max = static_cast<uint32_t>(random.Below(kSyncAttemptsMax + 1));
   request.worker.labels = RandomTags(random);
   request.sequence = random.Next();
   request.draining = random.Chance(0.5);

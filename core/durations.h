@@ -1,0 +1,97 @@
+// How long jobs take, learned from those that succeeded: a mean per (approach, benchmark, train or
+// eval). What a sweep's axes name, not what its jobs are: the memory does not grow with jobs.
+//
+// Sums are of whole microseconds, so that adding and taking away leaves no trace of the order, and
+// a history that is rebuilt from stored results is the one that was lost.
+//
+// Thread-compatible.
+#ifndef CONCUR_CORE_DURATIONS_H_
+#define CONCUR_CORE_DURATIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace concur {
+
+class Durations {
+ public:
+  using Group = uint32_t;
+  // Orders groups by expected duration, coarsely (four steps for every doubling), so that a queue
+  // that is ordered by it seldom has to move anything. What is not known at all comes before the
+  // longest: it should be learned early.
+  using Rank = int32_t;
+  static constexpr Rank kUnknownRank = INT32_MAX;
+  using OnRank = absl::FunctionRef<void(Group, Rank)>;
+
+  struct Mean {
+    absl::Duration mean;
+    uint64_t count = 0;  // jobs that it is the mean of
+  };
+
+  // `benchmark` is the train set of a train job, the test benchmark of an eval job.
+  Group GroupOf(absl::string_view approach, absl::string_view benchmark, bool is_train);
+
+  // One more succeeded job, or one that no longer counts. `on_rank` hears of each group whose rank
+  // has changed. REQUIRES, for Remove: it was added.
+  void Add(Group group, absl::Duration run_time, OnRank on_rank);
+  void Remove(Group group, absl::Duration run_time, OnRank on_rank);
+
+  // The mean of the group; of the approach's jobs of this kind on other benchmarks when it has none
+  // (with count 0); nullopt when there are none either.
+  std::optional<Mean> Expected(Group group) const;
+  Rank RankOf(Group group) const { return groups_[group].rank; }
+  // What a job's run time counts: nothing below zero, and no more than years.
+  static int64_t MicrosOf(absl::Duration run_time);
+  // The rank of an expected duration.
+  static Rank RankOf(absl::Duration expected);
+
+  size_t size() const { return groups_.size(); }
+  const std::string& approach(Group group) const { return families_[groups_[group].family].name; }
+  const std::string& benchmark(Group group) const { return groups_[group].benchmark; }
+  bool is_train(Group group) const { return families_[groups_[group].family].is_train; }
+
+  // Microseconds of all jobs of a group, and their number: for checks.
+  std::pair<int64_t, uint64_t> TotalOf(Group group) const;
+
+ private:
+  struct Total {
+    int64_t micros = 0;
+    uint64_t count = 0;
+  };
+  // The jobs of one approach and kind.
+  struct Family {
+    std::string name;
+    bool is_train = false;
+    Total total;
+    Rank rank = kUnknownRank;
+    std::vector<Group> groups;
+  };
+  struct GroupInfo {
+    uint32_t family = 0;
+    std::string benchmark;
+    Total total;
+    Rank rank = kUnknownRank;
+  };
+
+  static Rank RankOf(const Total& total);
+  void Change(Group group, int64_t micros, int64_t count, OnRank on_rank);
+  void UpdateRank(Group group, OnRank on_rank);
+
+  std::map<std::pair<std::string, bool>, uint32_t> family_index_;
+  std::map<std::pair<uint32_t, std::string>, Group> group_index_;
+  std::vector<Family> families_;
+  std::vector<GroupInfo> groups_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_DURATIONS_H_
