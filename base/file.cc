@@ -55,10 +55,15 @@ void FileDescriptor::Reset() {
 
 namespace {
 
+constexpr int64_t kBlockBytes = int64_t{1} << 17;
+
 // Calls `use` with each block of the file.
 template <typename Use>
 absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
-  std::string buffer(size_t{1} << 17, '\0');
+  // Small files have small buffers; the size of others, as in /proc, is not known.
+  struct stat info {};
+  const bool is_small = fstat(fd, &info) == 0 && info.st_size > 0 && info.st_size < kBlockBytes;
+  std::string buffer(static_cast<size_t>(is_small ? info.st_size + 1 : kBlockBytes), '\0');
   for (;;) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0) {

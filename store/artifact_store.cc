@@ -32,7 +32,7 @@ namespace concur {
 namespace {
 
 constexpr absl::Duration kTemporaryAgeMax = absl::Hours(24);
-constexpr size_t kBlockBytes = size_t{1} << 18;
+constexpr int64_t kBlockBytes = int64_t{1} << 18;
 constexpr size_t kIdDigits = 32;
 
 bool IsLowerHex(absl::string_view text) {
@@ -64,7 +64,10 @@ absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path, struct stat&
 // Reads to the end from the current offset.
 absl::Status ForEachBlock(int fd, const std::string& path,
                           const std::function<absl::Status(absl::string_view)>& use) {
-  std::string buffer(kBlockBytes, '\0');
+  // Small files have small buffers; the size of others, as in /proc, is not known.
+  struct stat size {};
+  const bool is_small = fstat(fd, &size) == 0 && size.st_size > 0 && size.st_size < kBlockBytes;
+  std::string buffer(static_cast<size_t>(is_small ? size.st_size + 1 : kBlockBytes), '\0');
   for (;;) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0) {

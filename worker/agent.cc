@@ -57,12 +57,24 @@ absl::Time Agent::Step() {
   if (done()) {
     return absl::InfiniteFuture();
   }
-  TakeReports();
+  const bool gathering = IsGathering();
+  if (!gathering) {
+    TakeReports();
+  }
   TakeAnswers();
   AdvanceRecovery();
   AdvanceDrain();
-  SyncIfNeeded();
+  if (!gathering || draining()) {
+    SyncIfNeeded();
+  }
   return NextStep();
+}
+
+// The next jobs are here already, so that nothing is lost by telling of the last ones together with
+// those that end soon.
+bool Agent::IsGathering() const {
+  return clock_.Now() < gather_end_ && connected_ && !draining() && phase_ == Phase::kWorking &&
+         executor_.waiting() > 0 && 2 * executor_.waiting() >= waiting_peak_;
 }
 
 // --- what happened -------------------------------------------------------------------------------
@@ -103,6 +115,7 @@ void Agent::TakeReports() {
   if (to_spool.empty()) {
     return;
   }
+  gather_end_ = clock_.Now() + options_.gather;
   // Durable before anybody hears of them.
   if (const absl::Status status = spool_.Put(to_spool); !status.ok()) {
     // The coordinator makes them durable too; only a crash of this process before that loses them,
@@ -160,6 +173,7 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
   ForgetOrders(response.forget);
   StopOrders(response.stop);
   StartOrders(response.start);
+  waiting_peak_ = executor_.waiting();
   log_orders_.clear();
   for (const LogOrder& order : response.logs) {
     log_orders_[order.id] = order.offset;
@@ -465,6 +479,7 @@ void Agent::StartCall() {
   gateway_.StartSync(request, request.wait + options_.call_timeout);
   call_ = std::move(call);
   dirty_ = false;
+  gather_end_ = clock_.Now() + options_.gather;
 }
 
 absl::Time Agent::NextStep() const {
@@ -472,6 +487,9 @@ absl::Time Agent::NextStep() const {
     return absl::InfiniteFuture();
   }
   absl::Time next = std::min(phase_deadline_, publish_deadline_);
+  if (IsGathering()) {
+    return std::min(next, gather_end_);
+  }
   if (call_.has_value()) {
     next = std::min(next, call_->deadline + options_.call_timeout);
     if (!log_orders_.empty() && !call_->immediate) {

@@ -44,6 +44,9 @@ struct AgentOptions {
   absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
   // Hears of every attempt that ends here, on the loop's thread. May be null.
   std::function<void(const JobResult&)> on_ended;
+  // While enough attempts wait here for those that run, results are gathered for so long: they
+  // share a write to the spool, a call and a commit.
+  absl::Duration gather = absl::Milliseconds(10);
 };
 
 class Agent {
@@ -120,6 +123,8 @@ class Agent {
   void FillLogs(SyncRequest& request);
   void LookForLogNews();
   bool IsBusy();
+  // Whether news may wait for more of them, and until when.
+  bool IsGathering() const;
   absl::Time NextStep() const;
   void Remember(const AttemptId& id);
 
@@ -147,6 +152,9 @@ class Agent {
   absl::Duration lease_ = absl::Seconds(30);
   absl::Time refused_since_ = absl::InfiniteFuture();  // ALREADY_EXISTS
   absl::Time next_complaint_ = absl::InfinitePast();
+
+  size_t waiting_peak_ = 0;                       // at the executor, after the last answer
+  absl::Time gather_end_ = absl::InfinitePast();  // of news since the last ones were taken
 
   std::map<AttemptId, int64_t> log_orders_;  // attempt → offset asked for
   absl::Time next_log_ = absl::InfinitePast();

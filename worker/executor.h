@@ -64,6 +64,8 @@ class Executor {
 
   // What has happened since the last call, in order.
   virtual std::vector<ExecutorReport> Poll() = 0;
+  // Attempts that were ordered and wait for others to end.
+  virtual size_t waiting() const { return 0; }
 
   // Up to `bytes_max` bytes of the log of a started attempt from `offset` on; "" when there are no
   // more now or the attempt is unknown.

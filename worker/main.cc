@@ -39,6 +39,9 @@
 namespace concur::worker {
 namespace {
 
+// Short jobs that wait here for others to end, at most.
+constexpr uint32_t kQueueMax = 1'000;
+
 struct Flags {
   std::string options_file;
   std::string coordinator;
@@ -183,18 +186,20 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
   info.capacity.memory_bytes =
       options.memory_bytes > 0 ? options.memory_bytes : machine.memory_bytes;
   info.capacity.gpus = gpus;
+  info.queue_max = kQueueMax;
   info.labels = options.labels;
   return info;
 }
 
 SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
                                       const std::vector<std::string>& gpu_names,
-                                      int64_t cpu_millis) {
+                                      const Resources& capacity) {
   SubprocessOptions made;
   made.work_directory = options.work_directory;
-  made.threads = static_cast<int>(std::clamp<int64_t>(cpu_millis / 500, 4, 32));
+  made.threads = static_cast<int>(std::clamp<int64_t>(capacity.cpu_millis / 500, 4, 32));
   made.grace = options.stop_grace;
   made.slots = options.slots;
+  made.capacity = capacity;
   made.log_bytes_max = options.log_bytes_max;
   made.output_bytes_max = options.output_bytes_max;
   made.environment = BaseEnvironment();
@@ -274,9 +279,8 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                                                                    [&waker] { waker.Wake(); }));
   CONCUR_ASSIGN_OR_RETURN(
       const auto executor,
-      SubprocessExecutor::Open(
-          MakeExecutorOptions(options, gpu_names, agent_options.info.capacity.cpu_millis), *gateway,
-          live, [&waker] { waker.Wake(); }));
+      SubprocessExecutor::Open(MakeExecutorOptions(options, gpu_names, agent_options.info.capacity),
+                               *gateway, live, [&waker] { waker.Wake(); }));
   LogInfo("worker started", {{"name", identity.name()},
                              {"coordinator", options.coordinator},
                              {"work_dir", options.work_directory},

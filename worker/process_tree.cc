@@ -105,7 +105,13 @@ bool BelongsTo(pid_t pid, absl::string_view directory) {
 // The children that this process's first thread has: the kernel gives it all adopted orphans, while
 // jobs are children of the threads that started them.
 std::vector<pid_t> AdoptedChildren() {
-  const std::string list = ReadProc(absl::StrCat("/proc/self/task/", getpid(), "/children"));
+  // Mostly empty, and read whenever a job ends: more than a page of it is read again.
+  constexpr size_t kFirstBytes = 4096;
+  const std::string path = absl::StrCat("/proc/self/task/", getpid(), "/children");
+  std::string list = ReadProc(path, kFirstBytes);
+  if (list.size() == kFirstBytes) {
+    list = ReadProc(path);
+  }
   std::vector<pid_t> children;
   for (absl::string_view field : absl::StrSplit(list, ' ', absl::SkipEmpty())) {
     pid_t pid = 0;

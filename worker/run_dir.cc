@@ -123,7 +123,14 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
 }
 
 absl::Status RunDirectories::Make(const RunPaths& paths) const {
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
+  if (mkdir(paths.directory.c_str(), 0755) != 0) {
+    if (errno != EEXIST) {
+      return ErrnoStatus(errno, paths.directory, "make directory");
+    }
+    // A second try after a transfer that did not come through starts from an empty directory.
+    CONCUR_RETURN_IF_ERROR(Remove(paths));
+    CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
+  }
   CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
   return MakeDirectory(paths.temporary);
 }
@@ -131,6 +138,18 @@ absl::Status RunDirectories::Make(const RunPaths& paths) const {
 absl::Status RunDirectories::Remove(const RunPaths& paths) const {
   if (unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, paths.log, "remove");
+  }
+  // What most attempts leave, without reading directories. Where there is more, all of that fails.
+  for (const std::string* file :
+       {&paths.train, &paths.test, &paths.model, &paths.predictions, &paths.metrics}) {
+    if (!file->empty()) {
+      unlink(file->c_str());
+    }
+  }
+  rmdir(paths.output.c_str());
+  rmdir(paths.temporary.c_str());
+  if (rmdir(paths.directory.c_str()) == 0 || errno == ENOENT) {
+    return absl::OkStatus();
   }
   return RemoveTree(paths.directory);
 }

@@ -39,7 +39,7 @@ class RunDirectories {
   static absl::StatusOr<RunDirectories> Open(const std::string& work_directory);
 
   RunPaths PathsOf(const JobOrder& order) const;
-  // Makes the run directory with its `output` and temporary folders.
+  // Makes the run directory, empty, with its `output` and temporary folders.
   absl::Status Make(const RunPaths& paths) const;
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
   // whose permissions the command took away.

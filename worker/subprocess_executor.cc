@@ -21,6 +21,9 @@ namespace concur::worker {
 namespace {
 
 constexpr absl::Duration kTransferBackoffMin = absl::Milliseconds(200);
+// Of attempts that wait for room, so many beyond twice those that run have their files made ready.
+constexpr size_t kPreparedAhead = 2;
+constexpr size_t kPreparedAheadMax = 64;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
@@ -56,7 +59,9 @@ struct SubprocessExecutor::Entry {
   Stage stage = Stage::kPreparing;
   std::optional<StopCause> stopped;
   bool stop_at_once = false;
-  bool has_slot = false;
+  bool has_room = false;
+  bool preparing = false;  // work for it is with the pool
+  bool prepared = false;
 };
 
 std::map<std::string, std::string> BaseEnvironment() {
@@ -118,24 +123,96 @@ void SubprocessExecutor::Start(const JobOrder& order) {
   entry->order = order;
   entry->paths = directories_.PathsOf(order);
   entry->order_time = absl::Now();
+  Work work;
   {
     MutexLock lock(mu_);
     entry->number = next_number_++;
     entries_[order.id] = entry;
-    if (options_.slots > 0 && slots_used_ >= options_.slots) {
-      waiting_.push_back(entry);
-      return;
-    }
-    ++slots_used_;
-    entry->has_slot = true;
+    waiting_.push_back(entry);
+    work = Advance();
   }
-  pool_.Submit([this, entry] { Prepare(entry, 0); });
+  Submit(work);
+}
+
+// --- room
+// -----------------------------------------------------------------------------------------
+
+bool SubprocessExecutor::HasRoom(const Entry& entry) const {
+  if (slots_used_ == 0) {
+    return true;  // what is too large for this worker alone would wait for ever
+  }
+  if (options_.slots > 0 && slots_used_ >= options_.slots) {
+    return false;
+  }
+  return !options_.capacity.has_value() ||
+         entry.order.resources.FitsIn(
+             {.cpu_millis = options_.capacity->cpu_millis - used_.cpu_millis,
+              .memory_bytes = options_.capacity->memory_bytes - used_.memory_bytes,
+              .gpus = options_.capacity->gpus - used_.gpus});
+}
+
+void SubprocessExecutor::Occupy(Entry& entry) {
+  entry.has_room = true;
+  ++slots_used_;
+  used_.cpu_millis += entry.order.resources.cpu_millis;
+  used_.memory_bytes += entry.order.resources.memory_bytes;
+  used_.gpus += entry.order.resources.gpus;
+}
+
+void SubprocessExecutor::Vacate(Entry& entry) {
+  if (!entry.has_room) {
+    return;
+  }
+  entry.has_room = false;
+  --slots_used_;
+  used_.cpu_millis -= entry.order.resources.cpu_millis;
+  used_.memory_bytes -= entry.order.resources.memory_bytes;
+  used_.gpus -= entry.order.resources.gpus;
+}
+
+SubprocessExecutor::Work SubprocessExecutor::Advance() {
+  Work work;
+  while (!waiting_.empty() && HasRoom(*waiting_.front())) {
+    const EntryPtr entry = std::move(waiting_.front());
+    waiting_.pop_front();
+    Occupy(*entry);
+    if (entry->prepared) {
+      work.launch.push_back(entry);
+    } else if (!entry->preparing) {
+      entry->preparing = true;
+      work.prepare.push_back(entry);  // launched when that is done, as is one that is at it
+    }
+  }
+  const size_t ahead =
+      std::min({waiting_.size(), kPreparedAheadMax,
+                kPreparedAhead + 2 * static_cast<size_t>(std::max(0, slots_used_))});
+  for (size_t i = 0; i < ahead; ++i) {
+    if (!waiting_[i]->prepared && !waiting_[i]->preparing) {
+      waiting_[i]->preparing = true;
+      work.prepare.push_back(waiting_[i]);
+    }
+  }
+  return work;
+}
+
+void SubprocessExecutor::Submit(const Work& work) {
+  for (const EntryPtr& entry : work.launch) {
+    pool_.Submit([this, entry] { Launch(entry); });
+  }
+  for (const EntryPtr& entry : work.prepare) {
+    pool_.Submit([this, entry] { Prepare(entry, 0); });
+  }
+}
+
+size_t SubprocessExecutor::waiting() const {
+  MutexLock lock(mu_);
+  return waiting_.size();
 }
 
 void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   EntryPtr entry;
   bool running = false;
-  bool waited = false;
+  bool idle = false;
   {
     MutexLock lock(mu_);
     const auto it = entries_.find(id);
@@ -148,11 +225,12 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
     }
     entry->stop_at_once = entry->stop_at_once || at_once;
     running = entry->stage == Entry::Stage::kRunning;
-    waited = std::erase(waiting_, entry) > 0;
+    // Whoever is preparing it sees that it is stopped; nobody else is at one that waits.
+    idle = std::erase(waiting_, entry) > 0 && !entry->preparing;
   }
   entry->canceled = true;
-  if (waited) {
-    pool_.Submit([this, entry] { Prepare(entry, 0); });  // which sees that it is stopped
+  if (idle) {
+    pool_.Submit([this, entry] { Launch(entry); });  // which sees it, too
   }
   if (running) {
     watcher_.Stop(entry->number, at_once);
@@ -169,8 +247,6 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
 }
 
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
-  // A second try after a transfer that did not come through starts from an empty directory.
-  CONCUR_RETURN_IF_ERROR(directories_.Remove(entry.paths));
   CONCUR_RETURN_IF_ERROR(directories_.Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
@@ -183,7 +259,7 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   return entry.canceled ? Canceled() : absl::OkStatus();
 }
 
-absl::StatusOr<Process> SubprocessExecutor::Launch(const Entry& entry) {
+absl::StatusOr<Process> SubprocessExecutor::StartCommand(const Entry& entry) {
   Command command;
   command.env =
       BuildEnvironment(entry.order, entry.paths, options_.environment, options_.gpu_names);
@@ -201,11 +277,16 @@ absl::StatusOr<Process> SubprocessExecutor::Launch(const Entry& entry) {
 }
 
 void SubprocessExecutor::FailBeforeStart(const EntryPtr& entry, JobResult result) {
+  Work work;
   {
     MutexLock lock(mu_);
     entry->stage = Entry::Stage::kEnded;
-    ReleaseSlot(*entry);
+    entry->preparing = false;
+    Vacate(*entry);
+    std::erase(waiting_, entry);
+    work = Advance();
   }
+  Submit(work);
   result.start_time = entry->order_time;
   Report({{entry->order.id, std::move(result)}, /*published=*/true});
 }
@@ -226,8 +307,26 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
     FailBeforeStart(entry, FailedResult(ClassOfWorkerError(prepared), prepared.message()));
     return;
   }
+  bool goes_on = false;
+  {
+    MutexLock lock(mu_);
+    entry->preparing = false;
+    entry->prepared = true;
+    // Without room, whoever makes some launches it. Launch also ends what was stopped meanwhile.
+    goes_on = entry->has_room || entry->stopped.has_value();
+  }
+  if (goes_on) {
+    Launch(entry);
+  }
+}
+
+void SubprocessExecutor::Launch(const EntryPtr& entry) {
+  if (const std::optional<StopCause> cause = StopCauseOf(*entry)) {
+    FailBeforeStart(entry, FailedResult(FailureClass::kPreempted, StopCauseText(*cause)));
+    return;
+  }
   entry->start_time = absl::Now();
-  absl::StatusOr<Process> process = Launch(*entry);
+  absl::StatusOr<Process> process = StartCommand(*entry);
   if (!process.ok()) {
     const bool machine = absl::IsResourceExhausted(process.status());
     FailBeforeStart(entry, FailedResult(machine ? FailureClass::kWorker : FailureClass::kSpawn,
@@ -266,12 +365,20 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
 
 void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end) {
   std::optional<StopCause> stopped;
+  Work work;
   {
     MutexLock lock(mu_);
     entry->stage = Entry::Stage::kEnded;
     stopped = entry->stopped;
-    ReleaseSlot(*entry);
+    Vacate(*entry);
+    work = Advance();
   }
+  // The next process first, and by this thread: its room is empty, and this one's result can wait.
+  if (!work.launch.empty()) {
+    Launch(work.launch.front());
+    work.launch.erase(work.launch.begin());
+  }
+  Submit(work);
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
   result =
@@ -341,35 +448,40 @@ void SubprocessExecutor::Forget(const AttemptId& id) {
     entries_.erase(it);
   }
   entry->canceled = true;
-  pool_.Submit([this, entry] {
-    const absl::Status status = directories_.Remove(entry->paths);
+  {
+    MutexLock lock(mu_);
+    forgotten_.push_back(entry->paths);
+    if (forgotten_.size() > 1) {
+      return;  // those that come together are removed together
+    }
+  }
+  pool_.Submit([this] { RemoveForgotten(); });
+}
+
+void SubprocessExecutor::RemoveForgotten() {
+  std::vector<RunPaths> forgotten;
+  {
+    MutexLock lock(mu_);
+    forgotten.swap(forgotten_);
+  }
+  for (const RunPaths& paths : forgotten) {
+    const absl::Status status = directories_.Remove(paths);
     if (!status.ok()) {
       LogWarning("a run directory could not be removed", {{"error", status.ToString()}});
     }
-  });
-}
-
-void SubprocessExecutor::ReleaseSlot(Entry& entry) {
-  if (!entry.has_slot) {
-    return;
-  }
-  entry.has_slot = false;
-  --slots_used_;
-  if (!waiting_.empty()) {
-    EntryPtr next = std::move(waiting_.front());
-    waiting_.pop_front();
-    next->has_slot = true;
-    ++slots_used_;
-    pool_.Submit([this, next] { Prepare(next, 0); });
   }
 }
 
 void SubprocessExecutor::Report(ExecutorReport report) {
+  bool is_first = false;
   {
     MutexLock lock(mu_);
+    is_first = reports_.empty();
     reports_.push_back(std::move(report));
   }
-  on_report_();
+  if (is_first) {
+    on_report_();  // later ones come with it
+  }
 }
 
 std::vector<ExecutorReport> SubprocessExecutor::Poll() {

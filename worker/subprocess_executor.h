@@ -35,8 +35,10 @@ struct SubprocessOptions {
   int threads = 4;                           // for preparing and finishing attempts
   absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
   int slots = 0;                             // attempts at a time, the rest waits; 0: all
-  int64_t log_bytes_max = 8 << 20;           // of one attempt
-  int64_t output_bytes_max = 0;              // of one attempt's run directory; 0: no limit
+  // What attempts may use at a time; the rest waits, in the order of the orders. Unless set: all.
+  std::optional<Resources> capacity;
+  int64_t log_bytes_max = 8 << 20;  // of one attempt
+  int64_t output_bytes_max = 0;     // of one attempt's run directory; 0: no limit
   absl::Duration memory_interval = absl::Milliseconds(250);
   absl::Duration transfer_backoff_max = absl::Seconds(30);
   absl::Duration cache_age_max = absl::Hours(24 * 7);  // unused artifacts go at the next start
@@ -66,6 +68,7 @@ class SubprocessExecutor : public Executor {
   void Publish(const FinishedAttempt& finished) override;
   void Forget(const AttemptId& id) override;
   std::vector<ExecutorReport> Poll() override;
+  size_t waiting() const override;
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
  private:
@@ -76,15 +79,28 @@ class SubprocessExecutor : public Executor {
   SubprocessExecutor(SubprocessOptions options, RunDirectories directories,
                      std::unique_ptr<Artifacts> artifacts, std::function<void()> on_report);
 
+  // What is to be done for entries, without the lock.
+  struct Work {
+    std::vector<EntryPtr> prepare;
+    std::vector<EntryPtr> launch;
+  };
+
+  // Gives free room to those that wait, and lets the next ones prepare: what starts when a process
+  // ends has its files ready.
+  Work Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool HasRoom(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Occupy(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Vacate(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Submit(const Work& work);
   void Prepare(const EntryPtr& entry, int tries);
   absl::Status PrepareFiles(Entry& entry);
-  absl::StatusOr<Process> Launch(const Entry& entry);
+  void Launch(const EntryPtr& entry);
+  absl::StatusOr<Process> StartCommand(const Entry& entry);
   void Finish(const EntryPtr& entry, const ProcessEnd& end);
+  void RemoveForgotten();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
   void Report(ExecutorReport report);
-  // Gives the slot of an ended attempt to the next one that waits.
-  void ReleaseSlot(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Duration RetryDelay(int tries) const;
   std::optional<StopCause> StopCauseOf(const Entry& entry);
 
@@ -99,12 +115,14 @@ class SubprocessExecutor : public Executor {
   ThreadPool pool_;
   ProcessWatcher watcher_;  // reports to the pool, so it goes first
 
-  Mutex mu_;
+  mutable Mutex mu_;
   uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<AttemptId, EntryPtr> entries_ ABSL_GUARDED_BY(mu_);
   int slots_used_ ABSL_GUARDED_BY(mu_) = 0;
+  Resources used_ ABSL_GUARDED_BY(mu_){.cpu_millis = 0};
   std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
   std::vector<ExecutorReport> reports_ ABSL_GUARDED_BY(mu_);
+  std::vector<RunPaths> forgotten_ ABSL_GUARDED_BY(mu_);  // directories to remove
 };
 
 }  // namespace concur::worker

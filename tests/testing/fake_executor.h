@@ -42,6 +42,7 @@ class FakeExecutor : public worker::Executor {
     forgotten_.insert(id);
   }
   std::vector<worker::ExecutorReport> Poll() override { return std::exchange(reports_, {}); }
+  size_t waiting() const override { return waiting_; }
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override {
     const auto it = logs_.find(id);
     return it == logs_.end() || static_cast<size_t>(offset) >= it->second.size()
@@ -68,6 +69,7 @@ class FakeExecutor : public worker::Executor {
     reports_.push_back({it->second, true});
     publishing_.erase(it);
   }
+  void SetWaiting(size_t waiting) { waiting_ = waiting; }
   void SetLog(const AttemptId& id, std::string log) { logs_[id] = std::move(log); }
 
   const std::map<AttemptId, JobOrder>& running() const { return running_; }
@@ -86,6 +88,7 @@ class FakeExecutor : public worker::Executor {
   std::set<AttemptId> forgotten_;
   std::map<AttemptId, std::string> logs_;
   std::vector<worker::ExecutorReport> reports_;
+  size_t waiting_ = 0;
 };
 
 }  // namespace concur::testing

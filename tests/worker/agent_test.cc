@@ -580,5 +580,32 @@ TEST_F(AgentTest, TheExecutorHearsWhereTheCoordinatorsArtifactsLieBeforeItStarts
   EXPECT_EQ(executor_.store(), (CoordinatorStore{"/data/artifacts", "abc"}));
 }
 
+TEST_F(AgentTest, WhileEnoughWaitsHereResultsAreGathered) {
+  Connect();
+  executor_.SetWaiting(8);
+  StartAttempts({Id(1), Id(2), Id(3)});
+  const uint64_t sequence = last().sequence;
+  executor_.Finish(Id(1), Success());
+  const absl::Time next = Step();
+  EXPECT_EQ(last().sequence, sequence);
+  EXPECT_THAT(spool_.kept, IsEmpty());
+  EXPECT_LE(next - clock_.Now(), options_.gather);
+  executor_.Finish(Id(2), Success());
+  clock_.Advance(next - clock_.Now());
+  Step();
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1), Id(2)));
+  EXPECT_THAT(spool_.kept, SizeIs(2));
+}
+
+TEST_F(AgentTest, NothingIsGatheredOnceHalfOfWhatWaitedHasStarted) {
+  Connect();
+  executor_.SetWaiting(8);
+  StartAttempts({Id(1)});
+  executor_.SetWaiting(3);
+  executor_.Finish(Id(1), Success());
+  Step();
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+}
+
 }  // namespace
 }  // namespace concur::worker

@@ -329,5 +329,59 @@ TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "2\n");
 }
 
+TEST_F(SubprocessExecutorTest, WhatDoesNotFitWaitsForRoomInTheOrderOfItsOrder) {
+  options_.capacity = Resources{.cpu_millis = 2000};
+  Reopen();
+  std::vector<JobOrder> orders;
+  for (int i = 0; i < 12; ++i) {
+    // Each notes its start and its end in a file that all share.
+    orders.push_back(Train(absl::StrCat("echo s >> ", temp_.File("seen"),
+                                        "; printf x > \"$2\"; echo e >> ", temp_.File("seen"))));
+    orders.back().resources.cpu_millis = 2000;
+    executor_->Start(orders.back());
+  }
+  EXPECT_GE(executor_->waiting(), 10u);
+  std::vector<AttemptId> ended;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    const ExecutorReport report = Next();
+    EXPECT_TRUE(report.finished.result.succeeded) << report.finished.result.message;
+  }
+  EXPECT_EQ(executor_->waiting(), 0u);
+  std::string expected;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    expected += "s\ne\n";
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string seen, ReadFile(temp_.File("seen"), 1000));
+  EXPECT_EQ(seen, expected) << "two ran at a time";
+}
+
+TEST_F(SubprocessExecutorTest, AnAttemptThatIsTooLargeForThisWorkerRunsAlone) {
+  options_.capacity = Resources{.cpu_millis = 500};
+  Reopen();
+  EXPECT_TRUE(Run(Train("printf x > \"$2\"")).succeeded);
+}
+
+TEST_F(SubprocessExecutorTest, AnAttemptThatIsStoppedWhileItWaitsNeverStarts) {
+  options_.capacity = Resources{.cpu_millis = 1000};
+  Reopen();
+  const JobOrder first = Train("echo up; sleep 1000");
+  executor_->Start(first);
+  WaitForLog(first.id, "up");
+  std::vector<JobOrder> later;
+  for (int i = 0; i < 20; ++i) {
+    later.push_back(Train(absl::StrCat("touch ", temp_.File("started"))));
+    executor_->Start(later.back());
+  }
+  for (const JobOrder& order : later) {
+    executor_->Stop(order.id, StopCause::kCanceled, false);
+  }
+  for (size_t i = 0; i < later.size(); ++i) {
+    EXPECT_EQ(Next().finished.result.failure, FailureClass::kPreempted);
+  }
+  executor_->Stop(first.id, StopCause::kCanceled, true);
+  EXPECT_EQ(Next().finished.id, first.id);
+  EXPECT_NE(access(temp_.File("started").c_str(), F_OK), 0);
+}
+
 }  // namespace
 }  // namespace concur::worker
