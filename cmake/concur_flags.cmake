@@ -7,6 +7,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 # tables only, so that two cores build it in minutes.
 set(CMAKE_CXX_FLAGS_DEV "-O2 -g1")
 set(CMAKE_EXE_LINKER_FLAGS_DEV "")
+# For tests and commands, which call what has to be fast: a third less to compile.
+set(CONCUR_QUICK_COMPILE $<$<CONFIG:Dev>:-O1>)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Dev CACHE STRING "Build type" FORCE)
 endif()

@@ -57,6 +57,7 @@ function(concur_cc_test)
   endif()
   add_executable(${ARG_NAME}_test ${ARG_SRCS})
   target_include_directories(${ARG_NAME}_test PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${ARG_NAME}_test PRIVATE ${CONCUR_QUICK_COMPILE})
   target_link_libraries(${ARG_NAME}_test PRIVATE concur_warnings ${ARG_DEPS}
                         GTest::gmock GTest::gtest GTest::gtest_main)
   if(NOT ARG_NO_PCH)
