@@ -23,6 +23,8 @@ CLI::App* AddSweepCommands(CLI::App& app, CommandContext& context);
 void AddSubmitCommand(CLI::App& sweep, CommandContext& context);
 // `job` with list, get, logs, explain.
 void AddJobCommands(CLI::App& app, CommandContext& context);
+// `top`.
+void AddTopCommand(CLI::App& app, CommandContext& context);
 // `worker` with list, get, drain.
 void AddWorkerCommands(CLI::App& app, CommandContext& context);
 // `scores`.

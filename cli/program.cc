@@ -203,6 +203,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddSweepFileCommands(*sweep, context);
   AddJobCommands(app, context);
   AddWorkerCommands(app, context);
+  AddTopCommand(app, context);
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context, fetch);
   AddCurveCommand(app, context);
