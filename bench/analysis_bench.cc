@@ -1,7 +1,7 @@
 // Concurrence matrices and their bootstrap. Targets, on one core: both coefficients of all 496
 // pairs of a table of 20 approaches × 32 benchmarks in 100 µs; 10,000 bootstrap replicates of both
 // in 0.25 s, the same bits on two threads; Kendall of 1,000 approaches × 300 benchmarks in 1 s.
-// bench/analysis_rivals.py measures SciPy, pandas and R's pcaPP on the same tables, beside this.
+// scripts/bench analysis runs it beside SciPy, pandas and R.s pcaPP.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -77,11 +77,11 @@ class Coordinator:
         return subprocess.run([BIN / "concur", "--server", self.address, *map(str, arguments)],
                               check=check, capture_output=True, text=True).stdout
 
-    def submit(self, text):
+    def submit(self, text, sets=10):
         path = self.directory / "sweep.yaml"
         path.write_text(text)
         # Of different contents: equal cells would share one result.
-        for i in range(10):
+        for i in range(sets):
             (self.directory / f"set-{i}.txt").write_text(f"{i}\n")
         self.concur("sweep", "submit", path)
 

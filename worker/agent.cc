@@ -91,14 +91,16 @@ void Agent::TakeReports() {
     Attempt& attempt = it->second;
     if (attempt.state == State::kRunning) {
       const JobResult& result = report.finished.result;
-      LogInfo(result.succeeded ? "finished" : "failed",
-              {{"sweep", id.job.sweep.ToString()},
-               {"job", id.job.ToString()},
-               {"attempt", absl::StrCat(id.attempt.number)},
-               {"worker", options_.info.name},
-               {"class", std::string(FailureClassName(result.failure))},
-               {"reason", result.message},
-               {"seconds", absl::StrCat(absl::ToDoubleSeconds(result.run_time))}});
+      // What succeeds would fill the log of a worker that runs hundreds of jobs a second.
+      Log(result.succeeded ? LogLevel::kDebug : LogLevel::kInfo,
+          result.succeeded ? "finished" : "failed",
+          {{"sweep", id.job.sweep.ToString()},
+           {"job", id.job.ToString()},
+           {"attempt", absl::StrCat(id.attempt.number)},
+           {"worker", options_.info.name},
+           {"class", std::string(FailureClassName(result.failure))},
+           {"reason", result.message},
+           {"seconds", absl::StrCat(absl::ToDoubleSeconds(result.run_time))}});
       if (options_.on_ended) {
         options_.on_ended(result);
       }
@@ -296,12 +298,12 @@ void Agent::StartOrders(const std::vector<JobOrder>& orders) {
       attempt.state = State::kFinished;
       continue;
     }
-    LogInfo("starting", {{"sweep", order.id.job.sweep.ToString()},
-                         {"job", order.id.job.ToString()},
-                         {"attempt", absl::StrCat(order.id.attempt.number)},
-                         {"worker", options_.info.name},
-                         {"approach", order.approach},
-                         {"benchmark", order.benchmark}});
+    LogDebug("starting", {{"sweep", order.id.job.sweep.ToString()},
+                          {"job", order.id.job.ToString()},
+                          {"attempt", absl::StrCat(order.id.attempt.number)},
+                          {"worker", options_.info.name},
+                          {"approach", order.approach},
+                          {"benchmark", order.benchmark}});
     executor_.Start(order);
   }
 }

@@ -65,8 +65,8 @@ class MetricsTest : public ::testing::Test {
 };
 
 TEST_F(MetricsTest, ASweepIsSeenByScrapesAndInTheLogs) {
-  const std::vector<std::string> flags = {"--metrics-listen", "127.0.0.1:0", "--log-format",
-                                          "json"};
+  const std::vector<std::string> flags = {"--metrics-listen", "127.0.0.1:0", "--log-format", "json",
+                                          "--verbose"};
   cluster_.StartCoordinator(flags);
   cluster_.StartWorker("w1", 2, flags);
   const Output run = cluster_.RunSweep("three.yaml");

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Runs analysis_bench, and after each other SciPy, pandas and R's pcaPP on tables of the same shape.
+"""Concurrence matrices and their bootstrap, beside SciPy, pandas and R's pcaPP on tables of the same shape.
 
-bench/analysis_rivals.py BUILD/bin/analysis_bench      (Debian: python3-scipy python3-pandas r-cran-pcapp)
+usage: analysis.py
 
-What is not installed is named and left out. Times are medians of wall time of one process each, in
-milliseconds; rivals compute coefficients only, as `p_values:0` does.
+Times are medians of wall time in milliseconds; rivals compute coefficients only, as `p_values:0`
+does, and no intervals from their replicates.
 """
+
 import json
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+
+import harness
 
 
 def table(approaches, benchmarks):
@@ -94,9 +97,9 @@ cat("Kendall, 1000 x 300\\t", ms(function() cor.fk(large)), "\\n")
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    rows = list(concur(sys.argv[1]))
+    harness.build("analysis_bench", "comparison_bench")
+    rows = [row for name in ("analysis_bench", "comparison_bench")
+            for row in concur(harness.BIN / name)]
     for name, rival in (("scipy", scipy_rival), ("pandas", pandas_rival), ("R", pcapp_rival)):
         try:
             if name == "R" and shutil.which("Rscript") is None:
@@ -104,8 +107,8 @@ def main():
             rows.extend(rival())
         except (ImportError, subprocess.CalledProcessError) as error:
             print(f"left out: {name}: {error}", file=sys.stderr)
-    for who, what, ms in rows:
-        print(f"{who:8}  {what:45}  {ms:12.3f} ms")
+    print(harness.table(["who", "what", "ms"],
+                        [[who, what, f"{ms:,.3f}"] for who, what, ms in rows]))
 
 
 if __name__ == "__main__":
