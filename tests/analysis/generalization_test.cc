@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "analysis/selection.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
