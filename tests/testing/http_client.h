@@ -59,7 +59,7 @@ struct HttpAnswer {
 inline HttpAnswer HttpCall(const std::string& address, const std::string& method,
                            const std::string& path) {
   const std::string text =
-      SendRaw(address, absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: test\r\n\r\n"));
+      SendRaw(address, absl::StrCat(method, " ", path, " HTTP/1.0\r\nHost: test\r\n\r\n"));
   const size_t end = text.find("\r\n\r\n");
   HttpAnswer answer;
   if (end != std::string::npos && text.size() > 12) {
