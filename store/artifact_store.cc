@@ -34,6 +34,9 @@ namespace {
 constexpr absl::Duration kTemporaryAgeMax = absl::Hours(24);
 constexpr int64_t kBlockBytes = int64_t{1} << 18;
 constexpr size_t kIdDigits = 32;
+// Up to this size, files are read before they are copied: most of the small ones are here already.
+constexpr int64_t kSmallBytesMax = 64 * 1024;
+constexpr size_t kDurableMax = 100'000;
 
 bool IsLowerHex(absl::string_view text) {
   return std::all_of(text.begin(), text.end(),
@@ -257,10 +260,9 @@ absl::Status ArtifactStore::Publish(Writer& writer, const Digest& digest) {
     synced = true;
   }
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
-  // The touch tells Collect that someone needs it again. Another user's file cannot be touched: it
-  // is replaced by our own copy.
-  if (is_there() && utimensat(AT_FDCWD, final_path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0) {
-    return SyncDirectory(shard);
+  CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, writer.bytes_));
+  if (kept) {
+    return absl::OkStatus();
   }
   if (!synced && (fchmod(writer.fd_.get(), 0444) != 0 || fsync(writer.fd_.get()) != 0)) {
     return ErrnoStatus(errno, writer.path_, "sync");
@@ -278,7 +280,38 @@ absl::Status ArtifactStore::Publish(Writer& writer, const Digest& digest) {
     return ErrnoStatus(errno, final_path, "rename");
   }
   writer.path_.clear();
-  return SyncDirectory(shard);
+  return fstat(writer.fd_.get(), &info) == 0 ? SyncName(digest, info.st_ino) : SyncDirectory(shard);
+}
+
+absl::StatusOr<bool> ArtifactStore::KeepIfHere(const Digest& digest, int64_t bytes) {
+  const std::string path = FilePath(digest);
+  struct stat info {};
+  // The touch tells Collect that someone needs it again. Another user's file cannot be touched: it
+  // is replaced by our own copy.
+  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size != bytes ||
+      utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0) {
+    return false;
+  }
+  CONCUR_RETURN_IF_ERROR(SyncName(digest, info.st_ino));
+  return true;
+}
+
+absl::Status ArtifactStore::SyncName(const Digest& digest, uint64_t inode) {
+  {
+    MutexLock lock(mu_);
+    // Under this name another file may stand by now, put there by a process that has not synced it.
+    if (const auto it = durable_.find(digest); it != durable_.end() && it->second == inode) {
+      return absl::OkStatus();
+    }
+  }
+  const std::string path = FilePath(digest);
+  CONCUR_RETURN_IF_ERROR(SyncDirectory(path.substr(0, path.rfind('/'))));
+  MutexLock lock(mu_);
+  if (durable_.size() >= kDurableMax) {
+    durable_.clear();
+  }
+  durable_[digest] = inode;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter() {
@@ -301,6 +334,14 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter(
 }
 
 absl::StatusOr<Digest> ArtifactStore::Put(absl::string_view data) {
+  {
+    const Digest digest = Sha256Of(data);
+    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
+    CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, static_cast<int64_t>(data.size())));
+    if (kept) {
+      return digest;
+    }
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, NewWriter());
   CONCUR_RETURN_IF_ERROR(writer->Append(data));
   return writer->Finish();
@@ -309,6 +350,15 @@ absl::StatusOr<Digest> ArtifactStore::Put(absl::string_view data) {
 absl::StatusOr<FileDigest> ArtifactStore::PutFile(const std::string& path) {
   struct stat info {};
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor source, OpenRegular(path, info));
+  if (info.st_size > 0 && info.st_size <= kSmallBytesMax) {
+    std::string data;
+    CONCUR_RETURN_IF_ERROR(ForEachBlock(source.get(), path, [&](absl::string_view block) {
+      data.append(block.data(), block.size());
+      return absl::OkStatus();
+    }));
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, Put(data));
+    return FileDigest{digest, static_cast<int64_t>(data.size())};
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, NewWriter());
   CONCUR_ASSIGN_OR_RETURN(const bool copied,
                           CopyInKernel(source.get(), writer->fd_.get(), writer->path_));

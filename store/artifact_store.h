@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +24,7 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/mutex.h"
 
 namespace concur {
 
@@ -91,6 +94,11 @@ class ArtifactStore {
   std::string FilePath(const Digest& digest) const;
   // Puts a writer's bytes under their name, durably; drops them if they are there already.
   absl::Status Publish(Writer& writer, const Digest& digest);
+  // Whether the artifact is here with so many bytes. If so it is touched, and durable on return.
+  // REQUIRES: the caller holds the directory's lock.
+  absl::StatusOr<bool> KeepIfHere(const Digest& digest, int64_t bytes);
+  // Makes the name of the artifact durable whose file has this number.
+  absl::Status SyncName(const Digest& digest, uint64_t inode);
   // Moves a damaged file away. Returns DataLoss, with the problem and where the file is now.
   absl::Status SetAside(const Digest& digest, absl::string_view problem) const;
   // Gives the bytes to `use` in blocks; only when the status is OK were they the artifact's.
@@ -99,6 +107,11 @@ class ArtifactStore {
 
   const std::string directory_;
   const std::string store_id_;
+
+  Mutex mu_;
+  // Files whose names this process has made durable, by the number of the file: jobs that leave the
+  // same bytes again and again need no further sync.
+  absl::flat_hash_map<Digest, uint64_t> durable_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace concur
