@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,9 +19,11 @@ namespace concur::worker {
 namespace {
 
 constexpr absl::Duration kLeftoversTimeout = absl::Seconds(10);
+constexpr mode_t kMode = 0755;
+constexpr size_t kSparesMax = 64;
 
 absl::Status MakeDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+  if (mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, path, "make directory");
   }
   return absl::OkStatus();
@@ -85,7 +88,8 @@ absl::Status RemoveTree(const std::string& path) {
 RunDirectories::RunDirectories(std::string runs, std::string logs)
     : runs_(std::move(runs)), logs_(std::move(logs)) {}
 
-absl::StatusOr<RunDirectories> RunDirectories::Open(const std::string& work_directory) {
+absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
+    const std::string& work_directory) {
   std::error_code error;
   CONCUR_RETURN_IF_ERROR(MakeDirectories(work_directory, 0700));
   // Links resolved: the kernel names a process's working directory so.
@@ -93,12 +97,13 @@ absl::StatusOr<RunDirectories> RunDirectories::Open(const std::string& work_dire
   if (error) {
     return ErrnoStatus(error.value(), work_directory, "resolve");
   }
-  RunDirectories directories((root / "runs").string(), (root / "logs").string());
-  CONCUR_RETURN_IF_ERROR(KillLeftovers(directories.runs_, kLeftoversTimeout));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(directories.runs_));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(directories.logs_));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories.runs_));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories.logs_));
+  std::unique_ptr<RunDirectories> directories(
+      new RunDirectories((root / "runs").string(), (root / "logs").string()));
+  CONCUR_RETURN_IF_ERROR(KillLeftovers(directories->runs_, kLeftoversTimeout));
+  CONCUR_RETURN_IF_ERROR(RemoveTree(directories->runs_));
+  CONCUR_RETURN_IF_ERROR(RemoveTree(directories->logs_));
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories->runs_));
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories->logs_));
   return directories;
 }
 
@@ -122,34 +127,80 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   return paths;
 }
 
-absl::Status RunDirectories::Make(const RunPaths& paths) const {
-  if (mkdir(paths.directory.c_str(), 0755) != 0) {
+absl::Status RunDirectories::Make(const RunPaths& paths) {
+  std::string spare;
+  {
+    MutexLock lock(mu_);
+    if (!spares_.empty()) {
+      spare = std::move(spares_.back());
+      spares_.pop_back();
+    }
+  }
+  if (!spare.empty()) {
+    // Takes the place of nothing or of an empty directory.
+    if (rename(spare.c_str(), paths.directory.c_str()) == 0) {
+      return absl::OkStatus();
+    }
+    MutexLock lock(mu_);
+    spares_.push_back(std::move(spare));
+  }
+  if (mkdir(paths.directory.c_str(), kMode) != 0) {
     if (errno != EEXIST) {
       return ErrnoStatus(errno, paths.directory, "make directory");
     }
     // A second try after a transfer that did not come through starts from an empty directory.
-    CONCUR_RETURN_IF_ERROR(Remove(paths));
+    CONCUR_RETURN_IF_ERROR(RemoveTree(paths.directory));
     CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
   return MakeDirectory(paths.temporary);
 }
 
-absl::Status RunDirectories::Remove(const RunPaths& paths) const {
+bool RunDirectories::IsAsMade(const RunPaths& paths) const {
+  struct stat parent {};
+  if (stat(runs_.c_str(), &parent) != 0) {
+    return false;
+  }
+  for (const std::string* path : {&paths.directory, &paths.output, &paths.temporary}) {
+    struct stat info {};
+    const size_t entries = path == &paths.directory ? 2 : 0;
+    if (lstat(path->c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+        info.st_uid != parent.st_uid || info.st_gid != parent.st_gid ||
+        info.st_mode != parent.st_mode || info.st_dev != parent.st_dev) {
+      return false;
+    }
+    std::error_code error;
+    size_t found = 0;
+    for (std::filesystem::directory_iterator it(*path, error), end; !error && it != end;
+         it.increment(error)) {
+      if (++found > entries) {
+        return false;
+      }
+    }
+    if (error) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status RunDirectories::Remove(const RunPaths& paths) {
   if (unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, paths.log, "remove");
   }
-  // What most attempts leave, without reading directories. Where there is more, all of that fails.
+  // What most attempts leave.
   for (const std::string* file :
        {&paths.train, &paths.test, &paths.model, &paths.predictions, &paths.metrics}) {
     if (!file->empty()) {
       unlink(file->c_str());
     }
   }
-  rmdir(paths.output.c_str());
-  rmdir(paths.temporary.c_str());
-  if (rmdir(paths.directory.c_str()) == 0 || errno == ENOENT) {
-    return absl::OkStatus();
+  if (IsAsMade(paths)) {
+    MutexLock lock(mu_);
+    if (spares_.size() < kSparesMax) {
+      spares_.push_back(paths.directory);
+      return absl::OkStatus();
+    }
   }
   return RemoveTree(paths.directory);
 }

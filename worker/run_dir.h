@@ -5,11 +5,15 @@
 #define CONCUR_WORKER_RUN_DIR_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/mutex.h"
 #include "core/ids.h"
 #include "core/job_order.h"
 
@@ -31,27 +35,33 @@ struct RunPaths {
 // "s12-345-a2".
 std::string RunName(const AttemptId& id);
 
-// Thread-safe (immutable after Open).
+// Thread-safe.
 class RunDirectories {
  public:
   // Makes the folders in `work_directory`, kills what an earlier worker left running in them, and
   // empties them. REQUIRES: the caller holds the work directory's lock.
-  static absl::StatusOr<RunDirectories> Open(const std::string& work_directory);
+  static absl::StatusOr<std::unique_ptr<RunDirectories>> Open(const std::string& work_directory);
 
   RunPaths PathsOf(const JobOrder& order) const;
   // Makes the run directory, empty, with its `output` and temporary folders.
-  absl::Status Make(const RunPaths& paths) const;
+  absl::Status Make(const RunPaths& paths);
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
-  // whose permissions the command took away.
-  absl::Status Remove(const RunPaths& paths) const;
+  // whose permissions the command took away. A directory that is as Make left it is kept for the
+  // next one, whose name it gets then: one step instead of six, each of which the file system notes
+  // in its journal.
+  absl::Status Remove(const RunPaths& paths);
 
   const std::string& runs() const { return runs_; }
 
  private:
   RunDirectories(std::string runs, std::string logs);
+  // Whether only the folders that Make made are left, empty and with the rights that it gave them.
+  bool IsAsMade(const RunPaths& paths) const;
 
-  std::string runs_;
-  std::string logs_;
+  const std::string runs_;
+  const std::string logs_;
+  Mutex mu_;
+  std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
 };
 
 // Bytes on disk of all files and folders below `path`; what cannot be read counts as nothing.

@@ -84,7 +84,7 @@ std::map<std::string, std::string> BaseEnvironment() {
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     SubprocessOptions options, ArtifactTransfer& transfer, const absl::flat_hash_set<Digest>& live,
     std::function<void()> on_report) {
-  CONCUR_ASSIGN_OR_RETURN(RunDirectories directories, RunDirectories::Open(options.work_directory));
+  CONCUR_ASSIGN_OR_RETURN(auto directories, RunDirectories::Open(options.work_directory));
   CONCUR_ASSIGN_OR_RETURN(auto artifacts, Artifacts::Open(options.work_directory, transfer));
   CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, absl::Now() - options.cache_age_max));
   AdoptOrphans();
@@ -92,12 +92,13 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
       std::move(options), std::move(directories), std::move(artifacts), std::move(on_report)));
 }
 
-SubprocessExecutor::SubprocessExecutor(SubprocessOptions options, RunDirectories directories,
+SubprocessExecutor::SubprocessExecutor(SubprocessOptions options,
+                                       std::unique_ptr<RunDirectories> directories,
                                        std::unique_ptr<Artifacts> artifacts,
                                        std::function<void()> on_report)
     : options_(std::move(options)),
-      directories_(std::move(directories)),
       on_report_(std::move(on_report)),
+      directories_(std::move(directories)),
       artifacts_(std::move(artifacts)),
       pool_(options_.threads),
       watcher_(options_.memory_interval) {}
@@ -121,7 +122,7 @@ void SubprocessExecutor::SetCoordinatorStore(const CoordinatorStore& store) {
 void SubprocessExecutor::Start(const JobOrder& order) {
   auto entry = std::make_shared<Entry>();
   entry->order = order;
-  entry->paths = directories_.PathsOf(order);
+  entry->paths = directories_->PathsOf(order);
   entry->order_time = absl::Now();
   Work work;
   {
@@ -247,7 +248,7 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
 }
 
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
-  CONCUR_RETURN_IF_ERROR(directories_.Make(entry.paths));
+  CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
                                                       [&entry] { return entry.canceled.load(); }));
@@ -397,7 +398,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
       // Of an earlier incarnation: only its artifacts are left.
       slot = std::make_shared<Entry>();
       slot->order.id = finished.id;
-      slot->paths = directories_.PathsOf(slot->order);
+      slot->paths = directories_->PathsOf(slot->order);
       slot->stage = Entry::Stage::kEnded;
     }
     entry = slot;
@@ -465,7 +466,7 @@ void SubprocessExecutor::RemoveForgotten() {
     forgotten.swap(forgotten_);
   }
   for (const RunPaths& paths : forgotten) {
-    const absl::Status status = directories_.Remove(paths);
+    const absl::Status status = directories_->Remove(paths);
     if (!status.ok()) {
       LogWarning("a run directory could not be removed", {{"error", status.ToString()}});
     }

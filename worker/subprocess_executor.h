@@ -76,7 +76,7 @@ class SubprocessExecutor : public Executor {
   // Shared: an entry lives in the map until it is forgotten, and in the work under way for it.
   using EntryPtr = std::shared_ptr<Entry>;
 
-  SubprocessExecutor(SubprocessOptions options, RunDirectories directories,
+  SubprocessExecutor(SubprocessOptions options, std::unique_ptr<RunDirectories> directories,
                      std::unique_ptr<Artifacts> artifacts, std::function<void()> on_report);
 
   // What is to be done for entries, without the lock.
@@ -106,10 +106,10 @@ class SubprocessExecutor : public Executor {
 
   // Constant after construction.
   const SubprocessOptions options_;
-  const RunDirectories directories_;
   const std::function<void()> on_report_;
 
   // Own synchronization.
+  std::unique_ptr<RunDirectories> directories_;
   std::unique_ptr<Artifacts> artifacts_;
   Scorer scorer_;
   ThreadPool pool_;
