@@ -139,6 +139,14 @@ class GrpcClient : public Client {
         [](v1::ListWorkersResponse& page) { return page.mutable_workers(); });
   }
 
+  absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() override {
+    v1::ListDurationsRequest request;
+    request.set_page_size(kSweepsPage);
+    return Pages<v1::JobDuration, v1::ListDurationsResponse>(
+        request, 0, &v1::Coordinator::Stub::ListDurations,
+        [](v1::ListDurationsResponse& page) { return page.mutable_durations(); });
+  }
+
   absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) override {
     v1::DrainWorkerRequest request;
     request.set_worker(worker);

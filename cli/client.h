@@ -57,6 +57,7 @@ class Client {
                                                         size_t count_max) = 0;
   virtual absl::StatusOr<v1::Job> GetJob(const std::string& job) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
+  virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
   virtual absl::StatusOr<std::vector<v1::Score>> ListScores(const std::string& sweep,
                                                             const std::string& metric) = 0;

@@ -39,6 +39,8 @@ void AddCompareCommand(CLI::App& app, CommandContext& context);
 void AddRankCommand(CLI::App& app, CommandContext& context);
 void AddScatterCommand(CLI::App& app, CommandContext& context);
 void AddCrossCommand(CLI::App& app, CommandContext& context);
+// `simulate`, also offline from files.
+void AddSimulateCommand(CLI::App& app, CommandContext& context);
 // `up`.
 void AddUpCommand(CLI::App& app, CommandContext& context);
 

@@ -207,6 +207,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context, fetch);
   AddCurveCommand(app, context);
+  AddSimulateCommand(app, context);
   AddUncertaintyCommand(app, context);
   AddShiftCommand(app, context, fetch);
   AddStrataCommand(app, context);

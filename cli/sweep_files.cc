@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -22,14 +23,13 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "cli/command_programs.h"
+#include "cli/forecast.h"
 #include "core/expansion.h"
 #include "spec/options_yaml.h"
 #include "spec/sweep_yaml.h"
 
 namespace concur::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct FileFlags {
   std::string path;
@@ -38,6 +38,7 @@ struct FileFlags {
   bool data = false;        // read the data files
   bool settings = false;    // list the settings
   bool commands = false;    // look for the programs of the commands
+  ForecastFlags forecast;   // of plan
 };
 
 struct Opened {
@@ -66,11 +67,6 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   return Opened{std::move(sweep), std::move(expansion), std::move(warnings)};
 }
 
-bool IsJson(const CommandContext& context) {
-  return context.output == OutputMode::kJson || context.output == OutputMode::kJsonLines;
-}
-
-// In JSON the warnings are part of the value.
 void PrintWarnings(const Opened& opened, CommandContext& context) {
   if (!IsJson(context)) {
     for (const std::string& warning : opened.warnings) {
@@ -190,7 +186,7 @@ void ForEachSetting(const Expansion& expansion, Use use) {
 }
 
 void PrintPlanJson(const FileFlags& flags, const Opened& opened, const Plan& plan,
-                   CommandContext& context) {
+                   const std::optional<Forecast>& forecast, CommandContext& context) {
   const SweepSpec& sweep = opened.expansion.spec();
   if (context.output == OutputMode::kJsonLines) {
     for (const Counts& counts : plan.Rows()) {
@@ -208,6 +204,9 @@ void PrintPlanJson(const FileFlags& flags, const Opened& opened, const Plan& pla
                {"eval_jobs", plan.total.eval_jobs},
                {"jobs", plan.total.jobs()},
                {"warnings", opened.warnings}};
+  if (forecast) {
+    json["forecast"] = ForecastJson(*forecast, flags.forecast.price);
+  }
   if (flags.settings) {
     json["settings"] = Json::array();
     ForEachSetting(opened.expansion, [&json](const std::string& approach, uint32_t index,
@@ -281,12 +280,24 @@ absl::Status RunPlan(const FileFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const Opened opened, Open(flags));
   const Plan plan = MakePlan(opened.expansion);
   PrintWarnings(opened, context);
+  std::optional<Forecast> forecast;
+  if (flags.forecast.workers > 0 || !flags.forecast.durations.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(forecast,
+                            MakeForecast(context, flags.forecast, opened.expansion.spec()));
+  }
   if (IsJson(context)) {
-    PrintPlanJson(flags, opened, plan, context);
+    PrintPlanJson(flags, opened, plan, forecast, context);
   } else if (context.output == OutputMode::kCsv) {
     PrintPlanCsv(flags, opened, plan, context);
   } else {
     PrintPlanTable(flags, opened, plan, context);
+    if (forecast) {
+      for (const auto& [name, value] : ForecastLines(*forecast, flags.forecast.price)) {
+        if (name != "jobs" && !value.empty()) {
+          context.out << name << ": " << value << "\n";
+        }
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -450,6 +461,9 @@ void AddSweepFileCommands(CLI::App& sweep_app, CommandContext& context) {
       sweep_app.add_subcommand("plan", "Count the jobs of a sweep file before anything runs");
   AddFileOptions(plan, plan_flags);
   plan->add_flag("--settings", plan_flags->settings, "List the sampled settings");
+  AddForecastOptions(plan, plan_flags->forecast);
+  plan->footer(
+      "With --workers or --durations also how long it takes, as `concur simulate` forecasts it.");
   OnRun(plan, context, [plan_flags, &context] { return RunPlan(*plan_flags, context); });
 }
 

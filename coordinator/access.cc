@@ -30,6 +30,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/GetJob", Role::kViewer, false},
     {"/concur.v1.Coordinator/WatchSweep", Role::kViewer, false},
     {"/concur.v1.Coordinator/ListWorkers", Role::kViewer, false},
+    {"/concur.v1.Coordinator/ListDurations", Role::kViewer, false},
     {"/concur.v1.Coordinator/DrainWorker", Role::kAdmin, true},
     {"/concur.v1.Coordinator/ListScores", Role::kViewer, false},
     {"/concur.v1.Coordinator/GetMatrix", Role::kViewer, false},

@@ -382,6 +382,39 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerCo
       });
 }
 
+// Groups keep their numbers while a coordinator runs: a token is the number of the next one.
+grpc::ServerUnaryReactor* CoordinatorService::ListDurations(grpc::CallbackServerContext* context,
+                                                            const v1::ListDurationsRequest* request,
+                                                            v1::ListDurationsResponse* response) {
+  return Answer<v1::ListDurationsResponse>(
+      engine_, context, response,
+      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListDurationsResponse> {
+        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
+        CONCUR_ASSIGN_OR_RETURN(const uint64_t from, NumberToken(request->page_token()));
+        const Durations& durations = scheduler.durations();
+        v1::ListDurationsResponse page;
+        for (uint64_t next = from; next < durations.size(); ++next) {
+          const auto group = static_cast<Durations::Group>(next);
+          const auto [micros, count] = durations.TotalOf(group);
+          if (count == 0) {
+            continue;
+          }
+          if (static_cast<size_t>(page.durations_size()) == size) {
+            page.set_next_page_token(absl::StrCat(group));
+            break;
+          }
+          v1::JobDuration& duration = *page.add_durations();
+          duration.set_approach(durations.approach(group));
+          duration.set_benchmark(durations.benchmark(group));
+          duration.set_is_train(durations.is_train(group));
+          *duration.mutable_mean() =
+              rpc::ToProto(absl::Microseconds(micros / static_cast<int64_t>(count)));
+          duration.set_count(count);
+        }
+        return page;
+      });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(grpc::CallbackServerContext* context,
                                                           const v1::DrainWorkerRequest* request,
                                                           v1::Worker* response) {

@@ -118,6 +118,13 @@ grpc::ServerUnaryReactor* GuardedCoordinator::ListWorkers(Context* context,
                  [&] { return service_.ListWorkers(context, request, response); });
 }
 
+grpc::ServerUnaryReactor* GuardedCoordinator::ListDurations(Context* context,
+                                                            const v1::ListDurationsRequest* request,
+                                                            v1::ListDurationsResponse* response) {
+  return Guarded(Check(context, "ListDurations"),
+                 [&] { return service_.ListDurations(context, request, response); });
+}
+
 grpc::ServerUnaryReactor* GuardedCoordinator::DrainWorker(Context* context,
                                                           const v1::DrainWorkerRequest* request,
                                                           v1::Worker* response) {

@@ -46,6 +46,8 @@ class GuardedCoordinator final : public v1::Coordinator::CallbackService {
       Context*, const v1::WatchSweepRequest*) override;
   grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*,
                                         v1::ListWorkersResponse*) override;
+  grpc::ServerUnaryReactor* ListDurations(Context*, const v1::ListDurationsRequest*,
+                                          v1::ListDurationsResponse*) override;
   grpc::ServerUnaryReactor* DrainWorker(Context*, const v1::DrainWorkerRequest*,
                                         v1::Worker*) override;
   grpc::ServerUnaryReactor* ListScores(Context*, const v1::ListScoresRequest*,

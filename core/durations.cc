@@ -33,6 +33,7 @@ Durations::Group Durations::GroupOf(absl::string_view approach, absl::string_vie
     groups_.push_back({.family = family->second,
                        .benchmark = std::string(benchmark),
                        .total = {},
+                       .prior = std::nullopt,
                        .rank = families_[family->second].rank});
     families_[family->second].groups.push_back(group->second);
   }
@@ -54,7 +55,9 @@ Durations::Rank Durations::RankOf(const Total& total) {
 
 void Durations::UpdateRank(Group group, OnRank on_rank) {
   GroupInfo& info = groups_[group];
-  const Rank rank = info.total.count > 0 ? RankOf(info.total) : families_[info.family].rank;
+  const Rank rank = info.total.count > 0 ? RankOf(info.total)
+                    : info.prior         ? RankOf(*info.prior)
+                                         : families_[info.family].rank;
   if (rank != info.rank) {
     info.rank = rank;
     on_rank(group, rank);
@@ -88,10 +91,19 @@ void Durations::Remove(Group group, absl::Duration run_time, OnRank on_rank) {
   Change(group, -MicrosOf(run_time), -1, on_rank);
 }
 
+void Durations::SetPrior(Group group, absl::Duration expected, OnRank on_rank) {
+  CONCUR_CHECK(group < groups_.size());
+  groups_[group].prior = expected;
+  UpdateRank(group, on_rank);
+}
+
 std::optional<Durations::Mean> Durations::Expected(Group group) const {
   CONCUR_CHECK(group < groups_.size());
   const Total& own = groups_[group].total;
   const Total& all = families_[groups_[group].family].total;
+  if (own.count == 0 && groups_[group].prior) {
+    return Mean{*groups_[group].prior, 0};
+  }
   const Total& total = own.count > 0 ? own : all;
   if (total.count == 0) {
     return std::nullopt;

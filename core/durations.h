@@ -45,8 +45,11 @@ class Durations {
   void Add(Group group, absl::Duration run_time, OnRank on_rank);
   void Remove(Group group, absl::Duration run_time, OnRank on_rank);
 
-  // The mean of the group; of the approach's jobs of this kind on other benchmarks when it has none
-  // (with count 0); nullopt when there are none either.
+  // What a group without any job of its own is expected to take, as a user says.
+  void SetPrior(Group group, absl::Duration expected, OnRank on_rank);
+
+  // The mean of the group; else its prior; else of the approach's jobs of this kind on other
+  // benchmarks (with count 0); nullopt when there is none of these.
   std::optional<Mean> Expected(Group group) const;
   Rank RankOf(Group group) const { return groups_[group].rank; }
   // What a job's run time counts: nothing below zero, and no more than years.
@@ -79,6 +82,7 @@ class Durations {
     uint32_t family = 0;
     std::string benchmark;
     Total total;
+    std::optional<absl::Duration> prior;
     Rank rank = kUnknownRank;
   };
 

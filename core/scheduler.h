@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -213,6 +214,11 @@ class Scheduler {
   size_t ready_jobs() const { return ready_.size(); }
   // How long jobs took that have succeeded.
   const Durations& durations() const { return durations_; }
+  // What jobs of the sweeps known now are expected to take as long as none of their kind has ended.
+  void SetExpectedDurations(
+      absl::FunctionRef<absl::Duration(absl::string_view approach, absl::string_view benchmark,
+                                       bool is_train)>
+          expected);
 
   // Ends the process when any two parts of the state contradict each other.
   void CheckInvariants() const;

@@ -81,6 +81,17 @@ void Scheduler::Unlearn(const SweepRecord& sweep, uint32_t job) {
   }
 }
 
+void Scheduler::SetExpectedDurations(
+    absl::FunctionRef<absl::Duration(absl::string_view, absl::string_view, bool)> expected) {
+  for (Durations::Group group = 0; group < durations_.size(); ++group) {
+    durations_.SetPrior(
+        group,
+        expected(durations_.approach(group), durations_.benchmark(group),
+                 durations_.is_train(group)),
+        [this](Durations::Group changed, Durations::Rank rank) { ready_.SetRank(changed, rank); });
+  }
+}
+
 // --- shares and room
 // ------------------------------------------------------------------------------
 

@@ -183,6 +183,15 @@ grpc::Status FakeCoordinator::ListWorkers(Context*, const v1::ListWorkersRequest
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::ListDurations(Context*, const v1::ListDurationsRequest* request,
+                                            v1::ListDurationsResponse* response) {
+  MutexLock lock(mutex_);
+  response->set_next_page_token(
+      Page(durations, request->page_token(), request->page_size(),
+           [&](const v1::JobDuration& duration) { *response->add_durations() = duration; }));
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeCoordinator::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
                                           v1::Worker* worker) {
   MutexLock lock(mutex_);

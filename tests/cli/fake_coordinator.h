@@ -43,6 +43,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<std::string> page_tokens;
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;
+  std::vector<v1::JobDuration> durations;
 
  private:
   using Context = grpc::ServerContext;
@@ -61,6 +62,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
                           grpc::ServerWriter<v1::WatchSweepResponse>*) override;
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest*,
                            v1::ListWorkersResponse*) override;
+  grpc::Status ListDurations(Context*, const v1::ListDurationsRequest*,
+                             v1::ListDurationsResponse*) override;
   grpc::Status DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::Worker*) override;
   grpc::Status ListScores(Context*, const v1::ListScoresRequest*, v1::ListScoresResponse*) override;
   grpc::Status ReadLog(Context*, const v1::ReadLogRequest*,

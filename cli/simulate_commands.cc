@@ -1,0 +1,102 @@
+// `concur simulate`: how long a sweep takes on given workers, before it runs; for one that has
+// ended, also how far off the forecast is.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "cli/client.h"
+#include "cli/forecast.h"
+#include "cli/online_commands.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/sweep_files.h"
+#include "core/ids.h"
+#include "rpc/convert_sweep.h"
+#include "spec/sweep_yaml.h"
+
+namespace concur::cli {
+namespace {
+
+struct SimulateFlags {
+  std::string sweep;
+  std::vector<std::string> variables;
+  ForecastFlags forecast;
+};
+
+struct Subject {
+  SweepSpec spec;
+  std::optional<absl::Duration> took;  // of a sweep that has succeeded
+};
+
+absl::StatusOr<Subject> Load(CommandContext& context, const SimulateFlags& flags) {
+  Subject subject;
+  if (!SweepId::Parse(flags.sweep).ok()) {
+    CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
+    CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.sweep, variables));
+    subject.spec = std::move(loaded.spec);
+    return subject;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, true));
+  CONCUR_ASSIGN_OR_RETURN(subject.spec, rpc::FromProto(sweep.spec()));
+  if (sweep.state() == v1::Sweep::STATE_SUCCEEDED && sweep.reused() == 0) {
+    subject.took = TimeOf(sweep.end_time()) - TimeOf(sweep.create_time());
+  }
+  return subject;
+}
+
+absl::Status Simulate(CommandContext& context, const SimulateFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(Subject subject, Load(context, flags));
+  const std::string name = subject.spec.name;
+  CONCUR_ASSIGN_OR_RETURN(const Forecast forecast,
+                          MakeForecast(context, flags.forecast, std::move(subject.spec)));
+  std::vector<std::pair<std::string, std::string>> lines = {{"sweep", name}};
+  Json record = {{"sweep", name}};
+  for (auto& line : ForecastLines(forecast, flags.forecast.price)) {
+    lines.push_back(std::move(line));
+  }
+  record.update(ForecastJson(forecast, flags.forecast.price));
+  if (subject.took && *subject.took > absl::ZeroDuration()) {
+    const double error = absl::FDivDuration(forecast.makespan, *subject.took) - 1;
+    lines.push_back({"took", SpanText(*subject.took)});
+    lines.push_back({"error", absl::StrFormat("%+.1f %%", 100 * error)});
+    record["took_seconds"] = absl::ToDoubleSeconds(*subject.took);
+    record["error"] = error;
+  }
+  PrintDetails(context, lines, record);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, CommandContext& context) {
+  const auto flags = std::make_shared<SimulateFlags>();  // shared with the stored callback
+  CLI::App* command =
+      app.add_subcommand("simulate", "Forecast how long a sweep takes on given workers");
+  command
+      ->add_option("sweep", flags->sweep,
+                   "A sweep file, or the id of a sweep (s12): one that has succeeded is also "
+                   "compared with what it took")
+      ->required()
+      ->type_name("SWEEP");
+  command
+      ->add_option("--var", flags->variables,
+                   "NAME=VALUE of a variable that the file declares; repeatable")
+      ->type_name("NAME=VALUE");
+  AddForecastOptions(command, flags->forecast);
+  command->footer(
+      "The coordinator's own scheduler decides on a virtual clock, as if nothing were finished "
+      "yet.\nExamples:\n"
+      "  concur simulate study.yaml --workers 8 --slots 4 --durations durations.csv\n"
+      "  concur simulate s12");
+  OnRun(command, context, [flags, &context] { return Simulate(context, *flags); });
+}
+
+}  // namespace concur::cli

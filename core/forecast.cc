@@ -1,0 +1,387 @@
+#include "core/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "core/expansion.h"
+#include "core/scheduler.h"
+
+namespace concur {
+namespace {
+
+// A standard normal value (Box–Muller), and from it a log-normal one of the given mean and spread.
+double DrawFactor(Random& random, double spread) {
+  if (spread <= 0) {
+    return 1;
+  }
+  const double sigma2 = std::log1p(spread * spread);
+  const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
+  const double normal = radius * std::cos(2 * M_PI * random.Uniform());
+  return std::exp(normal * std::sqrt(sigma2) - sigma2 / 2);
+}
+
+// Draws the duration of every job, in the order of their indices.
+absl::StatusOr<std::vector<absl::Duration>> DrawDurations(const Expansion& expansion,
+                                                          const DurationOf& duration_of,
+                                                          uint64_t seed) {
+  const SweepSpec& spec = expansion.spec();
+  std::vector<absl::Duration> durations(expansion.job_count());
+  for (const Block& block : expansion.blocks()) {
+    const std::string& approach = spec.approaches[block.approach].name;
+    std::vector<ExpectedDuration> expected;
+    const auto ask = [&](const std::string& benchmark, bool is_train) -> absl::Status {
+      expected.push_back(duration_of(approach, benchmark, is_train));
+      if (!expected.back().is_known) {
+        return absl::InvalidArgumentError(absl::StrCat("nothing tells how long ",
+                                                       is_train ? "training " : "evaluating ",
+                                                       approach, " on ", benchmark, " takes"));
+      }
+      return absl::OkStatus();
+    };
+    if (block.has_train) {
+      CONCUR_RETURN_IF_ERROR(ask(spec.train_sets[block.train_set].name, true));
+    }
+    for (const uint32_t test : block.tests) {
+      CONCUR_RETURN_IF_ERROR(ask(spec.benchmarks[test].name, false));
+    }
+    // A stream of its own for each block: another approach changes no draw of this one.
+    Random random(seed, absl::StrCat("forecast ", approach, " ", block.first_job));
+    for (uint32_t i = 0; i < block.JobCount(); ++i) {
+      const ExpectedDuration& of = expected[i % block.JobsPerCell()];
+      durations[block.first_job + i] =
+          absl::Trunc(of.mean * DrawFactor(random, of.spread), absl::Microseconds(1));
+    }
+  }
+  return durations;
+}
+
+// The longest chain of jobs that wait for each other.
+absl::Duration CriticalPath(const Expansion& expansion,
+                            const std::vector<absl::Duration>& durations) {
+  absl::Duration longest;
+  for (const Block& block : expansion.blocks()) {
+    const uint32_t stride = block.JobsPerCell();
+    for (uint32_t cell = 0; cell < block.cells; ++cell) {
+      const uint32_t first = block.first_job + cell * stride;
+      absl::Duration train = block.has_train ? durations[first] : absl::ZeroDuration();
+      absl::Duration eval;
+      for (uint32_t job = first + (block.has_train ? 1 : 0); job < first + stride; ++job) {
+        eval = std::max(eval, durations[job]);
+      }
+      longest = std::max(longest, train + eval);
+    }
+  }
+  return longest;
+}
+
+Resources RequestOf(const Expansion& expansion, const Block& block, bool is_train) {
+  const ApproachSpec& approach = expansion.spec().approaches[block.approach];
+  return is_train ? approach.train_resources : approach.predict_resources;
+}
+
+// How many jobs of the smallest request a worker holds.
+uint32_t SlotsOf(const Resources& worker, const Resources& smallest) {
+  int64_t slots = INT32_MAX;
+  if (smallest.cpu_millis > 0) {
+    slots = std::min(slots, worker.cpu_millis / smallest.cpu_millis);
+  }
+  if (smallest.memory_bytes > 0) {
+    slots = std::min(slots, worker.memory_bytes / smallest.memory_bytes);
+  }
+  if (smallest.gpus > 0) {
+    slots = std::min<int64_t>(slots, worker.gpus / smallest.gpus);
+  }
+  return static_cast<uint32_t>(std::max<int64_t>(slots, 0));
+}
+
+// The workers, the clock and the scheduler between them.
+class World {
+ public:
+  World(std::shared_ptr<const Expansion> expansion, std::vector<absl::Duration> durations,
+        const DurationOf& duration_of, const ForecastOptions& options)
+      : expansion_(std::move(expansion)),
+        durations_(std::move(durations)),
+        options_(options),
+        ran_(durations_.size()),
+        scheduler_(WithoutLeases(options.policy)) {
+    for (size_t i = 0; i < options.workers.size(); ++i) {
+      Worker worker;
+      // Names in numeric order.
+      worker.info.name = absl::StrCat("w", absl::Dec(i, absl::kZeroPad8));
+      worker.info.incarnation = absl::StrCat(worker.info.name, "-1");
+      worker.info.capacity = options.workers[i];
+      worker.info.queue_max = options.queue_max;
+      workers_.push_back(std::move(worker));
+    }
+    Scheduler::Submission submission;
+    submission.owner = "forecast";
+    submission.expansion = expansion_;
+    scheduler_.AdvanceTo(now_);
+    sweep_ = *scheduler_.Submit(std::move(submission));
+    if (options.knows_means) {
+      scheduler_.SetExpectedDurations(
+          [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {
+            return duration_of(approach, benchmark, is_train).mean;
+          });
+    }
+  }
+
+  absl::Duration Run() {
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      syncs_.insert({now_, i});
+    }
+    while (scheduler_.FindSweep(sweep_)->state == SweepState::kActive) {
+      CONCUR_CHECK(!ends_.empty() || !syncs_.empty());
+      now_ = std::min(ends_.empty() ? absl::InfiniteFuture() : ends_.begin()->first,
+                      syncs_.empty() ? absl::InfiniteFuture() : syncs_.begin()->first);
+      EndAttempts();
+      Turn();
+    }
+    return now_ - kStart;
+  }
+  // Whether a job ran; those that did not took the result of an equal one.
+  bool HasRun(uint32_t job) const { return ran_[job]; }
+
+ private:
+  static constexpr absl::Time kStart = absl::UnixEpoch();
+
+  // Nobody is lost here: calls are made only when there is something to say.
+  static SchedulerPolicy WithoutLeases(SchedulerPolicy policy) {
+    policy.lease = absl::Hours(24 * 365 * 1000);
+    policy.workers_max = SIZE_MAX;
+    return policy;
+  }
+
+  struct Worker {
+    WorkerInfo info;
+    uint64_t sequence = 0;
+    bool sync_planned = true;
+    std::map<AttemptId, Resources> known;  // until the scheduler says to forget them
+    std::deque<AttemptId> waiting;
+    std::vector<FinishedAttempt> finished;
+    Resources used{.cpu_millis = 0};
+  };
+  struct End {
+    size_t worker;
+    AttemptId id;
+    friend auto operator<=>(const End&, const End&) = default;
+  };
+
+  // An attempt's results reach the scheduler, and its orders the worker, one turnaround later.
+  void PlanSync(size_t index) {
+    if (!workers_[index].sync_planned) {
+      workers_[index].sync_planned = true;
+      syncs_.insert({now_ + options_.turnaround, index});
+    }
+  }
+
+  void StartWaiting(size_t index) {
+    Worker& worker = workers_[index];
+    while (!worker.waiting.empty()) {
+      const AttemptId id = worker.waiting.front();
+      const Resources& need = worker.known.at(id);
+      const Resources& capacity = worker.info.capacity;
+      if (!need.FitsIn({.cpu_millis = capacity.cpu_millis - worker.used.cpu_millis,
+                        .memory_bytes = capacity.memory_bytes - worker.used.memory_bytes,
+                        .gpus = capacity.gpus - worker.used.gpus})) {
+        return;
+      }
+      worker.waiting.pop_front();
+      Use(worker, need, 1);
+      ran_[id.job.index] = true;
+      ends_.insert({now_ + durations_[id.job.index], End{index, id}});
+    }
+  }
+
+  static void Use(Worker& worker, const Resources& need, int sign) {
+    worker.used.cpu_millis += sign * need.cpu_millis;
+    worker.used.memory_bytes += sign * need.memory_bytes;
+    worker.used.gpus += sign * need.gpus;
+  }
+
+  void EndAttempts() {
+    while (!ends_.empty() && ends_.begin()->first <= now_) {
+      const End end = ends_.begin()->second;
+      ends_.erase(ends_.begin());
+      Worker& worker = workers_[end.worker];
+      Use(worker, worker.known.at(end.id), -1);
+      worker.known.erase(end.id);
+      JobResult result;
+      result.succeeded = true;
+      result.run_time = durations_[end.id.job.index];
+      if (expansion_->Locate(end.id.job.index).is_train) {
+        result.artifacts = {{ArtifactKind::kSystem, Digest(), 0}};
+      }
+      worker.finished.push_back({end.id, std::move(result)});
+      StartWaiting(end.worker);
+      PlanSync(end.worker);
+    }
+  }
+
+  // The syncs that are due, and one turn of the scheduler. Every call is parked until there is
+  // something to say: a worker that has nothing to tell hears of new work all the same.
+  void Turn() {
+    scheduler_.AdvanceTo(now_);
+    while (!syncs_.empty() && syncs_.begin()->first <= now_) {
+      Worker& worker = workers_[syncs_.begin()->second];
+      syncs_.erase(syncs_.begin());
+      worker.sync_planned = false;
+      SyncRequest request;
+      request.worker = worker.info;
+      request.sequence = ++worker.sequence;
+      request.finished = std::move(worker.finished);
+      worker.finished.clear();
+      for (const auto& [id, need] : worker.known) {
+        request.running.push_back(id);
+      }
+      CONCUR_CHECK_OK(scheduler_.Sync(request));
+    }
+    scheduler_.Dispatch();
+    const Effects effects = scheduler_.TakeEffects();
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      if (!scheduler_.HasOrders(workers_[i].info.name)) {
+        continue;
+      }
+      for (const WorkerOrders::Start& start : scheduler_.TakeOrders(workers_[i].info.name).start) {
+        const JobCoordinates at = expansion_->Locate(start.id.job.index);
+        workers_[i].known[start.id] =
+            RequestOf(*expansion_, expansion_->blocks()[at.block], at.is_train);
+        workers_[i].waiting.push_back(start.id);
+      }
+      StartWaiting(i);
+      PlanSync(i);  // shows that it has them, and listens again
+    }
+  }
+
+  const std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
+  const std::vector<absl::Duration> durations_;
+  const ForecastOptions& options_;
+  std::vector<bool> ran_;  // by job
+  absl::Time now_ = kStart;
+  Scheduler scheduler_;
+  SweepId sweep_;
+  std::vector<Worker> workers_;
+  std::set<std::pair<absl::Time, End>> ends_;
+  std::set<std::pair<absl::Time, size_t>> syncs_;
+};
+
+// Every data file has contents of its own.
+void TellFilesApart(SweepSpec& spec) {
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    if (benchmark.train) {
+      benchmark.train->digest = Sha256Of(absl::StrCat("train ", benchmark.name));
+    }
+    if (benchmark.test) {
+      benchmark.test->digest = Sha256Of(absl::StrCat("test ", benchmark.name));
+    }
+  }
+}
+
+// The requests of all kinds of jobs, and whether each fits somewhere.
+absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
+                                          const std::vector<Resources>& workers) {
+  Resources smallest{.cpu_millis = INT64_MAX, .memory_bytes = INT64_MAX, .gpus = INT32_MAX};
+  for (const Block& block : expansion.blocks()) {
+    for (const bool is_train : {true, false}) {
+      if (is_train ? !block.has_train : block.tests.empty()) {
+        continue;
+      }
+      const Resources need = RequestOf(expansion, block, is_train);
+      if (std::none_of(workers.begin(), workers.end(),
+                       [&](const Resources& worker) { return need.FitsIn(worker); })) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(is_train ? "train" : "predict", " jobs of ",
+                         expansion.spec().approaches[block.approach].name, " need ",
+                         ResourcesText(need), ": more than any worker has"));
+      }
+      smallest.cpu_millis = std::min(smallest.cpu_millis, need.cpu_millis);
+      smallest.memory_bytes = std::min(smallest.memory_bytes, need.memory_bytes);
+      smallest.gpus = std::min(smallest.gpus, need.gpus);
+    }
+  }
+  return smallest;
+}
+
+// What each job needs, times its duration, over what all workers have: for the scarcest resource.
+absl::Duration ResourceBound(const Expansion& expansion,
+                             const std::vector<absl::Duration>& durations,
+                             const std::vector<Resources>& workers) {
+  double need[3] = {};
+  double have[3] = {};
+  for (const Resources& worker : workers) {
+    have[0] += static_cast<double>(worker.cpu_millis);
+    have[1] += static_cast<double>(worker.memory_bytes);
+    have[2] += worker.gpus;
+  }
+  for (const Block& block : expansion.blocks()) {
+    for (uint32_t i = 0; i < block.JobCount(); ++i) {
+      const bool is_train = block.has_train && i % block.JobsPerCell() == 0;
+      const Resources request = RequestOf(expansion, block, is_train);
+      const double seconds = absl::ToDoubleSeconds(durations[block.first_job + i]);
+      need[0] += seconds * static_cast<double>(request.cpu_millis);
+      need[1] += seconds * static_cast<double>(request.memory_bytes);
+      need[2] += seconds * request.gpus;
+    }
+  }
+  double bound = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    bound = std::max(bound, need[i] > 0 ? need[i] / have[i] : 0);
+  }
+  return absl::Seconds(bound);
+}
+
+}  // namespace
+
+absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duration_of,
+                                       const ForecastOptions& options) {
+  if (options.workers.empty()) {
+    return absl::InvalidArgumentError("workers: expected at least one");
+  }
+  TellFilesApart(spec);
+  CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
+  // Shared with the scheduler and its views.
+  const auto expansion = std::make_shared<const Expansion>(std::move(made));
+  CONCUR_ASSIGN_OR_RETURN(const Resources smallest, SmallestRequest(*expansion, options.workers));
+  CONCUR_ASSIGN_OR_RETURN(std::vector<absl::Duration> durations,
+                          DrawDurations(*expansion, duration_of, options.seed));
+  Forecast forecast;
+  forecast.jobs = expansion->job_count();
+  forecast.workers = static_cast<uint32_t>(options.workers.size());
+  uint64_t slots = 0;
+  for (const Resources& worker : options.workers) {
+    slots += SlotsOf(worker, smallest);
+  }
+  forecast.slots = static_cast<uint32_t>(std::min<uint64_t>(slots, forecast.jobs));
+  World world(expansion, durations, duration_of, options);
+  forecast.makespan = world.Run();
+  // Settings that were sampled twice make equal jobs, of which one runs.
+  for (uint32_t job = 0; job < forecast.jobs; ++job) {
+    if (!world.HasRun(job)) {
+      durations[job] = absl::ZeroDuration();
+      ++forecast.reused;
+    }
+    forecast.work += durations[job];
+  }
+  forecast.critical = CriticalPath(*expansion, durations);
+  forecast.bound =
+      std::max({forecast.work / std::max<int64_t>(forecast.slots, 1), forecast.critical,
+                ResourceBound(*expansion, durations, options.workers)});
+  forecast.machine_time = forecast.makespan * forecast.workers;
+  forecast.utilization =
+      forecast.makespan > absl::ZeroDuration()
+          ? absl::FDivDuration(forecast.work, forecast.makespan * int64_t{forecast.slots})
+          : 1;
+  return forecast;
+}
+
+}  // namespace concur

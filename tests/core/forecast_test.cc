@@ -1,0 +1,172 @@
+#include "core/forecast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+SweepSpec UntrainedSweep(int benchmarks, int seeds) {
+  SweepSpec spec;
+  spec.name = "s";
+  spec.approaches = {UntrainedApproach("r")};
+  for (int i = 0; i < benchmarks; ++i) {
+    spec.benchmarks.push_back(Benchmark(absl::StrCat("b", i), /*train=*/false));
+  }
+  spec.seeds.clear();
+  for (int i = 1; i <= seeds; ++i) {
+    spec.seeds.push_back(i);
+  }
+  return spec;
+}
+
+DurationOf Always(absl::Duration mean, double spread = 0) {
+  return [=](absl::string_view, absl::string_view, bool) {
+    return ExpectedDuration{mean, spread, true};
+  };
+}
+
+ForecastOptions Slots(int workers, int slots = 1) {
+  ForecastOptions options;
+  options.workers.assign(static_cast<size_t>(workers), Resources{.cpu_millis = 1000 * slots});
+  return options;
+}
+
+TEST(ForecastTest, AFewEqualJobsTakeWhatArithmeticSays) {
+  ForecastOptions options = Slots(2, 2);
+  options.turnaround = absl::ZeroDuration();
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(UntrainedSweep(2, 5), Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.jobs, 10u);
+  EXPECT_EQ(forecast.slots, 4u);
+  EXPECT_EQ(forecast.work, absl::Seconds(100));
+  EXPECT_EQ(forecast.critical, absl::Seconds(10));
+  EXPECT_EQ(forecast.bound, absl::Seconds(25));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(30));
+  EXPECT_EQ(forecast.machine_time, absl::Seconds(60));
+  EXPECT_NEAR(forecast.utilization, 100.0 / 120, 1e-9);
+}
+
+TEST(ForecastTest, AnEvalJobWaitsForItsTrainJob) {
+  SweepSpec spec;
+  spec.name = "s";
+  spec.approaches = {TrainedApproach("a")};
+  spec.benchmarks = {Benchmark("x"), Benchmark("y")};
+  spec.train_sets = {PlainTrainSet(spec, 0)};
+  spec.evaluate_on = EvaluateOn::kAll;
+  ForecastOptions options = Slots(4);
+  options.turnaround = absl::ZeroDuration();
+  const DurationOf duration_of = [](absl::string_view, absl::string_view benchmark, bool train) {
+    return ExpectedDuration{train              ? absl::Seconds(100)
+                            : benchmark == "x" ? absl::Seconds(3)
+                                               : absl::Seconds(7),
+                            0, true};
+  };
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast, ForecastSweep(spec, duration_of, options));
+  EXPECT_EQ(forecast.critical, absl::Seconds(107));
+  EXPECT_EQ(forecast.bound, absl::Seconds(107));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(107));
+}
+
+TEST(ForecastTest, LongJobsAreNotLeftForTheEnd) {
+  // 30 short jobs and one that is as long as ten of them: in any other order than the longest
+  // first, somebody waits for it.
+  const DurationOf duration_of = [](absl::string_view, absl::string_view benchmark, bool) {
+    return ExpectedDuration{benchmark == "b30" ? absl::Seconds(100) : absl::Seconds(10), 0, true};
+  };
+  ForecastOptions options = Slots(4);
+  options.turnaround = absl::ZeroDuration();
+  ASSERT_OK_AND_ASSIGN(const Forecast known,
+                       ForecastSweep(UntrainedSweep(31, 1), duration_of, options));
+  EXPECT_EQ(known.bound, absl::Seconds(100));
+  EXPECT_EQ(known.makespan, absl::Seconds(100));
+  options.knows_means = false;
+  ASSERT_OK_AND_ASSIGN(const Forecast learning,
+                       ForecastSweep(UntrainedSweep(31, 1), duration_of, options));
+  EXPECT_GT(learning.makespan, known.makespan);
+}
+
+TEST(ForecastTest, SlotsOfSecondLongJobsAreBusy) {
+  // Every slot is a worker of its own, and every report takes 5 ms.
+  ASSERT_OK_AND_ASSIGN(
+      const Forecast forecast,
+      ForecastSweep(UntrainedSweep(10, 600), Always(absl::Seconds(1), 0.3), Slots(200)));
+  EXPECT_EQ(forecast.slots, 200u);
+  EXPECT_GE(forecast.utilization, 0.95);
+}
+
+TEST(ForecastTest, TheSameSeedGivesTheSameForecastAndSpreadKeepsTheMean) {
+  ForecastOptions options = Slots(10);
+  const SweepSpec spec = UntrainedSweep(10, 200);
+  ASSERT_OK_AND_ASSIGN(const Forecast a,
+                       ForecastSweep(spec, Always(absl::Seconds(10), 0.5), options));
+  ASSERT_OK_AND_ASSIGN(const Forecast b,
+                       ForecastSweep(spec, Always(absl::Seconds(10), 0.5), options));
+  EXPECT_EQ(a.makespan, b.makespan);
+  EXPECT_NEAR(absl::ToDoubleSeconds(a.work) / 2000, 10, 0.5);
+  options.seed = 2;
+  ASSERT_OK_AND_ASSIGN(const Forecast c,
+                       ForecastSweep(spec, Always(absl::Seconds(10), 0.5), options));
+  EXPECT_NE(a.makespan, c.makespan);
+}
+
+TEST(ForecastTest, NoScheduleIsShorterThanTheBoundEvenWhenSettingsRepeat) {
+  SweepSpec spec;
+  spec.name = "s";
+  spec.approaches = {TrainedApproach("a")};
+  spec.approaches[0].hyperparameters.space = {{"lr", Choice{{0.1, 0.2}}}};  // two values, 9 draws
+  spec.benchmarks = {Benchmark("x")};
+  spec.train_sets = {PlainTrainSet(spec, 0)};
+  spec.random_settings = 8;
+  ForecastOptions options = Slots(2);
+  options.turnaround = absl::ZeroDuration();
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.jobs, 18u);
+  EXPECT_EQ(forecast.reused, 14u);
+  EXPECT_EQ(forecast.work, absl::Seconds(40));
+  EXPECT_GE(forecast.makespan, forecast.bound);
+  EXPECT_LE(forecast.utilization, 1);
+}
+
+TEST(ForecastTest, TheScarcestResourceBounds) {
+  SweepSpec spec = UntrainedSweep(10, 1);
+  spec.approaches[0].predict_resources = {.cpu_millis = 1000, .memory_bytes = 4, .gpus = 0};
+  ForecastOptions options;
+  options.workers = {{.cpu_millis = 8000, .memory_bytes = 10, .gpus = 0}};
+  options.turnaround = absl::ZeroDuration();
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(forecast.slots, 2u);
+  EXPECT_EQ(forecast.makespan, absl::Seconds(50));
+  EXPECT_EQ(forecast.bound, absl::Seconds(50));
+}
+
+TEST(ForecastTest, WhatCannotBeForecastIsSaid) {
+  const SweepSpec spec = UntrainedSweep(1, 1);
+  EXPECT_THAT(ForecastSweep(spec, Always(absl::Seconds(1)), ForecastOptions{}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected at least one")));
+  EXPECT_THAT(
+      ForecastSweep(
+          spec, [](absl::string_view, absl::string_view, bool) { return ExpectedDuration{}; },
+          Slots(1)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("nothing tells how long evaluating r on b0 takes")));
+  ForecastOptions small = Slots(3);
+  small.workers[0].cpu_millis = small.workers[1].cpu_millis = small.workers[2].cpu_millis = 500;
+  EXPECT_THAT(ForecastSweep(spec, Always(absl::Seconds(1)), small),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("predict jobs of r need cpus 1: more than any worker has")));
+}
+
+}  // namespace
+}  // namespace concur::testing
