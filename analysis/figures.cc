@@ -71,7 +71,8 @@ absl::StatusOr<std::vector<std::pair<std::string, std::vector<size_t>>>> GroupAp
         names.empty() ? "" : absl::StrCat("; the tags are ", absl::StrJoin(names, ", "))));
   }
   for (auto& [value, approaches] : by_value) {
-    groups.emplace_back(absl::StrCat(tag, "=", value), std::move(approaches));
+    groups.emplace_back(value.empty() ? absl::StrCat("no ", tag) : absl::StrCat(tag, "=", value),
+                        std::move(approaches));
   }
   return groups;
 }

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/records.h"
 #include "fetch/download.h"
 #include "fetch/transport.h"
@@ -102,6 +103,13 @@ absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
                     << (total > 0 ? absl::StrCat(" of ", total / 1000, " kB") : "") << std::flush;
       };
     }
+    download_options.on_retry = [&](const absl::Status& why, absl::Duration wait) {
+      if (context.err_is_terminal) {
+        context.err << "\r\033[K";
+      }
+      PrintNote(context,
+                absl::StrCat(why.message(), "; trying again in ", absl::FormatDuration(wait)));
+    };
     const std::string path = directory + "/" + file.name;
     const absl::StatusOr<fetch::Download> download =
         fetch::DownloadFile(*transport, {file.url, file.sha256}, path, download_options);

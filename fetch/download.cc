@@ -128,6 +128,9 @@ absl::Status FillPart(Transport& transport, const std::string& url, PartFile& pa
       return absl::Status(status.code(), absl::StrCat(status.message(), " (", silent,
                                                       " attempts in a row brought nothing)"));
     }
+    if (options.on_retry) {
+      options.on_retry(status, backoff);
+    }
     if (options.sleep) {
       options.sleep(backoff);
     } else {

@@ -30,6 +30,8 @@ struct DownloadOptions {
   std::function<void(absl::Duration)> sleep = {};  // absl::SleepFor when empty
   // How much of the file is here; `total` is -1 when the server does not say.
   std::function<void(int64_t done, int64_t total)> progress = {};
+  // Before each wait for another attempt: why, and for how long.
+  std::function<void(const absl::Status& why, absl::Duration wait)> on_retry = {};
 };
 
 enum class DownloadOutcome { kPresent, kFetched, kResumed };

@@ -74,6 +74,15 @@ TEST(ScatterTest, PanelsHaveGroupsAndCoefficients) {
   EXPECT_THAT(text, HasSubstr("SQuAD,QAMR,pretrained=yes,10,"));
 }
 
+TEST(ScatterTest, ApproachesWithoutTheTagAreAGroupThatSaysSo) {
+  const ScoreTable table = Parse("a,t,x,y\nm,yes,1,2\nn,,3,4\no,yes,5,6\n");
+  ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
+                       ScatterPanels(table, {"x", {"y"}, "t"}));
+  const std::string text = WriteTable(ScatterTable(table, panels), TableFormat::kCsv);
+  EXPECT_THAT(text, HasSubstr("x,y,no t,1,"));
+  EXPECT_THAT(text, HasSubstr("x,y,t=yes,2,"));
+}
+
 TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {
   const ScoreTable table = Parse("a,x,<y>\n\"</svg>&\",1,2\nhole,3,\nc,4,5\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,

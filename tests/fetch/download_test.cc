@@ -61,6 +61,9 @@ class DownloadTest : public ::testing::Test {
       absl::StrAppend(&body_, i, "\n");
     }
     options_.sleep = [this](absl::Duration duration) { slept_.push_back(duration); };
+    options_.on_retry = [this](const absl::Status& why, absl::Duration wait) {
+      retries_.push_back(absl::StrCat(why.message(), " ", absl::FormatDuration(wait)));
+    };
   }
 
   absl::StatusOr<Download> Fetch(std::vector<Answer> answers, bool pinned = true) {
@@ -84,6 +87,7 @@ class DownloadTest : public ::testing::Test {
   HttpServer server_;
   std::unique_ptr<Transport> transport_;
   std::vector<absl::Duration> slept_;
+  std::vector<std::string> retries_;
   DownloadOptions options_;
 };
 
@@ -186,6 +190,9 @@ TEST_F(DownloadTest, AnEarlierFileOfAnotherDigestIsReplacedOnlyByTheRightOne) {
 TEST_F(DownloadTest, ServerErrorsAreTriedAgainWithBackoff) {
   ASSERT_OK(Fetch({{.status = 503}, {.status = 429}, {.status = 500}, {.body = body_}}).status());
   EXPECT_THAT(slept_, ElementsAre(absl::Seconds(1), absl::Seconds(2), absl::Seconds(4)));
+  EXPECT_THAT(retries_, ElementsAre(AllOf(HasSubstr("503"), HasSubstr(" 1s")),
+                                    AllOf(HasSubstr("429"), HasSubstr(" 2s")),
+                                    AllOf(HasSubstr("500"), HasSubstr(" 4s"))));
   ExpectWhole();
   std::filesystem::remove(path_);
   EXPECT_THAT(Fetch(std::vector<Answer>(9, {.status = 503})),
