@@ -29,8 +29,8 @@ double PlainTau(const std::vector<double>& x, const std::vector<double>& y) {
   int64_t differ_y = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      const int sign_x = (x[i] > x[j]) - (x[i] < x[j]);
-      const int sign_y = (y[i] > y[j]) - (y[i] < y[j]);
+      const int64_t sign_x = (x[i] > x[j]) - (x[i] < x[j]);
+      const int64_t sign_y = (y[i] > y[j]) - (y[i] < y[j]);
       difference += sign_x * sign_y;
       differ_x += sign_x * sign_x;
       differ_y += sign_y * sign_y;

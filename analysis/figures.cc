@@ -94,8 +94,10 @@ std::string CoefficientText(const Correlation& correlation) {
 
 // Where panel `i` of a figure lies.
 std::pair<double, double> PanelCorner(size_t i) {
-  return {kMargin + static_cast<double>(i % kPanelsPerRow) * Panel::kWidth,
-          kMargin + static_cast<double>(i / kPanelsPerRow) * Panel::kHeight};
+  const size_t row = i / kPanelsPerRow;
+  const size_t column = i % kPanelsPerRow;
+  return {kMargin + static_cast<double>(column) * Panel::kWidth,
+          kMargin + static_cast<double>(row) * Panel::kHeight};
 }
 
 double FigureWidth(size_t panels) {

@@ -109,6 +109,7 @@ double FullScore(const ScoreTable& table) {
 // Ranks from 1 for the largest; ties share the best rank.
 std::vector<int64_t> CompetitionRanks(const std::vector<double>& scores) {
   std::vector<int64_t> ranks;
+  ranks.reserve(scores.size());
   for (const double score : scores) {
     ranks.push_back(1 + std::count_if(scores.begin(), scores.end(),
                                       [&](double other) { return other > score; }));

@@ -53,6 +53,7 @@ bool Matches(absl::string_view pattern, absl::string_view text) {
 
 std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries) {
   std::vector<std::string> names;
+  names.reserve(entries.size());
   for (const AxisEntry& entry : entries) {
     names.push_back(entry.name);
   }
@@ -172,6 +173,7 @@ absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
                       : absl::StrCat("; their tags are ", absl::StrJoin(known, ", "))));
   }
   std::vector<BenchmarkGroup> groups;
+  groups.reserve(by_value.size());
   for (auto& [value, benchmarks] : by_value) {
     groups.push_back({absl::StrCat(tag, "=", value), std::move(benchmarks)});
   }

@@ -190,6 +190,7 @@ absl::StatusOr<std::string> GroupTag(const ScoreTable& table, const std::string&
   }
   if (!asked.empty() && values.count(asked) == 0) {
     std::vector<std::string> known;
+    known.reserve(values.size());
     for (const auto& [tag, list] : values) {
       known.push_back(tag);
     }
