@@ -153,6 +153,16 @@ std::optional<ReadyQueue::Choice> ReadyQueue::First(Accept accept, Share share) 
   return std::nullopt;
 }
 
+void ReadyQueue::ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) const {
+  for (const auto& [priority, owners] : lanes_) {
+    for (const auto& [owner, lanes] : owners) {
+      for (const auto& [place, jobs] : lanes) {
+        look(place.lane, jobs.size());
+      }
+    }
+  }
+}
+
 std::optional<JobId> ReadyQueue::Pop(const Resources& free) {
   const std::optional<Choice> choice =
       First([&](const Lane& lane) { return lane.resources.FitsIn(free); },

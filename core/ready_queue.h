@@ -76,6 +76,8 @@ class ReadyQueue {
   void EraseSweep(SweepId sweep);
 
   size_t size() const { return size_; }
+  // Calls `look` with every lane whose jobs may be taken, and how many there are.
+  void ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) const;
 
  private:
   // Where a lane stands among those of its priority and owner.

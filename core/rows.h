@@ -81,12 +81,52 @@ struct WorkerRow {
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
 };
 
+// A pool that somebody added, or what must be remembered about one of the options.
+struct PoolRow {
+  std::string name;
+  std::string spec;  // encoded by the engine; "" for a pool of the options
+  bool paused = false;
+  std::string pause_reason;
+  bool removing = false;  // goes when its last pilot has gone
+
+  friend bool operator==(const PoolRow&, const PoolRow&) = default;
+};
+
+// How far a pilot has come. Numbers are stable: they stand in the database.
+enum class PilotPhase : uint8_t {
+  kRequested = 0,  // its provider was asked for it; it may or may not have heard
+  kPending = 1,    // waits in its provider's queue
+  kStarting = 2,   // runs, says its provider; its worker has not come
+  kWorking = 3,    // its worker has come
+  kStopping = 4,   // its provider was told to stop it
+  kGone = 5,
+};
+inline constexpr int kPilotPhases = 6;
+
+// A worker that a provider was asked to start.
+struct PilotRow {
+  std::string name;  // also its worker's
+  std::string pool;
+  uint8_t provider = 0;  // a ProviderKind: the pool may be forgotten
+  PilotPhase phase = PilotPhase::kRequested;
+  std::string external_id;  // the provider's own, for people
+  std::string message;      // why it waits, or how it ended
+  absl::Time request_time = absl::UnixEpoch();
+  absl::Time phase_time = absl::UnixEpoch();  // when it came into this phase
+  bool joined = false;                        // its worker has come at least once
+
+  friend bool operator==(const PilotRow&, const PilotRow&) = default;
+};
+
 struct Snapshot {
   uint64_t next_sweep_number = 1;
+  uint64_t next_pilot_number = 1;
   std::vector<SweepRow> sweeps;    // ordered by id
   std::vector<JobRow> jobs;        // ordered by id
   std::vector<ResultRow> results;  // ordered by id
   std::vector<WorkerRow> workers;  // ordered by name
+  std::vector<PoolRow> pools;      // ordered by name
+  std::vector<PilotRow> pilots;    // ordered by name
 };
 
 // One engine turn's changes. Applied in the order of the fields: deletes last.
@@ -99,12 +139,19 @@ struct Batch {
   std::vector<AttemptRow> put_attempts;
   std::vector<WorkerRow> put_workers;
   std::vector<std::string> delete_workers;
+  std::optional<uint64_t> next_pilot_number;
+  std::vector<PoolRow> put_pools;
+  std::vector<std::string> delete_pools;
+  std::vector<PilotRow> put_pilots;
+  std::vector<std::string> delete_pilots;
   std::vector<SweepId> delete_sweeps;  // with their jobs, results and attempts
 
   bool empty() const {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
            delete_results.empty() && put_attempts.empty() && put_workers.empty() &&
-           delete_workers.empty() && delete_sweeps.empty();
+           delete_workers.empty() && !next_pilot_number && put_pools.empty() &&
+           delete_pools.empty() && put_pilots.empty() && delete_pilots.empty() &&
+           delete_sweeps.empty();
   }
 };
 

@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/autoscaler.h"
 #include "core/content_key.h"
 #include "core/durations.h"
 #include "core/expansion.h"
@@ -106,6 +107,8 @@ struct WorkerView {
   uint64_t failed = 0;
   absl::Time last_seen;
   absl::Time lease_expire;
+  // When it hands back what it runs, for its machine is taken away then.
+  absl::Time end_time = absl::InfiniteFuture();
 };
 
 // Everything at a glance.
@@ -219,6 +222,9 @@ class Scheduler {
       absl::FunctionRef<absl::Duration(absl::string_view approach, absl::string_view benchmark,
                                        bool is_train)>
           expected);
+  // Jobs that could run now and those that do, by what they ask of a worker, for pools. Jobs of
+  // paused sweeps and on workers that take nothing new are left out.
+  std::vector<DemandClass> Demand() const;
 
   // Ends the process when any two parts of the state contradict each other.
   void CheckInvariants() const;
@@ -303,6 +309,8 @@ class Scheduler {
     std::optional<uint64_t> sequence;  // of the last Sync; nullopt before this incarnation's first
     absl::Time last_seen;
     absl::Time lease_expire;
+    absl::Time end_time = absl::InfiniteFuture();
+    absl::Duration whole_time = absl::ZeroDuration();  // that it had left at its first Sync
     bool lost = false;
     bool drain_asked = false;  // by a user
     bool drain_self = false;   // by the worker
@@ -390,6 +398,7 @@ class Scheduler {
   void Occupy(WorkerRecord& worker, const Held& held, int sign);
   void StartAheadThatFits(WorkerRecord& worker);
   Resources FreeOf(const WorkerRecord& worker) const;
+  bool HasTimeFor(const WorkerRecord& worker, Durations::Group group) const;
   static int64_t ShareOf(const Held& held);
   uint32_t OwnerOf(const std::string& name);
   void FindGroups(SweepRecord& sweep);

@@ -184,10 +184,13 @@ void Scheduler::Dispatch() {
 bool Scheduler::DispatchOne(WorkerRecord& worker) {
   const Resources free = FreeOf(worker);
   // Most workers are full most of the time: they are not compared with every lane.
-  return ready_.cpu_millis_min() <= free.cpu_millis &&
-         Give(
-             worker, [&](const ReadyQueue::Lane& lane) { return lane.resources.FitsIn(free); },
-             /*ahead=*/false);
+  return ready_.cpu_millis_min() <= free.cpu_millis && Give(
+                                                           worker,
+                                                           [&](const ReadyQueue::Lane& lane) {
+                                                             return lane.resources.FitsIn(free) &&
+                                                                    HasTimeFor(worker, lane.group);
+                                                           },
+                                                           /*ahead=*/false);
 }
 
 bool Scheduler::DispatchAhead(WorkerRecord& worker) {
@@ -199,7 +202,7 @@ bool Scheduler::DispatchAhead(WorkerRecord& worker) {
              worker,
              [&](const ReadyQueue::Lane& lane) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
-                      lane.resources.FitsIn(worker.info.capacity);
+                      lane.resources.FitsIn(worker.info.capacity) && HasTimeFor(worker, lane.group);
              },
              /*ahead=*/true);
 }

@@ -219,6 +219,8 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   worker->lost = false;
   worker->drain_self = request.draining;
   worker->lease_expire = now_ + policy_.lease;
+  worker->end_time = now_ + request.time_left;
+  worker->whole_time = std::max(worker->whole_time, request.time_left);
   worker_deadlines_.insert({worker->lease_expire, worker->info.name});
   worker->forget.clear();
 

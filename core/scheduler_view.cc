@@ -75,6 +75,7 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
     view.failed = worker->failed;
     view.last_seen = worker->last_seen;
     view.lease_expire = worker->lease_expire;
+    view.end_time = worker->end_time;
     views.push_back(std::move(view));
   }
   return views;
@@ -91,11 +92,13 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                         " is paused; `concur sweep resume ", sweep.row.id.ToString(),
                         "` lets it go on");
   }
-  const Resources need = LaneOf(sweep, job).resources;
+  const ReadyQueue::Lane lane = LaneOf(sweep, job);
+  const Resources need = lane.resources;
   uint32_t live = 0;
   uint32_t draining = 0;
   uint32_t fits_free = 0;
   uint32_t fits_empty = 0;
+  uint32_t has_time = 0;
   for (const auto& [name, worker] : workers_) {
     if (worker->lost) {
       continue;
@@ -106,7 +109,10 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
     }
     ++live;
     fits_empty += need.FitsIn(worker->info.capacity) ? 1 : 0;
-    fits_free += need.FitsIn(FreeOf(*worker)) ? 1 : 0;
+    if (need.FitsIn(FreeOf(*worker))) {
+      ++fits_free;
+      has_time += HasTimeFor(*worker, lane.group) ? 1 : 0;
+    }
   }
   const std::string needs = ResourcesText(need);
   if (live == 0) {
@@ -122,6 +128,15 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
     return absl::StrCat("waits for room: it needs ", needs, "; ", fits_empty, " of ", live,
                         " live workers could hold it and are busy; ", ready_.size(),
                         " jobs are ready in all");
+  }
+  if (has_time == 0) {
+    const auto expected = durations_.Expected(lane.group);
+    return absl::StrCat(
+        "waits for time: it takes about ",
+        absl::FormatDuration(
+            absl::Floor(expected ? expected->mean : absl::ZeroDuration(), absl::Milliseconds(1))),
+        ", and none of the ", fits_free, " workers with room is there for so long; a pool's ",
+        "time_limit says how long its workers are");
   }
   return absl::StrCat("waits for its turn: ", ready_.size(), " jobs are ready, priority ",
                       sweep.expansion->spec().priority);

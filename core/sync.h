@@ -62,6 +62,8 @@ struct SyncRequest {
   std::vector<AttemptId> running;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
+  // Until this worker hands back what still runs, for its machine is taken away then.
+  absl::Duration time_left = absl::InfiniteDuration();
   absl::Duration wait;  // how long the coordinator may park this call when there is nothing to say
 };
 

@@ -273,7 +273,9 @@ class Runner {
 
   JobResult ResultNamed(AttemptId id, const std::string& name) {
     if (name == "ok") {
-      return SuccessOf(id, IsTrain(id.job));
+      JobResult result = SuccessOf(id, IsTrain(id.job));
+      result.run_time = took_;
+      return result;
     }
     if (name == "no-system") {
       return SuccessOf(id, false);
@@ -317,6 +319,8 @@ class Runner {
     const bool leaving = words.Flag("leaving");
     const bool draining = words.Flag("draining");
     const std::string sequence = words.Value("seq", "");
+    const std::string left = words.Value("left", "");
+    took_ = Words::ToDuration(words.Value("took", "0s"));
     const std::string forged = words.Value("forged", "");
     while (!words.Empty()) {
       EndAttempt(worker, words.Next());
@@ -324,6 +328,9 @@ class Runner {
     SyncRequest request = worker.MakeRequest();
     request.leaving = leaving;
     request.draining = draining;
+    if (!left.empty()) {
+      request.time_left = Words::ToDuration(left);
+    }
     if (!sequence.empty()) {
       request.sequence = static_cast<uint64_t>(Words::ToNumber(sequence));
     }
@@ -538,6 +545,7 @@ class Runner {
   std::unique_ptr<SchedulerHarness> harness_;
   std::map<std::string, FakeWorker> workers_;
   std::set<std::string> deaf_;  // will not hear their next answer
+  absl::Duration took_;         // by attempts that end with this Sync
   std::string at_once_;         // is answered in this turn, orders or not
   std::set<AttemptId> started_;
   std::vector<std::string> effects_;

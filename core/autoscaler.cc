@@ -1,0 +1,263 @@
+#include "core/autoscaler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+namespace concur {
+namespace {
+
+constexpr uint64_t kFitMax = 100'000;
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+// Something that jobs are packed into.
+struct Bin {
+  Resources free;
+  const Labels* labels = nullptr;
+  absl::Duration time_left;
+  size_t worker = kNone;
+  size_t pool = kNone;  // of a pilot that waits or is new
+  bool is_new = false;
+  bool used = false;
+};
+
+void Take(const Resources& request, uint64_t count, Resources* free) {
+  const auto n = static_cast<int64_t>(count);
+  free->cpu_millis -= request.cpu_millis * n;
+  free->memory_bytes -= request.memory_bytes * n;
+  free->gpus -= static_cast<int32_t>(request.gpus * n);
+}
+
+// Whether jobs of the class have time enough there. Nothing is known of an unknown run time.
+bool HasTime(const DemandClass& demand, absl::Duration time_left) {
+  return demand.run_time == absl::InfiniteDuration() ? time_left > absl::ZeroDuration()
+                                                     : demand.run_time <= time_left;
+}
+
+bool PoolFits(const DemandClass& demand, const PoolSpec& spec) {
+  return demand.resources.FitsIn(PlannedCapacity(spec)) && LabelsMatch(demand.labels, spec.labels);
+}
+
+class Planner {
+ public:
+  Planner(const std::vector<DemandClass>& demand, const std::vector<WorkerPlace>& workers,
+          const std::vector<PoolPlace>& pools, const AutoscalePolicy& policy)
+      : demand_(demand), workers_(workers), pools_(pools), policy_(policy) {
+    plan_.pools.resize(pools.size());
+    plan_.workers_needed.resize(workers.size());
+  }
+
+  ScalePlan Make() {
+    AddBins();
+    for (const size_t index : ClassOrder()) {
+      Place(index);
+    }
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      KeepMinimum(i);
+    }
+    for (const Bin& bin : bins_) {
+      if (!bin.used) {
+        continue;
+      }
+      if (bin.worker != kNone) {
+        plan_.workers_needed[bin.worker] = true;
+      } else if (!bin.is_new) {
+        ++plan_.pools[bin.pool].waiting_needed;
+      }
+    }
+    for (ScalePlan::Pool& pool : plan_.pools) {
+      pool.start = std::min(pool.start, policy_.start_max);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // Busy workers first, so that what is surplus is idle.
+  void AddBins() {
+    std::vector<size_t> order(workers_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return workers_[a].running > workers_[b].running;
+    });
+    for (const size_t index : order) {
+      const WorkerPlace& worker = workers_[index];
+      bins_.push_back({worker.capacity, &worker.labels, worker.time_left, index});
+    }
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      for (int32_t n = 0; n < pools_[i].waiting; ++n) {
+        AddPilot(i, false);
+      }
+    }
+  }
+
+  void AddPilot(size_t pool, bool is_new) {
+    const PoolSpec& spec = *pools_[pool].spec;
+    bins_.push_back({PlannedCapacity(spec), &spec.labels, UsableTime(spec), kNone, pool, is_new});
+  }
+
+  std::vector<size_t> ClassOrder() const {
+    std::vector<size_t> order(demand_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      const DemandClass& x = demand_[a];
+      const DemandClass& y = demand_[b];
+      return std::tuple(y.priority, y.resources.gpus, y.resources.cpu_millis,
+                        y.resources.memory_bytes) < std::tuple(x.priority, x.resources.gpus,
+                                                               x.resources.cpu_millis,
+                                                               x.resources.memory_bytes);
+    });
+    return order;
+  }
+
+  // The pools for a class, those with the fewest unneeded GPUs first, then as they were listed.
+  std::vector<size_t> PoolOrder(const DemandClass& demand) const {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      if (PoolFits(demand, *pools_[i].spec) && HasTime(demand, UsableTime(*pools_[i].spec))) {
+        order.push_back(i);
+      }
+    }
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return pools_[a].spec->resources.gpus < pools_[b].spec->resources.gpus;
+    });
+    return order;
+  }
+
+  void Place(size_t index) {
+    const DemandClass& demand = demand_[index];
+    uint64_t wanted = PlacesWanted(demand, policy_);
+    if (wanted == 0) {
+      return;
+    }
+    NotePossibility(index);
+    for (Bin& bin : bins_) {
+      if (wanted == 0) {
+        return;
+      }
+      Fill(demand, bin, &wanted);
+    }
+    for (const size_t pool : PoolOrder(demand)) {
+      if (wanted == 0) {
+        return;
+      }
+      Grow(demand, pool, &wanted);
+    }
+  }
+
+  void Fill(const DemandClass& demand, Bin& bin, uint64_t* wanted) {
+    if (!LabelsMatch(demand.labels, *bin.labels) || !HasTime(demand, bin.time_left)) {
+      return;
+    }
+    const uint64_t count = std::min(*wanted, FitCount(demand.resources, bin.free));
+    if (count > 0) {
+      Take(demand.resources, count, &bin.free);
+      *wanted -= count;
+      bin.used = true;
+    }
+  }
+
+  void Grow(const DemandClass& demand, size_t pool, uint64_t* wanted) {
+    const PoolPlace& place = pools_[pool];
+    ScalePlan::Pool& plan = plan_.pools[pool];
+    const uint64_t each = FitCount(demand.resources, PlannedCapacity(*place.spec));
+    const uint64_t more = (*wanted + each - 1) / each;
+    plan.wanted = static_cast<int32_t>(
+        std::min<uint64_t>(static_cast<uint64_t>(plan.wanted) + more, kFitMax));
+    if (!place.open) {
+      return;
+    }
+    const int32_t room = std::max(0, place.spec->workers_max - place.pilots - plan.start);
+    const auto count = static_cast<int32_t>(std::min<uint64_t>(more, static_cast<uint64_t>(room)));
+    for (int32_t n = 0; n < count; ++n) {
+      AddPilot(pool, true);
+      Fill(demand, bins_.back(), wanted);
+    }
+    plan.start += count;
+  }
+
+  void NotePossibility(size_t index) {
+    const DemandClass& demand = demand_[index];
+    bool fits = false;
+    for (const WorkerPlace& worker : workers_) {
+      if (demand.resources.FitsIn(worker.capacity) && LabelsMatch(demand.labels, worker.labels)) {
+        if (worker.time_left == absl::InfiniteDuration()) {
+          return;
+        }
+        fits = true;
+      }
+    }
+    for (const PoolPlace& pool : pools_) {
+      if (PoolFits(demand, *pool.spec)) {
+        if (HasTime(demand, UsableTime(*pool.spec))) {
+          return;
+        }
+        fits = true;
+      }
+    }
+    (fits ? plan_.too_long : plan_.impossible).push_back(index);
+  }
+
+  // The minimum holds whatever the demand: pilots that are there first, then new ones.
+  void KeepMinimum(size_t index) {
+    const PoolPlace& place = pools_[index];
+    ScalePlan::Pool& plan = plan_.pools[index];
+    int32_t missing = place.spec->workers_min - (place.pilots - place.waiting) - plan.start;
+    for (Bin& bin : bins_) {
+      if (missing <= 0) {
+        break;
+      }
+      if (bin.pool == index && !bin.is_new) {
+        bin.used = true;
+        --missing;
+      }
+    }
+    plan.wanted = std::max(plan.wanted, std::max(missing, 0));
+    if (missing > 0 && place.open) {
+      plan.start += missing;
+    }
+  }
+
+  const std::vector<DemandClass>& demand_;
+  const std::vector<WorkerPlace>& workers_;
+  const std::vector<PoolPlace>& pools_;
+  const AutoscalePolicy& policy_;
+  std::vector<Bin> bins_;
+  ScalePlan plan_;
+};
+
+}  // namespace
+
+uint64_t PlacesWanted(const DemandClass& demand, const AutoscalePolicy& policy) {
+  const uint64_t jobs = demand.ready + demand.running;
+  if (demand.run_time == absl::InfiniteDuration()) {
+    return jobs;
+  }
+  // What runs is half done on average.
+  const double work =
+      (static_cast<double>(demand.ready) + static_cast<double>(demand.running) / 2) *
+      absl::FDivDuration(demand.run_time, policy.worth);
+  const double places = std::ceil(std::max(work, jobs > 0 ? 1e-9 : 0.0));
+  return std::min(jobs, places >= 1e18 ? jobs : static_cast<uint64_t>(places));
+}
+
+uint64_t FitCount(const Resources& request, const Resources& free) {
+  const auto count = [](int64_t need, int64_t have) {
+    if (have < 0) {
+      return uint64_t{0};
+    }
+    return need <= 0 ? kFitMax : static_cast<uint64_t>(have / need);
+  };
+  return std::min({kFitMax, count(request.cpu_millis, free.cpu_millis),
+                   count(request.memory_bytes, free.memory_bytes), count(request.gpus, free.gpus)});
+}
+
+ScalePlan PlanPools(const std::vector<DemandClass>& demand, const std::vector<WorkerPlace>& workers,
+                    const std::vector<PoolPlace>& pools, const AutoscalePolicy& policy) {
+  return Planner(demand, workers, pools, policy).Make();
+}
+
+}  // namespace concur

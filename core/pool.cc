@@ -1,0 +1,187 @@
+#include "core/pool.h"
+
+#include <array>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "core/names.h"
+#include "core/sweep.h"
+
+namespace concur {
+namespace {
+
+constexpr std::array<absl::string_view, kProviderKinds> kKindNames = {"local", "slurm",
+                                                                      "kubernetes"};
+
+absl::Status FieldError(absl::string_view field, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", message));
+}
+
+// Text that goes into a script or a command line: one line, no control characters.
+absl::Status CheckText(absl::string_view field, absl::string_view text) {
+  if (text.size() > kPoolTextBytesMax) {
+    return FieldError(
+        field, absl::StrCat("expected at most ", kPoolTextBytesMax, " bytes, got ", text.size()));
+  }
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      return FieldError(field, "expected one line without control characters");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLines(absl::string_view field, const std::vector<std::string>& lines) {
+  if (lines.size() > kPoolLinesMax) {
+    return FieldError(field,
+                      absl::StrCat("expected at most ", kPoolLinesMax, ", got ", lines.size()));
+  }
+  for (size_t i = 0; i < lines.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, "[", i, "]"), lines[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLabels(absl::string_view field, const Labels& labels) {
+  if (labels.size() > kPoolLabelsMax) {
+    return FieldError(field,
+                      absl::StrCat("expected at most ", kPoolLabelsMax, ", got ", labels.size()));
+  }
+  for (const auto& [name, value] : labels) {
+    if (name.empty() || absl::StrContains(name, '=')) {
+      return FieldError(field, absl::StrCat("expected names without \"=\", got \"", name, "\""));
+    }
+    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), name));
+    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckName(const std::string& name) {
+  if (const absl::Status status = ValidateName(name); !status.ok()) {
+    return FieldError("name", status.message());
+  }
+  if (name.size() > kPoolNameBytesMax) {
+    return FieldError(
+        "name", absl::StrCat("expected at most ", kPoolNameBytesMax, " bytes, got ", name.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNumbers(const PoolSpec& spec) {
+  if (spec.workers_max < 1 || spec.workers_max > kPilotsPerPoolMax) {
+    return FieldError("workers.max", absl::StrCat("expected 1 to ", kPilotsPerPoolMax, ", got ",
+                                                  spec.workers_max));
+  }
+  if (spec.workers_min < 0 || spec.workers_min > spec.workers_max) {
+    return FieldError("workers.min", absl::StrCat("expected 0 to workers.max, ", spec.workers_max,
+                                                  ", got ", spec.workers_min));
+  }
+  const Resources& resources = spec.resources;
+  if (resources.cpu_millis < 1 || resources.memory_bytes < 0 || resources.gpus < 0 ||
+      resources.gpus > kGpusMax) {
+    return FieldError("resources", absl::StrCat("expected some CPU and at most ", kGpusMax,
+                                                " GPUs, got ", ResourcesText(resources)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTimes(const PoolSpec& spec) {
+  if (spec.time_limit < absl::Minutes(1)) {
+    return FieldError("time_limit", absl::StrCat("expected at least 1m, got ",
+                                                 absl::FormatDuration(spec.time_limit)));
+  }
+  if (spec.drain_margin < absl::ZeroDuration() || spec.drain_margin > spec.time_limit / 2) {
+    return FieldError("drain_margin", absl::StrCat("expected at most half of time_limit, ",
+                                                   absl::FormatDuration(spec.time_limit), ", got ",
+                                                   absl::FormatDuration(spec.drain_margin)));
+  }
+  if (spec.idle_timeout < absl::Seconds(1)) {
+    return FieldError("idle_timeout", absl::StrCat("expected at least 1s, got ",
+                                                   absl::FormatDuration(spec.idle_timeout)));
+  }
+  if (spec.start_timeout < absl::Seconds(1)) {
+    return FieldError("start_timeout", absl::StrCat("expected at least 1s, got ",
+                                                    absl::FormatDuration(spec.start_timeout)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSlurm(const SlurmSettings& slurm) {
+  CONCUR_RETURN_IF_ERROR(CheckText("slurm.partition", slurm.partition));
+  CONCUR_RETURN_IF_ERROR(CheckText("slurm.account", slurm.account));
+  CONCUR_RETURN_IF_ERROR(CheckText("slurm.qos", slurm.qos));
+  CONCUR_RETURN_IF_ERROR(CheckText("slurm.constraint", slurm.constraint));
+  CONCUR_RETURN_IF_ERROR(CheckText("slurm.log_directory", slurm.log_directory));
+  CONCUR_RETURN_IF_ERROR(CheckLines("slurm.arguments", slurm.arguments));
+  if (slurm.array_max < 1 || slurm.array_max > 1000) {
+    return FieldError("slurm.array_max", absl::StrCat("expected 1 to 1000, got ", slurm.array_max));
+  }
+  // By these a pilot is found again; another value would lose it.
+  for (const char* reserved : {"-J", "--job-name", "-a", "--array", "--parsable", "--wrap"}) {
+    for (size_t i = 0; i < slurm.arguments.size(); ++i) {
+      const std::string& argument = slurm.arguments[i];
+      if (argument == reserved || absl::StartsWith(argument, absl::StrCat(reserved, "="))) {
+        return FieldError(absl::StrCat("slurm.arguments[", i, "]"),
+                          absl::StrCat("expected no ", reserved, ", which Concur sets itself"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::string_view ProviderKindName(ProviderKind kind) { return NameIn(kKindNames, kind); }
+
+absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name) {
+  return FromNameIn<ProviderKind>(kKindNames, "provider", name);
+}
+
+absl::Status ValidatePoolSpec(const PoolSpec& spec) {
+  CONCUR_RETURN_IF_ERROR(CheckName(spec.name));
+  if (static_cast<int>(spec.provider) >= kProviderKinds) {
+    return FieldError("provider", "expected local, slurm or kubernetes");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckNumbers(spec));
+  CONCUR_RETURN_IF_ERROR(CheckTimes(spec));
+  CONCUR_RETURN_IF_ERROR(CheckLabels("labels", spec.labels));
+  CONCUR_RETURN_IF_ERROR(CheckText("coordinator", spec.coordinator));
+  CONCUR_RETURN_IF_ERROR(CheckText("worker_program", spec.worker_program));
+  CONCUR_RETURN_IF_ERROR(CheckText("work_directory", spec.work_directory));
+  CONCUR_RETURN_IF_ERROR(CheckLines("setup", spec.setup));
+  CONCUR_RETURN_IF_ERROR(CheckSlurm(spec.slurm));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.namespace", spec.kubernetes.name_space));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.image", spec.kubernetes.image));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.service_account", spec.kubernetes.service_account));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.gpu_resource", spec.kubernetes.gpu_resource));
+  return CheckLabels("kubernetes.node_selector", spec.kubernetes.node_selector);
+}
+
+Resources PlannedCapacity(const PoolSpec& spec) {
+  Resources capacity = spec.resources;
+  if (capacity.memory_bytes == 0) {
+    capacity.memory_bytes = int64_t{1} << 60;
+  }
+  return capacity;
+}
+
+absl::Duration UsableTime(const PoolSpec& spec) {
+  return spec.time_limit == absl::InfiniteDuration() ? absl::InfiniteDuration()
+                                                     : spec.time_limit - spec.drain_margin;
+}
+
+bool LabelsMatch(const Labels& wants, const Labels& has) {
+  for (const auto& [name, value] : wants) {
+    const auto it = has.find(name);
+    if (it == has.end() || it->second != value) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace concur

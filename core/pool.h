@@ -1,0 +1,106 @@
+// A pool: how workers come to be. It says which provider (this machine, Slurm, Kubernetes) starts
+// them, what each of them has, how many there may be and for how long. A worker that a provider
+// starts is called a *pilot*.
+//
+// Values.
+#ifndef CONCUR_CORE_POOL_H_
+#define CONCUR_CORE_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/resources.h"
+
+namespace concur {
+
+using Labels = std::map<std::string, std::string>;
+
+// Limits on pools. A request beyond them is InvalidArgument.
+inline constexpr size_t kPoolsMax = 100;
+inline constexpr size_t kPoolNameBytesMax = 40;  // goes into the names of workers, jobs and pods
+inline constexpr int32_t kPilotsPerPoolMax = 10'000;
+inline constexpr size_t kPoolLabelsMax = 100;
+inline constexpr size_t kPoolLinesMax = 100;  // of `setup` and of extra arguments
+inline constexpr size_t kPoolTextBytesMax = 4096;
+
+// Numbers are stable: they stand in the database.
+enum class ProviderKind : uint8_t { kLocal = 0, kSlurm = 1, kKubernetes = 2 };
+inline constexpr int kProviderKinds = 3;
+// "local", "slurm", "kubernetes".
+absl::string_view ProviderKindName(ProviderKind kind);
+// InvalidArgument when no provider is called so.
+absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name);
+
+struct SlurmSettings {
+  std::string partition;  // each "": Slurm's own default
+  std::string account;
+  std::string qos;
+  std::string constraint;
+  std::vector<std::string> arguments;  // more arguments of sbatch, as they are
+  // Where nodes write what a pilot says, on a file system that they have; "": nowhere.
+  std::string log_directory;
+  // Pilots of one sbatch, as a job array; 1: no arrays.
+  int32_t array_max = 100;
+
+  friend bool operator==(const SlurmSettings&, const SlurmSettings&) = default;
+};
+
+struct KubernetesSettings {
+  std::string name_space;  // "": the one of the credentials
+  std::string image;
+  std::string service_account;
+  Labels node_selector;
+  std::string gpu_resource = "nvidia.com/gpu";
+
+  friend bool operator==(const KubernetesSettings&, const KubernetesSettings&) = default;
+};
+
+struct PoolSpec {
+  std::string name;
+  ProviderKind provider = ProviderKind::kLocal;
+  int32_t workers_min = 0;
+  int32_t workers_max = 1;
+  Resources resources;  // of each worker
+  Labels labels;        // that its workers carry
+  // A worker ends after so long at the latest; the provider is told, too.
+  absl::Duration time_limit = absl::InfiniteDuration();
+  // So long before the time limit a worker takes nothing new, finishes what it can and hands back
+  // the rest.
+  absl::Duration drain_margin = absl::Minutes(1);
+  // A worker that is not needed for so long is let go.
+  absl::Duration idle_timeout = absl::Minutes(5);
+  // From the provider's saying that a pilot runs to its worker's first call.
+  absl::Duration start_timeout = absl::Minutes(10);
+  // Address of the coordinator as the workers' machines reach it; "": the one it listens on.
+  std::string coordinator;
+  std::string worker_program;      // on the workers' machines; "": the one beside the coordinator's
+  std::string work_directory;      // where a worker makes its own; "": the provider's choice
+  std::vector<std::string> setup;  // lines of shell that run before the worker
+  SlurmSettings slurm;
+  KubernetesSettings kubernetes;
+
+  friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
+};
+
+// InvalidArgument, naming the field, when a value cannot be meant.
+absl::Status ValidatePoolSpec(const PoolSpec& spec);
+
+// What one of its workers will have, for planning: memory that is not stated is without limit.
+Resources PlannedCapacity(const PoolSpec& spec);
+
+// How long a job may take on a fresh worker of the pool.
+absl::Duration UsableTime(const PoolSpec& spec);
+
+// Whether something that has `has` satisfies all of `wants`.
+bool LabelsMatch(const Labels& wants, const Labels& has);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_POOL_H_

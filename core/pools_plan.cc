@@ -1,0 +1,356 @@
+// Pools: what to ask for, what to let go.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "core/pools.h"
+
+namespace concur {
+namespace {
+
+bool IsWaiting(PilotPhase phase) {
+  return phase == PilotPhase::kRequested || phase == PilotPhase::kPending ||
+         phase == PilotPhase::kStarting;
+}
+
+}  // namespace
+
+absl::Time Pools::NextDeadline() const { return empty() ? absl::InfiniteFuture() : next_plan_; }
+
+void Pools::Advance(absl::Time now, const PoolWorld& world) {
+  now_ = std::max(now_, now);
+  if (now_ < next_plan_) {
+    return;
+  }
+  next_plan_ = now_ + policy_.plan_interval;
+  FollowWorkers(now_, world);
+  CheckTimeouts(now_);
+  EmptyRemovedPools(now_);
+  Plan(now_, world);
+  AskProviders(now_);
+  ForgetGone(now_);
+}
+
+void Pools::FollowWorkers(absl::Time now, const PoolWorld& world) {
+  std::map<std::string, const PoolWorld::Worker*> workers;
+  for (const PoolWorld::Worker& worker : world.workers) {
+    workers[worker.place.name] = &worker;
+  }
+  for (auto& [name, pilot] : pilots_) {
+    const auto it = workers.find(name);
+    const bool was_live = pilot.live;
+    pilot.live = it != workers.end() && it->second->live;
+    if (!pilot.live) {
+      pilot.worker_running = 0;
+      if (was_live) {
+        pilot.lost_since = now;
+        // Its provider knows why.
+        Provider& provider = providers_[static_cast<ProviderKind>(pilot.row.provider)];
+        provider.next_observe = std::min(provider.next_observe, now);
+      }
+      continue;
+    }
+    pilot.worker_running = it->second->place.running;
+    pilot.lost_since = absl::InfiniteFuture();
+    if (pilot.row.phase != PilotPhase::kWorking && pilot.row.phase != PilotPhase::kStopping) {
+      // Also one that was given up: it works after all.
+      pilot.gone_since = absl::InfiniteFuture();
+      pilot.row.joined = true;
+      SetPhase(pilot, PilotPhase::kWorking, "", now);
+    }
+    Pool* pool = FindPool(pilot.row.pool);
+    if (pool != nullptr && pool->failures > 0 &&
+        now - pilot.row.phase_time >= policy_.healthy_after) {
+      pool->failures = 0;
+    }
+  }
+}
+
+void Pools::CheckTimeouts(absl::Time now) {
+  for (auto& [name, pilot] : pilots_) {
+    const Pool* pool = FindPool(pilot.row.pool);
+    switch (pilot.row.phase) {
+      case PilotPhase::kRequested:
+        if (now - pilot.row.request_time >= policy_.start_answer_timeout) {
+          pilot.answered = std::min(pilot.answered, now);
+        }
+        break;
+      case PilotPhase::kStarting:
+        if (pool != nullptr && now - pilot.running_since >= pool->spec.start_timeout) {
+          const std::string message = absl::StrCat(
+              "its provider says that it runs, but its worker has not called within ",
+              absl::FormatDuration(pool->spec.start_timeout),
+              "; can its machine reach the coordinator, and is the worker's program there?");
+          CountFailure(pilot, message, now);
+          StopPilot(pilot, message, now);
+        }
+        break;
+      case PilotPhase::kWorking:
+        if (!pilot.live && now - pilot.lost_since >= policy_.lost_timeout) {
+          StopPilot(pilot, "its worker was lost, and its provider still has it", now);
+        } else if (pilot.draining() && pilot.worker_running == 0 &&
+                   now - pilot.drain_since >= policy_.leave_timeout) {
+          StopPilot(pilot, "its worker was told to leave and did not", now);
+        }
+        break;
+      case PilotPhase::kStopping:
+        if (now >= pilot.next_stop) {
+          pilot.next_stop = now + policy_.stop_repeat;
+          OrderStop(pilot);
+        }
+        break;
+      case PilotPhase::kPending:
+      case PilotPhase::kGone:
+        break;
+    }
+  }
+}
+
+void Pools::Plan(absl::Time now, const PoolWorld& world) {
+  std::vector<WorkerPlace> workers;
+  for (const PoolWorld::Worker& worker : world.workers) {
+    if (worker.live && !worker.draining) {
+      workers.push_back(worker.place);
+    }
+  }
+  std::vector<PoolPlace> places;
+  std::vector<Pool*> pools;
+  for (auto& [name, pool] : pools_) {
+    if (pool.row.removing) {
+      continue;
+    }
+    PoolPlace place{&pool.spec, IsOpen(pool, now)};
+    for (const auto& [pilot_name, pilot] : pilots_) {
+      if (pilot.row.pool == name && pilot.row.phase != PilotPhase::kGone) {
+        ++place.pilots;
+        place.waiting += IsWaiting(pilot.row.phase) ? 1 : 0;
+      }
+    }
+    places.push_back(place);
+    pools.push_back(&pool);
+  }
+  const ScalePlan plan = PlanPools(world.demand, workers, places, policy_.scale);
+  std::set<std::string> needed;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (plan.workers_needed[i]) {
+      needed.insert(workers[i].name);
+    }
+  }
+  for (size_t i = 0; i < pools.size(); ++i) {
+    Pool& pool = *pools[i];
+    pool.wanted = places[i].pilots + plan.pools[i].wanted;
+    const int32_t back = Undrain(pool, plan.pools[i].start);
+    StartPilots(pool, plan.pools[i].start - back, now);
+    ShrinkWaiting(pool, plan.pools[i].waiting_needed + plan.pools[i].start - back, now);
+    ShrinkWorking(pool, needed, now);
+  }
+  impossible_.clear();
+  too_long_.clear();
+  for (const size_t index : plan.impossible) {
+    impossible_.push_back(world.demand[index]);
+  }
+  for (const size_t index : plan.too_long) {
+    too_long_.push_back(world.demand[index]);
+  }
+}
+
+void Pools::StartPilots(Pool& pool, int32_t count, absl::Time now) {
+  const int32_t at_once =
+      pool.spec.provider == ProviderKind::kSlurm ? pool.spec.slurm.array_max : count;
+  while (count > 0) {
+    PoolActions::Start start{pool.spec, {}};
+    for (int32_t i = 0; i < at_once && count > 0; ++i, --count) {
+      const std::string name = absl::StrCat(pool.spec.name, "-", next_pilot_++);
+      Pilot& pilot = pilots_[name];
+      pilot.row.name = name;
+      pilot.row.pool = pool.spec.name;
+      pilot.row.provider = static_cast<uint8_t>(pool.spec.provider);
+      pilot.row.request_time = now;
+      pilot.row.phase_time = now;
+      Touch(name);
+      start.pilots.push_back(name);
+    }
+    dirty_next_ = true;
+    actions_.start.push_back(std::move(start));
+    // Asked again soon: what was idle is not.
+    Provider& provider = providers_[pool.spec.provider];
+    provider.next_observe = std::min(provider.next_observe, now + policy_.observe_interval);
+  }
+}
+
+// Workers that were told to go and have not yet gone are asked to stay, before new ones are asked
+// for. Returns how many.
+int32_t Pools::Undrain(const Pool& pool, int32_t count) {
+  int32_t back = 0;
+  for (auto& [name, pilot] : pilots_) {
+    if (back == count) {
+      break;
+    }
+    if (pilot.row.pool == pool.spec.name && pilot.row.phase == PilotPhase::kWorking && pilot.live &&
+        pilot.draining()) {
+      pilot.drain_since = absl::InfiniteFuture();
+      pilot.surplus_since = absl::InfiniteFuture();
+      actions_.drain.emplace_back(name, false);
+      ++back;
+    }
+  }
+  return back;
+}
+
+// The pilots that wait and are the furthest from working are called off when they are too many for
+// a while.
+void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, absl::Time now) {
+  std::vector<Pilot*> waiting;
+  for (auto& [name, pilot] : pilots_) {
+    if (pilot.row.pool == pool.spec.name && IsWaiting(pilot.row.phase)) {
+      waiting.push_back(&pilot);
+    }
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Pilot* a, const Pilot* b) {
+    return a->row.phase != b->row.phase ? a->row.phase > b->row.phase
+                                        : a->row.request_time < b->row.request_time;
+  });
+  const absl::Duration patience = std::min(policy_.waiting_surplus, pool.spec.idle_timeout);
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    Pilot& pilot = *waiting[i];
+    if (i < static_cast<size_t>(std::max(needed, 0))) {
+      pilot.surplus_since = absl::InfiniteFuture();
+      continue;
+    }
+    pilot.surplus_since = std::min(pilot.surplus_since, now);
+    // One that runs already comes, and leaves in its time.
+    if (pilot.row.phase == PilotPhase::kPending && now - pilot.surplus_since >= patience) {
+      StopPilot(pilot, "called off: no job waits for it any more", now);
+    }
+  }
+}
+
+void Pools::ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, absl::Time now) {
+  int32_t working = 0;
+  for (const auto& [name, pilot] : pilots_) {
+    working += pilot.row.pool == pool.spec.name && pilot.row.phase == PilotPhase::kWorking &&
+                       pilot.live && !pilot.draining()
+                   ? 1
+                   : 0;
+  }
+  for (auto& [name, pilot] : pilots_) {
+    if (pilot.row.pool != pool.spec.name || pilot.row.phase != PilotPhase::kWorking ||
+        !pilot.live || pilot.draining()) {
+      continue;
+    }
+    if (needed.contains(name)) {
+      pilot.surplus_since = absl::InfiniteFuture();
+      continue;
+    }
+    pilot.surplus_since = std::min(pilot.surplus_since, now);
+    if (working > pool.spec.workers_min && pilot.worker_running == 0 &&
+        now - pilot.surplus_since >= pool.spec.idle_timeout) {
+      DrainPilot(pilot, now);
+      --working;
+    }
+  }
+}
+
+// Pilots of pools that are being removed, or are not there any more.
+void Pools::EmptyRemovedPools(absl::Time now) {
+  std::set<std::string> occupied;
+  for (auto& [name, pilot] : pilots_) {
+    const Pool* pool = FindPool(pilot.row.pool);
+    if (pool != nullptr && !pool->row.removing) {
+      continue;
+    }
+    if (pilot.row.phase != PilotPhase::kGone) {
+      occupied.insert(pilot.row.pool);
+    }
+    const bool at_once = pool != nullptr && pool->drop_at_once;
+    const bool answered = pilot.answered != absl::InfiniteFuture();
+    if (pilot.row.phase == PilotPhase::kWorking && !at_once) {
+      if (pilot.live && !pilot.draining()) {
+        DrainPilot(pilot, now);
+      }
+    } else if (answered && pilot.row.phase != PilotPhase::kStopping &&
+               pilot.row.phase != PilotPhase::kGone) {
+      StopPilot(pilot, "its pool was removed", now);
+    }
+  }
+  std::vector<std::string> empty;
+  for (const auto& [name, pool] : pools_) {
+    if (pool.row.removing && !occupied.contains(name)) {
+      empty.push_back(name);
+    }
+  }
+  for (const std::string& name : empty) {
+    DropPool(name);
+  }
+}
+
+void Pools::DrainPilot(Pilot& pilot, absl::Time now) {
+  pilot.drain_since = now;
+  actions_.drain.emplace_back(pilot.row.name, true);
+}
+
+void Pools::StopPilot(Pilot& pilot, absl::string_view why, absl::Time now) {
+  SetPhase(pilot, PilotPhase::kStopping, why, now);
+  pilot.next_stop = now + policy_.stop_repeat;
+  OrderStop(pilot);
+}
+
+void Pools::OrderStop(const Pilot& pilot) {
+  const auto kind = static_cast<ProviderKind>(pilot.row.provider);
+  for (PoolActions::Stop& stop : actions_.stop) {
+    if (stop.provider == kind) {
+      stop.pilots.push_back(pilot.row.name);
+      return;
+    }
+  }
+  actions_.stop.push_back({kind, {pilot.row.name}});
+}
+
+void Pools::AskProviders(absl::Time now) {
+  std::set<ProviderKind> kinds;
+  for (const auto& [name, pool] : pools_) {
+    kinds.insert(pool.spec.provider);
+  }
+  for (const auto& [name, pilot] : pilots_) {
+    if (pilot.row.phase != PilotPhase::kGone) {
+      kinds.insert(static_cast<ProviderKind>(pilot.row.provider));
+    }
+  }
+  for (const ProviderKind kind : kinds) {
+    Provider& provider = providers_[kind];
+    if (!provider.observing && now >= provider.next_observe) {
+      provider.observing = true;
+      provider.observing_since = now;
+      actions_.observe.push_back(kind);
+    }
+  }
+}
+
+void Pools::ForgetGone(absl::Time now) {
+  std::map<std::string, std::vector<Pilot*>> gone;
+  for (auto& [name, pilot] : pilots_) {
+    if (pilot.row.phase == PilotPhase::kGone) {
+      gone[pilot.row.pool].push_back(&pilot);
+    }
+  }
+  for (auto& [pool, pilots] : gone) {
+    std::stable_sort(pilots.begin(), pilots.end(),
+                     [](const Pilot* a, const Pilot* b) { return a->gone_since > b->gone_since; });
+    for (size_t i = 0; i < pilots.size(); ++i) {
+      if (i >= policy_.gone_max || now - pilots[i]->gone_since >= policy_.gone_kept ||
+          !pools_.contains(pool)) {
+        const std::string name = pilots[i]->row.name;
+        dirty_pilots_.erase(name);
+        deleted_pilots_.push_back(name);
+        pilots_.erase(name);
+      }
+    }
+  }
+}
+
+}  // namespace concur

@@ -1,0 +1,215 @@
+#include "core/autoscaler.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace concur {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+PoolSpec MakePool(const std::string& name, int cpus, int gpus, int min, int max) {
+  PoolSpec spec;
+  spec.name = name;
+  spec.workers_min = min;
+  spec.workers_max = max;
+  spec.resources = {cpus * 1000, 16 * kGiB, gpus};
+  return spec;
+}
+
+DemandClass Jobs(uint64_t ready, int cpus = 1, int gpus = 0,
+                 absl::Duration run_time = absl::InfiniteDuration()) {
+  DemandClass demand;
+  demand.resources = {cpus * 1000, kGiB, gpus};
+  demand.ready = ready;
+  demand.run_time = run_time;
+  return demand;
+}
+
+WorkerPlace Worker(const std::string& name, int cpus, uint32_t running = 0) {
+  WorkerPlace worker;
+  worker.name = name;
+  worker.capacity = {cpus * 1000, 16 * kGiB, 0};
+  worker.running = running;
+  return worker;
+}
+
+struct Case {
+  const char* name;
+  std::vector<DemandClass> demand;
+  std::vector<WorkerPlace> workers;
+  PoolSpec pool;
+  PoolPlace place;  // its spec is set by the test
+  int32_t start;
+  int32_t waiting_needed;
+};
+
+TEST(AutoscalerTest, APoolGrowsByWhatJobsNeed) {
+  const PoolSpec small = MakePool("small", 4, 0, 0, 10);
+  const std::vector<Case> cases = {
+      {"nothing waits", {}, {}, small, {nullptr, true, 0, 0}, 0, 0},
+      {"one job", {Jobs(1)}, {}, small, {nullptr, true, 0, 0}, 1, 0},
+      {"four jobs share a worker", {Jobs(4)}, {}, small, {nullptr, true, 0, 0}, 1, 0},
+      {"a fifth takes another", {Jobs(5)}, {}, small, {nullptr, true, 0, 0}, 2, 0},
+      {"many jobs stop at the maximum", {Jobs(1000)}, {}, small, {nullptr, true, 0, 0}, 10, 0},
+      {"short jobs take few workers",
+       {Jobs(10'000, 1, 0, absl::Milliseconds(100))},
+       {},
+       MakePool("p", 4, 0, 0, 100),
+       {nullptr, true, 0, 0},
+       5,  // 1,000 s of work, a minute for each of 17 places
+       0},
+      {"long jobs take a place each",
+       {Jobs(12, 1, 0, absl::Hours(2))},
+       {},
+       small,
+       {nullptr, true, 0, 0},
+       3,
+       0},
+      {"pilots under way count", {Jobs(8)}, {}, small, {nullptr, true, 2, 2}, 0, 2},
+      {"more pilots under way than needed", {Jobs(3)}, {}, small, {nullptr, true, 4, 4}, 0, 1},
+      {"a live worker counts", {Jobs(4)}, {Worker("w", 4)}, small, {nullptr, true, 0, 0}, 0, 0},
+      {"a worker of any kind counts",
+       {Jobs(6)},
+       {Worker("static", 4)},
+       small,
+       {nullptr, true, 0, 0},
+       1,
+       0},
+      {"a closed pool starts nothing", {Jobs(6)}, {}, small, {nullptr, false, 0, 0}, 0, 0},
+      {"pilots that leave take up room", {Jobs(100)}, {}, small, {nullptr, true, 9, 0}, 1, 0},
+      {"the minimum stands without jobs",
+       {},
+       {},
+       MakePool("p", 4, 0, 2, 5),
+       {nullptr, true, 0, 0},
+       2,
+       0},
+      {"the minimum counts those under way",
+       {},
+       {},
+       MakePool("p", 4, 0, 2, 5),
+       {nullptr, true, 1, 1},
+       1,
+       1},
+      {"too large for the pool", {Jobs(3, 8)}, {}, small, {nullptr, true, 0, 0}, 0, 0},
+  };
+  for (const Case& c : cases) {
+    PoolPlace place = c.place;
+    place.spec = &c.pool;
+    const ScalePlan plan = PlanPools(c.demand, c.workers, {place}, AutoscalePolicy());
+    EXPECT_EQ(plan.pools[0].start, c.start) << c.name;
+    EXPECT_EQ(plan.pools[0].waiting_needed, c.waiting_needed) << c.name;
+  }
+}
+
+TEST(AutoscalerTest, JobsWithoutGpusGoWhereNoneAreWasted) {
+  const PoolSpec gpu = MakePool("gpu", 8, 4, 0, 10);
+  const PoolSpec cpu = MakePool("cpu", 8, 0, 0, 1);
+  const ScalePlan plan =
+      PlanPools({Jobs(12), Jobs(4, 1, 1)}, {}, {{&gpu}, {&cpu}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 1) << "4 GPU jobs and the 4 CPU jobs that cpu's maximum left";
+  EXPECT_EQ(plan.pools[1].start, 1);
+}
+
+TEST(AutoscalerTest, LabelsChooseAmongPools) {
+  PoolSpec a = MakePool("a", 4, 0, 0, 5);
+  PoolSpec b = MakePool("b", 4, 0, 0, 5);
+  b.labels = {{"disk", "fast"}, {"rack", "b2"}};
+  DemandClass picky = Jobs(4);
+  picky.labels = {{"disk", "fast"}};
+  DemandClass hopeless = Jobs(4);
+  hopeless.labels = {{"disk", "slow"}};
+  const ScalePlan plan = PlanPools({picky, hopeless}, {}, {{&a}, {&b}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 0);
+  EXPECT_EQ(plan.pools[1].start, 1);
+  EXPECT_EQ(plan.impossible, std::vector<size_t>{1});
+}
+
+TEST(AutoscalerTest, AJobThatNoTimeLimitAllowsStartsNothing) {
+  PoolSpec pool = MakePool("p", 4, 0, 0, 5);
+  pool.time_limit = absl::Hours(1);
+  const ScalePlan plan =
+      PlanPools({Jobs(4, 1, 0, absl::Hours(3))}, {}, {{&pool}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 0);
+  EXPECT_EQ(plan.too_long, std::vector<size_t>{0});
+}
+
+TEST(AutoscalerTest, AWorkerNearItsEndIsNoPlaceForALongJob) {
+  PoolSpec pool = MakePool("p", 4, 0, 0, 5);
+  pool.time_limit = absl::Hours(4);
+  WorkerPlace old = Worker("old", 4);
+  old.time_left = absl::Minutes(10);
+  ScalePlan plan =
+      PlanPools({Jobs(4, 1, 0, absl::Hours(3))}, {old}, {{&pool, true, 1}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 1);
+  EXPECT_FALSE(plan.workers_needed[0]);
+  plan = PlanPools({Jobs(4, 1, 0, absl::Minutes(9))}, {old}, {{&pool, true, 1}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 0);
+  EXPECT_TRUE(plan.workers_needed[0]);
+}
+
+TEST(AutoscalerTest, IdleWorkersAreTheSurplusNotBusyOnes) {
+  DemandClass running = Jobs(0);
+  running.running = 3;
+  const ScalePlan plan =
+      PlanPools({running}, {Worker("a", 4), Worker("b", 4, 3)}, {}, AutoscalePolicy());
+  EXPECT_FALSE(plan.workers_needed[0]);
+  EXPECT_TRUE(plan.workers_needed[1]);
+}
+
+TEST(AutoscalerTest, RandomPlansKeepTheirPromises) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, "autoscaler");
+    std::vector<PoolSpec> specs;
+    for (uint64_t i = 0, n = random.Below(4); i < n; ++i) {
+      const int max = static_cast<int>(random.Between(1, 20));
+      specs.push_back(MakePool("p" + std::to_string(i), static_cast<int>(random.Between(1, 16)),
+                               static_cast<int>(random.Below(3)),
+                               static_cast<int>(random.Between(0, max)), max));
+    }
+    std::vector<PoolPlace> pools;
+    for (const PoolSpec& spec : specs) {
+      const auto pilots = static_cast<int32_t>(random.Between(0, spec.workers_max));
+      pools.push_back(
+          {&spec, random.Chance(0.8), pilots, static_cast<int32_t>(random.Between(0, pilots))});
+    }
+    std::vector<WorkerPlace> workers;
+    for (uint64_t i = 0, n = random.Below(5); i < n; ++i) {
+      workers.push_back(Worker("w" + std::to_string(i), static_cast<int>(random.Between(1, 8))));
+    }
+    std::vector<DemandClass> demand;
+    for (uint64_t i = 0, n = random.Below(5); i < n; ++i) {
+      demand.push_back(Jobs(random.Below(3000), static_cast<int>(random.Between(0, 20)),
+                            static_cast<int>(random.Below(3)),
+                            random.Chance(0.5) ? absl::Seconds(random.Between(0, 10'000))
+                                               : absl::InfiniteDuration()));
+    }
+    const ScalePlan plan = PlanPools(demand, workers, pools, AutoscalePolicy());
+    ASSERT_EQ(plan.pools.size(), pools.size());
+    for (size_t i = 0; i < pools.size(); ++i) {
+      const ScalePlan::Pool& pool = plan.pools[i];
+      EXPECT_GE(pool.start, 0);
+      EXPECT_LE(pools[i].pilots + pool.start, specs[i].workers_max);
+      EXPECT_LE(pool.waiting_needed, pools[i].waiting);
+      EXPECT_TRUE(pools[i].open || pool.start == 0);
+      if (pools[i].open) {
+        EXPECT_GE(pools[i].pilots + pool.start, specs[i].workers_min);
+      }
+    }
+    // The same question has the same answer.
+    const ScalePlan again = PlanPools(demand, workers, pools, AutoscalePolicy());
+    for (size_t i = 0; i < pools.size(); ++i) {
+      EXPECT_EQ(plan.pools[i].start, again.pools[i].start);
+    }
+    EXPECT_EQ(plan.workers_needed, again.workers_needed);
+  }
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,93 @@
+// A cluster in a test: a provider with a queue, workers that come late, jobs, and faults. Moves in
+// steps of a second.
+//
+// Thread-compatible.
+#ifndef CONCUR_TESTS_CORE_POOL_SIMULATION_H_
+#define CONCUR_TESTS_CORE_POOL_SIMULATION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "core/pools.h"
+
+namespace concur::testing {
+
+struct PoolFaults {
+  double refuse = 0;       // a start is refused
+  double lose_answer = 0;  // a start happens, and its answer is lost
+  double lose_pilot = 0;   // a start is acknowledged, and forgotten
+  double blind = 0;        // an observation fails
+  double die = 0;          // a working pilot dies, each second
+  double never_join = 0;   // a pilot runs, and its worker never comes
+};
+
+class PoolSimulation {
+ public:
+  PoolSimulation(uint64_t seed, PoolFaults faults) : faults_(faults), random_(seed, "pools") {}
+
+  Pools& pools() { return *pools_; }
+  absl::Time now() const { return now_; }
+  void SetFaults(PoolFaults faults) { faults_ = faults; }
+  // Workers of the provider that run at a time; more wait in its queue.
+  void SetSlots(int slots) { slots_ = slots; }
+  void AddJobs(int count, absl::Duration run_time) { jobs_[run_time] += count; }
+  int jobs_left() const;
+  int alive() const;  // pilots that the provider has
+  int started() const { return started_; }
+  int most_alive() const { return most_alive_; }
+  void Step();
+  void Steps(int count);
+  // Steps until no job is left and no more than `rest` pilots are; false after `limit` steps.
+  bool RunToEnd(int rest, int limit = 20'000);
+  // The coordinator dies and comes back with what was saved.
+  void Restart();
+  // The provider forgets everything but what runs.
+  void ForgetQueue();
+
+ private:
+  struct Machine {
+    PoolSpec pool;
+    absl::Time asked;
+    absl::Time runs_since = absl::InfiniteFuture();
+    bool joins = true;
+    bool joined = false;
+    bool draining = false;
+    bool ended = false;
+    absl::Time last_call;
+    std::vector<absl::Time> busy;  // when each of its jobs ends
+  };
+  PoolWorld World() const;
+  void Carry();
+  void Start(const PoolActions::Start& start);
+  void Observe(ProviderKind kind);
+  void RunMachines();
+  void GiveJobs(Machine& machine);
+  void Save();
+
+  PoolFaults faults_;
+  Random random_;
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  std::unique_ptr<Pools> pools_ = std::make_unique<Pools>(PoolsPolicy());
+  std::map<std::string, Machine> machines_;
+  std::map<absl::Duration, int> jobs_;  // by run time
+  int slots_ = 1000;
+  int started_ = 0;
+  int most_alive_ = 0;
+  std::map<std::string, PoolRow> pool_rows_;
+  std::map<std::string, PilotRow> pilot_rows_;
+  uint64_t next_pilot_ = 1;
+  std::vector<PoolSpec> specs_;  // those added, by their encoding
+  friend void AddPool(PoolSimulation& simulation, PoolSpec spec);
+};
+
+// Adds a pool as a user would. REQUIRES: it is valid.
+void AddPool(PoolSimulation& simulation, PoolSpec spec);
+
+}  // namespace concur::testing
+
+#endif  // CONCUR_TESTS_CORE_POOL_SIMULATION_H_

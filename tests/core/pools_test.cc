@@ -1,0 +1,313 @@
+#include "core/pools.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "tests/core/pool_simulation.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::AddPool;
+using ::concur::testing::PoolFaults;
+using ::concur::testing::PoolSimulation;
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+PoolSpec MakeSpec(const std::string& name = "cpu", int min = 0, int max = 10) {
+  PoolSpec spec;
+  spec.name = name;
+  spec.provider = ProviderKind::kSlurm;
+  spec.workers_min = min;
+  spec.workers_max = max;
+  spec.resources = {4000, 0, 0};
+  return spec;
+}
+
+std::string ExplanationOf(const Pools& pools, const std::string& name = "cpu") {
+  const auto lines = pools.Explain(name);
+  return lines.ok() ? absl::StrJoin(*lines, "\n") : std::string(lines.status().message());
+}
+
+struct BadSpec {
+  const char* message;
+  void (*spoil)(PoolSpec&);
+};
+
+TEST(PoolsTest, BadPoolsAreRefusedByField) {
+  const std::vector<BadSpec> cases = {
+      {"name: ", [](PoolSpec& s) { s.name = "a b"; }},
+      {"name: expected at most 40 bytes", [](PoolSpec& s) { s.name = std::string(41, 'a'); }},
+      {"workers.max: expected 1 to 10000, got 0", [](PoolSpec& s) { s.workers_max = 0; }},
+      {"workers.min: expected 0 to workers.max", [](PoolSpec& s) { s.workers_min = 11; }},
+      {"resources: expected some CPU", [](PoolSpec& s) { s.resources.cpu_millis = 0; }},
+      {"resources: ", [](PoolSpec& s) { s.resources.gpus = 65; }},
+      {"time_limit: expected at least 1m", [](PoolSpec& s) { s.time_limit = absl::Seconds(59); }},
+      {"drain_margin: expected at most half",
+       [](PoolSpec& s) {
+         s.time_limit = absl::Minutes(10);
+         s.drain_margin = absl::Minutes(6);
+       }},
+      {"idle_timeout: expected at least 1s", [](PoolSpec& s) { s.idle_timeout = {}; }},
+      {"labels: expected names without \"=\"",
+       [](PoolSpec& s) {
+         s.labels = {{"a=b", "c"}};
+       }},
+      {"setup[0]: expected one line", [](PoolSpec& s) { s.setup = {"a\nb"}; }},
+      {"slurm.arguments[1]: expected no --job-name",
+       [](PoolSpec& s) {
+         s.slurm.arguments = {"--mem=1G", "--job-name=mine"};
+       }},
+      {"slurm.array_max: expected 1 to 1000", [](PoolSpec& s) { s.slurm.array_max = 0; }},
+  };
+  for (const BadSpec& bad : cases) {
+    PoolSpec spec = MakeSpec();
+    bad.spoil(spec);
+    Pools pools{PoolsPolicy()};
+    EXPECT_THAT(pools.Add(spec, "x"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)));
+    EXPECT_TRUE(pools.empty());
+  }
+}
+
+TEST(PoolsTest, APoolIsAddedOnce) {
+  Pools pools{PoolsPolicy()};
+  EXPECT_OK(pools.Add(MakeSpec(), "x"));
+  EXPECT_OK(pools.Add(MakeSpec(), "x")) << "the call was repeated";
+  EXPECT_THAT(pools.Add(MakeSpec("cpu", 1), "y"),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("remove it first")));
+  EXPECT_THAT(pools.Pause("gpu", ""), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no pool")));
+  EXPECT_THAT(pools.Explain("gpu"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no pool")));
+}
+
+TEST(PoolsTest, APoolOfTheOptionsIsNotRemoved) {
+  Pools pools{PoolsPolicy()};
+  ASSERT_OK(pools.AddFromOptions(MakeSpec()));
+  EXPECT_THAT(pools.Remove("cpu", false),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("options")));
+}
+
+TEST(PoolsTest, ItGrowsRunsAndShrinksToNothing) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec("cpu", 0, 30));
+  sim.AddJobs(100, absl::Seconds(20));
+  sim.Step();
+  EXPECT_EQ(sim.started(), 9) << "2,000 s of work in places of a minute, 4 a worker";
+  ASSERT_TRUE(sim.RunToEnd(0)) << ExplanationOf(sim.pools());
+  EXPECT_LE(sim.started(), 12) << "a few more while run times are guessed";
+}
+
+TEST(PoolsTest, ALastingTrickleOfJobsStartsFewWorkers) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  for (int i = 0; i < 360; ++i) {
+    sim.AddJobs(1, absl::Seconds(5));
+    sim.Steps(10);
+  }
+  EXPECT_LE(sim.started(), 2) << "workers that come and go cost more than they do";
+}
+
+TEST(PoolsTest, TheMinimumStaysAndTheRestGoes) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec("cpu", 2, 10));
+  sim.AddJobs(40, absl::Minutes(2));
+  ASSERT_TRUE(sim.RunToEnd(2));
+  sim.Steps(2000);
+  EXPECT_EQ(sim.alive(), 2);
+}
+
+TEST(PoolsTest, WhatWaitsInVainIsCalledOff) {
+  PoolSimulation sim(1, {});
+  sim.SetSlots(1);  // the cluster is full
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(40, absl::Seconds(10));
+  sim.Steps(10);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("1 worker waits: Priority"));
+  ASSERT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, RefusalsBackOffAndThenPauseThePoolWithTheReason) {
+  PoolSimulation sim(1, {.refuse = 1});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Seconds(10));
+  sim.Steps(3);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("starts nothing before"));
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("invalid account"));
+  sim.Steps(600);
+  EXPECT_THAT(ExplanationOf(sim.pools()),
+              HasSubstr("paused: 5 starts in a row failed, the last one: invalid account"));
+  EXPECT_EQ(sim.started(), 5) << "one worker each time";
+  sim.Steps(3600);
+  EXPECT_EQ(sim.started(), 5) << "a paused pool stays paused";
+  sim.SetFaults({});
+  ASSERT_OK(sim.pools().Resume("cpu"));
+  EXPECT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, ABatchThatFailsTogetherCountsOnce) {
+  PoolSimulation sim(1, {.refuse = 1});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(40, absl::Hours(1));
+  sim.Steps(3);
+  EXPECT_EQ(sim.pools().Find("cpu")->failures, 1);
+  EXPECT_EQ(sim.started(), 10);
+}
+
+TEST(PoolsTest, AWorkerThatNeverComesIsStoppedAndSaidSo) {
+  PoolSimulation sim(1, {.never_join = 1});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Seconds(10));
+  sim.Steps(700);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("its worker has not called within 10m"));
+  sim.SetFaults({});
+  EXPECT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, APilotThatItsProviderForgotIsReplaced) {
+  PoolSimulation sim(1, {});
+  sim.SetSlots(0);
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Seconds(10));
+  sim.Steps(20);
+  EXPECT_EQ(sim.alive(), 1);
+  sim.ForgetQueue();
+  EXPECT_EQ(sim.alive(), 0);
+  sim.SetSlots(10);
+  EXPECT_TRUE(sim.RunToEnd(0));
+  EXPECT_EQ(sim.started(), 2);
+}
+
+TEST(PoolsTest, ALostAnswerIsNoSecondStart) {
+  PoolSimulation sim(1, {.lose_answer = 1});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Minutes(5));
+  ASSERT_TRUE(sim.RunToEnd(0));
+  EXPECT_EQ(sim.started(), 1);
+}
+
+TEST(PoolsTest, AnUnreachableProviderStartsNothingAndKeepsWhatRuns) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Minutes(30));
+  sim.Steps(30);
+  sim.SetFaults({.blind = 1});
+  sim.Steps(10);
+  sim.AddJobs(4, absl::Minutes(1));
+  sim.Steps(600);
+  EXPECT_EQ(sim.alive(), 1);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("has not answered since"));
+  sim.SetFaults({});
+  EXPECT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, ARestartAdoptsWhatWasStarted) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(40, absl::Minutes(5));
+  sim.Steps(2);
+  sim.Restart();
+  sim.Steps(2);
+  sim.Restart();
+  sim.Steps(60);
+  sim.Restart();
+  ASSERT_TRUE(sim.RunToEnd(0));
+  EXPECT_EQ(sim.started(), 10);
+}
+
+TEST(PoolsTest, APausedPoolIsStillPausedAfterARestart) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  ASSERT_OK(sim.pools().Pause("cpu", "for maintenance"));
+  sim.Steps(2);
+  sim.Restart();
+  sim.AddJobs(4, absl::Minutes(5));
+  sim.Steps(100);
+  EXPECT_EQ(sim.started(), 0);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("paused: for maintenance"));
+}
+
+TEST(PoolsTest, ARemovedPoolLetsItsWorkersFinish) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(4, absl::Minutes(5));
+  sim.Steps(60);
+  ASSERT_OK(sim.pools().Remove("cpu", false));
+  sim.Steps(10);
+  EXPECT_EQ(sim.alive(), 1);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("is being removed"));
+  sim.Steps(600);
+  EXPECT_EQ(sim.jobs_left(), 0);
+  EXPECT_TRUE(sim.pools().List().empty());
+}
+
+TEST(PoolsTest, AStrangerOfOursIsStopped) {
+  Pools pools{PoolsPolicy()};
+  ASSERT_OK(pools.AddFromOptions(MakeSpec()));
+  absl::Time now = absl::FromUnixSeconds(1'700'000'000);
+  int stops = 0;
+  for (int i = 0; i < 300; ++i) {
+    now += absl::Seconds(1);
+    pools.Advance(now, {});
+    for (const PoolActions actions = pools.TakeActions(); ProviderKind kind : actions.observe) {
+      pools.Observed(kind, {{{"cpu-99", PilotReport::State::kRunning, "7", ""}}}, now, now);
+    }
+    for (const PoolActions::Stop& stop : pools.TakeActions().stop) {
+      EXPECT_EQ(stop.pilots, std::vector<std::string>{"cpu-99"});
+      ++stops;
+    }
+  }
+  EXPECT_GE(stops, 1);
+}
+
+// Whatever goes wrong: never more than the maximum, every job done once faults end, nothing left.
+TEST(PoolsTest, RandomFaultsAreSurvived) {
+  const char* seeds = std::getenv("CONCUR_POOL_SEEDS");  // NOLINT(concurrency-mt-unsafe)
+  const uint64_t last = seeds == nullptr ? 60 : std::strtoull(seeds, nullptr, 10);
+  for (uint64_t seed = 1; seed <= last; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, "faults");
+    PoolFaults faults;
+    faults.refuse = random.Uniform() * 0.3;
+    faults.lose_answer = random.Uniform() * 0.3;
+    faults.lose_pilot = random.Uniform() * 0.3;
+    faults.blind = random.Uniform() * 0.5;
+    faults.die = random.Uniform() * 0.01;
+    faults.never_join = random.Uniform() * 0.3;
+    PoolSimulation sim(seed, faults);
+    const int max = static_cast<int>(random.Between(1, 12));
+    const int min = static_cast<int>(random.Between(0, max / 2));
+    sim.SetSlots(static_cast<int>(random.Between(1, 12)));
+    AddPool(sim, MakeSpec("cpu", min, max));
+    for (int i = 0; i < 1500; ++i) {
+      if (random.Chance(0.01)) {
+        sim.AddJobs(static_cast<int>(random.Between(1, 60)), absl::Seconds(random.Between(1, 200)));
+      }
+      if (random.Chance(0.003)) {
+        sim.Restart();
+      }
+      if (random.Chance(0.002)) {
+        sim.ForgetQueue();
+      }
+      if (random.Chance(0.01)) {
+        ASSERT_OK(sim.pools().Resume("cpu"));
+      }
+      sim.Step();
+    }
+    sim.SetFaults({});
+    sim.SetSlots(100);
+    ASSERT_OK(sim.pools().Resume("cpu"));
+    EXPECT_TRUE(sim.RunToEnd(min, 100'000)) << sim.jobs_left() << " jobs and " << sim.alive()
+                                   << " pilots are left; " << ExplanationOf(sim.pools());
+    // A pilot that was given up may turn out to live: by no more than that is the maximum exceeded.
+    EXPECT_LE(sim.most_alive(), max + 4);
+  }
+}
+
+}  // namespace
+}  // namespace concur
