@@ -26,6 +26,13 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
   for (const auto& [name, row] : workers_) {
     snapshot.workers.push_back(row);
   }
+  snapshot.next_pilot_number = next_pilot_number_;
+  for (const auto& [name, row] : pools_) {
+    snapshot.pools.push_back(row);
+  }
+  for (const auto& [name, row] : pilots_) {
+    snapshot.pilots.push_back(row);
+  }
   return snapshot;
 }
 
@@ -55,6 +62,19 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
   }
   for (const std::string& name : batch.delete_workers) {
     workers_.erase(name);
+  }
+  next_pilot_number_ = batch.next_pilot_number.value_or(next_pilot_number_);
+  for (const PoolRow& row : batch.put_pools) {
+    pools_.insert_or_assign(row.name, row);
+  }
+  for (const std::string& name : batch.delete_pools) {
+    pools_.erase(name);
+  }
+  for (const PilotRow& row : batch.put_pilots) {
+    pilots_.insert_or_assign(row.name, Canonical(row));
+  }
+  for (const std::string& name : batch.delete_pilots) {
+    pilots_.erase(name);
   }
   for (const SweepId& id : batch.delete_sweeps) {
     const JobId first{id, 0};

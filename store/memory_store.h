@@ -28,11 +28,14 @@ class MemoryStore : public Store {
 
  private:
   uint64_t next_sweep_number_ = 1;
+  uint64_t next_pilot_number_ = 1;
   absl::btree_map<SweepId, SweepRow> sweeps_;
   absl::btree_map<JobId, JobRow> jobs_;
   absl::btree_map<JobId, JobResult> results_;
   absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
   absl::btree_map<std::string, WorkerRow> workers_;
+  absl::btree_map<std::string, PoolRow> pools_;
+  absl::btree_map<std::string, PilotRow> pilots_;
 };
 
 }  // namespace concur

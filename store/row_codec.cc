@@ -291,6 +291,17 @@ absl::Status RowWriter::Run() {
   return statement_.Run();
 }
 
+absl::Status PutCounter(SqliteDatabase& database, const std::string& name, int64_t value) {
+  CONCUR_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      database.Prepare("INSERT OR REPLACE INTO counter (name, value, checksum) VALUES (?1,?2,?3)"));
+  RowChecksum checksum;
+  RowWriter writer(*statement, checksum);
+  writer.Text(name);
+  writer.Int(value);
+  return writer.Run();
+}
+
 void RowReader::Fail(absl::string_view problem) {
   if (problem_.empty()) {
     problem_ = absl::StrCat("column ", column_ + 1, " ", problem);

@@ -94,6 +94,9 @@ class RowWriter {
   std::string metrics_;  // bound text that must live until Run
 };
 
+// Saves a counter.
+absl::Status PutCounter(SqliteDatabase& database, const std::string& name, int64_t value);
+
 // Reads the columns of the current row in order. A value of a wrong type or range is remembered and
 // read as 0 or ""; Finish tells.
 class RowReader {

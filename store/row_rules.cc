@@ -86,6 +86,12 @@ absl::Status CheckBatch(const Batch& batch) {
   for (const AttemptRow& row : batch.put_attempts) {
     CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
   }
+  for (const PilotRow& row : batch.put_pilots) {
+    if (static_cast<int>(row.phase) >= kPilotPhases) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "pilot ", row.name, ": no phase has the number ", static_cast<int>(row.phase)));
+    }
+  }
   for (const SweepId& id : batch.delete_sweeps) {
     CONCUR_RETURN_IF_ERROR(CheckSweepId(id));
   }
@@ -108,6 +114,12 @@ SweepRow Canonical(SweepRow row) {
 
 WorkerRow Canonical(WorkerRow row) {
   row.last_seen = TimeOfInt(TimeToInt(row.last_seen));
+  return row;
+}
+
+PilotRow Canonical(PilotRow row) {
+  row.request_time = TimeOfInt(TimeToInt(row.request_time));
+  row.phase_time = TimeOfInt(TimeToInt(row.phase_time));
   return row;
 }
 

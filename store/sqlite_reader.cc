@@ -195,6 +195,41 @@ absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
                   });
 }
 
+absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
+  CONCUR_RETURN_IF_ERROR(ReadRows(
+      database,
+      "SELECT name, spec, paused, pause_reason, removing, checksum FROM pool ORDER BY name",
+      [&](RowReader& reader) {
+        PoolRow& row = snapshot.pools.emplace_back();
+        row.name = std::string(reader.Text());
+        row.spec = std::string(reader.Blob());
+        row.paused = reader.Bool();
+        row.pause_reason = std::string(reader.Text());
+        row.removing = reader.Bool();
+        return reader.Finish()
+                   ? absl::OkStatus()
+                   : Damaged(database, absl::StrCat("pool ", row.name), reader.problem());
+      }));
+  return ReadRows(database,
+                  "SELECT name, pool, provider, phase, external_id, message, request_time, "
+                  "phase_time, joined, checksum FROM pilot ORDER BY name",
+                  [&](RowReader& reader) {
+                    PilotRow& row = snapshot.pilots.emplace_back();
+                    row.name = std::string(reader.Text());
+                    row.pool = std::string(reader.Text());
+                    row.provider = static_cast<uint8_t>(reader.Int(0, UINT8_MAX));
+                    row.phase = static_cast<PilotPhase>(reader.Int(0, kPilotPhases - 1));
+                    row.external_id = std::string(reader.Text());
+                    row.message = std::string(reader.Text());
+                    row.request_time = TimeOfInt(reader.Int());
+                    row.phase_time = TimeOfInt(reader.Int());
+                    row.joined = reader.Bool();
+                    return reader.Finish() ? absl::OkStatus()
+                                           : Damaged(database, absl::StrCat("pilot ", row.name),
+                                                     reader.problem());
+                  });
+}
+
 absl::Status CountAttempts(SqliteDatabase& database, StoredState& state) {
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
@@ -230,9 +265,12 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   }
   found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
+  found[kPoolsCounter] = static_cast<int64_t>(state.snapshot.pools.size());
+  found[kPilotsCounter] = static_cast<int64_t>(state.snapshot.pilots.size());
   absl::btree_map<std::string, int64_t> expected = state.counters;
   expected.erase(kCommitsCounter);
   expected.erase(kNextSweepCounter);
+  expected.erase(kNextPilotCounter);
   for (const auto& [name, value] : expected) {
     found.try_emplace(name, 0);
   }
@@ -314,6 +352,10 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
   CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(CountAttempts(database, state));
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(ReadPools(database, state.snapshot));
+  if (const auto it = state.counters.find(kNextPilotCounter); it != state.counters.end()) {
+    state.snapshot.next_pilot_number = static_cast<uint64_t>(it->second);
+  }
   CONCUR_RETURN_IF_ERROR(CheckCounts(database, state));
   return state;
 }

@@ -45,6 +45,10 @@ inline constexpr char kCommitsCounter[] = "commits";
 inline constexpr char kNextSweepCounter[] = "next_sweep";
 inline constexpr char kSweepsCounter[] = "sweeps";
 inline constexpr char kWorkersCounter[] = "workers";
+// These three may be absent: then they are 1 and 0.
+inline constexpr char kNextPilotCounter[] = "next_pilot";
+inline constexpr char kPoolsCounter[] = "pools";
+inline constexpr char kPilotsCounter[] = "pilots";
 std::string JobsCounter(SweepId sweep);      // "jobs s12"
 std::string ResultsCounter(SweepId sweep);   // "results s12"
 std::string AttemptsCounter(SweepId sweep);  // "attempts s12"

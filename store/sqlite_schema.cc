@@ -129,8 +129,33 @@ CREATE TABLE worker (
 ) WITHOUT ROWID;
 )sql";
 
+// Pools that somebody added, and the pilots that providers were asked for.
+constexpr char kSchema2[] = R"sql(
+CREATE TABLE pool (
+  name         TEXT PRIMARY KEY,
+  spec         BLOB NOT NULL,
+  paused       INTEGER NOT NULL,
+  pause_reason TEXT NOT NULL,
+  removing     INTEGER NOT NULL,
+  checksum     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE pilot (
+  name         TEXT PRIMARY KEY,
+  pool         TEXT NOT NULL,
+  provider     INTEGER NOT NULL,
+  phase        INTEGER NOT NULL,
+  external_id  TEXT NOT NULL,
+  message      TEXT NOT NULL,
+  request_time INTEGER NOT NULL,
+  phase_time   INTEGER NOT NULL,
+  joined       INTEGER NOT NULL,
+  checksum     INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -140,6 +165,7 @@ DROP VIEW IF EXISTS jobs;
 DROP VIEW IF EXISTS scores;
 DROP VIEW IF EXISTS artifacts;
 DROP VIEW IF EXISTS attempts;
+DROP VIEW IF EXISTS pilots;
 
 CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
@@ -194,6 +220,16 @@ SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, wor
                     WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
        exit_code, message, run_time / 1e9 AS run_seconds
 FROM attempt;
+
+CREATE VIEW pilots AS
+SELECT name, pool,
+       CASE provider WHEN 0 THEN 'local' WHEN 1 THEN 'slurm' WHEN 2 THEN 'kubernetes' END
+         AS provider,
+       CASE phase WHEN 0 THEN 'requested' WHEN 1 THEN 'pending' WHEN 2 THEN 'starting'
+                  WHEN 3 THEN 'working' WHEN 4 THEN 'stopping' WHEN 5 THEN 'gone' END AS phase,
+       external_id, message,
+       strftime('%Y-%m-%dT%H:%M:%fZ', request_time / 1e9, 'unixepoch') AS request_time
+FROM pilot;
 )sql";
 
 }  // namespace

@@ -64,17 +64,6 @@ absl::Status Configure(SqliteDatabase& database, const SqliteStoreOptions& optio
   return absl::OkStatus();
 }
 
-absl::Status PutCounter(SqliteDatabase& database, const std::string& name, int64_t value) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * statement,
-      database.Prepare("INSERT OR REPLACE INTO counter (name, value, checksum) VALUES (?1,?2,?3)"));
-  RowChecksum checksum;
-  RowWriter writer(*statement, checksum);
-  writer.Text(name);
-  writer.Int(value);
-  return writer.Run();
-}
-
 // The database's own name, given at its first opening together with the counters.
 absl::StatusOr<std::string> ReadOrMakeDatabaseId(SqliteDatabase& database) {
   CONCUR_ASSIGN_OR_RETURN(std::string id, ReadDatabaseId(database));
@@ -262,6 +251,7 @@ absl::Status SqliteStore::Apply(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(DeleteResults(batch.delete_results));
   CONCUR_RETURN_IF_ERROR(PutAttempts(batch.put_attempts));
   CONCUR_RETURN_IF_ERROR(ChangeWorkers(batch));
+  CONCUR_RETURN_IF_ERROR(ChangePools(batch));
   CONCUR_RETURN_IF_ERROR(DeleteSweeps(batch.delete_sweeps));
   CONCUR_RETURN_IF_ERROR(PutCounters(batch));
   return transaction.Commit();
@@ -300,7 +290,7 @@ absl::Status SqliteStore::PutCounters(const Batch& batch) {
                             database_->QueryInt("SELECT count(*) FROM worker"));
     CONCUR_RETURN_IF_ERROR(PutCounter(*database_, kWorkersCounter, workers));
   }
-  return absl::OkStatus();
+  return PutPoolCounters(batch);
 }
 
 absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {

@@ -92,6 +92,8 @@ class SqliteStore : public Store {
   absl::Status DeleteResults(const std::vector<JobId>& ids);
   absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
   absl::Status ChangeWorkers(const Batch& batch);
+  absl::Status ChangePools(const Batch& batch);
+  absl::Status PutPoolCounters(const Batch& batch);
   absl::Status DeleteSweeps(const std::vector<SweepId>& ids);
   absl::Status PutCounters(const Batch& batch);
   // The number of a worker's process, given out and saved at its first use.

@@ -168,6 +168,18 @@ WorkerRow FullWorker(const std::string& name) {
   return WorkerRow{name, "incarnation of " + name, true, At(1'700'000'007, 3)};
 }
 
+PilotRow FullPilot(const std::string& name) {
+  return PilotRow{name,
+                  "p",
+                  2,
+                  PilotPhase::kStopping,
+                  "123_4",
+                  "why not",
+                  At(1'700'000'008, 1),
+                  At(1'700'000'009, 2),
+                  true};
+}
+
 std::vector<Batch> ScriptOfBatches() {
   std::vector<Batch> script;
   const auto next = [&script]() -> Batch& { return script.emplace_back(); };
@@ -247,6 +259,18 @@ Batch RandomBatch(Random& random) {
   if (random.Chance(0.2)) {
     batch.delete_workers.push_back(worker());
   }
+  const auto pool = [&] { return absl::StrCat("p", random.Below(3)); };
+  const auto pilot = [&] { return absl::StrCat("p-", random.Below(9)); };
+  if (random.Chance(0.3)) {
+    batch.next_pilot_number = random.Below(1000);
+    batch.put_pools.push_back(
+        {pool(), RandomBytes(random, 20), random.Chance(0.5), "why", random.Chance(0.5)});
+    batch.put_pilots.push_back(FullPilot(pilot()));
+  }
+  if (random.Chance(0.2)) {
+    batch.delete_pools.push_back(pool());
+    batch.delete_pilots.push_back(pilot());
+  }
   if (random.Chance(0.05)) {
     batch.delete_sweeps.push_back(SweepId{sweep()});
   }
@@ -288,6 +312,17 @@ std::string Describe(Store& store) {
   for (const WorkerRow& row : snapshot->workers) {
     absl::StrAppend(&text, "worker ", row.name, " ", row.incarnation, " ", row.draining, " ",
                     TimeText(row.last_seen), "\n");
+  }
+  absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, "\n");
+  for (const PoolRow& row : snapshot->pools) {
+    absl::StrAppend(&text, "pool ", row.name, " ", absl::CHexEscape(row.spec), " ", row.paused, " ",
+                    row.pause_reason, " ", row.removing, "\n");
+  }
+  for (const PilotRow& row : snapshot->pilots) {
+    absl::StrAppend(&text, "pilot ", row.name, " ", row.pool, " ", row.provider, " ",
+                    static_cast<int>(row.phase), " ", row.external_id, " ", row.message, " ",
+                    TimeText(row.request_time), " ", TimeText(row.phase_time), " ", row.joined,
+                    "\n");
   }
   return text;
 }

@@ -21,6 +21,7 @@ JobRow FullJob(JobId id);
 JobResult FullResult();
 ResultRow FullResultRow(JobId id);
 AttemptRow FullAttempt(JobId id, uint32_t attempt);
+PilotRow FullPilot(const std::string& name);
 WorkerRow FullWorker(const std::string& name);
 
 // A submission, jobs that run, fail, succeed and are deleted, workers that come and go: some twenty

@@ -107,6 +107,29 @@ TYPED_TEST(StoreTest, EveryFieldComesBackAsItWas) {
   EXPECT_THAT(attempts, ElementsAre(FullAttempt(id, 1), FullAttempt(id, 2)));
 }
 
+TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
+  Store& store = this->subject_.store();
+  Batch batch;
+  batch.next_pilot_number = 9;
+  batch.put_pools = {{"b", "", true, "held", false},
+                     {"a", std::string("\0\xff", 2), false, "", true}};
+  batch.put_pilots = {FullPilot("a-2"), PilotRow{.name = "a-1"}, FullPilot("a-3")};
+  batch.delete_pilots = {"a-3", "none"};
+  ASSERT_OK(store.Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  EXPECT_EQ(snapshot.next_pilot_number, 9u);
+  EXPECT_THAT(snapshot.pools, ElementsAre(batch.put_pools[1], batch.put_pools[0]));
+  EXPECT_THAT(snapshot.pilots, ElementsAre(batch.put_pilots[1], batch.put_pilots[0]));
+}
+
+TYPED_TEST(StoreTest, APilotOfAPhaseThatIsNoneIsRefused) {
+  Batch batch;
+  batch.put_pilots = {PilotRow{.name = "a-1", .phase = static_cast<PilotPhase>(99)}};
+  EXPECT_THAT(this->subject_.store().Commit(batch),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pilot a-1")));
+}
+
 TYPED_TEST(StoreTest, DefaultFieldsComeBackAsTheyWere) {
   Batch batch;
   batch.put_sweeps = {SweepRow()};
