@@ -1,5 +1,6 @@
 #include "rpc/convert_sync.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -233,6 +234,9 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
     out->set_data(chunk.data);
   }
   *proto.mutable_wait() = ToProto(request.wait);
+  if (request.time_left != absl::InfiniteDuration()) {
+    *proto.mutable_time_left() = ToProto(std::max(request.time_left, absl::ZeroDuration()));
+  }
   return proto;
 }
 
@@ -273,6 +277,10 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
     CONCUR_ASSIGN_OR_RETURN(LogChunk chunk,
                             FromProto(proto.log_chunks(i), path.Field("log_chunks", i)));
     request.log_chunks.push_back(std::move(chunk));
+  }
+  if (proto.has_time_left()) {
+    CONCUR_ASSIGN_OR_RETURN(request.time_left,
+                            FromProto(proto.time_left(), path.Field("time_left")));
   }
   CONCUR_ASSIGN_OR_RETURN(request.wait, FromProto(proto.wait(), path.Field("wait")));
   if (request.wait > absl::Seconds(kWaitSecondsMax)) {

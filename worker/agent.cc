@@ -28,7 +28,8 @@ Agent::Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, A
       executor_(executor),
       spool_(spool),
       options_(std::move(options)),
-      random_(options_.seed, "worker.agent") {
+      random_(options_.seed, "worker.agent"),
+      last_answer_(clock.Now()) {
   for (const SpooledResult& spooled : recovered) {
     Attempt& attempt = attempts_[spooled.finished.id];
     attempt.result = spooled.finished.result;
@@ -63,6 +64,7 @@ absl::Time Agent::Step() {
   }
   TakeAnswers();
   AdvanceRecovery();
+  DrainAtEnd();
   AdvanceDrain();
   if (!gathering || draining()) {
     SyncIfNeeded();
@@ -155,6 +157,7 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
     LogInfo("connected to the coordinator", {{"worker", options_.info.name}});
   }
   connected_ = true;
+  last_answer_ = clock_.Now();
   failures_ = 0;
   refused_since_ = absl::InfiniteFuture();
   next_complaint_ = absl::InfinitePast();
@@ -332,12 +335,33 @@ void Agent::AdvanceRecovery() {
   }
 }
 
+// Before its machine is taken away, and when there is nobody left to work for.
+void Agent::DrainAtEnd() {
+  const absl::Time now = clock_.Now();
+  if (drain_deadline_.has_value()) {
+    return;
+  }
+  if (now >= options_.end_time - options_.drain_margin) {
+    LogInfo("draining: this worker's time is nearly over",
+            {{"running", absl::StrCat(running())},
+             {"seconds", absl::StrCat(absl::ToDoubleSeconds(options_.end_time - now))}});
+    drain_deadline_ = HandBackTime();
+    dirty_ = true;
+  } else if (now - last_answer_ >= options_.orphan_timeout && running() == 0) {
+    LogWarning("leaving: no coordinator has answered for long");
+    drain_deadline_ = now;
+    dirty_ = true;
+  }
+}
+
 void Agent::RequestDrain() {
-  if (!drain_deadline_.has_value()) {
+  if (!drain_requested_) {
+    drain_requested_ = true;
     LogInfo("draining: jobs may end before the worker leaves",
             {{"running", absl::StrCat(running())},
              {"seconds", absl::StrCat(absl::ToDoubleSeconds(options_.drain_grace))}});
-    drain_deadline_ = clock_.Now() + options_.drain_grace;
+    drain_deadline_ = std::min({drain_deadline_.value_or(absl::InfiniteFuture()),
+                                clock_.Now() + options_.drain_grace, HandBackTime()});
     dirty_ = true;
     return;
   }
@@ -476,6 +500,7 @@ void Agent::StartCall() {
   FillLogs(request);
   call.immediate = call.immediate || call.leaving || !request.log_chunks.empty() || !connected_;
   // A parked call renews the lease when it arrives, not when it is answered.
+  request.time_left = HandBackTime() - clock_.Now();
   request.wait = call.immediate ? absl::ZeroDuration() : std::min(options_.wait, lease_ / 3);
   call.deadline = clock_.Now() + request.wait + options_.call_timeout;
   gateway_.StartSync(request, request.wait + options_.call_timeout);
@@ -502,6 +527,11 @@ absl::Time Agent::NextStep() const {
   }
   if (drain_deadline_.has_value() && !handed_back_) {
     next = std::min(next, *drain_deadline_);
+  } else if (!drain_deadline_.has_value()) {
+    next = std::min(next, options_.end_time - options_.drain_margin);
+    if (running() == 0) {
+      next = std::min(next, last_answer_ + options_.orphan_timeout);
+    }
   }
   if (dirty_ && call_.has_value() && !call_->immediate) {
     next = std::min(next, next_call_);

@@ -36,7 +36,13 @@ struct AgentOptions {
   absl::Duration backoff_min =
       absl::Milliseconds(100);  // after a failed call; doubles, with jitter
   absl::Duration backoff_max = absl::Seconds(5);
-  absl::Duration drain_grace = absl::Minutes(10);    // running jobs may end so long after SIGTERM
+  absl::Duration drain_grace = absl::Minutes(10);  // running jobs may end so long after SIGTERM
+  // This worker's machine is taken away then. It takes nothing new from `drain_margin` before, and
+  // hands back what still runs from half of that before.
+  absl::Time end_time = absl::InfiniteFuture();
+  absl::Duration drain_margin = absl::Minutes(1);
+  // Leaves when it runs nothing and no coordinator has answered for so long.
+  absl::Duration orphan_timeout = absl::InfiniteDuration();
   absl::Duration leave_timeout = absl::Seconds(10);  // for the last Sync, when nobody answers
   // How long the first Sync waits for the artifacts of results found in the spool: the coordinator
   // gives up what a new incarnation's first Sync does not report.
@@ -116,6 +122,8 @@ class Agent {
   void ForgetOrders(const std::vector<ForgetOrder>& orders);
   void StopAll(StopCause cause, bool at_once);
   void AdvanceDrain();
+  void DrainAtEnd();
+  absl::Time HandBackTime() const { return options_.end_time - options_.drain_margin / 2; }
   void AdvanceRecovery();
   void SyncIfNeeded();
   void StartCall();
@@ -160,9 +168,11 @@ class Agent {
   absl::Time next_log_ = absl::InfinitePast();
   bool send_logs_ = false;  // with the next call
 
-  std::optional<absl::Time> drain_deadline_;  // drain was requested here
-  bool drain_ordered_ = false;                // by the coordinator
-  bool handed_back_ = false;                  // what ran was told to stop
+  std::optional<absl::Time> drain_deadline_;  // drain was requested here, or the end is near
+  bool drain_requested_ = false;
+  absl::Time last_answer_;      // or the start
+  bool drain_ordered_ = false;  // by the coordinator
+  bool handed_back_ = false;    // what ran was told to stop
   absl::Time publish_deadline_ =
       absl::InfiniteFuture();  // for the artifacts of what was handed back
 };

@@ -52,6 +52,9 @@ struct Flags {
   std::string memory;
   int gpus = -1;
   int slots = -1;
+  std::string time_limit;
+  std::string drain_margin = "1m";
+  std::string orphan_timeout;
   std::vector<std::string> labels;
   rpc::CredentialFiles credentials;
   std::string log_format = "text";
@@ -77,6 +80,15 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
   app.add_option("--slots", flags.slots, "jobs at a time (default: as many as fit)");
   app.add_option("--label", flags.labels, "KEY=VALUE shown by `concur worker list`; repeatable");
+  app.add_option(
+      "--time-limit", flags.time_limit,
+      "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
+      "cannot end before");
+  app.add_option("--drain-margin", flags.drain_margin,
+                 "take nothing new so long before that, and hand back what runs at half of it "
+                 "(default: 1m)");
+  app.add_option("--orphan-timeout", flags.orphan_timeout,
+                 "leave when no coordinator has answered for so long (default: never)");
   app.add_option("--options", flags.options_file, "options file (kind: WorkerOptions)");
   app.add_option("--token-file", flags.credentials.token,
                  "token with the role worker (default: CONCUR_TOKEN, else that of your own "
@@ -207,6 +219,35 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
   return made;
 }
 
+// What the flags say of the end of this worker. InvalidArgument names the flag.
+absl::Status SetEnd(const Flags& flags, absl::Time now, AgentOptions* options) {
+  const auto parse = [](absl::string_view flag, const std::string& text,
+                        absl::Duration* duration) -> absl::Status {
+    const absl::StatusOr<absl::Duration> value = spec::ParseDurationText(text);
+    if (!value.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": ", value.status().message()));
+    }
+    *duration = *value;
+    return absl::OkStatus();
+  };
+  CONCUR_RETURN_IF_ERROR(parse("--drain-margin", flags.drain_margin, &options->drain_margin));
+  if (!flags.time_limit.empty()) {
+    absl::Duration limit;
+    CONCUR_RETURN_IF_ERROR(parse("--time-limit", flags.time_limit, &limit));
+    if (limit <= options->drain_margin) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--time-limit: expected more than --drain-margin, ",
+                       absl::FormatDuration(options->drain_margin), ", got ", flags.time_limit));
+    }
+    options->end_time = now + limit;
+  }
+  if (!flags.orphan_timeout.empty()) {
+    CONCUR_RETURN_IF_ERROR(
+        parse("--orphan-timeout", flags.orphan_timeout, &options->orphan_timeout));
+  }
+  return absl::OkStatus();
+}
+
 // The options' files with the flags over them.
 rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& options) {
   const auto either = [](const std::string& flag, const std::string& option) {
@@ -272,6 +313,8 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                                             [&worker_metrics] { return worker_metrics.Ready(); }}));
   }
 
+  SystemClock clock;
+  CONCUR_RETURN_IF_ERROR(SetEnd(flags, clock.Now(), &agent_options));
   Waker waker;
   CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials,
                           rpc::LoadCredentials(options.coordinator, Files(flags, options)));
@@ -287,7 +330,6 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                              {"capacity", ResourcesText(agent_options.info.capacity)},
                              {"metrics", status_server ? status_server->address() : "none"},
                              {"pid", absl::StrCat(getpid())}});
-  SystemClock clock;
   Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
   Loop(agent, clock, waker, signals, worker_metrics);
   return absl::OkStatus();

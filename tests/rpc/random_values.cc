@@ -396,6 +396,9 @@ SyncRequest RandomSyncRequest(Random& random) {
     request.log_chunks.push_back(
         {RandomAttempt(random), random.Between(0, 1'000'000), std::string("\xff\0\x01", 3)});
   }
+  if (random.Chance(0.5)) {
+    request.time_left = absl::Milliseconds(random.Between(0, 1'000'000'000));
+  }
   request.wait = absl::Milliseconds(random.Between(0, 60'000));
   return request;
 }
@@ -498,7 +501,7 @@ std::string Dump(const SyncRequest& r) {
       absl::StrCat(Quote(r.worker.name), Quote(r.worker.incarnation),
                    Quote(r.worker.previous_incarnation), Quote(r.worker.host),
                    Quote(r.worker.version), Dump(r.worker.capacity), Dump(r.worker.labels));
-  absl::StrAppend(&text, " ", r.sequence, r.draining, r.leaving, Dump(r.wait));
+  absl::StrAppend(&text, " ", r.sequence, r.draining, r.leaving, Dump(r.time_left), Dump(r.wait));
   for (const AttemptId& id : r.running) {
     absl::StrAppend(&text, "\nrunning ", Dump(id));
   }

@@ -435,6 +435,49 @@ TEST_F(AgentTest, ASecondDrainRequestHandsBackAtOnce) {
   EXPECT_TRUE(agent_->done());
 }
 
+TEST_F(AgentTest, BeforeItsEndAWorkerDrainsAndHandsBackInTime) {
+  options_.end_time = clock_.Now() + absl::Minutes(10);
+  options_.drain_margin = absl::Seconds(60);
+  Restart();
+  Connect();
+  EXPECT_EQ(last().time_left, absl::Seconds(570)) << "until it hands back what runs";
+  StartAttempts({Id(1)});
+  clock_.Advance(absl::Seconds(539));
+  Step();
+  EXPECT_FALSE(last().draining);
+  clock_.Advance(absl::Seconds(1));
+  Step();
+  Step();
+  EXPECT_TRUE(last().draining);
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+  // The machine's owner says so, too: that is no second request.
+  agent_->RequestDrain();
+  Step();
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+  clock_.Advance(absl::Seconds(30));
+  Step();
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kPreempted);
+}
+
+TEST_F(AgentTest, AnOrphanLeavesOnceItRunsNothing) {
+  options_.orphan_timeout = absl::Hours(1);
+  Restart();
+  Connect();
+  StartAttempts({Id(1)});
+  clock_.Advance(absl::Hours(2));
+  Step();
+  EXPECT_FALSE(last().draining) << "what runs is finished, for whoever comes back";
+  executor_.Finish(Id(1), Success());
+  Step();
+  Step();
+  for (int i = 0; i < 100 && !agent_->done(); ++i) {
+    StepAtNext();
+  }
+  EXPECT_TRUE(agent_->done());
+  EXPECT_THAT(spool_.kept, SizeIs(1));
+}
+
 TEST_F(AgentTest, AWorkerLeavesEvenWhenNobodyAnswersAndKeepsItsResults) {
   Connect();
   StartAttempts({Id(1)});
