@@ -1,0 +1,201 @@
+#include "provision/command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace concur::provision {
+namespace {
+
+constexpr size_t kErrBytesMax = size_t{64} * 1024;
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) {
+    return ErrnoStatus(errno, "pipe", "make");
+  }
+  return Pipe{FileDescriptor(fds[0]), FileDescriptor(fds[1])};
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> Environment(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text = *entry;
+    if (!more.contains(std::string(text.substr(0, text.find('='))))) {
+      environment.emplace_back(text);
+    }
+  }
+  for (const auto& [name, value] : more) {
+    environment.push_back(absl::StrCat(name, "=", value));
+  }
+  return environment;
+}
+
+// A child in its own process group, so that what it started can be killed with it.
+class Child {
+ public:
+  ~Child() {
+    if (pid_ > 0) {
+      kill(-pid_, SIGKILL);
+      Wait();
+    }
+  }
+
+  absl::Status Start(const CommandRequest& request, const Pipe& in, const Pipe& out,
+                     const Pipe& err) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in.read.get(), 0);
+    posix_spawn_file_actions_adddup2(&actions, out.write.get(), 1);
+    posix_spawn_file_actions_adddup2(&actions, err.write.get(), 2);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    sigset_t standard;
+    sigemptyset(&standard);
+    for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) {
+      sigaddset(&standard, number);
+    }
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &standard);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    std::vector<std::string> argv = request.argv;
+    std::vector<std::string> environment = Environment(request.env);
+    const std::vector<char*> argv_pointers = Pointers(argv);
+    const std::vector<char*> env_pointers = Pointers(environment);
+    const int error = posix_spawnp(&pid_, argv[0].c_str(), &actions, &attributes,
+                                   argv_pointers.data(), env_pointers.data());
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+      pid_ = -1;
+      return ErrnoStatus(error, request.argv[0], "run");
+    }
+    return absl::OkStatus();
+  }
+
+  int Wait() {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// Reads what is there; false at the end.
+bool Drain(int fd, size_t bytes_max, std::string* text, bool* overflow) {
+  char buffer[16 * 1024];
+  const ssize_t count = read(fd, buffer, sizeof buffer);
+  if (count < 0) {
+    return errno == EINTR || errno == EAGAIN;
+  }
+  const auto size = static_cast<size_t>(count);
+  const size_t room = bytes_max - std::min(bytes_max, text->size());
+  *overflow = *overflow || size > room;
+  text->append(buffer, std::min(size, room));
+  return count > 0;
+}
+
+// Feeds the program and reads what it says, until both ends are closed.
+absl::Status Exchange(const CommandRequest& request, absl::Time deadline, Clock& clock, Pipe& in,
+                      Pipe& out, Pipe& err, CommandResult* result) {
+  absl::string_view input = request.input;
+  if (input.empty()) {
+    in.write.Reset();
+  }
+  bool overflow = false;
+  while (out.read.valid() || err.read.valid()) {
+    pollfd fds[3] = {
+        {out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}, {in.write.get(), POLLOUT, 0}};
+    const absl::Duration left = deadline - clock.Now();
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError(absl::StrCat(request.argv[0], ": no answer within ",
+                                                      absl::FormatDuration(request.timeout)));
+    }
+    if (poll(fds, 3, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) < 0 && errno != EINTR) {
+      return ErrnoStatus(errno, request.argv[0], "wait");
+    }
+    if ((fds[2].revents & (POLLOUT | POLLERR | POLLHUP)) != 0) {
+      const ssize_t count = write(in.write.get(), input.data(), input.size());
+      if (count > 0) {
+        input.remove_prefix(static_cast<size_t>(count));
+      }
+      if (input.empty() || (count < 0 && errno != EAGAIN && errno != EINTR)) {
+        in.write.Reset();
+      }
+    }
+    if (fds[0].revents != 0 &&
+        !Drain(out.read.get(), request.output_bytes_max, &result->out, &overflow)) {
+      out.read.Reset();
+    }
+    if (overflow) {
+      return absl::ResourceExhaustedError(absl::StrCat(request.argv[0], ": printed more than ",
+                                                       request.output_bytes_max, " bytes"));
+    }
+    bool rest_dropped = false;
+    if (fds[1].revents != 0 && !Drain(err.read.get(), kErrBytesMax, &result->err, &rest_dropped)) {
+      err.read.Reset();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request) {
+  SystemClock clock;
+  const absl::Time deadline = clock.Now() + request.timeout;
+  CONCUR_ASSIGN_OR_RETURN(Pipe in, MakePipe());
+  CONCUR_ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  CONCUR_ASSIGN_OR_RETURN(Pipe err, MakePipe());
+  Child child;
+  CONCUR_RETURN_IF_ERROR(child.Start(request, in, out, err));
+  in.read.Reset();
+  out.write.Reset();
+  err.write.Reset();
+  for (const FileDescriptor* fd : {&in.write, &out.read, &err.read}) {
+    fcntl(fd->get(), F_SETFL, O_NONBLOCK);
+  }
+  CommandResult result;
+  CONCUR_RETURN_IF_ERROR(Exchange(request, deadline, clock, in, out, err, &result));
+  result.exit_code = child.Wait();
+  return result;
+}
+
+}  // namespace concur::provision

@@ -1,0 +1,38 @@
+// Runs a program of somebody else's to its end: no shell, bounded time, bounded output.
+//
+// Thread-safe (stateless). Blocks the calling thread.
+#ifndef CONCUR_PROVISION_COMMAND_H_
+#define CONCUR_PROVISION_COMMAND_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace concur::provision {
+
+struct CommandRequest {
+  std::vector<std::string> argv;           // argv[0] is looked for in PATH
+  std::map<std::string, std::string> env;  // over this process's own environment
+  std::string input;                       // of its standard input
+  absl::Duration timeout = absl::Seconds(30);
+  size_t output_bytes_max = size_t{64} << 20;
+};
+
+struct CommandResult {
+  int exit_code = 0;  // 128 + signal when killed by one
+  std::string out;
+  std::string err;  // at most 64 KiB of it
+};
+
+// The program's end, whatever its exit code. DeadlineExceeded: it was killed when its time was
+// over; ResourceExhausted: it printed more than it may, and was killed; NotFound: there is no such
+// program.
+absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request);
+
+}  // namespace concur::provision
+
+#endif  // CONCUR_PROVISION_COMMAND_H_

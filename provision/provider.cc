@@ -1,0 +1,49 @@
+#include "provision/provider.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+
+namespace concur::provision {
+
+std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup& setup) {
+  std::vector<std::string> arguments = {
+      "--coordinator", pool.coordinator.empty() ? setup.coordinator : pool.coordinator, "--cpus",
+      absl::StrFormat("%.3f", static_cast<double>(pool.resources.cpu_millis) / 1000)};
+  const auto add = [&arguments](const char* flag, std::string value) {
+    arguments.push_back(flag);
+    arguments.push_back(std::move(value));
+  };
+  if (pool.resources.memory_bytes > 0) {
+    add("--memory", absl::StrCat(pool.resources.memory_bytes, "B"));
+  }
+  if (pool.resources.gpus > 0) {
+    add("--gpus", absl::StrCat(pool.resources.gpus));
+  }
+  for (const auto& [name, value] : pool.labels) {
+    add("--label", absl::StrCat(name, "=", value));
+  }
+  add("--label", absl::StrCat("pool=", pool.name));
+  if (pool.time_limit != absl::InfiniteDuration()) {
+    add("--time-limit", absl::StrCat(absl::ToInt64Seconds(pool.time_limit), "s"));
+    add("--drain-margin", absl::StrCat(absl::ToInt64Seconds(pool.drain_margin), "s"));
+  }
+  // Nobody else ends a worker whose coordinator is gone for good.
+  add("--orphan-timeout", "12h");
+  return arguments;
+}
+
+std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup) {
+  return pool.worker_program.empty() ? setup.worker_program : pool.worker_program;
+}
+
+int64_t PilotNumber(const std::string& pilot) {
+  int64_t number = 0;
+  CONCUR_CHECK(absl::SimpleAtoi(pilot.substr(pilot.rfind('-') + 1), &number));
+  return number;
+}
+
+std::string PilotPool(const std::string& pilot) { return pilot.substr(0, pilot.rfind('-')); }
+
+}  // namespace concur::provision

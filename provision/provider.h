@@ -1,0 +1,80 @@
+// A Provider starts and stops pilots (worker processes) somewhere: on this machine, through Slurm,
+// through Kubernetes. It decides nothing: core/pools.h says what to start and stop, and keeps
+// account of what became of it.
+//
+// What a new provider must do:
+//  - Know pilots by name. Names are unique for ever; ids of the engine behind may be lost and
+//  handed
+//    out again, so every question and every stop goes by name (a job's name, a label). All names of
+//    one coordinator are told from others' by PilotSetup::coordinator_id.
+//  - Start is asked once for a name. An answer that leaves open whether the pilots were started is
+//    Unavailable, DeadlineExceeded or Aborted: then the next Observe settles it. Any other error
+//    means that they were not, and its message is shown to people as it is: put the engine's own
+//    words into it.
+//  - Observe reports every pilot of this coordinator that the engine knows, in one query if it can,
+//    or fails. A report from which some are missing is worse than none: they would be given up.
+//    An ended pilot is reported as kEnded while the engine remembers it, with why it ended; one
+//    that waits, with why it waits.
+//  - Stop ends pilots now, whatever they run; unknown names and ended ones are OK. (Letting a
+//  worker
+//    finish goes through its Sync, not through its provider.) It is repeated until Observe shows
+//    it.
+//  - The worker's name is the pilot's name. Its command line is WorkerCommand's, its environment
+//    holds the token (CONCUR_TOKEN) where others cannot read it.
+//
+// Calls return at once. Callbacks run once each, on any thread, possibly before the call returns;
+// none runs after the destructor has returned. Calls may come from any thread.
+#ifndef CONCUR_PROVISION_PROVIDER_H_
+#define CONCUR_PROVISION_PROVIDER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/pool.h"
+#include "core/pools.h"
+
+namespace concur::provision {
+
+// What pilots of one coordinator have in common.
+struct PilotSetup {
+  std::string coordinator_id;  // letters and digits
+  std::string coordinator;     // its address, where a pool names no other
+  // Gives the token of role worker that pilots speak with; "": none is needed.
+  std::function<absl::StatusOr<std::string>()> token;
+  std::string ca_pem;          // the CA that signed the coordinator's certificate; "": no TLS
+  std::string worker_program;  // beside the coordinator's own, where a pool names no other
+  std::string directory;       // for what the coordinator's machine keeps of pilots
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  // The engine's ids of the pilots, in their order; "" where one is not known yet.
+  using StartDone = std::function<void(absl::StatusOr<std::vector<std::string>>)>;
+  // Starts pilots of a pool. Their numbers follow each other: "cpu-17", "cpu-18", ….
+  virtual void Start(const PoolSpec& pool, const std::vector<std::string>& pilots,
+                     StartDone done) = 0;
+
+  using StopDone = std::function<void(absl::Status)>;
+  virtual void Stop(const std::vector<std::string>& pilots, StopDone done) = 0;
+
+  using ObserveDone = std::function<void(absl::StatusOr<std::vector<PilotReport>>)>;
+  virtual void Observe(ObserveDone done) = 0;
+};
+
+// The arguments of a pilot's worker after its program, without its name and directories.
+std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup& setup);
+// The program of a pilot's worker.
+std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup);
+
+// 17 of "cpu-17", and "cpu". REQUIRES: it is a pilot's name.
+int64_t PilotNumber(const std::string& pilot);
+std::string PilotPool(const std::string& pilot);
+
+}  // namespace concur::provision
+
+#endif  // CONCUR_PROVISION_PROVIDER_H_

@@ -1,0 +1,120 @@
+#include "provision/slurm_provider.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace concur::provision {
+namespace {
+
+constexpr absl::Duration kQueryTimeout = absl::Seconds(30);
+constexpr absl::Duration kCancelTimeout = absl::Seconds(30);
+
+}  // namespace
+
+SlurmProvider::SlurmProvider(PilotSetup setup, Runner runner)
+    : setup_(std::move(setup)), runner_(std::move(runner)) {}
+
+void SlurmProvider::Start(const PoolSpec& pool, const std::vector<std::string>& pilots,
+                          StartDone done) {
+  thread_.Submit([this, pool, pilots, done = std::move(done)] { done(StartNow(pool, pilots)); });
+}
+
+void SlurmProvider::Stop(const std::vector<std::string>& pilots, StopDone done) {
+  thread_.Submit([this, pilots, done = std::move(done)] { done(StopNow(pilots)); });
+}
+
+void SlurmProvider::Observe(ObserveDone done) {
+  thread_.Submit([this, done = std::move(done)] {
+    absl::StatusOr<std::vector<SlurmPilot>> pilots = Query();
+    if (!pilots.ok()) {
+      done(pilots.status());
+      return;
+    }
+    // A name may stand there twice when an id was handed out again: what runs counts before what
+    // waits, and what waits before what has ended.
+    std::map<std::string, PilotReport> best;
+    for (SlurmPilot& pilot : *pilots) {
+      const auto rank = [](PilotReport::State state) {
+        return state == PilotReport::State::kRunning   ? 2
+               : state == PilotReport::State::kPending ? 1
+                                                       : 0;
+      };
+      const auto [it, inserted] = best.try_emplace(pilot.report.name, pilot.report);
+      if (!inserted && rank(pilot.report.state) > rank(it->second.state)) {
+        it->second = std::move(pilot.report);
+      }
+    }
+    std::vector<PilotReport> reports;
+    for (auto& [name, report] : best) {
+      reports.push_back(std::move(report));
+    }
+    done(std::move(reports));
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> SlurmProvider::StartNow(
+    const PoolSpec& pool, const std::vector<std::string>& pilots) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string token, setup_.token());
+  CONCUR_ASSIGN_OR_RETURN(const CommandResult result,
+                          runner_(SbatchRequest(pool, setup_, token, pilots)));
+  if (result.exit_code != 0) {
+    return SlurmError("sbatch", result);
+  }
+  const absl::StatusOr<std::string> id = ParseSbatch(result.out);
+  if (!id.ok()) {
+    return absl::AbortedError(id.status().message());  // it may have been submitted all the same
+  }
+  LogInfo("Slurm job submitted", {{"job", *id},
+                                  {"pool", pool.name},
+                                  {"first", pilots[0]},
+                                  {"workers", absl::StrCat(pilots.size())}});
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < pilots.size(); ++i) {
+    ids.push_back(pilots.size() == 1 ? *id : absl::StrCat(*id, "_", i));
+  }
+  return ids;
+}
+
+absl::StatusOr<std::vector<SlurmPilot>> SlurmProvider::Query() {
+  CommandRequest request;
+  request.argv = SqueueArguments();
+  request.timeout = kQueryTimeout;
+  CONCUR_ASSIGN_OR_RETURN(const CommandResult result, runner_(request));
+  if (result.exit_code != 0) {
+    return SlurmError("squeue", result);
+  }
+  return ParseSqueue(result.out, setup_);
+}
+
+// Ids are asked for anew, and scancel is given the name beside them: it stops only a job that has
+// both.
+absl::Status SlurmProvider::StopNow(const std::vector<std::string>& pilots) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<SlurmPilot> known, Query());
+  const std::set<std::string> wanted(pilots.begin(), pilots.end());
+  std::map<std::string, std::vector<std::string>> ids_by_name;
+  for (const SlurmPilot& pilot : known) {
+    if (wanted.contains(pilot.report.name) && pilot.report.state != PilotReport::State::kEnded) {
+      ids_by_name[pilot.job_name].push_back(pilot.report.external_id);
+    }
+  }
+  for (const auto& [job_name, ids] : ids_by_name) {
+    CommandRequest request;
+    request.argv = {"scancel", absl::StrCat("--jobname=", job_name)};
+    request.argv.insert(request.argv.end(), ids.begin(), ids.end());
+    request.timeout = kCancelTimeout;
+    CONCUR_ASSIGN_OR_RETURN(const CommandResult result, runner_(request));
+    if (result.exit_code != 0) {
+      CONCUR_RETURN_IF_ERROR(SlurmError("scancel", result));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace concur::provision

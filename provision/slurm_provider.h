@@ -1,0 +1,45 @@
+// Pilots as Slurm jobs: sbatch starts them (as job arrays), one squeue for all says what became of
+// them, scancel stops them. What the programs are told and say is in provision/slurm_text.h.
+//
+// Thread-safe. Slurm's programs run one at a time on a thread of its own, each for a limited time,
+// so that a controller that does not answer holds up nobody.
+#ifndef CONCUR_PROVISION_SLURM_PROVIDER_H_
+#define CONCUR_PROVISION_SLURM_PROVIDER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "provision/command.h"
+#include "provision/provider.h"
+#include "provision/slurm_text.h"
+
+namespace concur::provision {
+
+class SlurmProvider final : public Provider {
+ public:
+  using Runner = std::function<absl::StatusOr<CommandResult>(const CommandRequest&)>;
+
+  // REQUIRES: SIGPIPE is ignored.
+  explicit SlurmProvider(PilotSetup setup, Runner runner = RunCommand);
+  ~SlurmProvider() override { thread_.Close(); }
+
+  void Start(const PoolSpec& pool, const std::vector<std::string>& pilots, StartDone done) override;
+  void Stop(const std::vector<std::string>& pilots, StopDone done) override;
+  void Observe(ObserveDone done) override;
+
+ private:
+  absl::StatusOr<std::vector<std::string>> StartNow(const PoolSpec& pool,
+                                                    const std::vector<std::string>& pilots);
+  absl::Status StopNow(const std::vector<std::string>& pilots);
+  absl::StatusOr<std::vector<SlurmPilot>> Query();
+
+  const PilotSetup setup_;
+  const Runner runner_;
+  ThreadPool thread_{1};
+};
+
+}  // namespace concur::provision
+
+#endif  // CONCUR_PROVISION_SLURM_PROVIDER_H_

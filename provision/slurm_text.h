@@ -1,0 +1,61 @@
+// What Slurm's programs are told and what they print: text in, values out.
+//
+// Pilots are known by the name of their Slurm job, "concur-ID-POOL-NUMBER", where ID is the
+// coordinator's and NUMBER that of the first pilot of a job array; never by the id that sbatch
+// prints: a slurmctld that is killed just after it has acknowledged a job forgets the job and hands
+// its id out again.
+//
+// Pure functions.
+#ifndef CONCUR_PROVISION_SLURM_TEXT_H_
+#define CONCUR_PROVISION_SLURM_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/pool.h"
+#include "core/pools.h"
+#include "provision/command.h"
+#include "provision/provider.h"
+
+namespace concur::provision {
+
+// The name of the job that starts these pilots. REQUIRES: at least one.
+std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>& pilots);
+
+// sbatch, its arguments, the token in its environment and the script on its standard input.
+CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
+                             const std::string& token, const std::vector<std::string>& pilots);
+
+// The batch script of the pilots of a job: makes a directory of its own, runs the worker, passes
+// SIGTERM on, cleans up. Needs nothing from the submitting machine but itself.
+std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
+                        const std::vector<std::string>& pilots);
+
+// The job's id from what `sbatch --parsable` printed; DataLoss when it is something else.
+absl::StatusOr<std::string> ParseSbatch(absl::string_view out);
+
+// What one squeue is asked for, and what it printed. Jobs of others are left out. DataLoss when a
+// line is not as it was asked for, or the last one is cut: then nothing of it is to be believed.
+std::vector<std::string> SqueueArguments();
+struct SlurmPilot {
+  PilotReport report;
+  std::string job_name;
+};
+absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out, const PilotSetup& setup);
+
+// Why a program of Slurm failed, in its own words. Unavailable when the controller could not be
+// reached or is overloaded, FailedPrecondition when it refused.
+absl::Status SlurmError(absl::string_view program, const CommandResult& result);
+
+// "waits for room (Resources)": a reason of squeue in words.
+std::string PendingReasonText(absl::string_view reason);
+
+// A word for the shell, in quotes where it needs them.
+std::string ShellQuoted(absl::string_view text);
+
+}  // namespace concur::provision
+
+#endif  // CONCUR_PROVISION_SLURM_TEXT_H_

@@ -1,0 +1,142 @@
+#include "provision/local_provider.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::provision {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LocalProviderTest : public ::testing::Test {
+ protected:
+  LocalProviderTest() {
+    setup_.coordinator = "127.0.0.1:1";
+    setup_.token = [] { return std::string("secret"); };
+    setup_.worker_program = dir_.File("worker");
+    setup_.directory = dir_.File("pilots");
+    pool_.name = "here";
+  }
+  ~LocalProviderTest() override {
+    LocalProvider provider(setup_);
+    Stop(provider, {"here-1", "here-2"});
+    Stop(provider, {"here-1", "here-2"});  // and again: SIGKILL
+  }
+
+  void Play(const std::string& script) {
+    std::ofstream(setup_.worker_program) << "#!/bin/sh\n" << script << "\n";
+    chmod(setup_.worker_program.c_str(), 0755);
+  }
+  absl::StatusOr<std::vector<std::string>> Start(LocalProvider& provider,
+                                                 const std::vector<std::string>& pilots) {
+    std::promise<absl::StatusOr<std::vector<std::string>>> promise;
+    provider.Start(pool_, pilots, [&promise](auto ids) { promise.set_value(std::move(ids)); });
+    return promise.get_future().get();
+  }
+  PilotReport ReportOf(LocalProvider& provider, const std::string& pilot) {
+    std::promise<absl::StatusOr<std::vector<PilotReport>>> promise;
+    provider.Observe([&promise](auto reports) { promise.set_value(std::move(reports)); });
+    const auto reports = promise.get_future().get();
+    EXPECT_OK(reports);
+    for (const PilotReport& report : *reports) {
+      if (report.name == pilot) {
+        return report;
+      }
+    }
+    ADD_FAILURE() << pilot << " is not reported";
+    return {};
+  }
+  static void Stop(LocalProvider& provider, const std::vector<std::string>& pilots) {
+    std::promise<void> promise;
+    provider.Stop(pilots, [&promise](const absl::Status&) { promise.set_value(); });
+    promise.get_future().get();
+  }
+  // What is waited for happens in another process.
+  bool EndsAsSoonAsItCan(LocalProvider& provider, const std::string& pilot) {
+    for (int i = 0; i < 2000; ++i) {
+      if (ReportOf(provider, pilot).state == PilotReport::State::kEnded) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+  testing::TempDir dir_;
+  PilotSetup setup_;
+  PoolSpec pool_;
+};
+
+TEST_F(LocalProviderTest, AWorkerIsStartedWithItsNameAndToken) {
+  Play("echo \"$CONCUR_TOKEN $*\" > " + dir_.File("told") + "; exit 3");
+  LocalProvider provider(setup_);
+  ASSERT_OK(Start(provider, {"here-1"}));
+  ASSERT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
+  EXPECT_THAT(*ReadFile(dir_.File("told")), HasSubstr("secret --name here-1 --work-dir "));
+  EXPECT_THAT(ReportOf(provider, "here-1").message, HasSubstr("ended with exit code 3"));
+}
+
+TEST_F(LocalProviderTest, WhatAFailedWorkerSaidIsPassedOn) {
+  Play("echo no such coordinator >&2; exit 1");
+  LocalProvider provider(setup_);
+  ASSERT_OK(Start(provider, {"here-1"}));
+  ASSERT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
+  EXPECT_THAT(ReportOf(provider, "here-1").message, HasSubstr("no such coordinator"));
+}
+
+TEST_F(LocalProviderTest, ANewCoordinatorFindsTheWorkersOfTheOld) {
+  Play("exec sleep 1000");
+  {
+    LocalProvider old(setup_);
+    ASSERT_OK(Start(old, {"here-1"}));
+  }
+  LocalProvider provider(setup_);
+  EXPECT_EQ(ReportOf(provider, "here-1").state, PilotReport::State::kRunning);
+  Stop(provider, {"here-1"});
+  EXPECT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
+}
+
+TEST_F(LocalProviderTest, AnotherProcessWithItsPidIsNotMistakenForIt) {
+  Play("exec sleep 1000");
+  LocalProvider provider(setup_);
+  ASSERT_OK(Start(provider, {"here-1"}));
+  ASSERT_OK_AND_ASSIGN(const std::string identity, ReadFile(setup_.directory + "/here-1/pid"));
+  // As if the worker had ended and its pid had been handed out again, later.
+  ASSERT_OK(WriteFileAtomically(setup_.directory + "/here-1/pid",
+                                identity.substr(0, identity.find(' ')) + " 1\n"));
+  EXPECT_EQ(ReportOf(provider, "here-1").state, PilotReport::State::kEnded);
+  ASSERT_OK(WriteFileAtomically(setup_.directory + "/here-1/pid", identity));
+}
+
+TEST_F(LocalProviderTest, ADamagedPidFileIsNoWorker) {
+  ASSERT_OK(MakeDirectories(setup_.directory + "/here-1"));
+  ASSERT_OK(WriteFileAtomically(setup_.directory + "/here-1/pid", "-1 x\n"));
+  LocalProvider provider(setup_);
+  EXPECT_EQ(ReportOf(provider, "here-1").state, PilotReport::State::kEnded);
+}
+
+TEST_F(LocalProviderTest, AWorkerThatIgnoresSigtermIsKilled) {
+  Play("trap '' TERM; while :; do sleep 0.05; done");
+  LocalProvider provider(setup_);
+  ASSERT_OK(Start(provider, {"here-1", "here-2"}));
+  Stop(provider, {"here-1"});
+  Stop(provider, {"here-1"});
+  EXPECT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
+  EXPECT_EQ(ReportOf(provider, "here-2").state, PilotReport::State::kRunning);
+}
+
+}  // namespace
+}  // namespace concur::provision

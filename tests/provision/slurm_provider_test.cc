@@ -1,0 +1,166 @@
+// The provider with programs that play Slurm's: well, badly and not at all.
+#include "provision/slurm_provider.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::provision {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SlurmProviderTest : public ::testing::Test {
+ protected:
+  SlurmProviderTest() {
+    signal(SIGPIPE, SIG_IGN);
+    setup_.coordinator_id = "ab12";
+    setup_.coordinator = "head:7447";
+    setup_.worker_program = "/opt/concur-worker";
+    setup_.token = [] { return std::string("secret"); };
+    pool_.name = "cpu";
+    pool_.provider = ProviderKind::kSlurm;
+    pool_.workers_max = 10;
+  }
+
+  // A program of Slurm that is this script.
+  void Play(const std::string& program, const std::string& script) {
+    const std::string path = dir_.File(program);
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    chmod(path.c_str(), 0755);
+  }
+  std::string Told(const std::string& name) { return ReadFile(dir_.File(name)).value_or(""); }
+  // Runs the programs of the directory instead of Slurm's, for at most `timeout`.
+  SlurmProvider Make(absl::Duration timeout = absl::Seconds(20)) {
+    return SlurmProvider(setup_, [this, timeout](CommandRequest request) {
+      request.argv[0] = dir_.File(request.argv[0]);
+      request.env["TOLD"] = dir_.File("told");
+      request.timeout = std::min(request.timeout, timeout);
+      return RunCommand(request);
+    });
+  }
+  absl::StatusOr<std::vector<std::string>> Start(SlurmProvider& provider,
+                                                 const std::vector<std::string>& pilots) {
+    std::promise<absl::StatusOr<std::vector<std::string>>> promise;
+    provider.Start(pool_, pilots, [&promise](auto ids) { promise.set_value(std::move(ids)); });
+    return promise.get_future().get();
+  }
+  absl::StatusOr<std::vector<PilotReport>> Observe(SlurmProvider& provider) {
+    std::promise<absl::StatusOr<std::vector<PilotReport>>> promise;
+    provider.Observe([&promise](auto reports) { promise.set_value(std::move(reports)); });
+    return promise.get_future().get();
+  }
+  absl::Status Stop(SlurmProvider& provider, const std::vector<std::string>& pilots) {
+    std::promise<absl::Status> promise;
+    provider.Stop(pilots,
+                  [&promise](absl::Status status) { promise.set_value(std::move(status)); });
+    return promise.get_future().get();
+  }
+
+  testing::TempDir dir_;
+  PilotSetup setup_;
+  PoolSpec pool_;
+};
+
+TEST_F(SlurmProviderTest, AnArrayIsSubmittedAtOnce) {
+  Play("sbatch", "cat > $TOLD; echo \"$CONCUR_TOKEN $*\" > $TOLD.args; echo 42");
+  SlurmProvider provider = Make();
+  ASSERT_OK_AND_ASSIGN(const auto ids, Start(provider, {"cpu-1", "cpu-2", "cpu-3"}));
+  EXPECT_EQ(ids, (std::vector<std::string>{"42_0", "42_1", "42_2"}));
+  EXPECT_THAT(Told("told"), HasSubstr("#!/bin/bash"));
+  EXPECT_THAT(Told("told.args"), HasSubstr("secret --parsable"));
+}
+
+TEST_F(SlurmProviderTest, ARefusalIsPassedOnInSlurmsWords) {
+  Play("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
+  SlurmProvider provider = Make();
+  EXPECT_THAT(Start(provider, {"cpu-1"}), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                   HasSubstr("invalid partition specified: gpu")));
+}
+
+TEST_F(SlurmProviderTest, WhatMayHaveBeenSubmittedIsNotCalledRefused) {
+  Play("sbatch", "echo garbage");
+  SlurmProvider provider = Make();
+  EXPECT_THAT(Start(provider, {"cpu-1"}),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("expected a job id")));
+}
+
+TEST_F(SlurmProviderTest, AProgramThatHangsIsKilledWithWhatItStarted) {
+  Play("sbatch", "sleep 1000 & sleep 1000");
+  SlurmProvider provider = Make(absl::Milliseconds(200));
+  EXPECT_THAT(Start(provider, {"cpu-1"}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer within 200ms")));
+}
+
+TEST_F(SlurmProviderTest, AProgramThatReadsNothingDoesNoHarm) {
+  pool_.setup.assign(50, std::string(4000, 'x'));  // more than a pipe holds
+  Play("sbatch", "exec <&-; echo 42");
+  SlurmProvider provider = Make();
+  EXPECT_OK(Start(provider, {"cpu-1"}));
+}
+
+TEST_F(SlurmProviderTest, NoSlurmHereIsSaidSo) {
+  SlurmProvider provider = Make();
+  EXPECT_THAT(Start(provider, {"cpu-1"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("sbatch")));
+}
+
+TEST_F(SlurmProviderTest, AnObservationIsWholeOrNone) {
+  Play("squeue", "printf '7|N/A|RUNNING|None|concur-ab12-cpu-1\\n8|N/A|PEND'");
+  SlurmProvider provider = Make();
+  EXPECT_THAT(Observe(provider), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("8|N/A|PEND")));
+  Play("squeue", "echo '7|N/A|RUNNING|None|concur-ab12-cpu-1'; exit 1");
+  EXPECT_FALSE(Observe(provider).ok()) << "it failed in the middle";
+  Play("squeue", "yes '7|N/A|RUNNING|None|concur-ab12-cpu-1'");
+  EXPECT_THAT(Observe(provider),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("printed more than")));
+  Play("squeue", "echo '7|N/A|RUNNING|None|concur-ab12-cpu-1'");
+  ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].name, "cpu-1");
+}
+
+TEST_F(SlurmProviderTest, OfTwoJobsWithOneNameTheLivingOneCounts) {
+  Play("squeue",
+       "echo '7|N/A|FAILED|None|concur-ab12-cpu-1'; echo '9|N/A|RUNNING|None|concur-ab12-cpu-1'");
+  SlurmProvider provider = Make();
+  ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].state, PilotReport::State::kRunning);
+  EXPECT_EQ(reports[0].external_id, "9");
+}
+
+TEST_F(SlurmProviderTest, OnlyAJobOfThatNameIsCanceled) {
+  Play("squeue",
+       "echo '7_0|0|RUNNING|None|concur-ab12-cpu-1'; echo '7_1|1|RUNNING|None|concur-ab12-cpu-1';"
+       "echo '8|N/A|PENDING|None|concur-ab12-cpu-5'; echo '9|N/A|FAILED|None|concur-ab12-cpu-6'");
+  Play("scancel", "echo \"$*\" >> $TOLD");
+  SlurmProvider provider = Make();
+  EXPECT_OK(Stop(provider, {"cpu-2", "cpu-5", "cpu-6", "cpu-99"}));
+  EXPECT_EQ(Told("told"), "--jobname=concur-ab12-cpu-1 7_1\n--jobname=concur-ab12-cpu-5 8\n");
+}
+
+TEST_F(SlurmProviderTest, AnAbsentControllerStopsNothing) {
+  Play("squeue",
+       "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; "
+       "exit 1");
+  SlurmProvider provider = Make();
+  EXPECT_THAT(Stop(provider, {"cpu-2"}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Unable to contact")));
+}
+
+}  // namespace
+}  // namespace concur::provision

@@ -1,0 +1,164 @@
+#include "provision/slurm_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::provision {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+PilotSetup Setup() {
+  PilotSetup setup;
+  setup.coordinator_id = "ab12";
+  setup.coordinator = "head:7447";
+  setup.worker_program = "/opt/concur/bin/concur-worker";
+  return setup;
+}
+
+PoolSpec Pool() {
+  PoolSpec pool;
+  pool.name = "cpu";
+  pool.provider = ProviderKind::kSlurm;
+  pool.workers_max = 10;
+  pool.resources = {2500, (int64_t{3} << 30) + 1, 2};
+  pool.time_limit = absl::Minutes(90) + absl::Seconds(1);
+  return pool;
+}
+
+TEST(SlurmTextTest, SbatchIsToldWhatThePoolSays) {
+  PoolSpec pool = Pool();
+  pool.slurm = {"long", "lab", "high", "avx", {"--exclusive", "--nice=10"}, "/shared/logs", 100};
+  const CommandRequest request = SbatchRequest(pool, Setup(), "secret", {"cpu-17", "cpu-18"});
+  for (const char* argument :
+       {"--parsable", "--job-name=concur-ab12-cpu-17", "--no-requeue", "--cpus-per-task=3",
+        "--mem=3073M", "--gres=gpu:2", "--time=91", "--signal=B:TERM@60", "--array=0-1",
+        "--partition=long", "--account=lab", "--qos=high", "--constraint=avx", "--exclusive",
+        "--nice=10", "--output=/shared/logs/concur-ab12-cpu-17.%a.log"}) {
+    EXPECT_THAT(request.argv, Contains(argument));
+  }
+  EXPECT_THAT(absl::StrJoin(request.argv, " "), Not(HasSubstr("secret")));
+  EXPECT_THAT(request.input, Not(HasSubstr("secret")));
+  EXPECT_EQ(request.env.at("CONCUR_TOKEN"), "secret");
+}
+
+TEST(SlurmTextTest, OnePilotNeedsNoArrayAndNoLimitNoSignal) {
+  PoolSpec pool = Pool();
+  pool.time_limit = absl::InfiniteDuration();
+  const CommandRequest request = SbatchRequest(pool, Setup(), "", {"cpu-3"});
+  const std::string line = absl::StrJoin(request.argv, " ");
+  EXPECT_THAT(line, Not(HasSubstr("--array")));
+  EXPECT_THAT(line, Not(HasSubstr("--time")));
+  EXPECT_THAT(line, Not(HasSubstr("--signal")));
+  EXPECT_THAT(line, HasSubstr("--output=/dev/null"));
+}
+
+TEST(SlurmTextTest, TheScriptNamesTheWorkerAndQuotesWhatItIsGiven) {
+  PoolSpec pool = Pool();
+  pool.labels = {{"note", "it's $HOME; rm -rf /"}};
+  pool.setup = {"module load cuda"};
+  PilotSetup setup = Setup();
+  setup.ca_pem = "-----BEGIN CERTIFICATE-----\n";
+  const std::string script = PilotScript(pool, setup, {"cpu-17", "cpu-18"});
+  EXPECT_THAT(script, HasSubstr("first=17\nname=cpu-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n"));
+  EXPECT_THAT(script, HasSubstr("'note=it'\\''s $HOME; rm -rf /'"));
+  EXPECT_THAT(script, HasSubstr("module load cuda\n"));
+  EXPECT_THAT(script, HasSubstr("PATH=/opt/concur/bin:$PATH\n"));
+  EXPECT_THAT(script, HasSubstr("<<'END_OF_CA'\n-----BEGIN CERTIFICATE-----\nEND_OF_CA\n"));
+  EXPECT_THAT(script, HasSubstr("--time-limit 5401s --drain-margin 60s"));
+  EXPECT_THAT(script, HasSubstr("--cpus 2.500"));
+}
+
+TEST(SlurmTextTest, AJobIdIsReadAndNothingElse) {
+  EXPECT_EQ(*ParseSbatch("123\n"), "123");
+  EXPECT_EQ(*ParseSbatch("123;cluster\n"), "123");
+  for (const char* bad : {"", "\n", "Submitted batch job 123\n", "12a\n", "-5\n", "0\n",
+                          "99999999999999999999\n", "\x01\x02"}) {
+    EXPECT_THAT(ParseSbatch(bad), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sbatch")))
+        << bad;
+  }
+}
+
+TEST(SlurmTextTest, PilotsAreFoundByNameAmongOthersJobs) {
+  const auto pilots = ParseSqueue(
+      "7|N/A|PENDING|Resources|concur-ab12-cpu-3\n"
+      "8_2|2|RUNNING|None|concur-ab12-big-pool-10\n"
+      "9|N/A|RUNNING|None|concur-ffff-cpu-4\n"
+      "10|N/A|RUNNING|None|somebody|else's\n"
+      "11|N/A|FAILED|NonZeroExitCode|concur-ab12-cpu-5\n"
+      "12|N/A|COMPLETED|None|concur-ab12-cpu-6\n"
+      "13|N/A|NODE_FAIL|None|concur-ab12-cpu-7\n",
+      Setup());
+  ASSERT_OK(pilots);
+  ASSERT_EQ(pilots->size(), 5u);
+  EXPECT_EQ((*pilots)[0].report.name, "cpu-3");
+  EXPECT_EQ((*pilots)[0].report.state, PilotReport::State::kPending);
+  EXPECT_EQ((*pilots)[0].report.message, "waits for room (Resources)");
+  EXPECT_EQ((*pilots)[1].report.name, "big-pool-12");
+  EXPECT_EQ((*pilots)[1].report.external_id, "8_2");
+  EXPECT_EQ((*pilots)[1].report.state, PilotReport::State::kRunning);
+  EXPECT_EQ((*pilots)[2].report.message, "Slurm job 11 ended: FAILED (NonZeroExitCode)");
+  EXPECT_EQ((*pilots)[3].report.message, "Slurm job 12 ended: COMPLETED");
+  EXPECT_EQ((*pilots)[4].report.state, PilotReport::State::kEnded);
+}
+
+TEST(SlurmTextTest, AnAnswerThatIsCutOrGarbledIsNotBelieved) {
+  for (const char* bad : {"7|N/A|PENDING|Resources|concur-ab12-cpu-3",             // no end of line
+                          "7|N/A|PENDING|Resources|concur-ab12-cpu-3\n8_2|2|RUN",  // cut
+                          "slurm_load_jobs error: Unexpected message received\n",  //
+                          "7|N/A|PENDING\n",                                       //
+                          "7|N/A|SINGING|None|concur-ab12-cpu-3\n",  // a state that nobody knows
+                          "7|x|PENDING|None|concur-ab12-cpu-3\n",    // an index that is none
+                          "7|N/A|PENDING|None|concur-ab12-\n", "\x01\x02\xff\n"}) {
+    EXPECT_THAT(ParseSqueue(bad, Setup()),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("makes no sense")))
+        << bad;
+  }
+  EXPECT_OK(ParseSqueue("", Setup())) << "nobody has a job";
+}
+
+struct ErrorCase {
+  const char* err;
+  absl::StatusCode code;
+  const char* message;
+};
+
+TEST(SlurmTextTest, RefusalsAreToldFromAnAbsentController) {
+  const std::vector<ErrorCase> cases = {
+      {"sbatch: error: Batch job submission failed: Invalid account or account/partition "
+       "combination specified\n",
+       absl::StatusCode::kFailedPrecondition,
+       "sbatch: Batch job submission failed: Invalid account"},
+      {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
+       "failure)\n",
+       absl::StatusCode::kUnavailable, "Unable to contact"},
+      {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n",
+       absl::StatusCode::kUnavailable, "Socket timed out"},
+      {"", absl::StatusCode::kFailedPrecondition, "exit code 1 without a word"},
+      {"sbatch: error: \x1b[31mred\n", absl::StatusCode::kFailedPrecondition, "\\x1b[31mred"},
+  };
+  for (const ErrorCase& c : cases) {
+    EXPECT_THAT(SlurmError("sbatch", {1, "", c.err}), StatusIs(c.code, HasSubstr(c.message)));
+  }
+  const absl::Status lengthy = SlurmError("sbatch", {1, "", std::string(100'000, 'x')});
+  EXPECT_LT(lengthy.message().size(), 1000u);
+}
+
+TEST(SlurmTextTest, ReasonsAreSaidInWords) {
+  EXPECT_EQ(PendingReasonText("Priority"), "other jobs are before it (Priority)");
+  EXPECT_EQ(PendingReasonText("ReqNodeNotAvail, UnavailableNodes:n[1-4]"),
+            "the nodes that it needs are not available (ReqNodeNotAvail, UnavailableNodes:n[1-4])");
+  EXPECT_EQ(PendingReasonText("SomethingNew"), "SomethingNew");
+}
+
+}  // namespace
+}  // namespace concur::provision
