@@ -53,7 +53,7 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   if (!flags.coordinator.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const spec::CoordinatorOptions options,
                             spec::LoadCoordinatorOptions(flags.coordinator));
-    CONCUR_RETURN_IF_ERROR(spec::CheckPools(sweep, options.pools));
+    CONCUR_RETURN_IF_ERROR(spec::CheckPools(sweep, spec::LimitsOf(options)));
   }
   std::vector<std::string> warnings = sweep.warnings;
   if (flags.data) {

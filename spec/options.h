@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "core/capacity.h"
+#include "core/pool.h"
 #include "core/resources.h"
 
 namespace concur::spec {
@@ -48,8 +49,18 @@ struct CoordinatorOptions {
   };
   Tls tls;
 
-  // The largest workers there will ever be. A sweep that fits in none is refused; empty: unknown.
-  std::vector<PoolLimit> pools;
+  // The largest workers there will ever be, of pools without a provider. A sweep that fits in none
+  // is refused; empty: unknown.
+  std::vector<PoolLimit> pool_limits;
+  // How workers come to be.
+  std::vector<PoolSpec> pools;
+
+  // What workers that pools start are told, where a pool says nothing else.
+  struct Pilots {
+    std::string coordinator;  // HOST:PORT as they reach it; "": the address that it listens on
+    std::string ca;           // PEM file of the CA of the coordinator's certificate
+  };
+  Pilots pilots;
 };
 
 struct WorkerOptions {

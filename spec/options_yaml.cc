@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "spec/approach_yaml.h"
+#include "spec/pools_yaml.h"
 #include "spec/value.h"
 
 namespace concur::spec {
@@ -62,32 +62,6 @@ void ReadCount(Fields& fields, absl::string_view key, int64_t low, int64_t high,
 void ReadBytes(Fields& fields, absl::string_view key, int64_t* bytes) {
   if (const auto value = fields.Get(key)) {
     *bytes = value->Bytes().value_or(*bytes);
-  }
-}
-
-void ReadPools(const Value& value, std::vector<PoolLimit>* pools) {
-  const auto items = value.List("a list of {name, max: {cpus, memory, gpus}}");
-  if (!items) {
-    return;
-  }
-  std::set<std::string> seen;
-  for (const Value& item : *items) {
-    PoolLimit pool;
-    Fields fields(item);
-    if (const auto name = fields.Require("name", "of the pool")) {
-      pool.name = name->Name().value_or("");
-      if (!seen.insert(pool.name).second) {
-        name->Error(absl::StrCat("expected each pool once, got \"", pool.name, "\" again"));
-      }
-    }
-    if (const auto max = fields.Require("max", "the largest worker it will have")) {
-      const ResourceRequest request = ReadResources(*max);
-      pool.max.cpu_millis = request.cpu_millis.value_or(kAnyMax);
-      pool.max.memory_bytes = request.memory_bytes.value_or(kAnyMax);
-      pool.max.gpus = request.gpus.value_or(0);
-    }
-    fields.Finish();
-    pools->push_back(pool);
   }
 }
 
@@ -160,7 +134,13 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadServerTls(*tls, &options.tls);
   }
   if (const auto pools = fields.Get("pools")) {
-    ReadPools(*pools, &options.pools);
+    ReadPools(*pools, &options.pool_limits, &options.pools);
+  }
+  if (const auto pilots = fields.Get("pilots")) {
+    Fields pilot_fields(*pilots);
+    ReadAddress(pilot_fields, "coordinator", &options.pilots.coordinator);
+    ReadPath(pilot_fields, "ca", &options.pilots.ca);
+    pilot_fields.Finish();
   }
   fields.Finish();
   if (options.sync_park_max >= options.lease) {

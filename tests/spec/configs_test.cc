@@ -17,6 +17,7 @@
 #include "spec/benchmark_yaml.h"
 #include "spec/catalogue_yaml.h"
 #include "spec/options_yaml.h"
+#include "spec/pools_yaml.h"
 #include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -60,7 +61,7 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
   const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "data",
-                                       "options",  "sweeps",     "README.md"};
+                                       "options",  "pools",      "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }
@@ -242,14 +243,21 @@ TEST(ConfigsTest, EveryOptionsFileIsRead) {
   }
 }
 
+TEST(ConfigsTest, EveryPoolIsRead) {
+  for (const std::string& path : FilesOf("pools")) {
+    EXPECT_OK(LoadPool(path)) << path;
+  }
+  EXPECT_EQ(LoadPool(ConfigDirectory() + "/pools/slurm.yaml")->slurm.partition, "batch");
+}
+
 TEST(ConfigsTest, TheCoordinatorExampleStatesEveryLimit) {
   ASSERT_OK_AND_ASSIGN(const CoordinatorOptions options,
                        LoadCoordinatorOptions(ConfigDirectory() + "/options/coordinator.yaml"));
   EXPECT_EQ(options.listen, "0.0.0.0:7447");
   EXPECT_EQ(options.lease, absl::Seconds(30));
   EXPECT_EQ(options.limits.artifact_bytes_max, int64_t{64} << 30);
-  ASSERT_EQ(options.pools.size(), 2u);
-  EXPECT_EQ(options.pools[1].max.gpus, 8);
+  ASSERT_EQ(options.pool_limits.size(), 2u);
+  EXPECT_EQ(options.pool_limits[1].max.gpus, 8);
 }
 
 TEST(ConfigsTest, TheWorkerExampleIsReadInFull) {

@@ -4,8 +4,10 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "spec/pools_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -89,6 +91,7 @@ TEST_F(OptionsTest, AnEmptySpecGivesTheDefaults) {
                        LoadCoordinatorOptions(Write("CoordinatorOptions", "  {}\n")));
   EXPECT_EQ(options.listen, CoordinatorOptions().listen);
   EXPECT_TRUE(options.pools.empty());
+  EXPECT_TRUE(options.pool_limits.empty());
 }
 
 TEST_F(OptionsTest, ARelativeDirectoryStartsAtTheFile) {
@@ -97,11 +100,94 @@ TEST_F(OptionsTest, ARelativeDirectoryStartsAtTheFile) {
   EXPECT_EQ(options.work_directory, dir_.File("jobs"));
 }
 
+TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
+  const std::string head = "  pools:\n  - name: p\n    ";
+  const std::string rest = "    workers: {max: 3}\n    resources: {cpus: 4}\n";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"provider: pbs\n" + rest,
+       "o.yaml:6:15: spec.pools[0].provider: expected a provider (local, slurm, kubernetes)"},
+      {"provider: slurm\n    resources: {cpus: 1}\n", "expected the field \"workers\""},
+      {"provider: slurm\n    workers: {max: 3}\n", "expected the field \"resources\""},
+      {"provider: slurm\n    workers: {max: 3}\n    resources: {gpus: 1}\n",
+       "expected the field \"cpus\""},
+      {"provider: slurm\n    workers: {max: 0}\n    resources: {cpus: 1}\n",
+       "spec.pools[0].workers.max: expected a whole number from 1 to 10000"},
+      {"provider: slurm\n    workers: {min: 4, max: 3}\n    resources: {cpus: 1}\n",
+       "spec.pools[0].workers.min: expected a whole number from 0 to 3"},
+      {"provider: slurm\n" + rest + "    time_limit: 10s\n",
+       "spec.pools[0].time_limit: expected a duration from 1m"},
+      {"provider: slurm\n" + rest + "    time_limit: 10m\n    drain_margin: 6m\n",
+       "drain_margin: expected at most half of time_limit"},
+      {"provider: slurm\n" + rest + "    slurm: {queue: long}\n",
+       "o.yaml:9:13: spec.pools[0].slurm.queue: expected a known field"},
+      {"provider: local\n" + rest + "    slurm: {partition: long}\n",
+       "spec.pools[0].slurm: expected no settings of slurm for the provider local"},
+      {"provider: slurm\n" + rest + "    slurm: {arguments: [--job-name=x]}\n",
+       "slurm.arguments[0]: expected no --job-name"},
+      {"provider: slurm\n" + rest + "    setup: module load\n",
+       "spec.pools[0].setup: expected a list"},
+      {"provider: slurm\n" + rest + "    max: {cpus: 1}\n",
+       "spec.pools[0].max: expected a known field"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(LoadCoordinatorOptions(Write("CoordinatorOptions", head + text)),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
+        << text;
+  }
+}
+
+TEST_F(OptionsTest, APoolIsReadInFull) {
+  ASSERT_OK_AND_ASSIGN(
+      const CoordinatorOptions options,
+      LoadCoordinatorOptions(Write(
+          "CoordinatorOptions",
+          "  pilots: {coordinator: \"head:7447\", ca: ca.pem}\n"
+          "  pools:\n"
+          "  - name: cluster\n"
+          "    provider: slurm\n"
+          "    workers: {min: 1, max: 50}\n"
+          "    resources: {cpus: 8, memory: 32GiB, gpus: 1}\n"
+          "    labels: {rack: b2}\n"
+          "    time_limit: 4h\n"
+          "    drain_margin: 2m\n"
+          "    idle_timeout: 90s\n"
+          "    start_timeout: 5m\n"
+          "    coordinator: \"login:1\"\n"
+          "    worker_program: /opt/concur-worker\n"
+          "    work_directory: /scratch\n"
+          "    setup: [module load cuda, ulimit -c 0]\n"
+          "    slurm: {partition: long, account: lab, qos: high, constraint: avx, array_max: 5,\n"
+          "            arguments: [--exclusive], log_directory: /shared/logs}\n")));
+  EXPECT_EQ(options.pilots.coordinator, "head:7447");
+  EXPECT_EQ(options.pilots.ca, dir_.File("ca.pem"));
+  ASSERT_EQ(options.pools.size(), 1u);
+  PoolSpec expected;
+  expected.name = "cluster";
+  expected.provider = ProviderKind::kSlurm;
+  expected.workers_min = 1;
+  expected.workers_max = 50;
+  expected.resources = {8000, int64_t{32} << 30, 1};
+  expected.labels = {{"rack", "b2"}};
+  expected.time_limit = absl::Hours(4);
+  expected.drain_margin = absl::Minutes(2);
+  expected.idle_timeout = absl::Seconds(90);
+  expected.start_timeout = absl::Minutes(5);
+  expected.coordinator = "login:1";
+  expected.worker_program = "/opt/concur-worker";
+  expected.work_directory = "/scratch";
+  expected.setup = {"module load cuda", "ulimit -c 0"};
+  expected.slurm = {"long", "lab", "high", "avx", {"--exclusive"}, "/shared/logs", 5};
+  EXPECT_TRUE(options.pools[0] == expected);
+  const std::vector<PoolLimit> limits = LimitsOf(options);
+  ASSERT_EQ(limits.size(), 1u);
+  EXPECT_EQ(limits[0].max, expected.resources);
+}
+
 TEST_F(OptionsTest, APoolLimitsOnlyWhatItStates) {
   ASSERT_OK_AND_ASSIGN(const CoordinatorOptions options,
                        LoadCoordinatorOptions(
                            Write("CoordinatorOptions", "  pools: [{name: a, max: {cpus: 4}}]\n")));
-  const Resources& max = options.pools[0].max;
+  const Resources& max = options.pool_limits[0].max;
   EXPECT_TRUE((Resources{4000, int64_t{1} << 50, 0}.FitsIn(max)));
   EXPECT_FALSE((Resources{4001, 0, 0}.FitsIn(max)));
   EXPECT_FALSE((Resources{1000, 0, 1}.FitsIn(max))) << "GPUs are only where they are stated";

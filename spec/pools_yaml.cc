@@ -1,0 +1,224 @@
+#include "spec/pools_yaml.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "spec/approach_yaml.h"
+
+namespace concur::spec {
+namespace {
+
+constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
+constexpr absl::Duration kSpanMax = absl::Hours(24 * 365);
+
+void ReadText(Fields& fields, absl::string_view key, std::string* text) {
+  if (const auto value = fields.Get(key)) {
+    *text = value->Text().value_or("");
+  }
+}
+
+void ReadTexts(Fields& fields, absl::string_view key, std::vector<std::string>* texts) {
+  const auto value = fields.Get(key);
+  if (!value) {
+    return;
+  }
+  if (const auto items = value->List("a list of lines")) {
+    for (const Value& item : *items) {
+      texts->push_back(item.Text("a line of text").value_or(""));
+    }
+  }
+}
+
+void ReadSpan(Fields& fields, absl::string_view key, absl::Duration low, absl::Duration* span) {
+  if (const auto value = fields.Get(key)) {
+    *span = value->Duration(low, kSpanMax).value_or(*span);
+  }
+}
+
+void ReadWorkers(Fields& fields, PoolSpec* pool) {
+  const auto workers = fields.Require("workers", "how many: {min: 0, max: 10}");
+  if (!workers) {
+    return;
+  }
+  Fields counts(*workers);
+  if (const auto max = counts.Require("max", "the most workers at a time")) {
+    pool->workers_max =
+        static_cast<int32_t>(max->Integer(1, kPilotsPerPoolMax).value_or(pool->workers_max));
+  }
+  if (const auto min = counts.Get("min")) {
+    pool->workers_min = static_cast<int32_t>(min->Integer(0, pool->workers_max).value_or(0));
+  }
+  counts.Finish();
+}
+
+void ReadPoolResources(Fields& fields, PoolSpec* pool) {
+  const auto resources =
+      fields.Require("resources", "of each worker: {cpus: 8, memory: 32GiB, gpus: 1}");
+  if (!resources) {
+    return;
+  }
+  const ResourceRequest request = ReadResources(*resources);
+  if (!request.cpu_millis) {
+    resources->Error("expected the field \"cpus\" (of each worker)");
+  }
+  pool->resources.cpu_millis = request.cpu_millis.value_or(1000);
+  pool->resources.memory_bytes = request.memory_bytes.value_or(0);
+  pool->resources.gpus = request.gpus.value_or(0);
+}
+
+void ReadSlurm(const Value& value, SlurmSettings* slurm) {
+  Fields fields(value);
+  ReadText(fields, "partition", &slurm->partition);
+  ReadText(fields, "account", &slurm->account);
+  ReadText(fields, "qos", &slurm->qos);
+  ReadText(fields, "constraint", &slurm->constraint);
+  ReadTexts(fields, "arguments", &slurm->arguments);
+  ReadText(fields, "log_directory", &slurm->log_directory);
+  if (const auto array_max = fields.Get("array_max")) {
+    slurm->array_max = static_cast<int32_t>(array_max->Integer(1, 1000).value_or(slurm->array_max));
+  }
+  fields.Finish();
+}
+
+void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
+  Fields fields(value);
+  ReadText(fields, "namespace", &kubernetes->name_space);
+  ReadText(fields, "image", &kubernetes->image);
+  ReadText(fields, "service_account", &kubernetes->service_account);
+  if (const auto selector = fields.Get("node_selector")) {
+    kubernetes->node_selector = ReadTags(*selector);
+  }
+  ReadText(fields, "gpu_resource", &kubernetes->gpu_resource);
+  fields.Finish();
+}
+
+// Settings of a provider that is not the pool's would do nothing: an error.
+void ReadSettings(Fields& fields, PoolSpec* pool) {
+  const std::pair<ProviderKind, const char*> settings[] = {
+      {ProviderKind::kSlurm, "slurm"}, {ProviderKind::kKubernetes, "kubernetes"}};
+  for (const auto& [kind, key] : settings) {
+    const auto value = fields.Get(key);
+    if (!value) {
+      continue;
+    }
+    if (kind == ProviderKind::kSlurm) {
+      ReadSlurm(*value, &pool->slurm);
+    } else {
+      ReadKubernetes(*value, &pool->kubernetes);
+    }
+    if (pool->provider != kind) {
+      value->Error(absl::StrCat("expected no settings of ", key, " for the provider ",
+                                ProviderKindName(pool->provider), "; remove them"));
+    }
+  }
+}
+
+// All but the name.
+void ReadPoolFields(Fields& fields, PoolSpec* pool) {
+  if (const auto provider = fields.Require("provider", "local, slurm or kubernetes")) {
+    pool->provider = provider->OneOf(ProviderKindFromName).value_or(ProviderKind::kLocal);
+  }
+  ReadWorkers(fields, pool);
+  ReadPoolResources(fields, pool);
+  if (const auto labels = fields.Get("labels")) {
+    pool->labels = ReadTags(*labels);
+  }
+  ReadSpan(fields, "time_limit", absl::Minutes(1), &pool->time_limit);
+  pool->drain_margin = std::min(pool->drain_margin, pool->time_limit / 2);
+  ReadSpan(fields, "drain_margin", absl::ZeroDuration(), &pool->drain_margin);
+  ReadSpan(fields, "idle_timeout", absl::Seconds(1), &pool->idle_timeout);
+  ReadSpan(fields, "start_timeout", absl::Seconds(1), &pool->start_timeout);
+  ReadText(fields, "coordinator", &pool->coordinator);
+  ReadText(fields, "worker_program", &pool->worker_program);
+  ReadText(fields, "work_directory", &pool->work_directory);
+  ReadTexts(fields, "setup", &pool->setup);
+  ReadSettings(fields, pool);
+}
+
+// What is left to check once all fields are there.
+void CheckWhole(const Value& value, size_t errors_before, const PoolSpec& pool) {
+  if (value.errors().count() != errors_before) {
+    return;
+  }
+  if (const absl::Status status = ValidatePoolSpec(pool); !status.ok()) {
+    value.Error(status.message());
+  }
+}
+
+}  // namespace
+
+void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<PoolSpec>* pools) {
+  const auto items = value.List("a list of {name, provider, …} or {name, max: {cpus, …}}");
+  if (!items) {
+    return;
+  }
+  std::set<std::string> seen;
+  for (const Value& item : *items) {
+    const size_t errors_before = item.errors().count();
+    Fields fields(item);
+    std::string name;
+    if (const auto text = fields.Require("name", "of the pool")) {
+      name = text->Name().value_or("");
+      if (!seen.insert(name).second) {
+        text->Error(absl::StrCat("expected each pool once, got \"", name, "\" again"));
+      }
+    }
+    if (fields.Get("provider")) {
+      PoolSpec pool;
+      pool.name = name;
+      ReadPoolFields(fields, &pool);
+      fields.Finish();
+      CheckWhole(item, errors_before, pool);
+      pools->push_back(std::move(pool));
+      continue;
+    }
+    PoolLimit limit;
+    limit.name = name;
+    if (const auto max = fields.Require("max", "the largest worker it will have")) {
+      const ResourceRequest request = ReadResources(*max);
+      limit.max.cpu_millis = request.cpu_millis.value_or(kAnyMax);
+      limit.max.memory_bytes = request.memory_bytes.value_or(kAnyMax);
+      limit.max.gpus = request.gpus.value_or(0);
+    }
+    fields.Finish();
+    limits->push_back(std::move(limit));
+  }
+}
+
+absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  const Document document = ReadDocument(file, "Pool", true, errors);
+  PoolSpec pool;
+  if (document.metadata) {
+    Fields metadata(*document.metadata);
+    if (const auto name = metadata.Require("name", "of the pool")) {
+      pool.name = name->Name().value_or("");
+    }
+    metadata.Finish();
+  }
+  if (document.spec) {
+    Fields fields(*document.spec);
+    ReadPoolFields(fields, &pool);
+    fields.Finish();
+    CheckWhole(*document.spec, 0, pool);
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return pool;
+}
+
+}  // namespace concur::spec

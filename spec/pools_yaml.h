@@ -1,0 +1,37 @@
+// YAML of pools → core/pool.h: those of the coordinator's options, and files of kind Pool
+// (docs/options.md).
+//
+// Thread-safe (stateless functions).
+#ifndef CONCUR_SPEC_POOLS_YAML_H_
+#define CONCUR_SPEC_POOLS_YAML_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/capacity.h"
+#include "core/pool.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+
+// The list `pools:` of the options. An entry with a provider is a pool; one without states only the
+// largest worker that somebody else will start.
+void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<PoolSpec>* pools);
+
+// All pools' limits, with a provider and without. `Options` has pool_limits and pools.
+template <typename Options>
+std::vector<PoolLimit> LimitsOf(const Options& options) {
+  std::vector<PoolLimit> limits = options.pool_limits;
+  for (const PoolSpec& pool : options.pools) {
+    limits.push_back({pool.name, PlannedCapacity(pool)});
+  }
+  return limits;
+}
+
+// A file of kind Pool. InvalidArgument with one error a line (spec/errors.h).
+absl::StatusOr<PoolSpec> LoadPool(const std::string& path);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_POOLS_YAML_H_
