@@ -154,6 +154,48 @@ class GrpcClient : public Client {
     return Repeat<v1::Worker>(request, &v1::Coordinator::Stub::DrainWorker);
   }
 
+  absl::StatusOr<std::vector<v1::Pool>> ListPools() override {
+    CONCUR_ASSIGN_OR_RETURN(
+        v1::ListPoolsResponse response,
+        Repeat<v1::ListPoolsResponse>(v1::ListPoolsRequest(), &v1::Coordinator::Stub::ListPools));
+    return std::vector<v1::Pool>(response.pools().begin(), response.pools().end());
+  }
+
+  absl::StatusOr<v1::Pool> GetPool(const std::string& pool) override {
+    v1::GetPoolRequest request;
+    request.set_pool(pool);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::GetPool);
+  }
+
+  absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) override {
+    v1::CreatePoolRequest request;
+    *request.mutable_spec() = spec;
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::CreatePool);
+  }
+
+  absl::StatusOr<v1::Pool> PausePool(const std::string& pool, const std::string& reason) override {
+    v1::PausePoolRequest request;
+    request.set_pool(pool);
+    request.set_reason(reason);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::PausePool);
+  }
+
+  absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) override {
+    v1::ResumePoolRequest request;
+    request.set_pool(pool);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::ResumePool);
+  }
+
+  absl::Status DeletePool(const std::string& pool, bool at_once) override {
+    v1::DeletePoolRequest request;
+    request.set_pool(pool);
+    request.set_at_once(at_once);
+    v1::DeletePoolResponse response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->DeletePool(&context, request, &response);
+    }));
+  }
+
   absl::StatusOr<std::vector<v1::Score>> ListScores(const std::string& sweep,
                                                     const std::string& metric) override {
     v1::ListScoresRequest request;

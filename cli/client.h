@@ -59,6 +59,15 @@ class Client {
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
   virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
+  virtual absl::StatusOr<std::vector<v1::Pool>> ListPools() = 0;
+  // With its explanation and its workers.
+  virtual absl::StatusOr<v1::Pool> GetPool(const std::string& pool) = 0;
+  virtual absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) = 0;
+  virtual absl::StatusOr<v1::Pool> PausePool(const std::string& pool,
+                                             const std::string& reason) = 0;
+  virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;
+  // Not repeated: a second one may not find the pool.
+  virtual absl::Status DeletePool(const std::string& pool, bool at_once) = 0;
   virtual absl::StatusOr<std::vector<v1::Score>> ListScores(const std::string& sweep,
                                                             const std::string& metric) = 0;
 

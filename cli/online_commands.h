@@ -27,6 +27,8 @@ void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddTopCommand(CLI::App& app, CommandContext& context);
 // `worker` with list, get, drain.
 void AddWorkerCommands(CLI::App& app, CommandContext& context);
+// `pool` with list, get, explain, add, pause, resume, remove.
+void AddPoolCommands(CLI::App& app, CommandContext& context);
 // `scores`.
 void AddScoresCommand(CLI::App& app, CommandContext& context);
 // `curve`, also offline from files.

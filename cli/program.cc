@@ -204,6 +204,7 @@ void AddCommands(CLI::App& app, CommandContext& context) {
   AddJobCommands(app, context);
   AddWorkerCommands(app, context);
   AddTopCommand(app, context);
+  AddPoolCommands(app, context);
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context, fetch);
   AddCurveCommand(app, context);

@@ -20,6 +20,8 @@ namespace concur::cli {
 std::string StateText(v1::Job::State state);
 std::string StateText(v1::Sweep::State state);
 std::string StateText(v1::Worker::State state);
+std::string ProviderText(v1::PoolSpec::Provider provider);
+std::string PhaseText(v1::Pilot::Phase phase);
 std::string FailureText(v1::FailureClass failure);  // "" for none
 std::string KindText(v1::Job::Kind kind);           // "train", "eval"
 bool HasEnded(v1::Sweep::State state);
@@ -39,6 +41,7 @@ absl::Duration SpanOf(const google::protobuf::Duration& span);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);
+Json PoolJson(const v1::Pool& pool);
 Json ScoreJson(const v1::Score& score);
 Json EventJson(const v1::JobEvent& event);
 Json ResultJson(const v1::JobResult& result);

@@ -2,6 +2,7 @@
 #ifndef CONCUR_COORDINATOR_ANSWER_H_
 #define CONCUR_COORDINATOR_ANSWER_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>

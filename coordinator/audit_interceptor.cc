@@ -54,6 +54,19 @@ std::string TargetOf(absl::string_view method, const void* message) {
     const auto& request = *static_cast<const v1::DrainWorkerRequest*>(message);
     return absl::StrCat(request.worker(), request.undo() ? ", undo" : "");
   }
+  if (method == "CreatePool") {
+    return static_cast<const v1::CreatePoolRequest*>(message)->spec().name();
+  }
+  if (method == "PausePool") {
+    return static_cast<const v1::PausePoolRequest*>(message)->pool();
+  }
+  if (method == "ResumePool") {
+    return static_cast<const v1::ResumePoolRequest*>(message)->pool();
+  }
+  if (method == "DeletePool") {
+    const auto& request = *static_cast<const v1::DeletePoolRequest*>(message);
+    return absl::StrCat(request.pool(), request.at_once() ? ", at once" : "");
+  }
   if (method == "UploadArtifact") {
     const auto& request = *static_cast<const v1::UploadArtifactRequest*>(message);
     return absl::BytesToHexString(absl::string_view(request.digest()).substr(0, 32));

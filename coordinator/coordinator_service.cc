@@ -75,7 +75,11 @@ absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
 }
 
 // What looks wrong about running this sweep here and now, but does not stop it.
-std::vector<std::string> WarningsOf(const Scheduler& scheduler, const SweepSpec& spec) {
+std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& pools,
+                                    const SweepSpec& spec) {
+  if (!pools.Limits().empty()) {
+    return {};  // they start what is missing
+  }
   std::vector<Resources> live;
   for (const WorkerView& worker : scheduler.ListWorkers()) {
     if (!worker.lost) {
@@ -88,13 +92,33 @@ std::vector<std::string> WarningsOf(const Scheduler& scheduler, const SweepSpec&
   return CapacityWarnings(spec, live);
 }
 
+// Pools say the most that they will ever have; a live worker may have more.
+absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
+                               const SweepSpec& spec, std::vector<PoolLimit> limits) {
+  const std::vector<PoolLimit> of_pools = pools.Limits();
+  if (limits.empty() && of_pools.empty()) {
+    return absl::OkStatus();
+  }
+  limits.insert(limits.end(), of_pools.begin(), of_pools.end());
+  const absl::Status fits = CheckFitsInPools(spec, limits);
+  if (fits.ok() || of_pools.empty()) {
+    return fits;
+  }
+  for (const WorkerView& worker : scheduler.ListWorkers()) {
+    if (!worker.lost) {
+      limits.push_back({worker.info.name, worker.info.capacity});
+    }
+  }
+  return CheckFitsInPools(spec, limits).ok() ? absl::OkStatus() : fits;
+}
+
 absl::Status CheckLimits(const Expansion& expansion, const ServiceLimits& limits) {
   if (expansion.job_count() > limits.jobs_per_sweep_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat("spec: ", expansion.job_count(), " jobs are more than this coordinator's ",
                      "limits.jobs_per_sweep_max of ", limits.jobs_per_sweep_max));
   }
-  return CheckFitsInPools(expansion.spec(), limits.pools);
+  return absl::OkStatus();
 }
 
 // The sweep of that name, if the caller may change it.
@@ -172,10 +196,13 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
                                    rpc::EncodeSpec(expansion->spec()), expansion};
   return Answer<v1::CreateSweepResponse>(
       engine_, context, response,
-      [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max](
+      [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max,
+       pools = &engine_.pools(), stated_limits = limits_.pools](
           Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
         v1::CreateSweepResponse answer;
-        for (std::string& warning : WarningsOf(scheduler, submission.expansion->spec())) {
+        CONCUR_RETURN_IF_ERROR(
+            CheckFitsAnywhere(scheduler, *pools, submission.expansion->spec(), stated_limits));
+        for (std::string& warning : WarningsOf(scheduler, *pools, submission.expansion->spec())) {
           answer.add_warnings(std::move(warning));
         }
         if (validate_only) {

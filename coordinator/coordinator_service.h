@@ -8,6 +8,7 @@
 #define CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "coordinator/access.h"
 #include "coordinator/engine.h"
 #include "core/capacity.h"
+#include "core/pool.h"
 #include "store/artifact_store.h"
 
 namespace concur {
@@ -24,8 +26,9 @@ struct ServiceLimits {
   int64_t sweeps_max = 100'000;
   int64_t jobs_per_sweep_max = 10'000'000;
   int64_t artifact_bytes_max = int64_t{64} << 30;
-  // The largest workers there will ever be; empty: unknown.
+  // The largest workers that others will ever start; empty: unknown.
   std::vector<PoolLimit> pools;
+  std::set<ProviderKind> providers;  // of pools that can be added
 };
 
 class CoordinatorService final : public v1::Coordinator::CallbackService {
@@ -74,6 +77,23 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
   grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
                                         const v1::DrainWorkerRequest* request,
                                         v1::Worker* response) override;
+  grpc::ServerUnaryReactor* ListPools(grpc::CallbackServerContext* context,
+                                      const v1::ListPoolsRequest* request,
+                                      v1::ListPoolsResponse* response) override;
+  grpc::ServerUnaryReactor* GetPool(grpc::CallbackServerContext* context,
+                                    const v1::GetPoolRequest* request, v1::Pool* response) override;
+  grpc::ServerUnaryReactor* CreatePool(grpc::CallbackServerContext* context,
+                                       const v1::CreatePoolRequest* request,
+                                       v1::Pool* response) override;
+  grpc::ServerUnaryReactor* PausePool(grpc::CallbackServerContext* context,
+                                      const v1::PausePoolRequest* request,
+                                      v1::Pool* response) override;
+  grpc::ServerUnaryReactor* ResumePool(grpc::CallbackServerContext* context,
+                                       const v1::ResumePoolRequest* request,
+                                       v1::Pool* response) override;
+  grpc::ServerUnaryReactor* DeletePool(grpc::CallbackServerContext* context,
+                                       const v1::DeletePoolRequest* request,
+                                       v1::DeletePoolResponse* response) override;
   grpc::ServerUnaryReactor* ListScores(grpc::CallbackServerContext* context,
                                        const v1::ListScoresRequest* request,
                                        v1::ListScoresResponse* response) override;

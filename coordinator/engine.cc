@@ -17,7 +17,7 @@
 namespace concur {
 
 Engine::Engine(Clock& clock, Store& store, EngineOptions options)
-    : clock_(clock), store_(store), options_(std::move(options)) {}
+    : clock_(clock), store_(store), options_(std::move(options)), pools_(options_.pools_policy) {}
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& store,
                                                        const SpecDecoder& decode,
@@ -37,6 +37,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
   auto engine = std::unique_ptr<Engine>(new Engine(clock, store, std::move(options)));
   engine->now_ = clock.Now();
   engine->epoch_ = absl::StrCat(absl::Hex(absl::ToUnixMicros(engine->now_)));
+  for (const PoolSpec& pool : engine->options_.pools) {
+    CONCUR_RETURN_IF_ERROR(engine->pools_.AddFromOptions(pool));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      engine->pools_.Restore(snapshot, engine->options_.decode_pool, engine->now_));
   CONCUR_ASSIGN_OR_RETURN(engine->scheduler_,
                           Scheduler::Restore(engine->options_.policy, std::move(snapshot),
                                              std::move(expansions), engine->now_));
@@ -133,6 +138,9 @@ void Engine::RunUntilIdle() {
 
 absl::Time Engine::NextDeadline() const {
   absl::Time next = scheduler_->NextDeadline();
+  if (carry_) {
+    next = std::min(next, pools_.NextDeadline());
+  }
   for (const auto& [worker, parked] : parked_) {
     next = std::min(next, parked.deadline);
   }
@@ -159,7 +167,9 @@ bool Engine::Turn() {
     request.work(*scheduler_);
   }
   scheduler_->Dispatch();
+  PoolActions pool_actions = AdvancePools();
   Effects effects = scheduler_->TakeEffects();
+  pools_.TakeRows(&effects.batch);
   EngineObserver::Turn turn;
   turn.requests = requests.size();
   turn.committed = !effects.batch.empty();
@@ -176,6 +186,9 @@ bool Engine::Turn() {
     }
   }
   Publish(std::move(effects));
+  if (!pool_actions.empty()) {
+    carry_(std::move(pool_actions));
+  }
   for (Request& request : requests) {
     request.done();
   }
@@ -215,7 +228,9 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
       done(attempts.status());
       return;
     }
-    done(Explanation{scheduler_.get(), *job, scheduler_->Explain(*job), *std::move(attempts)});
+    done(Explanation{scheduler_.get(), *job,
+                     absl::StrCat(scheduler_->Explain(*job), ExplainPools(*job)),
+                     *std::move(attempts)});
   });
 }
 

@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "coordinator/engine_observer.h"
+#include "core/pools.h"
 #include "core/scheduler.h"
 #include "core/sync.h"
 #include "store/store.h"
@@ -53,6 +54,10 @@ struct EngineOptions {
   // Told to workers: where artifacts lie, for those who share the disk.
   std::string artifact_directory;
   std::string artifact_store_id;
+  // Pools of the options; more may be saved in the store.
+  std::vector<PoolSpec> pools;
+  PoolsPolicy pools_policy;
+  Pools::SpecDecoder decode_pool;  // of saved pools
 };
 
 class Engine {
@@ -108,6 +113,16 @@ class Engine {
   void Sync(SyncRequest request, SyncDone done);
   // The caller of that Sync went away.
   void CancelSync(const std::string& worker, const std::string& incarnation, uint64_t sequence);
+
+  // --- pools ------------------------------------------------------------------------------------
+
+  // For what runs on the engine's thread only, that is in the work of Call.
+  Pools& pools() { return pools_; }
+  absl::Time turn_time() const { return now_; }
+  // From now on pools are planned, and `carry` is given what is to be done, on the engine's thread,
+  // once all of it is saved. It must not block.
+  using PoolCarrier = std::function<void(PoolActions)>;
+  void ConnectPools(PoolCarrier carry);
 
   // --- streams ----------------------------------------------------------------------------------
 
@@ -184,6 +199,9 @@ class Engine {
   // False when it failed, in a test.
   bool Commit(const Batch& batch);
   void Publish(Effects effects);
+  PoolActions AdvancePools();
+  PoolWorld MakePoolWorld() const;
+  std::string ExplainPools(JobId job) const;
   void AnswerWatchers();
   void AnswerWatcher(const Watcher& watcher);
   void AnswerSyncs();
@@ -204,6 +222,8 @@ class Engine {
 
   // Owned by the engine's thread.
   std::unique_ptr<Scheduler> scheduler_;
+  Pools pools_;
+  PoolCarrier carry_;
   absl::Time now_ = absl::InfinitePast();
   absl::btree_map<std::string, ParkedSync> parked_;  // by worker
   absl::btree_map<SweepId, EventRing> rings_;

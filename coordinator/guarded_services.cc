@@ -132,6 +132,48 @@ grpc::ServerUnaryReactor* GuardedCoordinator::DrainWorker(Context* context,
                  [&] { return service_.DrainWorker(context, request, response); });
 }
 
+grpc::ServerUnaryReactor* GuardedCoordinator::ListPools(Context* context,
+                                                        const v1::ListPoolsRequest* request,
+                                                        v1::ListPoolsResponse* response) {
+  return Guarded(Check(context, "ListPools"),
+                 [&] { return service_.ListPools(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::GetPool(Context* context,
+                                                      const v1::GetPoolRequest* request,
+                                                      v1::Pool* response) {
+  return Guarded(Check(context, "GetPool"),
+                 [&] { return service_.GetPool(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::CreatePool(Context* context,
+                                                         const v1::CreatePoolRequest* request,
+                                                         v1::Pool* response) {
+  return Guarded(Check(context, "CreatePool"),
+                 [&] { return service_.CreatePool(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::PausePool(Context* context,
+                                                        const v1::PausePoolRequest* request,
+                                                        v1::Pool* response) {
+  return Guarded(Check(context, "PausePool"),
+                 [&] { return service_.PausePool(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::ResumePool(Context* context,
+                                                         const v1::ResumePoolRequest* request,
+                                                         v1::Pool* response) {
+  return Guarded(Check(context, "ResumePool"),
+                 [&] { return service_.ResumePool(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedCoordinator::DeletePool(Context* context,
+                                                         const v1::DeletePoolRequest* request,
+                                                         v1::DeletePoolResponse* response) {
+  return Guarded(Check(context, "DeletePool"),
+                 [&] { return service_.DeletePool(context, request, response); });
+}
+
 grpc::ServerUnaryReactor* GuardedCoordinator::ListScores(Context* context,
                                                          const v1::ListScoresRequest* request,
                                                          v1::ListScoresResponse* response) {

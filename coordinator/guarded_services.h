@@ -50,6 +50,18 @@ class GuardedCoordinator final : public v1::Coordinator::CallbackService {
                                           v1::ListDurationsResponse*) override;
   grpc::ServerUnaryReactor* DrainWorker(Context*, const v1::DrainWorkerRequest*,
                                         v1::Worker*) override;
+  grpc::ServerUnaryReactor* ListPools(Context* context, const v1::ListPoolsRequest* request,
+                                      v1::ListPoolsResponse* response) override;
+  grpc::ServerUnaryReactor* GetPool(Context* context, const v1::GetPoolRequest* request,
+                                    v1::Pool* response) override;
+  grpc::ServerUnaryReactor* CreatePool(Context* context, const v1::CreatePoolRequest* request,
+                                       v1::Pool* response) override;
+  grpc::ServerUnaryReactor* PausePool(Context* context, const v1::PausePoolRequest* request,
+                                      v1::Pool* response) override;
+  grpc::ServerUnaryReactor* ResumePool(Context* context, const v1::ResumePoolRequest* request,
+                                       v1::Pool* response) override;
+  grpc::ServerUnaryReactor* DeletePool(Context* context, const v1::DeletePoolRequest* request,
+                                       v1::DeletePoolResponse* response) override;
   grpc::ServerUnaryReactor* ListScores(Context*, const v1::ListScoresRequest*,
                                        v1::ListScoresResponse*) override;
   grpc::ServerUnaryReactor* GetMatrix(Context*, const v1::GetMatrixRequest*, v1::Matrix*) override;

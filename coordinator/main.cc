@@ -62,7 +62,10 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.limits.sweeps_max = from.limits.sweeps_max;
   options.limits.jobs_per_sweep_max = from.limits.jobs_per_sweep_max;
   options.limits.artifact_bytes_max = from.limits.artifact_bytes_max;
-  options.limits.pools = from.pools;
+  options.limits.pools = from.pool_limits;
+  options.engine.pools = from.pools;
+  options.pilots_coordinator = from.pilots.coordinator;
+  options.pilots_ca = from.pilots.ca;
   options.tls = {from.tls.certificate, from.tls.key, from.tls.client_ca};
   options.gc_interval = from.gc.interval;
   options.gc_grace = from.gc.grace;

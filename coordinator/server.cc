@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -25,12 +27,16 @@
 #include "coordinator/coordinator_metrics.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
+#include "coordinator/provisioner.h"
 #include "coordinator/rpc_metrics.h"
 #include "coordinator/tokens.h"
 #include "coordinator/worker_service.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
+#include "provision/local_provider.h"
+#include "provision/slurm_provider.h"
 #include "rpc/channel.h"
+#include "rpc/convert_pool.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/credentials.h"
 #include "store/artifact_store.h"
@@ -105,6 +111,18 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota.Resize(limits.memory_max));
 }
 
+// "0.0.0.0:7447" is no address to call.
+std::string ReachableAddress(const std::string& address) {
+  for (const char* any : {"0.0.0.0:", "[::]:"}) {
+    if (absl::StartsWith(address, any)) {
+      char host[256] = "localhost";
+      gethostname(host, sizeof host - 1);
+      return absl::StrCat(host, ":", address.substr(std::string(any).size()));
+    }
+  }
+  return address;
+}
+
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
 }  // namespace
@@ -130,6 +148,7 @@ struct Server::Parts {
   std::unique_ptr<GuardedCoordinator> guarded_coordinator;
   std::unique_ptr<GuardedWorkerGateway> guarded_workers;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
   std::unique_ptr<StatusServer> status_server;
 };
@@ -165,6 +184,51 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() { Stop(); }
 
 const std::string& Server::address() const { return parts_->address; }
+// Lets pools start workers, now that the address is known which they are to call.
+absl::Status Server::StartPools(Clock& clock, Parts& parts) {
+  const ServerOptions& options = parts.options;
+  for (const PoolSpec& pool : options.engine.pools) {
+    if (!options.limits.providers.contains(pool.provider)) {
+      return absl::InvalidArgumentError(absl::StrCat("pool ", pool.name, ": this coordinator has ",
+                                                     "no provider \"",
+                                                     ProviderKindName(pool.provider), "\""));
+    }
+  }
+  provision::PilotSetup setup;
+  for (const char c : parts.artifacts->store_id()) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) && setup.coordinator_id.size() < 8) {
+      setup.coordinator_id.push_back(c);
+    }
+  }
+  setup.coordinator = options.pilots_coordinator.empty() ? ReachableAddress(parts.address)
+                                                         : options.pilots_coordinator;
+  if (!options.without_authentication) {
+    setup.token = [data = options.data_directory, &clock] {
+      return EnsurePilotToken(data, clock.Now());
+    };
+  } else {
+    setup.token = [] { return std::string(); };
+  }
+  const std::string& ca = options.pilots_ca.empty() ? options.tls.client_ca : options.pilots_ca;
+  if (!ca.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(setup.ca_pem, ReadFile(ca, 1 << 20));
+  } else if (!options.tls.certificate.empty() && !options.engine.pools.empty()) {
+    return absl::InvalidArgumentError(
+        "pilots.ca: expected the CA that signed the server's certificate, for pools' workers to "
+        "trust it");
+  }
+  std::error_code error;
+  setup.worker_program = std::filesystem::read_symlink("/proc/self/exe", error)
+                             .replace_filename("concur-worker")
+                             .string();
+  setup.directory = options.data_directory + "/pilots";
+  Provisioner::Providers providers;
+  providers[ProviderKind::kLocal] = std::make_unique<provision::LocalProvider>(setup);
+  providers[ProviderKind::kSlurm] = std::make_unique<provision::SlurmProvider>(setup);
+  parts.provisioner = std::make_unique<Provisioner>(clock, *parts.engine, std::move(providers));
+  return absl::OkStatus();
+}
+
 const std::string& Server::metrics_address() const { return parts_->metrics_address; }
 const std::string& Server::health_address() const { return parts_->health_address; }
 
@@ -179,6 +243,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   EngineOptions engine_options = parts->options.engine;
   engine_options.artifact_directory = parts->artifacts->directory();
   engine_options.artifact_store_id = parts->artifacts->store_id();
+  engine_options.decode_pool = rpc::DecodePool;
   CONCUR_ASSIGN_OR_RETURN(parts->engine, Engine::Create(clock, *parts->store, rpc::DecodeSpec,
                                                         std::move(engine_options)));
   parts->engine->AddObserver(parts->log);
@@ -195,6 +260,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       CollectorOptions{parts->options.gc_interval, parts->options.gc_grace});
   CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
   CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
+  parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm};
   parts->coordinator_service = std::make_unique<CoordinatorService>(
       *parts->engine, *parts->artifacts, *parts->pool, *parts->access, parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(
@@ -237,6 +303,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
                {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
   }
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
+  CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->collector->Start();
   LogFields fields = {{"data", data}};
   if (!parts->metrics_address.empty()) {
@@ -260,6 +327,7 @@ void Server::Stop() {
   parts_->status_server.reset();
   // Parked calls are answered by the engine's end, so that the server has nothing to wait for.
   parts_->engine->Stop();
+  parts_->provisioner.reset();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   parts_->server->Wait();
   parts_->server.reset();

@@ -54,6 +54,9 @@ struct ServerOptions {
   ConnectionLimits connections;
   EngineOptions engine;
   ServiceLimits limits;
+  // What pools' workers are told; "": the address that the server listens on.
+  std::string pilots_coordinator;
+  std::string pilots_ca;  // PEM file of the CA of the server's certificate
   absl::Duration gc_interval = absl::Minutes(10);
   absl::Duration gc_grace = absl::Hours(24);
   int pool_threads = 4;
@@ -77,6 +80,7 @@ class Server {
  private:
   struct Parts;
   explicit Server(std::unique_ptr<Parts> parts);
+  static absl::Status StartPools(Clock& clock, Parts& parts);
   static absl::Status StartStatus(Parts& parts);
   std::unique_ptr<Parts> parts_;
 };

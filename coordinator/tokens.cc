@@ -244,28 +244,48 @@ absl::StatusOr<TokenRecord> RevokeToken(const std::string& data_directory, absl:
   return *found;
 }
 
-absl::Status EnsureLocalToken(const std::string& data_directory, const std::string& user,
-                              absl::Time now) {
+namespace {
+
+// The live token in the file at `path`, made and put there when there is none.
+absl::StatusOr<std::string> EnsureTokenFile(const std::string& data_directory,
+                                            const std::string& path, const std::string& user,
+                                            Role role, absl::Time now) {
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockTokens(data_directory));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<TokenRecord> tokens, LoadTokens(data_directory));
-  const std::string path = LocalTokenPath(data_directory);
   const absl::StatusOr<std::string> text = ReadFile(path, 4096);
   if (text.ok()) {
-    const Digest digest = Sha256Of(absl::StripAsciiWhitespace(*text));
+    const absl::string_view token = absl::StripAsciiWhitespace(*text);
+    const Digest digest = Sha256Of(token);
     for (const TokenRecord& record : tokens) {
       if (record.digest == digest && record.StateAt(now) == "live" && record.user == user &&
-          record.role == Role::kAdmin) {
+          record.role == role) {
         // A copy or a restore may have widened who can read it.
-        return chmod(path.c_str(), 0600) == 0 ? absl::OkStatus()
-                                              : ErrnoStatus(errno, path, "chmod");
+        if (chmod(path.c_str(), 0600) != 0) {
+          return ErrnoStatus(errno, path, "chmod");
+        }
+        return std::string(token);
       }
     }
   } else if (!absl::IsNotFound(text.status())) {
     return text.status();
   }
-  CONCUR_ASSIGN_OR_RETURN(const NewToken made, AddToken(data_directory, user, Role::kAdmin,
-                                                        absl::InfiniteFuture(), now));
-  return WriteFileAtomically(path, absl::StrCat(made.token, "\n"), 0600);
+  CONCUR_ASSIGN_OR_RETURN(const NewToken made,
+                          AddToken(data_directory, user, role, absl::InfiniteFuture(), now));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(path, absl::StrCat(made.token, "\n"), 0600));
+  return made.token;
+}
+
+}  // namespace
+
+absl::Status EnsureLocalToken(const std::string& data_directory, const std::string& user,
+                              absl::Time now) {
+  return EnsureTokenFile(data_directory, LocalTokenPath(data_directory), user, Role::kAdmin, now)
+      .status();
+}
+
+absl::StatusOr<std::string> EnsurePilotToken(const std::string& data_directory, absl::Time now) {
+  return EnsureTokenFile(data_directory, absl::StrCat(data_directory, "/pilot-token"), "pilots",
+                         Role::kWorker, now);
 }
 
 }  // namespace concur

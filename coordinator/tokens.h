@@ -71,6 +71,10 @@ absl::StatusOr<TokenRecord> RevokeToken(const std::string& data_directory, absl:
 absl::Status EnsureLocalToken(const std::string& data_directory, const std::string& user,
                               absl::Time now);
 
+// The token that pilots are given, of role worker: that in DATA/pilot-token, made when there is no
+// live one.
+absl::StatusOr<std::string> EnsurePilotToken(const std::string& data_directory, absl::Time now);
+
 inline constexpr size_t kTokensMax = 100'000;
 
 }  // namespace concur

@@ -1,0 +1,61 @@
+// The engine's pools: what they see of the scheduler, and what they want of it.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/engine.h"
+
+namespace concur {
+
+void Engine::ConnectPools(PoolCarrier carry) {
+  Post({[this, carry = std::move(carry)](Scheduler&) { carry_ = carry; }, [] {},
+        [](const absl::Status&) {}});
+}
+
+PoolWorld Engine::MakePoolWorld() const {
+  PoolWorld world;
+  world.demand = scheduler_->Demand();
+  for (WorkerView& worker : scheduler_->ListWorkers()) {
+    PoolWorld::Worker seen;
+    seen.place.name = std::move(worker.info.name);
+    seen.place.capacity = worker.info.capacity;
+    seen.place.labels = std::move(worker.info.labels);
+    seen.place.time_left = worker.end_time - now_;
+    seen.place.running = worker.running;
+    seen.live = !worker.lost;
+    seen.draining = worker.draining;
+    world.workers.push_back(std::move(seen));
+  }
+  return world;
+}
+
+// What workers are told goes into this turn's commit; the rest is carried out after it.
+PoolActions Engine::AdvancePools() {
+  if (!carry_ || pools_.empty()) {
+    return {};
+  }
+  if (now_ >= pools_.NextDeadline()) {
+    pools_.Advance(now_, MakePoolWorld());
+  }
+  PoolActions actions = pools_.TakeActions();
+  for (const auto& [worker, drain] : std::exchange(actions.drain, {})) {
+    // One that is not known any more needs not be told.
+    scheduler_->DrainWorker(worker, drain).IgnoreError();
+  }
+  return actions;
+}
+
+// What pools do for a job that waits for a worker.
+std::string Engine::ExplainPools(JobId job) const {
+  if (scheduler_->ViewJob(job).state != JobState::kReady) {
+    return "";
+  }
+  const Expansion& expansion = *scheduler_->FindSweep(job.sweep)->expansion;
+  const JobCoordinates at = expansion.Locate(job.index);
+  const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
+  const std::string text = pools_.ExplainDemand(
+      at.is_train ? approach.train_resources : approach.predict_resources, Labels());
+  return text.empty() ? "" : absl::StrCat("; ", text);
+}
+
+}  // namespace concur

@@ -1,0 +1,99 @@
+#include "coordinator/provisioner.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace concur {
+namespace {
+
+// Lets the pools know in the engine's next turn.
+void Tell(Engine& engine, std::function<void(Pools&, absl::Time)> what) {
+  engine.Call<bool>(
+      [&engine, what = std::move(what)](Scheduler&) -> absl::StatusOr<bool> {
+        what(engine.pools(), engine.turn_time());
+        return true;
+      },
+      [](const absl::StatusOr<bool>&) {});
+}
+
+}  // namespace
+
+Provisioner::Provisioner(Clock& clock, Engine& engine, Providers providers)
+    : clock_(clock), engine_(engine), providers_(std::move(providers)) {
+  engine_.ConnectPools([this](PoolActions actions) { Carry(std::move(actions)); });
+}
+
+Provisioner::~Provisioner() {
+  engine_.Stop();
+  providers_.clear();
+}
+
+provision::Provider* Provisioner::Find(ProviderKind kind) const {
+  const auto it = providers_.find(kind);
+  return it == providers_.end() ? nullptr : it->second.get();
+}
+
+absl::Status Provisioner::CheckProvider(ProviderKind kind) const {
+  if (Find(kind) != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("provider: this coordinator has no provider \"", ProviderKindName(kind), "\""));
+}
+
+void Provisioner::Carry(PoolActions actions) {
+  for (const PoolActions::Start& start : actions.start) {
+    Start(start);
+  }
+  for (const PoolActions::Stop& stop : actions.stop) {
+    if (provision::Provider* provider = Find(stop.provider)) {
+      provider->Stop(stop.pilots, [](const absl::Status& status) {
+        if (!status.ok()) {  // it is repeated until it shows
+          LogWarning("workers could not be stopped", {{"error", std::string(status.message())}});
+        }
+      });
+    }
+  }
+  for (const ProviderKind kind : actions.observe) {
+    Observe(kind);
+  }
+}
+
+void Provisioner::Start(const PoolActions::Start& start) {
+  const auto done = [this, pilots = start.pilots,
+                     pool = start.pool.name](const absl::StatusOr<std::vector<std::string>>& ids) {
+    if (!ids.ok()) {
+      LogWarning("workers could not be started",
+                 {{"pool", pool}, {"error", std::string(ids.status().message())}});
+    }
+    Tell(engine_, [pilots, ids](Pools& pools, absl::Time now) { pools.Started(pilots, ids, now); });
+  };
+  if (provision::Provider* provider = Find(start.pool.provider)) {
+    LogInfo("starting workers", {{"pool", start.pool.name},
+                                 {"workers", absl::StrCat(start.pilots.size())},
+                                 {"first", start.pilots.front()}});
+    provider->Start(start.pool, start.pilots, done);
+  } else {
+    done(CheckProvider(start.pool.provider));
+  }
+}
+
+void Provisioner::Observe(ProviderKind kind) {
+  const absl::Time asked = clock_.Now();
+  const auto done = [this, kind, asked](const absl::StatusOr<std::vector<PilotReport>>& reports) {
+    Tell(engine_, [kind, asked, reports](Pools& pools, absl::Time now) {
+      pools.Observed(kind, reports, asked, now);
+    });
+  };
+  if (provision::Provider* provider = Find(kind)) {
+    provider->Observe(done);
+  } else {
+    done(CheckProvider(kind));
+  }
+}
+
+}  // namespace concur

@@ -1,0 +1,46 @@
+// Carries out what pools want: gives their actions to providers, and what providers answer to the
+// engine.
+//
+// Thread-safe. Does not block: providers have threads of their own.
+#ifndef CONCUR_COORDINATOR_PROVISIONER_H_
+#define CONCUR_COORDINATOR_PROVISIONER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "coordinator/engine.h"
+#include "core/pools.h"
+#include "provision/provider.h"
+
+namespace concur {
+
+class Provisioner {
+ public:
+  using Providers = std::map<ProviderKind, std::unique_ptr<provision::Provider>>;
+
+  // `clock` and `engine` outlive it. Connects itself to the engine's pools.
+  Provisioner(Clock& clock, Engine& engine, Providers providers);
+  // Ends the engine, which may be at work with it, and the providers.
+  ~Provisioner();
+
+  // FailedPrecondition when there is no such provider here.
+  absl::Status CheckProvider(ProviderKind kind) const;
+
+ private:
+  void Carry(PoolActions actions);
+  void Start(const PoolActions::Start& start);
+  void Observe(ProviderKind kind);
+  provision::Provider* Find(ProviderKind kind) const;
+
+  Clock& clock_;
+  Engine& engine_;
+  Providers providers_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_PROVISIONER_H_

@@ -1,0 +1,146 @@
+#include "rpc/convert_pool.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "rpc/convert_value.h"
+
+namespace concur::rpc {
+namespace {
+
+void SetSpan(absl::Duration duration, google::protobuf::Duration* out) { *out = ToProto(duration); }
+
+absl::StatusOr<absl::Duration> SpanOr(bool is_set, const google::protobuf::Duration& proto,
+                                      const FieldPath& path, absl::Duration standard) {
+  return is_set ? FromProto(proto, path) : absl::StatusOr<absl::Duration>(standard);
+}
+
+v1::SlurmSettings SlurmToProto(const SlurmSettings& slurm) {
+  v1::SlurmSettings proto;
+  proto.set_partition(slurm.partition);
+  proto.set_account(slurm.account);
+  proto.set_qos(slurm.qos);
+  proto.set_constraint(slurm.constraint);
+  for (const std::string& argument : slurm.arguments) {
+    proto.add_arguments(argument);
+  }
+  proto.set_log_directory(slurm.log_directory);
+  proto.set_array_max(slurm.array_max);
+  return proto;
+}
+
+SlurmSettings SlurmFromProto(const v1::SlurmSettings& proto) {
+  SlurmSettings slurm;
+  slurm.partition = proto.partition();
+  slurm.account = proto.account();
+  slurm.qos = proto.qos();
+  slurm.constraint = proto.constraint();
+  slurm.arguments.assign(proto.arguments().begin(), proto.arguments().end());
+  slurm.log_directory = proto.log_directory();
+  slurm.array_max = proto.array_max() == 0 ? SlurmSettings().array_max : proto.array_max();
+  return slurm;
+}
+
+v1::KubernetesSettings KubernetesToProto(const KubernetesSettings& kubernetes) {
+  v1::KubernetesSettings proto;
+  proto.set_namespace_(kubernetes.name_space);
+  proto.set_image(kubernetes.image);
+  proto.set_service_account(kubernetes.service_account);
+  proto.mutable_node_selector()->insert(kubernetes.node_selector.begin(),
+                                        kubernetes.node_selector.end());
+  proto.set_gpu_resource(kubernetes.gpu_resource);
+  return proto;
+}
+
+absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSettings& proto,
+                                                       const FieldPath& path) {
+  KubernetesSettings kubernetes;
+  kubernetes.name_space = proto.namespace_();
+  kubernetes.image = proto.image();
+  kubernetes.service_account = proto.service_account();
+  CONCUR_ASSIGN_OR_RETURN(kubernetes.node_selector,
+                          TagsFromProto(proto.node_selector(), path, "node_selector"));
+  if (!proto.gpu_resource().empty()) {
+    kubernetes.gpu_resource = proto.gpu_resource();
+  }
+  return kubernetes;
+}
+
+}  // namespace
+
+v1::PoolSpec ToProto(const PoolSpec& spec) {
+  v1::PoolSpec proto;
+  proto.set_name(spec.name);
+  proto.set_provider(static_cast<v1::PoolSpec::Provider>(static_cast<int>(spec.provider) + 1));
+  proto.set_workers_min(spec.workers_min);
+  proto.set_workers_max(spec.workers_max);
+  *proto.mutable_resources() = ToProto(spec.resources);
+  proto.mutable_labels()->insert(spec.labels.begin(), spec.labels.end());
+  if (spec.time_limit != absl::InfiniteDuration()) {
+    SetSpan(spec.time_limit, proto.mutable_time_limit());
+  }
+  SetSpan(spec.drain_margin, proto.mutable_drain_margin());
+  SetSpan(spec.idle_timeout, proto.mutable_idle_timeout());
+  SetSpan(spec.start_timeout, proto.mutable_start_timeout());
+  proto.set_coordinator(spec.coordinator);
+  proto.set_worker_program(spec.worker_program);
+  proto.set_work_directory(spec.work_directory);
+  for (const std::string& line : spec.setup) {
+    proto.add_setup(line);
+  }
+  *proto.mutable_slurm() = SlurmToProto(spec.slurm);
+  *proto.mutable_kubernetes() = KubernetesToProto(spec.kubernetes);
+  return proto;
+}
+
+absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto, const FieldPath& path) {
+  const PoolSpec standard;
+  PoolSpec spec;
+  spec.name = proto.name();
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("provider"), proto.provider(), 1, kProviderKinds));
+  spec.provider = static_cast<ProviderKind>(proto.provider() - 1);
+  spec.workers_min = proto.workers_min();
+  spec.workers_max = proto.workers_max();
+  if (!proto.has_resources()) {
+    return FieldError(path.Field("resources"), "expected what each worker has, got nothing");
+  }
+  CONCUR_ASSIGN_OR_RETURN(spec.resources, FromProto(proto.resources(), path.Field("resources")));
+  CONCUR_ASSIGN_OR_RETURN(spec.labels, TagsFromProto(proto.labels(), path, "labels"));
+  CONCUR_ASSIGN_OR_RETURN(spec.time_limit, SpanOr(proto.has_time_limit(), proto.time_limit(),
+                                                  path.Field("time_limit"), standard.time_limit));
+  CONCUR_ASSIGN_OR_RETURN(spec.drain_margin,
+                          SpanOr(proto.has_drain_margin(), proto.drain_margin(),
+                                 path.Field("drain_margin"), standard.drain_margin));
+  CONCUR_ASSIGN_OR_RETURN(spec.idle_timeout,
+                          SpanOr(proto.has_idle_timeout(), proto.idle_timeout(),
+                                 path.Field("idle_timeout"), standard.idle_timeout));
+  CONCUR_ASSIGN_OR_RETURN(spec.start_timeout,
+                          SpanOr(proto.has_start_timeout(), proto.start_timeout(),
+                                 path.Field("start_timeout"), standard.start_timeout));
+  spec.coordinator = proto.coordinator();
+  spec.worker_program = proto.worker_program();
+  spec.work_directory = proto.work_directory();
+  spec.setup.assign(proto.setup().begin(), proto.setup().end());
+  spec.slurm = SlurmFromProto(proto.slurm());
+  CONCUR_ASSIGN_OR_RETURN(spec.kubernetes,
+                          KubernetesFromProto(proto.kubernetes(), path.Field("kubernetes")));
+  if (const absl::Status status = ValidatePoolSpec(spec); !status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path.ToString(), ".", status.message()));
+  }
+  return spec;
+}
+
+std::string EncodePool(const PoolSpec& spec) { return ToProto(spec).SerializeAsString(); }
+
+absl::StatusOr<PoolSpec> DecodePool(absl::string_view bytes) {
+  v1::PoolSpec proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("not a pool");
+  }
+  absl::StatusOr<PoolSpec> spec = FromProto(proto, FieldPath("pool"));
+  return spec.ok() ? spec : absl::DataLossError(spec.status().message());
+}
+
+}  // namespace concur::rpc
