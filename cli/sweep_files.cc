@@ -26,6 +26,7 @@
 #include "cli/forecast.h"
 #include "core/expansion.h"
 #include "spec/options_yaml.h"
+#include "spec/pools_yaml.h"
 #include "spec/sweep_yaml.h"
 
 namespace concur::cli {

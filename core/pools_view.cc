@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<std::string>> Pools::Explain(const std::string& name)
   std::map<std::string, int64_t> reasons;
   for (const PilotRow* pilot : view.pilots) {
     if (pilot->phase == PilotPhase::kPending || pilot->phase == PilotPhase::kStarting) {
-      ++reasons[pilot->message.empty() ? "its provider gives no reason" : pilot->message];
+      ++reasons[pilot->message.empty() ? "just asked for" : pilot->message];
     }
   }
   for (const auto& [reason, count] : reasons) {

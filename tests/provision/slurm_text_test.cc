@@ -17,7 +17,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-PilotSetup Setup() {
+PilotSetup MakeSetup() {
   PilotSetup setup;
   setup.coordinator_id = "ab12";
   setup.coordinator = "head:7447";
@@ -38,7 +38,7 @@ PoolSpec Pool() {
 TEST(SlurmTextTest, SbatchIsToldWhatThePoolSays) {
   PoolSpec pool = Pool();
   pool.slurm = {"long", "lab", "high", "avx", {"--exclusive", "--nice=10"}, "/shared/logs", 100};
-  const CommandRequest request = SbatchRequest(pool, Setup(), "secret", {"cpu-17", "cpu-18"});
+  const CommandRequest request = SbatchRequest(pool, MakeSetup(), "secret", {"cpu-17", "cpu-18"});
   for (const char* argument :
        {"--parsable", "--job-name=concur-ab12-cpu-17", "--no-requeue", "--cpus-per-task=3",
         "--mem=3073M", "--gres=gpu:2", "--time=91", "--signal=B:TERM@60", "--array=0-1",
@@ -54,7 +54,7 @@ TEST(SlurmTextTest, SbatchIsToldWhatThePoolSays) {
 TEST(SlurmTextTest, OnePilotNeedsNoArrayAndNoLimitNoSignal) {
   PoolSpec pool = Pool();
   pool.time_limit = absl::InfiniteDuration();
-  const CommandRequest request = SbatchRequest(pool, Setup(), "", {"cpu-3"});
+  const CommandRequest request = SbatchRequest(pool, MakeSetup(), "", {"cpu-3"});
   const std::string line = absl::StrJoin(request.argv, " ");
   EXPECT_THAT(line, Not(HasSubstr("--array")));
   EXPECT_THAT(line, Not(HasSubstr("--time")));
@@ -66,7 +66,7 @@ TEST(SlurmTextTest, TheScriptNamesTheWorkerAndQuotesWhatItIsGiven) {
   PoolSpec pool = Pool();
   pool.labels = {{"note", "it's $HOME; rm -rf /"}};
   pool.setup = {"module load cuda"};
-  PilotSetup setup = Setup();
+  PilotSetup setup = MakeSetup();
   setup.ca_pem = "-----BEGIN CERTIFICATE-----\n";
   const std::string script = PilotScript(pool, setup, {"cpu-17", "cpu-18"});
   EXPECT_THAT(script, HasSubstr("first=17\nname=cpu-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n"));
@@ -97,7 +97,7 @@ TEST(SlurmTextTest, PilotsAreFoundByNameAmongOthersJobs) {
       "11|N/A|FAILED|NonZeroExitCode|concur-ab12-cpu-5\n"
       "12|N/A|COMPLETED|None|concur-ab12-cpu-6\n"
       "13|N/A|NODE_FAIL|None|concur-ab12-cpu-7\n",
-      Setup());
+      MakeSetup());
   ASSERT_OK(pilots);
   ASSERT_EQ(pilots->size(), 5u);
   EXPECT_EQ((*pilots)[0].report.name, "cpu-3");
@@ -119,11 +119,11 @@ TEST(SlurmTextTest, AnAnswerThatIsCutOrGarbledIsNotBelieved) {
                           "7|N/A|SINGING|None|concur-ab12-cpu-3\n",  // a state that nobody knows
                           "7|x|PENDING|None|concur-ab12-cpu-3\n",    // an index that is none
                           "7|N/A|PENDING|None|concur-ab12-\n", "\x01\x02\xff\n"}) {
-    EXPECT_THAT(ParseSqueue(bad, Setup()),
+    EXPECT_THAT(ParseSqueue(bad, MakeSetup()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("makes no sense")))
         << bad;
   }
-  EXPECT_OK(ParseSqueue("", Setup())) << "nobody has a job";
+  EXPECT_OK(ParseSqueue("", MakeSetup())) << "nobody has a job";
 }
 
 struct ErrorCase {

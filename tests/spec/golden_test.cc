@@ -92,7 +92,7 @@ absl::Status Submit(const std::string& directory) {
     if (!options.ok()) {
       return options.status();
     }
-    const absl::Status pools = CheckPools(*sweep, options->pools);
+    const absl::Status pools = CheckPools(*sweep, options->pool_limits);
     if (!pools.ok()) {
       return pools;
     }

@@ -27,6 +27,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+PilotRow BarePilot(const std::string& name) {
+  PilotRow row;
+  row.name = name;
+  return row;
+}
+
 // A kind of store, and how its process is killed and started again.
 class Subject {
  public:
@@ -113,7 +119,7 @@ TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
   batch.next_pilot_number = 9;
   batch.put_pools = {{"b", "", true, "held", false},
                      {"a", std::string("\0\xff", 2), false, "", true}};
-  batch.put_pilots = {FullPilot("a-2"), PilotRow{.name = "a-1"}, FullPilot("a-3")};
+  batch.put_pilots = {FullPilot("a-2"), BarePilot("a-1"), FullPilot("a-3")};
   batch.delete_pilots = {"a-3", "none"};
   ASSERT_OK(store.Commit(batch));
   this->subject_.Reopen();
@@ -125,7 +131,8 @@ TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
 
 TYPED_TEST(StoreTest, APilotOfAPhaseThatIsNoneIsRefused) {
   Batch batch;
-  batch.put_pilots = {PilotRow{.name = "a-1", .phase = static_cast<PilotPhase>(99)}};
+  batch.put_pilots = {BarePilot("a-1")};
+  batch.put_pilots[0].phase = static_cast<PilotPhase>(99);
   EXPECT_THAT(this->subject_.store().Commit(batch),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pilot a-1")));
 }

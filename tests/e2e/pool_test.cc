@@ -1,0 +1,130 @@
+// Workers that come when jobs wait and go when none do, on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/cluster.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: short}
+spec:
+  approaches:
+    - metadata: {name: quick}
+      spec:
+        version: "1"
+        train:
+          command: [/bin/sh, -c, "sleep 0.1; echo {seed} > {model}; : {train}"]
+        predict:
+          command: [/bin/sh, -c, "printf '{{\"accuracy\": 0.%s}}' {seed} > {metrics}; : {model} {test}"]
+        resources: {cpus: CPUS}
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, train: data.jsonl, test: data.jsonl, metric: accuracy}
+  seeds: {from: 1, to: 20}
+)";
+
+class PoolTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.Write("data.jsonl", "{}\n");
+    WriteSweep("sweep.yaml", 1);
+    cluster_.Write("pool.yaml", R"(apiVersion: concur/v1
+kind: Pool
+metadata: {name: here}
+spec:
+  provider: local
+  workers: {max: 2}
+  resources: {cpus: 1}
+  idle_timeout: 1s
+)");
+    cluster_.StartCoordinator();
+  }
+  // Workers of pools outlive the coordinator: none may outlive the test.
+  void TearDown() override {
+    for (const nlohmann::json& pool : Json({"pool", "list"})) {
+      cluster_.Concur({"pool", "remove", pool["name"], "--now"});
+    }
+    EXPECT_TRUE(Eventually([&] { return Json({"pool", "list"}).empty(); }));
+  }
+  void WriteSweep(const std::string& file, int cpus) {
+    std::string sweep = kSweep;
+    sweep.replace(sweep.find("CPUS"), 4, absl::StrCat(cpus));
+    cluster_.Write(file, sweep);
+  }
+  nlohmann::json Json(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"-o", "json"});
+    const Output output = cluster_.Concur(all);
+    EXPECT_EQ(output.exit_code, 0) << output.err;
+    return nlohmann::json::parse(output.out, nullptr, false);
+  }
+  bool Empty() const {
+    const nlohmann::json pool = Json({"pool", "get", "here"});
+    return pool["working"] == 0 && pool["pending"] == 0 && pool["starting"] == 0 &&
+           pool["leaving"] == 0;
+  }
+
+  Cluster cluster_;
+};
+
+TEST_F(PoolTest, WorkersComeForASweepAndGoAfterIt) {
+  ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("pool.yaml")}).exit_code, 0);
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+  ASSERT_TRUE(Eventually([&] { return Json({"pool", "get", "here"})["working"] == 2; }));
+
+  // The coordinator is killed and comes back: it has the pool, and adopts its workers.
+  cluster_.KillCoordinator(SIGKILL);
+  cluster_.StartCoordinator();
+  ASSERT_EQ(cluster_.Concur({"sweep", "wait", "short", "--timeout", "60"}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return Empty(); }));
+  EXPECT_EQ(Json({"pool", "get", "here"})["workers"].size(), 2u) << "no third one was started";
+
+  ASSERT_EQ(cluster_.Concur({"pool", "remove", "here"}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return Json({"pool", "list"}).empty(); }));
+}
+
+TEST_F(PoolTest, ARequestThatNoPoolCanEverServeIsRefused) {
+  ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("pool.yaml")}).exit_code, 0);
+  WriteSweep("big.yaml", 2);
+  const Output output = cluster_.Concur({"sweep", "submit", cluster_.File("big.yaml")});
+  EXPECT_EQ(output.exit_code, 2);
+  EXPECT_THAT(output.err, HasSubstr("expected a request that fits in a pool (here: cpus 1"));
+}
+
+TEST_F(PoolTest, AWorkerThatCannotStartIsExplained) {
+  cluster_.Write("wrong.yaml", R"(apiVersion: concur/v1
+kind: Pool
+metadata: {name: wrong}
+spec:
+  provider: local
+  workers: {min: 1, max: 1}
+  resources: {cpus: 1}
+  setup: ["echo this machine is not for you >&2; exit 9"]
+)");
+  ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("wrong.yaml")}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return cluster_.Concur({"pool", "explain", "wrong"}).out.find("this machine is not for you") !=
+           std::string::npos;
+  }));
+  EXPECT_THAT(cluster_.Concur({"pool", "explain", "wrong"}).out, HasSubstr("exit code 9"));
+  const Output paused =
+      cluster_.Concur({"pool", "pause", "wrong", "--reason", "until it is mended"});
+  EXPECT_THAT(paused.out, HasSubstr("until it is mended"));
+  const Output unknown = cluster_.Concur({"pool", "get", "wrng"});
+  EXPECT_EQ(unknown.exit_code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("wrong"));
+}
+
+}  // namespace
+}  // namespace concur::testing
