@@ -33,6 +33,8 @@
 #include "coordinator/worker_service.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
+#include "provision/kube_config.h"
+#include "provision/kubernetes_provider.h"
 #include "provision/local_provider.h"
 #include "provision/slurm_provider.h"
 #include "rpc/channel.h"
@@ -225,6 +227,9 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   Provisioner::Providers providers;
   providers[ProviderKind::kLocal] = std::make_unique<provision::LocalProvider>(setup);
   providers[ProviderKind::kSlurm] = std::make_unique<provision::SlurmProvider>(setup);
+  providers[ProviderKind::kKubernetes] = std::make_unique<provision::KubernetesProvider>(
+      clock, setup,
+      [env = provision::KubeEnvironment()] { return provision::FindKubeConfig(env); });
   parts.provisioner = std::make_unique<Provisioner>(clock, *parts.engine, std::move(providers));
   return absl::OkStatus();
 }
@@ -260,7 +265,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       CollectorOptions{parts->options.gc_interval, parts->options.gc_grace});
   CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
   CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
-  parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm};
+  parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
+                                     ProviderKind::kKubernetes};
   parts->coordinator_service = std::make_unique<CoordinatorService>(
       *parts->engine, *parts->artifacts, *parts->pool, *parts->access, parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(

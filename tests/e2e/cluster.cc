@@ -73,7 +73,11 @@ Process::~Process() {
   }
 }
 
-void Process::Signal(int signal) const { kill(pid_, signal); }
+void Process::Signal(int signal) const {
+  // kill(-1) would reach every process of the machine.
+  CONCUR_CHECK(pid_ > 0);
+  kill(pid_, signal);
+}
 
 int Process::Wait() {
   int status = 0;

@@ -1,0 +1,401 @@
+#include "provision/kube_objects.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/digest.h"
+
+namespace concur::provision {
+namespace {
+
+constexpr size_t kNameBytesMax = 63;
+constexpr size_t kMessageBytesMax = 500;
+constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
+constexpr int kMetricsPort = 9465;       // as in k8s/overlays/static-workers
+constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
+constexpr int kEndedKeptSeconds = 3600;  // should nobody delete it
+
+std::string Lower(const std::string& text) {
+  std::string lower = absl::AsciiStrToLower(text);
+  for (char& c : lower) {
+    c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  }
+  return lower;
+}
+
+// A label's value: at most 63 bytes of letters, digits and "-_.", alphanumeric at both ends.
+std::string LabelValue(const std::string& text) {
+  std::string value = text.substr(0, kNameBytesMax);
+  for (char& c : value) {
+    const bool good =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    c = good ? c : '-';
+  }
+  const auto is_edge = [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  while (!value.empty() && is_edge(value.back())) {
+    value.pop_back();
+  }
+  while (!value.empty() && is_edge(value.front())) {
+    value.erase(value.begin());
+  }
+  return value;
+}
+
+KubeJson Labels(const std::string& coordinator_id, const std::string& pool) {
+  return {{"app.kubernetes.io/name", "concur-worker"},
+          {"app.kubernetes.io/part-of", "concur"},
+          {"app.kubernetes.io/managed-by", "concur-coordinator"},
+          {kCoordinatorLabel, LabelValue(coordinator_id)},
+          {kPoolLabel, LabelValue(pool)}};
+}
+
+KubeJson ResourcesOf(const PoolSpec& pool) {
+  KubeJson requests = {{"cpu", absl::StrCat(pool.resources.cpu_millis, "m")}};
+  KubeJson limits = KubeJson::object();
+  if (pool.resources.memory_bytes > 0) {
+    requests["memory"] = absl::StrCat(pool.resources.memory_bytes);
+    limits["memory"] = requests["memory"];
+  }
+  if (pool.resources.gpus > 0) {
+    requests[pool.kubernetes.gpu_resource] = absl::StrCat(pool.resources.gpus);
+    limits[pool.kubernetes.gpu_resource] = requests[pool.kubernetes.gpu_resource];
+  }
+  return {{"requests", std::move(requests)}, {"limits", std::move(limits)}};
+}
+
+// The shell runs `setup` and becomes the worker.
+std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup,
+                                   const std::string& pilot) {
+  std::vector<std::string> command;
+  if (!pool.setup.empty()) {
+    command = {"/bin/sh", "-ec", absl::StrCat(absl::StrJoin(pool.setup, "\n"), "\nexec \"$@\""),
+               "concur-pilot"};
+  }
+  const std::string directory = pool.work_directory.empty() ? "/work" : pool.work_directory;
+  for (const std::string& word : std::vector<std::string>{
+           pool.worker_program.empty() ? "concur-worker" : pool.worker_program, "--name", pilot,
+           "--work-dir", absl::StrCat(directory, "/run"), "--log-format", "json",
+           "--metrics-listen", absl::StrCat("0.0.0.0:", kMetricsPort)}) {
+    command.push_back(word);
+  }
+  for (std::string& argument : WorkerArguments(pool, setup)) {
+    command.push_back(std::move(argument));
+  }
+  if (!setup.ca_pem.empty()) {
+    command.insert(command.end(), {"--ca", "/etc/concur/ca.pem"});
+  }
+  return command;
+}
+
+KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
+                     const std::string& secret) {
+  const std::string directory = pool.work_directory.empty() ? "/work" : pool.work_directory;
+  KubeJson container = {
+      {"name", "worker"},
+      {"image", pool.kubernetes.image},
+      {"command", CommandOf(pool, setup, pilot)},
+      {"env", KubeJson::array({{{"name", "HOME"}, {"value", directory}}})},
+      {"ports", KubeJson::array({{{"name", "metrics"}, {"containerPort", kMetricsPort}}})},
+      {"resources", ResourcesOf(pool)},
+      {"terminationMessagePolicy", "FallbackToLogsOnError"},
+      {"securityContext",
+       {{"allowPrivilegeEscalation", false},
+        {"readOnlyRootFilesystem", true},
+        {"capabilities", {{"drop", {"ALL"}}}}}},
+      {"volumeMounts", KubeJson::array({{{"name", "work"}, {"mountPath", directory}},
+                                        {{"name", "tmp"}, {"mountPath", "/tmp"}}})}};
+  if (!secret.empty()) {
+    container["env"].push_back(
+        {{"name", "CONCUR_TOKEN"},
+         {"valueFrom", {{"secretKeyRef", {{"name", secret}, {"key", "token"}}}}}});
+  }
+  if (!setup.ca_pem.empty()) {
+    container["volumeMounts"].push_back(
+        {{"name", "credentials"}, {"mountPath", "/etc/concur"}, {"readOnly", true}});
+  }
+  return container;
+}
+
+KubeJson PodOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
+               const std::string& secret) {
+  KubeJson volumes = KubeJson::array({{{"name", "work"}, {"emptyDir", KubeJson::object()}},
+                                      {{"name", "tmp"}, {"emptyDir", KubeJson::object()}}});
+  if (!setup.ca_pem.empty()) {
+    volumes.push_back({{"name", "credentials"},
+                       {"secret",
+                        {{"secretName", secret},
+                         {"items", KubeJson::array({{{"key", "ca.pem"}, {"path", "ca.pem"}}})}}}});
+  }
+  KubeJson pod = {{"restartPolicy", "Never"},
+                  {"automountServiceAccountToken", false},
+                  {"enableServiceLinks", false},
+                  {"terminationGracePeriodSeconds", kGraceSeconds},
+                  {"securityContext",
+                   {{"runAsNonRoot", true},
+                    {"runAsUser", kWorkerUser},
+                    {"runAsGroup", kWorkerUser},
+                    {"fsGroup", kWorkerUser},
+                    {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+                  {"containers", KubeJson::array({ContainerOf(pool, setup, pilot, secret)})},
+                  {"volumes", std::move(volumes)}};
+  if (!pool.kubernetes.service_account.empty()) {
+    pod["serviceAccountName"] = pool.kubernetes.service_account;
+  }
+  if (!pool.kubernetes.node_selector.empty()) {
+    pod["nodeSelector"] = pool.kubernetes.node_selector;
+  }
+  if (pool.resources.gpus > 0) {
+    pod["tolerations"] = KubeJson::array({{{"key", pool.kubernetes.gpu_resource},
+                                           {"operator", "Exists"},
+                                           {"effect", "NoSchedule"}}});
+  }
+  return pod;
+}
+
+// The condition of this type whose status is "True", or null.
+const KubeJson* TrueCondition(const KubeJson& object, absl::string_view type) {
+  const KubeJson* conditions = KubeFind(object, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) {
+    return nullptr;
+  }
+  for (const KubeJson& condition : *conditions) {
+    if (KubeText(condition, {"type"}) == type && KubeText(condition, {"status"}) == "True") {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+std::string Said(const std::string& reason, const std::string& message) {
+  return absl::StrCat(reason, reason.empty() || message.empty() ? "" : ": ",
+                      message.substr(0, kMessageBytesMax));
+}
+
+// The state of the worker's container: {"running": …}, {"waiting": …} or {"terminated": …}; null.
+const KubeJson* ContainerState(const KubeJson& pod) {
+  const KubeJson* statuses = KubeFind(pod, {"status", "containerStatuses"});
+  return statuses == nullptr || !statuses->is_array() || statuses->empty()
+             ? nullptr
+             : KubeFind((*statuses)[0], {"state"});
+}
+
+// Why a pod ended, by class.
+std::string EndOfPod(const KubeJson& pod) {
+  const std::string reason = KubeText(pod, {"status", "reason"});
+  const std::string message = KubeText(pod, {"status", "message"});
+  if (const KubeJson* target = TrueCondition(pod, "DisruptionTarget")) {
+    const std::string why = KubeText(*target, {"reason"});
+    return absl::StrCat(why == "PreemptionByScheduler" ? "preempted: " : "evicted: ",
+                        Said(why, KubeText(*target, {"message"})));
+  }
+  if (reason == "Evicted") {
+    return absl::StrCat("evicted: ", message);
+  }
+  if (reason == "Preempting" || reason == "Preempted") {
+    return absl::StrCat("preempted: ", Said(reason, message));
+  }
+  if (reason == "NodeLost" || reason == "Shutdown" || reason == "Terminated" ||
+      reason == "NodeShutdown") {
+    return absl::StrCat("its node went away: ", Said(reason, message));
+  }
+  if (reason == "DeadlineExceeded") {
+    return absl::StrCat("time limit: ", Said(reason, message));
+  }
+  const KubeJson* state = ContainerState(pod);
+  const KubeJson* ended = state == nullptr ? nullptr : KubeFind(*state, {"terminated"});
+  if (ended == nullptr) {
+    return Said(reason, message);
+  }
+  const std::string why = KubeText(*ended, {"reason"});
+  const std::string code = KubeText(*ended, {"exitCode"});
+  const std::string words = KubeText(*ended, {"message"});
+  if (why == "OOMKilled") {
+    return absl::StrCat("out of memory: OOMKilled, exit code ", code,
+                        "; give the pool's workers more memory");
+  }
+  return code == "0" ? Said(why, words) : Said(absl::StrCat(why, ", exit code ", code), words);
+}
+
+// Why a pod waits, by class; "" when it does not say.
+std::string WaitOfPod(const KubeJson& pod) {
+  const KubeJson* conditions = KubeFind(pod, {"status", "conditions"});
+  if (conditions != nullptr && conditions->is_array()) {
+    for (const KubeJson& condition : *conditions) {
+      if (KubeText(condition, {"type"}) == "PodScheduled" &&
+          KubeText(condition, {"status"}) == "False") {
+        return absl::StrCat("unschedulable: ", KubeText(condition, {"message"}));
+      }
+    }
+  }
+  const KubeJson* state = ContainerState(pod);
+  const KubeJson* waiting = state == nullptr ? nullptr : KubeFind(*state, {"waiting"});
+  if (waiting == nullptr) {
+    return "";
+  }
+  const std::string reason = KubeText(*waiting, {"reason"});
+  const std::string said = Said(reason, KubeText(*waiting, {"message"}));
+  if (reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
+      reason == "ErrImageNeverPull") {
+    return absl::StrCat("its image cannot be pulled: ", said);
+  }
+  if (reason == "CreateContainerConfigError" || reason == "CreateContainerError" ||
+      reason == "RunContainerError") {
+    return absl::StrCat("its container cannot be made: ", said);
+  }
+  return reason == "ContainerCreating" || reason == "PodInitializing" ? "" : said;
+}
+
+}  // namespace
+
+const KubeJson* KubeFind(const KubeJson& json, const std::vector<const char*>& path) {
+  const KubeJson* at = &json;
+  for (const char* key : path) {
+    if (!at->is_object()) {
+      return nullptr;
+    }
+    const auto it = at->find(key);
+    if (it == at->end()) {
+      return nullptr;
+    }
+    at = &*it;
+  }
+  return at;
+}
+
+std::string KubeText(const KubeJson& json, const std::vector<const char*>& path) {
+  const KubeJson* found = KubeFind(json, path);
+  if (found == nullptr) {
+    return "";
+  }
+  return found->is_string()           ? found->get<std::string>()
+         : found->is_number_integer() ? absl::StrCat(found->get<int64_t>())
+                                      : "";
+}
+
+std::string PilotSelector(const std::string& coordinator_id) {
+  return absl::StrCat("labelSelector=concur%2Fcoordinator%3D", LabelValue(coordinator_id));
+}
+
+std::string KubeJobName(const std::string& coordinator_id, const std::string& pilot) {
+  std::string name = absl::StrCat("concur-", Lower(coordinator_id), "-", Lower(pilot));
+  if (name.size() <= kNameBytesMax && Lower(pilot) == pilot && pilot.back() != '-') {
+    return name;
+  }
+  constexpr size_t kDigestBytes = 16;
+  const std::string digest =
+      Sha256Of(absl::StrCat(coordinator_id, "/", pilot)).ToHex().substr(0, kDigestBytes);
+  name = name.substr(0, kNameBytesMax - kDigestBytes - 1);
+  while (name.back() == '-') {
+    name.pop_back();
+  }
+  return absl::StrCat(name, "-", digest);
+}
+
+std::string KubeSecretName(const std::string& coordinator_id, const std::string& token,
+                           const std::string& ca_pem) {
+  Sha256 hash;
+  hash.UpdateField(token);
+  hash.UpdateField(ca_pem);
+  return absl::StrCat("concur-", Lower(coordinator_id), "-", hash.Finish().ToHex().substr(0, 16));
+}
+
+KubeJson KubeSecret(const std::string& name, const PilotSetup& setup, const std::string& token) {
+  KubeJson labels = Labels(setup.coordinator_id, "");
+  labels.erase(kPoolLabel);
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata", {{"name", name}, {"labels", std::move(labels)}}},
+          {"type", "Opaque"},
+          {"immutable", true},
+          {"stringData", {{"token", token}, {"ca.pem", setup.ca_pem}}}};
+}
+
+absl::Status CheckKubePool(const PoolSpec& pool) {
+  if (pool.kubernetes.image.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pool ", pool.name, ": kubernetes.image: expected the image of its workers"));
+  }
+  if (pool.resources.gpus > 0 && pool.kubernetes.gpu_resource.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pool ", pool.name, ": kubernetes.gpu_resource: expected a name such as nvidia.com/gpu"));
+  }
+  return absl::OkStatus();
+}
+
+KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
+                      const std::string& secret) {
+  const KubeJson labels = Labels(setup.coordinator_id, pool.name);
+  const KubeJson annotations = {{kPilotAnnotation, pilot}};
+  KubeJson job = {{"apiVersion", "batch/v1"},
+                  {"kind", "Job"},
+                  {"metadata",
+                   {{"name", KubeJobName(setup.coordinator_id, pilot)},
+                    {"labels", labels},
+                    {"annotations", annotations}}},
+                  {"spec",
+                   {{"completions", 1},
+                    {"parallelism", 1},
+                    {"backoffLimit", 0},  // a pilot that ended is another pilot's turn
+                    {"ttlSecondsAfterFinished", kEndedKeptSeconds},
+                    {"template",
+                     {{"metadata", {{"labels", labels}, {"annotations", annotations}}},
+                      {"spec", PodOf(pool, setup, pilot, secret)}}}}}};
+  if (pool.time_limit != absl::InfiniteDuration()) {
+    job["spec"]["activeDeadlineSeconds"] = absl::ToInt64Seconds(pool.time_limit);
+  }
+  return job;
+}
+
+std::string PilotOf(const KubeJson& object) {
+  return KubeText(object, {"metadata", "annotations", kPilotAnnotation});
+}
+
+std::optional<absl::Time> KubeEndTime(const KubeJson& job) {
+  for (const char* type : {"Complete", "Failed"}) {
+    if (const KubeJson* condition = TrueCondition(job, type)) {
+      absl::Time time = absl::InfinitePast();
+      absl::ParseTime(absl::RFC3339_full, KubeText(*condition, {"lastTransitionTime"}), &time,
+                      nullptr);
+      return time;
+    }
+  }
+  return std::nullopt;
+}
+
+PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::string& event) {
+  PilotReport report;
+  report.name = PilotOf(job);
+  report.external_id = KubeText(pod == nullptr ? job : *pod, {"metadata", "name"});
+  const std::string phase = pod == nullptr ? "" : KubeText(*pod, {"status", "phase"});
+  if (KubeEndTime(job).has_value() || phase == "Succeeded" || phase == "Failed") {
+    report.state = PilotReport::State::kEnded;
+    report.message = pod == nullptr ? "" : EndOfPod(*pod);
+    const KubeJson* failed = TrueCondition(job, "Failed");
+    if (failed != nullptr && (report.message.empty() || phase != "Failed")) {
+      report.message = Said(KubeText(*failed, {"reason"}), KubeText(*failed, {"message"}));
+    }
+    return report;
+  }
+  if (phase == "Running") {
+    report.state = PilotReport::State::kRunning;
+    return report;
+  }
+  report.state = PilotReport::State::kPending;
+  if (phase == "Unknown") {
+    report.state = PilotReport::State::kRunning;
+    report.message = "its node does not answer";
+  } else if (pod == nullptr) {
+    report.message = event.empty() ? "waits for its pod to be made" : event;
+  } else {
+    report.message = WaitOfPod(*pod);
+  }
+  return report;
+}
+
+}  // namespace concur::provision

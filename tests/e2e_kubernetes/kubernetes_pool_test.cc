@@ -1,0 +1,223 @@
+// A sweep on workers that a Kubernetes pool starts. The API server is the test's; its kubelet runs
+// a Job's command as a process of this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/kube_server.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kOptions[] = R"(apiVersion: concur/v1
+kind: CoordinatorOptions
+spec:
+  pools:
+    - name: pods
+      provider: kubernetes
+      workers: {max: 2}
+      resources: {cpus: 1}
+      idle_timeout: 1s
+      kubernetes: {image: "localhost/concur:dev"}
+)";
+
+constexpr char kSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: one}
+spec:
+  approaches:
+    - metadata: {name: plain}
+      spec:
+        version: "1"
+        train: {command: [/bin/sh, -c, "echo model > {model}; : {train} {seed}"]}
+        predict:
+          command: [/bin/sh, -c, "printf '{{\"accuracy\": 0.5}}' > {metrics}; : {model} {test}"]
+        resources: {cpus: 1}
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, train: data.txt, test: data.txt, metric: accuracy}
+  seeds: {from: 1, to: 20}
+)";
+
+// Runs the pods of the server's Jobs as processes, until it is dropped.
+class Kubelet {
+ public:
+  Kubelet(KubeServer& server, const Cluster& cluster)
+      : server_(server), cluster_(cluster), thread_([this] { Run(); }) {}
+  ~Kubelet() {
+    ending_ = true;
+    thread_.join();
+    for (auto& [job, pod] : pods_) {
+      SignalPod(*pod, SIGKILL);
+      pod->waiter.join();
+    }
+  }
+  int started() const { return started_; }
+
+ private:
+  struct Pod {
+    std::unique_ptr<Process> process;  // its waiter's, once that runs
+    pid_t pid = -1;
+    std::mutex mutex;
+    bool ended = false;  // under the mutex
+    std::thread waiter;
+    std::atomic<bool> over = false;
+    std::atomic<int> code = 0;
+    bool stopped = false;
+    bool told = false;
+  };
+
+  // To a process that was started here and has not been waited for.
+  static void SignalPod(Pod& pod, int signal) {
+    const std::lock_guard<std::mutex> lock(pod.mutex);
+    if (!pod.ended && pod.pid > 0) {
+      kill(pod.pid, signal);
+    }
+  }
+
+  void Run() {
+    while (!ending_) {
+      for (const nlohmann::json& job : server_.All("jobs")) {
+        const std::string name = job["metadata"]["name"];
+        if (pods_.find(name) == pods_.end()) {
+          Start(name, job);
+        }
+      }
+      for (auto& [name, pod] : pods_) {
+        Look(name, *pod);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
+  void Start(const std::string& name, const nlohmann::json& job) {
+    const nlohmann::json& container = job["spec"]["template"]["spec"]["containers"][0];
+    std::vector<std::string> argv;
+    for (const nlohmann::json& word : container["command"]) {
+      argv.push_back(absl::StrReplaceAll(word.get<std::string>(),
+                                         {{"concur-worker", Cluster::Binary("concur-worker")},
+                                          {"/work/run", cluster_.File("pod-" + name)},
+                                          {"0.0.0.0:9465", "127.0.0.1:0"}}));
+    }
+    std::map<std::string, std::string> env;
+    for (const nlohmann::json& variable : container["env"]) {
+      if (variable.contains("valueFrom")) {
+        const nlohmann::json& from = variable["valueFrom"]["secretKeyRef"];
+        env[variable["name"]] =
+            server_.Get("secrets", from["name"])["stringData"][from["key"].get<std::string>()];
+      }
+    }
+    auto pod = std::make_unique<Pod>();
+    pod->process = std::make_unique<Process>(argv, cluster_.File(absl::StrCat("logs/", name)), env);
+    pod->pid = pod->process->pid();
+    pod->waiter = std::thread([raw = pod.get()] {
+      // Marked as over before its number can be another process's.
+      siginfo_t info{};
+      waitid(P_PID, static_cast<id_t>(raw->pid), &info, WEXITED | WNOWAIT);
+      {
+        const std::lock_guard<std::mutex> lock(raw->mutex);
+        raw->ended = true;
+      }
+      raw->code = raw->process->Wait();
+      raw->over = true;
+    });
+    pods_[name] = std::move(pod);
+    ++started_;
+    server_.PutPod(name, {{"phase", "Running"}});
+  }
+
+  void Look(const std::string& name, Pod& pod) {
+    const bool deleted = server_.Get("jobs", name).is_null();
+    if (deleted && !pod.stopped && !pod.over) {
+      pod.stopped = true;
+      SignalPod(pod, SIGTERM);
+    }
+    if (pod.over && !pod.told && !deleted) {
+      pod.told = true;
+      const bool good = pod.code == 0;
+      server_.PutPod(name, {{"phase", good ? "Succeeded" : "Failed"}});
+      server_.EndJob(name, good ? "Complete" : "Failed", good ? "" : "BackoffLimitExceeded");
+    }
+  }
+
+  KubeServer& server_;
+  const Cluster& cluster_;
+  std::map<std::string, std::unique_ptr<Pod>> pods_;
+  std::atomic<bool> ending_ = false;
+  std::atomic<int> started_ = 0;
+  std::thread thread_;
+};
+
+class KubernetesPoolTest : public ::testing::Test {
+ protected:
+  KubernetesPoolTest() {
+    cluster_.Write("options.yaml", kOptions);
+    cluster_.Write("data.txt", "data");
+    cluster_.Write("one.yaml", kSweep);
+  }
+  void StartCoordinator() {
+    setenv("KUBECONFIG", cluster_.File("kubeconfig").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});
+  }
+  std::string Explanation() { return cluster_.Concur({"pool", "explain", "pods"}).out; }
+
+  KubeServer server_;
+  Cluster cluster_;
+};
+
+TEST_F(KubernetesPoolTest, ASweepRunsInPodsOnceTheQuotaLetsItAndTheyGoAway) {
+  cluster_.Write("kubeconfig", server_.Kubeconfig("good"));
+  server_.RequireToken("good");
+  StartCoordinator();
+  const Kubelet kubelet(server_, cluster_);
+  server_.Refuse("create jobs", 403, "exceeded quota: team, limited: count/jobs.batch=0");
+  EXPECT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("one.yaml")}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return Explanation().find("exceeded quota: team") != std::string::npos;
+  })) << Explanation();
+  const Output run = cluster_.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(run.exit_code, 0) << run.err << Explanation();
+  EXPECT_GE(kubelet.started(), 1);
+  EXPECT_LE(kubelet.started(), 2);
+  // Idle ones are told to leave: their Jobs end by themselves.
+  EXPECT_TRUE(Eventually([&] {
+    for (const nlohmann::json& job : server_.All("jobs")) {
+      if (!job.contains("status")) {
+        return false;
+      }
+    }
+    return true;
+  }));
+}
+
+TEST_F(KubernetesPoolTest, AClusterThatCannotBeReachedIsExplained) {
+  {
+    const KubeServer gone;
+    cluster_.Write("kubeconfig", gone.Kubeconfig("t"));
+  }
+  StartCoordinator();
+  EXPECT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("one.yaml")}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return Explanation().find("kubernetes: http://127.0.0.1") != std::string::npos;
+  })) << Explanation();
+}
+
+}  // namespace
+}  // namespace concur::testing

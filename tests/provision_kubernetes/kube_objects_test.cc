@@ -1,0 +1,213 @@
+// What a pilot's Job looks like, and what is read from Jobs and pods.
+#include "provision/kube_objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+
+namespace concur::provision {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+PilotSetup TheSetup() {
+  PilotSetup setup;
+  setup.coordinator_id = "ab12";
+  setup.coordinator = "concur-coordinator.concur.svc:7447";
+  setup.ca_pem = "CA";
+  return setup;
+}
+
+PoolSpec Pool() {
+  PoolSpec pool;
+  pool.name = "gpu";
+  pool.provider = ProviderKind::kKubernetes;
+  pool.resources = {.cpu_millis = 2500, .memory_bytes = int64_t{4} << 30, .gpus = 2};
+  pool.labels = {{"zone", "b"}};
+  pool.time_limit = absl::Hours(2);
+  pool.kubernetes.image = "registry/concur:1";
+  pool.kubernetes.node_selector = {{"kind", "a100"}};
+  return pool;
+}
+
+KubeJson Parse(const std::string& text) { return KubeJson::parse(text); }
+
+TEST(KubeObjectsTest, APoolWithoutAnImageIsRefused) {
+  PoolSpec pool = Pool();
+  EXPECT_OK(CheckKubePool(pool));
+  pool.kubernetes.image = "";
+  EXPECT_THAT(CheckKubePool(pool), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("pool gpu: kubernetes.image: expected")));
+}
+
+TEST(KubeObjectsTest, NamesAreWhatKubernetesTakesAndDiffer) {
+  std::set<std::string> names;
+  for (const std::string& pilot :
+       {std::string("cpu-1"), std::string("CPU-1"), std::string("c.p_u-1"), std::string("c-p-u-1"),
+        std::string(40, 'x') + "-1", std::string(60, 'x') + "-1", std::string(60, 'x') + "-2",
+        std::string("a_-17")}) {
+    const std::string name = KubeJobName("Ab12", pilot);
+    EXPECT_TRUE(names.insert(name).second) << pilot;
+    EXPECT_LE(name.size(), 63u);
+    EXPECT_THAT(name, ::testing::MatchesRegex("[a-z0-9]([-a-z0-9]*[a-z0-9])?")) << pilot;
+  }
+  EXPECT_EQ(KubeJobName("ab12", "cpu-17"), "concur-ab12-cpu-17");
+}
+
+TEST(KubeObjectsTest, AJobAsksForWhatItsPoolSays) {
+  const KubeJson job = KubePilotJob(Pool(), TheSetup(), "gpu-7", "the-secret");
+  EXPECT_EQ(PilotOf(job), "gpu-7");
+  EXPECT_EQ(job["spec"]["backoffLimit"], 0);
+  EXPECT_EQ(job["spec"]["activeDeadlineSeconds"], 7200);
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["restartPolicy"], "Never");
+  EXPECT_EQ(pod["nodeSelector"]["kind"], "a100");
+  EXPECT_EQ(pod["tolerations"][0]["key"], "nvidia.com/gpu");
+  EXPECT_EQ(pod["automountServiceAccountToken"], false);
+  EXPECT_EQ(pod["securityContext"]["runAsNonRoot"], true);
+  EXPECT_EQ(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+  const KubeJson& container = pod["containers"][0];
+  EXPECT_EQ(container["image"], "registry/concur:1");
+  EXPECT_EQ(container["resources"]["requests"]["cpu"], "2500m");
+  EXPECT_EQ(container["resources"]["limits"]["memory"], "4294967296");
+  EXPECT_EQ(container["resources"]["limits"]["nvidia.com/gpu"], "2");
+  EXPECT_FALSE(container["resources"]["limits"].contains("cpu"));
+  EXPECT_EQ(container["securityContext"]["readOnlyRootFilesystem"], true);
+  const std::string command = container["command"].dump();
+  EXPECT_THAT(command, StartsWith(R"(["concur-worker","--name","gpu-7")"));
+  EXPECT_THAT(command, HasSubstr(R"("--gpus","2")"));
+  EXPECT_THAT(command, HasSubstr(R"("--label","zone=b")"));
+  EXPECT_THAT(command, HasSubstr(R"("--ca","/etc/concur/ca.pem")"));
+  EXPECT_EQ(container["env"][1]["valueFrom"]["secretKeyRef"]["name"], "the-secret");
+  EXPECT_EQ(job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]);
+}
+
+TEST(KubeObjectsTest, SetupRunsBeforeTheWorker) {
+  PoolSpec pool = Pool();
+  pool.setup = {"module load cuda", "export A=1"};
+  const KubeJson job = KubePilotJob(pool, TheSetup(), "gpu-7", "");
+  const KubeJson& command = job["spec"]["template"]["spec"]["containers"][0]["command"];
+  EXPECT_EQ(command[0], "/bin/sh");
+  EXPECT_EQ(command[2], "module load cuda\nexport A=1\nexec \"$@\"");
+  EXPECT_EQ(command[4], "concur-worker");
+}
+
+TEST(KubeObjectsTest, AnotherTokenIsAnotherSecret) {
+  const std::string name = KubeSecretName("ab12", "t1", "ca");
+  EXPECT_EQ(KubeSecretName("ab12", "t1", "ca"), name);
+  EXPECT_NE(KubeSecretName("ab12", "t2", "ca"), name);
+  EXPECT_NE(KubeSecretName("ab12", "t1c", "a"), name);
+  EXPECT_THAT(name, Not(HasSubstr("t1")));
+  const KubeJson secret = KubeSecret(name, TheSetup(), "t1");
+  EXPECT_EQ(secret["stringData"]["token"], "t1");
+  EXPECT_EQ(secret["stringData"]["ca.pem"], "CA");
+  EXPECT_EQ(secret["immutable"], true);
+}
+
+struct Case {
+  const char* name;
+  const char* pod;  // its status; "" for none
+  PilotReport::State state;
+  const char* message;
+};
+
+class PodTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PodTest, SaysWhatItIs) {
+  const KubeJson job = Parse(R"({"metadata":{"name":"j","annotations":{"concur/pilot":"p-1"}}})");
+  const std::string status = GetParam().pod;
+  KubeJson pod;
+  if (!status.empty()) {
+    pod = {{"metadata", {{"name", "j-abc"}}}, {"status", Parse(status)}};
+  }
+  const PilotReport report =
+      KubeReport(job, status.empty() ? nullptr : &pod, "FailedCreate: exceeded quota: pods=10");
+  EXPECT_EQ(report.name, "p-1");
+  EXPECT_EQ(report.state, GetParam().state);
+  EXPECT_THAT(report.message, StartsWith(GetParam().message));
+  EXPECT_EQ(report.external_id, status.empty() ? "j" : "j-abc");
+}
+
+constexpr auto kPending = PilotReport::State::kPending;
+constexpr auto kRunning = PilotReport::State::kRunning;
+constexpr auto kEnded = PilotReport::State::kEnded;
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, PodTest,
+    ::testing::Values(
+        Case{"NoPod", "", kPending, "FailedCreate: exceeded quota: pods=10"},
+        Case{"Pending", R"({"phase":"Pending"})", kPending, ""},
+        Case{
+            "Unschedulable",
+            R"({"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu."}]})",
+            kPending, "unschedulable: 0/3 nodes are available: 3 Insufficient cpu."},
+        Case{
+            "ImagePullBackOff",
+            R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \"x\""}}}]})",
+            kPending, "its image cannot be pulled: ImagePullBackOff: Back-off pulling image"},
+        Case{
+            "NoSecret",
+            R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"CreateContainerConfigError","message":"secret \"s\" not found"}}}]})",
+            kPending, "its container cannot be made: CreateContainerConfigError: secret"},
+        Case{
+            "Creating",
+            R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}]})",
+            kPending, ""},
+        Case{"Running", R"({"phase":"Running"})", kRunning, ""},
+        Case{"NodeSilent", R"({"phase":"Unknown"})", kRunning, "its node does not answer"},
+        Case{
+            "Succeeded",
+            R"({"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]})",
+            kEnded, "Completed"},
+        Case{
+            "OutOfMemory",
+            R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]})",
+            kEnded, "out of memory: OOMKilled, exit code 137"},
+        Case{
+            "Failed",
+            R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":{"exitCode":2,"reason":"Error","message":"cannot work: no token"}}}]})",
+            kEnded, "Error, exit code 2: cannot work: no token"},
+        Case{
+            "Evicted",
+            R"({"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."})",
+            kEnded, "evicted: The node was low on resource: memory."},
+        Case{
+            "EvictedByApi",
+            R"({"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"drained"}]})",
+            kEnded, "evicted: EvictionByEvictionAPI: drained"},
+        Case{
+            "Preempted",
+            R"({"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler","message":"for a higher priority"}]})",
+            kEnded, "preempted: PreemptionByScheduler: for a higher priority"},
+        Case{"PreemptedOld", R"({"phase":"Failed","reason":"Preempting","message":"in favour"})",
+             kEnded, "preempted: Preempting: in favour"},
+        Case{"NodeLost", R"({"phase":"Failed","reason":"NodeLost","message":"node n1"})", kEnded,
+             "its node went away: NodeLost: node n1"},
+        Case{"Deadline", R"({"phase":"Failed","reason":"DeadlineExceeded","message":"too long"})",
+             kEnded, "time limit: DeadlineExceeded: too long"},
+        Case{"Nonsense", R"({"phase":7,"conditions":{},"containerStatuses":"x"})", kPending, ""}),
+    [](const auto& kind) { return std::string(kind.param.name); });
+
+TEST(KubeObjectsTest, AJobThatEndedWithoutAPodSaysWhy) {
+  const KubeJson job = Parse(
+      R"({"metadata":{"name":"j","annotations":{"concur/pilot":"p-1"}},"status":{"conditions":[
+          {"type":"Failed","status":"True","reason":"DeadlineExceeded","message":"Job was active longer","lastTransitionTime":"2023-11-14T22:13:20Z"}]}})");
+  const PilotReport report = KubeReport(job, nullptr, "");
+  EXPECT_EQ(report.state, kEnded);
+  EXPECT_EQ(report.message, "DeadlineExceeded: Job was active longer");
+  EXPECT_EQ(KubeEndTime(job), absl::FromUnixSeconds(1'700'000'000));
+  EXPECT_EQ(KubeEndTime(Parse(R"({"status":{"conditions":"none"}})")), std::nullopt);
+}
+
+}  // namespace
+}  // namespace concur::provision
