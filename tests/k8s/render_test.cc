@@ -17,6 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "provision/kube_client.h"
+#include "provision/kube_objects.h"
 #include "spec/options_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -184,7 +186,8 @@ class OverlayTest : public ::testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(All, OverlayTest,
                          ::testing::Values("base", "overlays/local", "overlays/gpu",
-                                           "overlays/prometheus", "overlays/static-workers"),
+                                           "overlays/pools", "overlays/prometheus",
+                                           "overlays/static-workers"),
                          [](const auto& overlay) {
                            std::string name = overlay.param;
                            for (char& c : name) {
@@ -375,9 +378,32 @@ TEST_P(OverlayTest, TheOptionsFileListensWhereThePortsAre) {
       EXPECT_TRUE(absl::StartsWith(listen, "0.0.0.0:")) << listen;
     }
     EXPECT_FALSE(options->tls.certificate.empty());
+    for (const PoolSpec& pool : options->pools) {
+      EXPECT_OK(provision::CheckKubePool(pool));
+      EXPECT_TRUE(Objects().Find("ServiceAccount", pool.kubernetes.service_account));
+    }
     return;
   }
   ADD_FAILURE() << "no options";
+}
+
+TEST_P(OverlayTest, TheCoordinatorMayDoWhatItsPoolsDoAndNothingElse) {
+  std::set<std::string> asked;
+  for (const provision::KubeRight& right : provision::KubeRights()) {
+    asked.insert(absl::StrCat(right.group, "/", right.resource, " ", right.name));
+  }
+  std::set<std::string> granted;
+  for (const YAML::Node& rule : Objects().Find("Role", "concur-coordinator")["rules"]) {
+    for (const YAML::Node& group : rule["apiGroups"]) {
+      for (const YAML::Node& resource : rule["resources"]) {
+        for (const YAML::Node& verb : rule["verbs"]) {
+          granted.insert(absl::StrCat(group.as<std::string>(), "/", resource.as<std::string>(), " ",
+                                      verb.as<std::string>()));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(granted, asked);
 }
 
 TEST_P(OverlayTest, NobodyMayDoEverything) {
