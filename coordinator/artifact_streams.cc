@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "coordinator/disk_space.h"
 #include "rpc/status.h"
 #include "store/artifact_reader.h"
 
@@ -18,9 +19,9 @@ constexpr int64_t kSendBytes = int64_t{256} * 1024;
 
 class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
  public:
-  Receiver(ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+  Receiver(ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
            v1::UploadArtifactResponse* response)
-      : artifacts_(artifacts), pool_(pool), bytes_max_(bytes_max), response_(response) {
+      : artifacts_(artifacts), pool_(pool), limits_(limits), response_(response) {
     StartRead(&piece_);
   }
 
@@ -49,11 +50,12 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
         return absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
       }
       digest_ = *digest;
+      CONCUR_RETURN_IF_ERROR(CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min));
       CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter());
     }
-    if (writer_->bytes() + static_cast<int64_t>(piece_.data().size()) > bytes_max_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the artifact has more bytes than limits.artifact_bytes_max, ", bytes_max_));
+    if (writer_->bytes() + static_cast<int64_t>(piece_.data().size()) > limits_.bytes_max) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
     return writer_->Append(piece_.data());
   }
@@ -71,7 +73,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
 
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
-  const int64_t bytes_max_;
+  const UploadLimits limits_;
   v1::UploadArtifactResponse* response_;
   v1::UploadArtifactRequest piece_;
   Digest digest_;
@@ -126,9 +128,9 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
 }  // namespace
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
-    ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+    ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
     v1::UploadArtifactResponse* response) {
-  return new Receiver(artifacts, pool, bytes_max, response);
+  return new Receiver(artifacts, pool, limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(

@@ -12,10 +12,15 @@
 
 namespace concur {
 
+struct UploadLimits {
+  int64_t bytes_max = 0;      // of one artifact
+  int64_t disk_free_min = 0;  // with less free on the disk, none is taken; 0: whatever fits
+};
+
 // Reactors that delete themselves when their call is done. Disk work runs on the pool. An artifact
-// of more than `bytes_max` bytes is ResourceExhausted.
+// beyond its limits is ResourceExhausted.
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
-    ArtifactStore& artifacts, ThreadPool& pool, int64_t bytes_max,
+    ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
     v1::UploadArtifactResponse* response);
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(
     ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request);

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "coordinator/answer.h"
 #include "coordinator/artifact_streams.h"
+#include "coordinator/disk_space.h"
 #include "coordinator/guarded_services.h"
 #include "coordinator/sweep_streams.h"
 #include "coordinator/views.h"
@@ -188,7 +189,9 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    if (absl::Status status = CheckDataIsThere(expansion->spec(), artifacts_); !status.ok()) {
+    absl::Status status = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
+    status.Update(CheckDataIsThere(expansion->spec(), artifacts_));
+    if (!status.ok()) {
       return AnswerNow(context, status);
     }
   }
@@ -538,7 +541,8 @@ grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
     grpc::CallbackServerContext* /*context*/, v1::UploadArtifactResponse* response) {
-  return ReceiveArtifact(artifacts_, pool_, limits_.artifact_bytes_max, response);
+  return ReceiveArtifact(artifacts_, pool_, {limits_.artifact_bytes_max, limits_.disk_free_min},
+                         response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(

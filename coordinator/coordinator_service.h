@@ -26,6 +26,8 @@ struct ServiceLimits {
   int64_t sweeps_max = 100'000;
   int64_t jobs_per_sweep_max = 10'000'000;
   int64_t artifact_bytes_max = int64_t{64} << 30;
+  // Sweeps and their data are refused while there are fewer bytes free on the disk.
+  int64_t disk_free_min = 0;
   // The largest workers that others will ever start; empty: unknown.
   std::vector<PoolLimit> pools;
   std::set<ProviderKind> providers;  // of pools that can be added

@@ -15,6 +15,13 @@
 #include "core/job_order.h"
 
 namespace concur {
+namespace {
+
+// Between two tries of a commit that found the disk full.
+constexpr absl::Duration kStallWaitMin = absl::Milliseconds(250);
+constexpr absl::Duration kStallWaitMax = absl::Seconds(5);
+
+}  // namespace
 
 Engine::Engine(Clock& clock, Store& store, EngineOptions options)
     : clock_(clock), store_(store), options_(std::move(options)), pools_(options_.pools_policy) {}
@@ -137,6 +144,9 @@ void Engine::RunUntilIdle() {
 }
 
 absl::Time Engine::NextDeadline() const {
+  if (stalled_) {
+    return stall_retry_;
+  }
   absl::Time next = scheduler_->NextDeadline();
   if (carry_) {
     next = std::min(next, pools_.NextDeadline());
@@ -162,54 +172,122 @@ bool Engine::Turn() {
   }
   const absl::Time begin = clock_.Now();
   now_ = std::max(now_, begin);
+  if (stalled_) {
+    return RunTurnWhileStalled(std::move(requests));
+  }
   scheduler_->AdvanceTo(now_);
   for (Request& request : requests) {
     request.work(*scheduler_);
   }
   scheduler_->Dispatch();
   PoolActions pool_actions = AdvancePools();
-  Effects effects = scheduler_->TakeEffects();
-  pools_.TakeRows(&effects.batch);
-  EngineObserver::Turn turn;
-  turn.requests = requests.size();
-  turn.committed = !effects.batch.empty();
+  AppliedTurn turn{scheduler_->TakeEffects(), std::move(requests), std::move(pool_actions), {}};
+  pools_.TakeRows(&turn.effects.batch);
+  const bool had_requests = !turn.requests.empty();
+  turn.figures.requests = turn.requests.size();
+  turn.figures.committed = !turn.effects.batch.empty();
   const absl::Time worked = observers_.empty() ? begin : clock_.Now();
-  if (turn.committed && !Commit(effects.batch)) {
-    dead_ = true;
-    return false;
-  }
-  if (!observers_.empty()) {
-    turn.work = worked - begin;
-    turn.commit = turn.committed ? clock_.Now() - worked : absl::ZeroDuration();
-    for (EngineObserver* observer : observers_) {
-      observer->OnTurn(turn, effects);
+  if (turn.figures.committed) {
+    const absl::Status status = store_.Commit(turn.effects.batch);
+    if (absl::IsResourceExhausted(status)) {
+      StallTurn(std::move(turn), status);
+      return had_requests;
+    }
+    if (!status.ok()) {
+      EndProcess(status);
+      return false;
     }
   }
-  Publish(std::move(effects));
-  if (!pool_actions.empty()) {
-    carry_(std::move(pool_actions));
+  if (!observers_.empty()) {
+    turn.figures.work = worked - begin;
+    turn.figures.commit = turn.figures.committed ? clock_.Now() - worked : absl::ZeroDuration();
   }
-  for (Request& request : requests) {
+  FinishTurn(std::move(turn));
+  return had_requests;
+}
+
+void Engine::FinishTurn(AppliedTurn turn) {
+  for (EngineObserver* observer : observers_) {
+    observer->OnTurn(turn.figures, turn.effects);
+  }
+  Publish(std::move(turn.effects));
+  if (!turn.pool_actions.empty()) {
+    carry_(std::move(turn.pool_actions));
+  }
+  for (Request& request : turn.requests) {
     request.done();
   }
   AnswerSyncs();
   AnswerWatchers();
   ExpireTaps();
-  return !requests.empty();
 }
 
-bool Engine::Commit(const Batch& batch) {
-  const absl::Status status = store_.Commit(batch);
-  if (status.ok()) {
-    return true;
-  }
+void Engine::EndProcess(const absl::Status& status) {
+  dead_ = true;
   if (fatal_) {
     fatal_(status);
-    return false;
+    return;
   }
   LogError("cannot save; ending the process, since memory is ahead of disk",
            {{"error", status.ToString()}});
   std::_Exit(EXIT_FAILURE);
+}
+
+// --- a full disk
+// ------------------------------------------------------------------------------------
+
+// The turn's effects are kept, and saved when there is space. Whoever waits for it is told that the
+// outcome is not known, as if the connection had broken: it may yet be carried out.
+void Engine::StallTurn(AppliedTurn turn, const absl::Status& full) {
+  LogError("the disk is full: nothing new is taken until there is space again",
+           {{"error", std::string(full.message())}});
+  stall_reason_ = absl::ResourceExhaustedError(
+      absl::StrCat("the coordinator's disk is full, and nothing new is taken until there is space "
+                   "again: ",
+                   full.message()));
+  stall_wait_ = kStallWaitMin;
+  stall_retry_ = now_ + stall_wait_;
+  const absl::Status unknown = absl::UnavailableError(
+      absl::StrCat("this may or may not be carried out: ", stall_reason_.message()));
+  for (Request& request : std::exchange(turn.requests, {})) {
+    request.refuse(unknown);
+  }
+  for (auto& [worker, parked] : std::exchange(parked_, {})) {
+    scheduler_->StopListening(worker);
+    parked.done(unknown);
+  }
+  stalled_ = std::move(turn);
+}
+
+bool Engine::RunTurnWhileStalled(std::vector<Request> requests) {
+  for (Request& request : requests) {
+    if (request.always) {
+      request.work(*scheduler_);
+      request.done();
+    } else {
+      request.refuse(stall_reason_);
+    }
+  }
+  if (now_ < stall_retry_) {
+    return !requests.empty();
+  }
+  const absl::Status status = store_.Commit(stalled_->effects.batch);
+  if (absl::IsResourceExhausted(status)) {
+    stall_wait_ = std::min(stall_wait_ * 2, kStallWaitMax);
+    stall_retry_ = now_ + stall_wait_;
+    return !requests.empty();
+  }
+  if (!status.ok()) {
+    EndProcess(status);
+    return false;
+  }
+  LogInfo("the disk has space again");
+  AppliedTurn turn = *std::move(stalled_);
+  stalled_.reset();
+  // Nobody was heard meanwhile, as after a restart.
+  scheduler_->GrantLeases(now_);
+  FinishTurn(std::move(turn));
+  return !requests.empty();
 }
 
 // --- workers
@@ -257,7 +335,7 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
           parked.incarnation = state->request.worker.incarnation;
           parked.sequence = state->request.sequence;
           parked.deadline = now_ + std::min(state->request.wait, options_.park_max);
-          parked.done = std::move(state->done);
+          parked.done = std::exchange(state->done, nullptr);
           parked.at_once = state->request.leaving;
           parked_.emplace(worker, std::move(parked));
         },
@@ -266,7 +344,11 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
             state->done(state->status);
           }
         },
-        [state](absl::Status status) { state->done(std::move(status)); }});
+        [state](absl::Status status) {
+          if (state->done != nullptr) {  // else it is parked
+            state->done(std::move(status));
+          }
+        }});
 }
 
 void Engine::CancelSync(const std::string& worker, const std::string& incarnation,
@@ -281,7 +363,7 @@ void Engine::CancelSync(const std::string& worker, const std::string& incarnatio
           parked_.erase(it);
           scheduler.StopListening(worker);
         },
-        [] {}, [](const absl::Status&) {}});
+        [] {}, [](const absl::Status&) {}, /*always=*/true});
 }
 
 void Engine::AnswerSyncs() {

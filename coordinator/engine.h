@@ -3,7 +3,8 @@
 // One turn: take the whole inbox; fix `now`; let the scheduler catch up with it; apply each
 // request; hand out work; one commit; then answer. Nothing is answered before it is durable, and a
 // burst of requests shares one sync of the disk. A failed commit ends the process: memory is ahead
-// of disk.
+// of disk. Only a full disk is waited for: the turn stays unanswered, and everything new is refused
+// (ResourceExhausted), until there is space again.
 //
 // Public methods are thread-safe and do not block. Callbacks run on the engine's thread, once each,
 // and must not block; they may call the engine again.
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -154,6 +156,9 @@ class Engine {
   // Nobody waits for this ticket any more; its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
 
+  // Whether a turn waits for space on the disk.
+  bool is_stalled() const { return stalled_.has_value(); }
+
   // For the tests' sake: a failed commit calls this instead of ending the process. The engine
   // behaves as a dead process from then on: it answers nobody.
   void SetFatalForTest(std::function<void(absl::Status)> fatal) { fatal_ = std::move(fatal); }
@@ -164,6 +169,14 @@ class Engine {
     std::function<void(Scheduler&)> work;
     std::function<void()> done;
     std::function<void(absl::Status)> refuse;
+    bool always = false;  // changes nothing durable: done though the disk is full
+  };
+  // What is left of a turn once its requests were applied.
+  struct AppliedTurn {
+    Effects effects;
+    std::vector<Request> requests;
+    PoolActions pool_actions;
+    EngineObserver::Turn figures;
   };
   struct ParkedSync {
     std::string incarnation;
@@ -196,8 +209,11 @@ class Engine {
   void Post(Request request);
   void Loop();
   bool Turn();
-  // False when it failed, in a test.
-  bool Commit(const Batch& batch);
+  void FinishTurn(AppliedTurn turn);
+  // Never returns but in a test.
+  void EndProcess(const absl::Status& status);
+  void StallTurn(AppliedTurn turn, const absl::Status& full);
+  bool RunTurnWhileStalled(std::vector<Request> requests);
   void Publish(Effects effects);
   PoolActions AdvancePools();
   PoolWorld MakePoolWorld() const;
@@ -232,6 +248,10 @@ class Engine {
   absl::Time last_watch_ = absl::InfinitePast();
   absl::btree_map<AttemptId, LogTap> taps_;
   absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
+  std::optional<AppliedTurn> stalled_;  // not durable yet: the disk is full
+  absl::Status stall_reason_;
+  absl::Time stall_retry_;
+  absl::Duration stall_wait_;
   std::function<void(absl::Status)> fatal_;
   bool dead_ = false;  // a commit failed, in a test
   std::thread thread_;

@@ -66,7 +66,7 @@ uint64_t Engine::WaitForEvents(SweepId sweep, std::string cursor, WatchDone done
   Post({[this, ticket, sweep, cursor = std::move(cursor), shared_done](Scheduler&) {
           Watcher watcher;
           watcher.sweep = sweep;
-          watcher.done = std::move(*shared_done);
+          watcher.done = std::exchange(*shared_done, nullptr);
           const std::pair<absl::string_view, absl::string_view> parts =
               absl::StrSplit(cursor, absl::MaxSplits('-', 1));
           uint64_t after = 0;
@@ -81,7 +81,12 @@ uint64_t Engine::WaitForEvents(SweepId sweep, std::string cursor, WatchDone done
           stirred_.insert(sweep);
           last_watch_ = absl::InfinitePast();
         },
-        [] {}, [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
+        [] {},
+        [shared_done](absl::Status status) {
+          if (*shared_done != nullptr) {  // else it watches
+            (*shared_done)(std::move(status));
+          }
+        }});
   return ticket;
 }
 
@@ -158,7 +163,7 @@ void Engine::CancelWait(uint64_t ticket) {
             }
           }
         },
-        [] {}, [](const absl::Status&) {}});
+        [] {}, [](const absl::Status&) {}, /*always=*/true});
 }
 
 // --- logs

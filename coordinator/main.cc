@@ -62,6 +62,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.limits.sweeps_max = from.limits.sweeps_max;
   options.limits.jobs_per_sweep_max = from.limits.jobs_per_sweep_max;
   options.limits.artifact_bytes_max = from.limits.artifact_bytes_max;
+  options.limits.disk_free_min = from.limits.disk_free_min;
   options.limits.pools = from.pool_limits;
   options.engine.pools = from.pools;
   options.pilots_coordinator = from.pilots.coordinator;

@@ -140,6 +140,9 @@ class Scheduler {
   // Ends expired leases and back-offs. REQUIRES: now >= the time of the previous call; every other
   // method acts at the time of the last AdvanceTo.
   void AdvanceTo(absl::Time now);
+  // Every live worker's lease begins anew at `now`: after a time in which nobody could be heard.
+  // REQUIRES: as AdvanceTo.
+  void GrantLeases(absl::Time now);
   // When AdvanceTo next has something to do; InfiniteFuture when never.
   absl::Time NextDeadline() const;
 

@@ -133,6 +133,17 @@ void Scheduler::RestoreWorker(const WorkerRow& row) {
   workers_.emplace(row.name, std::move(worker));
 }
 
+void Scheduler::GrantLeases(absl::Time now) {
+  now_ = std::max(now_, now);
+  for (auto& [name, worker] : workers_) {
+    if (!worker->lost) {
+      worker_deadlines_.erase({worker->lease_expire, name});
+      worker->lease_expire = now_ + policy_.lease;
+      worker_deadlines_.insert({worker->lease_expire, name});
+    }
+  }
+}
+
 absl::Status Scheduler::RestoreResult(ResultRow row) {
   if (!HasJob(row.id)) {
     return absl::DataLossError(

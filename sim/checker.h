@@ -54,6 +54,8 @@ class Checker {
   // The store was opened and read: what was acknowledged must be there. `now` is the coordinator's.
   void OnLoad(const Snapshot& snapshot);
   void OnRestored(const Scheduler& scheduler, absl::Time now);
+  // Every lease began anew: the disk was full until now.
+  void OnLeasesGranted(absl::Time now) { restored_at_ = now; }
   // The store said that a batch is durable, or failed to.
   void OnCommit(const Batch& batch, bool durable, absl::Time now);
   void OnSyncApplied(const std::string& incarnation, absl::Time now);

@@ -35,7 +35,9 @@ class CoordinatorMachine::CheckedStore : public Store {
   }
   absl::Status Commit(const Batch& batch) override {
     absl::Status status = store_.Commit(batch);
-    checker_.OnCommit(batch, status.ok(), clock_.Now());
+    if (!absl::IsResourceExhausted(status)) {  // then nothing was saved, and it is tried again
+      checker_.OnCommit(batch, status.ok(), clock_.Now());
+    }
     return status;
   }
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override {
@@ -178,12 +180,18 @@ void CoordinatorMachine::ScheduleTurn(absl::Time at) {
 }
 
 void CoordinatorMachine::RunTurn() {
+  const bool was_stalled = engine_->is_stalled();
   engine_->RunTurn();
+  if (was_stalled && !engine_->is_stalled()) {
+    checker_.OnLeasesGranted(clock_.Now());
+  }
   if (ended_) {
     End(disk_.power_is_cut());
     return;
   }
-  checker_.AfterTurn(scheduler(), clock_.Now());
+  if (!engine_->is_stalled()) {
+    checker_.AfterTurn(scheduler(), clock_.Now());
+  }
   const absl::Time next = engine_->NextDeadline();
   if (next != absl::InfiniteFuture()) {
     ScheduleTurn(std::max(clock_.ToWorld(next), world_.now() + absl::Milliseconds(1)));

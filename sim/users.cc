@@ -15,7 +15,8 @@ constexpr absl::Duration kTimeout = absl::Seconds(8);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 
 bool AsksAgain(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);  // a full disk
 }
 
 }  // namespace

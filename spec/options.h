@@ -38,6 +38,8 @@ struct CoordinatorOptions {
     int64_t workers_max = 10'000;
     int64_t artifact_bytes_max = int64_t{64} << 30;
     int64_t calls_max = 10'000;  // waiting to be answered; more are told to come again
+    // With fewer bytes free on the disk, new sweeps and their data are refused.
+    int64_t disk_free_min = int64_t{64} << 20;
   };
   Limits limits;
 

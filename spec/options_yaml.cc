@@ -128,6 +128,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadCount(limit_fields, "workers_max", 1, 1'000'000, &out.workers_max);
     ReadCount(limit_fields, "calls_max", 1, 1'000'000, &out.calls_max);
     ReadBytes(limit_fields, "artifact_bytes_max", &out.artifact_bytes_max);
+    ReadBytes(limit_fields, "disk_free_min", &out.disk_free_min);
     limit_fields.Finish();
   }
   if (const auto tls = fields.Get("tls")) {

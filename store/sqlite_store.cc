@@ -227,7 +227,16 @@ absl::Status SqliteStore::Commit(const Batch& batch) {
   if (batch.empty()) {
     return absl::OkStatus();
   }
+  const int64_t commits = commits_;
   absl::Status status = Apply(batch);
+  if (absl::IsResourceExhausted(status)) {
+    // Rolled back; what is remembered of rows is not. A checkpoint lets the log begin anew, which
+    // may be all the space that is needed.
+    commits_ = commits;
+    remembered_ = false;
+    database_->Execute("PRAGMA wal_checkpoint(RESTART)").IgnoreError();
+    return status;
+  }
   if (!status.ok()) {
     failed_ = true;
     return status;

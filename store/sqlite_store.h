@@ -48,8 +48,9 @@ class SqliteStore : public Store {
   ~SqliteStore() override;
 
   absl::StatusOr<Snapshot> Load() override;
-  // ResourceExhausted when the disk is full. After any error but InvalidArgument every later call
-  // is FailedPrecondition: the store must be opened anew.
+  // ResourceExhausted when the disk is full; the same batch may be tried again, at the cost of
+  // reading the database once. After any other error but InvalidArgument every later call is
+  // FailedPrecondition: the store must be opened anew.
   absl::Status Commit(const Batch& batch) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;

@@ -27,8 +27,9 @@ class Store {
   // Everything that was committed. DataLoss when a row cannot be understood; the message names it.
   virtual absl::StatusOr<Snapshot> Load() = 0;
 
-  // Saves the whole batch or nothing, and returns after it is on disk. After an error the caller
-  // must not go on with this store: memory is ahead of disk.
+  // Saves the whole batch or nothing, and returns after it is on disk. ResourceExhausted when the
+  // disk is full: nothing was saved, and the same batch may be tried again. After any other error
+  // the caller must not go on with this store: memory is ahead of disk.
   virtual absl::Status Commit(const Batch& batch) = 0;
 
   // The failed attempts of one job, oldest first.

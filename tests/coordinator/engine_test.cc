@@ -265,6 +265,91 @@ TEST(EngineCommitTest, NothingIsAcknowledgedThatIsNotDurable) {
   }
 }
 
+class FullDiskTest : public EngineTest {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(clock_, faulty_, Decode, {});
+    ASSERT_OK(made);
+    engine_ = *std::move(made);
+  }
+  // The next commit finds no space.
+  void FillDisk() {
+    faulty_.FailCommit(faulty_.commits() + 1, FaultyStore::When::kBefore,
+                       absl::ResourceExhaustedError("concur.db: no space left on device"));
+  }
+  FaultyStore faulty_{store_};
+};
+
+TEST_F(FullDiskTest, NothingIsAnsweredThatIsNotSavedAndTheRestIsRefusedUntilThereIsSpace) {
+  FillDisk();
+  EXPECT_THAT(Submit(1, "first"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("may or may not be carried out")));
+  EXPECT_TRUE(engine_->is_stalled());
+  EXPECT_THAT(Submit(2, "second"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no space left on device")));
+  ASSERT_OK_AND_ASSIGN(const Snapshot saved, store_.Load());
+  EXPECT_THAT(saved.sweeps, IsEmpty());
+
+  clock_.Advance(engine_->NextDeadline() - clock_.Now());
+  engine_->RunUntilIdle();
+  EXPECT_FALSE(engine_->is_stalled());
+  // What was carried out late is known by its request id; what was refused was not carried out.
+  EXPECT_EQ(Submit(1, "first").value_or(SweepId{0}), SweepId{1});
+  EXPECT_EQ(Submit(2, "second").value_or(SweepId{0}), SweepId{2});
+  EXPECT_EQ(faulty_.calls_after_failure(), 0);
+  engine_->scheduler_for_test().CheckInvariants();
+}
+
+TEST_F(FullDiskTest, AWorkerKeepsWhatItRunsHoweverLongTheDiskIsFull) {
+  ASSERT_OK(Submit(1));
+  const AttemptId train = (**Sync(SyncOf("w", 1)))->start[0].id;
+  FillDisk();
+  SyncRequest done = SyncOf("w", 2);
+  done.finished = {Finished(train, true)};
+  const Answer unsaved = Sync(done);
+  ASSERT_TRUE(unsaved->has_value());
+  EXPECT_THAT(**unsaved, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("disk is full")));
+  EXPECT_FALSE(engine_->scheduler_for_test().ListWorkers()[0].lost);
+
+  clock_.Advance(absl::Hours(1));
+  engine_->RunUntilIdle();  // saved
+  done.sequence = 3;
+  const Answer answer = Sync(done);
+  ASSERT_TRUE(answer->has_value());
+  ASSERT_OK(**answer);
+  ASSERT_THAT((**answer)->forget, SizeIs(1));
+  EXPECT_TRUE((**answer)->forget[0].accepted);
+  const JobView eval = engine_->scheduler_for_test().ViewJob({{1}, 1});
+  EXPECT_EQ(eval.state, JobState::kRunning);
+  EXPECT_EQ(eval.lost, 0u);
+  engine_->scheduler_for_test().CheckInvariants();
+}
+
+TEST_F(FullDiskTest, AProcessKilledWhileTheDiskIsFullHasForgottenNothingThatItAnswered) {
+  ASSERT_OK(Submit(1, "first"));
+  FillDisk();
+  EXPECT_THAT(Submit(2, "second"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("full")));
+  Restart();
+  EXPECT_TRUE(engine_->scheduler_for_test().FindSweep({1}).has_value());
+  EXPECT_FALSE(engine_->scheduler_for_test().FindSweep({2}).has_value());
+  EXPECT_EQ(Submit(2, "second").value_or(SweepId{0}), SweepId{2});
+}
+
+TEST_F(FullDiskTest, AWatcherWhoHangsUpMeanwhileIsLetGo) {
+  ASSERT_OK(Submit(1));
+  absl::Status ended;
+  const uint64_t ticket = engine_->WaitForEvents(
+      {1}, "", [&](absl::StatusOr<Engine::WatchBatch> batch) { ended = batch.status(); });
+  FillDisk();
+  EXPECT_THAT(Submit(2, "second"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("full")));
+  EXPECT_OK(ended);
+  engine_->CancelWait(ticket);
+  engine_->RunUntilIdle();
+  clock_.Advance(absl::Hours(1));
+  engine_->RunUntilIdle();
+  EXPECT_FALSE(engine_->is_stalled());
+}
+
 // --- watching
 // -------------------------------------------------------------------------------------
 

@@ -368,14 +368,26 @@ TYPED_TEST(StoreTest, RandomBatchesLeaveWhatTheModelHolds) {
 TEST(FaultyStoreTest, ACallerThatGoesOnAfterAFailureIsCounted) {
   MemoryStore memory;
   FaultyStore faulty(memory);
+  faulty.FailCommit(1, FaultyStore::When::kBefore, absl::DataLossError("disk on fire"));
+  Batch batch;
+  batch.next_sweep_number = 2;
+  EXPECT_THAT(faulty.Commit(batch),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("disk on fire")));
+  EXPECT_THAT(faulty.Commit(batch),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("after a failed commit")));
+  EXPECT_EQ(faulty.calls_after_failure(), 1);
+}
+
+TEST(FaultyStoreTest, ACommitThatFoundTheDiskFullMayBeTriedAgain) {
+  MemoryStore memory;
+  FaultyStore faulty(memory);
   faulty.FailCommit(1, FaultyStore::When::kBefore, absl::ResourceExhaustedError("disk full"));
   Batch batch;
   batch.next_sweep_number = 2;
   EXPECT_THAT(faulty.Commit(batch),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
-  EXPECT_THAT(faulty.Commit(batch),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("after a failed commit")));
-  EXPECT_EQ(faulty.calls_after_failure(), 1);
+  EXPECT_OK(faulty.Commit(batch));
+  EXPECT_EQ(faulty.calls_after_failure(), 0);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class FaultyStore : public Store {
     if (commits_ != fail_commit_) {
       return store_.Commit(batch);
     }
-    failed_ = true;
+    failed_ = !absl::IsResourceExhausted(status_);  // a full disk may be tried again
     if (when_ == When::kAfter) {
       const absl::Status committed = store_.Commit(batch);
       if (!committed.ok()) {
