@@ -84,6 +84,8 @@ std::string StateText(v1::Worker::State state) {
       return "live";
     case v1::Worker::STATE_DRAINING:
       return "draining";
+    case v1::Worker::STATE_QUARANTINED:
+      return "quarantined";
     case v1::Worker::STATE_LOST:
       return "lost";
     default:
@@ -171,6 +173,11 @@ Json SweepJson(const v1::Sweep& sweep) {
   json["cells"] = sweep.cell_count();
   json["reused"] = sweep.reused();
   json["counts"] = CountsJson(sweep.counts());
+  Json& use = json["owner_use"] = Json::object();
+  use["running_jobs"] = sweep.owner_use().running_jobs();
+  use["running_jobs_max"] = sweep.owner_use().running_jobs_max();
+  use["stored_bytes"] = sweep.owner_use().stored_bytes();
+  use["stored_bytes_max"] = sweep.owner_use().stored_bytes_max();
   json["create_time"] = TimeJson(sweep.has_create_time(), sweep.create_time());
   json["end_time"] = TimeJson(sweep.has_end_time(), sweep.end_time());
   return json;
@@ -258,6 +265,9 @@ Json WorkerJson(const v1::Worker& worker) {
   json["running"] = worker.running();
   json["succeeded"] = worker.succeeded();
   json["failed"] = worker.failed();
+  json["quarantine_reason"] = TextJson(worker.quarantine_reason());
+  json["quarantine_end_time"] =
+      TimeJson(worker.has_quarantine_end_time(), worker.quarantine_end_time());
   json["last_seen_time"] = TimeJson(worker.has_last_seen_time(), worker.last_seen_time());
   json["lease_expire_time"] = TimeJson(worker.has_lease_expire_time(), worker.lease_expire_time());
   return json;

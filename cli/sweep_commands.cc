@@ -206,6 +206,19 @@ void AddFollowing(CLI::App* group, CommandContext& context) {
 
 }  // namespace
 
+namespace {
+
+std::string UseText(const v1::OwnerUse& use) {
+  return absl::StrCat(
+      CountText(use.running_jobs()),
+      use.running_jobs_max() == 0 ? "" : absl::StrCat(" of ", CountText(use.running_jobs_max())),
+      " running jobs, ", BytesText(use.stored_bytes()),
+      use.stored_bytes_max() == 0 ? "" : absl::StrCat(" of ", BytesText(use.stored_bytes_max())),
+      " stored");
+}
+
+}  // namespace
+
 void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
                 const std::vector<std::string>& warnings) {
   Json record = SweepJson(sweep);
@@ -217,6 +230,7 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
                {{"id", sweep.id()},
                 {"name", sweep.name()},
                 {"owner", sweep.owner()},
+                {"owner uses", UseText(sweep.owner_use())},
                 {"state", StateText(sweep.state())},
                 {"priority", sweep.priority() == 0 ? "" : absl::StrCat(sweep.priority())},
                 {"jobs", absl::StrCat(CountText(jobs), " in ", CountText(sweep.cell_count()),

@@ -81,6 +81,14 @@ absl::Status List(CommandContext& context, const WorkerFlags&) {
         WorkerJson(worker));
   }
   listing.Print(context);
+  for (const v1::Worker& worker : workers) {
+    if (!worker.quarantine_reason().empty()) {
+      PrintNote(context, absl::StrCat(worker.name(), " is in quarantine until ",
+                                      FormatIsoTime(TimeOf(worker.quarantine_end_time())), ": it ",
+                                      worker.quarantine_reason(), "; `concur worker drain ",
+                                      worker.name(), " --undo` ends it"));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -96,6 +104,7 @@ void Print(CommandContext& context, const v1::Worker& worker) {
                 {"running", CountText(worker.running())},
                 {"succeeded", CountText(worker.succeeded())},
                 {"failed", CountText(worker.failed())},
+                {"quarantine", worker.quarantine_reason()},
                 {"last seen", SeenText(worker)},
                 {"incarnation", worker.incarnation()}},
                WorkerJson(worker));
@@ -143,7 +152,7 @@ void AddWorkerCommands(CLI::App& app, CommandContext& context) {
   const auto flags = std::make_shared<WorkerFlags>();
   CLI::App* drain = AddOne(group, context, "drain", "Let it finish what runs, and take nothing new",
                            flags, Drain);
-  drain->add_flag("--undo", flags->undo, "Take work again");
+  drain->add_flag("--undo", flags->undo, "Take work again; also ends a quarantine");
 }
 
 }  // namespace concur::cli

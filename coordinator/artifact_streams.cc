@@ -26,19 +26,29 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
   }
 
   void OnReadDone(bool ok) override {
-    pool_.Submit([this, ok] {
-      const absl::Status status = ok ? Take() : End();
-      if (!ok || !status.ok()) {
-        writer_.reset();
-        Finish(rpc::ToGrpcStatus(status));
-        return;
-      }
-      StartRead(&piece_);
-    });
+    if (ok && limits_.admit != nullptr) {
+      std::exchange(limits_.admit, nullptr)([this](absl::Status admitted) {
+        pool_.Submit([this, admitted = std::move(admitted)] {
+          Go(true, admitted.ok() ? Take() : admitted);
+        });
+      });
+      return;
+    }
+    pool_.Submit([this, ok] { Go(ok, ok ? Take() : End()); });
   }
   void OnDone() override { delete this; }
 
  private:
+  // To the next piece, or to the end.
+  void Go(bool ok, const absl::Status& status) {
+    if (!ok || !status.ok()) {
+      writer_.reset();
+      Finish(rpc::ToGrpcStatus(status));
+      return;
+    }
+    StartRead(&piece_);
+  }
+
   absl::Status Take() {
     if (piece_.data().size() > kPieceBytesMax) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -73,7 +83,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
 
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
-  const UploadLimits limits_;
+  UploadLimits limits_;
   v1::UploadArtifactResponse* response_;
   v1::UploadArtifactRequest piece_;
   Digest digest_;

@@ -5,7 +5,9 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
+#include <functional>
 
+#include "absl/status/status.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
 #include "store/artifact_store.h"
@@ -15,6 +17,8 @@ namespace concur {
 struct UploadLimits {
   int64_t bytes_max = 0;      // of one artifact
   int64_t disk_free_min = 0;  // with less free on the disk, none is taken; 0: whatever fits
+  // Asked before the first byte is kept, and answers once, on any thread; null: nobody is asked.
+  std::function<void(std::function<void(absl::Status)>)> admit;
 };
 
 // Reactors that delete themselves when their call is done. Disk work runs on the pool. An artifact

@@ -209,6 +209,8 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
           answer.add_warnings(std::move(warning));
         }
         if (validate_only) {
+          CONCUR_RETURN_IF_ERROR(
+              scheduler.CheckQuota(submission.owner, submission.expansion->spec()));
           answer.mutable_sweep()->set_name(submission.expansion->spec().name);
           answer.mutable_sweep()->set_owner(submission.owner);
           answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
@@ -540,9 +542,19 @@ grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
-    grpc::CallbackServerContext* /*context*/, v1::UploadArtifactResponse* response) {
-  return ReceiveArtifact(artifacts_, pool_, {limits_.artifact_bytes_max, limits_.disk_free_min},
-                         response);
+    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
+  UploadLimits limits{limits_.artifact_bytes_max, limits_.disk_free_min, nullptr};
+  limits.admit = [this, caller = CallerOf(*context)](std::function<void(absl::Status)> done) {
+    engine_.Call<bool>(
+        [caller](Scheduler& scheduler) -> absl::StatusOr<bool> {
+          CONCUR_RETURN_IF_ERROR(caller.status());
+          // Whose it is shows when a sweep names it; here, whether there is any room at all.
+          CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(caller->user, SweepSpec()));
+          return true;
+        },
+        [done = std::move(done)](const absl::StatusOr<bool>& may) { done(may.status()); });
+  };
+  return ReceiveArtifact(artifacts_, pool_, limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(

@@ -59,6 +59,10 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.engine.park_max = from.sync_park_max;
   options.engine.inbox_max = static_cast<size_t>(from.limits.calls_max);
   options.engine.policy.workers_max = static_cast<size_t>(from.limits.workers_max);
+  options.engine.policy.quotas = from.quotas;
+  options.engine.policy.quarantine_failures = static_cast<uint32_t>(from.quarantine.failures);
+  options.engine.policy.quarantine_min = from.quarantine.min;
+  options.engine.policy.quarantine_max = from.quarantine.max;
   options.limits.sweeps_max = from.limits.sweeps_max;
   options.limits.jobs_per_sweep_max = from.limits.jobs_per_sweep_max;
   options.limits.artifact_bytes_max = from.limits.artifact_bytes_max;

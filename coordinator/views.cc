@@ -73,6 +73,11 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   }
   proto.set_cell_count(sweep.expansion->cell_count());
   proto.set_priority(sweep.expansion->spec().priority);
+  v1::OwnerUse& use = *proto.mutable_owner_use();
+  use.set_running_jobs(static_cast<uint32_t>(sweep.owner_use.running_jobs));
+  use.set_running_jobs_max(static_cast<uint32_t>(sweep.owner_use.quota.running_jobs_max));
+  use.set_stored_bytes(sweep.owner_use.stored_bytes);
+  use.set_stored_bytes_max(sweep.owner_use.quota.stored_bytes_max);
   return proto;
 }
 
@@ -116,9 +121,14 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   v1::Worker proto;
   proto.set_name(worker.info.name);
   proto.set_incarnation(worker.info.incarnation);
-  proto.set_state(worker.lost       ? v1::Worker::STATE_LOST
-                  : worker.draining ? v1::Worker::STATE_DRAINING
-                                    : v1::Worker::STATE_LIVE);
+  proto.set_state(worker.lost                        ? v1::Worker::STATE_LOST
+                  : worker.draining                  ? v1::Worker::STATE_DRAINING
+                  : worker.quarantine_reason.empty() ? v1::Worker::STATE_LIVE
+                                                     : v1::Worker::STATE_QUARANTINED);
+  if (!worker.quarantine_reason.empty()) {
+    proto.set_quarantine_reason(worker.quarantine_reason);
+    *proto.mutable_quarantine_end_time() = ToProto(worker.quarantine_end);
+  }
   proto.set_host(worker.info.host);
   proto.set_version(worker.info.version);
   *proto.mutable_capacity() = ToProto(worker.info.capacity);

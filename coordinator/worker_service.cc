@@ -52,7 +52,7 @@ grpc::ServerUnaryReactor* WorkerService::Sync(grpc::CallbackServerContext* /*con
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
     grpc::CallbackServerContext* /*context*/, v1::UploadArtifactResponse* response) {
-  return ReceiveArtifact(artifacts_, pool_, {artifact_bytes_max_}, response);
+  return ReceiveArtifact(artifacts_, pool_, {artifact_bytes_max_, 0, nullptr}, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "core/quota.h"
 
 namespace concur {
 
@@ -21,6 +22,12 @@ struct SchedulerPolicy {
   // longer than `ahead_job_max`. Zero: nothing.
   absl::Duration ahead = absl::Milliseconds(200);
   absl::Duration ahead_job_max = absl::Seconds(1);
+  // After so many failures at what others can do, a worker gets nothing new for a while, and longer
+  // with every time. 0: never.
+  uint32_t quarantine_failures = 3;
+  absl::Duration quarantine_min = absl::Minutes(10);
+  absl::Duration quarantine_max = absl::Hours(6);
+  QuotaPolicy quotas;
   // Of the jitter of back-offs.
   uint64_t seed = 1;
 };

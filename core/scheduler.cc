@@ -13,7 +13,7 @@
 
 namespace concur {
 
-Scheduler::Scheduler(SchedulerPolicy policy) : policy_(policy) {}
+Scheduler::Scheduler(SchedulerPolicy policy) : policy_(std::move(policy)) {}
 
 // --- records and states
 // ---------------------------------------------------------------------------
@@ -158,6 +158,10 @@ void Scheduler::UpdateEnd(SweepRecord& sweep) {
   if (ended && !sweep.row.end_time) {
     sweep.row.end_time = now_;
     TouchSweep(sweep);
+    if (sweep.row.paused) {  // a retry goes on, as after any other end
+      sweep.row.paused = false;
+      ready_.Resume(sweep.row.id);
+    }
   } else if (!ended && sweep.row.end_time) {
     sweep.row.end_time.reset();
     TouchSweep(sweep);
@@ -198,6 +202,7 @@ void Scheduler::PutResult(SweepRecord& sweep, uint32_t job, JobResult result, ui
   }
   sweep.results[index] = StoredResult{std::move(result), holder, JobId{}};
   sweep.slots[job].result = index;
+  ChargeResult(sweep, job, 1);
   dirty_results_.insert({sweep.row.id, job});
 }
 
@@ -206,6 +211,7 @@ void Scheduler::DropResult(SweepRecord& sweep, uint32_t job) {
   if (slot.result == kNone) {
     return;
   }
+  ChargeResult(sweep, job, -1);
   if ((slot.flags & kReused) != 0) {
     slot.flags &= static_cast<uint8_t>(~kReused);
     --sweep.reused;
@@ -242,6 +248,7 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
       return it->second;
     }
   }
+  CONCUR_RETURN_IF_ERROR(CheckQuota(submission.owner, submission.expansion->spec()));
   const SweepId id{next_sweep_number_++};
   pending_.batch.next_sweep_number = next_sweep_number_;
   auto owned = std::make_unique<SweepRecord>();
@@ -279,6 +286,7 @@ absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
   sweep.block_failures.resize(sweep.expansion->blocks().size());
   sweep.owner = OwnerOf(sweep.row.owner);
   FindGroups(sweep);
+  ChargeData(sweep, 1);
   for (const Block& block : sweep.expansion->blocks()) {
     if (!block.has_train) {
       continue;
@@ -379,12 +387,14 @@ absl::Status Scheduler::DeleteSweep(SweepId id) {
                      "; cancel it first"));
   }
   for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
+    ChargeResult(*sweep, job, -1);
     if (sweep->slots[job].state == JobState::kSucceeded) {
       Unlearn(*sweep, job);
       UnindexResult(*sweep, job);
     }
     last_holder_.erase({id, job});
   }
+  ChargeData(*sweep, -1);
   requests_.erase({sweep->row.owner, sweep->row.request_id});
   ready_.EraseSweep(id);
   sweeps_.erase(id);
@@ -407,18 +417,7 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
                                                      " has jobs 0 to ", sweep->slots.size() - 1,
                                                      ", not ", job));
     }
-    chosen.insert(job);
-    if (sweep->expansion->Locate(job).is_train) {
-      // What was skipped or is to be made again because of a train job goes with it.
-      for (uint32_t eval = job + 1; eval < sweep->expansion->EndOfCell(job); ++eval) {
-        if (rerun_succeeded || sweep->slots[eval].state == JobState::kSkipped) {
-          chosen.insert(eval);
-        }
-      }
-    } else if (const auto train = sweep->expansion->TrainJobOf(job);
-               train && sweep->slots[*train].state != JobState::kSucceeded) {
-      chosen.insert(*train);
-    }
+    ChooseForRetry(*sweep, job, rerun_succeeded, &chosen);
   }
   if (jobs.empty()) {
     for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
@@ -459,6 +458,25 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   }
   UpdateEnd(*sweep);
   return retried;
+}
+
+// The job, and what goes with it: an eval job's train job unless that succeeded, and what was
+// skipped, or is to be made again, because of a train job.
+void Scheduler::ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                               absl::btree_set<uint32_t>* chosen) {
+  chosen->insert(job);
+  const auto train = sweep.expansion->TrainJobOf(job);
+  const bool is_train = sweep.expansion->Locate(job).is_train;
+  if (!is_train && (!train || sweep.slots[*train].state == JobState::kSucceeded)) {
+    return;
+  }
+  const uint32_t cause = is_train ? job : *train;
+  chosen->insert(cause);
+  for (uint32_t eval = cause + 1; eval < sweep.expansion->EndOfCell(cause); ++eval) {
+    if ((is_train && rerun_succeeded) || sweep.slots[eval].state == JobState::kSkipped) {
+      chosen->insert(eval);
+    }
+  }
 }
 
 // When an eval job is to run again whose train job's system was collected, the train job runs again
@@ -520,6 +538,10 @@ absl::Status Scheduler::DrainWorker(const std::string& name, bool drain) {
     return absl::NotFoundError(absl::StrCat("no worker \"", name, "\""));
   }
   WorkerRecord& worker = *it->second;
+  if (!drain) {
+    EndQuarantine(worker);
+    worker.quarantine_span = absl::ZeroDuration();
+  }
   if (worker.drain_asked != drain) {
     worker.drain_asked = drain;
     SaveWorker(worker);
@@ -543,7 +565,9 @@ void Scheduler::MarkSystemsCollected(const std::vector<JobId>& train_jobs) {
     }
     // Another job's result with the same key may still have its system: let it stand instead.
     UnindexResult(sweep, id.index);
+    ChargeResult(sweep, id.index, -1);
     slot.flags |= kSystemCollected;
+    ChargeResult(sweep, id.index, 1);
     IndexResult(sweep, id.index, sweep.keys->KeyOf(id.index));
     Touch(id);
   }

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +30,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/autoscaler.h"
+#include "core/blame.h"
 #include "core/content_key.h"
 #include "core/durations.h"
 #include "core/expansion.h"
 #include "core/ids.h"
 #include "core/job.h"
 #include "core/policy.h"
+#include "core/quota.h"
 #include "core/ready_queue.h"
 #include "core/rows.h"
 #include "core/sync.h"
@@ -94,12 +97,15 @@ struct SweepView {
   SweepState state = SweepState::kActive;
   StateCounts counts{};
   uint32_t reused = 0;
+  OwnerUse owner_use;  // by all sweeps of its owner
 };
 
 struct WorkerView {
   WorkerInfo info;
   bool draining = false;
   bool lost = false;
+  std::string quarantine_reason;  // why it gets nothing for a while; "" when it does
+  absl::Time quarantine_end = absl::InfinitePast();
   Resources used;
   uint32_t running = 0;
   uint32_t queued = 0;  // given ahead: they start there when something ends
@@ -171,7 +177,12 @@ class Scheduler {
   // something unfinished would have to be run again.
   absl::StatusOr<uint32_t> RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
                                      bool rerun_succeeded);
-  // The worker takes nothing new until undone. NotFound.
+  // OK when the owner may add a sweep with this data; ResourceExhausted, with the numbers, when the
+  // quota on stored bytes forbids it. Submit asks the same.
+  absl::Status CheckQuota(const std::string& owner, const SweepSpec& spec) const;
+  OwnerUse UseOf(const std::string& owner) const;
+  // The worker takes nothing new until undone; undoing also ends its quarantine and forgets what it
+  // failed. NotFound.
   absl::Status DrainWorker(const std::string& name, bool drain);
   // Train jobs whose systems retention has removed: they cannot serve new eval jobs. Names every
   // job that shares a removed system. Jobs that have not succeeded are passed over.
@@ -273,9 +284,17 @@ class Scheduler {
     // Of each block: the group of its train jobs, if it has any, then those of its tests.
     std::vector<absl::InlinedVector<Durations::Group, 2>> groups;
   };
+  struct DataUse {
+    int64_t bytes = 0;
+    uint32_t sweeps = 0;
+  };
   struct Owner {
     std::string name;
-    int64_t used = 0;  // ShareOf what its attempts occupy now
+    int64_t used = 0;     // ShareOf what its attempts occupy now
+    int64_t running = 0;  // how many these are
+    int64_t stored_bytes = 0;
+    Quota quota;
+    absl::flat_hash_map<Digest, DataUse> data;  // of its sweeps
   };
   // A worker process that held or holds attempts. Interned: a slot's result names it by index.
   struct Holder {
@@ -319,6 +338,10 @@ class Scheduler {
     bool drain_self = false;   // by the worker
     bool drain_told = false;
     bool listening = false;
+    // Nothing new until then: others succeed on what it fails. Not stored: a restart forgets it.
+    absl::Time quarantine_end = absl::InfinitePast();
+    absl::Duration quarantine_span;  // of the latest one; the next is longer
+    std::string quarantine_reason;
     absl::btree_map<AttemptId, Held> held;
     Resources used{.cpu_millis = 0};
     uint64_t gpus_used = 0;
@@ -337,6 +360,8 @@ class Scheduler {
                         std::shared_ptr<const Expansion> expansion);
   absl::StatusOr<SweepRecord*> MutableSweep(SweepId id);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
+  static void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                             absl::btree_set<uint32_t>* chosen);
   absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job,
                                       bool rerun_succeeded) const;
   SweepRecord& SweepOf(JobId id);
@@ -411,6 +436,31 @@ class Scheduler {
   void NoteLocal(const SweepRecord& sweep, uint32_t train_job, WorkerRecord& worker);
   void CheckDispatch() const;
 
+  // scheduler_quota.cc: what owners use
+  int64_t StoredBytesOf(const SweepRecord& sweep, uint32_t job) const;
+  void ChargeResult(const SweepRecord& sweep, uint32_t job, int sign);
+  void ChargeData(const SweepRecord& sweep, int sign);
+  bool MayStart(uint32_t owner) const;
+  std::string ExplainQuota(uint32_t owner) const;
+  void CheckQuotas() const;
+
+  // scheduler_blame.cc: blame before action
+  void NoteSuccess(const SweepRecord& sweep, uint32_t job, const WorkerRecord& worker);
+  void NoteFailure(const SweepRecord& sweep, uint32_t job, const WorkerRecord& worker,
+                   FailureClass failure);
+  void JudgeWorker(const std::string& name);
+  void EndQuarantine(WorkerRecord& worker);
+  void EndQuarantines();
+  std::string HopelessText(const SweepRecord& sweep, const std::vector<uint32_t>& blocks) const;
+  bool IsOneWorkersFault(const std::set<std::string>& failing) const;
+  static std::vector<uint32_t> BlocksLike(const SweepRecord& sweep, uint32_t block,
+                                          bool same_approach);
+  std::string WhyGivenUp(const SweepRecord& sweep, uint32_t block,
+                         std::vector<uint32_t>* blocks) const;
+  void SkipBlock(SweepRecord& sweep, uint32_t index, const std::string& reason);
+  void GiveUpEarly(SweepRecord& sweep, uint32_t block);
+  void CheckBlame() const;
+
   // scheduler_view.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
   std::string ExplainNoReuse(JobId id) const;
@@ -446,6 +496,8 @@ class Scheduler {
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> holder_index_;
   absl::btree_map<std::string, std::unique_ptr<WorkerRecord>> workers_;
   absl::btree_set<std::pair<absl::Time, std::string>> worker_deadlines_;
+  absl::btree_set<std::pair<absl::Time, std::string>> quarantines_;  // by their ends
+  Blame blame_;
   std::string last_served_;  // worker that the last Dispatch ended with: turns are taken
 
   // By content key, a succeeded job whose result can be shared: one with a system if there is any;

@@ -98,7 +98,9 @@ void Scheduler::SetExpectedDurations(
 uint32_t Scheduler::OwnerOf(const std::string& name) {
   const auto [it, is_new] = owner_index_.try_emplace(name, static_cast<uint32_t>(owners_.size()));
   if (is_new) {
-    owners_.push_back({.name = name});
+    Owner& owner = owners_.emplace_back();
+    owner.name = name;
+    owner.quota = policy_.quotas.Of(name);
   }
   return it->second;
 }
@@ -121,6 +123,7 @@ void Scheduler::Occupy(WorkerRecord& worker, const Held& held, int sign) {
   }
   if (held.owner != kNone) {
     owners_[held.owner].used += sign * ShareOf(held);
+    owners_[held.owner].running += sign;
   }
 }
 
@@ -162,7 +165,8 @@ void Scheduler::Dispatch() {
   }
   std::vector<WorkerRecord*> open;
   for (auto& [name, worker] : workers_) {
-    if (worker->listening && !worker->lost && !worker->drain_asked && !worker->drain_self) {
+    if (worker->listening && !worker->lost && !worker->drain_asked && !worker->drain_self &&
+        worker->quarantine_end <= now_) {
       open.push_back(worker.get());
     }
   }
@@ -184,13 +188,14 @@ void Scheduler::Dispatch() {
 bool Scheduler::DispatchOne(WorkerRecord& worker) {
   const Resources free = FreeOf(worker);
   // Most workers are full most of the time: they are not compared with every lane.
-  return ready_.cpu_millis_min() <= free.cpu_millis && Give(
-                                                           worker,
-                                                           [&](const ReadyQueue::Lane& lane) {
-                                                             return lane.resources.FitsIn(free) &&
-                                                                    HasTimeFor(worker, lane.group);
-                                                           },
-                                                           /*ahead=*/false);
+  return ready_.cpu_millis_min() <= free.cpu_millis &&
+         Give(
+             worker,
+             [&](const ReadyQueue::Lane& lane) {
+               return lane.resources.FitsIn(free) && HasTimeFor(worker, lane.group) &&
+                      MayStart(lane.owner);
+             },
+             /*ahead=*/false);
 }
 
 bool Scheduler::DispatchAhead(WorkerRecord& worker) {
@@ -202,7 +207,8 @@ bool Scheduler::DispatchAhead(WorkerRecord& worker) {
              worker,
              [&](const ReadyQueue::Lane& lane) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
-                      lane.resources.FitsIn(worker.info.capacity) && HasTimeFor(worker, lane.group);
+                      lane.resources.FitsIn(worker.info.capacity) &&
+                      HasTimeFor(worker, lane.group) && MayStart(lane.owner);
              },
              /*ahead=*/true);
 }

@@ -179,6 +179,7 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
   slot.failures = static_cast<uint16_t>(std::min<uint32_t>(row.failures, UINT16_MAX));
   slot.lost = static_cast<uint16_t>(std::min<uint32_t>(row.lost, UINT16_MAX));
   slot.failure = row.failure;
+  ChargeResult(sweep, row.id.index, -1);  // by the flags that it had when it was put
   slot.flags = static_cast<uint8_t>((row.system_collected ? kSystemCollected : 0) |
                                     (row.no_reuse ? kNoReuse : 0));
   const bool ended_by_report =
@@ -197,6 +198,7 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
       ++sweep.reused;
     }
   }
+  ChargeResult(sweep, row.id.index, 1);
   if (sweep.row.canceled) {
     return absl::OkStatus();  // FinishRestore cancels what has not ended
   }

@@ -108,19 +108,9 @@ void Scheduler::FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, 
   SkipDependents(sweep, job);
   ReleaseFollowers(id);
 
-  const uint32_t limit = sweep.expansion->spec().failures_max_per_block;
-  const uint32_t block_index = sweep.expansion->Locate(job).block;
-  if (++sweep.block_failures[block_index] != limit) {
-    return;
-  }
-  const Block& block = sweep.expansion->blocks()[block_index];
-  for (uint32_t other = block.first_job; other < block.first_job + block.JobCount(); ++other) {
-    const JobState state = sweep.slots[other].state;
-    if (state == JobState::kReady || state == JobState::kBlocked || state == JobState::kBackoff) {
-      SetState(sweep, other, JobState::kSkipped);
-      Announce(sweep, other, absl::StrCat(limit, " jobs of its approach and train set failed"));
-    }
-  }
+  const uint32_t block = sweep.expansion->Locate(job).block;
+  ++sweep.block_failures[block];
+  GiveUpEarly(sweep, block);
 }
 
 void Scheduler::SkipDependents(SweepRecord& sweep, uint32_t job) {
@@ -255,6 +245,7 @@ bool Scheduler::TryReuse(SweepRecord& sweep, uint32_t job, const Digest& key) {
   StoredResult copy = from.results[source_slot.result];
   Slot& slot = sweep.slots[job];
   PutResult(sweep, job, std::move(copy.result), copy.holder);
+  ChargeResult(sweep, job, -1);  // it counts where it was made
   sweep.results[slot.result].reused_from = source;
   slot.flags &= static_cast<uint8_t>(~kSystemCollected);
   slot.flags |= kReused | kSettled;

@@ -34,6 +34,7 @@ void Scheduler::AdvanceTo(absl::Time now) {
                absl::StrCat("worker ", name, " was not heard of for ",
                             absl::FormatDuration(policy_.lease)));
   }
+  EndQuarantines();
   while (!backoffs_.empty() && backoffs_.begin()->first <= now_) {
     const JobId id = backoffs_.begin()->second;
     SetState(SweepOf(id), id.index, JobState::kReady);
@@ -47,6 +48,9 @@ absl::Time Scheduler::NextDeadline() const {
   }
   if (!backoffs_.empty()) {
     next = std::min(next, backoffs_.begin()->first);
+  }
+  if (!quarantines_.empty()) {
+    next = std::min(next, quarantines_.begin()->first);
   }
   return next;
 }
@@ -130,6 +134,8 @@ void Scheduler::ForgetWorker(const std::string& name) {
   const auto it = workers_.find(name);
   CONCUR_CHECK(it != workers_.end() && it->second->held.empty());
   worker_deadlines_.erase({it->second->lease_expire, name});
+  EndQuarantine(*it->second);
+  blame_.Forget(name);
   workers_.erase(it);
   std::erase_if(pending_.batch.put_workers, [&](const WorkerRow& row) { return row.name == name; });
   pending_.batch.delete_workers.push_back(name);
@@ -307,6 +313,7 @@ void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, WorkerRecord& wor
   if (result.succeeded) {
     result.failure = FailureClass::kNone;
     ++worker.succeeded;
+    NoteSuccess(sweep, job, worker);
     Succeed(sweep, job, std::move(result), worker.holder);
     if (at.is_train) {
       NoteLocal(sweep, job, worker);
@@ -319,6 +326,7 @@ void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, WorkerRecord& wor
       result.failure = FailureClass::kWorker;
     }
     ++worker.failed;
+    NoteFailure(sweep, job, worker, result.failure);
     Fail(sweep, job, std::move(result), worker.holder);
   }
 }

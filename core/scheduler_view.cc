@@ -19,7 +19,8 @@ std::optional<SweepView> Scheduler::FindSweep(SweepId id) const {
     return std::nullopt;
   }
   const SweepRecord& sweep = *it->second;
-  return SweepView{&sweep.row, sweep.expansion.get(), StateOf(sweep), sweep.counts, sweep.reused};
+  return SweepView{&sweep.row,   sweep.expansion.get(), StateOf(sweep),
+                   sweep.counts, sweep.reused,          UseOf(sweep.row.owner)};
 }
 
 std::optional<SweepId> Scheduler::FindSweepByName(const std::string& name) const {
@@ -68,6 +69,8 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
     view.info = worker->info;
     view.draining = worker->drain_asked || worker->drain_self;
     view.lost = worker->lost;
+    view.quarantine_reason = worker->quarantine_reason;
+    view.quarantine_end = worker->quarantine_end;
     view.used = worker->used;
     view.running = static_cast<uint32_t>(worker->held.size() - worker->ahead.size());
     view.queued = static_cast<uint32_t>(worker->ahead.size());
@@ -92,10 +95,14 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                         " is paused; `concur sweep resume ", sweep.row.id.ToString(),
                         "` lets it go on");
   }
+  if (const std::string quota = ExplainQuota(sweep.owner); !quota.empty()) {
+    return quota;
+  }
   const ReadyQueue::Lane lane = LaneOf(sweep, job);
   const Resources need = lane.resources;
   uint32_t live = 0;
   uint32_t draining = 0;
+  uint32_t quarantined = 0;
   uint32_t fits_free = 0;
   uint32_t fits_empty = 0;
   uint32_t has_time = 0;
@@ -107,6 +114,10 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
       ++draining;
       continue;
     }
+    if (worker->quarantine_end > now_) {
+      ++quarantined;
+      continue;
+    }
     ++live;
     fits_empty += need.FitsIn(worker->info.capacity) ? 1 : 0;
     if (need.FitsIn(FreeOf(*worker))) {
@@ -115,14 +126,18 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
     }
   }
   const std::string needs = ResourcesText(need);
+  const std::string aside = quarantined == 0
+                                ? ""
+                                : absl::StrCat("; ", quarantined, quarantined == 1 ? " is" : " are",
+                                               " in quarantine (`concur worker list` says why)");
   if (live == 0) {
     return absl::StrCat("waits for a worker: none is live",
                         draining > 0 ? absl::StrCat(" (", draining, " draining)") : "",
-                        "; it needs ", needs);
+                        "; it needs ", needs, aside);
   }
   if (fits_empty == 0) {
     return absl::StrCat("fits on none of the ", live, " live workers: it needs ", needs,
-                        "; start a larger worker or lower the approach's resources");
+                        "; start a larger worker or lower the approach's resources", aside);
   }
   if (fits_free == 0) {
     return absl::StrCat("waits for room: it needs ", needs, "; ", fits_empty, " of ", live,
@@ -252,8 +267,15 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("skipped when its train job ", JobId{id.sweep, *train}.ToString(),
                             " had failed; `concur sweep retry` tries it again");
       }
-      return absl::StrCat("skipped: ", sweep.expansion->spec().failures_max_per_block,
-                          " jobs of the same approach and train set failed");
+      std::vector<uint32_t> blocks;
+      const uint32_t block = sweep.expansion->Locate(id.index).block;
+      const std::string why = WhyGivenUp(sweep, block, &blocks);
+      return absl::StrCat("skipped: ",
+                          why.empty()
+                              ? absl::StrCat(sweep.expansion->spec().failures_max_per_block,
+                                             " jobs of the same approach and train set failed")
+                              : why,
+                          "; `concur sweep retry` tries it again");
     }
   }
   return "";
@@ -311,6 +333,8 @@ void Scheduler::CheckInvariants() const {
   CheckWorkers();
   CheckSharing();
   CheckDispatch();
+  CheckQuotas();
+  CheckBlame();
 }
 
 void Scheduler::CheckSweep(const SweepRecord& sweep) const {

@@ -12,6 +12,10 @@
 namespace concur::sim {
 namespace {
 
+// Short, so that workers come and go within a world.
+constexpr uint32_t kQuarantineFailures = 2;
+constexpr absl::Duration kQuarantineMin = absl::Seconds(20);
+constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
 constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
 constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
@@ -76,6 +80,10 @@ void CoordinatorMachine::Start() {
   EngineOptions options;
   options.policy.lease =
       world_.bug() == Bug::kLeaseNeverEnds ? absl::Hours(100'000) : workload_.lease;
+  options.policy.quotas.otherwise.running_jobs_max = workload_.running_jobs_max;
+  options.policy.quarantine_failures = kQuarantineFailures;
+  options.policy.quarantine_min = kQuarantineMin;
+  options.policy.quarantine_max = kQuarantineMax;
   absl::StatusOr<std::unique_ptr<Store>> opened = disk_.Open();
   absl::Status status = opened.status();
   if (opened.ok()) {

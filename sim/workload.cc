@@ -147,6 +147,10 @@ Workload Workload::Draw(uint64_t seed, Bug bug) {
     workload.workers.push_back(std::move(worker));
   }
   workload.workers[0].capacity.gpus = 4;  // somebody can run everything
+  Random quota(seed, "sim.quota");
+  if (quota.Chance(0.3)) {
+    workload.running_jobs_max = quota.Between(1, 4);
+  }
   return workload;
 }
 

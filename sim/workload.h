@@ -53,7 +53,8 @@ struct Workload {
   std::vector<PlannedSweep> sweeps;
   std::vector<PlannedWorker> workers;
   absl::Duration lease;
-  absl::Duration faults_end;  // faults happen until then
+  int64_t running_jobs_max = 0;  // the owner's quota; 0: none
+  absl::Duration faults_end;     // faults happen until then
 
   // kKeyForgetsData gives all data files one digest, as if keys did not cover them.
   static Workload Draw(uint64_t seed, Bug bug);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "core/capacity.h"
 #include "core/pool.h"
+#include "core/quota.h"
 #include "core/resources.h"
 
 namespace concur::spec {
@@ -42,6 +43,17 @@ struct CoordinatorOptions {
     int64_t disk_free_min = int64_t{64} << 20;
   };
   Limits limits;
+
+  // How much an owner may use at a time.
+  QuotaPolicy quotas;
+
+  // A worker that fails what others can do gets nothing new for a while.
+  struct Quarantine {
+    int64_t failures = 3;  // so many; 0: never
+    absl::Duration min = absl::Minutes(10);
+    absl::Duration max = absl::Hours(6);  // twice as long every time, up to this
+  };
+  Quarantine quarantine;
 
   // Paths of PEM files; "": none.
   struct Tls {

@@ -65,6 +65,47 @@ void ReadBytes(Fields& fields, absl::string_view key, int64_t* bytes) {
   }
 }
 
+void ReadQuota(Fields& fields, Quota* quota) {
+  ReadCount(fields, "running_jobs_max", 1, 1'000'000'000, &quota->running_jobs_max);
+  ReadBytes(fields, "stored_bytes_max", &quota->stored_bytes_max);
+}
+
+void ReadQuotas(const Value& value, QuotaPolicy* quotas) {
+  Fields fields(value);
+  if (const auto otherwise = fields.Get("default")) {
+    Fields quota(*otherwise);
+    ReadQuota(quota, &quotas->otherwise);
+    quota.Finish();
+  }
+  if (const auto owners = fields.Get("owners")) {
+    const auto items = owners->List("a list of {name, running_jobs_max, stored_bytes_max}");
+    for (const Value& item : items.value_or(std::vector<Value>())) {
+      Quota quota;
+      Fields owner(item);
+      const auto name = owner.Require("name", "of the owner");
+      ReadQuota(owner, &quota);
+      owner.Finish();
+      if (name && !quotas->owners.emplace(name->Name().value_or(""), quota).second) {
+        name->Error("expected each owner once");
+      }
+    }
+  }
+  fields.Finish();
+}
+
+void ReadQuarantine(const Value& value, CoordinatorOptions::Quarantine* quarantine) {
+  Fields fields(value);
+  ReadCount(fields, "failures", 0, 1'000'000, &quarantine->failures);
+  ReadDuration(fields, "min", absl::Seconds(1), absl::Hours(24), &quarantine->min);
+  ReadDuration(fields, "max", absl::Seconds(1), absl::Hours(24 * 7), &quarantine->max);
+  fields.Finish();
+  if (quarantine->max < quarantine->min) {
+    value.Error(absl::StrCat("expected max of min or more, got ",
+                             absl::FormatDuration(quarantine->min), " and ",
+                             absl::FormatDuration(quarantine->max)));
+  }
+}
+
 // A certificate is nothing without its key.
 void CheckPair(const Value& tls, const std::string& certificate, const std::string& key) {
   if (certificate.empty() != key.empty()) {
@@ -133,6 +174,12 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   }
   if (const auto tls = fields.Get("tls")) {
     ReadServerTls(*tls, &options.tls);
+  }
+  if (const auto quotas = fields.Get("quotas")) {
+    ReadQuotas(*quotas, &options.quotas);
+  }
+  if (const auto quarantine = fields.Get("quarantine")) {
+    ReadQuarantine(*quarantine, &options.quarantine);
   }
   if (const auto pools = fields.Get("pools")) {
     ReadPools(*pools, &options.pool_limits, &options.pools);

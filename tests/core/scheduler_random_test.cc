@@ -73,11 +73,23 @@ struct Seen {
   std::vector<ArtifactRef> artifacts;
 };
 
+// Every third seed has quotas.
+SchedulerPolicy PolicyOf(uint64_t seed) {
+  SchedulerPolicy policy;
+  policy.lease = absl::Seconds(30);
+  policy.seed = seed;
+  policy.quarantine_min = absl::Minutes(1);
+  if (seed % 3 == 0) {
+    policy.quotas.otherwise = Quota{.running_jobs_max = 2, .stored_bytes_max = 1'000'000};
+  }
+  return policy;
+}
+
 class World {
  public:
   explicit World(uint64_t seed)
       : random_(seed, "scheduler_random_test"),
-        harness_(SchedulerPolicy{.lease = absl::Seconds(30), .seed = seed}),
+        harness_(PolicyOf(seed)),
         trace_(std::getenv("CONCUR_RANDOM_TRACE") != nullptr) {
     for (int i = 0; i < kWorkers; ++i) {
       workers_.emplace_back(absl::StrCat("w", i),

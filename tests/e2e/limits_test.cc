@@ -82,6 +82,18 @@ TEST_F(LimitsTest, RequestThatFitsInNoPoolIsRefused) {
   EXPECT_THAT(Sweeps(), Not(HasSubstr("small")));
 }
 
+TEST_F(LimitsTest, SweepBeyondItsOwnersQuotaIsRefusedAndTheUseIsShown) {
+  Start("{owner: ada, quotas: {owners: [{name: ada, stored_bytes_max: 3B}]}}\n");
+  EXPECT_EQ(Submit(1).exit_code, 0);
+  EXPECT_THAT(cluster_.Concur({"sweep", "get", "s1"}).out, HasSubstr("2 B of 3 B stored"));
+  cluster_.Write("set.txt", "other\n");
+  const Output refused = Submit(2);
+  EXPECT_EQ(refused.exit_code, 1) << refused.out;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("ada stores 2 bytes"), HasSubstr("this adds 6"),
+                                 HasSubstr("stored_bytes_max of 3")));
+  EXPECT_THAT(Sweeps(), Not(HasSubstr("s2")));
+}
+
 TEST_F(LimitsTest, DataSetOfTooManyBytesIsRefused) {
   Start("{limits: {artifact_bytes_max: 1B}}\n");
   const Output refused = Submit(1);

@@ -113,8 +113,10 @@ void OnSweep(Bytes& bytes, concur::Scheduler& scheduler) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  concur::testing::SchedulerHarness harness(
-      concur::SchedulerPolicy{.lease = absl::Seconds(30), .workers_max = 2});
+  concur::SchedulerPolicy policy;
+  policy.workers_max = 2;
+  policy.quotas.otherwise.running_jobs_max = 3;
+  concur::testing::SchedulerHarness harness(policy);
   for (size_t event = 0; event < kEventsMax && !bytes.empty(); ++event) {
     switch (bytes.Next(10)) {
       case 0:
