@@ -20,7 +20,6 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/command.h"
-#include "cli/output.h"
 #include "cli/records.h"
 #include "fetch/download.h"
 #include "fetch/transport.h"
@@ -107,8 +106,8 @@ absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
       if (context.err_is_terminal) {
         context.err << "\r\033[K";
       }
-      PrintNote(context,
-                absl::StrCat(why.message(), "; trying again in ", absl::FormatDuration(wait)));
+      context.err << "concur: " << why.message() << "; trying again in "
+                  << absl::FormatDuration(wait) << "\n";
     };
     const std::string path = directory + "/" + file.name;
     const absl::StatusOr<fetch::Download> download =
