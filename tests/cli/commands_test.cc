@@ -173,6 +173,12 @@ TEST_F(CommandsTest, ASweepAsTextAndAsJson) {
             "    \"canceled\": 0,\n"
             "    \"skipped\": 0\n"
             "  },\n"
+            "  \"owner_use\": {\n"
+            "    \"running_jobs\": 0,\n"
+            "    \"running_jobs_max\": 0,\n"
+            "    \"stored_bytes\": 0,\n"
+            "    \"stored_bytes_max\": 0\n"
+            "  },\n"
             "  \"create_time\": \"2023-11-14T22:13:20.005Z\",\n"
             "  \"end_time\": \"2023-11-14T22:15:25Z\"\n"
             "}\n");
