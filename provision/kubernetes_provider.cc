@@ -199,7 +199,8 @@ absl::Status KubernetesProvider::StopNow(const std::vector<std::string>& pilots)
   for (auto& [name_space, place] : namespaces_) {
     CONCUR_ASSIGN_OR_RETURN(const Pairs pairs, Look(place));
     for (const auto& [job_name, pair] : pairs) {
-      if (wanted.contains(PilotOf(*pair.job)) && !KubeEndTime(*pair.job).has_value()) {
+      const PilotReport report = KubeReport(*pair.job, pair.pod.get(), "");
+      if (wanted.contains(report.name) && report.state != PilotReport::State::kEnded) {
         CONCUR_RETURN_IF_ERROR(Delete(name_space, job_name));
       }
     }
