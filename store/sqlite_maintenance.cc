@@ -111,7 +111,14 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
   };
   const absl::Status schema = CheckSchema(*database);
   if (!schema.ok()) {
-    CONCUR_RETURN_IF_ERROR(note(schema));
+    // An empty database beside the mark of one with commits has lost them all.
+    const absl::StatusOr<int64_t> version = SchemaVersionOf(*database);
+    if (version.ok() && *version == 0) {
+      CONCUR_RETURN_IF_ERROR(note(CheckMark(path, "", mark, 0)));
+    }
+    if (findings.empty()) {
+      CONCUR_RETURN_IF_ERROR(note(schema));
+    }
     return findings;
   }
   CONCUR_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON; BEGIN"));
@@ -136,8 +143,10 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
   CONCUR_RETURN_IF_ERROR(note(id.status()));
   const absl::StatusOr<StoredState> state = ReadState(*database);
   CONCUR_RETURN_IF_ERROR(note(state.status()));
-  if (id.ok() && state.ok()) {
-    CONCUR_RETURN_IF_ERROR(note(CheckMark(path, *id, mark, state->counters.at(kCommitsCounter))));
+  // Without a name the database lost what its first opening wrote, and every commit after that.
+  if (id.ok() && (state.ok() || id->empty())) {
+    const int64_t commits = state.ok() ? state->counters.at(kCommitsCounter) : 0;
+    CONCUR_RETURN_IF_ERROR(note(CheckMark(path, *id, mark, commits)));
   }
   CONCUR_RETURN_IF_ERROR(note(ReadAttempts(*database, INT64_MIN, INT64_MAX).status()));
   return findings;

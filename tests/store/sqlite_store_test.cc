@@ -234,9 +234,13 @@ TEST(SqliteDamageTest, ADamagedLogIsReportedOrHarmless) {
       bad.resize(at);
     }
     Write(copy + "-wal", bad);
+    const absl::StatusOr<std::vector<std::string>> findings = CheckDatabase(copy);
     const std::string text = OpenAndDescribe(copy);
     if (text.starts_with("ERROR: ")) {
       EXPECT_THAT(text, HasSubstr("acknowledged commits are missing"));
+      ASSERT_OK(findings);
+      EXPECT_THAT(*findings, Contains(HasSubstr("acknowledged commits are missing")))
+          << "log damaged at byte " << at;
       ++reported;
     } else {
       ASSERT_EQ(text, expected) << "log damaged at byte " << at;
