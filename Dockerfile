@@ -19,7 +19,7 @@ RUN apt-get update -qq \
   && rm -rf /var/lib/apt/lists/* /tmp/packages.txt \
   && groupadd --gid 10001 concur \
   && useradd --uid 10001 --gid 10001 --home-dir /var/lib/concur --shell /usr/sbin/nologin concur \
-  && install -d -m 0750 -o 10001 -g 10001 /var/lib/concur /work
+  && install -d -m 0750 -o 10001 -g 10001 /var/lib/concur /var/lib/concur-worker
 
 FROM run
 COPY --from=build /src/build/release/bin/concur /src/build/release/bin/concur-coordinator \

@@ -69,6 +69,10 @@ KubeJson ResourcesOf(const PoolSpec& pool) {
   return {{"requests", std::move(requests)}, {"limits", std::move(limits)}};
 }
 
+std::string WorkDirectoryOf(const PoolSpec& pool) {
+  return pool.work_directory.empty() ? "/var/lib/concur-worker" : pool.work_directory;
+}
+
 // The shell runs `setup` and becomes the worker.
 std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup,
                                    const std::string& pilot) {
@@ -77,10 +81,9 @@ std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup
     command = {"/bin/sh", "-ec", absl::StrCat(absl::StrJoin(pool.setup, "\n"), "\nexec \"$@\""),
                "concur-pilot"};
   }
-  const std::string directory = pool.work_directory.empty() ? "/work" : pool.work_directory;
   for (const std::string& word : std::vector<std::string>{
            pool.worker_program.empty() ? "concur-worker" : pool.worker_program, "--name", pilot,
-           "--work-dir", absl::StrCat(directory, "/run"), "--log-format", "json",
+           "--work-dir", absl::StrCat(WorkDirectoryOf(pool), "/run"), "--log-format", "json",
            "--metrics-listen", absl::StrCat("0.0.0.0:", kMetricsPort)}) {
     command.push_back(word);
   }
@@ -95,7 +98,7 @@ std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup
 
 KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
                      const std::string& secret) {
-  const std::string directory = pool.work_directory.empty() ? "/work" : pool.work_directory;
+  const std::string directory = WorkDirectoryOf(pool);
   KubeJson container = {
       {"name", "worker"},
       {"image", pool.kubernetes.image},

@@ -34,7 +34,7 @@ void SlurmProvider::Observe(ObserveDone done) {
   thread_.Submit([this, done = std::move(done)] {
     absl::StatusOr<std::vector<SlurmPilot>> pilots = Query();
     if (!pilots.ok()) {
-      done(pilots.status());
+      done(std::move(pilots).status());
       return;
     }
     // A name may stand there twice when an id was handed out again: what runs counts before what

@@ -113,7 +113,7 @@ class Kubelet {
     for (const nlohmann::json& word : container["command"]) {
       argv.push_back(absl::StrReplaceAll(word.get<std::string>(),
                                          {{"concur-worker", Cluster::Binary("concur-worker")},
-                                          {"/work/run", cluster_.File("pod-" + name)},
+                                          {"/var/lib/concur-worker/run", cluster_.File("pod-" + name)},
                                           {"0.0.0.0:9465", "127.0.0.1:0"}}));
     }
     std::map<std::string, std::string> env;
