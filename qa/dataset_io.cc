@@ -10,10 +10,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "qa/json_fields.h"
+#include "qa/json_items.h"
 #include "qa/json_text.h"
 #include "qa/raw_bytes.h"
 #include "qa/utf8.h"
@@ -25,8 +25,6 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr char kJsonSpace[] = " \t\r\n";
-
 // Reads one file.
 class Reader {
  public:
@@ -37,12 +35,11 @@ class Reader {
   absl::Status Read();
 
  private:
-  absl::Status ReadLines(absl::string_view text);
-  absl::Status ReadLine(absl::string_view line, const element& value, bool first);
+  absl::Status ReadLine(const element& value, bool first);
   absl::Status ReadHeader(const element& value);
   absl::Status ReadMrqaQuestion(const element& value, const CodePointMap& map, Passage& passage);
   absl::Status ReadSpans(const element& detected, const CodePointMap& map, Question& question);
-  absl::Status ReadSquad(const element& document);
+  absl::Status ReadArticle(const element& article, const std::string& place);
   absl::Status ReadParagraph(const element& value, const std::string& title);
   absl::Status ReadSquadQuestion(const element& value, const CodePointMap& map, Passage& passage);
   absl::Status ReadSquadAnswer(const element& value, const CodePointMap& map,
@@ -54,7 +51,6 @@ class Reader {
   const std::function<absl::Status(Passage)>& on_passage_;
   const std::function<absl::Status(Header)>& on_header_;
   JsonFields json_;
-  simdjson::dom::parser parser_;
   absl::flat_hash_set<std::string> ids_;
 };
 
@@ -72,72 +68,30 @@ absl::Status Reader::TakeId(const std::optional<element>& value, absl::string_vi
 }
 
 absl::Status Reader::Read() {
-  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path_));
-  absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
-  json_.place = path_;
-  if (absl::StartsWith(text, "\xFF\xFE") || absl::StartsWith(text, "\xFE\xFF")) {
-    return json_.Invalid("expected UTF-8, found UTF-16; convert the file");
+  CONCUR_ASSIGN_OR_RETURN(const bool squad, FirstObjectHas(path_, "data"));
+  if (squad) {
+    return ForEachListItem(path_, "data", [this](const element& article, const std::string& place) {
+      return ReadArticle(article, place);
+    });
   }
-  if (absl::StartsWith(text, "\xEF\xBB\xBF")) {
-    text.remove_prefix(3);
-  }
-  const size_t start = text.find_first_not_of(kJsonSpace);
-  if (start == absl::string_view::npos) {
-    return json_.Invalid("the file is empty; expected SQuAD JSON or MRQA JSON lines");
-  }
-  // A first line that is one whole object tells the form; SQuAD files may also be spread over
-  // many lines.
-  const absl::string_view first = text.substr(start, text.find('\n', start) - start);
-  element document;
-  simdjson::error_code code =
-      parser_.parse(first.data(), first.size(), /*realloc_if_needed=*/false).get(document);
-  const bool one_line = text.find_first_not_of(kJsonSpace, start + first.size()) == text.npos;
-  if (code != simdjson::SUCCESS && !one_line) {
-    const simdjson::error_code whole =
-        parser_.parse(text.data() + start, text.size() - start, false).get(document);
-    if (whole == simdjson::SUCCESS) {
-      return ReadSquad(document);
-    }
-    // Neither. Formatted SQuAD files start with a line that holds no field.
-    if (first.size() < 16 && first.find("\"context\"") == first.npos) {
-      return json_.BadJson(text, whole);
-    }
-  }
-  if (code == simdjson::SUCCESS && document.is_object()) {
-    const simdjson::error_code has_data = document.at_key("data").error();
-    if (has_data == simdjson::SUCCESS) {
-      if (!one_line) {
-        return json_.Invalid("expected nothing after the SQuAD object, found more lines");
-      }
-      return ReadSquad(document);
-    }
-  }
-  return ReadLines(text);
-}
-
-absl::Status Reader::ReadLines(absl::string_view text) {
   bool first = true;
-  for (int64_t number = 1; !text.empty(); ++number) {
-    const size_t end = text.find('\n');
-    const absl::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    if (line.find_first_not_of(kJsonSpace) == line.npos) {
-      continue;
-    }
-    json_.place = absl::StrCat(path_, ":", number);
-    element value;
-    const simdjson::error_code code =
-        parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/false).get(value);
-    if (code != simdjson::SUCCESS) {
-      return json_.BadJson(line, code);
-    }
-    CONCUR_RETURN_IF_ERROR(ReadLine(line, value, first));
-    first = false;
+  CONCUR_RETURN_IF_ERROR(ForEachJsonLine(
+      path_,
+      [&](const element& line, const std::string& place) {
+        json_.place = place;
+        CONCUR_RETURN_IF_ERROR(ReadLine(line, first));
+        first = false;
+        return absl::OkStatus();
+      },
+      kRawBytesMax));
+  if (first) {
+    json_.place = path_;
+    return json_.Invalid("the file is empty; expected SQuAD JSON or MRQA JSON lines");
   }
   return absl::OkStatus();
 }
 
-absl::Status Reader::ReadLine(absl::string_view line, const element& value, bool first) {
+absl::Status Reader::ReadLine(const element& value, bool first) {
   std::optional<element> header;
   std::optional<element> title;
   std::optional<element> context;
@@ -155,7 +109,7 @@ absl::Status Reader::ReadLine(absl::string_view line, const element& value, bool
     return json_.Invalid(
         absl::StrCat("expected an MRQA passage {\"context\": …, \"qas\": […]} or a SQuAD object "
                      "{\"data\": […]}, got ",
-                     Shown(line)));
+                     Shown(simdjson::minify(value))));
   }
   Passage passage;
   CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
@@ -260,28 +214,21 @@ absl::Status Reader::ReadSpans(const element& detected, const CodePointMap& map,
   return absl::OkStatus();
 }
 
-absl::Status Reader::ReadSquad(const element& document) {
-  std::optional<element> data;
-  CONCUR_RETURN_IF_ERROR(json_.Collect(document, "file", {{"data", &data}}));
-  CONCUR_ASSIGN_OR_RETURN(const array articles, json_.List(data, "data"));
-  size_t article_index = 0;
-  for (const element article : articles) {
-    const std::string article_place = absl::StrCat(path_, ": data[", article_index++, "]");
-    json_.place = article_place;
-    std::optional<element> title_value;
-    std::optional<element> paragraphs;
-    CONCUR_RETURN_IF_ERROR(
-        json_.Collect(article, "article", {{"title", &title_value}, {"paragraphs", &paragraphs}}));
-    std::string title;
-    if (title_value.has_value()) {
-      CONCUR_ASSIGN_OR_RETURN(title, json_.Text(title_value, "title"));
-    }
-    CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(paragraphs, "paragraphs"));
-    size_t index = 0;
-    for (const element paragraph : list) {
-      json_.place = absl::StrCat(article_place, ".paragraphs[", index++, "]");
-      CONCUR_RETURN_IF_ERROR(ReadParagraph(paragraph, title));
-    }
+absl::Status Reader::ReadArticle(const element& article, const std::string& place) {
+  json_.place = place;
+  std::optional<element> title_value;
+  std::optional<element> paragraphs;
+  CONCUR_RETURN_IF_ERROR(
+      json_.Collect(article, "article", {{"title", &title_value}, {"paragraphs", &paragraphs}}));
+  std::string title;
+  if (title_value.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(title, json_.Text(title_value, "title"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(paragraphs, "paragraphs"));
+  size_t index = 0;
+  for (const element paragraph : list) {
+    json_.place = absl::StrCat(place, ".paragraphs[", index++, "]");
+    CONCUR_RETURN_IF_ERROR(ReadParagraph(paragraph, title));
   }
   return absl::OkStatus();
 }

@@ -2,7 +2,7 @@
 // is recognised from the bytes, not from the name.
 //
 // Thread-safe (stateless). Every error is "PATH:LINE: FIELD: what was expected, what was found";
-// SQuAD files, which have one line, name the article, paragraph and question instead.
+// SQuAD files, which often have one line, name the article, paragraph and question as well.
 #ifndef CONCUR_QA_DATASET_IO_H_
 #define CONCUR_QA_DATASET_IO_H_
 
@@ -17,7 +17,7 @@
 namespace concur::qa {
 
 // Calls `on_passage` for each passage in file order, holding one passage (MRQA) or one article
-// (SQuAD) beside the raw bytes; stops at its first error. A header line goes to `on_header` first.
+// (SQuAD) at a time and the ids; stops at its first error. A header line goes to `on_header` first.
 absl::Status ForEachPassage(const std::string& path,
                             const std::function<absl::Status(Passage)>& on_passage,
                             const std::function<absl::Status(Header)>& on_header = {});

@@ -168,9 +168,9 @@ absl::Status AtLine(const absl::Status& status, absl::string_view path, int64_t 
   return absl::Status(status.code(), absl::StrCat(path, ":", line, message));
 }
 
-absl::StatusOr<LineReader> LineReader::Open(const std::string& path) {
+absl::StatusOr<LineReader> LineReader::Open(const std::string& path, size_t line_bytes_max) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<RawStream> stream, RawStream::Open(path));
-  return LineReader(path, std::move(stream));
+  return LineReader(path, std::move(stream), line_bytes_max);
 }
 
 std::string LineReader::place() const { return absl::StrCat(path_, ":", number_); }
@@ -194,9 +194,9 @@ absl::StatusOr<bool> LineReader::Next() {
     }
     const size_t end = block_.find('\n');
     const absl::string_view piece = block_.substr(0, end);
-    if (joined_.size() + piece.size() > kLineBytesMax) {
+    if (joined_.size() + piece.size() > line_bytes_max_) {
       return absl::InvalidArgumentError(
-          absl::StrCat(place(), ": the line has more than ", kLineBytesMax >> 20,
+          absl::StrCat(place(), ": the line has more than ", line_bytes_max_ >> 20,
                        " MiB; expected one record a line (is this file of another format?)"));
     }
     if (end != absl::string_view::npos && joined_.empty()) {

@@ -35,10 +35,11 @@ absl::Status AtLine(const absl::Status& status, absl::string_view path, int64_t 
 // Lines without their ends ("\n" or "\r\n"). A byte order mark at the start is skipped.
 class LineReader {
  public:
-  // Longest line; longer ones are an error that costs no more memory than this.
+  // Longest line unless told otherwise; longer ones are an error that costs no more memory.
   static constexpr size_t kLineBytesMax = size_t{32} << 20;
 
-  static absl::StatusOr<LineReader> Open(const std::string& path);
+  static absl::StatusOr<LineReader> Open(const std::string& path,
+                                         size_t line_bytes_max = kLineBytesMax);
 
   // Whether there was another line, then in line(). InvalidArgument with path and line for a line
   // that is too long, invalid UTF-8 or UTF-16; DataLoss as RawStream.
@@ -51,13 +52,14 @@ class LineReader {
   std::string place() const;
 
  private:
-  LineReader(std::string path, std::unique_ptr<RawStream> stream)
-      : path_(std::move(path)), stream_(std::move(stream)) {}
+  LineReader(std::string path, std::unique_ptr<RawStream> stream, size_t line_bytes_max)
+      : path_(std::move(path)), stream_(std::move(stream)), line_bytes_max_(line_bytes_max) {}
   absl::Status CheckLine();
   absl::Status Fill();
 
   std::string path_;
   std::unique_ptr<RawStream> stream_;
+  size_t line_bytes_max_;
   absl::string_view block_;  // what is left of the stream's last bytes
   bool ended_ = false;
   std::string joined_;  // a line that several blocks share

@@ -168,8 +168,8 @@ std::vector<BadCase> BadCases() {
       {"no passage", R"({"header": {}})", "at least one question"},
       {"no article", R"({"data": []})", "at least one question"},
       {"UTF-16", std::string("\xFF\xFE{\0", 4), "UTF-16"},
-      {"not JSON", "hello\nworld\n", "data: not valid JSON: line 1, column 1"},
-      {"half a line", good + "{\"context\": \"ab", ":2: not valid JSON: line 1, column 1"},
+      {"not JSON", "hello\nworld\n", "data:1: not valid JSON: line 1, column 1"},
+      {"half a line", good + "{\"context\": \"ab", ":2: not valid JSON: line 2, column 1"},
       {"NaN", "{\"context\": NaN, \"qas\": []}", "not valid JSON: line 1, column 13"},
       {"invalid UTF-8", "{\"context\": \"a\xC3(\", \"qas\": []}",
        "expected UTF-8, found byte 0xc3"},
@@ -235,7 +235,9 @@ std::vector<BadCase> BadCases() {
        "got -1"},
       {"no text", SquadQuestion(R"({"id": "x", "question": "?", "answers": [{}]})"),
        "answers.text: missing"},
-      {"squad and more", Squad("") + "\n" + Squad(""), "found more lines"},
+      {"squad and more", Squad("") + "\n" + Squad(""), ":2: expected nothing after the document"},
+      {"squad cut", Squad("3").substr(0, 20), "ends early, inside the list data"},
+      {"squad around", Squad("").substr(0, 28) + "x}", "not valid JSON around the items"},
       {"too deep", std::string(100000, '['), "not valid JSON"},
   };
 }
@@ -266,6 +268,22 @@ TEST_F(DatasetIoTest, ErrorOfTheConsumerEndsTheReading) {
                              }),
               StatusIs(absl::StatusCode::kCancelled, "enough"));
   EXPECT_EQ(seen, 1);
+}
+
+// The keys and strings of a SQuAD file fall on the ends of blocks somewhere.
+TEST_F(DatasetIoTest, SquadReadsTheSameHoweverItsBytesFallIntoBlocks) {
+  const std::string paragraph =
+      R"({"context": "a \"b\\\" {[,", "qas": [{"id": "1", "question": "\\", "answers": [{"text": "b", "answer_start": 3}]}]})";
+  for (size_t padding = (size_t{1} << 18) - 200; padding < (size_t{1} << 18); ++padding) {
+    ASSERT_OK_AND_ASSIGN(
+        const Dataset dataset,
+        Read(absl::StrCat(
+            "{\"version\": \"", std::string(padding, '\\') + (padding % 2 == 1 ? "\\" : ""),
+            "\", \"data\" : [{\"title\": \"data\", \"paragraphs\": [", paragraph, "]}]}")));
+    ASSERT_EQ(dataset.QuestionCount(), 1) << padding;
+    EXPECT_EQ(dataset.passages[0].context, "a \"b\\\" {[,");
+    EXPECT_EQ(dataset.passages[0].questions[0].text, "\\");
+  }
 }
 
 TEST_F(DatasetIoTest, VeryLongLineIsRead) {

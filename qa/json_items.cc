@@ -1,7 +1,8 @@
-#include "qa/importers/json_items.h"
+#include "qa/json_items.h"
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,29 @@ namespace {
 
 constexpr size_t kFrameBytesMax = size_t{1} << 20;
 
+// Bytes of `text` before the quote that ends the string it begins within; all when it goes on. In
+// `escaped`: whether a backslash stands before the first byte, then before the one after the last.
+size_t StringBytes(absl::string_view text, bool& escaped) {
+  size_t next = escaped && !text.empty() ? 1 : 0;
+  escaped = escaped && text.empty();
+  while (true) {
+    const size_t quote = text.find('"', next);
+    const size_t end = quote == text.npos ? text.size() : quote;
+    size_t backslashes = 0;
+    while (end - backslashes > next && text[end - backslashes - 1] == '\\') {
+      ++backslashes;
+    }
+    if (quote == text.npos) {
+      escaped = escaped || backslashes % 2 == 1;
+      return end;
+    }
+    if (backslashes % 2 == 0) {
+      return end;
+    }
+    next = quote + 1;
+  }
+}
+
 bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 // What ExplainJsonError says, without the place: lines of a frame are not those of the file.
@@ -44,10 +68,13 @@ class Splitter {
     block_ = block;
     copied_ = 0;
     for (position_ = 0; position_ < block.size(); ++position_) {
-      const char c = block[position_];
       if (in_string_) {
-        TakeInString(c);
-      } else if (in_items_) {
+        position_ += StringBytes(block.substr(position_), escaped_);
+        in_string_ = position_ == block.size();
+        continue;
+      }
+      const char c = block[position_];
+      if (in_items_) {
         CONCUR_RETURN_IF_ERROR(TakeInItems(c));
       } else {
         TakeInFrame(c);
@@ -66,15 +93,6 @@ class Splitter {
   }
   absl::Status Invalid(absl::string_view message) const {
     return absl::InvalidArgumentError(absl::StrCat(path_, ":", line_, ": ", message));
-  }
-  void TakeInString(char c) {
-    if (escaped_) {
-      escaped_ = false;
-    } else if (c == '\\') {
-      escaped_ = true;
-    } else if (c == '"') {
-      in_string_ = false;
-    }
   }
   void TakeInFrame(char c);
   absl::Status TakeInItems(char c);
@@ -96,6 +114,7 @@ class Splitter {
   bool in_items_ = false;
   bool seen_items_ = false;
   bool begun_ = false;  // an item has begun
+  bool more_ = false;   // something follows the document
   int depth_ = 0;       // of brackets: in the frame, or in the item
   int64_t line_ = 1;
   int64_t item_line_ = 1;
@@ -130,6 +149,7 @@ absl::Status Splitter::Copy(size_t end) {
 // What is copied to the frame too late for the key to be seen is copied here.
 void Splitter::TakeInFrame(char c) {
   line_ += c == '\n' ? 1 : 0;
+  more_ = more_ || (seen_items_ && depth_ == 0 && !IsJsonSpace(c));
   switch (c) {
     case '"':
       in_string_ = true;
@@ -236,6 +256,9 @@ absl::Status Splitter::Finish() {
     return Invalid(absl::StrCat("the file ends early, inside ",
                                 list_.empty() ? "its object" : absl::StrCat("the list ", list_)));
   }
+  if (more_) {
+    return Invalid("expected nothing after the document's object, found more");
+  }
   const size_t size = frame_.size();
   frame_.append(kRawPadding, '\0');
   JsonFields::Element value;
@@ -249,12 +272,17 @@ absl::Status Splitter::Finish() {
                                                        Reason(ExplainJsonError(frame))))
                          : fields.BadJson(frame, code);
   }
-  if (!seen_items_) {
-    return list_.empty()
-               ? fields.Wrong("document", "an object", value)
-               : fields.Invalid(absl::StrCat("expected an object with the list \"", list_, "\""));
+  if (seen_items_) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  if (list_.empty()) {
+    return fields.Wrong("document", "an object", value);
+  }
+  JsonFields::Element other;
+  if (value.at_key(std::string_view(list_.data(), list_.size())).get(other) == simdjson::SUCCESS) {
+    return fields.Wrong(list_, "a list", other);
+  }
+  return fields.Invalid(absl::StrCat("expected an object with the list \"", list_, "\""));
 }
 
 absl::Status Walk(const std::string& path, absl::string_view list, const OnJsonItem& on_item) {
@@ -290,8 +318,9 @@ absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item) {
   return Walk(path, "", on_item);
 }
 
-absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
+                             size_t line_bytes_max) {
+  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, line_bytes_max));
   simdjson::dom::parser parser;
   JsonFields fields;
   while (true) {
@@ -311,6 +340,48 @@ absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item)
       return fields.BadJson(line, code, lines.number());
     }
     CONCUR_RETURN_IF_ERROR(on_item(value, fields.place));
+  }
+}
+
+absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view key) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
+  std::string last;  // string at hand, or the one before; what is longer than the key is cut
+  int depth = 0;
+  bool in_string = false;
+  bool escaped = false;
+  for (bool first = true;; first = false) {
+    CONCUR_ASSIGN_OR_RETURN(absl::string_view block, stream->Next());
+    if (block.empty()) {
+      return false;
+    }
+    if (first) {
+      absl::ConsumePrefix(&block, "\xEF\xBB\xBF");
+    }
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (in_string) {
+        const size_t bytes = StringBytes(block.substr(i), escaped);
+        last.append(block.data() + i,
+                    std::min(bytes, key.size() + 1 - std::min(last.size(), key.size() + 1)));
+        i += bytes;
+        in_string = i == block.size();
+        continue;
+      }
+      const char c = block[i];
+      if (depth == 0 && c != '{') {
+        if (!IsJsonSpace(c)) {
+          return false;
+        }
+      } else if (c == '"') {
+        in_string = true;
+        last.clear();
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if ((c == '}' || c == ']') && --depth == 0) {
+        return false;
+      } else if (c == ':' && depth == 1 && last == key) {
+        return true;
+      }
+    }
   }
 }
 

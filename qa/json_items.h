@@ -2,16 +2,18 @@
 // end is found here; simdjson parses each of them, and at the end what stands around them.
 //
 // Thread-safe (stateless). For .cc files only (it includes simdjson).
-#ifndef CONCUR_QA_IMPORTERS_JSON_ITEMS_H_
-#define CONCUR_QA_IMPORTERS_JSON_ITEMS_H_
+#ifndef CONCUR_QA_JSON_ITEMS_H_
+#define CONCUR_QA_JSON_ITEMS_H_
 
 #include <cstddef>
 #include <functional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "qa/json_fields.h"
+#include "qa/raw_stream.h"
 
 namespace concur::qa {
 
@@ -31,8 +33,13 @@ absl::Status ForEachListItem(const std::string& path, absl::string_view list,
 absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item);
 
 // The lines of a JSON-lines file; blank ones are skipped. Places are "FILE:LINE".
-absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item);
+absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
+                             size_t line_bytes_max = LineReader::kLineBytesMax);
+
+// Whether the document begins with an object that has the member `key`; reads no further. What
+// follows need not be JSON. DataLoss as RawStream.
+absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view key);
 
 }  // namespace concur::qa
 
-#endif  // CONCUR_QA_IMPORTERS_JSON_ITEMS_H_
+#endif  // CONCUR_QA_JSON_ITEMS_H_
