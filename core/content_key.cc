@@ -64,7 +64,7 @@ Digest KeyOfTest(const BenchmarkSpec& benchmark) {
   hasher.UpdateField(DataFormatName(benchmark.format));
   hasher.UpdateField(benchmark.test ? benchmark.test->digest.ToBytes() : "");
   hasher.UpdateField(benchmark.metric);
-  hasher.UpdateField(benchmark.format == DataFormat::kQa ? kScorerVersion : "");
+  hasher.UpdateField(IsQa(benchmark.format) ? kScorerVersion : "");
   return hasher.Finish();
 }
 
@@ -146,7 +146,7 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     fields.emplace_back("test data", benchmark.test->digest.ToHex());
     fields.emplace_back("data format", std::string(DataFormatName(benchmark.format)));
     fields.emplace_back("metric", benchmark.metric);
-    if (benchmark.format == DataFormat::kQa) {
+    if (IsQa(benchmark.format)) {
       fields.emplace_back("scorer version", kScorerVersion);
     }
   }

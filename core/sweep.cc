@@ -21,7 +21,7 @@
 namespace concur {
 namespace {
 
-constexpr std::array<absl::string_view, 2> kDataFormatNames = {"qa", "file"};
+constexpr std::array<absl::string_view, 3> kDataFormatNames = {"qa", "file", "qa-variants"};
 constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "listed"};
 constexpr std::array<absl::string_view, 4> kSelectionNames = {"best", "default", "mean", "each"};
 
@@ -193,7 +193,7 @@ absl::Status CheckBenchmark(const std::string& field, const BenchmarkSpec& bench
     return Invalid(field, ": expected a train or a test file, got neither");
   }
   CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".metric"), ValidateName(benchmark.metric)));
-  if (benchmark.format == DataFormat::kQa && benchmark.metric != "exact_match" &&
+  if (IsQa(benchmark.format) && benchmark.metric != "exact_match" &&
       benchmark.metric != "f1") {
     return Invalid(field, ".metric: expected exact_match or f1 for format qa, got \"",
                    benchmark.metric, "\"");
@@ -223,7 +223,7 @@ absl::Status CheckTrainSet(const std::string& field, const SweepSpec& spec,
     if (!benchmark.train) {
       return Invalid(place, ".benchmark: \"", benchmark.name, "\" has no train file");
     }
-    if (train_set.IsMixture() && benchmark.format != DataFormat::kQa) {
+    if (train_set.IsMixture() && !IsQa(benchmark.format)) {
       return Invalid(place, ".benchmark: expected format qa in a mixture, got \"", benchmark.name,
                      "\" of format file");
     }

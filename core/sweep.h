@@ -67,11 +67,17 @@ struct DataFile {
   std::string suffix;
 };
 
-// "qa", "file".
+// "qa", "file", "qa-variants".
 enum class DataFormat {
   kQa,    // SQuAD v1.1 JSON or MRQA JSON lines; predictions are scored by the worker
   kFile,  // anything; the command writes {metrics} itself
+  // As kQa; questions ORIGINAL-SUFFIX are variants of ORIGINAL, of which the worst counts
+  // (AddSent and AddOneSent: Jia and Liang, 2017).
+  kQaVariants,
 };
+
+// Whether the worker scores predictions.
+inline bool IsQa(DataFormat format) { return format != DataFormat::kFile; }
 
 struct BenchmarkSpec {
   std::string name;
@@ -79,7 +85,7 @@ struct BenchmarkSpec {
   DataFormat format = DataFormat::kQa;
   std::optional<DataFile> train;  // absent: never trained on
   std::optional<DataFile> test;   // absent: never evaluated
-  // The metric that matrices use: "exact_match" or "f1" for kQa (both are always computed, in
+  // The metric that matrices use: "exact_match" or "f1" for qa (both are always computed, in
   // percent); for kFile the name of a value of {metrics}.
   std::string metric = "exact_match";
 };

@@ -170,7 +170,7 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
     return FieldError(path, "expected a train or a test file, got neither");
   }
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), proto.metric()));
-  if (result.format == DataFormat::kQa && proto.metric() != "exact_match" &&
+  if (IsQa(result.format) && proto.metric() != "exact_match" &&
       proto.metric() != "f1") {
     return FieldError(
         path.Field("metric"),

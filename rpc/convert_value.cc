@@ -278,7 +278,15 @@ absl::StatusOr<ArtifactKind> FromProto(v1::Artifact::Kind kind, const FieldPath&
 }
 
 v1::Benchmark::Format ToProto(DataFormat format) {
-  return format == DataFormat::kQa ? v1::Benchmark::FORMAT_QA : v1::Benchmark::FORMAT_FILE;
+  switch (format) {
+    case DataFormat::kQa:
+      return v1::Benchmark::FORMAT_QA;
+    case DataFormat::kFile:
+      return v1::Benchmark::FORMAT_FILE;
+    case DataFormat::kQaVariants:
+      return v1::Benchmark::FORMAT_QA_VARIANTS;
+  }
+  return v1::Benchmark::FORMAT_UNSPECIFIED;
 }
 
 absl::StatusOr<DataFormat> FromProto(v1::Benchmark::Format format, const FieldPath& path) {
@@ -287,6 +295,8 @@ absl::StatusOr<DataFormat> FromProto(v1::Benchmark::Format format, const FieldPa
       return DataFormat::kQa;
     case v1::Benchmark::FORMAT_FILE:
       return DataFormat::kFile;
+    case v1::Benchmark::FORMAT_QA_VARIANTS:
+      return DataFormat::kQaVariants;
     default:
       return UnknownEnum(path, format);
   }

@@ -274,7 +274,7 @@ void SweepReader::ReadMetric(const Value& value) {
     return;
   }
   for (BenchmarkSpec& benchmark : sweep_.spec.benchmarks) {
-    if (benchmark.format == DataFormat::kQa) {
+    if (IsQa(benchmark.format)) {
       benchmark.metric = *metric;
     }
   }
@@ -306,7 +306,7 @@ void CheckOutputs(const LoadedSweep& sweep, const Expansion& expansion, ErrorLis
       if (!seen.insert({block.approach, benchmark.format}).second) {
         continue;
       }
-      const char* needed = benchmark.format == DataFormat::kQa ? "predictions" : "metrics";
+      const char* needed = IsQa(benchmark.format) ? "predictions" : "metrics";
       bool found = false;
       for (const std::string& argument : spec.approaches[block.approach].predict_command) {
         const auto names = PlaceholdersOf(argument);

@@ -176,14 +176,14 @@ absl::Status CollectSystem(const RunPaths& paths, Artifacts& artifacts, JobResul
   return absl::OkStatus();
 }
 
-absl::Status CollectPredictions(const RunPaths& paths, const Scorer::Gold& gold,
-                                Artifacts& artifacts, JobResult& result) {
+absl::Status CollectPredictions(const JobOrder& order, const RunPaths& paths,
+                                const Scorer::Gold& gold, Artifacts& artifacts, JobResult& result) {
   CONCUR_ASSIGN_OR_RETURN(const FileDigest predictions, artifacts.PutFile(paths.predictions));
   AddArtifact(ArtifactKind::kPredictions, predictions, result);
   if (gold == nullptr) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(Scores scores, Scorer::Score(gold, paths.predictions));
+  CONCUR_ASSIGN_OR_RETURN(Scores scores, Scorer::Score(gold, order.format, paths.predictions));
   CONCUR_ASSIGN_OR_RETURN(const FileDigest examples, artifacts.Put(scores.examples));
   result.metrics = std::move(scores.metrics);
   AddArtifact(ArtifactKind::kExamples, examples, result);
@@ -221,12 +221,12 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Sco
   CONCUR_RETURN_IF_ERROR(CheckPlain(predictions, "{predictions}"));
   CONCUR_RETURN_IF_ERROR(CheckPlain(metrics, "{metrics}"));
   if (predictions == FileType::kMissing && metrics == FileType::kMissing) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the predict command ended with exit code 0 but wrote ",
-        order.format == DataFormat::kQa ? "neither {predictions} nor {metrics}" : "no {metrics}"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the predict command ended with exit code 0 but wrote ",
+                     IsQa(order.format) ? "neither {predictions} nor {metrics}" : "no {metrics}"));
   }
   if (predictions == FileType::kFile) {
-    CONCUR_RETURN_IF_ERROR(CollectPredictions(paths, gold, artifacts, result));
+    CONCUR_RETURN_IF_ERROR(CollectPredictions(order, paths, gold, artifacts, result));
   }
   if (metrics == FileType::kFile) {
     CONCUR_RETURN_IF_ERROR(CollectMetrics(paths, artifacts, result));

@@ -74,7 +74,7 @@ absl::StatusOr<Scorer::Gold> Scorer::Load(const Digest& digest, const std::strin
   return gold;
 }
 
-absl::StatusOr<Scores> Scorer::Score(const Gold& gold, const std::string& path) {
+absl::StatusOr<Scores> Scorer::Score(const Gold& gold, DataFormat format, const std::string& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   if (!error && static_cast<int64_t>(bytes) > kPredictionsBytesMax) {
@@ -82,7 +82,9 @@ absl::StatusOr<Scores> Scorer::Score(const Gold& gold, const std::string& path) 
         path, ": predictions have ", bytes, " bytes; at most ", kPredictionsBytesMax, " are read"));
   }
   CONCUR_ASSIGN_OR_RETURN(const qa::Predictions predictions, qa::ReadPredictions(path));
-  const qa::ScoreReport report = qa::Score(*gold, predictions);
+  const qa::ScoreReport report = format == DataFormat::kQaVariants
+                                     ? qa::ScoreWorstOfVariants(*gold, predictions)
+                                     : qa::Score(*gold, predictions);
   if (report.missing == report.n) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": none of the ", report.extra,
                                                    " predictions has the id of one of the ",

@@ -35,8 +35,9 @@ class Scorer {
   // The data set at `path`, whose digest is `digest`. InvalidArgument when it is malformed.
   absl::StatusOr<Gold> Load(const Digest& digest, const std::string& path);
 
-  // Scores the predictions at `path`. InvalidArgument when they are malformed.
-  static absl::StatusOr<Scores> Score(const Gold& gold, const std::string& path);
+  // Scores the predictions at `path`. InvalidArgument when they are malformed. REQUIRES:
+  // IsQa(format).
+  static absl::StatusOr<Scores> Score(const Gold& gold, DataFormat format, const std::string& path);
 
  private:
   static constexpr size_t kKeptMax = 4;

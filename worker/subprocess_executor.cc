@@ -253,7 +253,7 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
                                                       [&entry] { return entry.canceled.load(); }));
   // Test data that nobody can score against is found before the command runs for hours.
-  if (!entry.order.is_train && entry.order.format == DataFormat::kQa) {
+  if (!entry.order.is_train && IsQa(entry.order.format)) {
     CONCUR_ASSIGN_OR_RETURN(entry.gold,
                             scorer_.Load(entry.order.test.digest, entry.inputs.test_path));
   }

@@ -70,6 +70,7 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
       {"test data", [](SweepSpec& s) { s.benchmarks[0].test = FileOf("new"); }},
       {"metric", [](SweepSpec& s) { s.benchmarks[0].metric = "f1"; }},
       {"format", [](SweepSpec& s) { s.benchmarks[0].format = DataFormat::kFile; }},
+      {"variants", [](SweepSpec& s) { s.benchmarks[0].format = DataFormat::kQaVariants; }},
   };
   for (const Change& change : eval_changes) {
     SweepSpec spec = SmallSweep();

@@ -38,7 +38,7 @@ TEST(NamesTest, EveryNameReadsBackAsItsValue) {
   ExpectNamesReadBack<ArtifactKind>(kArtifactKinds, ArtifactKindName, ArtifactKindFromName);
   ExpectNamesReadBack<Selection>(4, SelectionName, SelectionFromName);
   ExpectNamesReadBack<EvaluateOn>(3, EvaluateOnName, EvaluateOnFromName);
-  ExpectNamesReadBack<DataFormat>(2, DataFormatName, DataFormatFromName);
+  ExpectNamesReadBack<DataFormat>(3, DataFormatName, DataFormatFromName);
 }
 
 TEST(NamesTest, AnUnknownNameIsRefusedWithWhatExists) {

@@ -149,16 +149,15 @@ BenchmarkSpec RandomBenchmark(Random& random) {
   BenchmarkSpec benchmark;
   benchmark.name = RandomName(random);
   benchmark.tags = RandomTags(random);
-  benchmark.format = random.Chance(0.5) ? DataFormat::kQa : DataFormat::kFile;
+  benchmark.format = static_cast<DataFormat>(random.Between(0, 2));
   if (random.Chance(0.7)) {
     benchmark.train = RandomFile(random);
   }
   if (!benchmark.train || random.Chance(0.7)) {
     benchmark.test = RandomFile(random);
   }
-  benchmark.metric = benchmark.format == DataFormat::kQa
-                         ? (random.Chance(0.5) ? "f1" : "exact_match")
-                         : RandomName(random);
+  benchmark.metric =
+      IsQa(benchmark.format) ? (random.Chance(0.5) ? "f1" : "exact_match") : RandomName(random);
   return benchmark;
 }
 
@@ -368,7 +367,7 @@ JobOrder RandomOrder(Random& random) {
     }
     order.test = RandomInput(random);
   }
-  order.format = random.Chance(0.5) ? DataFormat::kQa : DataFormat::kFile;
+  order.format = static_cast<DataFormat>(random.Between(0, 2));
   order.keep = RandomKeep(random);
   return order;
 }

@@ -135,6 +135,23 @@ TEST_F(SubprocessExecutorTest, AnEvalJobReadsTheSystemAndIsScored) {
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kPredictions), HasSubstr("the France"));
 }
 
+TEST_F(SubprocessExecutorTest, TheWorstOfAQuestionsVariantsCounts) {
+  JobOrder eval = Eval("echo '{\"q\": \"France\", \"q-1\": \"France\", \"q-2\": \"Spain\"}' > $2");
+  std::string lines;
+  for (const char* id : {"q", "q-1", "q-2"}) {
+    absl::StrAppend(&lines, "{\"context\": \"In France.\", \"qas\": [{\"qid\": \"", id,
+                    "\", \"question\": \"?\", \"answers\": [\"France\"]}]}\n");
+  }
+  eval.test.digest = transfer_.Add(lines);
+  const JobResult each = Run(eval);
+  ASSERT_TRUE(each.succeeded) << each.message;
+  EXPECT_EQ(each.metrics[0].n, 3);
+  eval.format = DataFormat::kQaVariants;
+  const JobResult worst = Run(eval);
+  ASSERT_TRUE(worst.succeeded) << worst.message;
+  EXPECT_EQ(worst.metrics, (std::vector<Metric>{{"exact_match", 0, 1}, {"f1", 0, 1}}));
+}
+
 TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
   struct Case {
     std::string script;
