@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "analysis/csv.h"
 #include "analysis/text_table.h"
 
 namespace concur::cli {
@@ -30,13 +31,6 @@ constexpr char kJoinedBy[] = "; ";
 
 std::string Dump(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-}
-
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
 std::string ScalarText(const Json& value) {
@@ -62,9 +56,9 @@ std::string CsvValue(const Json& record, const std::string& key) {
                                              ScalarText(*std::next(item.begin())))
                               : ScalarText(item));
     }
-    return CsvField(absl::StrJoin(parts, kJoinedBy));
+    return analysis::CsvField(absl::StrJoin(parts, kJoinedBy));
   }
-  return CsvField(ScalarText(*value));
+  return analysis::CsvField(ScalarText(*value));
 }
 
 // The dotted keys of a record. An empty object is one field: its keys differ between records.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "analysis/csv.h"
 #include "cli/command.h"
 #include "qa/json_text.h"
 
@@ -28,20 +29,9 @@ std::string JsonRecord(const Records& records, const std::vector<std::string>& r
   return json + "}";
 }
 
-std::string CsvField(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) {
-    return field;
-  }
-  std::string quoted = "\"";
-  for (const char c : field) {
-    quoted.append(c == '"' ? 2 : 1, c);
-  }
-  return quoted + "\"";
-}
-
 void PrintTable(const Records& records, std::ostream& out) {
   std::vector<size_t> widths;
-  for (const Column& column : records.columns) {
+  for (const Records::Column& column : records.columns) {
     widths.push_back(column.name.size());
   }
   for (const auto& row : records.rows) {
@@ -59,7 +49,7 @@ void PrintTable(const Records& records, std::ostream& out) {
     out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
   };
   std::vector<std::string> names;
-  for (const Column& column : records.columns) {
+  for (const Records::Column& column : records.columns) {
     names.push_back(column.name);
   }
   print(names);
@@ -91,15 +81,15 @@ void Print(const Records& records, CommandContext& context) {
       return;
     case OutputMode::kCsv: {
       std::vector<std::string> names;
-      for (const Column& column : records.columns) {
-        names.push_back(CsvField(column.name));
+      for (const Records::Column& column : records.columns) {
+        names.push_back(analysis::CsvField(column.name));
       }
       context.out << absl::StrJoin(names, ",") << "\n";
       for (const auto& row : records.rows) {
         std::vector<std::string> fields;
         fields.reserve(row.size());
         for (const std::string& field : row) {
-          fields.push_back(CsvField(field));
+          fields.push_back(analysis::CsvField(field));
         }
         context.out << absl::StrJoin(fields, ",") << "\n";
       }

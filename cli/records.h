@@ -11,13 +11,12 @@
 
 namespace concur::cli {
 
-struct Column {
-  std::string name;
-  bool number = false;
-};
-
 // Every cell is text, in UTF-8; cells of number columns are numbers in JSON.
 struct Records {
+  struct Column {
+    std::string name;
+    bool number = false;
+  };
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
 };

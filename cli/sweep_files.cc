@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "analysis/csv.h"
 #include "base/status_macros.h"
 #include "cli/command_programs.h"
 #include "cli/forecast.h"
@@ -74,13 +74,6 @@ void PrintWarnings(const Opened& opened, CommandContext& context) {
       context.err << "warning: " << warning << "\n";
     }
   }
-}
-
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
 // What one approach, train set or benchmark has to do with.
@@ -223,17 +216,18 @@ void PrintPlanCsv(const FileFlags& flags, const Opened& opened, const Plan& plan
                   CommandContext& context) {
   if (flags.settings) {
     context.out << "approach,index,setting\n";
-    ForEachSetting(opened.expansion, [&context](const std::string& approach, uint32_t index,
-                                                const Setting& setting) {
-      context.out << approach << "," << index << "," << CsvField(SettingText(setting)) << "\n";
-    });
+    ForEachSetting(opened.expansion,
+                   [&context](const std::string& approach, uint32_t index, const Setting& setting) {
+                     context.out << approach << "," << index << ","
+                                 << analysis::CsvField(SettingText(setting)) << "\n";
+                   });
     return;
   }
   context.out << "kind,name,settings,cells,train_jobs,eval_jobs,jobs\n";
   for (const Counts& counts : plan.Rows()) {
-    context.out << absl::StrCat(counts.kind, ",", CsvField(counts.name), ",", counts.settings, ",",
-                                counts.cells, ",", counts.train_jobs, ",", counts.eval_jobs, ",",
-                                counts.jobs(), "\n");
+    context.out << absl::StrCat(counts.kind, ",", analysis::CsvField(counts.name), ",",
+                                counts.settings, ",", counts.cells, ",", counts.train_jobs, ",",
+                                counts.eval_jobs, ",", counts.jobs(), "\n");
   }
 }
 
