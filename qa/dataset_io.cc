@@ -75,15 +75,13 @@ absl::Status Reader::Read() {
     });
   }
   bool first = true;
-  CONCUR_RETURN_IF_ERROR(ForEachJsonLine(
-      path_,
-      [&](const element& line, const std::string& place) {
-        json_.place = place;
-        CONCUR_RETURN_IF_ERROR(ReadLine(line, first));
-        first = false;
-        return absl::OkStatus();
-      },
-      kRawBytesMax));
+  const auto read_line = [&](const element& line, const std::string& place) {
+    json_.place = place;
+    absl::Status status = ReadLine(line, first);
+    first = false;
+    return status;
+  };
+  CONCUR_RETURN_IF_ERROR(ForEachJsonLine(path_, read_line, kRawBytesMax));
   if (first) {
     json_.place = path_;
     return json_.Invalid("the file is empty; expected SQuAD JSON or MRQA JSON lines");

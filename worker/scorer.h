@@ -14,6 +14,7 @@
 #include "base/digest.h"
 #include "base/mutex.h"
 #include "core/result.h"
+#include "core/sweep.h"
 
 namespace concur::qa {
 struct Dataset;
