@@ -145,7 +145,7 @@ TEST_F(SubprocessExecutorTest, TheWorstOfAQuestionsVariantsCounts) {
   eval.test.digest = transfer_.Add(lines);
   const JobResult each = Run(eval);
   ASSERT_TRUE(each.succeeded) << each.message;
-  EXPECT_EQ(each.metrics[0].n, 3);
+  EXPECT_EQ(each.metrics[0].examples, 3);
   eval.format = DataFormat::kQaVariants;
   const JobResult worst = Run(eval);
   ASSERT_TRUE(worst.succeeded) << worst.message;
