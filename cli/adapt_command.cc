@@ -1,6 +1,5 @@
 #include "cli/adapt_command.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/adapters.h"
+#include "cli/command_line.h"
 #include "cli/output.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
@@ -116,22 +116,22 @@ using AnswersOf = absl::StatusOr<AnswersById> (*)(const AdapterInput&, const Ada
                                                   const std::vector<std::string>&);
 using MetricsOf = absl::StatusOr<MetricsByName> (*)(const AdapterInput&, const AdaptOptions&);
 
-CLI::App* AddForm(CLI::App* group, const char* name, const char* about,
-                  const std::shared_ptr<AdaptOptions>& options) {
-  CLI::App* const command = group->add_subcommand(name, about);
-  command->add_option("--in", options->in, "What the program wrote")->required()->type_name("FILE");
-  command->add_option("--out", options->out, "File to write")->required()->type_name("FILE");
+Command* AddForm(Command* group, const char* name, const char* about,
+                 const std::shared_ptr<AdaptOptions>& options) {
+  Command* const command = group->AddSubcommand(name, about);
+  command->AddOption("--in", options->in, "What the program wrote")->Required()->TypeName("FILE");
+  command->AddOption("--out", options->out, "File to write")->Required()->TypeName("FILE");
   return command;
 }
 
-CLI::App* AddAnswers(CLI::App* group, CommandContext& context, const char* name, const char* about,
-                     const std::shared_ptr<AdaptOptions>& options, AnswersOf adapt) {
-  CLI::App* const command = AddForm(group, name, about, options);
-  command->add_option("--data", options->data, "The test set: every question needs one answer")
-      ->type_name("FILE");
-  command->add_flag("--allow-missing", options->allow_missing,
-                    "Questions without an answer are a note, not an error");
-  command->add_flag(
+Command* AddAnswers(Command* group, CommandContext& context, const char* name, const char* about,
+                    const std::shared_ptr<AdaptOptions>& options, AnswersOf adapt) {
+  Command* const command = AddForm(group, name, about, options);
+  command->AddOption("--data", options->data, "The test set: every question needs one answer")
+      ->TypeName("FILE");
+  command->AddFlag("--allow-missing", options->allow_missing,
+                   "Questions without an answer are a note, not an error");
+  command->AddFlag(
       "--drop-unknown", options->drop_unknown,
       "Answers to questions that the test set does not have are left out, not an error");
   OnRun(command, context, [options, adapt, &context]() -> absl::Status {
@@ -143,9 +143,9 @@ CLI::App* AddAnswers(CLI::App* group, CommandContext& context, const char* name,
   return command;
 }
 
-CLI::App* AddMetrics(CLI::App* group, CommandContext& context, const char* name, const char* about,
-                     const std::shared_ptr<AdaptOptions>& options, MetricsOf adapt) {
-  CLI::App* const command = AddForm(group, name, about, options);
+Command* AddMetrics(Command* group, CommandContext& context, const char* name, const char* about,
+                    const std::shared_ptr<AdaptOptions>& options, MetricsOf adapt) {
+  Command* const command = AddForm(group, name, about, options);
   OnRun(command, context, [options, adapt]() -> absl::Status {
     CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(options->in, kInputBytesMax));
     CONCUR_ASSIGN_OR_RETURN(const MetricsByName metrics, adapt({options->in, text}, *options));
@@ -154,7 +154,7 @@ CLI::App* AddMetrics(CLI::App* group, CommandContext& context, const char* name,
   return command;
 }
 
-void AddAnswerForms(CLI::App* group, CommandContext& context) {
+void AddAnswerForms(Command* group, CommandContext& context) {
   AddAnswers(group, context, "predictions", "{\"id\": \"answer\"}: checked against the test set",
              std::make_shared<AdaptOptions>(),
              [](const AdapterInput& input, const AdaptOptions&, const std::vector<std::string>&) {
@@ -168,49 +168,49 @@ void AddAnswerForms(CLI::App* group, CommandContext& context) {
         return AdaptNbest(input);
       });
   const auto options = std::make_shared<AdaptOptions>();
-  CLI::App* const lines = AddAnswers(
+  Command* const lines = AddAnswers(
       group, context, "lines",
       "one JSON object a line, with an id or in the order of the test set's questions", options,
       [](const AdapterInput& input, const AdaptOptions& o, const std::vector<std::string>& ids) {
         return AdaptLines(input, ids, o.id_field, o.answer_field);
       });
-  lines->add_option("--id-field", options->id_field, "Where the question's id stands")
-      ->capture_default_str();
-  lines->add_option("--answer-field", options->answer_field, "Where the answer stands")
-      ->capture_default_str();
+  lines->AddOption("--id-field", options->id_field, "Where the question's id stands")
+      ->ShowDefault();
+  lines->AddOption("--answer-field", options->answer_field, "Where the answer stands")
+      ->ShowDefault();
 }
 
-void AddMetricForms(CLI::App* group, CommandContext& context) {
+void AddMetricForms(Command* group, CommandContext& context) {
   const auto bare = std::make_shared<AdaptOptions>();
-  CLI::App* const metrics = AddMetrics(group, context, "metrics", "an object of numbers", bare,
-                                       [](const AdapterInput& input, const AdaptOptions& options) {
-                                         return AdaptMetrics(input, options.selection);
-                                       });
-  metrics->add_option("--at", bare->selection.at, "Where the object stands: results/squad")
-      ->type_name("PATH");
-  metrics->add_option("--only", bare->selection.only, "A metric to take; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  metrics->add_option("--strip", bare->selection.strip, "A prefix that names lose: eval_")
-      ->type_name("PREFIX");
+  Command* const metrics = AddMetrics(group, context, "metrics", "an object of numbers", bare,
+                                      [](const AdapterInput& input, const AdaptOptions& options) {
+                                        return AdaptMetrics(input, options.selection);
+                                      });
+  metrics->AddOption("--at", bare->selection.at, "Where the object stands: results/squad")
+      ->TypeName("PATH");
+  metrics->AddOption("--only", bare->selection.only, "A metric to take; may be repeated")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  metrics->AddOption("--strip", bare->selection.strip, "A prefix that names lose: eval_")
+      ->TypeName("PREFIX");
   const auto harness = std::make_shared<AdaptOptions>();
-  CLI::App* const lm_eval =
+  Command* const lm_eval =
       AddMetrics(group, context, "lm-eval", "results of the Language Model Evaluation Harness",
                  harness, [](const AdapterInput& input, const AdaptOptions& options) {
                    return AdaptHarness(input, options.task, options.filter);
                  });
-  lm_eval->add_option("--task", harness->task, "Whose metrics, where there are several tasks")
-      ->type_name("NAME");
-  lm_eval->add_option("--filter", harness->filter, "Which metrics, where there are several filters")
-      ->type_name("NAME");
+  lm_eval->AddOption("--task", harness->task, "Whose metrics, where there are several tasks")
+      ->TypeName("NAME");
+  lm_eval->AddOption("--filter", harness->filter, "Which metrics, where there are several filters")
+      ->TypeName("NAME");
 }
 
 }  // namespace
 
-void AddAdaptCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* const group = app.add_subcommand(
+void AddAdaptCommand(Command& app, CommandContext& context) {
+  Command* const group = app.AddSubcommand(
       "adapt", "Turn what an evaluation program wrote into predictions or metrics");
-  group->require_subcommand(1);
+  group->RequireSubcommand();
   AddAnswerForms(group, context);
   AddMetricForms(group, context);
 }

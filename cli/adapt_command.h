@@ -9,7 +9,7 @@
 
 namespace concur::cli {
 
-void AddAdaptCommand(CLI::App& app, CommandContext& context);
+void AddAdaptCommand(Command& app, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,5 +1,4 @@
 // `concur export`, `concur verify` and `concur diff`: results that outlive their coordinator.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "analysis/table_difference.h"
 #include "base/status_macros.h"
 #include "cli/bundle.h"
+#include "cli/command_line.h"
 #include "cli/matrix_commands.h"
 #include "cli/output.h"
 #include "cli/report_commands.h"
@@ -101,47 +101,47 @@ absl::Status RunDiff(const DiffFlags& flags, CommandContext& context) {
 
 }  // namespace
 
-void AddBundleCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* export_command = app.add_subcommand(
+void AddBundleCommands(Command& app, CommandContext& context) {
+  Command* export_command = app.AddSubcommand(
       "export", "Write a sweep with all its numbers to a directory that can be verified offline");
   const auto export_flags = std::make_shared<ExportFlags>();
-  export_command->add_option("sweep", export_flags->sweep, "A sweep, by name or id")
-      ->type_name("SWEEP")
-      ->required();
+  export_command->AddOption("sweep", export_flags->sweep, "A sweep, by name or id")
+      ->TypeName("SWEEP")
+      ->Required();
   export_command
-      ->add_option("-o,--out", export_flags->out, "The directory; it must not be there yet")
-      ->type_name("DIR")
-      ->required();
+      ->AddOption("-o,--out", export_flags->out, "The directory; it must not be there yet")
+      ->TypeName("DIR")
+      ->Required();
   OnRun(export_command, context,
         [export_flags, &context] { return RunExport(*export_flags, context); });
 
-  CLI::App* verify_command = app.add_subcommand(
+  Command* verify_command = app.AddSubcommand(
       "verify", "Compute every number of an exported sweep again, offline, bit for bit");
   const auto directory = std::make_shared<std::string>();
-  verify_command->add_option("directory", *directory, "As \"concur export\" wrote it")
-      ->type_name("DIR")
-      ->required();
-  verify_command->footer(
+  verify_command->AddOption("directory", *directory, "As \"concur export\" wrote it")
+      ->TypeName("DIR")
+      ->Required();
+  verify_command->Footer(
       "Fails with the first difference: file, line, and what should stand there.");
   OnRun(verify_command, context, [directory, &context] { return RunVerify(*directory, context); });
 
-  CLI::App* diff_command = app.add_subcommand(
+  Command* diff_command = app.AddSubcommand(
       "diff", "Which approaches swapped places between two sweeps, and which scores did it");
   const auto diff_flags = std::make_shared<DiffFlags>();
   const char* about = "A sweep, by name or id; ./DIRECTORY of a bundle; or a scores CSV";
-  diff_command->add_option("a", diff_flags->before, about)->type_name("A")->required();
-  diff_command->add_option("b", diff_flags->after, about)->type_name("B")->required();
-  diff_command->add_option("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
-      ->type_name("NAME");
+  diff_command->AddOption("a", diff_flags->before, about)->TypeName("A")->Required();
+  diff_command->AddOption("b", diff_flags->after, about)->TypeName("B")->Required();
+  diff_command->AddOption("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
+      ->TypeName("NAME");
   diff_command
-      ->add_option("--select", diff_flags->select,
-                   "How the settings of sweeps become one score: best, default, mean or each")
-      ->type_name("RULE");
+      ->AddOption("--select", diff_flags->select,
+                  "How the settings of sweeps become one score: best, default, mean or each")
+      ->TypeName("RULE");
   diff_command
-      ->add_option("--where", diff_flags->where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
+      ->AddOption("--where", diff_flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
   AddFormatOption(diff_command, diff_flags->format);
   OnRun(diff_command, context, [diff_flags, &context] { return RunDiff(*diff_flags, context); });
 }

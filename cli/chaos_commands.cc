@@ -1,6 +1,5 @@
 #include "cli/chaos_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/output.h"
 #include "sim/runner.h"
 
@@ -150,36 +150,35 @@ absl::Status Chaos(CommandContext& context, const ChaosFlags& flags) {
 
 }  // namespace
 
-void AddChaosCommand(CLI::App& app, CommandContext& context) {
+void AddChaosCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<ChaosFlags>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.AddSubcommand(
       "chaos",
       "Try to break the promises: simulate the whole system with faults\n"
       "The real scheduler, engine and agents run on a virtual clock while messages are lost, disks "
       "fill up, power is cut and jobs fail. A seed says what happens: the same seed, the same "
       "world. Needs no server and touches no data. Exit code 1 when a promise broke; the end of "
       "that world is printed, and the command that shows all of it.");
-  command->add_option("--seed", flags->seed, "The first seed (default: 1)")->type_name("N");
+  command->AddOption("--seed", flags->seed, "The first seed (default: 1)")->TypeName("N");
   command
-      ->add_option("--seeds", flags->seeds, "How many seeds to run, from that one on (default: 1)")
-      ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
+      ->AddOption("--seeds", flags->seeds, "How many seeds to run, from that one on (default: 1)")
+      ->TypeName("N")
+      ->InRange(uint64_t{1}, uint64_t{1'000'000'000});
   command
-      ->add_option("--steps", flags->steps,
-                   absl::StrCat("Events after which a world counts as one that comes to no rest "
-                                "(default: ",
-                                flags->steps, ")"))
-      ->type_name("N");
-  command->add_option("-j,--jobs", flags->jobs, "Processes at a time (default: one for each CPU)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("--trace", flags->trace,
-                    "Print everything that happens in the world of --seed");
+      ->AddOption("--steps", flags->steps,
+                  absl::StrCat("Events after which a world counts as one that comes to no rest "
+                               "(default: ",
+                               flags->steps, ")"))
+      ->TypeName("N");
+  command->AddOption("-j,--jobs", flags->jobs, "Processes at a time (default: one for each CPU)")
+      ->TypeName("N")
+      ->InRange(1, 1024);
+  command->AddFlag("--trace", flags->trace, "Print everything that happens in the world of --seed");
   command
-      ->add_option("--bug", flags->bug,
-                   "Plant a bug, to see it found: spool-not-read, answer-before-commit, …; a wrong "
-                   "name lists them all")
-      ->type_name("NAME");
+      ->AddOption("--bug", flags->bug,
+                  "Plant a bug, to see it found: spool-not-read, answer-before-commit, …; a wrong "
+                  "name lists them all")
+      ->TypeName("NAME");
   OnRun(command, context, [flags, &context] { return Chaos(context, *flags); });
 }
 

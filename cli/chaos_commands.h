@@ -8,7 +8,7 @@
 namespace concur::cli {
 
 // REQUIRES: `app` and `context` outlive the parsing of the command line.
-void AddChaosCommand(CLI::App& app, CommandContext& context);
+void AddChaosCommand(Command& app, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,10 +1,10 @@
 #include "cli/command.h"
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "cli/command_line.h"
 
 namespace concur::cli {
 
@@ -35,8 +35,8 @@ int ExitCodeOf(const absl::Status& status) {
   }
 }
 
-void OnRun(CLI::App* command, CommandContext& context, std::function<absl::Status()> work) {
-  command->callback([&context, work = std::move(work)] { context.status = work(); });
+void OnRun(Command* command, CommandContext& context, std::function<absl::Status()> work) {
+  command->OnParsed([&context, work = std::move(work)] { context.status = work(); });
 }
 
 }  // namespace concur::cli

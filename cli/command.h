@@ -1,6 +1,6 @@
 // The frame of the `concur` program: what every command shares.
 //
-// A command is a function AddXCommands(CLI::App& app, CommandContext& context) in a file
+// A command is a function AddXCommands(Command& app, CommandContext& context) in a file
 // cli/x_commands.cc. It declares options and registers its work with OnRun; the work returns an
 // absl::Status, from which main derives the exit code and the error text.
 #ifndef CONCUR_CLI_COMMAND_H_
@@ -13,11 +13,10 @@
 #include "absl/status/status.h"
 #include "rpc/credentials.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
-class App;
-}
-
 namespace concur::cli {
+
+class Command;
+class Option;
 
 // Exit codes of `concur`, as documented in README.
 enum ExitCode {
@@ -52,7 +51,7 @@ struct CommandContext {
 };
 
 // Runs `work` when `command` is the one that was asked for.
-void OnRun(CLI::App* command, CommandContext& context, std::function<absl::Status()> work);
+void OnRun(Command* command, CommandContext& context, std::function<absl::Status()> work);
 
 }  // namespace concur::cli
 

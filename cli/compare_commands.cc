@@ -1,5 +1,4 @@
 // `concur compare`: which approaches differ on a benchmark beyond the chance of its test examples.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "analysis/comparison.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -101,38 +101,38 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
 
 }  // namespace
 
-void AddCompareCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddCompareCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "compare", "Which approaches differ on a benchmark, beyond the chance of its test examples");
   const auto flags = std::make_shared<CompareFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
-      ->type_name("SWEEP");
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
   command
-      ->add_option("--examples", flags->examples,
-                   "Per-example scores instead of a sweep, as \"concur score --per-example\" "
-                   "writes them; repeat for each approach, and for seeds of one")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
+      ->AddOption("--examples", flags->examples,
+                  "Per-example scores instead of a sweep, as \"concur score --per-example\" "
+                  "writes them; repeat for each approach, and for seeds of one")
+      ->TypeName("NAME=FILE")
+      ->OneValueEach();
   command
-      ->add_option("--benchmark", flags->benchmarks,
-                   "Only this benchmark; may be repeated (with --examples: its name)")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command->add_option("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
-      ->type_name("NAME");
+      ->AddOption("--benchmark", flags->benchmarks,
+                  "Only this benchmark; may be repeated (with --examples: its name)")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
+      ->TypeName("NAME");
   command
-      ->add_option("--select", flags->select,
-                   "Which settings stand for an approach: best, default, mean or each (default: as "
-                   "the sweep says)")
-      ->type_name("RULE");
+      ->AddOption("--select", flags->select,
+                  "Which settings stand for an approach: best, default, mean or each (default: as "
+                  "the sweep says)")
+      ->TypeName("RULE");
   command
-      ->add_option("--baseline", flags->baseline,
-                   "Compare the others with this approach only, instead of every pair")
-      ->type_name("NAME");
+      ->AddOption("--baseline", flags->baseline,
+                  "Compare the others with this approach only, instead of every pair")
+      ->TypeName("NAME");
   flags->interval.level = 0.95;
-  AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   AddFormatOption(command, flags->format);
-  command->footer(
+  command->Footer(
       "Paired bootstrap over the test examples, and McNemar's exact test where scores are right "
       "or\n"
       "wrong; p-values with Holm's correction over all rows of the table.\n"

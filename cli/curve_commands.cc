@@ -1,6 +1,5 @@
 // `concur curve`: concurrence as a function of the number of approaches, of the training-set size
 // and of the tuning budget, and the expected best of k settings.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -16,6 +15,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/study.h"
@@ -179,56 +179,55 @@ absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
 
 }  // namespace
 
-void AddCurveCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddCurveCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "curve", "Concurrence by number of approaches, training-set size or tuning budget");
   const auto flags = std::make_shared<CurveFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id")->TypeName("SWEEP");
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep; for budget and best one with a row for each "
-                   "setting, as \"concur scores SWEEP --select each -o csv\" writes it")
-      ->type_name("FILE");
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep; for budget and best one with a row for each "
+                  "setting, as \"concur scores SWEEP --select each -o csv\" writes it")
+      ->TypeName("FILE");
   command
-      ->add_option("--by", flags->by,
-                   "approaches; size (of the training set); budget (settings tried); best (the "
-                   "expected best score of k settings)")
-      ->capture_default_str();
+      ->AddOption("--by", flags->by,
+                  "approaches; size (of the training set); budget (settings tried); best (the "
+                  "expected best score of k settings)")
+      ->ShowDefault();
   command
-      ->add_option("--coefficient", flags->coefficient,
-                   "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
-      ->capture_default_str();
-  command->add_option("--top", flags->options.top, "How many are the best, for top-k")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--metric", flags->metric, "Default: each benchmark's own")
-      ->type_name("NAME");
-  command->add_option("--tag", flags->tag, "For size: the benchmarks' tag that holds it")
-      ->capture_default_str();
+      ->AddOption("--coefficient", flags->coefficient,
+                  "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
+      ->ShowDefault();
+  command->AddOption("--top", flags->options.top, "How many are the best, for top-k")
+      ->Positive()
+      ->ShowDefault();
+  command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
+  command->AddOption("--tag", flags->tag, "For size: the benchmarks' tag that holds it")
+      ->ShowDefault();
   command
-      ->add_option("--point", flags->points,
-                   "For size: the size of a benchmark, instead of a tag; repeat for each")
-      ->type_name("NAME=SIZE")
-      ->allow_extra_args(false);
+      ->AddOption("--point", flags->points,
+                  "For size: the size of a benchmark, instead of a tag; repeat for each")
+      ->TypeName("NAME=SIZE")
+      ->OneValueEach();
   command
-      ->add_option("--with", flags->with,
-                   "For size: the benchmarks to compare with (default: those without a size)")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
-  command->add_option("--columns", flags->columns, "Only these benchmarks, in this order")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
+      ->AddOption("--with", flags->with,
+                  "For size: the benchmarks to compare with (default: those without a size)")
+      ->TypeName("A,B")
+      ->OneValueEach();
+  command->AddOption("--columns", flags->columns, "Only these benchmarks, in this order")
+      ->TypeName("A,B")
+      ->OneValueEach();
   command
-      ->add_option("--where", flags->where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--draws", flags->options.draws, "Random subsets behind each point")
-      ->capture_default_str();
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  command->AddOption("--draws", flags->options.draws, "Random subsets behind each point")
+      ->ShowDefault();
   flags->interval.level = 0.95;
-  AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   AddFormatOption(command, flags->format);
-  command->footer(
+  command->Footer(
       "Examples:\n  concur curve demo\n  concur curve demo --by budget\n  concur curve --scores "
       "s.csv --by size --point \"SQuAD 1K=1000\" --point \"SQuAD 10K=10000\" --with SQuAD");
   OnRun(command, context, [flags, &context] { return RunCurve(*flags, context); });

@@ -1,6 +1,5 @@
 #include "cli/data_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/data_set_commands.h"
 #include "cli/fetch_commands.h"
 #include "cli/import_commands.h"
@@ -64,18 +64,18 @@ absl::Status RunBuild(qa::BuildRequest& request, CommandContext& context) {
   return absl::OkStatus();
 }
 
-void AddBuild(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddBuild(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "build", "write DIR/train.jsonl and DIR/test.jsonl of a benchmark, from a seed");
   const auto request = std::make_shared<qa::BuildRequest>();
   const auto given = std::make_shared<GivenParameters>();
-  command->add_option("name", request->builder, "the builder; see concur data list")->required();
-  command->add_option("--out", request->directory, "directory to write to")->required();
-  command->add_option("--seed", request->seed, "fixes every random choice")->capture_default_str();
-  command->add_flag("--gzip", request->gzip, "write .jsonl.gz");
+  command->AddOption("name", request->builder, "the builder; see concur data list")->Required();
+  command->AddOption("--out", request->directory, "directory to write to")->Required();
+  command->AddOption("--seed", request->seed, "fixes every random choice")->ShowDefault();
+  command->AddFlag("--gzip", request->gzip, "write .jsonl.gz");
   AddParameterOptions(*command, qa::Builders(), given);
   OnRun(command, context, [request, given, command, &context] {
-    CONCUR_RETURN_IF_ERROR(TakeExtraParameters("data build", command->remaining(), *given));
+    CONCUR_RETURN_IF_ERROR(TakeExtraParameters("data build", command->Extras(), *given));
     request->parameters = *given;
     return RunBuild(*request, context);
   });
@@ -119,20 +119,20 @@ absl::Status RunList(const std::string& name, CommandContext& context) {
   return absl::OkStatus();
 }
 
-void AddList(CLI::App& data, CommandContext& context) {
-  CLI::App* const command =
-      data.add_subcommand("list", "builders and importers, or the parameters of one of them");
+void AddList(Command& data, CommandContext& context) {
+  Command* const command =
+      data.AddSubcommand("list", "builders and importers, or the parameters of one of them");
   const auto name = std::make_shared<std::string>();
-  command->add_option("name", *name, "a builder or an importer");
+  command->AddOption("name", *name, "a builder or an importer");
   OnRun(command, context, [name, &context] { return RunList(*name, context); });
 }
 
 }  // namespace
 
-void AddDataCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* const data =
-      app.add_subcommand("data", "fetch, import, build, derive and check data sets");
-  data->require_subcommand(1);
+void AddDataCommands(Command& app, CommandContext& context) {
+  Command* const data =
+      app.AddSubcommand("data", "fetch, import, build, derive and check data sets");
+  data->RequireSubcommand();
   AddBuild(*data, context);
   AddFetchCommand(*data, context);
   AddImportCommand(*data, context);

@@ -1,6 +1,5 @@
 #include "cli/data_set_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/export_command.h"
 #include "cli/records.h"
 #include "qa/builders/derive.h"
@@ -52,15 +52,14 @@ absl::StatusOr<qa::MixturePart> ParsePart(const std::string& text) {
   return part;
 }
 
-void AddMixture(CLI::App& data, CommandContext& context) {
-  CLI::App* const command =
-      data.add_subcommand("mixture", "one data set from several, each with a cap on questions");
+void AddMixture(Command& data, CommandContext& context) {
+  Command* const command =
+      data.AddSubcommand("mixture", "one data set from several, each with a cap on questions");
   const auto options = std::make_shared<MixtureOptions>();
-  command->add_option("--part", options->parts, "NAME=PATH or NAME=PATH:MAX; repeat it")
-      ->required();
-  command->add_option("--out", options->out, "file to write; gzipped when it ends in .gz")
-      ->required();
-  command->add_option("--seed", options->seed, "fixes samples and order")->capture_default_str();
+  command->AddOption("--part", options->parts, "NAME=PATH or NAME=PATH:MAX; repeat it")->Required();
+  command->AddOption("--out", options->out, "file to write; gzipped when it ends in .gz")
+      ->Required();
+  command->AddOption("--seed", options->seed, "fixes samples and order")->ShowDefault();
   OnRun(command, context, [options]() -> absl::Status {
     std::vector<qa::MixturePart> parts;
     for (const std::string& text : options->parts) {
@@ -90,15 +89,15 @@ struct DeriveOptions {
   uint64_t seed = 1;
 };
 
-void AddDownsample(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddDownsample(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "downsample", "a random subset of questions; larger ones hold smaller ones of the same seed");
   const auto options = std::make_shared<DeriveOptions>();
-  command->add_option("--in", options->in, "the data set")->required();
-  command->add_option("--questions", options->questions, "how many to keep")->required();
-  command->add_option("--out", options->out, "file to write; gzipped when it ends in .gz")
-      ->required();
-  command->add_option("--seed", options->seed, "fixes the subset")->capture_default_str();
+  command->AddOption("--in", options->in, "the data set")->Required();
+  command->AddOption("--questions", options->questions, "how many to keep")->Required();
+  command->AddOption("--out", options->out, "file to write; gzipped when it ends in .gz")
+      ->Required();
+  command->AddOption("--seed", options->seed, "fixes the subset")->ShowDefault();
   OnRun(command, context, [options, &context]() -> absl::Status {
     CONCUR_ASSIGN_OR_RETURN(
         const qa::DerivedFile file,
@@ -108,17 +107,17 @@ void AddDownsample(CLI::App& data, CommandContext& context) {
   });
 }
 
-void AddSplit(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddSplit(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "split", "DIR/train.jsonl and DIR/test.jsonl that share no document or no context");
   const auto options = std::make_shared<DeriveOptions>();
-  command->add_option("--in", options->in, "the data set")->required();
-  command->add_option("--out", options->out, "directory to write to")->required();
-  command->add_option("--by", options->by, "what stays whole: title (a document) or context")
-      ->capture_default_str();
-  command->add_option("--test-share", options->test_share, "share of questions in the test set")
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "fixes the split")->capture_default_str();
+  command->AddOption("--in", options->in, "the data set")->Required();
+  command->AddOption("--out", options->out, "directory to write to")->Required();
+  command->AddOption("--by", options->by, "what stays whole: title (a document) or context")
+      ->ShowDefault();
+  command->AddOption("--test-share", options->test_share, "share of questions in the test set")
+      ->ShowDefault();
+  command->AddOption("--seed", options->seed, "fixes the split")->ShowDefault();
   OnRun(command, context, [options, &context]() -> absl::Status {
     if (options->by != "title" && options->by != "context") {
       return absl::InvalidArgumentError(
@@ -136,11 +135,11 @@ void AddSplit(CLI::App& data, CommandContext& context) {
 
 // --- concur data stats, validate ---
 
-void AddStats(CLI::App& data, CommandContext& context) {
-  CLI::App* const command =
-      data.add_subcommand("stats", "counts and mean lengths in tokens (means over questions)");
+void AddStats(Command& data, CommandContext& context) {
+  Command* const command =
+      data.AddSubcommand("stats", "counts and mean lengths in tokens (means over questions)");
   const auto files = std::make_shared<std::vector<std::string>>();
-  command->add_option("files", *files, "data sets")->required();
+  command->AddOption("files", *files, "data sets")->Required();
   OnRun(command, context, [files, &context]() -> absl::Status {
     Records records{{{"file"},
                      {"passages", true},
@@ -193,20 +192,20 @@ absl::Status RunValidate(const ValidateOptions& options, CommandContext& context
                         : absl::InvalidArgumentError(absl::StrJoin(counts, "; "));
 }
 
-void AddValidate(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddValidate(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "validate", "misaligned spans, repeated ids, empty answers and more, with their places");
   const auto options = std::make_shared<ValidateOptions>();
-  command->add_option("files", options->files, "data sets")->required();
-  command->add_option("--problems-max", options->problems_max, "problems to list for each file")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  command->AddOption("files", options->files, "data sets")->Required();
+  command->AddOption("--problems-max", options->problems_max, "problems to list for each file")
+      ->NotNegative()
+      ->ShowDefault();
   OnRun(command, context, [options, &context] { return RunValidate(*options, context); });
 }
 
 }  // namespace
 
-void AddDataSetCommands(CLI::App& data, CommandContext& context) {
+void AddDataSetCommands(Command& data, CommandContext& context) {
   AddMixture(data, context);
   AddDownsample(data, context);
   AddSplit(data, context);

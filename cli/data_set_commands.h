@@ -8,7 +8,7 @@ namespace concur::cli {
 
 // Adds the commands to `data`, the `concur data` command.
 // REQUIRES: `data` and `context` outlive the parsing of the command line.
-void AddDataSetCommands(CLI::App& data, CommandContext& context);
+void AddDataSetCommands(Command& data, CommandContext& context);
 
 }  // namespace concur::cli
 

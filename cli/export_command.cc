@@ -1,6 +1,5 @@
 #include "cli/export_command.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/records.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
@@ -206,20 +206,20 @@ absl::Status RunExport(const ExportOptions& options, CommandContext& context) {
 
 }  // namespace
 
-void AddExportCommand(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddExportCommand(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "export", "a data set in the form that other programs read, from SQuAD JSON or MRQA lines");
   const auto options = std::make_shared<ExportOptions>();
   command
-      ->add_option("format", options->format,
-                   "squad: SQuAD v1.1 JSON; transformers: one record a question, as Hugging Face's "
-                   "run_qa.py reads it")
-      ->required();
-  command->add_option("--in", options->in, "the data set")->required()->type_name("FILE");
-  command->add_option("--out", options->out, "file to write")->required()->type_name("FILE");
-  command->add_flag("--drop-unlocated", options->drop_unlocated,
-                    "leave out questions of which no answer stands in the passage, which nothing "
-                    "can be learned from; without it their answers are placed at 0");
+      ->AddOption("format", options->format,
+                  "squad: SQuAD v1.1 JSON; transformers: one record a question, as Hugging Face's "
+                  "run_qa.py reads it")
+      ->Required();
+  command->AddOption("--in", options->in, "the data set")->Required()->TypeName("FILE");
+  command->AddOption("--out", options->out, "file to write")->Required()->TypeName("FILE");
+  command->AddFlag("--drop-unlocated", options->drop_unlocated,
+                   "leave out questions of which no answer stands in the passage, which nothing "
+                   "can be learned from; without it their answers are placed at 0");
   OnRun(command, context, [options, &context] { return RunExport(*options, context); });
 }
 

@@ -9,7 +9,7 @@
 namespace concur::cli {
 
 // Adds `export` under `concur data`.
-void AddExportCommand(CLI::App& data, CommandContext& context);
+void AddExportCommand(Command& data, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,6 +1,5 @@
 #include "cli/fetch_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/records.h"
 #include "fetch/download.h"
 #include "fetch/transport.h"
@@ -132,19 +132,19 @@ absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
 
 }  // namespace
 
-void AddFetchCommand(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddFetchCommand(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "fetch", "download a benchmark's public files, resumed and verified; without a name, a list");
   const auto options = std::make_shared<FetchOptions>();
-  command->add_option("name", options->name, "an entry of the catalogue");
-  command->add_option("--catalogue", options->catalogue, "directory of the catalogue's files")
-      ->capture_default_str();
-  command->add_option("--out", options->out, "directory to write to (default: the name)");
+  command->AddOption("name", options->name, "an entry of the catalogue");
+  command->AddOption("--catalogue", options->catalogue, "directory of the catalogue's files")
+      ->ShowDefault();
+  command->AddOption("--out", options->out, "directory to write to (default: the name)");
   command
-      ->add_option("--stall-seconds", options->stall_seconds,
-                   "a transfer in which nothing comes for so long is tried again")
-      ->check(CLI::Range(1, 3600))
-      ->capture_default_str();
+      ->AddOption("--stall-seconds", options->stall_seconds,
+                  "a transfer in which nothing comes for so long is tried again")
+      ->InRange(1, 3600)
+      ->ShowDefault();
   OnRun(command, context, [options, &context] { return RunFetch(*options, context); });
 }
 

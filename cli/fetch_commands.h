@@ -6,7 +6,7 @@
 
 namespace concur::cli {
 
-void AddFetchCommand(CLI::App& data, CommandContext& context);
+void AddFetchCommand(Command& data, CommandContext& context);
 
 }  // namespace concur::cli
 

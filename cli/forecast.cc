@@ -1,6 +1,5 @@
 #include "cli/forecast.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "rpc/convert_value.h"
 #include "spec/value.h"
 
@@ -159,37 +159,35 @@ absl::StatusOr<std::vector<Resources>> LiveWorkers(Client& client) {
 
 }  // namespace
 
-void AddForecastOptions(CLI::App* command, ForecastFlags& flags) {
-  command->add_option("--workers", flags.workers, "So many (default: the coordinator's live ones)")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, kWorkersMax));
-  CLI::Option* slots =
-      command->add_option("--slots", flags.slots, "Jobs at a time of each, whatever they ask for")
-          ->type_name("N")
-          ->check(CLI::Range(int64_t{1}, int64_t{10'000}));
-  command->add_option("--cpus", flags.cpus, "CPUs of each worker (default: 1)")->excludes(slots);
-  command->add_option("--memory", flags.memory, "Memory of each worker, e.g. 8GiB")
-      ->excludes(slots);
-  command->add_option("--gpus", flags.gpus, "GPUs of each worker")
-      ->check(CLI::Range(int64_t{0}, int64_t{kGpusMax}))
-      ->excludes(slots);
+void AddForecastOptions(Command* command, ForecastFlags& flags) {
+  command->AddOption("--workers", flags.workers, "So many (default: the coordinator's live ones)")
+      ->TypeName("N")
+      ->InRange(int64_t{1}, kWorkersMax);
+  Option* slots =
+      command->AddOption("--slots", flags.slots, "Jobs at a time of each, whatever they ask for")
+          ->TypeName("N")
+          ->InRange(int64_t{1}, int64_t{10'000});
+  command->AddOption("--cpus", flags.cpus, "CPUs of each worker (default: 1)")->Excludes(slots);
+  command->AddOption("--memory", flags.memory, "Memory of each worker, e.g. 8GiB")->Excludes(slots);
+  command->AddOption("--gpus", flags.gpus, "GPUs of each worker")
+      ->InRange(int64_t{0}, int64_t{kGpusMax})
+      ->Excludes(slots);
   command
-      ->add_option("--durations", flags.durations,
-                   "CSV: approach,benchmark,kind,seconds[,spread] (default: the coordinator's "
-                   "history)")
-      ->type_name("FILE");
+      ->AddOption("--durations", flags.durations,
+                  "CSV: approach,benchmark,kind,seconds[,spread] (default: the coordinator's "
+                  "history)")
+      ->TypeName("FILE");
   command
-      ->add_option("--spread", flags.spread,
-                   "Standard deviation of durations as a fraction of their mean")
-      ->check(CLI::Range(0.0, 10.0));
+      ->AddOption("--spread", flags.spread,
+                  "Standard deviation of durations as a fraction of their mean")
+      ->InRange(0.0, 10.0);
   command
-      ->add_option("--turnaround", flags.turnaround_ms,
-                   "Milliseconds from a job's end until its worker has the next order")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 3.6e6));
-  command->add_option("--price", flags.price, "Of a worker for an hour")
-      ->check(CLI::Range(0.0, 1e9));
-  command->add_option("--seed", flags.seed, "Of the durations drawn")->capture_default_str();
+      ->AddOption("--turnaround", flags.turnaround_ms,
+                  "Milliseconds from a job's end until its worker has the next order")
+      ->ShowDefault()
+      ->InRange(0.0, 3.6e6);
+  command->AddOption("--price", flags.price, "Of a worker for an hour")->InRange(0.0, 1e9);
+  command->AddOption("--seed", flags.seed, "Of the durations drawn")->ShowDefault();
 }
 
 absl::StatusOr<DurationTable> DurationTable::Parse(absl::string_view text, const std::string& file,

@@ -36,7 +36,7 @@ struct ForecastFlags {
 
 // --workers, --slots, --cpus, --memory, --gpus, --durations, --spread, --turnaround, --price and
 // --seed. `flags` outlives the parsing.
-void AddForecastOptions(CLI::App* command, ForecastFlags& flags);
+void AddForecastOptions(Command* command, ForecastFlags& flags);
 
 // Expected durations by approach, benchmark and kind.
 class DurationTable {

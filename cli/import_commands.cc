@@ -1,6 +1,5 @@
 #include "cli/import_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/parameter_options.h"
 #include "cli/records.h"
 #include "qa/importers/importer.h"
@@ -61,8 +61,8 @@ absl::Status RunImport(qa::ImportRequest& request, CommandContext& context) {
 
 }  // namespace
 
-void AddImportCommand(CLI::App& data, CommandContext& context) {
-  CLI::App* const command = data.add_subcommand(
+void AddImportCommand(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
       "import", "raw files of a published benchmark as MRQA JSON lines, with what was dropped");
   std::vector<std::string> names;
   for (const qa::ImporterInfo& importer : qa::Importers()) {
@@ -70,20 +70,20 @@ void AddImportCommand(CLI::App& data, CommandContext& context) {
   }
   const auto request = std::make_shared<qa::ImportRequest>();
   const auto given = std::make_shared<GivenParameters>();
-  command->add_option("format", request->format, "one of: " + absl::StrJoin(names, ", "))
-      ->required();
-  command->add_option("--in", request->in, "raw files, plain or gzipped; repeat it")
-      ->required()
-      ->type_name("FILE");
+  command->AddOption("format", request->format, "one of: " + absl::StrJoin(names, ", "))
+      ->Required();
+  command->AddOption("--in", request->in, "raw files, plain or gzipped; repeat it")
+      ->Required()
+      ->TypeName("FILE");
   command
-      ->add_option("--out", request->out,
-                   "file to write, gzipped when it ends in .gz; for babi a directory")
-      ->required();
-  command->add_option("--seed", request->seed, "fixes a random subsample")->capture_default_str();
-  command->add_flag("--strict", request->strict, "a dropped question is an error");
+      ->AddOption("--out", request->out,
+                  "file to write, gzipped when it ends in .gz; for babi a directory")
+      ->Required();
+  command->AddOption("--seed", request->seed, "fixes a random subsample")->ShowDefault();
+  command->AddFlag("--strict", request->strict, "a dropped question is an error");
   AddParameterOptions(*command, qa::Importers(), given);
   OnRun(command, context, [request, given, command, &context] {
-    CONCUR_RETURN_IF_ERROR(TakeExtraParameters("data import", command->remaining(), *given));
+    CONCUR_RETURN_IF_ERROR(TakeExtraParameters("data import", command->Extras(), *given));
     request->parameters = *given;
     return RunImport(*request, context);
   });

@@ -6,7 +6,7 @@
 
 namespace concur::cli {
 
-void AddImportCommand(CLI::App& data, CommandContext& context);
+void AddImportCommand(Command& data, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/interrupt.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -248,39 +248,37 @@ absl::Status Logs(CommandContext& context, const JobFlags& flags) {
   return absl::OkStatus();
 }
 
-CLI::App* AddOne(CLI::App* group, CommandContext& context, const std::string& name,
-                 const std::string& about, const std::shared_ptr<JobFlags>& flags,
-                 absl::Status (*work)(CommandContext&, const JobFlags&)) {
-  CLI::App* command = group->add_subcommand(name, about);
-  command->add_option("job", flags->job, "A job, e.g. s12/345 or NAME/345")
-      ->type_name("JOB")
-      ->required();
+Command* AddOne(Command* group, CommandContext& context, const std::string& name,
+                const std::string& about, const std::shared_ptr<JobFlags>& flags,
+                absl::Status (*work)(CommandContext&, const JobFlags&)) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("job", flags->job, "A job, e.g. s12/345 or NAME/345")
+      ->TypeName("JOB")
+      ->Required();
   OnRun(command, context, [flags, &context, work] { return work(context, *flags); });
   return command;
 }
 
 }  // namespace
 
-void AddJobCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* group = app.add_subcommand("job", "Look into the jobs of a sweep");
-  group->require_subcommand(1);
+void AddJobCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("job", "Look into the jobs of a sweep");
+  group->RequireSubcommand();
 
   const auto flags = std::make_shared<JobFlags>();
-  CLI::App* list = group->add_subcommand("list", "Jobs of a sweep, in their order");
-  list->add_option("sweep", flags->sweep, "A sweep, by id or name")->type_name("SWEEP")->required();
-  list->add_option("--state", flags->states,
-                   "Only jobs in these states: blocked, ready, backoff, running, succeeded, "
-                   "failed, canceled, skipped")
-      ->type_name("STATE[,…]")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  list->add_option("--approach", flags->approach, "Only this approach's")->type_name("NAME");
-  list->add_option("--benchmark", flags->benchmark, "Only trained or tested on this benchmark")
-      ->type_name("NAME");
-  list->add_option("--limit", flags->limit, "At most so many; 0: all")
-      ->capture_default_str()
-      ->type_name("N");
-  list->footer("Example:\n  concur job list s12 --state failed,skipped");
+  Command* list = group->AddSubcommand("list", "Jobs of a sweep, in their order");
+  list->AddOption("sweep", flags->sweep, "A sweep, by id or name")->TypeName("SWEEP")->Required();
+  list->AddOption("--state", flags->states,
+                  "Only jobs in these states: blocked, ready, backoff, running, succeeded, "
+                  "failed, canceled, skipped")
+      ->TypeName("STATE[,…]")
+      ->Delimiter(',')
+      ->OneValueEach();
+  list->AddOption("--approach", flags->approach, "Only this approach's")->TypeName("NAME");
+  list->AddOption("--benchmark", flags->benchmark, "Only trained or tested on this benchmark")
+      ->TypeName("NAME");
+  list->AddOption("--limit", flags->limit, "At most so many; 0: all")->ShowDefault()->TypeName("N");
+  list->Footer("Example:\n  concur job list s12 --state failed,skipped");
   OnRun(list, context, [flags, &context] { return List(context, *flags); });
 
   AddOne(group, context, "get", "One job: its result, files and attempts",
@@ -288,12 +286,12 @@ void AddJobCommands(CLI::App& app, CommandContext& context) {
   AddOne(group, context, "explain", "Why a job waits, failed, or ran although it was done before",
          std::make_shared<JobFlags>(), Explain);
   const auto log_flags = std::make_shared<JobFlags>();
-  CLI::App* logs =
+  Command* logs =
       AddOne(group, context, "logs", "What a job's latest attempt wrote", log_flags, Logs);
-  logs->add_flag("-f,--follow", log_flags->follow, "Go on until the attempt ends");
-  logs->add_option("--offset", log_flags->offset, "From this byte on")
-      ->type_name("BYTES")
-      ->check(CLI::NonNegativeNumber);
+  logs->AddFlag("-f,--follow", log_flags->follow, "Go on until the attempt ends");
+  logs->AddOption("--offset", log_flags->offset, "From this byte on")
+      ->TypeName("BYTES")
+      ->NotNegative();
 }
 
 }  // namespace concur::cli

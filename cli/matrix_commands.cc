@@ -1,6 +1,5 @@
 #include "cli/matrix_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -34,6 +33,7 @@
 #include "base/status_macros.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/live_scores.h"
 #include "cli/render.h"
 #include "cli/table_output.h"
@@ -331,12 +331,12 @@ absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
   return names;
 }
 
-CLI::Option* AddIntervalOptions(CLI::App* command, IntervalFlags& flags) {
-  CLI::Option* interval =
-      command->add_option("--interval", flags.level, "Level of the bootstrap intervals; 0: none");
-  command->add_option("--replicates", flags.replicates, "Bootstrap replicates behind the intervals")
-      ->capture_default_str();
-  command->add_option("--seed", flags.seed, "Seed of the replicates")->capture_default_str();
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags) {
+  Option* interval =
+      command->AddOption("--interval", flags.level, "Level of the bootstrap intervals; 0: none");
+  command->AddOption("--replicates", flags.replicates, "Bootstrap replicates behind the intervals")
+      ->ShowDefault();
+  command->AddOption("--seed", flags.seed, "Seed of the replicates")->ShowDefault();
   return interval;
 }
 
@@ -353,82 +353,82 @@ absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const Inte
   return std::optional<analysis::BootstrapOptions>(std::move(options));
 }
 
-void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
-  CLI::App* command =
-      app.add_subcommand("matrix", "How similarly do benchmarks rank the approaches, pair by pair");
+void AddMatrixCommand(Command& app, CommandContext& context, FetchTable fetch) {
+  Command* command =
+      app.AddSubcommand("matrix", "How similarly do benchmarks rank the approaches, pair by pair");
   const auto flags = std::make_shared<MatrixFlags>();
   if (fetch != nullptr) {
-    command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+    command->AddOption("sweep", flags->sweep, "A sweep, by name or id")->TypeName("SWEEP");
   }
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep: one row per approach, first column its name")
-      ->type_name("FILE");
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE");
   command
-      ->add_option("--coefficient", flags->coefficient,
-                   "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
-                   "top-k (share of the best that both have)")
-      ->capture_default_str();
-  command->add_option("--top", flags->top, "How many are the best, for top-k")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->AddOption("--coefficient", flags->coefficient,
+                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
+                  "top-k (share of the best that both have)")
+      ->ShowDefault();
+  command->AddOption("--top", flags->top, "How many are the best, for top-k")
+      ->Positive()
+      ->ShowDefault();
   command
-      ->add_option("--where", flags->where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
   command
-      ->add_option("--columns", flags->columns,
-                   "Only these benchmarks, in this order; quote names that have commas")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
   command
-      ->add_option("--order", flags->order,
-                   "Of the benchmarks: given, or cluster (similar ones side by side)")
-      ->capture_default_str();
+      ->AddOption("--order", flags->order,
+                  "Of the benchmarks: given, or cluster (similar ones side by side)")
+      ->ShowDefault();
   command
-      ->add_option("--blocks", flags->blocks,
-                   "Instead of pairs: between groups of benchmarks, by this tag of theirs")
-      ->type_name("TAG");
+      ->AddOption("--blocks", flags->blocks,
+                  "Instead of pairs: between groups of benchmarks, by this tag of theirs")
+      ->TypeName("TAG");
   command
-      ->add_option("--group", flags->groups,
-                   "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
-                   "for any text")
-      ->type_name("NAME=PATTERN[,PATTERN]")
-      ->allow_extra_args(false);
-  command->add_flag("--complete-cases", flags->complete_cases,
-                    "Use only approaches that have every score, instead of pair by pair");
+      ->AddOption("--group", flags->groups,
+                  "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
+                  "for any text")
+      ->TypeName("NAME=PATTERN[,PATTERN]")
+      ->OneValueEach();
+  command->AddFlag("--complete-cases", flags->complete_cases,
+                   "Use only approaches that have every score, instead of pair by pair");
   command
-      ->add_option("--format", flags->format,
-                   "markdown, latex (booktabs) or svg (a heat map), instead of --output")
-      ->type_name("FORMAT");
+      ->AddOption("--format", flags->format,
+                  "markdown, latex (booktabs) or svg (a heat map), instead of --output")
+      ->TypeName("FORMAT");
   command
-      ->add_option("--influences", flags->influences,
-                   "For each pair, list this many approaches whose absence changes it most")
-      ->type_name("COUNT");
-  command->add_flag("--swaps", flags->swaps,
-                    "For each pair, list the approaches that swap places (text and JSON)");
+      ->AddOption("--influences", flags->influences,
+                  "For each pair, list this many approaches whose absence changes it most")
+      ->TypeName("COUNT");
+  command->AddFlag("--swaps", flags->swaps,
+                   "For each pair, list the approaches that swap places (text and JSON)");
   if (fetch != nullptr) {
-    command->add_flag("--watch", flags->watch,
-                      "Follow the sweep: the matrix again after each finished cell, until the "
-                      "sweep ends (intervals only when --interval asks for them)");
+    command->AddFlag("--watch", flags->watch,
+                     "Follow the sweep: the matrix again after each finished cell, until the "
+                     "sweep ends (intervals only when --interval asks for them)");
   }
   // A coefficient without its interval says more than is known: intervals are the default.
   flags->interval.level = 0.95;
-  CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   command
-      ->add_option("--interval-method,--method", flags->method,
-                   "bca, percentile (bootstrap over approaches) or fisher (analytic)")
-      ->capture_default_str();
+      ->AddOption("--interval-method,--method", flags->method,
+                  "bca, percentile (bootstrap over approaches) or fisher (analytic)")
+      ->ShowDefault();
   command
-      ->add_option("--difference", flags->differences,
-                   "Concurrence of A and B less that of A and C (or C and D), with an interval")
-      ->type_name("A,B,C[,D]")
-      ->allow_extra_args(false);
-  command->add_flag("--bounds", flags->bounds,
-                    "For each pair, between what it could lie whatever the missing scores are");
+      ->AddOption("--difference", flags->differences,
+                  "Concurrence of A and B less that of A and C (or C and D), with an interval")
+      ->TypeName("A,B,C[,D]")
+      ->OneValueEach();
+  command->AddFlag("--bounds", flags->bounds,
+                   "For each pair, between what it could lie whatever the missing scores are");
   OnRun(command, context, [flags, interval, &context, fetch = std::move(fetch)] {
-    flags->interval_asked = interval->count() > 0;
+    flags->interval_asked = interval->Count() > 0;
     return RunMatrix(*flags, context, fetch);
   });
 }

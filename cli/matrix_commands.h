@@ -14,17 +14,13 @@
 #include "analysis/score_table.h"
 #include "cli/command.h"
 
-namespace CLI {
-class Option;
-}
-
 namespace concur::cli {
 
 // The score table of a sweep, by its name or id, from the coordinator.
 using FetchTable = std::function<absl::StatusOr<analysis::ScoreTable>(const std::string& sweep)>;
 
 // Adds the command. Without `fetch` only the offline form, --scores, is there.
-void AddMatrixCommand(CLI::App& app, CommandContext& context, FetchTable fetch = nullptr);
+void AddMatrixCommand(Command& app, CommandContext& context, FetchTable fetch = nullptr);
 
 // The scores CSV at `path`, its warnings written to context.err. Errors name the file.
 absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path, CommandContext& context);
@@ -36,7 +32,7 @@ struct IntervalFlags {
   uint64_t seed = 1;
 };
 // `flags` must outlive the command. Returns --interval, for options that need it.
-CLI::Option* AddIntervalOptions(CLI::App* command, IntervalFlags& flags);
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags);
 // What the flags ask for, run on all processors; unset without --interval. InvalidArgument for
 // values out of range.
 absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags);

@@ -18,33 +18,33 @@ namespace concur::cli {
 
 // `sweep` with submit, list, get, watch, wait, pause, resume, cancel, retry, delete. Returns the
 // group, for more commands of it.
-CLI::App* AddSweepCommands(CLI::App& app, CommandContext& context);
+Command* AddSweepCommands(Command& app, CommandContext& context);
 // `sweep submit`, into the group.
-void AddSubmitCommand(CLI::App& sweep, CommandContext& context);
+void AddSubmitCommand(Command& sweep, CommandContext& context);
 // `job` with list, get, logs, explain.
-void AddJobCommands(CLI::App& app, CommandContext& context);
+void AddJobCommands(Command& app, CommandContext& context);
 // `top`.
-void AddTopCommand(CLI::App& app, CommandContext& context);
+void AddTopCommand(Command& app, CommandContext& context);
 // `worker` with list, get, drain.
-void AddWorkerCommands(CLI::App& app, CommandContext& context);
+void AddWorkerCommands(Command& app, CommandContext& context);
 // `pool` with list, get, explain, add, pause, resume, remove.
-void AddPoolCommands(CLI::App& app, CommandContext& context);
+void AddPoolCommands(Command& app, CommandContext& context);
 // `scores`.
-void AddScoresCommand(CLI::App& app, CommandContext& context);
+void AddScoresCommand(Command& app, CommandContext& context);
 // `curve`, also offline from files.
-void AddCurveCommand(CLI::App& app, CommandContext& context);
+void AddCurveCommand(Command& app, CommandContext& context);
 // `uncertainty`, also offline from files.
-void AddUncertaintyCommand(CLI::App& app, CommandContext& context);
+void AddUncertaintyCommand(Command& app, CommandContext& context);
 // `compare`, also offline from files.
-void AddCompareCommand(CLI::App& app, CommandContext& context);
+void AddCompareCommand(Command& app, CommandContext& context);
 // `rank`, `cross` and `scatter`, also offline from files.
-void AddRankCommand(CLI::App& app, CommandContext& context);
-void AddScatterCommand(CLI::App& app, CommandContext& context);
-void AddCrossCommand(CLI::App& app, CommandContext& context);
+void AddRankCommand(Command& app, CommandContext& context);
+void AddScatterCommand(Command& app, CommandContext& context);
+void AddCrossCommand(Command& app, CommandContext& context);
 // `simulate`, also offline from files.
-void AddSimulateCommand(CLI::App& app, CommandContext& context);
+void AddSimulateCommand(Command& app, CommandContext& context);
 // `up`.
-void AddUpCommand(CLI::App& app, CommandContext& context);
+void AddUpCommand(Command& app, CommandContext& context);
 
 struct SubmitFlags {
   std::string file;

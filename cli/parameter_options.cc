@@ -1,6 +1,5 @@
 #include "cli/parameter_options.h"
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -12,20 +11,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "cli/command_line.h"
 
 namespace concur::cli {
 
-void AddParameterOptions(CLI::App& command,
+void AddParameterOptions(Command& command,
                          const std::map<std::string, std::vector<std::string>>& owners,
                          const std::shared_ptr<GivenParameters>& given) {
   for (const auto& [name, names] : owners) {
     command
-        .add_option_function<std::string>(
+        .AddCallback(
             "--" + name, [given, key = name](const std::string& value) { (*given)[key] = value; },
             absl::StrCat("parameter of ", absl::StrJoin(names, ", ")))
-        ->group("Parameters (defaults: concur data list NAME)");
+        ->Group("Parameters (defaults: concur data list NAME)");
   }
-  command.allow_extras();
+  command.AllowExtras();
 }
 
 absl::Status TakeExtraParameters(absl::string_view name, const std::vector<std::string>& extras,

@@ -11,24 +11,22 @@
 #include "absl/strings/string_view.h"
 #include "qa/builders/parameters.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
-class App;
-}
-
 namespace concur::cli {
+
+class Command;
 
 // Values by parameter name.
 using GivenParameters = std::map<std::string, std::string>;
 
 // Gives `command` an option for every parameter, from the names of those that have it, and lets
 // other options through for TakeExtraParameters.
-void AddParameterOptions(CLI::App& command,
+void AddParameterOptions(Command& command,
                          const std::map<std::string, std::vector<std::string>>& owners,
                          const std::shared_ptr<GivenParameters>& given);
 
 // The same for all parameters of `infos`, whose elements have a name and parameters.
 template <typename Info>
-void AddParameterOptions(CLI::App& command, const std::vector<Info>& infos,
+void AddParameterOptions(Command& command, const std::vector<Info>& infos,
                          const std::shared_ptr<GivenParameters>& given) {
   std::map<std::string, std::vector<std::string>> owners;
   for (const Info& info : infos) {

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -189,44 +189,43 @@ absl::Status Remove(CommandContext& context, const PoolFlags& flags) {
   return absl::OkStatus();
 }
 
-CLI::App* AddOne(CLI::App* group, CommandContext& context, const std::string& name,
-                 const std::string& about, const std::shared_ptr<PoolFlags>& flags,
-                 absl::Status (*work)(CommandContext&, const PoolFlags&)) {
-  CLI::App* command = group->add_subcommand(name, about);
-  command->add_option("pool", flags->pool, "A pool's name")->type_name("POOL")->required();
+Command* AddOne(Command* group, CommandContext& context, const std::string& name,
+                const std::string& about, const std::shared_ptr<PoolFlags>& flags,
+                absl::Status (*work)(CommandContext&, const PoolFlags&)) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("pool", flags->pool, "A pool's name")->TypeName("POOL")->Required();
   OnRun(command, context, [flags, &context, work] { return work(context, *flags); });
   return command;
 }
 
 }  // namespace
 
-void AddPoolCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* group = app.add_subcommand("pool", "Let workers come and go: local, Slurm");
-  group->require_subcommand(1);
-  CLI::App* list = group->add_subcommand("list", "Pools, by name");
+void AddPoolCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("pool", "Let workers come and go: local, Slurm");
+  group->RequireSubcommand();
+  Command* list = group->AddSubcommand("list", "Pools, by name");
   OnRun(list, context, [&context] { return List(context, PoolFlags()); });
   AddOne(group, context, "get", "One pool and its workers", std::make_shared<PoolFlags>(), Get);
   AddOne(group, context, "explain", "What it does and why: queues, refusals, limits",
          std::make_shared<PoolFlags>(), Explain);
   const auto add_flags = std::make_shared<PoolFlags>();
-  CLI::App* add = group->add_subcommand("add", "Add a pool from a file of kind Pool");
-  add->add_option("file", add_flags->file, "YAML file (docs/options.md)")
-      ->type_name("FILE")
-      ->required();
+  Command* add = group->AddSubcommand("add", "Add a pool from a file of kind Pool");
+  add->AddOption("file", add_flags->file, "YAML file (docs/options.md)")
+      ->TypeName("FILE")
+      ->Required();
   OnRun(add, context, [add_flags, &context] { return Add(context, *add_flags); });
   const auto pause_flags = std::make_shared<PoolFlags>();
-  CLI::App* pause = AddOne(group, context, "pause",
-                           "Start no more workers; those that are there go on", pause_flags, Pause);
-  pause->add_option("--reason", pause_flags->reason, "Shown to whoever asks why")
-      ->type_name("TEXT");
+  Command* pause = AddOne(group, context, "pause",
+                          "Start no more workers; those that are there go on", pause_flags, Pause);
+  pause->AddOption("--reason", pause_flags->reason, "Shown to whoever asks why")->TypeName("TEXT");
   AddOne(group, context, "resume", "Start workers again, and forget failures",
          std::make_shared<PoolFlags>(), Resume);
   const auto remove_flags = std::make_shared<PoolFlags>();
-  CLI::App* remove =
+  Command* remove =
       AddOne(group, context, "remove", "Let its workers finish what they run, then forget it",
              remove_flags, Remove);
-  remove->add_flag("--now", remove_flags->at_once,
-                   "Stop its workers; what they run goes back to the queue");
+  remove->AddFlag("--now", remove_flags->at_once,
+                  "Stop its workers; what they run goes back to the queue");
 }
 
 }  // namespace concur::cli

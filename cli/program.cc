@@ -19,6 +19,7 @@
 #include "cli/adapt_command.h"
 #include "cli/chaos_commands.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/data_commands.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
@@ -152,15 +153,16 @@ void GuessOutput(const std::vector<std::string>& args, CommandContext& context) 
   }
 }
 
-void AddGlobalOptions(CLI::App& app, CommandContext& context) {
-  app.add_option("--server", context.server,
+void AddGlobalOptions(Command& command, CommandContext& context) {
+  command
+      .AddOption("--server", context.server,
                  "The coordinator: HOST:PORT or unix:PATH (default: the one that \"concur up\" "
                  "started, else 127.0.0.1:7447)")
-      ->type_name("ADDRESS")
-      ->envname("CONCUR_SERVER");
-  const auto add_file = [&app](const char* flag, std::string* path, const char* about,
-                               const char* variable) {
-    app.add_option(flag, *path, about)->type_name("FILE")->envname(variable);
+      ->TypeName("ADDRESS")
+      ->Environment("CONCUR_SERVER");
+  const auto add_file = [&command](const char* flag, std::string* path, const char* about,
+                                   const char* variable) {
+    command.AddOption(flag, *path, about)->TypeName("FILE")->Environment(variable);
   };
   add_file("--token-file", &context.credentials.token,
            "Your token for the coordinator (default: CONCUR_TOKEN, else that of your own "
@@ -175,31 +177,33 @@ void AddGlobalOptions(CLI::App& app, CommandContext& context) {
                                                            {"json", OutputMode::kJson},
                                                            {"jsonl", OutputMode::kJsonLines},
                                                            {"csv", OutputMode::kCsv}};
-  app.add_option_function<std::string>(
-         "-o,--output",
-         [&context](const std::string& name) {
-           const auto it = kModes.find(name);
-           if (it == kModes.end()) {
-             throw CLI::ValidationError(
-                 "--output",
-                 absl::StrCat("expected table, json, jsonl or csv, got \"", name, "\""));
-           }
-           context.output = it->second;
-         },
-         "How results are printed: table, json (one value), jsonl or csv (default: table)")
-      ->type_name("MODE")
-      ->envname(OutputVariable());
-  app.set_version_flag("--version", "concur " CONCUR_VERSION, "Print the version and exit");
+  command
+      .AddCallback(
+          "-o,--output",
+          [&context](const std::string& name) {
+            const auto it = kModes.find(name);
+            if (it == kModes.end()) {
+              throw CLI::ValidationError(
+                  "--output",
+                  absl::StrCat("expected table, json, jsonl or csv, got \"", name, "\""));
+            }
+            context.output = it->second;
+          },
+          "How results are printed: table, json (one value), jsonl or csv (default: table)")
+      ->TypeName("MODE")
+      ->Environment(OutputVariable());
+  command.app().set_version_flag("--version", "concur " CONCUR_VERSION,
+                                 "Print the version and exit");
 }
 
-void AddCommands(CLI::App& app, CommandContext& context) {
+void AddCommands(Command& app, CommandContext& context) {
   const FetchTable fetch =
       [&context](const std::string& sweep) -> absl::StatusOr<analysis::ScoreTable> {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
     return FetchScoreTable(*client, sweep, "", "");
   };
   AddUpCommand(app, context);
-  CLI::App* sweep = AddSweepCommands(app, context);
+  Command* sweep = AddSweepCommands(app, context);
   AddSweepFileCommands(*sweep, context);
   AddJobCommands(app, context);
   AddWorkerCommands(app, context);
@@ -227,13 +231,14 @@ void AddCommands(CLI::App& app, CommandContext& context) {
 }  // namespace
 
 int RunProgram(const std::vector<std::string>& args, CommandContext& context) {
-  CLI::App app(kAbout, "concur");
+  Command root(kAbout, "concur");
+  CLI::App& app = root.app();
   app.fallthrough();  // global options may stand anywhere
   app.require_subcommand(1);
   app.footer(kExamples);
   app.get_formatter()->column_width(28);
-  AddGlobalOptions(app, context);
-  AddCommands(app, context);
+  AddGlobalOptions(root, context);
+  AddCommands(root, context);
   try {
     // The parser takes its arguments from the back.
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));

@@ -1,6 +1,5 @@
 // `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables;
 // `concur scatter`: one benchmark against others.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -16,6 +15,7 @@
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
 #include "cli/study.h"
@@ -121,91 +121,91 @@ absl::Status RunScatter(const ScatterFlags& flags, CommandContext& context) {
   return PrintTable(analysis::ScatterTable(table, panels), flags.source.format, context);
 }
 
-void AddSourceOptions(CLI::App* command, RankFlags& flags, bool with_svg) {
-  command->add_option("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
-      ->type_name("SWEEP");
+void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
+  command->AddOption("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
   command
-      ->add_option("--where", flags.where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
-      ->type_name("NAME");
+      ->AddOption("--where", flags.where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  command->AddOption("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
+      ->TypeName("NAME");
   command
-      ->add_option("--select", flags.select,
-                   "How the settings of a sweep become one score: best, default, mean or each "
-                   "(default: as the sweep says)")
-      ->type_name("RULE");
+      ->AddOption("--select", flags.select,
+                  "How the settings of a sweep become one score: best, default, mean or each "
+                  "(default: as the sweep says)")
+      ->TypeName("RULE");
   AddFormatOption(command, flags.format, with_svg);
 }
 
 }  // namespace
 
-void AddRankCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command =
-      app.add_subcommand("rank", "Rank approaches by their average over groups of benchmarks");
+void AddRankCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("rank", "Rank approaches by their average over groups of benchmarks");
   const auto flags = std::make_shared<RankFlags>();
   AddSourceOptions(command, *flags, /*with_svg=*/false);
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep; several are joined by the approaches' names")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep; several are joined by the approaches' names")
+      ->TypeName("FILE")
+      ->OneValueEach();
   command
-      ->add_option("--group", flags->groups,
-                   "Benchmarks to average, \"*\" for any text; may be repeated, and the first one "
-                   "ranks (default: all)")
-      ->type_name("NAME=PATTERN[,...]")
-      ->allow_extra_args(false);
-  command->add_option("--by", flags->by, "Also an average for each value of a benchmarks' tag")
-      ->type_name("TAG");
+      ->AddOption("--group", flags->groups,
+                  "Benchmarks to average, \"*\" for any text; may be repeated, and the first one "
+                  "ranks (default: all)")
+      ->TypeName("NAME=PATTERN[,...]")
+      ->OneValueEach();
+  command->AddOption("--by", flags->by, "Also an average for each value of a benchmarks' tag")
+      ->TypeName("TAG");
   command
-      ->add_option("--baseline", flags->baseline,
-                   "Also the first group's average less that of this approach")
-      ->type_name("NAME");
-  command->footer(
+      ->AddOption("--baseline", flags->baseline,
+                  "Also the first group's average less that of this approach")
+      ->TypeName("NAME");
+  command->Footer(
       "An approach that lacks a score of a group has no average of it, and is listed.\n"
       "Examples:\n  concur rank demo --by domain --baseline random-span\n"
       "  concur rank --scores dev.csv --group 'F1=*_f1' --group 'EM=*_em'");
   OnRun(command, context, [flags, &context] { return RunRank(*flags, context); });
 }
 
-void AddCrossCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddCrossCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "cross", "Scores by train set and test set: mean ± sd over seeds, the best marked");
   const auto flags = std::make_shared<RankFlags>();
   AddSourceOptions(command, *flags, /*with_svg=*/true);
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep, with a column \"train\" that says what each "
-                   "row was trained on")
-      ->type_name("FILE")
-      ->expected(1);
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep, with a column \"train\" that says what each "
+                  "row was trained on")
+      ->TypeName("FILE")
+      ->Expected(1);
   OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });
 }
 
-void AddScatterCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddScatterCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "scatter", "One benchmark against others, approach by approach, with groups of approaches");
   const auto flags = std::make_shared<ScatterFlags>();
   AddSourceOptions(command, flags->source, /*with_svg=*/true);
   command
-      ->add_option("--scores", flags->source.scores,
-                   "A scores CSV instead of a sweep: one row per approach, first column its name")
-      ->type_name("FILE")
-      ->expected(1);
-  command->add_option("--x", flags->x, "The benchmark on the x axis")
-      ->type_name("COLUMN")
-      ->required();
-  command->add_option("--y", flags->y, "The benchmarks on the y axes; quote names that have commas")
-      ->type_name("COLUMN[,...]")
-      ->allow_extra_args(false)
-      ->required();
+      ->AddOption("--scores", flags->source.scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE")
+      ->Expected(1);
+  command->AddOption("--x", flags->x, "The benchmark on the x axis")
+      ->TypeName("COLUMN")
+      ->Required();
+  command->AddOption("--y", flags->y, "The benchmarks on the y axes; quote names that have commas")
+      ->TypeName("COLUMN[,...]")
+      ->OneValueEach()
+      ->Required();
   command
-      ->add_option("--group-by", flags->group_by,
-                   "A tag of approaches: its values get markers and coefficients of their own")
-      ->type_name("TAG");
-  command->footer(
+      ->AddOption("--group-by", flags->group_by,
+                  "A tag of approaches: its values get markers and coefficients of their own")
+      ->TypeName("TAG");
+  command->Footer(
       "Example:\n  concur scatter --scores em.csv --x SQuAD --y NewsQA,QAMR --group-by pretrained "
       "--format svg > figure.svg");
   OnRun(command, context, [flags, &context] { return RunScatter(*flags, context); });

@@ -1,7 +1,6 @@
 // `concur report`: one HTML page about a sweep or a table of scores.
 #include "cli/report_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/matrix_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -162,49 +162,49 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
 
 }  // namespace
 
-void AddReportCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddReportCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "report", "Write one HTML page: concurrence, scores, comparisons, and what is missing");
   const auto flags = std::make_shared<ReportFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
-      ->type_name("SWEEP");
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep: one row per approach, first column its name")
-      ->type_name("FILE");
-  command->add_option("-o,--out", flags->out, "The page to write")->type_name("FILE")->required();
-  command->add_option("--title", flags->title, "Its heading (default: the sweep, or the file)");
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE");
+  command->AddOption("-o,--out", flags->out, "The page to write")->TypeName("FILE")->Required();
+  command->AddOption("--title", flags->title, "Its heading (default: the sweep, or the file)");
   command
-      ->add_option("--where", flags->where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
   command
-      ->add_option("--columns", flags->columns,
-                   "Only these benchmarks, in this order; quote names that have commas")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
   command
-      ->add_option("--group-by", flags->group_by,
-                   "A tag of approaches whose values get markers and matrices of their own "
-                   "(default: the first tag with two to six values)")
-      ->type_name("TAG");
-  command->add_option("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
-      ->type_name("NAME");
+      ->AddOption("--group-by", flags->group_by,
+                  "A tag of approaches whose values get markers and matrices of their own "
+                  "(default: the first tag with two to six values)")
+      ->TypeName("TAG");
+  command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
+      ->TypeName("NAME");
   command
-      ->add_option("--select", flags->select,
-                   "How the settings of a sweep become one score: best, default, mean or each")
-      ->type_name("RULE");
-  command->add_flag("--no-comparisons", flags->no_comparisons,
-                    "Leave out the paired comparisons, which read every per-example score");
+      ->AddOption("--select", flags->select,
+                  "How the settings of a sweep become one score: best, default, mean or each")
+      ->TypeName("RULE");
+  command->AddFlag("--no-comparisons", flags->no_comparisons,
+                   "Leave out the paired comparisons, which read every per-example score");
   flags->interval.level = 0.95;
-  CLI::Option* interval = AddIntervalOptions(command, flags->interval)->default_str("0.95");
-  command->footer(
+  Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  command->Footer(
       "The page is one file that opens without a network.\n"
       "Examples:\n  concur report demo -o report.html\n"
       "  concur report --scores em.csv --group-by pretrained -o report.html");
   OnRun(command, context, [flags, interval, &context] {
-    flags->interval_asked = interval->count() > 0;
+    flags->interval_asked = interval->Count() > 0;
     return RunReport(*flags, context);
   });
 }

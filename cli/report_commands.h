@@ -8,8 +8,8 @@
 namespace concur::cli {
 
 // REQUIRES, of both: `app` and `context` outlive the parsing of the command line.
-void AddReportCommand(CLI::App& app, CommandContext& context);
-void AddBundleCommands(CLI::App& app, CommandContext& context);
+void AddReportCommand(Command& app, CommandContext& context);
+void AddBundleCommands(Command& app, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,6 +1,5 @@
 #include "cli/score_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "analysis/intervals.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
 
@@ -143,24 +143,24 @@ absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
 
 }  // namespace
 
-void AddScoreCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* score = app.add_subcommand(
+void AddScoreCommands(Command& app, CommandContext& context) {
+  Command* score = app.AddSubcommand(
       "score", "Score predictions: exact match and F1 with 95 % intervals, in percent");
   // Shared: the options live as long as the callback that CLI11 keeps.
   auto options = std::make_shared<ScoreOptions>();
-  score->add_option("--data", options->data, "Data set: SQuAD v1.1 JSON or MRQA lines")
-      ->required()
-      ->type_name("FILE");
-  score->add_option("--predictions", options->predictions, "Predictions: {\"id\": \"answer\"}")
-      ->required()
-      ->type_name("FILE");
+  score->AddOption("--data", options->data, "Data set: SQuAD v1.1 JSON or MRQA lines")
+      ->Required()
+      ->TypeName("FILE");
+  score->AddOption("--predictions", options->predictions, "Predictions: {\"id\": \"answer\"}")
+      ->Required()
+      ->TypeName("FILE");
   score
-      ->add_option("--per-example", options->per_example,
-                   "Write each question's scores to this file, one JSON object a line")
-      ->type_name("OUT");
-  score->add_flag("--worst-of-variants", options->worst_of_variants,
-                  "Ids ORIGINAL-SUFFIX are altered passages, of which the worst counts: AddSent, "
-                  "AddOneSent");
+      ->AddOption("--per-example", options->per_example,
+                  "Write each question's scores to this file, one JSON object a line")
+      ->TypeName("OUT");
+  score->AddFlag("--worst-of-variants", options->worst_of_variants,
+                 "Ids ORIGINAL-SUFFIX are altered passages, of which the worst counts: AddSent, "
+                 "AddOneSent");
   OnRun(score, context, [options, &context] { return RunScore(*options, context); });
 }
 

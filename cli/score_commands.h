@@ -7,7 +7,7 @@
 namespace concur::cli {
 
 // REQUIRES: `app` and `context` outlive the parsing of the command line.
-void AddScoreCommands(CLI::App& app, CommandContext& context);
+void AddScoreCommands(Command& app, CommandContext& context);
 
 }  // namespace concur::cli
 

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "analysis/writers.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -130,29 +130,27 @@ absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::
   return analysis::BuildScoreTable(records, options);
 }
 
-void AddScoresCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command =
-      app.add_subcommand("scores", "What every approach of a sweep scored on every benchmark");
+void AddScoresCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("scores", "What every approach of a sweep scored on every benchmark");
   const auto flags = std::make_shared<ScoresFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by id or name")
-      ->type_name("SWEEP")
-      ->required();
-  command->add_option("--metric", flags->metric, "Default: each benchmark's own")
-      ->type_name("NAME");
+  command->AddOption("sweep", flags->sweep, "A sweep, by id or name")
+      ->TypeName("SWEEP")
+      ->Required();
+  command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
   command
-      ->add_option("--select", flags->select,
-                   "How settings become one score: best, default, mean or each (default: as the "
-                   "sweep says)")
-      ->type_name("RULE");
+      ->AddOption("--select", flags->select,
+                  "How settings become one score: best, default, mean or each (default: as the "
+                  "sweep says)")
+      ->TypeName("RULE");
   command
-      ->add_option("--where", flags->where,
-                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
   AddFormatOption(command, flags->format);
-  command->add_flag("--by-job", flags->by_job,
-                    "Every score by itself, with those that are missing");
-  command->footer(
+  command->AddFlag("--by-job", flags->by_job, "Every score by itself, with those that are missing");
+  command->Footer(
       "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
       "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");
   OnRun(command, context, [flags, &context] { return Scores(context, *flags); });

@@ -1,6 +1,5 @@
 #include "cli/shift_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
@@ -19,6 +18,7 @@
 #include "base/status_macros.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/example_folder.h"
 #include "cli/matrix_commands.h"
 #include "cli/study.h"
@@ -156,49 +156,49 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context, const Fe
 
 }  // namespace
 
-void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch) {
-  CLI::App* command = app.add_subcommand(
+void AddShiftCommand(Command& app, CommandContext& context, FetchTable fetch) {
+  Command* command = app.AddSubcommand(
       "shift", "How scores on one test set predict scores on others: slope, gap, ranks");
   const auto flags = std::make_shared<ShiftFlags>();
   if (fetch != nullptr) {
-    command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+    command->AddOption("sweep", flags->sweep, "A sweep, by name or id")->TypeName("SWEEP");
   }
   command
-      ->add_option("--scores", flags->scores,
-                   "A scores CSV instead of a sweep: one row per system, first column its name")
-      ->type_name("FILE");
-  command->add_option("--from", flags->from, "The original test set")
-      ->type_name("COLUMN")
-      ->required();
-  command->add_option("--to", flags->to, "The new test sets; quote names that have commas")
-      ->type_name("COLUMN[,...]")
-      ->allow_extra_args(false)
-      ->required();
-  command->add_option("--scale", flags->scale, "Of the line: linear, probit or logit")
-      ->capture_default_str();
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per system, first column its name")
+      ->TypeName("FILE");
+  command->AddOption("--from", flags->from, "The original test set")
+      ->TypeName("COLUMN")
+      ->Required();
+  command->AddOption("--to", flags->to, "The new test sets; quote names that have commas")
+      ->TypeName("COLUMN[,...]")
+      ->OneValueEach()
+      ->Required();
+  command->AddOption("--scale", flags->scale, "Of the line: linear, probit or logit")
+      ->ShowDefault();
   command
-      ->add_option("--unit", flags->unit,
-                   "Of the scores: percent or share (default: percent if any is above 1)")
-      ->type_name("UNIT");
+      ->AddOption("--unit", flags->unit,
+                  "Of the scores: percent or share (default: percent if any is above 1)")
+      ->TypeName("UNIT");
   command
-      ->add_option("--exclude", flags->exclude,
-                   "An approach to list but not to fit, e.g. human scores; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command->add_option("--where", flags->where, "Only approaches with a tag; may be repeated")
-      ->type_name("TAG=VALUE")
-      ->allow_extra_args(false);
+      ->AddOption("--exclude", flags->exclude,
+                  "An approach to list but not to fit, e.g. human scores; may be repeated")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command->AddOption("--where", flags->where, "Only approaches with a tag; may be repeated")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
   AddIntervalOptions(command, flags->interval);
-  command->add_flag("--score-intervals", flags->score_intervals,
-                    "Of a sweep: intervals of each score from its per-example scores, "
-                    "Clopper-Pearson for exact match, Student's t else");
+  command->AddFlag("--score-intervals", flags->score_intervals,
+                   "Of a sweep: intervals of each score from its per-example scores, "
+                   "Clopper-Pearson for exact match, Student's t else");
   command
-      ->add_option("--examples", flags->examples,
-                   "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur score --per-example\" "
-                   "writes them")
-      ->type_name("DIR");
-  command->add_option("--metric", flags->metric, "Of --examples: f1 (default) or exact_match")
-      ->type_name("NAME");
+      ->AddOption("--examples", flags->examples,
+                  "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur score --per-example\" "
+                  "writes them")
+      ->TypeName("DIR");
+  command->AddOption("--metric", flags->metric, "Of --examples: f1 (default) or exact_match")
+      ->TypeName("NAME");
   AddFormatOption(command, flags->format, /*with_svg=*/true);
   OnRun(command, context,
         [flags, &context, fetch = std::move(fetch)] { return RunShift(*flags, context, fetch); });

@@ -8,10 +8,10 @@
 namespace concur::cli {
 
 // Adds the command. Without `fetch` only the offline form, --scores, is there.
-void AddShiftCommand(CLI::App& app, CommandContext& context, FetchTable fetch = nullptr);
+void AddShiftCommand(Command& app, CommandContext& context, FetchTable fetch = nullptr);
 
 // Adds `strata`, which is offline.
-void AddStrataCommand(CLI::App& app, CommandContext& context);
+void AddStrataCommand(Command& app, CommandContext& context);
 
 }  // namespace concur::cli
 

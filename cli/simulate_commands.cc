@@ -1,6 +1,5 @@
 // `concur simulate`: how long a sweep takes on given workers, before it runs; for one that has
 // ended, also how far off the forecast is.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/forecast.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -76,22 +76,22 @@ absl::Status Simulate(CommandContext& context, const SimulateFlags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, CommandContext& context) {
+void AddSimulateCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<SimulateFlags>();  // shared with the stored callback
-  CLI::App* command =
-      app.add_subcommand("simulate", "Forecast how long a sweep takes on given workers");
+  Command* command =
+      app.AddSubcommand("simulate", "Forecast how long a sweep takes on given workers");
   command
-      ->add_option("sweep", flags->sweep,
-                   "A sweep file, or the id of a sweep (s12): one that has succeeded is also "
-                   "compared with what it took")
-      ->required()
-      ->type_name("SWEEP");
+      ->AddOption("sweep", flags->sweep,
+                  "A sweep file, or the id of a sweep (s12): one that has succeeded is also "
+                  "compared with what it took")
+      ->Required()
+      ->TypeName("SWEEP");
   command
-      ->add_option("--var", flags->variables,
-                   "NAME=VALUE of a variable that the file declares; repeatable")
-      ->type_name("NAME=VALUE");
+      ->AddOption("--var", flags->variables,
+                  "NAME=VALUE of a variable that the file declares; repeatable")
+      ->TypeName("NAME=VALUE");
   AddForecastOptions(command, flags->forecast);
-  command->footer(
+  command->Footer(
       "The coordinator's own scheduler decides on a virtual clock, as if nothing were finished "
       "yet.\nExamples:\n"
       "  concur simulate study.yaml --workers 8 --slots 4 --durations durations.csv\n"

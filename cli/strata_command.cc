@@ -1,5 +1,4 @@
 // `concur strata`: how much of a shift follows from the new test set's mixture of examples.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "analysis/strata.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/shift_commands.h"
 #include "cli/table_output.h"
 #include "qa/attributes.h"
@@ -111,35 +111,35 @@ absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
 
 }  // namespace
 
-void AddStrataCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand(
+void AddStrataCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
       "strata", "How much of a shift follows from the new test set's mixture of examples");
   const auto flags = std::make_shared<StrataFlags>();
-  command->add_option("--data", flags->data, "The old test set: SQuAD v1.1 JSON or MRQA lines")
-      ->type_name("FILE")
-      ->required();
+  command->AddOption("--data", flags->data, "The old test set: SQuAD v1.1 JSON or MRQA lines")
+      ->TypeName("FILE")
+      ->Required();
   command
-      ->add_option("--examples", flags->examples,
-                   "A system's per-example scores on it, as \"concur score --per-example\" writes "
-                   "them")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--new-data", flags->new_data, "The new test set")
-      ->type_name("FILE")
-      ->required();
+      ->AddOption("--examples", flags->examples,
+                  "A system's per-example scores on it, as \"concur score --per-example\" writes "
+                  "them")
+      ->TypeName("FILE")
+      ->Required();
+  command->AddOption("--new-data", flags->new_data, "The new test set")
+      ->TypeName("FILE")
+      ->Required();
   command
-      ->add_option("--new-examples", flags->new_examples,
-                   "The system's per-example scores on the new set, to compare the prediction with")
-      ->type_name("FILE");
+      ->AddOption("--new-examples", flags->new_examples,
+                  "The system's per-example scores on the new set, to compare the prediction with")
+      ->TypeName("FILE");
   command
-      ->add_option("--by", flags->by,
-                   "question-length, passage-length, answer-type or agreement (of annotators); may "
-                   "be repeated (default: each)")
-      ->type_name("ATTRIBUTE")
-      ->allow_extra_args(false);
-  command->add_option("--metric", flags->metric, "f1 or exact_match")->capture_default_str();
-  command->add_option("--interval", flags->level, "Level of the prediction's interval")
-      ->capture_default_str();
+      ->AddOption("--by", flags->by,
+                  "question-length, passage-length, answer-type or agreement (of annotators); may "
+                  "be repeated (default: each)")
+      ->TypeName("ATTRIBUTE")
+      ->OneValueEach();
+  command->AddOption("--metric", flags->metric, "f1 or exact_match")->ShowDefault();
+  command->AddOption("--interval", flags->level, "Level of the prediction's interval")
+      ->ShowDefault();
   AddFormatOption(command, flags->format);
   OnRun(command, context, [flags, &context] { return RunStrata(*flags, context); });
 }

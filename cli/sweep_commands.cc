@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -164,43 +164,43 @@ absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
 using Work = std::function<absl::Status(CommandContext&, const SweepFlags&)>;
 
 // A command that is about one sweep.
-CLI::App* AddOne(CLI::App* group, CommandContext& context, const std::string& name,
-                 const std::string& about, const std::shared_ptr<SweepFlags>& flags, Work work) {
-  CLI::App* command = group->add_subcommand(name, about);
-  command->add_option("sweep", flags->sweep, "A sweep, by id (s12) or name (the newest so called)")
-      ->type_name("SWEEP")
-      ->required();
+Command* AddOne(Command* group, CommandContext& context, const std::string& name,
+                const std::string& about, const std::shared_ptr<SweepFlags>& flags, Work work) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("sweep", flags->sweep, "A sweep, by id (s12) or name (the newest so called)")
+      ->TypeName("SWEEP")
+      ->Required();
   OnRun(command, context,
         [flags, &context, work = std::move(work)] { return work(context, *flags); });
   return command;
 }
 
-void AddChange(CLI::App* group, CommandContext& context, const std::string& name,
+void AddChange(Command* group, CommandContext& context, const std::string& name,
                const std::string& about, Change change) {
   AddOne(group, context, name, about, std::make_shared<SweepFlags>(),
          [change](CommandContext& c, const SweepFlags& f) { return Apply(c, f, change); });
 }
 
-void AddFollowing(CLI::App* group, CommandContext& context) {
+void AddFollowing(Command* group, CommandContext& context) {
   const auto watch_flags = std::make_shared<SweepFlags>();
-  CLI::App* watch =
+  Command* watch =
       AddOne(group, context, "watch", "Live progress until the sweep has ended", watch_flags,
              [](CommandContext& c, const SweepFlags& f) { return Watch(c, f, false); });
-  watch->add_option("--timeout", watch_flags->timeout_seconds, "Stop after so many seconds")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  watch->footer(
+  watch->AddOption("--timeout", watch_flags->timeout_seconds, "Stop after so many seconds")
+      ->TypeName("SECONDS")
+      ->Positive();
+  watch->Footer(
       "Ctrl-C detaches; the sweep goes on. With -o jsonl every change of a job is a line.");
   const auto wait_flags = std::make_shared<SweepFlags>();
-  CLI::App* wait =
+  Command* wait =
       AddOne(group, context, "wait", "Wait for the end; exit 5 unless all succeeded", wait_flags,
              [](CommandContext& c, const SweepFlags& f) { return Watch(c, f, true); });
-  wait->add_option("--timeout", wait_flags->timeout_seconds,
-                   "Exit 124 when it has not ended after so many seconds")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  wait->add_flag("-q,--quiet", wait_flags->quiet, "No progress");
-  wait->footer(
+  wait->AddOption("--timeout", wait_flags->timeout_seconds,
+                  "Exit 124 when it has not ended after so many seconds")
+      ->TypeName("SECONDS")
+      ->Positive();
+  wait->AddFlag("-q,--quiet", wait_flags->quiet, "No progress");
+  wait->Footer(
       "Example, in a script:\n  concur sweep wait s12 --timeout 3600 && concur scores s12");
 }
 
@@ -245,17 +245,17 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
                record);
 }
 
-CLI::App* AddSweepCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* group = app.add_subcommand("sweep", "Submit, watch and steer sweeps");
-  group->require_subcommand(1);
+Command* AddSweepCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("sweep", "Submit, watch and steer sweeps");
+  group->RequireSubcommand();
   AddSubmitCommand(*group, context);
 
   const auto list_flags = std::make_shared<SweepFlags>();
-  CLI::App* list = group->add_subcommand("list", "Sweeps, newest first");
-  list->add_option("--owner", list_flags->owner, "Only this owner's")->type_name("NAME");
-  list->add_option("--limit", list_flags->limit, "At most so many; 0: all")
-      ->capture_default_str()
-      ->type_name("N");
+  Command* list = group->AddSubcommand("list", "Sweeps, newest first");
+  list->AddOption("--owner", list_flags->owner, "Only this owner's")->TypeName("NAME");
+  list->AddOption("--limit", list_flags->limit, "At most so many; 0: all")
+      ->ShowDefault()
+      ->TypeName("N");
   OnRun(list, context, [list_flags, &context] { return List(context, *list_flags); });
 
   AddOne(group, context, "get", "One sweep, and how far it is", std::make_shared<SweepFlags>(),
@@ -267,15 +267,15 @@ CLI::App* AddSweepCommands(CLI::App& app, CommandContext& context) {
             &Client::CancelSweep);
 
   const auto retry_flags = std::make_shared<SweepFlags>();
-  CLI::App* retry =
+  Command* retry =
       AddOne(group, context, "retry", "Return failed, skipped and canceled jobs to the queue",
              retry_flags, Retry);
-  retry->add_option("--job", retry_flags->jobs, "Only this job; may be repeated")
-      ->type_name("JOB")
-      ->allow_extra_args(false);
-  retry->add_flag("--rerun", retry_flags->rerun,
-                  "Run the jobs of --job again even if they succeeded");
-  retry->footer(
+  retry->AddOption("--job", retry_flags->jobs, "Only this job; may be repeated")
+      ->TypeName("JOB")
+      ->OneValueEach();
+  retry->AddFlag("--rerun", retry_flags->rerun,
+                 "Run the jobs of --job again even if they succeeded");
+  retry->Footer(
       "Examples:\n  concur sweep retry s12\n  concur sweep retry s12 --job s12/17 --rerun");
 
   AddOne(group, context, "delete", "Remove an ended sweep and its results",

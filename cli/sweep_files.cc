@@ -1,6 +1,5 @@
 #include "cli/sweep_files.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/csv.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/command_programs.h"
 #include "cli/forecast.h"
 #include "core/expansion.h"
@@ -406,18 +406,18 @@ absl::Status RunValidate(const FileFlags& flags, CommandContext& context) {
   return CheckPrograms(programs);
 }
 
-void AddFileOptions(CLI::App* command, const std::shared_ptr<FileFlags>& flags) {
-  command->add_option("FILE", flags->path, "The sweep file")->required();
+void AddFileOptions(Command* command, const std::shared_ptr<FileFlags>& flags) {
+  command->AddOption("FILE", flags->path, "The sweep file")->Required();
   command
-      ->add_option("--var", flags->variables,
-                   "NAME=VALUE of a variable that the file declares; repeatable")
-      ->type_name("NAME=VALUE");
+      ->AddOption("--var", flags->variables,
+                  "NAME=VALUE of a variable that the file declares; repeatable")
+      ->TypeName("NAME=VALUE");
   command
-      ->add_option("--coordinator", flags->coordinator,
-                   "Options file of a coordinator whose pools the sweep must fit in")
-      ->type_name("FILE");
-  command->add_flag("--data", flags->data,
-                    "Read the data files too: a missing one is an error, not a warning");
+      ->AddOption("--coordinator", flags->coordinator,
+                  "Options file of a coordinator whose pools the sweep must fit in")
+      ->TypeName("FILE");
+  command->AddFlag("--data", flags->data,
+                   "Read the data files too: a missing one is an error, not a warning");
 }
 
 }  // namespace
@@ -439,25 +439,24 @@ absl::StatusOr<std::map<std::string, std::string>> ParseVariables(
   return variables;
 }
 
-void AddSweepFileCommands(CLI::App& sweep_app, CommandContext& context) {
+void AddSweepFileCommands(Command& sweep_app, CommandContext& context) {
   const auto validate_flags = std::make_shared<FileFlags>();  // shared with the stored callback
-  CLI::App* validate =
-      sweep_app.add_subcommand("validate", "Check a sweep file and all that it names");
+  Command* validate =
+      sweep_app.AddSubcommand("validate", "Check a sweep file and all that it names");
   AddFileOptions(validate, validate_flags);
-  validate->add_flag(
-      "--commands", validate_flags->commands,
-      "Look for the programs that the commands start, on this machine; a missing one "
-      "is an error");
+  validate->AddFlag("--commands", validate_flags->commands,
+                    "Look for the programs that the commands start, on this machine; a missing one "
+                    "is an error");
   OnRun(validate, context,
         [validate_flags, &context] { return RunValidate(*validate_flags, context); });
 
   const auto plan_flags = std::make_shared<FileFlags>();  // shared with the stored callback
-  CLI::App* plan =
-      sweep_app.add_subcommand("plan", "Count the jobs of a sweep file before anything runs");
+  Command* plan =
+      sweep_app.AddSubcommand("plan", "Count the jobs of a sweep file before anything runs");
   AddFileOptions(plan, plan_flags);
-  plan->add_flag("--settings", plan_flags->settings, "List the sampled settings");
+  plan->AddFlag("--settings", plan_flags->settings, "List the sampled settings");
   AddForecastOptions(plan, plan_flags->forecast);
-  plan->footer(
+  plan->Footer(
       "With --workers or --durations also how long it takes, as `concur simulate` forecasts it.");
   OnRun(plan, context, [plan_flags, &context] { return RunPlan(*plan_flags, context); });
 }

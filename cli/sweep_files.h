@@ -15,7 +15,7 @@
 namespace concur::cli {
 
 // Adds `validate` and `plan` under `concur sweep`.
-void AddSweepFileCommands(CLI::App& sweep_app, CommandContext& context);
+void AddSweepFileCommands(Command& sweep_app, CommandContext& context);
 
 // The values of --var NAME=VALUE. InvalidArgument when one has no name or stands twice.
 absl::StatusOr<std::map<std::string, std::string>> ParseVariables(

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -154,24 +154,24 @@ std::string SubmittedText(const v1::Sweep& sweep) {
   return text;
 }
 
-void AddSubmitCommand(CLI::App& sweep, CommandContext& context) {
-  CLI::App* command = sweep.add_subcommand("submit", "Submit a sweep file");
+void AddSubmitCommand(Command& sweep, CommandContext& context) {
+  Command* command = sweep.AddSubcommand("submit", "Submit a sweep file");
   const auto flags = std::make_shared<SubmitCommandFlags>();
-  command->add_option("file", flags->submit.file, "A sweep file (kind: Sweep)")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--var", flags->submit.variables, "Sets a variable of the file")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("-w,--watch", flags->watch, "Live progress until it has ended; then as --wait");
-  command->add_flag("--wait", flags->wait, "Wait for the end; exit 5 unless all jobs succeeded");
+  command->AddOption("file", flags->submit.file, "A sweep file (kind: Sweep)")
+      ->TypeName("FILE")
+      ->Required();
+  command->AddOption("--var", flags->submit.variables, "Sets a variable of the file")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
+  command->AddFlag("-w,--watch", flags->watch, "Live progress until it has ended; then as --wait");
+  command->AddFlag("--wait", flags->wait, "Wait for the end; exit 5 unless all jobs succeeded");
   command
-      ->add_option("--request-id", flags->submit.request_id,
-                   "The same id submits once, however often it is sent (default: random)")
-      ->type_name("ID");
-  command->add_flag("--dry-run", flags->submit.dry_run,
-                    "Let the server check it, and submit nothing");
-  command->footer(
+      ->AddOption("--request-id", flags->submit.request_id,
+                  "The same id submits once, however often it is sent (default: random)")
+      ->TypeName("ID");
+  command->AddFlag("--dry-run", flags->submit.dry_run,
+                   "Let the server check it, and submit nothing");
+  command->Footer(
       "Examples:\n"
       "  concur sweep submit configs/sweeps/demo.yaml --watch\n"
       "  concur sweep submit study.yaml --var data=/data/squad --wait && concur scores study");

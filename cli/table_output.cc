@@ -1,23 +1,23 @@
 #include "cli/table_output.h"
 
-#include <CLI/CLI.hpp>
 #include <ostream>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/command_line.h"
 
 namespace concur::cli {
 
 using analysis::TableFormat;
 
-void AddFormatOption(CLI::App* command, std::string& format, bool with_svg) {
+void AddFormatOption(Command* command, std::string& format, bool with_svg) {
   command
-      ->add_option("--format", format,
-                   absl::StrCat("markdown", with_svg ? ", " : " or ", "latex (booktabs)",
-                                with_svg ? " or svg (a figure)" : "", ", instead of --output"))
-      ->type_name("FORMAT");
+      ->AddOption("--format", format,
+                  absl::StrCat("markdown", with_svg ? ", " : " or ", "latex (booktabs)",
+                               with_svg ? " or svg (a figure)" : "", ", instead of --output"))
+      ->TypeName("FORMAT");
 }
 
 absl::Status CheckFormat(const std::string& format, bool with_svg) {

@@ -14,7 +14,7 @@ namespace concur::cli {
 
 // Adds --format markdown|latex, and svg where the command draws a figure; `format` must outlive the
 // command.
-void AddFormatOption(CLI::App* command, std::string& format, bool with_svg = false);
+void AddFormatOption(Command* command, std::string& format, bool with_svg = false);
 // InvalidArgument for an unknown format.
 absl::Status CheckFormat(const std::string& format, bool with_svg = false);
 // Prints in `format`, or as context.output says when it is empty.

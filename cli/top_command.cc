@@ -1,7 +1,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/interrupt.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -218,15 +218,15 @@ absl::Status Top(CommandContext& context, const TopFlags& flags) {
 
 }  // namespace
 
-void AddTopCommand(CLI::App& app, CommandContext& context) {
+void AddTopCommand(Command& app, CommandContext& context) {
   const auto flags = std::make_shared<TopFlags>();
-  CLI::App* top = app.add_subcommand(
+  Command* top = app.AddSubcommand(
       "top", "Workers, queue and rates, live: redrawn on a terminal, a line each time elsewhere");
-  top->add_option("--interval", flags->interval_seconds, "Seconds between looks (default: 2)")
-      ->type_name("SECONDS");
-  top->add_option("--count", flags->count, "Stop after so many looks")->type_name("N");
-  top->add_flag("--once", flags->once, "Show everything once, as it is now");
-  top->footer(
+  top->AddOption("--interval", flags->interval_seconds, "Seconds between looks (default: 2)")
+      ->TypeName("SECONDS");
+  top->AddOption("--count", flags->count, "Stop after so many looks")->TypeName("N");
+  top->AddFlag("--once", flags->once, "Show everything once, as it is now");
+  top->Footer(
       "Counts are those of the newest 200 sweeps; rates are over the last minute.\n"
       "Example, in a script:\n  concur top --once -o json");
   OnRun(top, context, [flags, &context] { return Top(context, *flags); });

@@ -1,5 +1,4 @@
 // `concur uncertainty`: how sure each coefficient of a matrix is, and what would make it surer.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "analysis/uncertainty.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/example_folder.h"
 #include "cli/matrix_commands.h"
 #include "cli/online_commands.h"
@@ -94,42 +94,42 @@ absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& conte
 
 }  // namespace
 
-void AddUncertaintyCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command =
-      app.add_subcommand("uncertainty",
-                         "How sure each coefficient is, and whether more seeds, test examples or "
-                         "approaches would help");
+void AddUncertaintyCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("uncertainty",
+                        "How sure each coefficient is, and whether more seeds, test examples or "
+                        "approaches would help");
   const auto flags = std::make_shared<UncertaintyFlags>();
-  command->add_option("sweep", flags->sweep, "A sweep, by name or id")->type_name("SWEEP");
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id")->TypeName("SWEEP");
   command
-      ->add_option("--examples", flags->examples,
-                   "Per-example scores instead of a sweep: DIR/APPROACH/BENCHMARK/RUN.jsonl, each "
-                   "as \"concur score --per-example\" writes it, a run being a seed")
-      ->type_name("DIR");
+      ->AddOption("--examples", flags->examples,
+                  "Per-example scores instead of a sweep: DIR/APPROACH/BENCHMARK/RUN.jsonl, each "
+                  "as \"concur score --per-example\" writes it, a run being a seed")
+      ->TypeName("DIR");
   command
-      ->add_option("--coefficient", flags->coefficient,
-                   "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
-      ->capture_default_str();
-  command->add_option("--top", flags->top, "How many are the best, for top-k")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
-      ->type_name("NAME");
+      ->AddOption("--coefficient", flags->coefficient,
+                  "kendall (tau-b), pearson, spearman, weighted-kendall or top-k")
+      ->ShowDefault();
+  command->AddOption("--top", flags->top, "How many are the best, for top-k")
+      ->Positive()
+      ->ShowDefault();
+  command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
+      ->TypeName("NAME");
   command
-      ->add_option("--select", flags->select,
-                   "Which settings stand for an approach: best, default or mean, of which all "
-                   "settings count as seeds (default: as the sweep says)")
-      ->type_name("RULE");
+      ->AddOption("--select", flags->select,
+                  "Which settings stand for an approach: best, default or mean, of which all "
+                  "settings count as seeds (default: as the sweep says)")
+      ->TypeName("RULE");
   command
-      ->add_option("--columns", flags->columns,
-                   "Only these benchmarks, in this order; quote names that have commas")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
   flags->interval.level = 0.95;
   flags->interval.replicates = 2000;
-  AddIntervalOptions(command, flags->interval)->default_str("0.95");
+  AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   AddFormatOption(command, flags->format);
-  command->footer(
+  command->Footer(
       "Hierarchical bootstrap over approaches, seeds and test examples. The shares say which of "
       "them\ncauses the variance of a pair; \"floor\" is the standard deviation that no number of "
       "seeds or test\nexamples can remove; \"shift by noise\" is how far noise moves the value on "

@@ -3,7 +3,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -33,6 +32,7 @@
 #include "base/status_macros.h"
 #include "cli/child_process.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/interrupt.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -419,38 +419,37 @@ absl::Status Up(CommandContext& context, const UpFlags& flags) {
 
 }  // namespace
 
-void AddUpCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* command =
-      app.add_subcommand("up", "Run a coordinator and workers on this machine, until Ctrl-C");
+void AddUpCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("up", "Run a coordinator and workers on this machine, until Ctrl-C");
   const auto flags = std::make_shared<UpFlags>();
-  command->add_option("-n,--workers", flags->workers, "How many workers")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(0, kWorkersMax));
+  command->AddOption("-n,--workers", flags->workers, "How many workers")
+      ->ShowDefault()
+      ->TypeName("N")
+      ->InRange(0, kWorkersMax);
   command
-      ->add_option("--cpus", flags->cpus,
-                   "CPUs of each worker (default: the machine's, shared out)")
-      ->type_name("CPUS")
-      ->check(CLI::PositiveNumber);
+      ->AddOption("--cpus", flags->cpus, "CPUs of each worker (default: the machine's, shared out)")
+      ->TypeName("CPUS")
+      ->Positive();
   command
-      ->add_option("--data-dir", flags->data_directory,
-                   "Where everything is kept (default: $XDG_DATA_HOME/concur or "
-                   "~/.local/share/concur)")
-      ->type_name("DIR");
-  command->add_option("--listen", flags->listen, "Port 0 takes a free one")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  command->add_option("--options", flags->options, "Options of the coordinator (a YAML file)")
-      ->type_name("FILE");
+      ->AddOption("--data-dir", flags->data_directory,
+                  "Where everything is kept (default: $XDG_DATA_HOME/concur or "
+                  "~/.local/share/concur)")
+      ->TypeName("DIR");
+  command->AddOption("--listen", flags->listen, "Port 0 takes a free one")
+      ->ShowDefault()
+      ->TypeName("HOST:PORT");
+  command->AddOption("--options", flags->options, "Options of the coordinator (a YAML file)")
+      ->TypeName("FILE");
   command
-      ->add_option("--run", flags->run,
-                   "Submit this sweep file, watch it, and stop when it has ended; exit 5 unless "
-                   "all jobs succeeded")
-      ->type_name("FILE");
-  command->add_option("--var", flags->variables, "Sets a variable of that file")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command->footer(
+      ->AddOption("--run", flags->run,
+                  "Submit this sweep file, watch it, and stop when it has ended; exit 5 unless "
+                  "all jobs succeeded")
+      ->TypeName("FILE");
+  command->AddOption("--var", flags->variables, "Sets a variable of that file")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
+  command->Footer(
       "Examples:\n"
       "  concur up --workers 2\n"
       "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run configs/sweeps/demo.yaml\n"

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -132,27 +132,27 @@ absl::Status Drain(CommandContext& context, const WorkerFlags& flags) {
   return absl::OkStatus();
 }
 
-CLI::App* AddOne(CLI::App* group, CommandContext& context, const std::string& name,
-                 const std::string& about, const std::shared_ptr<WorkerFlags>& flags,
-                 absl::Status (*work)(CommandContext&, const WorkerFlags&)) {
-  CLI::App* command = group->add_subcommand(name, about);
-  command->add_option("worker", flags->worker, "A worker's name")->type_name("WORKER")->required();
+Command* AddOne(Command* group, CommandContext& context, const std::string& name,
+                const std::string& about, const std::shared_ptr<WorkerFlags>& flags,
+                absl::Status (*work)(CommandContext&, const WorkerFlags&)) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("worker", flags->worker, "A worker's name")->TypeName("WORKER")->Required();
   OnRun(command, context, [flags, &context, work] { return work(context, *flags); });
   return command;
 }
 
 }  // namespace
 
-void AddWorkerCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* group = app.add_subcommand("worker", "Look at workers, and drain them");
-  group->require_subcommand(1);
-  CLI::App* list = group->add_subcommand("list", "Workers, by name");
+void AddWorkerCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("worker", "Look at workers, and drain them");
+  group->RequireSubcommand();
+  Command* list = group->AddSubcommand("list", "Workers, by name");
   OnRun(list, context, [&context] { return List(context, WorkerFlags()); });
   AddOne(group, context, "get", "One worker", std::make_shared<WorkerFlags>(), Get);
   const auto flags = std::make_shared<WorkerFlags>();
-  CLI::App* drain = AddOne(group, context, "drain", "Let it finish what runs, and take nothing new",
-                           flags, Drain);
-  drain->add_flag("--undo", flags->undo, "Take work again; also ends a quarantine");
+  Command* drain = AddOne(group, context, "drain", "Let it finish what runs, and take nothing new",
+                          flags, Drain);
+  drain->AddFlag("--undo", flags->undo, "Take work again; also ends a quarantine");
 }
 
 }  // namespace concur::cli

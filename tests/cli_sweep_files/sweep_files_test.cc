@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/command_line.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::cli {
@@ -28,11 +29,11 @@ std::string Config(const std::string& name) {
 // What `concur sweep ARGUMENTS…` does.
 struct Invocation {
   Invocation(std::vector<std::string> arguments, OutputMode mode) {
-    CLI::App app("sweep");
+    Command app("sweep");
     CommandContext context{.out = out, .err = err, .output = mode};
     AddSweepFileCommands(app, context);
     std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
+    app.app().parse(arguments);
     status = context.status;
   }
   std::ostringstream out;

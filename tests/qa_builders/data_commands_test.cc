@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "tests/qa_builders/small_sources.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -44,12 +45,12 @@ Outcome RunData(std::vector<std::string> arguments, OutputMode mode = OutputMode
                          .err_is_terminal = terminal,
                          .server = "",
                          .status = absl::OkStatus()};
-  CLI::App app;
+  Command app("test");
   AddDataCommands(app, context);
   arguments.insert(arguments.begin(), "data");
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
-    app.parse(arguments);
+    app.app().parse(arguments);
   } catch (const CLI::ParseError& error) {
     context.status = absl::InvalidArgumentError(error.what());
   }
