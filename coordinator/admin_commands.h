@@ -4,9 +4,9 @@
 #define CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
 
 #include <functional>
-#include <string>
 
 #include "absl/status/status.h"
+#include "coordinator/data_place.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
@@ -15,7 +15,7 @@ class App;
 namespace concur {
 
 // What the command that was given does; empty when none was.
-using AdminWork = std::function<absl::Status(const std::string& data_directory)>;
+using AdminWork = std::function<absl::Status(const DataPlace& place)>;
 
 // `token` with create, list, revoke. REQUIRES: both outlive the parsing of the command line.
 void AddTokenCommands(CLI::App& app, AdminWork* work);

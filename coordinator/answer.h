@@ -17,10 +17,8 @@ namespace concur {
 
 // Fills `response`, which lives until the call is finished, with what `work` returns.
 template <typename Response>
-grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* context,
-                                 Response* response,
-                                 std::function<absl::StatusOr<Response>(Scheduler&)> work) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+void AnswerOn(grpc::ServerUnaryReactor* reactor, Engine& engine, Response* response,
+              std::function<absl::StatusOr<Response>(Scheduler&)> work) {
   engine.Call<Response>(std::move(work), [reactor, response](absl::StatusOr<Response> value) {
     const absl::Status status = value.status();
     if (status.ok()) {
@@ -28,6 +26,15 @@ grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* co
     }
     reactor->Finish(rpc::ToGrpcStatus(status));
   });
+}
+
+// The same for a call whose reactor nobody has asked for: a context makes one each time.
+template <typename Response>
+grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* context,
+                                 Response* response,
+                                 std::function<absl::StatusOr<Response>(Scheduler&)> work) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  AnswerOn<Response>(reactor, engine, response, std::move(work));
   return reactor;
 }
 

@@ -1,5 +1,6 @@
 #include "coordinator/artifact_streams.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,57 +18,78 @@ namespace {
 constexpr size_t kPieceBytesMax = size_t{1} << 20;
 constexpr int64_t kSendBytes = int64_t{256} * 1024;
 
+// While the pool hashes and writes a piece, gRPC receives the next one.
 class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
  public:
   Receiver(ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
            v1::UploadArtifactResponse* response)
       : artifacts_(artifacts), pool_(pool), limits_(limits), response_(response) {
-    StartRead(&piece_);
+    StartRead(incoming_);
   }
 
   void OnReadDone(bool ok) override {
-    if (ok && limits_.admit != nullptr) {
-      std::exchange(limits_.admit, nullptr)([this](absl::Status admitted) {
-        pool_.Submit([this, admitted = std::move(admitted)] {
-          Go(true, admitted.ok() ? Take() : admitted);
-        });
-      });
-      return;
+    more_ = ok;
+    if (under_way_.fetch_sub(1) == 1) {
+      Advance();
     }
-    pool_.Submit([this, ok] { Go(ok, ok ? Take() : End()); });
   }
   void OnDone() override { delete this; }
 
  private:
-  // To the next piece, or to the end.
-  void Go(bool ok, const absl::Status& status) {
-    if (!ok || !status.ok()) {
-      writer_.reset();
-      Finish(rpc::ToGrpcStatus(status));
+  // Nothing is under way: takes the piece that came and has the next one read, or ends.
+  void Advance() {
+    if (!taken_.ok()) {
+      return;  // whoever found that ends the call
+    }
+    if (!more_) {
+      pool_.Submit([this] { Close(End()); });
       return;
     }
-    StartRead(&piece_);
+    std::swap(incoming_, piece_);
+    under_way_ = 2;
+    StartRead(incoming_);
+    if (limits_.admit != nullptr) {
+      std::exchange(limits_.admit, nullptr)([this](absl::Status admitted) {
+        pool_.Submit(
+            [this, admitted = std::move(admitted)] { Taken(admitted.ok() ? Take() : admitted); });
+      });
+      return;
+    }
+    pool_.Submit([this] { Taken(Take()); });
+  }
+  void Taken(const absl::Status& status) {
+    taken_ = status;
+    const bool goes_on = under_way_.fetch_sub(1) == 1;
+    if (!status.ok()) {
+      Close(status);  // whether or not another piece comes
+    } else if (goes_on) {
+      Advance();
+    }
+  }
+  void Close(const absl::Status& status) {
+    writer_.reset();
+    Finish(rpc::ToGrpcStatus(status));
   }
 
   absl::Status Take() {
-    if (piece_.data().size() > kPieceBytesMax) {
+    if (piece_->data().size() > kPieceBytesMax) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "data: at most ", kPieceBytesMax, " bytes in one message, got ", piece_.data().size()));
+          "data: at most ", kPieceBytesMax, " bytes in one message, got ", piece_->data().size()));
     }
     if (writer_ == nullptr) {
-      const absl::StatusOr<Digest> digest = Digest::FromBytes(piece_.digest());
+      const absl::StatusOr<Digest> digest = Digest::FromBytes(piece_->digest());
       if (!digest.ok()) {
         return absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
       }
       digest_ = *digest;
       CONCUR_RETURN_IF_ERROR(CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min));
-      CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter());
+      CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter(digest_));
     }
-    if (writer_->bytes() + static_cast<int64_t>(piece_.data().size()) > limits_.bytes_max) {
+    if (writer_->bytes() + static_cast<int64_t>(piece_->data().size()) > limits_.bytes_max) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
-    return writer_->Append(piece_.data());
+    return writer_->Append(piece_->data());
   }
 
   // No more pieces: complete, or broken off; only the digest tells which.
@@ -76,7 +98,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
       return absl::InvalidArgumentError("digest: the first message must announce it");
     }
     response_->set_size_bytes(writer_->bytes());
-    CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer_->Finish(digest_));
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer_->Finish());
     response_->set_digest(digest.ToBytes());
     return absl::OkStatus();
   }
@@ -85,11 +107,17 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
   ThreadPool& pool_;
   UploadLimits limits_;
   v1::UploadArtifactResponse* response_;
-  v1::UploadArtifactRequest piece_;
+  v1::UploadArtifactRequest pieces_[2];
+  v1::UploadArtifactRequest* piece_ = &pieces_[0];
+  v1::UploadArtifactRequest* incoming_ = &pieces_[1];
+  std::atomic<int> under_way_{1};  // a read, a piece that is taken
+  bool more_ = true;               // after the last read
+  absl::Status taken_;
   Digest digest_;
   std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
+// Reads ahead: while gRPC sends a piece, the pool reads and hashes the next one.
 class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
  public:
   Sender(ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request)
@@ -105,34 +133,49 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
       return;
     }
     reader_.emplace(artifacts, *digest, request.offset());
-    Send();
+    pool_.Submit([this] { Read(); });
   }
 
   void OnWriteDone(bool ok) override {
-    if (!ok) {
-      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver went away"));
-      return;
-    }
-    Send();
+    gone_ = !ok;
+    Settle();
   }
   void OnDone() override { delete this; }
 
  private:
-  void Send() {
-    pool_.Submit([this] {
-      absl::StatusOr<std::string> data = reader_->Next(kSendBytes);
-      if (!data.ok() || data->empty()) {
-        Finish(rpc::ToGrpcStatus(data.status()));
-        return;
-      }
-      piece_.set_data(*std::move(data));
-      StartWrite(&piece_);
-    });
+  // Fills the piece that is not on its way.
+  void Read() {
+    read_ = reader_->Next(kSendBytes, ahead_->mutable_data());
+    Settle();
+  }
+
+  // Whoever comes last of the read and the write sends what was read, and has the next one read.
+  void Settle() {
+    if (under_way_.fetch_sub(1) != 1) {
+      return;
+    }
+    if (gone_) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver went away"));
+      return;
+    }
+    if (!read_.ok() || ahead_->data().empty()) {
+      Finish(rpc::ToGrpcStatus(read_));
+      return;
+    }
+    std::swap(ahead_, sent_);
+    under_way_ = 2;
+    StartWrite(sent_);
+    pool_.Submit([this] { Read(); });
   }
 
   ThreadPool& pool_;
   std::optional<ArtifactReader> reader_;
-  v1::DownloadArtifactResponse piece_;
+  v1::DownloadArtifactResponse pieces_[2];
+  v1::DownloadArtifactResponse* ahead_ = &pieces_[0];
+  v1::DownloadArtifactResponse* sent_ = &pieces_[1];
+  std::atomic<int> under_way_{1};  // a read, a write
+  absl::Status read_;              // of the piece ahead
+  bool gone_ = false;              // after the last write
 };
 
 }  // namespace

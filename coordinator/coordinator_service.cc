@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "coordinator/answer.h"
+#include "coordinator/artifact_presence.h"
 #include "coordinator/artifact_streams.h"
 #include "coordinator/disk_space.h"
 #include "coordinator/guarded_services.h"
@@ -45,34 +46,6 @@ absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
         absl::StrCat("page_token: expected one that an earlier page gave, got \"", token, "\""));
   }
   return value;
-}
-
-// Every artifact that a sweep reads.
-std::vector<const DataFile*> DataFilesOf(const SweepSpec& spec) {
-  std::vector<const DataFile*> files;
-  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    for (const auto* file : {&benchmark.train, &benchmark.test}) {
-      if (file->has_value()) {
-        files.push_back(&**file);
-      }
-    }
-  }
-  return files;
-}
-
-// Also keeps the data from collection until the sweep stands.
-absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
-  std::vector<std::string> missing;
-  for (const DataFile* file : DataFilesOf(spec)) {
-    if (!artifacts.Touch(file->digest)) {
-      missing.push_back(absl::StrCat(file->path, " (", file->digest.ToHex().substr(0, 12), "…)"));
-    }
-  }
-  if (missing.empty()) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("these data files were not uploaded: ", absl::StrJoin(missing, ", ")));
 }
 
 // What looks wrong about running this sweep here and now, but does not stop it.
@@ -149,10 +122,11 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContex
 }  // namespace
 
 CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-                                       Access& access, ServiceLimits limits)
+                                       ThreadPool& transfers, Access& access, ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       pool_(pool),
+      transfers_(transfers),
       access_(access),
       limits_(std::move(limits)) {}
 
@@ -189,42 +163,51 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    absl::Status status = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
-    status.Update(CheckDataIsThere(expansion->spec(), artifacts_));
-    if (!status.ok()) {
+    if (absl::Status status = CheckDiskSpace(limits_.data_directory, limits_.disk_free_min);
+        !status.ok()) {
       return AnswerNow(context, status);
     }
   }
   Scheduler::Submission submission{caller->user, request->request_id(),
                                    rpc::EncodeSpec(expansion->spec()), expansion};
-  return Answer<v1::CreateSweepResponse>(
-      engine_, context, response,
-      [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max,
-       pools = &engine_.pools(), stated_limits = limits_.pools](
-          Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
-        v1::CreateSweepResponse answer;
-        CONCUR_RETURN_IF_ERROR(
-            CheckFitsAnywhere(scheduler, *pools, submission.expansion->spec(), stated_limits));
-        for (std::string& warning : WarningsOf(scheduler, *pools, submission.expansion->spec())) {
-          answer.add_warnings(std::move(warning));
-        }
-        if (validate_only) {
-          CONCUR_RETURN_IF_ERROR(
-              scheduler.CheckQuota(submission.owner, submission.expansion->spec()));
-          answer.mutable_sweep()->set_name(submission.expansion->spec().name);
-          answer.mutable_sweep()->set_owner(submission.owner);
-          answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
-          return answer;
-        }
-        if (static_cast<int64_t>(scheduler.sweep_count()) >= sweeps_max) {
-          return absl::ResourceExhaustedError(
-              absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
-                           " sweeps, its limits.sweeps_max; delete some that have ended"));
-        }
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
-        *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
-        return answer;
-      });
+  auto submit = [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max,
+                 pools = &engine_.pools(), stated_limits = limits_.pools](
+                    Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
+    v1::CreateSweepResponse answer;
+    CONCUR_RETURN_IF_ERROR(
+        CheckFitsAnywhere(scheduler, *pools, submission.expansion->spec(), stated_limits));
+    for (std::string& warning : WarningsOf(scheduler, *pools, submission.expansion->spec())) {
+      answer.add_warnings(std::move(warning));
+    }
+    if (validate_only) {
+      CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(submission.owner, submission.expansion->spec()));
+      answer.mutable_sweep()->set_name(submission.expansion->spec().name);
+      answer.mutable_sweep()->set_owner(submission.owner);
+      answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
+      return answer;
+    }
+    if (static_cast<int64_t>(scheduler.sweep_count()) >= sweeps_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
+                       " sweeps, its limits.sweeps_max; delete some that have ended"));
+    }
+    CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
+    *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
+    return answer;
+  };
+  if (validate_only) {
+    return Answer<v1::CreateSweepResponse>(engine_, context, response, std::move(submit));
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Object storage may take its time to say what it has.
+  transfers_.Submit([this, reactor, response, expansion, submit = std::move(submit)] {
+    if (absl::Status status = CheckDataIsThere(expansion->spec(), artifacts_); !status.ok()) {
+      reactor->Finish(rpc::ToGrpcStatus(status));
+    } else {
+      AnswerOn<v1::CreateSweepResponse>(reactor, engine_, response, submit);
+    }
+  });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetSweep(grpc::CallbackServerContext* context,
@@ -528,17 +511,11 @@ grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
                                   absl::StrCat("digests: at most ", kDigestsMax,
                                                " in one call, got ", request->digests_size())));
   }
-  for (const std::string& bytes : request->digests()) {
-    const absl::StatusOr<Digest> digest = Digest::FromBytes(bytes);
-    if (!digest.ok()) {
-      return AnswerNow(context, absl::InvalidArgumentError(
-                                    absl::StrCat("digests: ", digest.status().message())));
-    }
-    if (!artifacts_.Touch(*digest)) {
-      response->add_digests(bytes);
-    }
-  }
-  return AnswerNow(context, absl::OkStatus());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  transfers_.Submit([this, request, response, reactor] {
+    reactor->Finish(rpc::ToGrpcStatus(FindMissing(*request, artifacts_, response)));
+  });
+  return reactor;
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
@@ -554,12 +531,12 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadAr
         },
         [done = std::move(done)](const absl::StatusOr<bool>& may) { done(may.status()); });
   };
-  return ReceiveArtifact(artifacts_, pool_, limits, response);
+  return ReceiveArtifact(artifacts_, transfers_, limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(
     grpc::CallbackServerContext* /*context*/, const v1::DownloadArtifactRequest* request) {
-  return SendArtifact(artifacts_, pool_, *request);
+  return SendArtifact(artifacts_, transfers_, *request);
 }
 
 grpc::ServerWriteReactor<v1::WatchSweepResponse>* CoordinatorService::WatchSweep(
@@ -569,7 +546,7 @@ grpc::ServerWriteReactor<v1::WatchSweepResponse>* CoordinatorService::WatchSweep
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
     grpc::CallbackServerContext* /*context*/, const v1::ReadLogRequest* request) {
-  return StreamLog(engine_, artifacts_, pool_, *request);
+  return StreamLog(engine_, artifacts_, transfers_, *request);
 }
 
 }  // namespace concur

@@ -26,6 +26,7 @@ struct ServiceLimits {
   int64_t sweeps_max = 100'000;
   int64_t jobs_per_sweep_max = 10'000'000;
   int64_t artifact_bytes_max = int64_t{64} << 30;
+  std::string data_directory;
   // Sweeps and their data are refused while there are fewer bytes free on the disk.
   int64_t disk_free_min = 0;
   // The largest workers that others will ever start; empty: unknown.
@@ -36,8 +37,9 @@ struct ServiceLimits {
 class CoordinatorService final : public v1::Coordinator::CallbackService {
  public:
   // All outlive the service. `access` tells who calls: the owner of what is submitted.
-  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool, Access& access,
-                     ServiceLimits limits);
+  // Artifacts move on the threads of `transfers`, everything else that takes long on `pool`.
+  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+                     ThreadPool& transfers, Access& access, ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(grpc::CallbackServerContext* context,
                                         const v1::CreateSweepRequest* request,
@@ -118,6 +120,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
   Engine& engine_;
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
+  ThreadPool& transfers_;
   Access& access_;
   const ServiceLimits limits_;
 };

@@ -32,22 +32,22 @@ absl::Status Tell(const DataReport& report, absl::string_view done) {
                    absl::StrCat("damaged or missing: ", report.findings.size(), ", named above"));
 }
 
-absl::Status Check(const std::string& data_directory) {
-  CONCUR_ASSIGN_OR_RETURN(const DataReport report, CheckDataDirectory(data_directory));
+absl::Status Check(const DataPlace& place) {
+  CONCUR_ASSIGN_OR_RETURN(const DataReport report, CheckDataDirectory(place));
   return Tell(report, "sound");
 }
 
-absl::Status BackUp(const std::string& to, const std::string& data_directory) {
-  CONCUR_ASSIGN_OR_RETURN(const DataReport report, BackUpDataDirectory(data_directory, to));
+absl::Status BackUp(const std::string& to, const DataPlace& place) {
+  CONCUR_ASSIGN_OR_RETURN(const DataReport report, BackUpDataDirectory(place, to));
   return Tell(report, absl::StrCat("copied to ", to));
 }
 
-absl::Status Restore(const std::string& from, const std::string& data_directory) {
-  CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreDataDirectory(from, data_directory));
-  return Tell(report, absl::StrCat("restored to ", data_directory));
+absl::Status Restore(const std::string& from, const DataPlace& place) {
+  CONCUR_ASSIGN_OR_RETURN(const DataReport report, RestoreDataDirectory(from, place));
+  return Tell(report, absl::StrCat("restored to ", place.directory));
 }
 
-using Copying = absl::Status (*)(const std::string& other, const std::string& data_directory);
+using Copying = absl::Status (*)(const std::string& other, const DataPlace& place);
 
 CLI::App* AddCopying(CLI::App& app, AdminWork* work, const std::string& name,
                      const std::string& about, const std::string& operand, Copying copying) {
@@ -55,9 +55,7 @@ CLI::App* AddCopying(CLI::App& app, AdminWork* work, const std::string& name,
   const auto other = std::make_shared<std::string>();
   command->add_option("directory", *other, operand)->type_name("DIR")->required();
   command->callback([other, work, copying] {
-    *work = [other, copying](const std::string& data_directory) {
-      return copying(*other, data_directory);
-    };
+    *work = [other, copying](const DataPlace& place) { return copying(*other, place); };
   });
   return command;
 }
@@ -68,7 +66,7 @@ void AddDataCommands(CLI::App& app, AdminWork* work) {
   app.add_subcommand("check", "Verify every row of the database and every artifact")
       ->footer(
           "Names what is damaged or missing, a line each, and then exits with 1. May run while "
-          "the\ncoordinator does. Damaged artifacts are moved to artifacts/damaged.")
+          "the\ncoordinator does. Damaged artifacts are set aside, under damaged/.")
       ->callback([work] { *work = Check; });
   AddCopying(app, work, "backup", "Copy the data directory, consistently, to a new directory",
              "where to; must not exist", BackUp)

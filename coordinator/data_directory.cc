@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,12 +17,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "coordinator/collector.h"
 #include "core/expansion.h"
 #include "core/scheduler.h"
 #include "rpc/convert_sweep.h"
+#include "store/artifact_reader.h"
 #include "store/artifact_store.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
@@ -31,7 +34,6 @@ namespace {
 
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr char kDatabase[] = "/concur.db";
-constexpr char kArtifacts[] = "/artifacts";
 constexpr char kTokens[] = "/tokens.json";
 
 bool Exists(const std::string& path) {
@@ -131,17 +133,14 @@ std::string UseText(const ArtifactUses& uses, const Digest& digest) {
 
 // Copies one artifact, comparing bytes and name on the way. DataLoss when they differ.
 absl::Status CopyArtifact(const ArtifactStore& from, const Digest& digest, ArtifactStore& to) {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<ArtifactStore::Writer> writer, to.NewWriter());
-  for (;;) {
-    CONCUR_ASSIGN_OR_RETURN(const std::string piece,
-                            from.ReadRange(digest, writer->bytes(), kPieceBytes));
-    if (piece.empty()) {
-      break;
-    }
+  CONCUR_ASSIGN_OR_RETURN(const auto writer, to.NewWriter(digest));
+  ArtifactReader reader(from, digest, /*offset=*/0);
+  std::string piece;
+  do {
+    CONCUR_RETURN_IF_ERROR(reader.Next(kPieceBytes, &piece));
     CONCUR_RETURN_IF_ERROR(writer->Append(piece));
-  }
-  const absl::Status copied = writer->Finish(digest).status();
-  return absl::IsDataLoss(copied) ? from.Verify(digest) : copied;  // which sets it aside
+  } while (!piece.empty());
+  return writer->Finish().status();
 }
 
 // Checks every artifact, copying it as well when `to` is given.
@@ -186,22 +185,24 @@ absl::Status RequireDatabase(const std::string& directory) {
   return absl::OkStatus();
 }
 
-// Artifacts and hashes of tokens, from one directory into another.
-absl::Status CopyRest(const std::string& from, const Inventory& inventory, const std::string& to,
+// Artifacts and hashes of tokens, from one place to another.
+absl::Status CopyRest(const DataPlace& from, const Inventory& inventory, const DataPlace& to,
                       DataReport& report) {
-  CONCUR_ASSIGN_OR_RETURN(const auto source, ArtifactStore::Open(from + kArtifacts));
-  CONCUR_ASSIGN_OR_RETURN(const auto target, ArtifactStore::Open(to + kArtifacts));
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(const auto source, OpenArtifacts(clock, from));
+  CONCUR_ASSIGN_OR_RETURN(const auto target, OpenArtifacts(clock, to));
   CONCUR_RETURN_IF_ERROR(CheckArtifacts(*source, inventory, target.get(), report));
-  if (!Exists(from + kTokens)) {
+  if (!Exists(from.directory + kTokens)) {
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadFile(from + kTokens));
-  return WriteFileAtomically(to + kTokens, tokens, 0600);
+  CONCUR_ASSIGN_OR_RETURN(const std::string tokens, ReadFile(from.directory + kTokens));
+  return WriteFileAtomically(to.directory + kTokens, tokens, 0600);
 }
 
 }  // namespace
 
-absl::StatusOr<DataReport> CheckDataDirectory(const std::string& directory) {
+absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place) {
+  const std::string& directory = place.directory;
   CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
   DataReport report;
   CONCUR_ASSIGN_OR_RETURN(report.findings, CheckDatabase(directory + kDatabase));
@@ -215,13 +216,14 @@ absl::StatusOr<DataReport> CheckDataDirectory(const std::string& directory) {
       inventory = *std::move(taken);
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const auto artifacts, ArtifactStore::Open(directory + kArtifacts));
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(const auto artifacts, OpenArtifacts(clock, place));
   CONCUR_RETURN_IF_ERROR(CheckArtifacts(*artifacts, inventory, nullptr, report));
   return report;
 }
 
-absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory,
-                                               const std::string& to) {
+absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std::string& to) {
+  const std::string& directory = place.directory;
   CONCUR_RETURN_IF_ERROR(RequireDatabase(directory));
   if (Exists(to)) {
     return absl::AlreadyExistsError(absl::StrCat(to, ": exists; a backup needs a new directory"));
@@ -232,7 +234,7 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory,
     CONCUR_RETURN_IF_ERROR(MakeDirectories(partial, 0700));
     CONCUR_RETURN_IF_ERROR(BackupDatabase(directory + kDatabase, partial + kDatabase));
     CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(partial + kDatabase, report));
-    CONCUR_RETURN_IF_ERROR(CopyRest(directory, inventory, partial, report));
+    CONCUR_RETURN_IF_ERROR(CopyRest(place, inventory, {partial, std::nullopt}, report));
     CONCUR_RETURN_IF_ERROR(SyncDirectory(partial));
     // Refuses to replace what came into being meanwhile.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
@@ -250,8 +252,8 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory,
   return report;
 }
 
-absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from,
-                                                const std::string& directory) {
+absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place) {
+  const std::string& directory = place.directory;
   CONCUR_RETURN_IF_ERROR(RequireDatabase(from));
   if (Exists(directory + kDatabase)) {
     return absl::AlreadyExistsError(
@@ -266,7 +268,7 @@ absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from,
   DataReport report;
   CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(from + kDatabase, report));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
-  CONCUR_RETURN_IF_ERROR(CopyRest(from, inventory, directory, report));
+  CONCUR_RETURN_IF_ERROR(CopyRest({from, std::nullopt}, inventory, place, report));
   CONCUR_RETURN_IF_ERROR(RestoreDatabase(from + kDatabase, directory + kDatabase));
   return report;
 }

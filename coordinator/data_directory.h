@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/data_place.h"
 
 namespace concur {
 
@@ -26,18 +27,17 @@ struct DataReport {
 // Reads every row of the database with its checksum and every artifact with its digest, and looks
 // for artifacts that results need and that are not there. A damaged artifact is set aside, never to
 // be served again. NotFound when there is no database.
-absl::StatusOr<DataReport> CheckDataDirectory(const std::string& directory);
+absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place);
 
 // Copies the database as of now, then the sound artifacts, then the hashes of tokens, to the new
-// directory `to`. Certificates, keys and the audit log are left out. AlreadyExists when `to`
-// exists; DataLoss when the database is damaged; on failure there is no `to`. Findings are damaged
-// or missing artifacts, which the copy lacks.
-absl::StatusOr<DataReport> BackUpDataDirectory(const std::string& directory, const std::string& to);
+// directory `to`; those of object storage, too. Certificates, keys and the audit log are left out.
+// AlreadyExists when `to` exists; DataLoss when the database is damaged; on failure there is no
+// `to`. Findings are damaged or missing artifacts, which the copy lacks.
+absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std::string& to);
 
-// The same from a backup into `directory`, which must hold no database (AlreadyExists). The
+// The same from a backup to `place`, whose directory must hold no database (AlreadyExists). The
 // database comes last: a restore that was interrupted can be done again.
-absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from,
-                                                const std::string& directory);
+absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place);
 
 }  // namespace concur
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -41,6 +42,35 @@ std::string DefaultDataDirectory() {
   return std::string(home == nullptr ? "." : home) + "/.local/share/concur";
 }
 
+// The variable's value, which this process and its children have no more.
+std::string TakeFromEnvironment(const char* name) {
+  // Read before any thread is started.
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  std::string taken = value == nullptr ? "" : value;
+  unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return taken;
+}
+
+s3::Options FromSpec(const spec::CoordinatorOptions::S3& from, int64_t artifact_bytes_max,
+                     absl::Duration gc_grace) {
+  s3::Options options;
+  options.endpoint = from.endpoint;
+  options.bucket = from.bucket;
+  options.prefix = from.prefix;
+  options.region = from.region;
+  options.ca_file = from.ca;
+  options.credentials_file = from.credentials_file;
+  if (from.credentials_file.empty()) {
+    options.credentials = {TakeFromEnvironment("AWS_ACCESS_KEY_ID"),
+                           TakeFromEnvironment("AWS_SECRET_ACCESS_KEY"),
+                           TakeFromEnvironment("AWS_SESSION_TOKEN")};
+  }
+  // An object has 10,000 parts at most.
+  options.part_bytes = std::max(options.part_bytes, artifact_bytes_max / 10'000 + 1);
+  options.touched_for = std::min(options.touched_for, gc_grace / 2);
+  return options;
+}
+
 ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   ServerOptions options;
   options.listen = from.listen;
@@ -74,6 +104,9 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.tls = {from.tls.certificate, from.tls.key, from.tls.client_ca};
   options.gc_interval = from.gc.interval;
   options.gc_grace = from.gc.grace;
+  if (from.s3.has_value()) {
+    options.s3 = FromSpec(*from.s3, from.limits.artifact_bytes_max, from.gc.grace);
+  }
   return options;
 }
 
@@ -151,9 +184,15 @@ int Main(int argc, char** argv) {
   }
 
   ServerOptions options = FromSpec(from_file);
+  if (options.s3.has_value() && options.s3->credentials_file.empty() &&
+      (options.s3->credentials.access_key.empty() || options.s3->credentials.secret_key.empty())) {
+    std::cerr << "artifacts.s3 asks for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the "
+                 "environment, or for credentials_file in the options\n";
+    return 2;
+  }
   options.without_authentication = without_authentication;
   if (admin_work) {
-    const absl::Status status = admin_work(options.data_directory);
+    const absl::Status status = admin_work({options.data_directory, options.s3});
     if (!status.ok()) {
       std::cerr << "concur-coordinator: error: " << status.message() << "\n";
     }

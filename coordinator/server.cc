@@ -25,6 +25,7 @@
 #include "coordinator/audit_log.h"
 #include "coordinator/collector.h"
 #include "coordinator/coordinator_metrics.h"
+#include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
 #include "coordinator/provisioner.h"
@@ -142,7 +143,8 @@ struct Server::Parts {
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
-  std::unique_ptr<ThreadPool> pool;  // ends before what its work uses
+  std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
+  std::unique_ptr<ThreadPool> transfers;  // of artifacts; null: the pool does them
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<CoordinatorService> coordinator_service;
@@ -244,7 +246,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   const std::string& data = parts->options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data, 0700));
   CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
-  CONCUR_ASSIGN_OR_RETURN(parts->artifacts, ArtifactStore::Open(data + "/artifacts"));
+  CONCUR_ASSIGN_OR_RETURN(parts->artifacts, OpenArtifacts(clock, {data, parts->options.s3}));
   EngineOptions engine_options = parts->options.engine;
   engine_options.artifact_directory = parts->artifacts->directory();
   engine_options.artifact_store_id = parts->artifacts->store_id();
@@ -260,17 +262,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
     parts->engine->AddObserver(*parts->coordinator_metrics);
   }
   parts->pool = std::make_unique<ThreadPool>(parts->options.pool_threads);
+  if (parts->options.s3.has_value()) {
+    parts->transfers = std::make_unique<ThreadPool>(parts->options.transfer_threads);
+  }
+  ThreadPool& transfers = parts->transfers != nullptr ? *parts->transfers : *parts->pool;
   parts->collector = std::make_unique<Collector>(
-      clock, *parts->engine, *parts->store, *parts->artifacts, *parts->pool,
+      clock, *parts->engine, *parts->store, *parts->artifacts, transfers,
       CollectorOptions{parts->options.gc_interval, parts->options.gc_grace});
   CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
   CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
+  parts->options.limits.data_directory = data;
   parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
                                      ProviderKind::kKubernetes};
-  parts->coordinator_service = std::make_unique<CoordinatorService>(
-      *parts->engine, *parts->artifacts, *parts->pool, *parts->access, parts->options.limits);
+  parts->coordinator_service =
+      std::make_unique<CoordinatorService>(*parts->engine, *parts->artifacts, *parts->pool,
+                                           transfers, *parts->access, parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(
-      *parts->engine, *parts->artifacts, *parts->pool, parts->options.limits.artifact_bytes_max);
+      *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
   parts->guarded_coordinator =
       std::make_unique<GuardedCoordinator>(*parts->access, *parts->coordinator_service);
   parts->guarded_workers =

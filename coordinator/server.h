@@ -9,6 +9,7 @@
 #define CONCUR_COORDINATOR_SERVER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "coordinator/coordinator_service.h"
 #include "coordinator/engine.h"
+#include "store/s3_client.h"
 
 namespace concur {
 
@@ -47,7 +49,8 @@ struct ServerOptions {
   std::string health_listen;
   std::string version;  // of this program
   std::string data_directory;
-  std::string user;  // whom the token in DATA/token is for
+  std::optional<s3::Options> s3;  // where artifacts are kept; unless set: in the data directory
+  std::string user;               // whom the token in DATA/token is for
   // Lets everybody do everything, without token and on any address. Not for use.
   bool without_authentication = false;
   TlsFiles tls;
@@ -60,6 +63,8 @@ struct ServerOptions {
   absl::Duration gc_interval = absl::Minutes(10);
   absl::Duration gc_grace = absl::Hours(24);
   int pool_threads = 4;
+  // Of transfers to and from object storage, which wait for a network.
+  int transfer_threads = 16;
 };
 
 class Server {

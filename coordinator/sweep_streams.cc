@@ -194,12 +194,13 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
     if (!reader_) {
       reader_.emplace(artifacts_, artifact_, offset_);
     }
-    absl::StatusOr<std::string> data = reader_->Next(kPieceBytes);
-    if (!data.ok() || data->empty()) {
-      End(data.status());
+    std::string data;
+    const absl::Status status = reader_->Next(kPieceBytes, &data);
+    if (!status.ok() || data.empty()) {
+      End(status);
       return;
     }
-    Write(*std::move(data));
+    Write(std::move(data));
   }
 
   void Write(std::string data) {

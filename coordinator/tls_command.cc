@@ -47,7 +47,7 @@ void AddInitTlsCommand(CLI::App& app, AdminWork* work) {
       "Done again, it keeps the CA and renews the other certificates, which live for 825 days;\n"
       "start the coordinator again to show the new one.");
   command->callback([flags, work] {
-    *work = [flags](const std::string& data_directory) { return Init(*flags, data_directory); };
+    *work = [flags](const DataPlace& place) { return Init(*flags, place.directory); };
   });
 }
 

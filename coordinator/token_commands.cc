@@ -57,8 +57,8 @@ absl::Status Create(const CreateFlags& flags, const std::string& data_directory)
   return absl::OkStatus();
 }
 
-absl::Status List(const std::string& data_directory) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<TokenRecord> tokens, LoadTokens(data_directory));
+absl::Status List(const DataPlace& place) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<TokenRecord> tokens, LoadTokens(place.directory));
   const absl::Time now = absl::Now();
   size_t width = 4;
   for (const TokenRecord& record : tokens) {
@@ -108,7 +108,7 @@ void AddTokenCommands(CLI::App& app, AdminWork* work) {
   create->add_option("--out", flags->out, "write it to this file, mode 0600, instead of showing it")
       ->type_name("FILE");
   create->callback([flags, work] {
-    *work = [flags](const std::string& data_directory) { return Create(*flags, data_directory); };
+    *work = [flags](const DataPlace& place) { return Create(*flags, place.directory); };
   });
 
   token->add_subcommand("list", "Tokens, whose they are and until when; never the tokens")
@@ -118,7 +118,7 @@ void AddTokenCommands(CLI::App& app, AdminWork* work) {
   const auto id = std::make_shared<std::string>();
   revoke->add_option("id", *id, "as `token list` shows it, e.g. t3")->required();
   revoke->callback([id, work] {
-    *work = [id](const std::string& data_directory) { return Revoke(*id, data_directory); };
+    *work = [id](const DataPlace& place) { return Revoke(*id, place.directory); };
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,17 @@ struct CoordinatorOptions {
     absl::Duration grace = absl::Hours(24);  // an artifact that nothing needs is kept so long
   };
   Gc gc;
+
+  // Object storage for artifacts; unless set, they lie in the data directory.
+  struct S3 {
+    std::string endpoint;  // "https://HOST[:PORT]"
+    std::string bucket;
+    std::string prefix;  // "": none
+    std::string region = "us-east-1";
+    std::string credentials_file;  // "": of the environment
+    std::string ca;                // PEM file of a private server's CA; "": the system's
+  };
+  std::optional<S3> s3;
 
   struct Limits {
     int64_t sweeps_max = 100'000;

@@ -1,13 +1,17 @@
 #include "spec/options_yaml.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "spec/approach_yaml.h"
 #include "spec/pools_yaml.h"
 #include "spec/value.h"
@@ -138,6 +142,63 @@ void ReadClientTls(const Value& value, WorkerOptions::Tls* tls) {
   }
 }
 
+// Reads a text whose characters mean the same in addresses, in signatures and on every server.
+void ReadPlain(const std::optional<Value>& value, absl::string_view characters,
+               absl::string_view expected, size_t low, size_t high, std::string* plain) {
+  if (!value) {
+    return;
+  }
+  const std::optional<std::string> text = value->Text(expected);
+  if (!text) {
+    return;
+  }
+  const bool is_plain = std::all_of(text->begin(), text->end(), [characters](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           characters.find(c) != characters.npos;
+  });
+  if (!is_plain || text->size() < low || text->size() > high) {
+    value->Expected(expected);
+    return;
+  }
+  *plain = *text;
+}
+
+void ReadEndpoint(const std::optional<Value>& value, std::string* endpoint) {
+  constexpr absl::string_view kExpected =
+      "an address such as https://s3.eu-central-1.amazonaws.com";
+  const std::optional<std::string> text = value ? value->Text(kExpected) : std::nullopt;
+  if (!text) {
+    return;
+  }
+  absl::string_view host = *text;
+  if ((!absl::ConsumePrefix(&host, "https://") && !absl::ConsumePrefix(&host, "http://")) ||
+      host.empty() || host.find_first_of("/?#@ ") != host.npos) {
+    value->Expected(absl::StrCat(kExpected, ", without a path"));
+    return;
+  }
+  *endpoint = *text;
+}
+
+void ReadS3(const Value& value, std::optional<CoordinatorOptions::S3>* s3) {
+  CoordinatorOptions::S3& out = s3->emplace();
+  Fields fields(value);
+  ReadEndpoint(fields.Require("endpoint", "of the object storage"), &out.endpoint);
+  ReadPlain(fields.Require("bucket", "to keep artifacts in"), ".-_",
+            "a bucket's name: 3 to 63 letters, digits, \".\", \"-\" and \"_\"", 3, 63, &out.bucket);
+  const std::optional<Value> prefix = fields.Get("prefix");
+  ReadPlain(prefix, "/.-_",
+            "letters, digits, \".\", \"-\", \"_\" and \"/\" between them, at most 512", 1, 512,
+            &out.prefix);
+  if (absl::StartsWith(out.prefix, "/") || absl::EndsWith(out.prefix, "/") ||
+      absl::StrContains(out.prefix, "//") || absl::StrContains(out.prefix, "..")) {
+    prefix->Error("expected no \"/\" at the ends, no \"//\" and no \"..\"");
+  }
+  ReadPlain(fields.Get("region"), "-_", "a region such as eu-central-1", 1, 63, &out.region);
+  ReadPath(fields, "credentials_file", &out.credentials_file);
+  ReadPath(fields, "ca", &out.ca);
+  fields.Finish();
+}
+
 CoordinatorOptions ReadCoordinator(const Value& value) {
   CoordinatorOptions options;
   Fields fields(value);
@@ -160,6 +221,13 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadDuration(gc_fields, "grace", absl::ZeroDuration(), absl::Hours(24 * 365),
                  &options.gc.grace);
     gc_fields.Finish();
+  }
+  if (const auto artifacts = fields.Get("artifacts")) {
+    Fields artifact_fields(*artifacts);
+    if (const auto s3 = artifact_fields.Require("s3", "the object storage to keep artifacts in")) {
+      ReadS3(*s3, &options.s3);
+    }
+    artifact_fields.Finish();
   }
   if (const auto limits = fields.Get("limits")) {
     CoordinatorOptions::Limits& out = options.limits;

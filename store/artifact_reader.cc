@@ -1,37 +1,49 @@
 #include "store/artifact_reader.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace concur {
+namespace {
+
+constexpr int64_t kSkipBytes = int64_t{1} << 20;
+
+}  // namespace
 
 ArtifactReader::ArtifactReader(const ArtifactStore& store, const Digest& digest, int64_t offset)
-    : store_(store), digest_(digest), offset_(offset), hashing_(offset == 0) {}
+    : store_(store), digest_(digest), offset_(offset) {}
 
-absl::StatusOr<std::string> ArtifactReader::Next(int64_t bytes_max) {
-  if (!hashing_ && !checked_) {
-    CONCUR_RETURN_IF_ERROR(store_.Verify(digest_));
-    checked_ = true;
+absl::Status ArtifactReader::Next(int64_t bytes_max, std::string* data) {
+  if (source_ == nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(source_, store_.OpenSource(digest_));
+    for (int64_t rest = offset_; rest > 0 && !ended_;) {
+      CONCUR_RETURN_IF_ERROR(Take(std::min(rest, kSkipBytes), data));
+      rest -= static_cast<int64_t>(data->size());
+    }
   }
-  CONCUR_ASSIGN_OR_RETURN(std::string data, store_.ReadRange(digest_, offset_, bytes_max));
-  offset_ += static_cast<int64_t>(data.size());
-  if (!hashing_) {
-    return data;
+  return Take(bytes_max, data);
+}
+
+absl::Status ArtifactReader::Take(int64_t bytes_max, std::string* data) {
+  if (ended_) {
+    data->clear();
+    return absl::OkStatus();
   }
-  if (!data.empty()) {
-    hasher_.Update(data);
-    return data;
+  CONCUR_RETURN_IF_ERROR(source_->Next(bytes_max, data));
+  if (!data->empty()) {
+    hasher_.Update(*data);
+    return absl::OkStatus();
   }
-  hashing_ = false;
-  if (hasher_.Finish() != digest_) {
-    CONCUR_RETURN_IF_ERROR(store_.Verify(digest_));
-    return absl::DataLossError(
-        absl::StrCat("artifact ", digest_.ToHex(), " changed while it was read"));
+  ended_ = true;
+  if (hasher_.Finish() == digest_) {
+    return absl::OkStatus();
   }
-  checked_ = true;
-  return data;
+  CONCUR_RETURN_IF_ERROR(store_.Verify(digest_));  // which sets it aside
+  return absl::DataLossError(
+      absl::StrCat("artifact ", digest_.ToHex(), " changed while it was read"));
 }
 
 }  // namespace concur

@@ -6,9 +6,10 @@
 #define CONCUR_STORE_ARTIFACT_READER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "base/digest.h"
 #include "store/artifact_store.h"
 
@@ -16,21 +17,24 @@ namespace concur {
 
 class ArtifactReader {
  public:
-  // From byte `offset` on, 0 or more. `store` outlives the reader.
+  // From byte `offset` on, 0 or more; what lies before is read as well, since the digest is that of
+  // the whole. `store` outlives the reader.
   ArtifactReader(const ArtifactStore& store, const Digest& digest, int64_t offset);
 
-  // The next piece, of at most `bytes_max` bytes; "" at the end, and then all the bytes, those
-  // before the offset included, were the right ones. NotFound; DataLoss, and the file was set
-  // aside, when they were not: at the end, or at once when the offset is not 0.
-  absl::StatusOr<std::string> Next(int64_t bytes_max);
-  int64_t offset() const { return offset_; }
+  // Puts the next piece, of at most `bytes_max` bytes, in the place of what `data` holds; none at
+  // the end, and then all the bytes, those before the offset included, were the right ones.
+  // NotFound; DataLoss at the end when they were not, and the artifact was set aside.
+  absl::Status Next(int64_t bytes_max, std::string* data);
 
  private:
+  // Reads a piece and hashes it.
+  absl::Status Take(int64_t bytes_max, std::string* data);
+
   const ArtifactStore& store_;
   const Digest digest_;
-  int64_t offset_;
-  bool checked_ = false;  // the whole of it, before the first piece
-  bool hashing_ = false;  // from byte 0 on
+  const int64_t offset_;
+  std::unique_ptr<ArtifactStore::Source> source_;  // null before the first piece
+  bool ended_ = false;
   Sha256 hasher_;
 };
 

@@ -49,7 +49,7 @@ std::string MixtureKey(const JobOrder& order) {
   return hasher.Finish().ToHex();
 }
 
-std::string CheckedKey(const ArtifactStore& store, const Digest& digest) {
+std::string CheckedKey(const DirectoryStore& store, const Digest& digest) {
   return absl::StrCat(store.store_id(), " ", digest.ToBytes());
 }
 
@@ -79,7 +79,7 @@ class Artifacts::Turn {
   const std::string key_;
 };
 
-Artifacts::Artifacts(std::unique_ptr<ArtifactStore> cache, std::string mixtures,
+Artifacts::Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures,
                      ArtifactTransfer& transfer)
     : cache_(std::move(cache)), mixtures_(std::move(mixtures)), transfer_(transfer) {}
 
@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
   const std::string root = std::filesystem::absolute(work_directory, error).string();
   const std::string mixtures = absl::StrCat(root, "/mixtures");
   CONCUR_RETURN_IF_ERROR(MakeDirectories(mixtures, 0700));
-  CONCUR_ASSIGN_OR_RETURN(auto cache, ArtifactStore::Open(absl::StrCat(root, "/cache")));
+  CONCUR_ASSIGN_OR_RETURN(auto cache, DirectoryStore::Open(absl::StrCat(root, "/cache")));
   return std::unique_ptr<Artifacts>(new Artifacts(std::move(cache), mixtures, transfer));
 }
 
@@ -111,7 +111,7 @@ void Artifacts::SetCoordinatorStore(const CoordinatorStore& store) {
     LogInfo("artifacts are transferred: the coordinator's store is not on this machine's disk");
     return;
   }
-  absl::StatusOr<std::unique_ptr<ArtifactStore>> opened = ArtifactStore::Open(store.directory);
+  absl::StatusOr<std::unique_ptr<DirectoryStore>> opened = DirectoryStore::Open(store.directory);
   if (!opened.ok() || (*opened)->store_id() != store.store_id) {
     LogWarning("artifacts are transferred: the coordinator's store cannot be used directly",
                {{"error", opened.status().ToString()}});
@@ -124,23 +124,23 @@ void Artifacts::SetCoordinatorStore(const CoordinatorStore& store) {
   }
 }
 
-std::shared_ptr<ArtifactStore> Artifacts::SharedStore() const {
+std::shared_ptr<DirectoryStore> Artifacts::SharedStore() const {
   MutexLock lock(mu_);
   return shared_;
 }
 
 bool Artifacts::IsShared() const { return SharedStore() != nullptr; }
 
-ArtifactStore& Artifacts::PutStore(const std::shared_ptr<ArtifactStore>& shared) const {
+DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& shared) const {
   return shared != nullptr ? *shared : *cache_;
 }
 
-void Artifacts::MarkChecked(const ArtifactStore& store, const Digest& digest) {
+void Artifacts::MarkChecked(const DirectoryStore& store, const Digest& digest) {
   MutexLock lock(mu_);
   checked_.insert(CheckedKey(store, digest));
 }
 
-absl::StatusOr<std::string> Artifacts::Checked(const ArtifactStore& store, const Digest& digest) {
+absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, const Digest& digest) {
   bool checked = false;
   {
     MutexLock lock(mu_);
@@ -155,7 +155,7 @@ absl::StatusOr<std::string> Artifacts::Checked(const ArtifactStore& store, const
 
 absl::StatusOr<std::string> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
   const Turn turn(*this, digest.ToHex());
-  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr && shared->Has(digest)) {
     return Checked(*shared, digest);
   }
@@ -173,13 +173,13 @@ absl::StatusOr<std::string> Artifacts::Fetch(const Digest& digest, const IsCance
 }
 
 absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {
-  CONCUR_ASSIGN_OR_RETURN(auto writer, cache_->NewWriter());
+  CONCUR_ASSIGN_OR_RETURN(auto writer, cache_->NewWriter(digest, Durability::kCache));
   for (int resumes = 0;; ++resumes) {
     const int64_t offset = writer->bytes();
     const absl::Status status = transfer_.Download(
         digest, offset, [&](absl::string_view data) { return writer->Append(data); }, is_canceled);
     if (status.ok()) {
-      return writer->Finish(digest).status();
+      return writer->Finish().status();
     }
     // What came counts as progress: only a transfer that stands still gives up.
     if (writer->bytes() > offset) {
@@ -192,23 +192,23 @@ absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canc
 }
 
 absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path) {
-  const std::shared_ptr<ArtifactStore> shared = SharedStore();
-  ArtifactStore& store = PutStore(shared);
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
+  DirectoryStore& store = PutStore(shared);
   CONCUR_ASSIGN_OR_RETURN(const FileDigest put, store.PutFile(path));
   MarkChecked(store, put.digest);
   return put;
 }
 
 absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
-  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
   CONCUR_ASSIGN_OR_RETURN(const Digest digest, PutStore(shared).Put(data));
   return FileDigest{digest, static_cast<int64_t>(data.size())};
 }
 
 absl::StatusOr<FileDigest> Artifacts::PutStream(
     const std::function<absl::Status(ArtifactStore::Writer&)>& write) {
-  const std::shared_ptr<ArtifactStore> shared = SharedStore();
-  CONCUR_ASSIGN_OR_RETURN(auto writer, PutStore(shared).NewWriter());
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
+  CONCUR_ASSIGN_OR_RETURN(auto writer, PutStore(shared).NewWriter(Digest()));
   CONCUR_RETURN_IF_ERROR(write(*writer));
   const int64_t bytes = writer->bytes();
   CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer->Finish());
@@ -216,7 +216,7 @@ absl::StatusOr<FileDigest> Artifacts::PutStream(
 }
 
 absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_canceled) {
-  const std::shared_ptr<ArtifactStore> shared = SharedStore();
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr && shared->Has(digest)) {
     return absl::OkStatus();
   }

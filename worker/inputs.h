@@ -17,7 +17,7 @@
 #include "base/digest.h"
 #include "base/mutex.h"
 #include "core/job_order.h"
-#include "store/artifact_store.h"
+#include "store/directory_store.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
 #include "worker/run_dir.h"
@@ -60,27 +60,28 @@ class Artifacts {
   absl::Status Collect(const absl::flat_hash_set<Digest>& live, absl::Time before);
 
  private:
-  Artifacts(std::unique_ptr<ArtifactStore> cache, std::string mixtures, ArtifactTransfer& transfer);
+  Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures,
+            ArtifactTransfer& transfer);
 
   // Shared: the store of the coordinator, which another thread may be using while it changes.
-  std::shared_ptr<ArtifactStore> SharedStore() const;
-  ArtifactStore& PutStore(const std::shared_ptr<ArtifactStore>& shared) const;
+  std::shared_ptr<DirectoryStore> SharedStore() const;
+  DirectoryStore& PutStore(const std::shared_ptr<DirectoryStore>& shared) const;
   // The path in `store`, checked on its first use.
-  absl::StatusOr<std::string> Checked(const ArtifactStore& store, const Digest& digest);
+  absl::StatusOr<std::string> Checked(const DirectoryStore& store, const Digest& digest);
   absl::Status Download(const Digest& digest, const IsCanceled& is_canceled);
-  void MarkChecked(const ArtifactStore& store, const Digest& digest);
+  void MarkChecked(const DirectoryStore& store, const Digest& digest);
 
   // One thread at a time works on a key; the others wait.
   class Turn;
 
-  const std::unique_ptr<ArtifactStore> cache_;
+  const std::unique_ptr<DirectoryStore> cache_;
   const std::string mixtures_;
   ArtifactTransfer& transfer_;
 
   mutable Mutex mu_;
   CondVar turn_over_;
   CoordinatorStore coordinator_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<ArtifactStore> shared_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<DirectoryStore> shared_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> checked_ ABSL_GUARDED_BY(mu_);  // store id and digest
   std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
 };

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/thread_pool.h"
 #include "coordinator/collector.h"
-#include "store/artifact_store.h"
+#include "store/directory_store.h"
 #include "store/memory_store.h"
 #include "tests/core/sweep_builder.h"
 #include "tests/testing/faulty_store.h"
@@ -501,7 +501,7 @@ TEST_F(EngineTest, WorkerBeyondTheLimitIsRefusedAndAKnownOneIsNot) {
 
 TEST_F(EngineTest, CollectionSparesWhatARunningSweepNeedsAndTakesWhatNothingNames) {
   concur::testing::TempDir dir;
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ArtifactStore> artifacts, ArtifactStore::Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DirectoryStore> artifacts, DirectoryStore::Open(dir.path()));
   ASSERT_OK_AND_ASSIGN(const Digest data, artifacts->Put("x-train"));
   ASSERT_OK_AND_ASSIGN(const Digest system, artifacts->Put("system"));
   ASSERT_OK_AND_ASSIGN(const Digest stray, artifacts->Put("stray"));

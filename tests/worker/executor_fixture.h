@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "store/artifact_store.h"
+#include "store/directory_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/worker/fake_transfer.h"
@@ -128,7 +128,7 @@ class ExecutorFixture : public ::testing::Test {
   std::string ReadArtifact(const JobResult& result, ArtifactKind kind) {
     for (const ArtifactRef& artifact : result.artifacts) {
       if (artifact.kind == kind) {
-        auto store = ArtifactStore::Open(temp_.File("work/cache"));
+        auto store = DirectoryStore::Open(temp_.File("work/cache"));
         CONCUR_CHECK_OK(store.status());
         auto data = (*store)->Read(artifact.digest, 1 << 30);
         CONCUR_CHECK_OK(data.status());

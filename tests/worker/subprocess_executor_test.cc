@@ -298,7 +298,7 @@ TEST_F(SubprocessExecutorTest, AResultWhoseArtifactIsLostBecomesAFailure) {
 }
 
 TEST_F(SubprocessExecutorTest, OnASharedDiskArtifactsGoStraightToTheCoordinator) {
-  ASSERT_OK_AND_ASSIGN(auto store, ArtifactStore::Open(temp_.File("coordinator")));
+  ASSERT_OK_AND_ASSIGN(auto store, DirectoryStore::Open(temp_.File("coordinator")));
   executor_->SetCoordinatorStore({store->directory(), store->store_id()});
   JobOrder order = Train("cp $1 $2");
   ASSERT_OK_AND_ASSIGN(order.train[0].digest, store->Put("shared data"));
@@ -311,7 +311,7 @@ TEST_F(SubprocessExecutorTest, OnASharedDiskArtifactsGoStraightToTheCoordinator)
 }
 
 TEST_F(SubprocessExecutorTest, AStoreWithAnotherIdIsNotTheCoordinators) {
-  ASSERT_OK_AND_ASSIGN(auto store, ArtifactStore::Open(temp_.File("another")));
+  ASSERT_OK_AND_ASSIGN(auto store, DirectoryStore::Open(temp_.File("another")));
   executor_->SetCoordinatorStore({store->directory(), "0123456789abcdef0123456789abcdef"});
   executor_->Start(Train("cp $1 $2"));
   EXPECT_FALSE(Next().published);

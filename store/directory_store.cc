@@ -1,10 +1,7 @@
-#include "store/artifact_store.h"
+#include "store/directory_store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,113 +23,24 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "store/file_blocks.h"
 #include "store/store_lock.h"
 
 namespace concur {
 namespace {
 
 constexpr absl::Duration kTemporaryAgeMax = absl::Hours(24);
-constexpr int64_t kBlockBytes = int64_t{1} << 18;
 constexpr size_t kIdDigits = 32;
 // Up to this size, files are read before they are copied: most of the small ones are here already.
 constexpr int64_t kSmallBytesMax = 64 * 1024;
 constexpr size_t kDurableMax = 100'000;
+// The disk is given what was written so far after so many bytes: the sync at the end then finds
+// little to wait for.
+constexpr int64_t kWriteBehindBytes = int64_t{16} << 20;
 
 bool IsLowerHex(absl::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-// Opens an artifact or another file for reading; refuses links, FIFOs, devices and directories.
-absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path, struct stat& info) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (!fd.valid()) {
-    if (errno == ELOOP) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": expected a regular file, got a symbolic link"));
-    }
-    return ErrnoStatus(errno, path, "open");
-  }
-  if (fstat(fd.get(), &info) != 0) {
-    return ErrnoStatus(errno, path, "stat");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a regular file, got a ",
-                     S_ISDIR(info.st_mode) ? "directory" : "special file"));
-  }
-  return fd;
-}
-
-// Reads to the end from the current offset.
-absl::Status ForEachBlock(int fd, const std::string& path,
-                          const std::function<absl::Status(absl::string_view)>& use) {
-  // Small files have small buffers; the size of others, as in /proc, is not known.
-  struct stat size {};
-  const bool is_small = fstat(fd, &size) == 0 && size.st_size > 0 && size.st_size < kBlockBytes;
-  std::string buffer(static_cast<size_t>(is_small ? size.st_size + 1 : kBlockBytes), '\0');
-  for (;;) {
-    const ssize_t got = read(fd, buffer.data(), buffer.size());
-    if (got < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      // The disk cannot give back what it was given.
-      return errno == EIO ? absl::DataLossError(absl::StrCat(path, ": read: input/output error"))
-                          : ErrnoStatus(errno, path, "read");
-    }
-    if (got == 0) {
-      return absl::OkStatus();
-    }
-    CONCUR_RETURN_IF_ERROR(use(absl::string_view(buffer.data(), static_cast<size_t>(got))));
-  }
-}
-
-// Copies the bytes of `from` to the empty file `to` inside the kernel: shared blocks where the file
-// system can, a copy elsewhere. False when neither works between these two files.
-absl::StatusOr<bool> CopyInKernel(int from, int to, const std::string& to_path) {
-  if (ioctl(to, FICLONE, from) == 0) {
-    return true;
-  }
-  bool copied_some = false;
-  for (;;) {
-    const ssize_t copied =
-        copy_file_range(from, nullptr, to, nullptr, size_t{1} << 30, /*flags=*/0);
-    if (copied > 0) {
-      copied_some = true;
-    } else if (copied == 0) {
-      // Some kernels give 0 at once for files whose size they do not know (as in /proc).
-      return copied_some;
-    } else if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
-      return ErrnoStatus(errno, to_path, "write");
-    } else if (errno != EINTR) {
-      if (lseek(from, 0, SEEK_SET) != 0 || lseek(to, 0, SEEK_SET) != 0 || ftruncate(to, 0) != 0) {
-        return ErrnoStatus(errno, to_path, "seek");
-      }
-      return false;
-    }
-  }
-}
-
-// Calls `use(name)` for every entry of a directory but "." and ".."; OK when there is none.
-absl::Status ForEachEntry(const std::string& directory,
-                          const std::function<absl::Status(const std::string&)>& use) {
-  std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(directory.c_str()), closedir);
-  if (dir == nullptr) {
-    return errno == ENOENT ? absl::OkStatus() : ErrnoStatus(errno, directory, "open");
-  }
-  for (;;) {
-    errno = 0;
-    // Each caller has its own DIR, which makes readdir safe in glibc.
-    const dirent* entry = readdir(dir.get());  // NOLINT(concurrency-mt-unsafe)
-    if (entry == nullptr) {
-      return errno == 0 ? absl::OkStatus() : ErrnoStatus(errno, directory, "read");
-    }
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") {
-      CONCUR_RETURN_IF_ERROR(use(name));
-    }
-  }
 }
 
 // Whoever puts an artifact under its name holds the lock shared, Collect holds it alone: an
@@ -201,71 +109,104 @@ absl::Status NotHere(const absl::Status& status, const Digest& digest) {
 
 }  // namespace
 
-ArtifactStore::ArtifactStore(std::string directory, std::string store_id)
+DirectoryStore::DirectoryStore(std::string directory, std::string store_id)
     : directory_(std::move(directory)), store_id_(std::move(store_id)) {}
 
-absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::string& directory) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/sha256"));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/tmp"));
   CONCUR_RETURN_IF_ERROR(RemoveOldTemporaries(directory + "/tmp"));
   CONCUR_ASSIGN_OR_RETURN(std::string id, ReadOrMakeStoreId(directory));
-  return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory, std::move(id)));
+  return std::unique_ptr<DirectoryStore>(new DirectoryStore(directory, std::move(id)));
 }
 
-std::string ArtifactStore::FilePath(const Digest& digest) const {
+std::string DirectoryStore::FilePath(const Digest& digest) const {
   const std::string hex = digest.ToHex();
   return absl::StrCat(directory_, "/sha256/", hex.substr(0, 2), "/", hex);
 }
 
-ArtifactStore::Writer::Writer(ArtifactStore& store, std::string path, FileDescriptor fd)
-    : store_(store), path_(std::move(path)), fd_(std::move(fd)) {}
-
-ArtifactStore::Writer::~Writer() {
-  if (!path_.empty()) {
-    unlink(path_.c_str());
+// Writes to DIR/tmp.
+class DirectoryStore::FileWriter final : public ArtifactStore::Writer {
+ public:
+  FileWriter(DirectoryStore& store, const Digest& expected, Durability durability, std::string path,
+             FileDescriptor fd)
+      : store_(store),
+        expected_(expected),
+        is_durable_(durability == Durability::kDurable),
+        path_(std::move(path)),
+        fd_(std::move(fd)) {}
+  ~FileWriter() override {
+    if (!path_.empty()) {
+      unlink(path_.c_str());
+    }
   }
-}
 
-absl::Status ArtifactStore::Writer::Append(absl::string_view data) {
-  CONCUR_RETURN_IF_ERROR(WriteAll(fd_.get(), data, path_));
-  hasher_.Update(data);
-  bytes_ += static_cast<int64_t>(data.size());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Digest> ArtifactStore::Writer::Finish(const Digest& expected) {
-  const Digest digest = hasher_.Finish();
-  if (!expected.IsZero() && digest != expected) {
-    return absl::DataLossError(absl::StrCat("artifact ", expected.ToHex(), ": the ", bytes_,
-                                            " bytes received have the digest ", digest.ToHex()));
+  absl::Status Append(absl::string_view data) override {
+    CONCUR_RETURN_IF_ERROR(WriteAll(fd_.get(), data, path_));
+    Hash(data);
+    if (is_durable_ && bytes_ - behind_ >= kWriteBehindBytes) {
+      // Only begins to write; whether that works is for the sync to say.
+      sync_file_range(fd_.get(), behind_, bytes_ - behind_, SYNC_FILE_RANGE_WRITE);
+      behind_ = bytes_;
+    }
+    return absl::OkStatus();
   }
-  CONCUR_RETURN_IF_ERROR(store_.Publish(*this, digest));
-  return digest;
-}
+  int64_t bytes() const override { return bytes_; }
+  absl::StatusOr<Digest> Finish() override {
+    const Digest digest = hasher_.Finish();
+    if (!expected_.IsZero() && digest != expected_) {
+      return absl::DataLossError(absl::StrCat("artifact ", expected_.ToHex(), ": the ", bytes_,
+                                              " bytes received have the digest ", digest.ToHex()));
+    }
+    CONCUR_RETURN_IF_ERROR(store_.Publish(*this, digest));
+    return digest;
+  }
 
-absl::Status ArtifactStore::Publish(Writer& writer, const Digest& digest) {
+  // Of bytes that came into the file some other way.
+  void Hash(absl::string_view data) {
+    hasher_.Update(data);
+    bytes_ += static_cast<int64_t>(data.size());
+  }
+  // Nothing is written after this.
+  absl::Status Seal() {
+    if (fchmod(fd_.get(), 0444) != 0 || (is_durable_ && fsync(fd_.get()) != 0)) {
+      return ErrnoStatus(errno, path_, "sync");
+    }
+    return absl::OkStatus();
+  }
+  int fd() const { return fd_.get(); }
+  bool is_durable() const { return is_durable_; }
+  const std::string& path() const { return path_; }
+  void Keep() { path_.clear(); }
+
+ private:
+  DirectoryStore& store_;
+  const Digest expected_;  // zero: any
+  const bool is_durable_;
+  std::string path_;  // "" once the file has its name
+  FileDescriptor fd_;
+  Sha256 hasher_;
+  int64_t bytes_ = 0;
+  int64_t behind_ = 0;  // of those, so many were given to the disk
+};
+
+absl::Status DirectoryStore::Publish(FileWriter& writer, const Digest& digest) {
   const std::string final_path = FilePath(digest);
   const std::string shard = final_path.substr(0, final_path.rfind('/'));
   // Synced before the lock is taken, so that nobody waits for it.
   struct stat info {};
-  const auto is_there = [&] {
-    return lstat(final_path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-           info.st_size == writer.bytes_;
-  };
-  bool synced = false;
-  if (!is_there()) {
-    if (fchmod(writer.fd_.get(), 0444) != 0 || fsync(writer.fd_.get()) != 0) {
-      return ErrnoStatus(errno, writer.path_, "sync");
-    }
-    synced = true;
+  const bool was_there = lstat(final_path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+                         info.st_size == writer.bytes();
+  if (!was_there) {
+    CONCUR_RETURN_IF_ERROR(writer.Seal());
   }
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
-  CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, writer.bytes_));
+  CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, writer.bytes()));
   if (kept) {
     return absl::OkStatus();
   }
-  if (!synced && (fchmod(writer.fd_.get(), 0444) != 0 || fsync(writer.fd_.get()) != 0)) {
-    return ErrnoStatus(errno, writer.path_, "sync");
+  if (was_there) {
+    CONCUR_RETURN_IF_ERROR(writer.Seal());
   }
   if (mkdir(shard.c_str(), 0755) == 0) {
     CONCUR_RETURN_IF_ERROR(SyncDirectory(directory_ + "/sha256"));
@@ -273,17 +214,20 @@ absl::Status ArtifactStore::Publish(Writer& writer, const Digest& digest) {
     return ErrnoStatus(errno, shard, "make directory");
   }
   // The age of an artifact counts from now, not from when its first byte was written.
-  if (futimens(writer.fd_.get(), nullptr) != 0) {
-    return ErrnoStatus(errno, writer.path_, "touch");
+  if (futimens(writer.fd(), nullptr) != 0) {
+    return ErrnoStatus(errno, writer.path(), "touch");
   }
-  if (rename(writer.path_.c_str(), final_path.c_str()) != 0) {
+  if (rename(writer.path().c_str(), final_path.c_str()) != 0) {
     return ErrnoStatus(errno, final_path, "rename");
   }
-  writer.path_.clear();
-  return fstat(writer.fd_.get(), &info) == 0 ? SyncName(digest, info.st_ino) : SyncDirectory(shard);
+  writer.Keep();
+  if (!writer.is_durable()) {
+    return absl::OkStatus();
+  }
+  return fstat(writer.fd(), &info) == 0 ? SyncName(digest, info.st_ino) : SyncDirectory(shard);
 }
 
-absl::StatusOr<bool> ArtifactStore::KeepIfHere(const Digest& digest, int64_t bytes) {
+absl::StatusOr<bool> DirectoryStore::KeepIfHere(const Digest& digest, int64_t bytes) {
   const std::string path = FilePath(digest);
   struct stat info {};
   // The touch tells Collect that someone needs it again. Another user's file cannot be touched: it
@@ -296,7 +240,7 @@ absl::StatusOr<bool> ArtifactStore::KeepIfHere(const Digest& digest, int64_t byt
   return true;
 }
 
-absl::Status ArtifactStore::SyncName(const Digest& digest, uint64_t inode) {
+absl::Status DirectoryStore::SyncName(const Digest& digest, uint64_t inode) {
   {
     MutexLock lock(mu_);
     // Under this name another file may stand by now, put there by a process that has not synced it.
@@ -314,7 +258,8 @@ absl::Status ArtifactStore::SyncName(const Digest& digest, uint64_t inode) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter() {
+absl::StatusOr<std::unique_ptr<DirectoryStore::FileWriter>> DirectoryStore::MakeWriter(
+    const Digest& expected, Durability durability) {
   static std::atomic<uint64_t> counter{0};
   for (;;) {
     // Unique by the loop, not by the name: process numbers repeat across machines and restarts.
@@ -329,11 +274,22 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::NewWriter(
     }
     // Of our own new file: fails only where there are no locks, and then age alone protects it.
     flock(fd.get(), LOCK_EX | LOCK_NB);
-    return std::unique_ptr<Writer>(new Writer(*this, std::move(path), std::move(fd)));
+    return std::make_unique<FileWriter>(*this, expected, durability, std::move(path),
+                                        std::move(fd));
   }
 }
 
-absl::StatusOr<Digest> ArtifactStore::Put(absl::string_view data) {
+absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryStore::NewWriter(
+    const Digest& digest) {
+  return MakeWriter(digest, Durability::kDurable);
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryStore::NewWriter(
+    const Digest& digest, Durability durability) {
+  return MakeWriter(digest, durability);
+}
+
+absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data) {
   {
     const Digest digest = Sha256Of(data);
     CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
@@ -342,12 +298,12 @@ absl::StatusOr<Digest> ArtifactStore::Put(absl::string_view data) {
       return digest;
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, NewWriter());
+  CONCUR_ASSIGN_OR_RETURN(const auto writer, MakeWriter(Digest(), Durability::kDurable));
   CONCUR_RETURN_IF_ERROR(writer->Append(data));
   return writer->Finish();
 }
 
-absl::StatusOr<FileDigest> ArtifactStore::PutFile(const std::string& path) {
+absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path) {
   struct stat info {};
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor source, OpenRegular(path, info));
   if (info.st_size > 0 && info.st_size <= kSmallBytesMax) {
@@ -359,20 +315,18 @@ absl::StatusOr<FileDigest> ArtifactStore::PutFile(const std::string& path) {
     CONCUR_ASSIGN_OR_RETURN(const Digest digest, Put(data));
     return FileDigest{digest, static_cast<int64_t>(data.size())};
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, NewWriter());
+  CONCUR_ASSIGN_OR_RETURN(const auto writer, MakeWriter(Digest(), Durability::kDurable));
   CONCUR_ASSIGN_OR_RETURN(const bool copied,
-                          CopyInKernel(source.get(), writer->fd_.get(), writer->path_));
+                          CopyInKernel(source.get(), writer->fd(), writer->path()));
   if (copied) {
     // The copy is hashed, not the source: that may change meanwhile.
-    if (lseek(writer->fd_.get(), 0, SEEK_SET) != 0) {
-      return ErrnoStatus(errno, writer->path_, "seek");
+    if (lseek(writer->fd(), 0, SEEK_SET) != 0) {
+      return ErrnoStatus(errno, writer->path(), "seek");
     }
-    CONCUR_RETURN_IF_ERROR(
-        ForEachBlock(writer->fd_.get(), writer->path_, [&](absl::string_view block) {
-          writer->hasher_.Update(block);
-          writer->bytes_ += static_cast<int64_t>(block.size());
-          return absl::OkStatus();
-        }));
+    CONCUR_RETURN_IF_ERROR(ForEachBlock(writer->fd(), writer->path(), [&](absl::string_view block) {
+      writer->Hash(block);
+      return absl::OkStatus();
+    }));
   } else {
     CONCUR_RETURN_IF_ERROR(ForEachBlock(
         source.get(), path, [&](absl::string_view block) { return writer->Append(block); }));
@@ -383,15 +337,18 @@ absl::StatusOr<FileDigest> ArtifactStore::PutFile(const std::string& path) {
   return result;
 }
 
-bool ArtifactStore::Has(const Digest& digest) const { return Size(digest).ok(); }
+bool DirectoryStore::Has(const Digest& digest) const { return Size(digest).ok(); }
 
-bool ArtifactStore::Touch(const Digest& digest) {
-  const absl::StatusOr<FileDescriptor> lock = LockDirectory(directory_, LOCK_SH);
-  return lock.ok() && Has(digest) &&
-         utimensat(AT_FDCWD, FilePath(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+absl::Status DirectoryStore::Touch(const Digest& digest) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
+  CONCUR_RETURN_IF_ERROR(Size(digest).status());
+  const std::string path = FilePath(digest);
+  return utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0
+             ? absl::OkStatus()
+             : NotHere(ErrnoStatus(errno, path, "touch"), digest);
 }
 
-absl::StatusOr<int64_t> ArtifactStore::Size(const Digest& digest) const {
+absl::StatusOr<int64_t> DirectoryStore::Size(const Digest& digest) const {
   const std::string path = FilePath(digest);
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
@@ -403,12 +360,12 @@ absl::StatusOr<int64_t> ArtifactStore::Size(const Digest& digest) const {
   return static_cast<int64_t>(info.st_size);
 }
 
-absl::StatusOr<std::string> ArtifactStore::PathOf(const Digest& digest) const {
+absl::StatusOr<std::string> DirectoryStore::PathOf(const Digest& digest) const {
   CONCUR_RETURN_IF_ERROR(Size(digest).status());
   return FilePath(digest);
 }
 
-absl::Status ArtifactStore::SetAside(const Digest& digest, absl::string_view problem) const {
+absl::Status DirectoryStore::SetAside(const Digest& digest, absl::string_view problem) const {
   const std::string path = FilePath(digest);
   const std::string damaged = directory_ + "/damaged";
   absl::Status moved = MakeDirectories(damaged);
@@ -428,8 +385,8 @@ absl::Status ArtifactStore::SetAside(const Digest& digest, absl::string_view pro
       moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
 }
 
-absl::Status ArtifactStore::ReadChecked(const Digest& digest, int64_t bytes_max,
-                                        const std::function<void(absl::string_view)>& use) const {
+absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max,
+                                         const std::function<void(absl::string_view)>& use) const {
   const std::string path = FilePath(digest);
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
@@ -462,7 +419,7 @@ absl::Status ArtifactStore::ReadChecked(const Digest& digest, int64_t bytes_max,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ArtifactStore::Read(const Digest& digest, int64_t bytes_max) const {
+absl::StatusOr<std::string> DirectoryStore::Read(const Digest& digest, int64_t bytes_max) const {
   std::string contents;
   CONCUR_RETURN_IF_ERROR(ReadChecked(digest, bytes_max, [&](absl::string_view block) {
     contents.append(block.data(), block.size());
@@ -470,47 +427,22 @@ absl::StatusOr<std::string> ArtifactStore::Read(const Digest& digest, int64_t by
   return contents;
 }
 
-absl::Status ArtifactStore::Verify(const Digest& digest) const {
+absl::Status DirectoryStore::Verify(const Digest& digest) const {
   return ReadChecked(digest, INT64_MAX, [](absl::string_view) {});
 }
 
-absl::StatusOr<std::string> ArtifactStore::ReadRange(const Digest& digest, int64_t offset,
-                                                     int64_t bytes_max) const {
-  if (offset < 0 || bytes_max < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("range of artifact ", digest.ToHex(),
-                                                   ": expected an offset and a size of 0 ",
-                                                   "or more, got ", offset, " and ", bytes_max));
-  }
-  const std::string path = FilePath(digest);
+absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> DirectoryStore::OpenSource(
+    const Digest& digest) const {
+  std::string path = FilePath(digest);
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
   }
-  std::string contents;
-  const int64_t rest = std::max<int64_t>(info.st_size - offset, 0);
-  contents.resize(static_cast<size_t>(std::min(rest, bytes_max)));
-  size_t filled = 0;
-  while (filled < contents.size()) {
-    const ssize_t got = pread(fd->get(), contents.data() + filled, contents.size() - filled,
-                              offset + static_cast<int64_t>(filled));
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      return errno == EIO ? absl::DataLossError(absl::StrCat(path, ": read: input/output error"))
-                          : ErrnoStatus(errno, path, "read");
-    }
-    if (got == 0) {
-      break;
-    }
-    filled += static_cast<size_t>(got);
-  }
-  contents.resize(filled);
-  return contents;
+  return std::make_unique<FileSource>(*std::move(fd), std::move(path));
 }
 
-absl::StatusOr<std::vector<Digest>> ArtifactStore::List() const {
+absl::StatusOr<std::vector<Digest>> DirectoryStore::List() const {
   std::vector<Digest> digests;
   const std::string root = directory_ + "/sha256";
   CONCUR_RETURN_IF_ERROR(ForEachEntry(root, [&](const std::string& shard) {
@@ -530,8 +462,8 @@ absl::StatusOr<std::vector<Digest>> ArtifactStore::List() const {
   return digests;
 }
 
-absl::StatusOr<int64_t> ArtifactStore::Collect(const absl::flat_hash_set<Digest>& live,
-                                               absl::Time before) {
+absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest>& live,
+                                                absl::Time before) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, List());
   int64_t bytes_freed = 0;
   for (const Digest& digest : digests) {
@@ -552,6 +484,16 @@ absl::StatusOr<int64_t> ArtifactStore::Collect(const absl::flat_hash_set<Digest>
     }
   }
   return bytes_freed;
+}
+
+absl::StatusOr<int64_t> DirectoryStore::Remove(const Digest& digest) {
+  const std::string path = FilePath(digest);
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_EX));
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || unlink(path.c_str()) != 0) {
+    return errno == ENOENT ? absl::StatusOr<int64_t>(0) : ErrnoStatus(errno, path, "remove");
+  }
+  return static_cast<int64_t>(info.st_size);
 }
 
 }  // namespace concur

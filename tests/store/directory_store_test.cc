@@ -1,4 +1,4 @@
-#include "store/artifact_store.h"
+#include "store/directory_store.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "store/artifact_reader.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -50,12 +51,12 @@ int CountFiles(const std::string& directory) {
   return files;
 }
 
-class ArtifactStoreTest : public ::testing::Test {
+class DirectoryStoreTest : public ::testing::Test {
  protected:
-  ArtifactStoreTest() : store_(Open()) {}
+  DirectoryStoreTest() : store_(Open()) {}
 
-  std::unique_ptr<ArtifactStore> Open() {
-    absl::StatusOr<std::unique_ptr<ArtifactStore>> store = ArtifactStore::Open(dir_.File("a"));
+  std::unique_ptr<DirectoryStore> Open() {
+    absl::StatusOr<std::unique_ptr<DirectoryStore>> store = DirectoryStore::Open(dir_.File("a"));
     CONCUR_CHECK_OK(store.status());
     return *std::move(store);
   }
@@ -67,10 +68,10 @@ class ArtifactStoreTest : public ::testing::Test {
   }
 
   TempDir dir_;
-  std::unique_ptr<ArtifactStore> store_;
+  std::unique_ptr<DirectoryStore> store_;
 };
 
-TEST_F(ArtifactStoreTest, WhatWasPutIsReadUnderItsDigest) {
+TEST_F(DirectoryStoreTest, WhatWasPutIsReadUnderItsDigest) {
   for (const std::string& data :
        {std::string(), std::string("abc"), std::string(1'000'000, 'x'), std::string("\0\xff", 2)}) {
     ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put(data));
@@ -88,20 +89,21 @@ TEST_F(ArtifactStoreTest, WhatWasPutIsReadUnderItsDigest) {
   EXPECT_EQ(CountFiles(dir_.File("a/tmp")), 0);
 }
 
-TEST_F(ArtifactStoreTest, AnUnknownDigestIsNotFoundEverywhere) {
+TEST_F(DirectoryStoreTest, AnUnknownDigestIsNotFoundEverywhere) {
   const Digest digest = Sha256Of("nobody put this");
   const auto not_found = StatusIs(absl::StatusCode::kNotFound, HasSubstr(digest.ToHex()));
   EXPECT_FALSE(store_->Has(digest));
   EXPECT_THAT(store_->Size(digest), not_found);
   EXPECT_THAT(store_->PathOf(digest), not_found);
   EXPECT_THAT(store_->Read(digest, kNoLimit), not_found);
-  EXPECT_THAT(store_->ReadRange(digest, 0, 1), not_found);
+  EXPECT_THAT(store_->OpenSource(digest), not_found);
+  EXPECT_THAT(store_->Touch(digest), not_found);
   EXPECT_THAT(store_->Verify(digest), not_found);
 }
 
-TEST_F(ArtifactStoreTest, ADroppedWriterLeavesNothing) {
+TEST_F(DirectoryStoreTest, ADroppedWriterLeavesNothing) {
   {
-    ASSERT_OK_AND_ASSIGN(const auto writer, store_->NewWriter());
+    ASSERT_OK_AND_ASSIGN(const auto writer, store_->NewWriter(Digest()));
     ASSERT_OK(writer->Append("half of it"));
     EXPECT_EQ(writer->bytes(), 10);
     EXPECT_EQ(CountFiles(dir_.File("a/tmp")), 1);
@@ -111,30 +113,30 @@ TEST_F(ArtifactStoreTest, ADroppedWriterLeavesNothing) {
   EXPECT_THAT(all, IsEmpty());
 }
 
-TEST_F(ArtifactStoreTest, AWriterChecksTheExpectedDigest) {
-  ASSERT_OK_AND_ASSIGN(auto writer, store_->NewWriter());
+TEST_F(DirectoryStoreTest, AWriterChecksTheExpectedDigest) {
+  ASSERT_OK_AND_ASSIGN(auto writer, store_->NewWriter(Sha256Of("abd")));
   ASSERT_OK(writer->Append("ab"));
   ASSERT_OK(writer->Append("c"));
-  EXPECT_THAT(writer->Finish(Sha256Of("abd")),
+  EXPECT_THAT(writer->Finish(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(Sha256Of("abd").ToHex()), HasSubstr("3 bytes"))));
   writer.reset();
   EXPECT_FALSE(store_->Has(Sha256Of("abc")));
-  ASSERT_OK_AND_ASSIGN(writer, store_->NewWriter());
+  ASSERT_OK_AND_ASSIGN(writer, store_->NewWriter(Sha256Of("abc")));
   ASSERT_OK(writer->Append("abc"));
-  EXPECT_OK(writer->Finish(Sha256Of("abc")));
+  EXPECT_OK(writer->Finish());
   writer.reset();
   EXPECT_TRUE(store_->Has(Sha256Of("abc")));
 }
 
-TEST_F(ArtifactStoreTest, PuttingTwiceIsFineAndKeepsOneFile) {
+TEST_F(DirectoryStoreTest, PuttingTwiceIsFineAndKeepsOneFile) {
   ASSERT_OK(store_->Put("same"));
   ASSERT_OK(store_->Put("same"));
   EXPECT_EQ(CountFiles(dir_.File("a/sha256")), 1);
   EXPECT_EQ(CountFiles(dir_.File("a/tmp")), 0);
 }
 
-TEST_F(ArtifactStoreTest, AFileIsCopiedInAndItsSourceLeftAlone) {
+TEST_F(DirectoryStoreTest, AFileIsCopiedInAndItsSourceLeftAlone) {
   for (const size_t size : {0, 1, 4096, 3'000'001}) {
     std::string data(size, '\0');
     Random random(size, "file");
@@ -152,14 +154,14 @@ TEST_F(ArtifactStoreTest, AFileIsCopiedInAndItsSourceLeftAlone) {
   }
 }
 
-TEST_F(ArtifactStoreTest, AFileOfUnknownSizeIsCopiedWhole) {
+TEST_F(DirectoryStoreTest, AFileOfUnknownSizeIsCopiedWhole) {
   ASSERT_OK_AND_ASSIGN(const FileDigest put, store_->PutFile("/proc/self/cmdline"));
   EXPECT_GT(put.bytes, 0);
   ASSERT_OK_AND_ASSIGN(const std::string read, store_->Read(put.digest, kNoLimit));
   EXPECT_EQ(static_cast<int64_t>(read.size()), put.bytes);
 }
 
-TEST_F(ArtifactStoreTest, LinksAndSpecialFilesAreRefused) {
+TEST_F(DirectoryStoreTest, LinksAndSpecialFilesAreRefused) {
   Write(dir_.File("real"), "secret");
   std::filesystem::create_symlink(dir_.File("real"), dir_.File("link"));
   ASSERT_EQ(mkfifo(dir_.File("fifo").c_str(), 0600), 0);
@@ -176,7 +178,7 @@ TEST_F(ArtifactStoreTest, LinksAndSpecialFilesAreRefused) {
   EXPECT_EQ(CountFiles(dir_.File("a/tmp")), 0);
 }
 
-TEST_F(ArtifactStoreTest, ADamagedFileIsSetAsideAndNeverServed) {
+TEST_F(DirectoryStoreTest, ADamagedFileIsSetAsideAndNeverServed) {
   const std::string data = "the right bytes";
   for (const char* bad : {"the wrong bytes", "the right byte", "the right bytes and more", ""}) {
     ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put(data));
@@ -194,41 +196,74 @@ TEST_F(ArtifactStoreTest, ADamagedFileIsSetAsideAndNeverServed) {
   EXPECT_EQ(CountFiles(dir_.File("a/damaged")), 4);
 }
 
-TEST_F(ArtifactStoreTest, ALinkInPlaceOfAnArtifactIsNotFollowed) {
+TEST_F(DirectoryStoreTest, ALinkInPlaceOfAnArtifactIsNotFollowed) {
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("data"));
   const std::string path = *store_->PathOf(digest);
   std::filesystem::remove(path);
   Write(dir_.File("elsewhere"), "data");
   std::filesystem::create_symlink(dir_.File("elsewhere"), path);
-  EXPECT_THAT(store_->ReadRange(digest, 0, 4),
+  EXPECT_THAT(store_->OpenSource(digest),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("symbolic link")));
   EXPECT_FALSE(store_->Has(digest));
   EXPECT_THAT(store_->Read(digest, kNoLimit),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a regular file")));
 }
 
-TEST_F(ArtifactStoreTest, ReadRefusesMoreThanItsLimit) {
+TEST_F(DirectoryStoreTest, ReadRefusesMoreThanItsLimit) {
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("12345"));
   EXPECT_THAT(store_->Read(digest, 4),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("5 bytes, more than 4")));
   EXPECT_OK(store_->Read(digest, 5));
 }
 
-TEST_F(ArtifactStoreTest, RangesEndWhereTheArtifactEnds) {
+TEST_F(DirectoryStoreTest, AReaderBeginsAtItsOffsetAndEndsWhereTheArtifactEnds) {
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("0123456789"));
-  const auto range = [&](int64_t offset, int64_t bytes_max) {
-    return store_->ReadRange(digest, offset, bytes_max).value_or("ERROR");
+  const auto pieces = [&](int64_t offset, int64_t bytes_max) {
+    ArtifactReader reader(*store_, digest, offset);
+    std::vector<std::string> read;
+    do {
+      read.emplace_back("whatever was there before");
+      EXPECT_OK(reader.Next(bytes_max, &read.back()));
+    } while (!read.back().empty());
+    return read;
   };
-  EXPECT_EQ(range(0, 4), "0123");
-  EXPECT_EQ(range(8, 4), "89");
-  EXPECT_EQ(range(10, 4), "");
-  EXPECT_EQ(range(INT64_MAX, INT64_MAX), "");
-  EXPECT_EQ(range(3, 0), "");
-  EXPECT_THAT(store_->ReadRange(digest, -1, 1),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("offset")));
+  EXPECT_THAT(pieces(0, 4), ElementsAre("0123", "4567", "89", ""));
+  EXPECT_THAT(pieces(8, 4), ElementsAre("89", ""));
+  EXPECT_THAT(pieces(10, 4), ElementsAre(""));
+  EXPECT_THAT(pieces(INT64_MAX, 4), ElementsAre(""));
 }
 
-TEST_F(ArtifactStoreTest, CollectRemovesOldArtifactsThatNobodyNeeds) {
+TEST_F(DirectoryStoreTest, AReaderOfDamagedBytesEndsWithAnErrorWhereverItBegan) {
+  for (const int64_t offset : {0, 5}) {
+    ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("0123456789"));
+    Write(*store_->PathOf(digest), "012x456789");
+    ArtifactReader reader(*store_, digest, offset);
+    std::string piece;
+    ASSERT_OK(reader.Next(100, &piece));
+    EXPECT_THAT(reader.Next(100, &piece),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("moved to")));
+    EXPECT_FALSE(store_->Has(digest));
+  }
+}
+
+TEST_F(DirectoryStoreTest, WhatIsRemovedIsGone) {
+  ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("four"));
+  ASSERT_OK_AND_ASSIGN(const int64_t freed, store_->Remove(digest));
+  EXPECT_EQ(freed, 4);
+  EXPECT_FALSE(store_->Has(digest));
+  ASSERT_OK_AND_ASSIGN(const int64_t again, store_->Remove(digest));
+  EXPECT_EQ(again, 0);
+}
+
+TEST_F(DirectoryStoreTest, WhatACacheKeepsIsPutUnderItsNameToo) {
+  const std::string data(100'000, 'x');
+  ASSERT_OK_AND_ASSIGN(const auto writer, store_->NewWriter(Sha256Of(data), Durability::kCache));
+  ASSERT_OK(writer->Append(data));
+  ASSERT_OK(writer->Finish());
+  EXPECT_OK(store_->Verify(Sha256Of(data)));
+}
+
+TEST_F(DirectoryStoreTest, CollectRemovesOldArtifactsThatNobodyNeeds) {
   const absl::Time old_time = absl::FromUnixSeconds(1'000'000'000);
   ASSERT_OK_AND_ASSIGN(const Digest live, store_->Put("live"));
   ASSERT_OK_AND_ASSIGN(const Digest dead, store_->Put("dead"));
@@ -242,7 +277,7 @@ TEST_F(ArtifactStoreTest, CollectRemovesOldArtifactsThatNobodyNeeds) {
   EXPECT_FALSE(store_->Has(dead));
 }
 
-TEST_F(ArtifactStoreTest, PuttingAgainProtectsAnOldArtifactFromCollection) {
+TEST_F(DirectoryStoreTest, PuttingAgainProtectsAnOldArtifactFromCollection) {
   const absl::Time old_time = absl::FromUnixSeconds(1'000'000'000);
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("wanted again"));
   Touch(digest, old_time);
@@ -252,17 +287,17 @@ TEST_F(ArtifactStoreTest, PuttingAgainProtectsAnOldArtifactFromCollection) {
   EXPECT_TRUE(store_->Has(digest));
 }
 
-TEST_F(ArtifactStoreTest, TouchProtectsAnOldArtifactFromCollection) {
+TEST_F(DirectoryStoreTest, TouchProtectsAnOldArtifactFromCollection) {
   const absl::Time old_time = absl::FromUnixSeconds(1'000'000'000);
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("asked about"));
   Touch(digest, old_time);
-  EXPECT_TRUE(store_->Touch(digest));
-  EXPECT_FALSE(store_->Touch(Sha256Of("never put")));
+  EXPECT_OK(store_->Touch(digest));
+  EXPECT_THAT(store_->Touch(Sha256Of("never put")), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_OK(store_->Collect({}, old_time + absl::Hours(1)));
   EXPECT_TRUE(store_->Has(digest));
 }
 
-TEST_F(ArtifactStoreTest, ListLeavesStrangersFilesAlone) {
+TEST_F(DirectoryStoreTest, ListLeavesStrangersFilesAlone) {
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("mine"));
   Write(dir_.File("a/sha256/README"), "not ours");
   std::filesystem::create_directory(dir_.File("a/sha256/zz"));
@@ -274,19 +309,19 @@ TEST_F(ArtifactStoreTest, ListLeavesStrangersFilesAlone) {
   EXPECT_EQ(CountFiles(dir_.File("a/sha256")), 2);
 }
 
-TEST_F(ArtifactStoreTest, TheStoreIdStaysAndDiffersFromOthers) {
+TEST_F(DirectoryStoreTest, TheStoreIdStaysAndDiffersFromOthers) {
   EXPECT_EQ(store_->store_id().size(), 32);
   EXPECT_EQ(Open()->store_id(), store_->store_id());
-  ASSERT_OK_AND_ASSIGN(const auto other, ArtifactStore::Open(dir_.File("b")));
+  ASSERT_OK_AND_ASSIGN(const auto other, DirectoryStore::Open(dir_.File("b")));
   EXPECT_NE(other->store_id(), store_->store_id());
   Write(dir_.File("a/store-id"), "garbage\n");
   EXPECT_THAT(
-      ArtifactStore::Open(dir_.File("a")),
+      DirectoryStore::Open(dir_.File("a")),
       StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("store-id"), HasSubstr("garbage"))));
 }
 
-TEST_F(ArtifactStoreTest, OpenRemovesWhatDeadWritersLeftAndNoLivingOnes) {
-  ASSERT_OK_AND_ASSIGN(const auto writer, store_->NewWriter());
+TEST_F(DirectoryStoreTest, OpenRemovesWhatDeadWritersLeftAndNoLivingOnes) {
+  ASSERT_OK_AND_ASSIGN(const auto writer, store_->NewWriter(Digest()));
   ASSERT_OK(writer->Append("in flight"));
   Write(dir_.File("a/tmp/dead.part"), "left by a crash");
   Write(dir_.File("a/tmp/young.part"), "left a moment ago");
@@ -304,7 +339,7 @@ TEST_F(ArtifactStoreTest, OpenRemovesWhatDeadWritersLeftAndNoLivingOnes) {
   EXPECT_OK(store_->Verify(digest));
 }
 
-TEST_F(ArtifactStoreTest, AFullDiskIsReportedAndLeavesNothing) {
+TEST_F(DirectoryStoreTest, AFullDiskIsReportedAndLeavesNothing) {
   struct rlimit unlimited {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
   struct rlimit limited = unlimited;
@@ -323,7 +358,7 @@ TEST_F(ArtifactStoreTest, AFullDiskIsReportedAndLeavesNothing) {
   EXPECT_EQ(CountFiles(dir_.File("a/sha256")), 0);
 }
 
-TEST_F(ArtifactStoreTest, ManyProcessesPutAndCollectWithoutLosingWhatIsLive) {
+TEST_F(DirectoryStoreTest, ManyProcessesPutAndCollectWithoutLosingWhatIsLive) {
   // Children put the same twenty artifacts over and over; each verifies every one it was told is
   // durable. One collects everything that is not live all the while.
   constexpr int kChildren = 3;
@@ -333,7 +368,7 @@ TEST_F(ArtifactStoreTest, ManyProcessesPutAndCollectWithoutLosingWhatIsLive) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) {
-      const std::unique_ptr<ArtifactStore> store = Open();
+      const std::unique_ptr<DirectoryStore> store = Open();
       const absl::Time start = absl::Now() - absl::Seconds(1);
       for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < kArtifacts; ++i) {
@@ -358,7 +393,7 @@ TEST_F(ArtifactStoreTest, ManyProcessesPutAndCollectWithoutLosingWhatIsLive) {
   EXPECT_EQ(CountFiles(dir_.File("a/tmp")), 0);
 }
 
-TEST_F(ArtifactStoreTest, ManyThreadsMayUseOneStore) {
+TEST_F(DirectoryStoreTest, ManyThreadsMayUseOneStore) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([this, thread] {

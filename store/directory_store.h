@@ -1,0 +1,100 @@
+// Artifacts in a directory.
+//
+// Layout: DIR/store-id (a random name of this store, how a worker sees that it shares the disk),
+// DIR/sha256/ab/abcdef… (64 digits), DIR/tmp/, DIR/damaged/ (set aside, never served), DIR/lock.
+// A file appears under its name only when all its bytes are on disk: written to tmp, synced,
+// renamed, directory synced.
+//
+// Thread-safe; several processes may use one directory.
+#ifndef CONCUR_STORE_DIRECTORY_STORE_H_
+#define CONCUR_STORE_DIRECTORY_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "store/artifact_store.h"
+
+namespace concur {
+
+// Whether artifacts outlive a power cut, or only this process: a cache can fetch them again.
+enum class Durability { kDurable, kCache };
+
+class DirectoryStore final : public ArtifactStore {
+ public:
+  // Makes the directory if needed and removes temporary files older than a day.
+  static absl::StatusOr<std::unique_ptr<DirectoryStore>> Open(const std::string& directory);
+
+  const std::string& directory() const override { return directory_; }
+  const std::string& store_id() const override { return store_id_; }
+
+  absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest) override;
+  // Of whatever comes, unless `digest` says of what. What is kept as in a cache may be damaged
+  // after a power cut: check it once in each process before it is used.
+  absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest, Durability durability);
+  // Puts a small artifact at once.
+  absl::StatusOr<Digest> Put(absl::string_view data);
+  // Copies a regular file in (a reflink where the file system can); refuses links and specials.
+  absl::StatusOr<FileDigest> PutFile(const std::string& path);
+
+  bool Has(const Digest& digest) const;
+  absl::Status Touch(const Digest& digest) override;
+  absl::StatusOr<int64_t> Size(const Digest& digest) const override;
+  // Where the bytes lie, for direct use on a shared disk. NotFound.
+  absl::StatusOr<std::string> PathOf(const Digest& digest) const;
+  // All bytes, checked against the digest. NotFound; DataLoss when they do not match, and then the
+  // file is set aside under DIR/damaged, never to be served again.
+  absl::StatusOr<std::string> Read(const Digest& digest, int64_t bytes_max) const;
+  absl::Status Verify(const Digest& digest) const override;
+  absl::StatusOr<std::unique_ptr<Source>> OpenSource(const Digest& digest) const override;
+
+  absl::StatusOr<std::vector<Digest>> List() const override;
+  absl::StatusOr<int64_t> Collect(const absl::flat_hash_set<Digest>& live,
+                                  absl::Time before) override;
+  // Removes one artifact; returns how many bytes were freed, 0 when it was not there.
+  absl::StatusOr<int64_t> Remove(const Digest& digest);
+
+ private:
+  class FileWriter;
+
+  DirectoryStore(std::string directory, std::string store_id);
+  std::string FilePath(const Digest& digest) const;
+  absl::StatusOr<std::unique_ptr<FileWriter>> MakeWriter(const Digest& expected,
+                                                         Durability durability);
+  // Puts a writer's bytes under their name; drops them if they are there already.
+  absl::Status Publish(FileWriter& writer, const Digest& digest);
+  // Whether the artifact is here with so many bytes. If so it is touched, and durable on return.
+  // REQUIRES: the caller holds the directory's lock.
+  absl::StatusOr<bool> KeepIfHere(const Digest& digest, int64_t bytes);
+  // Makes the name of the artifact durable whose file has this number.
+  absl::Status SyncName(const Digest& digest, uint64_t inode);
+  // Moves a damaged file away. Returns DataLoss, with the problem and where the file is now.
+  absl::Status SetAside(const Digest& digest, absl::string_view problem) const;
+  // Gives the bytes to `use` in blocks; only when the status is OK were they the artifact's.
+  absl::Status ReadChecked(const Digest& digest, int64_t bytes_max,
+                           const std::function<void(absl::string_view)>& use) const;
+
+  const std::string directory_;
+  const std::string store_id_;
+
+  Mutex mu_;
+  // Files whose names this process has made durable, by the number of the file: jobs that leave the
+  // same bytes again and again need no further sync.
+  absl::flat_hash_map<Digest, uint64_t> durable_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_STORE_DIRECTORY_STORE_H_
