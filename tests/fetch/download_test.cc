@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "tests/fetch/http_server.h"
+#include "tests/testing/http_server.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

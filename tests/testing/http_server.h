@@ -1,7 +1,7 @@
 // An HTTP server on an ephemeral port of this machine that misbehaves as told: one scripted answer
 // for each connection.
-#ifndef CONCUR_TESTS_FETCH_HTTP_SERVER_H_
-#define CONCUR_TESTS_FETCH_HTTP_SERVER_H_
+#ifndef CONCUR_TESTS_TESTING_HTTP_SERVER_H_
+#define CONCUR_TESTS_TESTING_HTTP_SERVER_H_
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -32,6 +32,8 @@ struct Answer {
   bool stall = false;                 // instead of ending, nothing more comes
   bool honours_range = true;
   std::string location = {};  // of a redirect
+  std::string headers = {};   // more of them, each with "\r\n" behind it
+  bool drop = false;          // the connection ends before the answer
 };
 
 // Thread-safe.
@@ -67,7 +69,7 @@ class HttpServer {
     answers_ = std::move(answers);
     next_ = 0;
   }
-  // The requests so far, each with its headers.
+  // The requests so far, each with its headers and its body.
   std::vector<std::string> requests() const {
     const std::lock_guard<std::mutex> lock(mu_);
     return requests_;
@@ -88,12 +90,16 @@ class HttpServer {
   void AnswerTo(int client) {
     std::string request;
     char buffer[4096];
-    while (request.find("\r\n\r\n") == std::string::npos) {
+    for (size_t whole = std::string::npos; request.size() < whole;) {
       const ssize_t got = recv(client, buffer, sizeof(buffer), 0);
       if (got <= 0) {
         return;
       }
       request.append(buffer, static_cast<size_t>(got));
+      if (const size_t end = request.find("\r\n\r\n");
+          end != std::string::npos && whole == std::string::npos) {
+        whole = end + 4 + BodyBytes(request);
+      }
     }
     Answer answer{.status = 404};
     {
@@ -103,15 +109,18 @@ class HttpServer {
         answer = answers_[next_++];
       }
     }
+    if (answer.drop) {
+      return;
+    }
     size_t from = 0;
     if (const size_t range = request.find("Range: bytes="); range != std::string::npos) {
       int64_t value = 0;
       const std::string text = request.substr(range + 13, request.find('-', range) - range - 13);
       CONCUR_CHECK(absl::SimpleAtoi(text, &value));
-      from = answer.honours_range ? static_cast<size_t>(value) : 0;
+      from = answer.honours_range && answer.status == 200 ? static_cast<size_t>(value) : 0;
     }
     Send(client, Head(answer, from));
-    if (answer.status == 200 && from < answer.body.size()) {
+    if (request.rfind("HEAD ", 0) != 0 && from < answer.body.size()) {
       const size_t end = std::min(answer.cut_at, answer.body.size());
       Send(client, answer.body.substr(from, end > from ? end - from : 0));
     }
@@ -124,6 +133,16 @@ class HttpServer {
     }
   }
 
+  // What the client says that follows its head.
+  static size_t BodyBytes(const std::string& request) {
+    const size_t at = request.find("Content-Length: ");
+    size_t bytes = 0;
+    CONCUR_CHECK(
+        at == std::string::npos ||
+        absl::SimpleAtoi(request.substr(at + 16, request.find('\r', at) - at - 16), &bytes));
+    return bytes;
+  }
+
   static std::string Head(const Answer& answer, size_t from) {
     if (answer.status == 200 && from > 0) {
       if (from >= answer.body.size()) {
@@ -131,12 +150,11 @@ class HttpServer {
       }
       return absl::StrCat("HTTP/1.1 206 Part\r\nContent-Length: ", answer.body.size() - from,
                           "\r\nContent-Range: bytes ", from, "-", answer.body.size() - 1, "/",
-                          answer.body.size(), "\r\nConnection: close\r\n\r\n");
+                          answer.body.size(), "\r\n", answer.headers, "Connection: close\r\n\r\n");
     }
-    return absl::StrCat("HTTP/1.1 ", answer.status,
-                        " X\r\nContent-Length: ", answer.status == 200 ? answer.body.size() : 0,
-                        answer.location.empty() ? "" : "\r\nLocation: ", answer.location,
-                        "\r\nConnection: close\r\n\r\n");
+    return absl::StrCat("HTTP/1.1 ", answer.status, " X\r\nContent-Length: ", answer.body.size(),
+                        answer.location.empty() ? "" : "\r\nLocation: ", answer.location, "\r\n",
+                        answer.headers, "Connection: close\r\n\r\n");
   }
   static void Send(int client, const std::string& bytes) {
     for (size_t sent = 0; sent < bytes.size();) {
@@ -160,4 +178,4 @@ class HttpServer {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_FETCH_HTTP_SERVER_H_
+#endif  // CONCUR_TESTS_TESTING_HTTP_SERVER_H_
