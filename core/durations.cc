@@ -40,6 +40,17 @@ Durations::Group Durations::GroupOf(absl::string_view approach, absl::string_vie
   return group->second;
 }
 
+std::optional<Durations::Group> Durations::FindGroup(absl::string_view approach,
+                                                     absl::string_view benchmark,
+                                                     bool is_train) const {
+  const auto family = family_index_.find({std::string(approach), is_train});
+  if (family == family_index_.end()) {
+    return std::nullopt;
+  }
+  const auto group = group_index_.find({family->second, std::string(benchmark)});
+  return group == group_index_.end() ? std::nullopt : std::optional<Group>(group->second);
+}
+
 Durations::Rank Durations::RankOf(absl::Duration expected) {
   // The position of the highest bit, then the next two bits: in whole numbers, the same everywhere.
   const auto value = static_cast<uint64_t>(MicrosOf(expected)) * 4 + 4;

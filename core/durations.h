@@ -40,6 +40,10 @@ class Durations {
   // `benchmark` is the train set of a train job, the test benchmark of an eval job.
   Group GroupOf(absl::string_view approach, absl::string_view benchmark, bool is_train);
 
+  // The same group without making one; nullopt when there is none.
+  std::optional<Group> FindGroup(absl::string_view approach, absl::string_view benchmark,
+                                 bool is_train) const;
+
   // One more succeeded job, or one that no longer counts. `on_rank` hears of each group whose rank
   // has changed. REQUIRES, for Remove: it was added.
   void Add(Group group, absl::Duration run_time, OnRank on_rank);

@@ -28,6 +28,8 @@ struct SweepRow {
   bool paused = false;
   bool canceled = false;
   std::optional<absl::Time> end_time;  // when the last job ended; reset by RetryJobs
+  // From submission to the last end, as it was expected at submission; nullopt: nobody could tell.
+  std::optional<absl::Duration> forecast;
 
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
 };

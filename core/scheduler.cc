@@ -261,7 +261,8 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
                        .spec = std::move(submission.spec),
                        .paused = false,
                        .canceled = false,
-                       .end_time = std::nullopt};
+                       .end_time = std::nullopt,
+                       .forecast = std::nullopt};
   CONCUR_RETURN_IF_ERROR(AddSweep(std::move(owned), std::move(submission.expansion)));
   for (uint32_t job = 0; job < sweep.slots.size(); ++job) {
     if (sweep.slots[job].state == JobState::kReady) {
@@ -570,7 +571,21 @@ void Scheduler::MarkSystemsCollected(const std::vector<JobId>& train_jobs) {
     ChargeResult(sweep, id.index, 1);
     IndexResult(sweep, id.index, sweep.keys->KeyOf(id.index));
     Touch(id);
+    pending_.changed_sweeps.insert(id.sweep);  // its owner uses less
   }
+}
+
+absl::Status Scheduler::RecordForecast(SweepId id, absl::Duration makespan) {
+  const auto it = sweeps_.find(id);
+  if (it == sweeps_.end()) {
+    return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
+  }
+  if (!it->second->row.forecast) {
+    it->second->row.forecast = makespan;
+    TouchSweep(*it->second);
+    pending_.changed_sweeps.insert(id);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace concur

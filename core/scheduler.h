@@ -177,6 +177,9 @@ class Scheduler {
   // something unfinished would have to be run again.
   absl::StatusOr<uint32_t> RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
                                      bool rerun_succeeded);
+  // Notes how long the sweep was expected to take when it was submitted. The first note stays.
+  // NotFound.
+  absl::Status RecordForecast(SweepId id, absl::Duration makespan);
   // OK when the owner may add a sweep with this data; ResourceExhausted, with the numbers, when the
   // quota on stored bytes forbids it. Submit asks the same.
   absl::Status CheckQuota(const std::string& owner, const SweepSpec& spec) const;
@@ -213,12 +216,15 @@ class Scheduler {
 
   // nullopt when there is no such sweep.
   std::optional<SweepView> FindSweep(SweepId id) const;
+  // For readers that outlive a turn. REQUIRES: the sweep exists.
+  std::shared_ptr<const Expansion> SharedExpansion(SweepId id) const;
   // The newest sweep of this name; nullopt.
   std::optional<SweepId> FindSweepByName(const std::string& name) const;
   std::vector<SweepId> ListSweeps() const;  // ascending
   size_t sweep_count() const { return sweeps_.size(); }
   // REQUIRES: the job exists.
   JobView ViewJob(JobId id) const;
+  JobState JobStateOf(JobId id) const { return SlotOf(id).state; }  // cheaper than a view
   bool HasJob(JobId id) const;
   std::vector<WorkerView> ListWorkers() const;  // by name
   // Why a job waits, failed, was reused or was refused, in words.

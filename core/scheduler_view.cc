@@ -23,6 +23,10 @@ std::optional<SweepView> Scheduler::FindSweep(SweepId id) const {
                    sweep.counts, sweep.reused,          UseOf(sweep.row.owner)};
 }
 
+std::shared_ptr<const Expansion> Scheduler::SharedExpansion(SweepId id) const {
+  return sweeps_.at(id)->expansion;
+}
+
 std::optional<SweepId> Scheduler::FindSweepByName(const std::string& name) const {
   for (auto it = sweeps_.rbegin(); it != sweeps_.rend(); ++it) {
     if (it->second->row.name == name) {

@@ -109,6 +109,9 @@ SweepRow Canonical(SweepRow row) {
   if (row.end_time) {
     row.end_time = TimeOfInt(TimeToInt(*row.end_time));
   }
+  if (row.forecast) {
+    row.forecast = DurationOfInt(DurationToInt(*row.forecast));
+  }
   return row;
 }
 

@@ -60,8 +60,8 @@ absl::Status MissingSpec(const SqliteDatabase& database, const SweepRow& row) {
 absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
   CONCUR_RETURN_IF_ERROR(ReadRows(
       database,
-      "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, checksum "
-      "FROM sweep ORDER BY number",
+      "SELECT number, owner, name, request_id, create_time, paused, canceled, end_time, forecast, "
+      "checksum FROM sweep ORDER BY number",
       [&](RowReader& reader) {
         SweepRow& row = snapshot.sweeps.emplace_back();
         const int64_t number = reader.Int();
@@ -74,6 +74,9 @@ absl::Status ReadSweeps(SqliteDatabase& database, Snapshot& snapshot) {
         row.canceled = reader.Bool();
         if (const std::optional<int64_t> end_time = reader.OptionalInt()) {
           row.end_time = TimeOfInt(*end_time);
+        }
+        if (const std::optional<int64_t> forecast = reader.OptionalInt()) {
+          row.forecast = DurationOfInt(*forecast);
         }
         return reader.Finish()
                    ? absl::OkStatus()

@@ -154,8 +154,14 @@ CREATE TABLE pilot (
 ) WITHOUT ROWID;
 )sql";
 
+// How long a sweep was expected to take. NULL adds nothing to a row's checksum: rows of older
+// schemas keep theirs.
+constexpr char kSchema3[] = R"sql(
+ALTER TABLE sweep ADD COLUMN forecast INTEGER;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -171,6 +177,7 @@ CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
        strftime('%Y-%m-%dT%H:%M:%SZ', create_time / 1000000000, 'unixepoch') AS create_time,
        strftime('%Y-%m-%dT%H:%M:%SZ', end_time / 1000000000, 'unixepoch') AS end_time,
+       forecast / 1e9 AS forecast_seconds, (end_time - create_time) / 1e9 AS took_seconds,
        length(spec) AS spec_bytes
 FROM sweep JOIN sweep_spec USING (number);
 

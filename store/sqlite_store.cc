@@ -306,8 +306,8 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put,
       database_->Prepare("INSERT OR REPLACE INTO sweep (number, owner, name, request_id, "
-                         "create_time, paused, canceled, end_time, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)"));
+                         "create_time, paused, canceled, end_time, forecast, checksum) "
+                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"));
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put_spec,
       database_->Prepare(
@@ -323,6 +323,11 @@ absl::Status SqliteStore::PutSweeps(const std::vector<SweepRow>& rows) {
     writer.Int(row.canceled ? 1 : 0);
     if (row.end_time) {
       writer.Int(TimeToInt(*row.end_time));
+    } else {
+      writer.Null();
+    }
+    if (row.forecast) {
+      writer.Int(DurationToInt(*row.forecast));
     } else {
       writer.Null();
     }

@@ -238,6 +238,9 @@ Batch RandomBatch(Random& random) {
     if (random.Chance(0.5)) {
       row.end_time.reset();
     }
+    if (random.Chance(0.5)) {
+      row.forecast = absl::Nanoseconds(random.Between(0, int64_t{1} << 50));
+    }
     batch.put_sweeps.push_back(row);
   }
   for (uint64_t i = random.Below(8); i > 0; --i) {
@@ -287,7 +290,8 @@ std::string Describe(Store& store) {
     absl::StrAppend(&text, "sweep ", row.id.number, " ", row.owner, " ", absl::CHexEscape(row.name),
                     " ", row.request_id, " ", TimeText(row.create_time), " ",
                     absl::CHexEscape(row.spec), " ", row.paused, row.canceled, " ",
-                    row.end_time ? TimeText(*row.end_time) : "-", "\n");
+                    row.end_time ? TimeText(*row.end_time) : "-", " ",
+                    row.forecast ? absl::FormatDuration(*row.forecast) : "-", "\n");
   }
   for (const JobRow& row : snapshot->jobs) {
     absl::StrAppend(&text, "job ", JobText(row.id), " state=", static_cast<int>(row.state), " ",

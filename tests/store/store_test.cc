@@ -113,6 +113,23 @@ TYPED_TEST(StoreTest, EveryFieldComesBackAsItWas) {
   EXPECT_THAT(attempts, ElementsAre(FullAttempt(id, 1), FullAttempt(id, 2)));
 }
 
+TYPED_TEST(StoreTest, AForecastComesBackAndGoesWithAnUpdateThatHasNone) {
+  SweepRow row = FullSweep(1);
+  row.forecast = absl::Seconds(90) + absl::Nanoseconds(1);
+  Batch batch;
+  batch.put_sweeps = {row};
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, this->subject_.store().Load());
+  EXPECT_THAT(snapshot.sweeps, ElementsAre(row));
+  row.forecast.reset();
+  batch.put_sweeps = {row};
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(snapshot, this->subject_.store().Load());
+  EXPECT_THAT(snapshot.sweeps, ElementsAre(row));
+}
+
 TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
   Store& store = this->subject_.store();
   Batch batch;
