@@ -207,11 +207,13 @@ class GrpcClient : public Client {
         [](v1::ListScoresResponse& page) { return page.mutable_scores(); });
   }
 
-  absl::Status WatchSweep(const std::string& sweep, absl::Duration outage_max,
+  absl::Status WatchSweep(const std::string& sweep, v1::WatchSweepRequest::Events events,
+                          absl::Duration outage_max,
                           const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
                           const std::function<void(const absl::Status&)>& on_outage) override {
     v1::WatchSweepRequest request;
     request.set_sweep(sweep);
+    request.set_events(events);
     bool wanted = true;
     return Resume(
         outage_max,

@@ -71,11 +71,12 @@ class Client {
   virtual absl::StatusOr<std::vector<v1::Score>> ListScores(const std::string& sweep,
                                                             const std::string& metric) = 0;
 
-  // Calls `on_update` with a snapshot, then with every change, until the sweep has ended, or
-  // `on_update` returns false. Resumes by cursor when the server goes away for less than
-  // `outage_max`; `on_outage` hears of it each time. Cancelled after CancelStreams.
+  // Calls `on_update` with a snapshot, then with what changes, until the sweep has ended, or
+  // `on_update` returns false; `events` says which changes of jobs are told one by one. Resumes by
+  // cursor when the server goes away for less than `outage_max`; `on_outage` hears of it each time.
+  // Cancelled after CancelStreams.
   virtual absl::Status WatchSweep(
-      const std::string& sweep, absl::Duration outage_max,
+      const std::string& sweep, v1::WatchSweepRequest::Events events, absl::Duration outage_max,
       const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
       const std::function<void(const absl::Status&)>& on_outage) = 0;
   // Calls `on_data` with pieces of the log in order, from `offset` on. Resumes like WatchSweep.

@@ -87,7 +87,7 @@ absl::Status FollowScores(
   absl::Status stopped;
   std::string id = sweep;
   const absl::Status status = client.WatchSweep(
-      sweep, absl::Minutes(10),
+      sweep, v1::WatchSweepRequest::EVENTS_ALL, absl::Minutes(10),
       [&](const v1::WatchSweepResponse& update) {
         id = update.sweep().id();
         const absl::StatusOr<bool> changed = study.Take(update);

@@ -117,7 +117,10 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
     const Ticker ticker(painter, client, options.timeout);
     bool away = false;
     status = client.WatchSweep(
-        sweep, options.outage_max,
+        sweep,
+        options.print_events ? v1::WatchSweepRequest::EVENTS_ALL
+                             : v1::WatchSweepRequest::EVENTS_FAILURES,
+        options.outage_max,
         [&](const v1::WatchSweepResponse& update) {
           if (away) {
             painter.Say("concur: the coordinator answers again");
