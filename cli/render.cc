@@ -162,6 +162,21 @@ absl::Duration SpanOf(const google::protobuf::Duration& span) {
   return rpc::FromProto(span, kField).value_or(absl::ZeroDuration());
 }
 
+SweepForecast ForecastOf(const v1::Sweep& sweep) {
+  SweepForecast forecast;
+  if (sweep.has_forecast()) {
+    forecast.expected = SpanOf(sweep.forecast());
+  }
+  if (sweep.has_end_time() && sweep.has_create_time()) {
+    forecast.took = TimeOf(sweep.end_time()) - TimeOf(sweep.create_time());
+  }
+  if (forecast.expected && forecast.took && *forecast.took > absl::ZeroDuration() &&
+      sweep.state() == v1::Sweep::STATE_SUCCEEDED) {
+    forecast.error = absl::FDivDuration(*forecast.expected, *forecast.took) - 1;
+  }
+  return forecast;
+}
+
 Json SweepJson(const v1::Sweep& sweep) {
   Json json = Json::object();
   json["id"] = sweep.id();
@@ -180,6 +195,13 @@ Json SweepJson(const v1::Sweep& sweep) {
   use["stored_bytes_max"] = sweep.owner_use().stored_bytes_max();
   json["create_time"] = TimeJson(sweep.has_create_time(), sweep.create_time());
   json["end_time"] = TimeJson(sweep.has_end_time(), sweep.end_time());
+  const SweepForecast forecast = ForecastOf(sweep);
+  const auto seconds = [](const std::optional<absl::Duration>& span) {
+    return span ? Json(absl::ToDoubleSeconds(*span)) : Json(nullptr);
+  };
+  json["forecast_seconds"] = seconds(forecast.expected);
+  json["took_seconds"] = seconds(forecast.took);
+  json["forecast_error"] = forecast.error ? Json(*forecast.error) : Json(nullptr);
   return json;
 }
 

@@ -7,6 +7,7 @@
 #ifndef CONCUR_CLI_RENDER_H_
 #define CONCUR_CLI_RENDER_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -38,6 +39,14 @@ std::string ResourcesText(const v1::Resources& resources);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);
 absl::Duration SpanOf(const google::protobuf::Duration& span);
 
+// How long a sweep was expected to take when it was submitted, and how long it took. `error` is
+// expected / took - 1, of a sweep that has succeeded.
+struct SweepForecast {
+  std::optional<absl::Duration> expected;
+  std::optional<absl::Duration> took;
+  std::optional<double> error;
+};
+SweepForecast ForecastOf(const v1::Sweep& sweep);
 Json SweepJson(const v1::Sweep& sweep);
 Json JobJson(const v1::Job& job);
 Json WorkerJson(const v1::Worker& worker);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -217,6 +218,17 @@ std::string UseText(const v1::OwnerUse& use) {
       " stored");
 }
 
+// "1m 40s when it was submitted, +2.3 % off".
+std::string ForecastText(const v1::Sweep& sweep) {
+  const SweepForecast forecast = ForecastOf(sweep);
+  if (!forecast.expected) {
+    return "";
+  }
+  return absl::StrCat(
+      SpanText(*forecast.expected), " when it was submitted",
+      forecast.error ? absl::StrFormat(", %+.1f %% off", 100 * *forecast.error) : "");
+}
+
 }  // namespace
 
 void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
@@ -241,7 +253,8 @@ void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
                                : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
                 {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
                 {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
-                {"took", AgeText(sweep)}},
+                {"took", AgeText(sweep)},
+                {"forecast", ForecastText(sweep)}},
                record);
 }
 

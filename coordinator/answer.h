@@ -6,10 +6,12 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/thread_pool.h"
 #include "coordinator/engine.h"
 #include "rpc/status.h"
 
@@ -35,6 +37,27 @@ grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* co
                                  std::function<absl::StatusOr<Response>(Scheduler&)> work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   AnswerOn<Response>(reactor, engine, response, std::move(work));
+  return reactor;
+}
+
+// The same for what changes nothing: answered before the next turn, with what is durable, and
+// written by the pool, so that the engine's thread does not wait for the network.
+template <typename Response>
+grpc::ServerUnaryReactor* AnswerRead(
+    Engine& engine, ThreadPool& pool, grpc::CallbackServerContext* context, Response* response,
+    std::function<absl::StatusOr<Response>(const Scheduler&)> work) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  engine.Read<Response>(
+      std::move(work), [reactor, response, &pool](absl::StatusOr<Response> value) {
+        // Into a copyable closure.
+        auto shared = std::make_shared<absl::StatusOr<Response>>(std::move(value));
+        pool.Submit([reactor, response, shared] {
+          if (shared->ok()) {
+            *response = *std::move(*shared);
+          }
+          reactor->Finish(rpc::ToGrpcStatus(shared->status()));
+        });
+      });
   return reactor;
 }
 

@@ -15,6 +15,8 @@
 #include "coordinator/artifact_streams.h"
 #include "coordinator/disk_space.h"
 #include "coordinator/guarded_services.h"
+#include "coordinator/job_pages.h"
+#include "coordinator/submission_forecast.h"
 #include "coordinator/sweep_streams.h"
 #include "coordinator/views.h"
 #include "rpc/convert_sweep.h"
@@ -121,11 +123,13 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContex
 }  // namespace
 
 CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-                                       ThreadPool& transfers, Access& access, ServiceLimits limits)
+                                       ThreadPool& transfers, ThreadPool& answers, Access& access,
+                                       ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       pool_(pool),
       transfers_(transfers),
+      answers_(answers),
       access_(access),
       limits_(std::move(limits)) {}
 
@@ -169,8 +173,9 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   }
   Scheduler::Submission submission{caller->user, request->request_id(),
                                    rpc::EncodeSpec(expansion->spec()), expansion};
-  auto submit = [submission = std::move(submission), validate_only, sweeps_max = limits_.sweeps_max,
-                 pools = &engine_.pools(), stated_limits = limits_.pools](
+  auto submit = [this, submission = std::move(submission), validate_only,
+                 sweeps_max = limits_.sweeps_max, pools = &engine_.pools(),
+                 stated_limits = limits_.pools](
                     Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
     v1::CreateSweepResponse answer;
     CONCUR_RETURN_IF_ERROR(
@@ -190,7 +195,12 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
           absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
                        " sweeps, its limits.sweeps_max; delete some that have ended"));
     }
+    const size_t sweeps_before = scheduler.sweep_count();
     CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
+    const bool is_new = scheduler.sweep_count() > sweeps_before;
+    if (auto basis = is_new ? BasisOfForecast(scheduler, id) : std::nullopt) {
+      RecordForecast(engine_, pool_, *std::move(basis));
+    }
     *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
     return answer;
   };
@@ -212,42 +222,35 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* CoordinatorService::GetSweep(grpc::CallbackServerContext* context,
                                                        const v1::GetSweepRequest* request,
                                                        v1::Sweep* response) {
-  return Answer<v1::Sweep>(
-      engine_, context, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
-        const SweepView sweep = *scheduler.FindSweep(id);
-        v1::Sweep proto = SweepProto(sweep);
-        if (request->include_spec()) {
-          *proto.mutable_spec() = rpc::ToProto(sweep.expansion->spec());
-        }
-        return proto;
-      });
+  const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
+  if (sweep.ok()) {
+    *response = SweepProto(sweep->View());
+    if (request->include_spec()) {
+      *response->mutable_spec() = rpc::ToProto(sweep->expansion->spec());
+    }
+  }
+  return AnswerNow(context, sweep.status());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerContext* context,
                                                          const v1::ListSweepsRequest* request,
                                                          v1::ListSweepsResponse* response) {
-  return Answer<v1::ListSweepsResponse>(
-      engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListSweepsResponse> {
-        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
-        CONCUR_ASSIGN_OR_RETURN(uint64_t before, NumberToken(request->page_token()));
-        v1::ListSweepsResponse page;
-        const std::vector<SweepId> ids = scheduler.ListSweeps();
-        for (auto it = ids.rbegin(); it != ids.rend(); ++it) {
-          const SweepView sweep = *scheduler.FindSweep(*it);
-          if ((before != 0 && it->number >= before) ||
-              (!request->owner().empty() && sweep.row->owner != request->owner())) {
-            continue;
-          }
-          if (static_cast<size_t>(page.sweeps_size()) == size) {
-            page.set_next_page_token(absl::StrCat(it->number + 1));
-            break;
-          }
-          *page.add_sweeps() = SweepProto(sweep);
-        }
-        return page;
-      });
+  const absl::StatusOr<size_t> size = PageSize(request->page_size());
+  const absl::StatusOr<uint64_t> before = NumberToken(request->page_token());
+  absl::Status status = size.status();
+  status.Update(before.status());
+  if (status.ok()) {
+    // One more than the page holds tells whether there is another one.
+    std::vector<SweepFacts> sweeps = engine_.board().List(*before, request->owner(), *size + 1);
+    if (sweeps.size() > *size) {
+      sweeps.pop_back();
+      response->set_next_page_token(absl::StrCat(sweeps.back().row.id.number));
+    }
+    for (const SweepFacts& sweep : sweeps) {
+      *response->add_sweeps() = SweepProto(sweep.View());
+    }
+  }
+  return AnswerNow(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::PauseSweep(grpc::CallbackServerContext* context,
@@ -307,43 +310,24 @@ grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerContext* context,
                                                        const v1::ListJobsRequest* request,
                                                        v1::ListJobsResponse* response) {
-  return Answer<v1::ListJobsResponse>(
-      engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListJobsResponse> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
-        CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
-        CONCUR_ASSIGN_OR_RETURN(uint64_t from, NumberToken(request->page_token()));
-        const SweepView sweep = *scheduler.FindSweep(id);
-        const SweepSpec& spec = sweep.expansion->spec();
-        v1::ListJobsResponse page;
-        for (uint64_t index = from; index < sweep.expansion->job_count(); ++index) {
-          const JobId job{id, static_cast<uint32_t>(index)};
-          const auto& states = request->states();
-          if (!states.empty() &&
-              std::find(states.begin(), states.end(), rpc::ToProto(scheduler.ViewJob(job).state)) ==
-                  states.end()) {
-            continue;
-          }
-          const JobCoordinates at = sweep.expansion->Locate(job.index);
-          const Block& block = sweep.expansion->blocks()[at.block];
-          if (!request->approach().empty() &&
-              spec.approaches[block.approach].name != request->approach()) {
-            continue;
-          }
-          if (!request->benchmark().empty() &&
-              (block.train_set == kNoTrainSet ||
-               spec.train_sets[block.train_set].name != request->benchmark()) &&
-              (at.is_train || spec.benchmarks[at.test_benchmark].name != request->benchmark())) {
-            continue;
-          }
-          if (static_cast<size_t>(page.jobs_size()) == size) {
-            page.set_next_page_token(absl::StrCat(index));
-            break;
-          }
-          *page.add_jobs() = JobProto(scheduler, job);
-        }
-        return page;
-      });
+  const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
+  const absl::StatusOr<size_t> size = PageSize(request->page_size());
+  const absl::StatusOr<uint64_t> from = NumberToken(request->page_token());
+  absl::Status status = sweep.status();
+  status.Update(size.status());
+  status.Update(from.status());
+  if (!status.ok()) {
+    return AnswerNow(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  ListJobsPage(engine_, answers_, *request, sweep->row.id, *from, *size,
+               [reactor, response](absl::StatusOr<v1::ListJobsResponse> page) {
+                 if (page.ok()) {
+                   *response = *std::move(page);
+                 }
+                 reactor->Finish(rpc::ToGrpcStatus(page.status()));
+               });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetJob(grpc::CallbackServerContext* context,
@@ -375,9 +359,9 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(grpc::CallbackServerContext
 grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerContext* context,
                                                           const v1::ListWorkersRequest* request,
                                                           v1::ListWorkersResponse* response) {
-  return Answer<v1::ListWorkersResponse>(
-      engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
+  return AnswerRead<v1::ListWorkersResponse>(
+      engine_, answers_, context, response,
+      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         v1::ListWorkersResponse page;
         std::string last;
@@ -400,9 +384,9 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* CoordinatorService::ListDurations(grpc::CallbackServerContext* context,
                                                             const v1::ListDurationsRequest* request,
                                                             v1::ListDurationsResponse* response) {
-  return Answer<v1::ListDurationsResponse>(
-      engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListDurationsResponse> {
+  return AnswerRead<v1::ListDurationsResponse>(
+      engine_, answers_, context, response,
+      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListDurationsResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         CONCUR_ASSIGN_OR_RETURN(const uint64_t from, NumberToken(request->page_token()));
         const Durations& durations = scheduler.durations();
@@ -450,9 +434,9 @@ grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* CoordinatorService::ListScores(grpc::CallbackServerContext* context,
                                                          const v1::ListScoresRequest* request,
                                                          v1::ListScoresResponse* response) {
-  return Answer<v1::ListScoresResponse>(
-      engine_, context, response,
-      [request](Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
+  return AnswerRead<v1::ListScoresResponse>(
+      engine_, answers_, context, response,
+      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
         CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size(), 1000, 10'000));
         CONCUR_ASSIGN_OR_RETURN(uint64_t from, NumberToken(request->page_token()));
@@ -475,8 +459,8 @@ grpc::ServerUnaryReactor* CoordinatorService::GetMatrix(grpc::CallbackServerCont
                                                         const v1::GetMatrixRequest* request,
                                                         v1::Matrix* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.Call<SweepScores>(
-      [request](Scheduler& scheduler) -> absl::StatusOr<SweepScores> {
+  engine_.Read<SweepScores>(
+      [request](const Scheduler& scheduler) -> absl::StatusOr<SweepScores> {
         CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
         return CollectScores(scheduler, id, request->metric());
       },
@@ -538,9 +522,9 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::Down
   return SendArtifact(artifacts_, transfers_, *request);
 }
 
-grpc::ServerWriteReactor<v1::WatchSweepResponse>* CoordinatorService::WatchSweep(
-    grpc::CallbackServerContext* /*context*/, const v1::WatchSweepRequest* request) {
-  return StreamSweep(engine_, *request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::FollowSweep(
+    const v1::WatchSweepRequest& request) {
+  return StreamSweep(engine_.board(), request);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(

@@ -2,8 +2,9 @@
 // GuardedCoordinator, which lets in only who may call a method; here only a sweep's owner and
 // admins change it.
 //
-// Thread-safe. Reactions run on gRPC's threads and do not block: work goes to the engine, files to
-// the pool.
+// Thread-safe. Reactions run on gRPC's threads and do not block: what is asked of sweeps alone is
+// on the engine's board, other work goes to the engine, files to the pool, and long answers to a
+// pool that waits for no disk.
 #ifndef CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
 #define CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
 
@@ -37,9 +38,11 @@ struct ServiceLimits {
 class CoordinatorService final : public v1::Coordinator::CallbackService {
  public:
   // All outlive the service. `access` tells who calls: the owner of what is submitted.
-  // Artifacts move on the threads of `transfers`, everything else that takes long on `pool`.
+  // Artifacts move on the threads of `transfers`, everything else that takes long on `pool`;
+  // `answers` makes the answers to reads.
   CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-                     ThreadPool& transfers, Access& access, ServiceLimits limits);
+                     ThreadPool& transfers, ThreadPool& answers, Access& access,
+                     ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(grpc::CallbackServerContext* context,
                                         const v1::CreateSweepRequest* request,
@@ -70,8 +73,8 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
                                      v1::ListJobsResponse* response) override;
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const v1::GetJobRequest* request, v1::Job* response) override;
-  grpc::ServerWriteReactor<v1::WatchSweepResponse>* WatchSweep(
-      grpc::CallbackServerContext* context, const v1::WatchSweepRequest* request) override;
+  // WatchSweep, with responses as bytes.
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FollowSweep(const v1::WatchSweepRequest& request);
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override;
@@ -121,6 +124,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
   ThreadPool& transfers_;
+  ThreadPool& answers_;
   Access& access_;
   const ServiceLimits limits_;
 };

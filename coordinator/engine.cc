@@ -24,7 +24,15 @@ constexpr absl::Duration kStallWaitMax = absl::Seconds(5);
 }  // namespace
 
 Engine::Engine(Clock& clock, Store& store, EngineOptions options)
-    : clock_(clock), store_(store), options_(std::move(options)), pools_(options_.pools_policy) {}
+    : clock_(clock),
+      store_(store),
+      options_(std::move(options)),
+      pools_(options_.pools_policy),
+      now_(clock.Now()) {
+  // Cursors change with every start: what they count is not stored.
+  board_ = std::make_unique<SweepBoard>(clock_, options_.board,
+                                        absl::StrCat(absl::Hex(absl::ToUnixMicros(now_))));
+}
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& store,
                                                        const SpecDecoder& decode,
@@ -42,8 +50,6 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
     expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
   }
   auto engine = std::unique_ptr<Engine>(new Engine(clock, store, std::move(options)));
-  engine->now_ = clock.Now();
-  engine->epoch_ = absl::StrCat(absl::Hex(absl::ToUnixMicros(engine->now_)));
   for (const PoolSpec& pool : engine->options_.pools) {
     CONCUR_RETURN_IF_ERROR(engine->pools_.AddFromOptions(pool));
   }
@@ -52,6 +58,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
   CONCUR_ASSIGN_OR_RETURN(engine->scheduler_,
                           Scheduler::Restore(engine->options_.policy, std::move(snapshot),
                                              std::move(expansions), engine->now_));
+  std::vector<SweepNews> news;
+  for (const SweepId& id : engine->scheduler_->ListSweeps()) {
+    news.push_back(engine->NewsOf(id, {}));
+  }
+  engine->board_->Publish(std::move(news), engine->now_);
   return engine;
 }
 
@@ -71,11 +82,14 @@ void Engine::Stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  board_->Stop();
   // What is left, of a thread that has ended or never was.
   std::vector<Request> rest;
+  std::vector<ReadRequest> reads;
   {
     MutexLock lock(mutex_);
     rest.swap(inbox_);
+    reads.swap(reads_);
   }
   if (dead_) {
     return;
@@ -84,11 +98,11 @@ void Engine::Stop() {
   for (Request& request : rest) {
     request.refuse(status);
   }
+  for (ReadRequest& read : reads) {
+    read.refuse(status);
+  }
   for (auto& [worker, parked] : std::exchange(parked_, {})) {
     parked.done(status);
-  }
-  for (auto& [ticket, watcher] : std::exchange(watchers_, {})) {
-    watcher.done(status);
   }
   for (auto& [id, tap] : std::exchange(taps_, {})) {
     for (auto& [ticket, waiter] : tap.waiters) {
@@ -97,20 +111,43 @@ void Engine::Stop() {
   }
 }
 
+// OK while there is room for one more.
+absl::Status Engine::RefusalLocked() const {
+  if (stopping_) {
+    return absl::UnavailableError("the coordinator is shutting down");
+  }
+  const size_t waiting = inbox_.size() + reads_.size();
+  if (waiting >= options_.inbox_max) {
+    return absl::ResourceExhaustedError(absl::StrCat("the coordinator is busy: ", waiting,
+                                                     " requests are waiting; try again later"));
+  }
+  return absl::OkStatus();
+}
+
 void Engine::Post(Request request) {
   absl::Status refusal;
   {
     MutexLock lock(mutex_);
-    if (!stopping_ && inbox_.size() < options_.inbox_max) {
+    refusal = RefusalLocked();
+    if (refusal.ok()) {
       inbox_.push_back(std::move(request));
       wake_.NotifyOne();
       return;
     }
-    refusal =
-        stopping_
-            ? absl::UnavailableError("the coordinator is shutting down")
-            : absl::ResourceExhaustedError(absl::StrCat("the coordinator is busy: ", inbox_.size(),
-                                                        " requests are waiting; try again later"));
+  }
+  request.refuse(std::move(refusal));
+}
+
+void Engine::PostRead(ReadRequest request) {
+  absl::Status refusal;
+  {
+    MutexLock lock(mutex_);
+    refusal = RefusalLocked();
+    if (refusal.ok()) {
+      reads_.push_back(std::move(request));
+      wake_.NotifyOne();
+      return;
+    }
   }
   request.refuse(std::move(refusal));
 }
@@ -119,7 +156,7 @@ void Engine::Loop() {
   for (;;) {
     {
       MutexLock lock(mutex_);
-      while (inbox_.empty() && !stopping_) {
+      while (inbox_.empty() && reads_.empty() && !stopping_) {
         const absl::Duration wait = NextDeadline() - clock_.Now();
         if (wait <= absl::ZeroDuration() || wake_.WaitWithTimeout(mutex_, wait)) {
           break;
@@ -154,9 +191,6 @@ absl::Time Engine::NextDeadline() const {
   for (const auto& [worker, parked] : parked_) {
     next = std::min(next, parked.deadline);
   }
-  if (!stirred_.empty() && !watchers_.empty()) {
-    next = std::min(next, last_watch_ + options_.watch_interval);
-  }
   return next;
 }
 
@@ -166,14 +200,18 @@ bool Engine::Turn() {
     return false;
   }
   std::vector<Request> requests;
+  std::vector<ReadRequest> reads;
   {
     MutexLock lock(mutex_);
     requests.swap(inbox_);
+    reads.swap(reads_);
   }
+  const bool had_reads = !reads.empty();
+  AnswerReads(std::move(reads));
   const absl::Time begin = clock_.Now();
   now_ = std::max(now_, begin);
   if (stalled_) {
-    return RunTurnWhileStalled(std::move(requests));
+    return RunTurnWhileStalled(std::move(requests)) || had_reads;
   }
   scheduler_->AdvanceTo(now_);
   for (Request& request : requests) {
@@ -183,7 +221,7 @@ bool Engine::Turn() {
   PoolActions pool_actions = AdvancePools();
   AppliedTurn turn{scheduler_->TakeEffects(), std::move(requests), std::move(pool_actions), {}};
   pools_.TakeRows(&turn.effects.batch);
-  const bool had_requests = !turn.requests.empty();
+  const bool had_requests = !turn.requests.empty() || had_reads;
   turn.figures.requests = turn.requests.size();
   turn.figures.committed = !turn.effects.batch.empty();
   const absl::Time worked = observers_.empty() ? begin : clock_.Now();
@@ -206,6 +244,17 @@ bool Engine::Turn() {
   return had_requests;
 }
 
+// Between turns memory holds what is on disk, unless the disk is full.
+void Engine::AnswerReads(std::vector<ReadRequest> reads) {
+  for (ReadRequest& read : reads) {
+    if (stalled_) {
+      read.refuse(stall_reason_);
+    } else {
+      read.work(*scheduler_);
+    }
+  }
+}
+
 void Engine::FinishTurn(AppliedTurn turn) {
   for (EngineObserver* observer : observers_) {
     observer->OnTurn(turn.figures, turn.effects);
@@ -218,7 +267,6 @@ void Engine::FinishTurn(AppliedTurn turn) {
     request.done();
   }
   AnswerSyncs();
-  AnswerWatchers();
   ExpireTaps();
 }
 

@@ -2,9 +2,11 @@
 //
 // One turn: take the whole inbox; fix `now`; let the scheduler catch up with it; apply each
 // request; hand out work; one commit; then answer. Nothing is answered before it is durable, and a
-// burst of requests shares one sync of the disk. A failed commit ends the process: memory is ahead
-// of disk. Only a full disk is waited for: the turn stays unanswered, and everything new is refused
-// (ResourceExhausted), until there is space again.
+// burst of requests shares one sync of the disk. Reads come first: they see what the turns before
+// have saved, and wait for no commit. What is read of sweeps alone, and who watches them, does not
+// come here at all: every turn leaves the news on the SweepBoard. A failed commit ends the process:
+// memory is ahead of disk. Only a full disk is waited for: the turn stays unanswered, and
+// everything new is refused (ResourceExhausted), until there is space again.
 //
 // Public methods are thread-safe and do not block. Callbacks run on the engine's thread, once each,
 // and must not block; they may call the engine again.
@@ -32,6 +34,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "coordinator/engine_observer.h"
+#include "coordinator/sweep_board.h"
 #include "core/pools.h"
 #include "core/scheduler.h"
 #include "core/sync.h"
@@ -43,12 +46,7 @@ struct EngineOptions {
   SchedulerPolicy policy;
   // The longest time for which a call is parked, whatever the caller wishes.
   absl::Duration park_max = absl::Seconds(20);
-  // Watchers hear of changes at most so often.
-  absl::Duration watch_interval = absl::Milliseconds(20);
-  // Events of one sweep that can be replayed to a watcher that comes back.
-  size_t events_max = 10'000;
-  // Events in one answer to a watcher.
-  size_t events_per_answer_max = 1'000;
+  SweepBoardOptions board;
   // Bytes of a running job's log that are kept for followers.
   size_t log_window_bytes = size_t{1} << 20;
   // Requests that wait for the engine; more are refused (ResourceExhausted).
@@ -97,6 +95,22 @@ class Engine {
           [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
   }
 
+  // Runs `work`, which changes nothing, before the next turn begins, and gives its value to `done`
+  // at once: what it sees is durable.
+  template <typename T>
+  void Read(std::function<absl::StatusOr<T>(const Scheduler&)> work,
+            std::function<void(absl::StatusOr<T>)> done) {
+    // Shared by the read and its refusal, of which one is called.
+    auto shared_done = std::make_shared<std::function<void(absl::StatusOr<T>)>>(std::move(done));
+    PostRead({[shared_done, work = std::move(work)](const Scheduler& scheduler) {
+                (*shared_done)(work(scheduler));
+              },
+              [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
+  }
+
+  // What is durable of sweeps, and who watches them. The caller starts its thread.
+  SweepBoard& board() { return *board_; }
+
   // All there is to say about one job.
   struct Explanation {
     const Scheduler* scheduler = nullptr;  // valid during the callback
@@ -127,18 +141,6 @@ class Engine {
   void ConnectPools(PoolCarrier carry);
 
   // --- streams ----------------------------------------------------------------------------------
-
-  struct WatchBatch {
-    SweepView sweep;  // valid during the callback
-    std::vector<JobEvent> events;
-    std::string cursor;
-    bool reset = false;  // the cursor was too old, or from before a restart
-    bool ended = false;  // the sweep has ended and there is nothing after `cursor`
-  };
-  using WatchDone = std::function<void(absl::StatusOr<WatchBatch>)>;
-  // Answers as soon as the sweep has changed since `cursor`; at once for an empty cursor. Returns a
-  // ticket for CancelWait.
-  uint64_t WaitForEvents(SweepId sweep, std::string cursor, WatchDone done);
 
   struct LogBatch {
     AttemptId id;
@@ -178,23 +180,16 @@ class Engine {
     PoolActions pool_actions;
     EngineObserver::Turn figures;
   };
+  struct ReadRequest {
+    std::function<void(const Scheduler&)> work;
+    std::function<void(absl::Status)> refuse;
+  };
   struct ParkedSync {
     std::string incarnation;
     uint64_t sequence = 0;
     absl::Time deadline;
     SyncDone done;
     bool at_once = false;
-  };
-  struct EventRing {
-    uint64_t next = 1;  // sequence number of the next event or change
-    std::deque<std::pair<uint64_t, JobEvent>> events;
-    uint64_t dropped_to = 0;  // events up to this number are gone
-  };
-  struct Watcher {
-    SweepId sweep;
-    uint64_t after = 0;
-    bool reset = false;
-    WatchDone done;
   };
   // What followers want of one running attempt.
   struct LogTap {
@@ -207,6 +202,9 @@ class Engine {
 
   Engine(Clock& clock, Store& store, EngineOptions options);
   void Post(Request request);
+  void PostRead(ReadRequest request);
+  absl::Status RefusalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerReads(std::vector<ReadRequest> reads);
   void Loop();
   bool Turn();
   void FinishTurn(AppliedTurn turn);
@@ -215,11 +213,10 @@ class Engine {
   void StallTurn(AppliedTurn turn, const absl::Status& full);
   bool RunTurnWhileStalled(std::vector<Request> requests);
   void Publish(Effects effects);
+  SweepNews NewsOf(SweepId id, std::vector<JobEvent> events) const;
   PoolActions AdvancePools();
   PoolWorld MakePoolWorld() const;
   std::string ExplainPools(JobId job) const;
-  void AnswerWatchers();
-  void AnswerWatcher(const Watcher& watcher);
   void AnswerSyncs();
   bool AnswerSync(const std::string& worker, ParkedSync& parked);
   SyncResponse MakeResponse(const std::string& worker);
@@ -233,7 +230,7 @@ class Engine {
   Clock& clock_;
   Store& store_;
   const EngineOptions options_;
-  std::string epoch_;  // of cursors: changes with every start
+  std::unique_ptr<SweepBoard> board_;  // of its own synchronization
   std::vector<EngineObserver*> observers_;
 
   // Owned by the engine's thread.
@@ -242,10 +239,6 @@ class Engine {
   PoolCarrier carry_;
   absl::Time now_ = absl::InfinitePast();
   absl::btree_map<std::string, ParkedSync> parked_;  // by worker
-  absl::btree_map<SweepId, EventRing> rings_;
-  absl::btree_map<uint64_t, Watcher> watchers_;  // by ticket
-  absl::btree_set<SweepId> stirred_;             // changed since watchers were last answered
-  absl::Time last_watch_ = absl::InfinitePast();
   absl::btree_map<AttemptId, LogTap> taps_;
   absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
   std::optional<AppliedTurn> stalled_;  // not durable yet: the disk is full
@@ -259,6 +252,7 @@ class Engine {
   Mutex mutex_;
   CondVar wake_;
   std::vector<Request> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ReadRequest> reads_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
 };

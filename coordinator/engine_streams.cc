@@ -1,4 +1,4 @@
-// Watching sweeps and following logs: waits that a turn answers.
+// What turns leave on the board, and following logs: waits that a turn answers.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "coordinator/engine.h"
 
@@ -31,125 +29,58 @@ std::optional<std::string> WorkerOf(const Scheduler& scheduler, AttemptId id) {
 
 }  // namespace
 
-// --- watching
-// -------------------------------------------------------------------------------------
+// --- sweeps
+// ---------------------------------------------------------------------------------------
+
+SweepNews Engine::NewsOf(SweepId id, std::vector<JobEvent> events) const {
+  SweepNews news;
+  news.id = id;
+  const std::optional<SweepView> view = scheduler_->FindSweep(id);
+  if (!view) {
+    news.owner_use = scheduler_->UseOf(board_->OwnerOf(id));
+    return news;
+  }
+  auto facts = std::make_shared<SweepFacts>();
+  // All but the spec's bytes, which may be megabytes.
+  facts->row.id = id;
+  facts->row.owner = view->row->owner;
+  facts->row.name = view->row->name;
+  facts->row.create_time = view->row->create_time;
+  facts->row.paused = view->row->paused;
+  facts->row.canceled = view->row->canceled;
+  facts->row.end_time = view->row->end_time;
+  facts->row.forecast = view->row->forecast;
+  facts->expansion = scheduler_->SharedExpansion(id);
+  facts->state = view->state;
+  facts->counts = view->counts;
+  facts->reused = view->reused;
+  facts->owner_use = view->owner_use;
+  news.facts = std::move(facts);
+  news.events = std::move(events);
+  return news;
+}
 
 void Engine::Publish(Effects effects) {
-  for (JobEvent& event : effects.events) {
-    if (!scheduler_->FindSweep(event.id.sweep)) {
-      continue;
-    }
-    EventRing& ring = rings_[event.id.sweep];
-    ring.events.emplace_back(ring.next++, std::move(event));
-    if (ring.events.size() > options_.events_max) {
-      ring.dropped_to = ring.events.front().first;
-      ring.events.pop_front();
-    }
-  }
+  absl::btree_map<SweepId, std::vector<JobEvent>> events;
   for (const SweepId& id : effects.changed_sweeps) {
-    if (scheduler_->FindSweep(id)) {
-      ++rings_[id].next;  // a change without an event, too, is news
-    } else {
-      rings_.erase(id);
-    }
-    stirred_.insert(id);
+    events[id];
   }
-}
-
-uint64_t Engine::WaitForEvents(SweepId sweep, std::string cursor, WatchDone done) {
-  uint64_t ticket;
-  {
-    MutexLock lock(mutex_);
-    ticket = next_ticket_++;
+  for (JobEvent& event : effects.events) {
+    events[event.id.sweep].push_back(std::move(event));
   }
-  auto shared_done = std::make_shared<WatchDone>(std::move(done));  // by work or by refusal
-  Post({[this, ticket, sweep, cursor = std::move(cursor), shared_done](Scheduler&) {
-          Watcher watcher;
-          watcher.sweep = sweep;
-          watcher.done = std::exchange(*shared_done, nullptr);
-          const std::pair<absl::string_view, absl::string_view> parts =
-              absl::StrSplit(cursor, absl::MaxSplits('-', 1));
-          uint64_t after = 0;
-          if (parts.first == epoch_ && absl::SimpleAtoi(parts.second, &after)) {
-            watcher.after = after;
-            const auto ring = rings_.find(sweep);
-            watcher.reset = ring != rings_.end() && after < ring->second.dropped_to;
-          } else {
-            watcher.reset = true;
-          }
-          watchers_.emplace(ticket, std::move(watcher));
-          stirred_.insert(sweep);
-          last_watch_ = absl::InfinitePast();
-        },
-        [] {},
-        [shared_done](absl::Status status) {
-          if (*shared_done != nullptr) {  // else it watches
-            (*shared_done)(std::move(status));
-          }
-        }});
-  return ticket;
-}
-
-void Engine::AnswerWatchers() {
-  if (stirred_.empty() || now_ < last_watch_ + options_.watch_interval) {
+  if (events.empty()) {
     return;
   }
-  last_watch_ = now_;
-  std::vector<Watcher> ready;
-  for (auto it = watchers_.begin(); it != watchers_.end();) {
-    const Watcher& watcher = it->second;
-    const std::optional<SweepView> sweep = scheduler_->FindSweep(watcher.sweep);
-    const bool has_news = !sweep || watcher.reset || IsTerminal(sweep->state) ||
-                          rings_[watcher.sweep].next - 1 > watcher.after;
-    if (stirred_.contains(watcher.sweep) && has_news) {
-      ready.push_back(std::move(it->second));
-      it = watchers_.erase(it);
-    } else {
-      ++it;
-    }
+  std::vector<SweepNews> news;
+  for (auto& [id, of_sweep] : events) {
+    news.push_back(NewsOf(id, std::move(of_sweep)));
   }
-  stirred_.clear();
-  for (const Watcher& watcher : ready) {
-    AnswerWatcher(watcher);
-  }
-}
-
-void Engine::AnswerWatcher(const Watcher& watcher) {
-  const std::optional<SweepView> sweep = scheduler_->FindSweep(watcher.sweep);
-  if (!sweep) {
-    watcher.done(absl::NotFoundError(absl::StrCat("no sweep ", watcher.sweep.ToString())));
-    return;
-  }
-  const EventRing& ring = rings_[watcher.sweep];
-  WatchBatch batch;
-  batch.sweep = *sweep;
-  batch.reset = watcher.reset;
-  uint64_t last = ring.next - 1;
-  if (!watcher.reset) {
-    auto it =
-        std::upper_bound(ring.events.begin(), ring.events.end(), watcher.after,
-                         [](uint64_t after, const auto& event) { return after < event.first; });
-    for (; it != ring.events.end(); ++it) {
-      if (batch.events.size() == options_.events_per_answer_max) {
-        last = batch.events.empty() ? last : std::prev(it)->first;
-        break;
-      }
-      batch.events.push_back(it->second);
-    }
-  }
-  batch.cursor = absl::StrCat(epoch_, "-", last);
-  batch.ended = IsTerminal(sweep->state) && last == ring.next - 1;
-  watcher.done(std::move(batch));
+  board_->Publish(std::move(news), now_);
 }
 
 void Engine::CancelWait(uint64_t ticket) {
   Post({[this, ticket](Scheduler&) {
           const absl::Status status = absl::CancelledError("the caller went away");
-          if (const auto it = watchers_.find(ticket); it != watchers_.end()) {
-            Watcher watcher = std::move(it->second);
-            watchers_.erase(it);
-            watcher.done(status);
-          }
           if (const auto it = log_tickets_.find(ticket); it != log_tickets_.end()) {
             LogTap& tap = taps_[it->second];
             log_tickets_.erase(it);

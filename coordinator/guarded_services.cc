@@ -195,10 +195,16 @@ grpc::ServerUnaryReactor* GuardedCoordinator::FindMissingArtifacts(
                  [&] { return service_.FindMissingArtifacts(context, request, response); });
 }
 
-grpc::ServerWriteReactor<v1::WatchSweepResponse>* GuardedCoordinator::WatchSweep(
-    Context* context, const v1::WatchSweepRequest* request) {
-  return Guarded(Check(context, "WatchSweep"),
-                 [&] { return service_.WatchSweep(context, request); });
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GuardedCoordinator::WatchSweep(
+    Context* context, const grpc::ByteBuffer* request) {
+  v1::WatchSweepRequest parsed;
+  absl::Status checked = Check(context, "WatchSweep");
+  if (checked.ok()) {
+    grpc::ByteBuffer bytes(*request);  // parsing takes them away
+    checked = rpc::FromGrpcStatus(
+        grpc::SerializationTraits<v1::WatchSweepRequest>::Deserialize(&bytes, &parsed));
+  }
+  return Guarded(checked, [&] { return service_.FollowSweep(parsed); });
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* GuardedCoordinator::ReadLog(

@@ -18,7 +18,9 @@ namespace concur {
 // The header "authorization" of a call; "" when there is none, or more than one.
 std::string AuthorizationOf(const grpc::ServerContextBase& context);
 
-class GuardedCoordinator final : public v1::Coordinator::CallbackService {
+// WatchSweep is raw: what it writes was encoded once for all watchers.
+class GuardedCoordinator final
+    : public v1::Coordinator::WithRawCallbackMethod_WatchSweep<v1::Coordinator::CallbackService> {
  public:
   // Both outlive it.
   GuardedCoordinator(Access& access, CoordinatorService& service)
@@ -42,8 +44,8 @@ class GuardedCoordinator final : public v1::Coordinator::CallbackService {
   grpc::ServerUnaryReactor* ListJobs(Context*, const v1::ListJobsRequest*,
                                      v1::ListJobsResponse*) override;
   grpc::ServerUnaryReactor* GetJob(Context*, const v1::GetJobRequest*, v1::Job*) override;
-  grpc::ServerWriteReactor<v1::WatchSweepResponse>* WatchSweep(
-      Context*, const v1::WatchSweepRequest*) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchSweep(Context*,
+                                                         const grpc::ByteBuffer*) override;
   grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*,
                                         v1::ListWorkersResponse*) override;
   grpc::ServerUnaryReactor* ListDurations(Context*, const v1::ListDurationsRequest*,

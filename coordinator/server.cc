@@ -31,6 +31,7 @@
 #include "coordinator/provisioner.h"
 #include "coordinator/rpc_metrics.h"
 #include "coordinator/tokens.h"
+#include "coordinator/views.h"
 #include "coordinator/worker_service.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
@@ -145,6 +146,7 @@ struct Server::Parts {
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
   std::unique_ptr<ThreadPool> transfers;  // of artifacts; null: the pool does them
+  std::unique_ptr<ThreadPool> answers;
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<CoordinatorService> coordinator_service;
@@ -262,6 +264,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
     parts->engine->AddObserver(*parts->coordinator_metrics);
   }
   parts->pool = std::make_unique<ThreadPool>(parts->options.pool_threads);
+  parts->answers = std::make_unique<ThreadPool>(1);
   if (parts->options.s3.has_value()) {
     parts->transfers = std::make_unique<ThreadPool>(parts->options.transfer_threads);
   }
@@ -274,9 +277,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options.limits.data_directory = data;
   parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
                                      ProviderKind::kKubernetes};
-  parts->coordinator_service =
-      std::make_unique<CoordinatorService>(*parts->engine, *parts->artifacts, *parts->pool,
-                                           transfers, *parts->access, parts->options.limits);
+  parts->coordinator_service = std::make_unique<CoordinatorService>(
+      *parts->engine, *parts->artifacts, *parts->pool, transfers, *parts->answers, *parts->access,
+      parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(
       *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
   parts->guarded_coordinator =
@@ -301,6 +304,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   builder.RegisterService(parts->guarded_coordinator.get());
   builder.RegisterService(parts->guarded_workers.get());
   parts->engine->Start();
+  parts->engine->board().Start(EncodeWatch);
   parts->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(parts->options.listen, "unix:");
   if (parts->server == nullptr || (!is_unix && port == 0)) {

@@ -1,5 +1,9 @@
 #include "coordinator/sweep_streams.h"
 
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,8 +17,9 @@
 namespace concur {
 namespace {
 
-// A stream whose next piece comes from a wait in the engine. gRPC calls OnCancel, OnWriteDone and
-// OnDone from any thread; the engine answers from its own.
+// A stream whose next piece comes from a wait in the engine: it asks for one only after the last
+// was written, so that a slow reader holds up nobody. gRPC calls OnCancel, OnWriteDone and OnDone
+// from any thread; the engine answers from its own.
 template <typename Response>
 class EngineStream : public grpc::ServerWriteReactor<Response> {
  public:
@@ -93,48 +98,68 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
   uint64_t ticket_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-class SweepStream final : public EngineStream<v1::WatchSweepResponse> {
- public:
-  SweepStream(Engine& engine, const v1::WatchSweepRequest& request)
-      : EngineStream(engine), cursor_(request.cursor()) {
-    engine.Call<SweepId>(
-        [name = request.sweep()](Scheduler& scheduler) { return ResolveSweep(scheduler, name); },
-        [this](absl::StatusOr<SweepId> id) {
-          if (!id.ok()) {
-            End(id.status());
-            return;
-          }
-          sweep_ = *id;
-          Next();
-        });
+WatchDetail DetailOf(v1::WatchSweepRequest::Events events) {
+  switch (events) {
+    case v1::WatchSweepRequest::EVENTS_FAILURES:
+      return WatchDetail::kFailures;
+    case v1::WatchSweepRequest::EVENTS_NONE:
+      return WatchDetail::kNone;
+    default:
+      return WatchDetail::kAll;
   }
+}
+
+// One watcher of the board, which writes here what it has encoded for all: no bytes are copied.
+class SweepStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                          private SweepBoard::Watcher {
+ public:
+  SweepStream(SweepBoard& board, const v1::WatchSweepRequest& request) : board_(board) {
+    const absl::StatusOr<SweepFacts> sweep = board.Find(request.sweep());
+    absl::Status status = sweep.status();
+    if (status.ok()) {
+      status = board.Watch(sweep->row.id, request.cursor(), DetailOf(request.events()), *this);
+    }
+    if (!status.ok()) {
+      End(std::move(status));
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    piece_.Clear();
+    if (is_last_) {
+      End(ok ? absl::OkStatus() : absl::CancelledError("the reader went away"));
+    } else if (absl::Status status = board_.Written(*this, ok); !status.ok()) {
+      End(std::move(status));
+    }
+  }
+
+  void OnCancel() override {
+    if (board_.Cancel(*this)) {
+      End(absl::CancelledError("the reader went away"));
+    }
+  }
+
+  void OnDone() override { delete this; }
 
  private:
-  void Next() override {
-    Wait([this] {
-      return engine_.WaitForEvents(sweep_, cursor_,
-                                   [this](absl::StatusOr<Engine::WatchBatch> batch) {
-                                     Answered();
-                                     if (!batch.ok()) {
-                                       End(batch.status());
-                                       return;
-                                     }
-                                     piece_.Clear();
-                                     *piece_.mutable_sweep() = SweepProto(batch->sweep);
-                                     for (const JobEvent& event : batch->events) {
-                                       *piece_.add_events() = EventProto(batch->sweep, event);
-                                     }
-                                     piece_.set_cursor(batch->cursor);
-                                     piece_.set_reset(batch->reset);
-                                     cursor_ = std::move(batch->cursor);
-                                     last_ = batch->ended;
-                                     StartWrite(&piece_);
-                                   });
-    });
+  using Held = std::shared_ptr<const SweepBoard::Message>;
+
+  void Write(Held message, bool is_last) override {
+    is_last_ = is_last;
+    const std::string& bytes = message->bytes();
+    // gRPC takes what it does not change as void*, and lets go of the message when it is sent.
+    const grpc::Slice slice(
+        const_cast<char*>(bytes.data()), bytes.size(),  // NOLINT
+        [](void* held) { delete static_cast<Held*>(held); }, new Held(std::move(message)));
+    piece_ = grpc::ByteBuffer(&slice, 1);
+    StartWrite(&piece_);
   }
 
-  SweepId sweep_;
-  std::string cursor_;
+  void End(absl::Status status) override { Finish(rpc::ToGrpcStatus(status)); }
+
+  SweepBoard& board_;
+  grpc::ByteBuffer piece_;
+  bool is_last_ = false;  // nothing comes after the piece that is being written
 };
 
 class LogStream final : public EngineStream<v1::ReadLogResponse> {
@@ -224,9 +249,9 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::WatchSweepResponse>* StreamSweep(
-    Engine& engine, const v1::WatchSweepRequest& request) {
-  return new SweepStream(engine, request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamSweep(SweepBoard& board,
+                                                        const v1::WatchSweepRequest& request) {
+  return new SweepStream(board, request);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* StreamLog(Engine& engine, ArtifactStore& artifacts,

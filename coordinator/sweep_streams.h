@@ -1,22 +1,24 @@
 // The two streams that follow something live: a sweep's events and a job's log.
 //
-// A stream asks the engine for the next piece only after the last one was written, so that a slow
-// reader holds up nobody.
+// A slow reader holds up nobody: there is one piece under way at a time.
 #ifndef CONCUR_COORDINATOR_SWEEP_STREAMS_H_
 #define CONCUR_COORDINATOR_SWEEP_STREAMS_H_
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/engine.h"
+#include "coordinator/sweep_board.h"
 #include "store/artifact_store.h"
 
 namespace concur {
 
 // Reactors that delete themselves when their call is done.
-grpc::ServerWriteReactor<v1::WatchSweepResponse>* StreamSweep(Engine& engine,
-                                                              const v1::WatchSweepRequest& request);
+// Writes v1::WatchSweepResponse as bytes that all watchers share.
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamSweep(SweepBoard& board,
+                                                        const v1::WatchSweepRequest& request);
 grpc::ServerWriteReactor<v1::ReadLogResponse>* StreamLog(Engine& engine, ArtifactStore& artifacts,
                                                          ThreadPool& pool,
                                                          const v1::ReadLogRequest& request);

@@ -78,17 +78,21 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   use.set_running_jobs_max(static_cast<uint32_t>(sweep.owner_use.quota.running_jobs_max));
   use.set_stored_bytes(sweep.owner_use.stored_bytes);
   use.set_stored_bytes_max(sweep.owner_use.quota.stored_bytes_max);
+  if (sweep.row->forecast) {
+    *proto.mutable_forecast() = ToProto(*sweep.row->forecast);
+  }
   return proto;
 }
 
 v1::Job JobProto(const Scheduler& scheduler, JobId id) {
-  const JobView job = scheduler.ViewJob(id);
-  const SweepView sweep = *scheduler.FindSweep(id.sweep);
-  const Expansion& expansion = *sweep.expansion;
-  const JobCoordinates at = expansion.Locate(id.index);
+  return JobProto(*scheduler.FindSweep(id.sweep)->expansion, scheduler.ViewJob(id));
+}
+
+v1::Job JobProto(const Expansion& expansion, const JobView& job) {
+  const JobCoordinates at = expansion.Locate(job.id.index);
   JobNames names = NamesOf(expansion, at);
   v1::Job proto;
-  proto.set_id(id.ToString());
+  proto.set_id(job.id.ToString());
   proto.set_kind(at.is_train ? v1::Job::KIND_TRAIN : v1::Job::KIND_EVAL);
   proto.set_state(ToProto(job.state));
   proto.set_attempt(job.attempt.number);
@@ -146,7 +150,7 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   return proto;
 }
 
-v1::JobEvent EventProto(const SweepView& sweep, const JobEvent& event) {
+v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time) {
   v1::JobEvent proto;
   proto.set_job(event.id.ToString());
   proto.set_state(ToProto(event.state));
@@ -156,9 +160,24 @@ v1::JobEvent EventProto(const SweepView& sweep, const JobEvent& event) {
     proto.set_failure(ToProto(event.failure));
   }
   proto.set_message(event.message);
-  proto.set_description(sweep.expansion->Describe(event.id.index));
+  proto.set_description(expansion.Describe(event.id.index));
   proto.set_reused(event.reused);
+  *proto.mutable_time() = ToProto(time);
   return proto;
+}
+
+std::string EncodeWatch(const WatchBatch& batch) {
+  v1::WatchSweepResponse response;
+  *response.mutable_sweep() = SweepProto(batch.sweep->View());
+  for (const WatchBatch::Event& event : batch.events) {
+    *response.add_events() = EventProto(*batch.sweep->expansion, *event.event, event.time);
+  }
+  response.set_cursor(batch.cursor);
+  response.set_reset(batch.reset);
+  if (batch.earliest_change != absl::InfiniteFuture()) {
+    *response.mutable_earliest_change_time() = ToProto(batch.earliest_change);
+  }
+  return response.SerializeAsString();
 }
 
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text) {

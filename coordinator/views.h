@@ -1,6 +1,6 @@
 // What users are shown, as protobuf: made from the scheduler's views.
 //
-// Stateless; called on the engine's thread.
+// Stateless. Whatever takes the scheduler is called on the engine's thread.
 #ifndef CONCUR_COORDINATOR_VIEWS_H_
 #define CONCUR_COORDINATOR_VIEWS_H_
 
@@ -10,14 +10,18 @@
 #include "absl/status/statusor.h"
 #include "analysis/selection.h"
 #include "concur/v1/coordinator.pb.h"
+#include "coordinator/sweep_board.h"
 #include "core/scheduler.h"
 
 namespace concur {
 
 v1::Sweep SweepProto(const SweepView& sweep);
 v1::Job JobProto(const Scheduler& scheduler, JobId id);
+v1::Job JobProto(const Expansion& expansion, const JobView& job);
 v1::Worker WorkerProto(const WorkerView& worker);
-v1::JobEvent EventProto(const SweepView& sweep, const JobEvent& event);
+v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);
+// The bytes of a v1::WatchSweepResponse.
+std::string EncodeWatch(const WatchBatch& batch);
 
 // "s12", or the newest sweep of that name. NotFound with the names that are near.
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text);

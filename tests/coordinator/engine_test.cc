@@ -17,7 +17,7 @@
 #include "coordinator/collector.h"
 #include "store/directory_store.h"
 #include "store/memory_store.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/coordinator/engine_fixture.h"
 #include "tests/testing/faulty_store.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
@@ -29,93 +29,9 @@ namespace {
 using ::concur::testing::FaultyStore;
 using ::concur::testing::SimulatedClock;
 using ::concur::testing::StatusIs;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-// One approach, one benchmark: jobs 0 (train) and 1 (eval), times `seeds`.
-SweepSpec SmallSpec(int seeds = 1) {
-  SweepSpec spec;
-  spec.name = "small";
-  spec.approaches = {testing::TrainedApproach("a")};
-  spec.benchmarks = {testing::Benchmark("x")};
-  spec.train_sets = {testing::PlainTrainSet(spec, 0)};
-  spec.seeds.clear();
-  for (int seed = 1; seed <= seeds; ++seed) {
-    spec.seeds.push_back(seed);
-  }
-  return spec;
-}
-
-// In these tests a spec's bytes are the number of its seeds.
-absl::StatusOr<SweepSpec> Decode(absl::string_view bytes) {
-  return SmallSpec(std::stoi(std::string(bytes)));
-}
-
-Scheduler::Submission SubmissionOf(int seeds, const std::string& request_id = "r") {
-  return {"owner", request_id, absl::StrCat(seeds),
-          std::make_shared<const Expansion>(*Expansion::Make(SmallSpec(seeds)))};
-}
-
-SyncRequest SyncOf(const std::string& worker, uint64_t sequence) {
-  SyncRequest request;
-  request.worker.name = worker;
-  request.worker.incarnation = worker + "-1";
-  request.worker.capacity = Resources{.cpu_millis = 2000, .memory_bytes = 0, .gpus = 0};
-  request.sequence = sequence;
-  request.wait = absl::Seconds(10);
-  return request;
-}
-
-FinishedAttempt Finished(AttemptId id, bool is_train) {
-  FinishedAttempt finished{id, {}};
-  finished.result.succeeded = true;
-  finished.result.start_time = absl::FromUnixSeconds(1'700'000'000);
-  if (is_train) {
-    finished.result.artifacts = {{ArtifactKind::kSystem, Sha256Of("system"), 6}};
-  } else {
-    finished.result.metrics = {{"exact_match", 50.0, 10}, {"f1", 60.0, 10}};
-  }
-  return finished;
-}
-
-class EngineTest : public ::testing::Test {
- protected:
-  void SetUp() override { Restart(); }
-
-  void Restart() {
-    engine_.reset();
-    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(clock_, store_, Decode, {});
-    ASSERT_OK(made);
-    engine_ = *std::move(made);
-  }
-
-  absl::StatusOr<SweepId> Submit(int seeds, const std::string& request_id = "r") {
-    absl::StatusOr<SweepId> result = absl::UnknownError("no answer");
-    engine_->Call<SweepId>(
-        [&](Scheduler& scheduler) { return scheduler.Submit(SubmissionOf(seeds, request_id)); },
-        [&](absl::StatusOr<SweepId> id) { result = id; });
-    engine_->RunUntilIdle();
-    return result;
-  }
-
-  // Starts a Sync; its answer appears in the returned place when there is one.
-  using Answer = std::shared_ptr<std::optional<absl::StatusOr<SyncResponse>>>;
-  Answer Sync(SyncRequest request) {
-    auto answer = std::make_shared<std::optional<absl::StatusOr<SyncResponse>>>();
-    engine_->Sync(std::move(request), [answer](absl::StatusOr<SyncResponse> response) {
-      ASSERT_FALSE(answer->has_value()) << "answered twice";
-      *answer = std::move(response);
-    });
-    engine_->RunUntilIdle();
-    return answer;
-  }
-
-  SimulatedClock clock_;
-  MemoryStore store_;
-  std::unique_ptr<Engine> engine_;
-};
 
 TEST_F(EngineTest, WorkerGetsTheTrainJobThenTheEvalJob) {
   ASSERT_OK(Submit(1));
@@ -333,108 +249,6 @@ TEST_F(FullDiskTest, AProcessKilledWhileTheDiskIsFullHasForgottenNothingThatItAn
   EXPECT_TRUE(engine_->scheduler_for_test().FindSweep({1}).has_value());
   EXPECT_FALSE(engine_->scheduler_for_test().FindSweep({2}).has_value());
   EXPECT_EQ(Submit(2, "second").value_or(SweepId{0}), SweepId{2});
-}
-
-TEST_F(FullDiskTest, AWatcherWhoHangsUpMeanwhileIsLetGo) {
-  ASSERT_OK(Submit(1));
-  absl::Status ended;
-  const uint64_t ticket = engine_->WaitForEvents(
-      {1}, "", [&](absl::StatusOr<Engine::WatchBatch> batch) { ended = batch.status(); });
-  FillDisk();
-  EXPECT_THAT(Submit(2, "second"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("full")));
-  EXPECT_OK(ended);
-  engine_->CancelWait(ticket);
-  engine_->RunUntilIdle();
-  clock_.Advance(absl::Hours(1));
-  engine_->RunUntilIdle();
-  EXPECT_FALSE(engine_->is_stalled());
-}
-
-// --- watching
-// -------------------------------------------------------------------------------------
-
-class WatchTest : public EngineTest {
- protected:
-  struct Seen {
-    std::vector<std::string> events;
-    std::string cursor;
-    bool reset = false;
-    bool ended = false;
-    bool answered = false;
-    absl::Status status;
-  };
-  std::shared_ptr<Seen> Watch(const std::string& cursor) {
-    auto seen = std::make_shared<Seen>();
-    ticket_ = engine_->WaitForEvents({1}, cursor, [seen](absl::StatusOr<Engine::WatchBatch> batch) {
-      seen->answered = true;
-      seen->status = batch.status();
-      if (!batch.ok()) {
-        return;
-      }
-      for (const JobEvent& event : batch->events) {
-        seen->events.push_back(absl::StrCat(event.id.ToString(), " ", JobStateName(event.state)));
-      }
-      seen->cursor = batch->cursor;
-      seen->reset = batch->reset;
-      seen->ended = batch->ended;
-    });
-    engine_->RunUntilIdle();
-    return seen;
-  }
-  uint64_t ticket_ = 0;
-};
-
-TEST_F(WatchTest, SnapshotThenChangesThenEnd) {
-  ASSERT_OK(Submit(1));
-  auto snapshot = Watch("");
-  ASSERT_TRUE(snapshot->answered);
-  EXPECT_TRUE(snapshot->reset);
-  auto next = Watch(snapshot->cursor);
-  EXPECT_FALSE(next->answered);
-  Answer first = Sync(SyncOf("w", 1));
-  clock_.Advance(absl::Milliseconds(20));
-  engine_->RunUntilIdle();
-  ASSERT_TRUE(next->answered);
-  EXPECT_FALSE(next->reset);
-  EXPECT_THAT(next->events, ElementsAre("s1/0 running"));
-
-  SyncRequest done = SyncOf("w", 2);
-  done.finished = {Finished((**first)->start[0].id, true)};
-  Answer second = Sync(done);
-  SyncRequest last = SyncOf("w", 3);
-  last.finished = {Finished((**second)->start[0].id, false)};
-  Sync(last);
-  clock_.Advance(absl::Milliseconds(20));
-  auto end = Watch(next->cursor);
-  ASSERT_TRUE(end->answered);
-  EXPECT_THAT(end->events, ElementsAre("s1/0 succeeded", "s1/1 running", "s1/1 succeeded"));
-  EXPECT_TRUE(end->ended);
-}
-
-TEST_F(WatchTest, CursorFromBeforeARestartGivesAFreshSnapshot) {
-  ASSERT_OK(Submit(1));
-  const std::string cursor = Watch("")->cursor;
-  clock_.Advance(absl::Seconds(1));
-  Restart();
-  auto again = Watch(cursor);
-  ASSERT_TRUE(again->answered);
-  EXPECT_TRUE(again->reset);
-}
-
-TEST_F(WatchTest, CanceledWaitIsAnsweredOnce) {
-  ASSERT_OK(Submit(1));
-  auto waiting = Watch(Watch("")->cursor);
-  EXPECT_FALSE(waiting->answered);
-  engine_->CancelWait(ticket_);
-  engine_->RunUntilIdle();
-  EXPECT_TRUE(waiting->answered);
-  EXPECT_THAT(waiting->status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
-}
-
-TEST_F(WatchTest, UnknownSweepIsNotFound) {
-  auto seen = Watch("");
-  ASSERT_TRUE(seen->answered);
-  EXPECT_THAT(seen->status, StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
 }
 
 // --- logs

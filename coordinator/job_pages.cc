@@ -1,0 +1,132 @@
+#include "coordinator/job_pages.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/views.h"
+#include "rpc/convert_value.h"
+
+namespace concur {
+namespace {
+
+// Jobs that the engine's thread looks at before it does something else.
+constexpr uint64_t kLookedAtMax = 20'000;
+
+bool IsAskedFor(const v1::ListJobsRequest& request, const Scheduler& scheduler,
+                const Expansion& expansion, JobId job) {
+  const auto& states = request.states();
+  if (!states.empty() && std::find(states.begin(), states.end(),
+                                   rpc::ToProto(scheduler.JobStateOf(job))) == states.end()) {
+    return false;
+  }
+  if (request.approach().empty() && request.benchmark().empty()) {
+    return true;
+  }
+  const SweepSpec& spec = expansion.spec();
+  const JobCoordinates at = expansion.Locate(job.index);
+  const Block& block = expansion.blocks()[at.block];
+  if (!request.approach().empty() && spec.approaches[block.approach].name != request.approach()) {
+    return false;
+  }
+  return request.benchmark().empty() ||
+         (block.train_set != kNoTrainSet &&
+          spec.train_sets[block.train_set].name == request.benchmark()) ||
+         (!at.is_train && spec.benchmarks[at.test_benchmark].name == request.benchmark());
+}
+
+// One page under way. Shared by the steps that make it.
+class PageCall : public std::enable_shared_from_this<PageCall> {
+ public:
+  using Done = std::function<void(absl::StatusOr<v1::ListJobsResponse>)>;
+
+  PageCall(Engine& engine, ThreadPool& pool, const v1::ListJobsRequest& request, SweepId sweep,
+           uint64_t from, size_t size, Done done)
+      : engine_(engine),
+        pool_(pool),
+        request_(request),
+        sweep_(sweep),
+        next_(from),
+        size_(size),
+        done_(std::move(done)) {}
+
+  void Run() {
+    engine_.Read<bool>([self = shared_from_this()](
+                           const Scheduler& scheduler) { return self->Collect(scheduler); },
+                       [self = shared_from_this()](absl::StatusOr<bool> complete) {
+                         self->Continue(std::move(complete));
+                       });
+  }
+
+ private:
+  // Returns whether the page is full or there are no more jobs.
+  absl::StatusOr<bool> Collect(const Scheduler& scheduler) {
+    if (!scheduler.FindSweep(sweep_)) {
+      return absl::NotFoundError(absl::StrCat("no sweep ", sweep_.ToString()));
+    }
+    expansion_ = scheduler.SharedExpansion(sweep_);
+    const uint64_t count = expansion_->job_count();
+    const uint64_t end = std::min(count, next_ + std::min(kLookedAtMax, count));
+    for (; next_ < end; ++next_) {
+      const JobId job{sweep_, static_cast<uint32_t>(next_)};
+      if (!IsAskedFor(request_, scheduler, *expansion_, job)) {
+        continue;
+      }
+      if (jobs_.size() == size_) {
+        is_full_ = true;
+        return true;
+      }
+      JobView view = scheduler.ViewJob(job);
+      if (view.result != nullptr) {
+        view.result = &results_.emplace_back(*view.result);
+      }
+      jobs_.push_back(std::move(view));
+    }
+    return next_ >= count;
+  }
+
+  void Continue(absl::StatusOr<bool> complete) {
+    if (complete.ok() && !*complete) {
+      Run();
+      return;
+    }
+    pool_.Submit([self = shared_from_this(), status = complete.status()] {
+      self->done_(status.ok() ? absl::StatusOr<v1::ListJobsResponse>(self->Page()) : status);
+    });
+  }
+
+  v1::ListJobsResponse Page() const {
+    v1::ListJobsResponse page;
+    for (const JobView& job : jobs_) {
+      *page.add_jobs() = JobProto(*expansion_, job);
+    }
+    if (is_full_) {
+      page.set_next_page_token(absl::StrCat(next_));
+    }
+    return page;
+  }
+
+  Engine& engine_;
+  ThreadPool& pool_;
+  const v1::ListJobsRequest& request_;
+  const SweepId sweep_;
+  uint64_t next_;  // the first index that was not looked at
+  const size_t size_;
+  const Done done_;
+  std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
+  std::vector<JobView> jobs_;
+  std::deque<JobResult> results_;  // of `jobs_`: their addresses stay
+  bool is_full_ = false;
+};
+
+}  // namespace
+
+void ListJobsPage(Engine& engine, ThreadPool& pool, const v1::ListJobsRequest& request,
+                  SweepId sweep, uint64_t from, size_t size,
+                  std::function<void(absl::StatusOr<v1::ListJobsResponse>)> done) {
+  std::make_shared<PageCall>(engine, pool, request, sweep, from, size, std::move(done))->Run();
+}
+
+}  // namespace concur

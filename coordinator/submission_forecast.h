@@ -1,0 +1,49 @@
+// How long a sweep is expected to take, worked out when it is submitted, so that it can be compared
+// with how long it took. The same forecast as `concur sweep plan` makes: live workers, and what
+// jobs of these approaches and benchmarks took before.
+//
+// Stateless.
+#ifndef CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
+#define CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/thread_pool.h"
+#include "coordinator/engine.h"
+#include "core/scheduler.h"
+
+namespace concur {
+
+// Larger sweeps are not forecast: it would take the coordinator seconds.
+inline constexpr uint32_t kForecastJobsMax = 100'000;
+// The same for jobs times workers.
+inline constexpr uint64_t kForecastWorkMax = 10'000'000;
+
+// What was known at the submission.
+struct ForecastBasis {
+  SweepId sweep;
+  std::shared_ptr<const Expansion> expansion;  // shared with the scheduler
+  std::vector<Resources> workers;
+  std::map<std::tuple<std::string, std::string, bool>, absl::Duration> means;
+};
+
+// For the engine's thread, right after the submission. nullopt when nobody can tell: no worker is
+// live, some jobs' durations are not known, part of the sweep is finished already, or it is too
+// large.
+std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId sweep);
+
+// nullopt when a job fits on no worker.
+std::optional<absl::Duration> ForecastMakespan(const ForecastBasis& basis);
+
+// Works it out on the pool, and has it saved. `engine` and `pool` outlive that.
+void RecordForecast(Engine& engine, ThreadPool& pool, ForecastBasis basis);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_

@@ -1,0 +1,145 @@
+// What is published, and who reads it.
+#include "coordinator/sweep_board.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/suggest.h"
+
+namespace concur {
+
+SweepBoard::SweepBoard(Clock& clock, SweepBoardOptions options, std::string epoch)
+    : clock_(clock),
+      options_(options),
+      epoch_(std::move(epoch)),
+      bytes_under_way_(std::make_shared<std::atomic<size_t>>(0)) {}
+
+SweepBoard::~SweepBoard() { Stop(); }
+
+void SweepBoard::Publish(std::vector<SweepNews> news, absl::Time now) {
+  MutexLock lock(mutex_);
+  for (SweepNews& one : news) {
+    PublishOne(std::move(one), now);
+  }
+  if (!stirred_.empty() && std::max(now, next_slice_) < asleep_until_) {
+    asleep_until_ = absl::InfinitePast();
+    wake_.NotifyOne();
+  }
+}
+
+void SweepBoard::PublishOne(SweepNews news, absl::Time now) {
+  if (news.facts == nullptr) {
+    Remove(std::move(news));
+    return;
+  }
+  const SweepRow& row = news.facts->row;
+  Owner& owner = owners_[row.owner];
+  owner.use = news.facts->owner_use;
+  Sweep& sweep = sweeps_[news.id];
+  if (sweep.facts == nullptr) {
+    ++owner.sweeps;
+    by_name_[row.name].insert(news.id);
+  }
+  sweep.facts = std::move(news.facts);
+  Keep(sweep, std::move(news.events), now);
+  if (!sweep.idle.empty()) {
+    stirred_.insert(news.id);
+  }
+}
+
+void SweepBoard::Remove(SweepNews news) {
+  const auto it = sweeps_.find(news.id);
+  if (it == sweeps_.end()) {
+    return;
+  }
+  Sweep& sweep = it->second;
+  const SweepRow& row = sweep.facts->row;
+  Owner& owner = owners_[row.owner];
+  owner.use = news.owner_use;
+  if (--owner.sweeps == 0) {
+    owners_.erase(row.owner);
+  }
+  const auto named = by_name_.find(row.name);
+  named->second.erase(news.id);
+  if (named->second.empty()) {
+    by_name_.erase(named);
+  }
+  // They find it gone when it is their turn.
+  for (const auto& [number, watcher] : sweep.idle) {
+    MakeDue(watcher, watching_.at(watcher), absl::InfinitePast());
+  }
+  stirred_.erase(news.id);
+  sweeps_.erase(it);
+}
+
+// Adds a turn's changes, and drops the oldest beyond what is kept.
+void SweepBoard::Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now) const {
+  auto changes = std::make_shared<Changes>();
+  changes->first = sweep.head + 1;
+  changes->last = sweep.head + std::max<size_t>(events.size(), 1);
+  changes->time = now;
+  if (events.size() > options_.events_max) {
+    const size_t cut = events.size() - options_.events_max;
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(cut));
+    changes->first += cut;
+    sweep.changes.clear();
+  }
+  changes->events = std::move(events);
+  sweep.head = changes->last;
+  sweep.changes.push_back(std::move(changes));
+  while (sweep.head - DroppedTo(sweep) > options_.events_max && sweep.changes.size() > 1) {
+    sweep.changes.pop_front();
+  }
+}
+
+std::string SweepBoard::OwnerOf(SweepId id) const {
+  MutexLock lock(mutex_);
+  const auto it = sweeps_.find(id);
+  return it == sweeps_.end() ? "" : it->second.facts->row.owner;
+}
+
+SweepFacts SweepBoard::Copy(const SweepFacts& facts) const {
+  SweepFacts copy = facts;
+  copy.owner_use = owners_.at(facts.row.owner).use;
+  return copy;
+}
+
+absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text) const {
+  std::vector<std::string> names;
+  {
+    MutexLock lock(mutex_);
+    if (const absl::StatusOr<SweepId> id = SweepId::Parse(text); id.ok()) {
+      if (const auto it = sweeps_.find(*id); it != sweeps_.end()) {
+        return Copy(*it->second.facts);
+      }
+    }
+    if (const auto named = by_name_.find(text); named != by_name_.end()) {
+      return Copy(*sweeps_.at(*named->second.rbegin()).facts);
+    }
+    for (const auto& [name, ids] : by_name_) {
+      names.push_back(name);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no sweep \"", text, "\"", DidYouMean(text, names)));
+}
+
+std::vector<SweepFacts> SweepBoard::List(uint64_t before, const std::string& owner,
+                                         size_t limit) const {
+  std::vector<SweepFacts> page;
+  MutexLock lock(mutex_);
+  auto it = before == 0 ? sweeps_.end() : sweeps_.lower_bound(SweepId{before});
+  while (it != sweeps_.begin() && page.size() < limit) {
+    --it;
+    const SweepFacts& facts = *it->second.facts;
+    if (owner.empty() || facts.row.owner == owner) {
+      page.push_back(Copy(facts));
+    }
+  }
+  return page;
+}
+
+}  // namespace concur

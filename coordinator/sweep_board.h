@@ -1,0 +1,262 @@
+// The SweepBoard: what the engine's thread has made durable about sweeps, for everybody else. Reads
+// of sweeps never ask the engine, and watchers are told by a thread of the board's own.
+//
+// Of each sweep the board keeps the newest state and the latest changes. A watcher has at most one
+// message under way; when that is written, the next one tells of everything since, so that one who
+// reads slowly costs one message of memory and holds up nobody. What is encoded for one watcher
+// serves all who are as far. One whose changes are no longer kept starts over from the newest
+// state.
+//
+// Thread-safe. Publish is for the engine's thread, after each commit.
+#ifndef CONCUR_COORDINATOR_SWEEP_BOARD_H_
+#define CONCUR_COORDINATOR_SWEEP_BOARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "core/scheduler.h"
+
+namespace concur {
+
+// A sweep as it stands on disk. Immutable once published.
+struct SweepFacts {
+  SweepRow row;                                // without its spec's bytes
+  std::shared_ptr<const Expansion> expansion;  // shared with the scheduler and other readers
+  SweepState state = SweepState::kActive;
+  StateCounts counts{};
+  uint32_t reused = 0;
+  OwnerUse owner_use;
+
+  // Valid as long as this is.
+  SweepView View() const { return {&row, expansion.get(), state, counts, reused, owner_use}; }
+};
+
+// What a turn changed about one sweep.
+struct SweepNews {
+  SweepId id;
+  std::shared_ptr<const SweepFacts> facts;  // null: the sweep is gone
+  std::vector<JobEvent> events;
+  // Of a sweep that is gone, too: what its owner uses now.
+  OwnerUse owner_use;
+};
+
+// Which changes of jobs a watcher hears of one by one.
+enum class WatchDetail { kAll, kFailures, kNone };
+
+// What a message to a watcher says.
+struct WatchBatch {
+  struct Event {
+    const JobEvent* event = nullptr;
+    absl::Time time;
+  };
+  const SweepFacts* sweep = nullptr;  // these three are valid during the encoding only
+  std::vector<Event> events;
+  std::string cursor;
+  bool reset = false;  // a fresh snapshot: the cursor was too old, or from before a restart
+  absl::Time earliest_change = absl::InfiniteFuture();  // that this tells of; of a snapshot none
+};
+
+struct SweepBoardOptions {
+  // A watcher hears of changes at most so often.
+  absl::Duration watch_interval = absl::Milliseconds(20);
+  // Messages to all watchers together are at least so far apart on average: a thousand watchers
+  // hear of changes every 30 ms, ten thousand every 300 ms.
+  absl::Duration message_spacing = absl::Microseconds(30);
+  // Watchers served in one go.
+  size_t slice_max = 100;
+  size_t watchers_max = 20'000;
+  // Changes of one sweep that can be replayed to a watcher that comes back.
+  size_t events_max = 10'000;
+  // In one message.
+  size_t events_per_message_max = 1'000;
+  // Bytes of different messages under way. Beyond it, watchers get snapshots without events.
+  size_t bytes_under_way_max = size_t{64} << 20;
+};
+
+class SweepBoard {
+ public:
+  // A message, as its encoder made it. Immutable, and shared by all who are sent it.
+  class Message {
+   public:
+    // `under_way` is shared: what was written may outlive the board in gRPC's buffers.
+    Message(std::string bytes, std::shared_ptr<std::atomic<size_t>> under_way)
+        : bytes_(std::move(bytes)), under_way_(std::move(under_way)) {
+      *under_way_ += bytes_.size();
+    }
+    ~Message() { *under_way_ -= bytes_.size(); }
+    Message(const Message&) = delete;
+    Message& operator=(const Message&) = delete;
+    const std::string& bytes() const { return bytes_; }
+
+   private:
+    const std::string bytes_;
+    const std::shared_ptr<std::atomic<size_t>> under_way_;
+  };
+  using Encoder = std::function<std::string(const WatchBatch&)>;
+
+  // One who watches: told by the board's thread, without a lock held. Must not block.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    // `message` is to be written; then Written is to be called, unless it is the last one: the
+    // sweep has ended, and the board has forgotten the watcher.
+    virtual void Write(std::shared_ptr<const Message> message, bool is_last) = 0;
+    // There is nothing to write any more; the board has forgotten the watcher.
+    virtual void End(absl::Status status) = 0;
+  };
+
+  // `epoch` marks cursors: one of another epoch gives a snapshot. `clock` outlives the board.
+  SweepBoard(Clock& clock, SweepBoardOptions options, std::string epoch);
+  ~SweepBoard();
+
+  // --- the engine's thread ----------------------------------------------------------------------
+
+  void Publish(std::vector<SweepNews> news, absl::Time now);
+  // Of a sweep that was published; "" when it is not known.
+  std::string OwnerOf(SweepId id) const;
+
+  // --- readers ----------------------------------------------------------------------------------
+
+  // "s12", or the newest sweep of that name; what its owner uses is up to date as well. NotFound
+  // with the names that are near.
+  absl::StatusOr<SweepFacts> Find(const std::string& text) const;
+  // Newest first: those with numbers below `before` (0: all) of `owner` ("": everybody's).
+  std::vector<SweepFacts> List(uint64_t before, const std::string& owner, size_t limit) const;
+
+  // --- watchers ---------------------------------------------------------------------------------
+
+  // Starts the thread that tells them. Without it, tests call RunOnce. REQUIRES: once.
+  void Start(Encoder encode);
+  // Ends all watchers (Unavailable), and joins the thread. Later ones are refused.
+  void Stop();
+  // One slice, as the thread would. Returns when there may be something to do again.
+  absl::Time RunOnce(const Encoder& encode);
+
+  // Tells `watcher` of the sweep: a snapshot, unless the changes since `cursor` are kept. It is
+  // known until End, the last Write, a Written that fails, or a Cancel that returns true; it must
+  // live so long. NotFound; ResourceExhausted when too many watch; Unavailable after Stop.
+  absl::Status Watch(SweepId id, const std::string& cursor, WatchDetail detail, Watcher& watcher);
+  // Its message was written, or could not be. An error, with which its call should end: it is
+  // forgotten.
+  absl::Status Written(Watcher& watcher, bool ok);
+  // It wants nothing more. True: it is forgotten, and hears nothing any more. False: it hears, or
+  // has heard, of its end by the last Write, End or Written.
+  bool Cancel(Watcher& watcher);
+  size_t watchers() const;
+
+ private:
+  // The changes of one turn, numbered from `first` to `last`: one for each event, or one without.
+  struct Changes {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    absl::Time time;
+    std::vector<JobEvent> events;
+  };
+  struct Sweep {
+    std::shared_ptr<const SweepFacts> facts;
+    uint64_t head = 0;  // number of the last change
+    // Those that are kept, ascending and without gaps up to `head`. Shared with the thread that
+    // encodes them.
+    std::deque<std::shared_ptr<const Changes>> changes;
+    absl::btree_map<uint64_t, Watcher*> idle;  // who know everything, by their numbers
+  };
+  struct Owner {
+    OwnerUse use;
+    size_t sweeps = 0;
+  };
+  enum class WatchState { kIdle, kDue, kWriting };
+  struct Watching {
+    SweepId sweep;
+    uint64_t number = 0;  // in order of arrival
+    uint64_t after = 0;   // the last change that it knows
+    WatchDetail detail = WatchDetail::kAll;
+    bool reset = false;
+    bool canceled = false;
+    WatchState state = WatchState::kDue;
+    absl::Time due;     // while kDue
+    absl::Time served;  // when it was last sent something
+  };
+  using WatchingMap = absl::flat_hash_map<Watcher*, Watching>;
+  // What all watchers of a slice share that are equally far.
+  struct Draft {
+    SweepId sweep;
+    std::shared_ptr<const SweepFacts> facts;
+    std::vector<std::shared_ptr<const Changes>> changes;  // with numbers beyond `after`
+    uint64_t after = 0;
+    uint64_t head = 0;
+    WatchDetail detail = WatchDetail::kAll;
+    bool reset = false;
+    // Once it is encoded:
+    std::shared_ptr<const Message> message;
+    uint64_t last = 0;  // change that it tells of
+    bool is_last = false;
+  };
+  struct Slice {
+    std::vector<Draft> drafts;
+    std::vector<std::pair<Watcher*, size_t>> deliveries;  // of a draft
+    std::vector<std::pair<Watcher*, SweepId>> gone;       // whose sweeps were deleted
+  };
+
+  static bool IsWanted(const JobEvent& event, WatchDetail detail);
+  static bool HasNews(const Sweep& sweep, const Watching& watching);
+  static uint64_t DroppedTo(const Sweep& sweep);
+  void PublishOne(SweepNews news, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(SweepNews news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now) const;
+  SweepFacts Copy(const SweepFacts& facts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeDue(Watcher* watcher, Watching& watching, absl::Time due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(WatchingMap::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Slice TakeSlice(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static size_t DraftFor(const Sweep& sweep, const Watching& watching, bool reset, Slice& slice);
+  void Encode(const Encoder& encode, Draft& draft) const;
+  void Deliver(Slice slice);
+  absl::Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Loop();
+
+  // Constant after construction; `encode_` after Start.
+  Clock& clock_;
+  const SweepBoardOptions options_;
+  const std::string epoch_;
+  const std::shared_ptr<std::atomic<size_t>> bytes_under_way_;
+  Encoder encode_;
+  std::thread thread_;
+
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::btree_map<SweepId, Sweep> sweeps_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, absl::btree_set<SweepId>> by_name_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Owner> owners_ ABSL_GUARDED_BY(mutex_);
+  WatchingMap watching_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
+  // By time, then by arrival.
+  absl::btree_map<std::pair<absl::Time, uint64_t>, Watcher*> due_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<SweepId> stirred_ ABSL_GUARDED_BY(mutex_);  // with news for idle watchers
+  absl::Time next_slice_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time asleep_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_SWEEP_BOARD_H_
