@@ -33,6 +33,7 @@
 #include "base/random.h"
 #include "concur/v1/worker.grpc.pb.h"
 #include "rpc/channel.h"
+#include "rpc/convert_value.h"
 #include "rpc/credentials.h"
 
 namespace concur {
@@ -188,6 +189,10 @@ class FakeWorker {
     v1::SyncResponse response;
   };
   using Key = std::pair<uint64_t, uint32_t>;  // sweep, job
+  struct Running {
+    bool is_train = false;
+    absl::Duration run_time;  // as drawn
+  };
 
   void Finish(const v1::AttemptId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const auto running = running_.find({id.sweep(), id.job()});
@@ -199,8 +204,8 @@ class FakeWorker {
     v1::JobResult& result = *finished.mutable_result();
     result.set_succeeded(true);
     result.mutable_start_time()->set_seconds(1'700'000'000);
-    result.mutable_run_time()->set_nanos(1'000'000);
-    if (running->second) {
+    *result.mutable_run_time() = rpc::ToProto(running->second.run_time);
+    if (running->second.is_train) {
       v1::Artifact& system = *result.add_artifacts();
       system.set_kind(v1::Artifact::KIND_SYSTEM);
       const Digest digest = Sha256Of(absl::StrCat(id.sweep(), "/", id.job()));
@@ -228,7 +233,7 @@ class FakeWorker {
     request.mutable_capacity()->set_cpu_millis(int64_t{1000} * flags_.slots);
     request.set_sequence(++sequence_);
     request.mutable_wait()->set_seconds(10);
-    for (const auto& [key, is_train] : running_) {
+    for (const auto& [key, running] : running_) {
       v1::AttemptId& id = *request.add_running();
       id = attempts_.at(key);
     }
@@ -269,10 +274,11 @@ class FakeWorker {
     for (const v1::JobOrder& order : call->response.start()) {
       const Key key{order.id().sweep(), order.id().job()};
       attempts_[key] = order.id();
-      running_[key] = order.is_train();
+      Running& running = running_[key];
+      running.is_train = order.is_train();
       if (flags_.seconds > 0) {
-        const double seconds = -std::log1p(-random_.Uniform()) * flags_.seconds;
-        ends_.emplace(now + absl::Seconds(seconds), order.id());
+        running.run_time = absl::Seconds(-std::log1p(-random_.Uniform()) * flags_.seconds);
+        ends_.emplace(now + running.run_time, order.id());
       } else {
         Finish(order.id());
       }
@@ -293,7 +299,7 @@ class FakeWorker {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::set<Call*> calls_ ABSL_GUARDED_BY(mu_);
   std::map<Key, v1::AttemptId> attempts_ ABSL_GUARDED_BY(mu_);
-  std::map<Key, bool> running_ ABSL_GUARDED_BY(mu_);  // value: it trains
+  std::map<Key, Running> running_ ABSL_GUARDED_BY(mu_);
   std::map<Key, v1::FinishedAttempt> finished_ ABSL_GUARDED_BY(mu_);
   std::multimap<absl::Time, v1::AttemptId> ends_ ABSL_GUARDED_BY(mu_);
 };

@@ -1,19 +1,23 @@
-"""What grows, or must not: submissions, memory and disk of many jobs, a restart with them, and answers
-under load.
+"""What grows, or must not: submissions, memory and disk of many jobs, a restart with them, answers
+under load, and what else the project's table of targets asks for.
 
-usage: scale.py [JOBS]      default: 1000000; at least 20000, a multiple of 100
+usage: scale.py [JOBS] [--only PART ...]      JOBS of submissions and restart: default 1000000; at
+least 20000, a multiple of 100
 """
 
+import argparse
 import json
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 
+import completions
 import harness
+import processes
 
 CLIENT = harness.BIN / "bench_client"
 
@@ -83,32 +87,177 @@ def restart(jobs, rows):
                      f"{min(seconds):.2f}–{max(seconds):.2f}", "2 s", len(seconds)])
 
 
-def answers(rows, jobs=100_000, watchers=900):
+def watch(coordinator, watchers, events, seconds):
+    """Streams in a process of their own, counted once all of them are open."""
+    process = subprocess.Popen(
+        [CLIENT, "watch", "s1", "--coordinator", coordinator.address, "--watchers", str(watchers),
+         "--events", events, "--seconds", str(seconds)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if process.stderr.readline() != "open\n":
+        raise RuntimeError(f"{watchers} watchers were not served: {process.stderr.read()}")
+    return process
+
+
+def watched(process, watchers):
+    out, errors = process.communicate()
+    report = json.loads(out)
+    if process.returncode != 0 or report["watchers_open"] != watchers:
+        raise RuntimeError(f"{report['watchers_open']} of {watchers} watchers were served: {errors}")
+    return report
+
+
+def answers(rows, jobs=100_000, watchers=1000, followers=10, seconds=10):
+    """Load: jobs of 0.2 s on 1,024 slots, some 5,000 a second. Each asks in a process of its own."""
     with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
         coordinator.submit(harness.sweep_of(jobs))
         load = threading.Thread(target=lambda: coordinator.fake_workers(jobs, seconds=0.2))
         load.start()
-        asked = client("ask", "s1", "--coordinator", coordinator.address, "--seconds", 8,
-                       "--watchers", watchers)
+        progress = watch(coordinator, watchers, "failures", seconds)
+        every = watch(coordinator, followers, "all", seconds)
+        cpu = harness.process_cpu_seconds(coordinator.process.pid)
+        asked = client("ask", "s1", "--coordinator", coordinator.address, "--seconds", seconds - 2)
+        cpu = (harness.process_cpu_seconds(coordinator.process.pid) - cpu) / (seconds - 2)
+        progress = watched(progress, watchers)
+        every = watched(every, followers)
+        still_running = coordinator.counts("s1")["counts"]["running"] > 0
         load.join()
         if coordinator.counts("s1")["counts"]["succeeded"] != jobs:
             raise RuntimeError("jobs are missing")
-        if asked["watchers_open"] != watchers:
-            raise RuntimeError(f"{asked['watchers_open']} of {watchers} watchers were served")
-        for name, key in (("GetSweep", "get_sweep"), ("ListJobs, a page of 1,000", "list_jobs")):
-            rows.append([f"{name}, p99 under load, {watchers:,} watchers",
-                         f"{asked[key]['p99']:.1f} ms",
-                         f"median {asked[key]['median']:.1f}", "20 ms", asked[key]["count"]])
+        if not still_running:
+            raise RuntimeError("the load ended before the measurement did")
+        under = f"p99 under load, {watchers:,} + {followers} watchers"
+        for name, millis, target in (
+                ("GetSweep", asked["get_sweep"], "20 ms"),
+                ("ListJobs, a page of 1,000", asked["list_jobs"], "20 ms"),
+                ("WatchSweep, progress and failures: age of the earliest change in a message",
+                 progress["earliest_change"], "50 ms"),
+                (f"WatchSweep, {followers} watchers of all events: age of an event",
+                 every["event"], "50 ms")):
+            rows.append([f"{name}, {under}", f"{millis['p99']:.1f} ms",
+                         f"median {millis['median']:.1f}, max {millis['max']:.1f}", target,
+                         f"{millis['count']:,}"])
+        rows.append([f"messages a second to {watchers:,} watchers",
+                     harness.si(progress["messages_per_second"]), "", "", 1])
+        rows.append(["coordinator CPU meanwhile", f"{cpu:.2f} cores", "", "", 1])
+
+
+def throughput(rows, sizes=(1_000, 100_000, 1_000_000)):
+    medians = {}
+    for jobs in sizes:
+        reports = [completions.measure(jobs) for _ in range(5 if jobs < 1_000_000 else 3)]
+        rates = [report["per_second"] for report in reports]
+        medians[jobs] = statistics.median(rates)
+        cpu = statistics.median(report["cpu_us"] for report in reports)
+        rows.append([f"durable results a second, {jobs:,} jobs", harness.si(medians[jobs]),
+                     f"{harness.si(min(rates))}–{harness.si(max(rates))}", "20 k", len(rates)])
+        rows.append([f"coordinator CPU a job, {jobs:,} jobs", f"{cpu:.1f} µs", "", "25 µs",
+                     len(rates)])
+    rows.append([f"results a second, {sizes[-1]:,} jobs over {sizes[0]:,}",
+                 f"{medians[sizes[-1]] / medians[sizes[0]]:.2f}", "", "0.90", 1])
+    return medians[sizes[0]]
+
+
+def memory(rows, jobs=100_000, workers=1000):
+    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+        coordinator.submit(harness.sweep_of(jobs))
+        coordinator.fake_workers(jobs, workers=workers, slots=4, channels=2)
+        resident = harness.resident_bytes(coordinator.process.pid) / 1e6
+        rows.append([f"resident memory, {jobs:,} finished jobs and {workers:,} workers",
+                     f"{resident:.0f} MB", "", "150 MB", 1])
+
+
+def schedules(rows):
+    def simulate(sweep, *arguments):
+        done = subprocess.run([harness.BIN / "concur", "-o", "json", "simulate", sweep,
+                               *map(str, arguments)], check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    study = harness.ROOT / "configs/sweeps/concurrence.yaml"
+    durations = harness.ROOT / "bench/concurrence-durations.csv"
+    for workers in (16, 64):
+        forecast = simulate(study, "--workers", workers, "--slots", 1, "--durations", durations)
+        rows.append([f"makespan of the 3,840-cell study over its bound, {workers} slots",
+                     f"{forecast['makespan_seconds'] / forecast['bound_seconds']:.3f}", "", "1.03",
+                     1])
+    with tempfile.TemporaryDirectory(dir=pathlib.Path.cwd()) as directory:
+        folder = pathlib.Path(directory)
+        (folder / "sweep.yaml").write_text(harness.sweep_of(20_000))
+        for i in range(10):
+            (folder / f"set-{i}.txt").write_text(f"{i}\n")
+        (folder / "durations.csv").write_text(
+            "approach,benchmark,kind,seconds,spread\n*,*,eval,1,0.3\n")
+        forecast = simulate(folder / "sweep.yaml", "--workers", 200, "--slots", 1, "--durations",
+                            folder / "durations.csv")
+        rows.append(["utilisation, 20,000 jobs of 1 s on 200 slots",
+                     f"{100 * forecast['utilization']:.1f} %", "", "97 %", 1])
+
+
+def real_processes(rows, jobs=4000):
+    floors, rates, rivals = [], [], []
+    for _ in range(5):
+        floors.append(processes.spawn_floor(jobs))
+        rates.append(processes.concur(jobs))
+        rivals.append(processes.xargs(jobs))
+    floor = statistics.median(floors)
+    for name, values, target in (("Concur", rates, "0.70, above xargs"), ("xargs -P2", rivals, "")):
+        rows.append([f"processes a second on two slots, {name}, of the posix_spawn floor",
+                     f"{statistics.median(values) / floor:.2f}",
+                     f"{harness.si(min(values))}–{harness.si(max(values))} of {harness.si(floor)}",
+                     target, len(values)])
+
+
+def huge(rows, base=None, jobs=10_000_000, workers=10_000):
+    """Results a second and memory of a sweep of ten million, on ten thousand workers."""
+    if base is None:
+        base = statistics.median(completions.measure(1000)["per_second"] for _ in range(5))
+    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+        coordinator.submit(harness.sweep_of(jobs))
+        before = harness.resident_bytes(coordinator.process.pid)
+        report = coordinator.fake_workers(jobs, workers=workers, slots=4, channels=20)
+        resident = (harness.resident_bytes(coordinator.process.pid) - before) / jobs
+        if coordinator.counts("s1")["counts"]["succeeded"] != jobs:
+            raise RuntimeError("jobs are missing")
+        rows.append([f"results a second, {jobs:,} jobs on {workers:,} workers, over 1,000 jobs",
+                     f"{report['per_second'] / base:.2f}", harness.si(report["per_second"]), "0.80",
+                     1])
+        rows.append([f"resident memory a finished job of {jobs:,}", f"{resident:.0f} B", "",
+                     "500 B", 1])
 
 
 def main():
-    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = ["submissions", "restart", "answers", "throughput", "memory", "schedules", "processes",
+             "huge"]
+    parser.add_argument("jobs", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, metavar="PART",
+                        help=f"of {', '.join(parts)}")
+    arguments = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
     rows = []
-    submissions(jobs, rows)
-    restart(jobs, rows)
-    answers(rows)
-    print(harness.table(["what", "median", "min–max", "target", "runs"], rows))
+    base = None
+    for part in arguments.only:
+        first = len(rows)
+        if part == "submissions":
+            submissions(arguments.jobs, rows)
+        elif part == "restart":
+            restart(arguments.jobs, rows)
+        elif part == "answers":
+            answers(rows)
+        elif part == "throughput":
+            base = throughput(rows)
+        elif part == "memory":
+            memory(rows)
+        elif part == "schedules":
+            schedules(rows)
+        elif part == "processes":
+            real_processes(rows)
+        elif part == "huge":
+            huge(rows, base)
+        for row in rows[first:]:
+            print(" | ".join(map(str, row)), flush=True)
+    print("\n" + harness.table(["what", "median", "min–max", "target", "runs"], rows))
+    print(f"\nload average after: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
