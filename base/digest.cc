@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -46,19 +47,33 @@ absl::StatusOr<Digest> Digest::FromHex(absl::string_view hex) {
   return FromBytes(absl::HexStringToBytes(hex));
 }
 
+namespace {
+
+// Fetched once, and never given back: OpenSSL 3 looks EVP_sha256() up at every initialization,
+// which takes longer than hashing what a content key is made of.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  CONCUR_CHECK(algorithm != nullptr);
+  return algorithm;
+}
+
+}  // namespace
+
 struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
+  bool is_new = true;  // to be initialized before the first byte
   ~Context() { EVP_MD_CTX_free(evp); }
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  CONCUR_CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1);
-}
+Sha256::Sha256() : context_(std::make_unique<Context>()) {}
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::Update(absl::string_view data) {
+  if (std::exchange(context_->is_new, false)) {
+    CONCUR_CHECK(EVP_DigestInit_ex(context_->evp, Algorithm(), nullptr) == 1);
+  }
   CONCUR_CHECK(EVP_DigestUpdate(context_->evp, data.data(), data.size()) == 1);
 }
 
@@ -72,9 +87,10 @@ void Sha256::UpdateField(absl::string_view data) {
 }
 
 Digest Sha256::Finish() {
+  Update("");  // of nothing, too
   Digest digest;
   CONCUR_CHECK(EVP_DigestFinal_ex(context_->evp, digest.bytes.data(), nullptr) == 1);
-  CONCUR_CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1);
+  context_->is_new = true;
   return digest;
 }
 

@@ -1,18 +1,46 @@
 #include "core/content_key.h"
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/digest.h"
 
 namespace concur {
 namespace {
 
 using Field = std::pair<std::string, std::string>;
+
+// Fields as Sha256::UpdateField adds them, hashed in one piece: keys are made of few and short
+// ones, and there are millions.
+class ShortFields {
+ public:
+  void Add(absl::string_view field) {
+    CONCUR_CHECK(used_ + 8 + field.size() <= bytes_.size());
+    for (int i = 0; i < 8; ++i) {
+      bytes_[used_++] = static_cast<char>(static_cast<uint64_t>(field.size()) >> (8 * i));
+    }
+    std::memcpy(bytes_.data() + used_, field.data(), field.size());
+    used_ += field.size();
+  }
+  void Add(const Digest& digest) {
+    Add(absl::string_view(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()));
+  }
+  Digest Hash(Sha256& hasher) const {
+    hasher.Update(absl::string_view(bytes_.data(), used_));
+    return hasher.Finish();
+  }
+
+ private:
+  std::array<char, 192> bytes_;
+  size_t used_ = 0;
+};
 
 void AddList(Sha256& hasher, const std::vector<std::string>& list) {
   hasher.UpdateField(absl::StrCat(list.size()));
@@ -93,19 +121,21 @@ Digest ContentKeys::KeyOf(uint32_t job) const {
   const JobCoordinates at = expansion_.Locate(job);
   const Block& block = expansion_.blocks()[at.block];
   Sha256 hasher;
-  hasher.UpdateField("train");
-  hasher.UpdateField(block_keys_[at.block].ToBytes());
-  hasher.UpdateField(setting_keys_[block.approach][at.setting].ToBytes());
-  hasher.UpdateField(absl::StrCat(expansion_.spec().seeds[at.seed_index]));
-  const Digest train = hasher.Finish();
+  ShortFields train_fields;
+  train_fields.Add("train");
+  train_fields.Add(block_keys_[at.block]);
+  train_fields.Add(setting_keys_[block.approach][at.setting]);
+  train_fields.Add(absl::AlphaNum(expansion_.spec().seeds[at.seed_index]).Piece());
+  const Digest train = train_fields.Hash(hasher);
   if (at.is_train) {
     return train;
   }
-  hasher.UpdateField("eval");
-  hasher.UpdateField(train.ToBytes());
-  hasher.UpdateField(predict_keys_[block.approach].ToBytes());
-  hasher.UpdateField(test_keys_[at.test_benchmark].ToBytes());
-  return hasher.Finish();
+  ShortFields eval_fields;
+  eval_fields.Add("eval");
+  eval_fields.Add(train);
+  eval_fields.Add(predict_keys_[block.approach]);
+  eval_fields.Add(test_keys_[at.test_benchmark]);
+  return eval_fields.Hash(hasher);
 }
 
 std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
