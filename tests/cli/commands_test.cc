@@ -21,6 +21,8 @@ namespace concur::cli {
 namespace {
 
 using ::concur::testing::FakeCoordinator;
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -180,7 +182,10 @@ TEST_F(CommandsTest, ASweepAsTextAndAsJson) {
             "    \"stored_bytes_max\": 0\n"
             "  },\n"
             "  \"create_time\": \"2023-11-14T22:13:20.005Z\",\n"
-            "  \"end_time\": \"2023-11-14T22:15:25Z\"\n"
+            "  \"end_time\": \"2023-11-14T22:15:25Z\",\n"
+            "  \"forecast_seconds\": null,\n"
+            "  \"took_seconds\": 125.0,\n"
+            "  \"forecast_error\": null\n"
             "}\n");
 }
 
@@ -308,6 +313,26 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   EXPECT_THAT(Concur({"worker", "get", "w33"}).err, HasSubstr("no worker \"w33\""));
 }
 
+TEST_F(CommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_forecast()->set_seconds(100);
+  }
+  EXPECT_THAT(Concur({"sweep", "get", "s11"}).out,
+              AllOf(HasSubstr("took      2m05s\n"),
+                    HasSubstr("forecast  1m40s when it was submitted, -20.0 % off\n")));
+  Json json = Json::parse(Concur({"sweep", "get", "s11", "-o", "json"}).out);
+  EXPECT_EQ(json["forecast_seconds"], 100.0);
+  EXPECT_EQ(json["took_seconds"], 125.0);
+  EXPECT_NEAR(json["forecast_error"].get<double>(), -0.2, 1e-12);
+  // Of a sweep that failed, or still runs, there is nothing to compare with.
+  EXPECT_THAT(Concur({"sweep", "get", "s12"}).out,
+              HasSubstr("forecast  1m40s when it was submitted\n"));
+  json = Json::parse(Concur({"sweep", "get", "s13", "-o", "json"}).out);
+  EXPECT_EQ(json["forecast_seconds"], 100.0);
+  EXPECT_TRUE(json["took_seconds"].is_null());
+  EXPECT_TRUE(json["forecast_error"].is_null());
+}
+
 v1::WatchSweepResponse WatchOf(uint32_t succeeded, uint32_t running, const std::string& cursor) {
   v1::WatchSweepResponse update;
   *update.mutable_sweep() = TheSweep("s12", "demo", v1::Sweep::STATE_ACTIVE);
@@ -328,6 +353,7 @@ TEST_F(CommandsTest, WatchGoesOnAtItsCursorAfterAnOutage) {
   const Output output = Concur({"sweep", "watch", "s12"});
   EXPECT_EQ(output.code, 0);
   EXPECT_THAT(fake_.watch_cursors, ElementsAre("", "a"));
+  EXPECT_THAT(fake_.watch_events, Each(v1::WatchSweepRequest::EVENTS_FAILURES));
   EXPECT_THAT(output.err, HasSubstr("s12    0%  0/2 jobs · 2 running\n"));
   EXPECT_THAT(output.err, HasSubstr("is away; waiting for it"));
   EXPECT_THAT(output.err, HasSubstr("the coordinator answers again"));
@@ -342,6 +368,7 @@ TEST_F(CommandsTest, WatchAsJsonLinesGivesEveryEvent) {
   event.set_job("s12/0");
   event.set_state(v1::Job::STATE_SUCCEEDED);
   const Output output = Concur({"sweep", "watch", "s12", "-o", "jsonl"});
+  EXPECT_THAT(fake_.watch_events, ElementsAre(v1::WatchSweepRequest::EVENTS_ALL));
   EXPECT_EQ(Json::parse(output.out)["state"], "succeeded");
   EXPECT_EQ(output.err, "");
 }

@@ -164,6 +164,7 @@ grpc::Status FakeCoordinator::WatchSweep(Context*, const v1::WatchSweepRequest* 
                                          grpc::ServerWriter<v1::WatchSweepResponse>* writer) {
   MutexLock lock(mutex_);
   watch_cursors.push_back(request->cursor());
+  watch_events.push_back(request->events());
   while (watched_ < watch.size()) {
     const v1::WatchSweepResponse& message = watch[watched_++];
     if (!message.has_sweep()) {

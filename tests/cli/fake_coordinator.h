@@ -40,6 +40,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<v1::CreateSweepRequest> created;
   std::vector<v1::RetryJobsRequest> retried;
   std::vector<std::string> watch_cursors;
+  std::vector<v1::WatchSweepRequest::Events> watch_events;
   std::vector<std::string> page_tokens;
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;
