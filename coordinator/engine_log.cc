@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace concur {
@@ -62,8 +63,24 @@ void EngineLog::LogSweeps(const Effects& effects) {
   }
 }
 
+void EngineLog::LogQuarantine(const WorkerRow& row) {
+  const auto it = quarantines_.find(row.name);
+  if (row.quarantine_end == absl::InfinitePast()) {
+    if (it != quarantines_.end()) {
+      LogInfo("worker left quarantine", {{"worker", row.name}});
+      quarantines_.erase(it);
+    }
+  } else if (it == quarantines_.end() || it->second != row.quarantine_end) {
+    LogWarning("worker is in quarantine", {{"worker", row.name},
+                                           {"until", FormatIsoTime(row.quarantine_end)},
+                                           {"reason", row.quarantine_reason}});
+    quarantines_[row.name] = row.quarantine_end;
+  }
+}
+
 void EngineLog::LogWorkers(const Effects& effects) {
   for (const WorkerRow& row : effects.batch.put_workers) {
+    LogQuarantine(row);
     std::string state = absl::StrCat(row.incarnation, row.draining ? " draining" : "");
     const auto [it, is_new] = workers_.try_emplace(row.name);
     if (!is_new && it->second == state) {
@@ -78,6 +95,7 @@ void EngineLog::LogWorkers(const Effects& effects) {
   for (const std::string& name : effects.batch.delete_workers) {
     LogInfo("worker gone", {{"worker", name}});
     workers_.erase(name);
+    quarantines_.erase(name);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "absl/time/time.h"
 #include "coordinator/engine_observer.h"
 
 namespace concur {
@@ -18,11 +19,13 @@ class EngineLog : public EngineObserver {
  private:
   void LogSweeps(const Effects& effects);
   void LogWorkers(const Effects& effects);
+  void LogQuarantine(const WorkerRow& row);
   static void LogAttempts(const Effects& effects);
 
   // What was said of them last; bounded by the sweeps and workers that the scheduler keeps.
   std::map<SweepId, std::string> sweeps_;
   std::map<std::string, std::string> workers_;
+  std::map<std::string, absl::Time> quarantines_;  // their ends, by worker
 };
 
 }  // namespace concur

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -27,15 +28,33 @@ bool CountsForBlame(FailureClass failure) {
   return false;
 }
 
-std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worker) {
-  std::vector<std::string>& succeeded = succeeded_[group];
-  std::erase(succeeded, worker);
-  succeeded.push_back(worker);
-  if (succeeded.size() > kSuccessesMax) {
-    succeeded.erase(succeeded.begin());
+std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worker,
+                                           absl::Time now) {
+  std::map<std::string, absl::Time>& succeeded = succeeded_[group];
+  // What was saved comes back in whole nanoseconds; a time to come is from before a clock was set
+  // back.
+  const absl::Time time = absl::FromUnixNanos(absl::ToUnixNanos(now));
+  const auto is_old = [&](absl::Time then) { return then + kSuccessKept <= time || then > time; };
+  const auto oldest =
+      std::min_element(succeeded.begin(), succeeded.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (const auto own = succeeded.find(worker); own != succeeded.end()) {
+    if (is_old(own->second)) {
+      own->second = time;
+      changed_.insert({group, worker});
+    }
+  } else if (succeeded.size() < kSuccessesMax || is_old(oldest->second)) {
+    if (succeeded.size() == kSuccessesMax) {
+      changed_.insert({group, oldest->first});
+      succeeded.erase(oldest);
+    }
+    succeeded[worker] = time;
+    changed_.insert({group, worker});
   }
   if (const auto it = failures_.find(worker); it != failures_.end()) {
-    it->second.erase(group);
+    if (it->second.erase(group) > 0) {
+      changed_.insert({group, worker});
+    }
     if (it->second.empty()) {
       failures_.erase(it);
     }
@@ -56,6 +75,7 @@ std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worke
 void Blame::AddFailure(Group group, const std::string& worker) {
   ++failures_[worker][group];
   ++failing_[group][worker];
+  changed_.insert({group, worker});
 }
 
 void Blame::Pardon(const std::string& worker) {
@@ -67,6 +87,7 @@ void Blame::Pardon(const std::string& worker) {
     const auto failing = failing_.find(group);
     CONCUR_CHECK(failing != failing_.end());
     failing->second.erase(worker);
+    changed_.insert({group, worker});
     if (failing->second.empty()) {
       failing_.erase(failing);
     }
@@ -77,7 +98,9 @@ void Blame::Pardon(const std::string& worker) {
 void Blame::Forget(const std::string& worker) {
   Pardon(worker);
   for (auto it = succeeded_.begin(); it != succeeded_.end();) {
-    std::erase(it->second, worker);
+    if (it->second.erase(worker) > 0) {
+      changed_.insert({it->first, worker});
+    }
     it = it->second.empty() ? succeeded_.erase(it) : std::next(it);
   }
 }
@@ -90,21 +113,71 @@ Blame::Suspicion Blame::SuspicionOf(const std::string& worker) const {
   }
   for (const auto& [group, failures] : it->second) {
     const auto succeeded = succeeded_.find(group);
-    if (succeeded == succeeded_.end() ||
-        std::find(succeeded->second.begin(), succeeded->second.end(), worker) !=
-            succeeded->second.end()) {
+    if (succeeded == succeeded_.end() || succeeded->second.contains(worker)) {
       continue;  // nobody can do it, or this worker did not long ago
     }
     suspicion.failures += failures;
     suspicion.groups.push_back(group);
-    suspicion.succeeded.insert(succeeded->second.begin(), succeeded->second.end());
+    for (const auto& [other, time] : succeeded->second) {
+      suspicion.succeeded.insert(other);
+    }
   }
   return suspicion;
 }
 
-const std::map<std::string, uint32_t>* Blame::FailuresIn(Group group) const {
-  const auto it = failing_.find(group);
-  return it == failing_.end() ? nullptr : &it->second;
+// --- saving
+// --------------------------------------------------------------------------------------
+
+Blame::Cell Blame::CellOf(Group group, const std::string& worker) const {
+  Cell cell;
+  if (const auto failing = failing_.find(group); failing != failing_.end()) {
+    if (const auto it = failing->second.find(worker); it != failing->second.end()) {
+      cell.failures = it->second;
+    }
+  }
+  if (const auto succeeded = succeeded_.find(group); succeeded != succeeded_.end()) {
+    if (const auto it = succeeded->second.find(worker); it != succeeded->second.end()) {
+      cell.success_time = it->second;
+    }
+  }
+  return cell;
+}
+
+void Blame::ForEach(
+    const std::function<void(Group, const std::string&, const Cell&)>& visit) const {
+  for (const auto& [group, workers] : failing_) {
+    for (const auto& [worker, failures] : workers) {
+      visit(group, worker, CellOf(group, worker));
+    }
+  }
+  for (const auto& [group, workers] : succeeded_) {
+    for (const auto& [worker, time] : workers) {
+      if (const Cell cell = CellOf(group, worker); cell.failures == 0) {  // else it was visited
+        visit(group, worker, cell);
+      }
+    }
+  }
+}
+
+std::set<std::pair<Blame::Group, std::string>> Blame::TakeChanged() {
+  return std::exchange(changed_, {});
+}
+
+bool Blame::Restore(Group group, const std::string& worker, const Cell& cell) {
+  const auto succeeded = succeeded_.find(group);
+  if (cell == Cell() || CellOf(group, worker) != Cell() ||
+      (cell.success_time && succeeded != succeeded_.end() &&
+       succeeded->second.size() == kSuccessesMax)) {
+    return false;
+  }
+  if (cell.failures > 0) {
+    failures_[worker][group] = cell.failures;
+    failing_[group][worker] = cell.failures;
+  }
+  if (cell.success_time) {
+    succeeded_[group][worker] = *cell.success_time;
+  }
+  return true;
 }
 
 void Blame::CheckInvariants() const {

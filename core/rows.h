@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -79,8 +80,26 @@ struct WorkerRow {
   std::string incarnation;
   bool draining = false;
   absl::Time last_seen = absl::UnixEpoch();
+  absl::Time quarantine_end = absl::InfinitePast();  // of the present one; InfinitePast: none
+  absl::Duration quarantine_span = absl::ZeroDuration();  // of the latest one; the next is longer
+  std::string quarantine_reason{};  // of the present one
 
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
+};
+
+// What is remembered of a worker's jobs of one approach on one benchmark (core/blame.h).
+struct BlameRow {
+  std::string worker;
+  std::string approach;
+  std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
+  bool is_train = false;
+  uint32_t failures = 0;                   // that count against the worker
+  std::optional<absl::Time> success_time;  // when it was seen to succeed
+
+  // A row that says nothing is not kept.
+  bool empty() const { return failures == 0 && !success_time; }
+  auto Key() const { return std::tie(worker, approach, benchmark, is_train); }
+  friend bool operator==(const BlameRow&, const BlameRow&) = default;
 };
 
 // A pool that somebody added, or what must be remembered about one of the options.
@@ -127,6 +146,7 @@ struct Snapshot {
   std::vector<JobRow> jobs;        // ordered by id
   std::vector<ResultRow> results;  // ordered by id
   std::vector<WorkerRow> workers;  // ordered by name
+  std::vector<BlameRow> blames;    // ordered by Key()
   std::vector<PoolRow> pools;      // ordered by name
   std::vector<PilotRow> pilots;    // ordered by name
 };
@@ -141,6 +161,7 @@ struct Batch {
   std::vector<AttemptRow> put_attempts;
   std::vector<WorkerRow> put_workers;
   std::vector<std::string> delete_workers;
+  std::vector<BlameRow> put_blames;  // insert or replace; an empty row deletes
   std::optional<uint64_t> next_pilot_number;
   std::vector<PoolRow> put_pools;
   std::vector<std::string> delete_pools;
@@ -151,7 +172,7 @@ struct Batch {
   bool empty() const {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
            delete_results.empty() && put_attempts.empty() && put_workers.empty() &&
-           delete_workers.empty() && !next_pilot_number && put_pools.empty() &&
+           delete_workers.empty() && put_blames.empty() && !next_pilot_number && put_pools.empty() &&
            delete_pools.empty() && put_pilots.empty() && delete_pilots.empty() &&
            delete_sweeps.empty();
   }

@@ -103,9 +103,15 @@ void Scheduler::LeaveState(SweepRecord& sweep, uint32_t job) {
       break;
     }
     case JobState::kFailed: {
-      uint32_t& failures = sweep.block_failures[sweep.expansion->Locate(job).block];
-      CONCUR_CHECK(failures > 0);
-      --failures;
+      uint32_t& failed = TallyOf(sweep, job).failed;
+      CONCUR_CHECK(failed > 0);
+      --failed;
+      break;
+    }
+    case JobState::kSucceeded: {
+      uint32_t& succeeded = TallyOf(sweep, job).succeeded;
+      CONCUR_CHECK(succeeded > 0);
+      --succeeded;
       break;
     }
     default:
@@ -141,6 +147,10 @@ void Scheduler::SetState(SweepRecord& sweep, uint32_t job, JobState state) {
   } else if (state == JobState::kBackoff) {
     not_before_[id] = not_before;
     backoffs_.insert({not_before, id});
+  } else if (state == JobState::kSucceeded) {
+    ++TallyOf(sweep, job).succeeded;
+  } else if (state == JobState::kFailed) {
+    ++TallyOf(sweep, job).failed;
   }
   if (state == JobState::kRunning || IsTerminal(state)) {
     last_holder_.erase(id);
@@ -284,7 +294,6 @@ absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
   sweep.expansion = std::move(expansion);
   sweep.keys = std::make_unique<ContentKeys>(*sweep.expansion);
   sweep.slots.resize(sweep.expansion->job_count());
-  sweep.block_failures.resize(sweep.expansion->blocks().size());
   sweep.owner = OwnerOf(sweep.row.owner);
   FindGroups(sweep);
   ChargeData(sweep, 1);
@@ -542,6 +551,7 @@ absl::Status Scheduler::DrainWorker(const std::string& name, bool drain) {
   if (!drain) {
     EndQuarantine(worker);
     worker.quarantine_span = absl::ZeroDuration();
+    SaveWorker(worker);
   }
   if (worker.drain_asked != drain) {
     worker.drain_asked = drain;

@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,6 +226,8 @@ class Scheduler {
   JobState JobStateOf(JobId id) const { return SlotOf(id).state; }  // cheaper than a view
   bool HasJob(JobId id) const;
   std::vector<WorkerView> ListWorkers() const;  // by name
+  // What is remembered of workers' failures and successes, by BlameRow::Key.
+  std::vector<BlameRow> ListBlame() const;
   // Why a job waits, failed, was reused or was refused, in words.
   std::string Explain(JobId id) const;
   // Of an eval job or a train job: its content key.
@@ -275,6 +276,13 @@ class Scheduler {
     uint32_t holder = kNone;  // into holders_
     JobId reused_from;        // valid when the slot has kReused
   };
+  // Of jobs of one kind.
+  struct Tally {
+    uint32_t failed = 0;
+    uint32_t succeeded = 0;
+
+    friend bool operator==(const Tally&, const Tally&) = default;
+  };
   struct SweepRecord {
     SweepRow row;
     std::shared_ptr<const Expansion> expansion;  // shared with the engine's readers
@@ -285,10 +293,10 @@ class Scheduler {
     StateCounts counts{};
     uint32_t reused = 0;
     uint32_t stopping = 0;  // attempts that were canceled and that workers are still to stop
-    std::vector<uint32_t> block_failures;  // FAILED jobs of each block
-    uint32_t owner = 0;                    // into owners_
+    uint32_t owner = 0;     // into owners_
     // Of each block: the group of its train jobs, if it has any, then those of its tests.
     std::vector<absl::InlinedVector<Durations::Group, 2>> groups;
+    std::vector<absl::InlinedVector<Tally, 2>> tallies;  // the same, of its jobs
   };
   struct DataUse {
     int64_t bytes = 0;
@@ -344,7 +352,7 @@ class Scheduler {
     bool drain_self = false;   // by the worker
     bool drain_told = false;
     bool listening = false;
-    // Nothing new until then: others succeed on what it fails. Not stored: a restart forgets it.
+    // Nothing new until then: others succeed on what it fails.
     absl::Time quarantine_end = absl::InfinitePast();
     absl::Duration quarantine_span;  // of the latest one; the next is longer
     std::string quarantine_reason;
@@ -457,15 +465,20 @@ class Scheduler {
   void JudgeWorker(const std::string& name);
   void EndQuarantine(WorkerRecord& worker);
   void EndQuarantines();
-  std::string HopelessText(const SweepRecord& sweep, const std::vector<uint32_t>& blocks) const;
-  bool IsOneWorkersFault(const std::set<std::string>& failing) const;
-  static std::vector<uint32_t> BlocksLike(const SweepRecord& sweep, uint32_t block,
-                                          bool same_approach);
-  std::string WhyGivenUp(const SweepRecord& sweep, uint32_t block,
-                         std::vector<uint32_t>* blocks) const;
-  void SkipBlock(SweepRecord& sweep, uint32_t index, const std::string& reason);
-  void GiveUpEarly(SweepRecord& sweep, uint32_t block);
+  BlameRow BlameRowOf(Durations::Group group, const std::string& worker) const;
   void CheckBlame() const;
+
+  // scheduler_give_up.cc: what of a sweep is given up early
+  struct Scope;
+  static Tally& TallyOf(SweepRecord& sweep, uint32_t job);
+  static std::vector<Scope> ScopesOf(const SweepRecord& sweep, uint32_t job);
+  static bool FailedAltogether(const SweepRecord& sweep, const Scope& scope, uint32_t* failed);
+  bool IsHopeless(const SweepRecord& sweep, const Scope& scope, uint32_t failed) const;
+  static std::string TextOf(const SweepRecord& sweep, const Scope& scope, uint32_t failed);
+  void Skip(SweepRecord& sweep, const Scope& scope, const std::string& reason);
+  void GiveUpEarly(SweepRecord& sweep, uint32_t job);
+  static std::string ExplainGivenUp(const SweepRecord& sweep, uint32_t job);
+  static std::vector<absl::InlinedVector<Tally, 2>> CountTallies(const SweepRecord& sweep);
 
   // scheduler_view.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
@@ -478,7 +491,8 @@ class Scheduler {
   // scheduler_restore.cc
   absl::Status RestoreSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
   JobRow RowOf(JobId id) const;
-  void RestoreWorker(const WorkerRow& row);
+  absl::Status RestoreWorker(const WorkerRow& row);
+  absl::Status RestoreBlame(const BlameRow& row);
   absl::Status RestoreJob(const JobRow& row);
   absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
   absl::Status FinishRestoreOf(SweepRecord& sweep, uint32_t job);

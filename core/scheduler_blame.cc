@@ -1,7 +1,5 @@
-// Blame before action: which workers get nothing for a while, and what of a sweep is given up
-// early.
+// Blame before action: which workers get nothing for a while.
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +16,7 @@ namespace concur {
 
 void Scheduler::NoteSuccess(const SweepRecord& sweep, uint32_t job, const WorkerRecord& worker) {
   const Durations::Group group = GroupOf(sweep, sweep.expansion->Locate(job));
-  for (const std::string& suspect : blame_.AddSuccess(group, worker.info.name)) {
+  for (const std::string& suspect : blame_.AddSuccess(group, worker.info.name, now_)) {
     JudgeWorker(suspect);
   }
 }
@@ -36,7 +34,7 @@ void Scheduler::NoteFailure(const SweepRecord& sweep, uint32_t job, const Worker
 void Scheduler::JudgeWorker(const std::string& name) {
   const auto it = workers_.find(name);
   if (it == workers_.end() || policy_.quarantine_failures == 0 ||
-      it->second->quarantine_end > now_) {
+      it->second->quarantine_end != absl::InfinitePast()) {
     return;
   }
   const Blame::Suspicion suspicion = blame_.SuspicionOf(name);
@@ -66,14 +64,19 @@ void Scheduler::JudgeWorker(const std::string& name) {
                                : std::min(worker.quarantine_span * 2, policy_.quarantine_max);
   worker.quarantine_end = now_ + worker.quarantine_span;
   quarantines_.insert({worker.quarantine_end, name});
+  SaveWorker(worker);
 }
 
 // The worker may try again; what it failed is forgotten, but not that it was quarantined.
 void Scheduler::EndQuarantine(WorkerRecord& worker) {
+  blame_.Pardon(worker.info.name);
+  if (worker.quarantine_end == absl::InfinitePast()) {
+    return;
+  }
   quarantines_.erase({worker.quarantine_end, worker.info.name});
   worker.quarantine_end = absl::InfinitePast();
   worker.quarantine_reason.clear();
-  blame_.Pardon(worker.info.name);
+  SaveWorker(worker);
 }
 
 void Scheduler::EndQuarantines() {
@@ -82,116 +85,24 @@ void Scheduler::EndQuarantines() {
   }
 }
 
-// --- what of a sweep is hopeless
-// ------------------------------------------------------------------
-
-// Why nothing more of these blocks should be tried: empty, or how much of them failed, where
-// `limit` jobs or more failed on at least two of the axis' other side, none succeeded, and the
-// failures are not all of one worker while there are others.
-std::string Scheduler::HopelessText(const SweepRecord& sweep,
-                                    const std::vector<uint32_t>& blocks) const {
-  const uint32_t limit = sweep.expansion->spec().failures_max_per_block;
-  uint32_t failed = 0;
-  uint32_t failing_blocks = 0;
-  for (const uint32_t index : blocks) {
-    failed += sweep.block_failures[index];
-    failing_blocks += sweep.block_failures[index] > 0 ? 1 : 0;
-  }
-  if (limit == 0 || failed < limit || failing_blocks < 2) {
-    return "";
-  }
-  std::set<std::string> failing_workers;
-  for (const uint32_t index : blocks) {
-    const Block& block = sweep.expansion->blocks()[index];
-    for (uint32_t job = block.first_job; job < block.first_job + block.JobCount(); ++job) {
-      const Slot& slot = sweep.slots[job];
-      if (slot.state == JobState::kSucceeded) {
-        return "";
-      }
-      if (slot.state == JobState::kFailed) {
-        const uint32_t holder = sweep.results[slot.result].holder;
-        failing_workers.insert(holder == kNone ? "" : holders_[holder].worker);
-      }
-    }
-  }
-  if (IsOneWorkersFault(failing_workers)) {
-    return "";
-  }
-  return absl::StrCat(failed, " jobs failed on ", failing_blocks, " of ", blocks.size(), ", on ",
-                      failing_workers.size(), failing_workers.size() == 1 ? " worker" : " workers",
-                      ", and none succeeded");
+BlameRow Scheduler::BlameRowOf(Durations::Group group, const std::string& worker) const {
+  const Blame::Cell cell = blame_.CellOf(group, worker);
+  return BlameRow{.worker = worker,
+                  .approach = durations_.approach(group),
+                  .benchmark = durations_.benchmark(group),
+                  .is_train = durations_.is_train(group),
+                  .failures = cell.failures,
+                  .success_time = cell.success_time};
 }
 
-// Whether only one worker failed although there are others to try.
-bool Scheduler::IsOneWorkersFault(const std::set<std::string>& failing) const {
-  return failing.size() == 1 &&
-         std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-           return !entry.second->lost && !failing.contains(entry.first);
-         });
-}
-
-std::vector<uint32_t> Scheduler::BlocksLike(const SweepRecord& sweep, uint32_t block,
-                                            bool same_approach) {
-  const std::vector<Block>& blocks = sweep.expansion->blocks();
-  std::vector<uint32_t> like;
-  for (uint32_t index = 0; index < blocks.size(); ++index) {
-    if (same_approach ? blocks[index].approach == blocks[block].approach
-                      : blocks[index].has_train && blocks[block].has_train &&
-                            blocks[index].train_set == blocks[block].train_set) {
-      like.push_back(index);
-    }
-  }
-  return like;
-}
-
-// Why the approach or the train set of a block was, or is to be, given up; empty when neither is.
-std::string Scheduler::WhyGivenUp(const SweepRecord& sweep, uint32_t block,
-                                  std::vector<uint32_t>* blocks) const {
-  const SweepSpec& spec = sweep.expansion->spec();
-  const Block& own = sweep.expansion->blocks()[block];
-  *blocks = BlocksLike(sweep, block, /*same_approach=*/true);
-  if (const std::string text = HopelessText(sweep, *blocks); !text.empty()) {
-    return absl::StrCat("approach ", spec.approaches[own.approach].name,
-                        " fails everywhere: ", text, " (train sets, failures_max_per_block ",
-                        spec.failures_max_per_block, ")");
-  }
-  if (own.has_train) {
-    *blocks = BlocksLike(sweep, block, /*same_approach=*/false);
-    if (const std::string text = HopelessText(sweep, *blocks); !text.empty()) {
-      return absl::StrCat(
-          "train set ", spec.train_sets[own.train_set].name, " fails with every approach: ", text,
-          " (approaches, failures_max_per_block ", spec.failures_max_per_block, ")");
-    }
-  }
-  blocks->clear();
-  return "";
-}
-
-void Scheduler::SkipBlock(SweepRecord& sweep, uint32_t index, const std::string& reason) {
-  const Block& block = sweep.expansion->blocks()[index];
-  for (uint32_t job = block.first_job; job < block.first_job + block.JobCount(); ++job) {
-    const JobState state = sweep.slots[job].state;
-    if (state == JobState::kReady || state == JobState::kBlocked || state == JobState::kBackoff) {
-      SetState(sweep, job, JobState::kSkipped);
-      Announce(sweep, job, reason);
-    }
-  }
-}
-
-// After a job of the block failed for good.
-void Scheduler::GiveUpEarly(SweepRecord& sweep, uint32_t block) {
-  const uint32_t limit = sweep.expansion->spec().failures_max_per_block;
-  if (limit == 0) {
-    return;
-  }
-  if (sweep.block_failures[block] == limit) {
-    SkipBlock(sweep, block, absl::StrCat(limit, " jobs of its approach and train set failed"));
-  }
-  std::vector<uint32_t> blocks;
-  const std::string reason = WhyGivenUp(sweep, block, &blocks);
-  for (const uint32_t index : blocks) {
-    SkipBlock(sweep, index, reason);
-  }
+std::vector<BlameRow> Scheduler::ListBlame() const {
+  std::vector<BlameRow> rows;
+  blame_.ForEach([&](Durations::Group group, const std::string& worker, const Blame::Cell&) {
+    rows.push_back(BlameRowOf(group, worker));
+  });
+  std::sort(rows.begin(), rows.end(),
+            [](const BlameRow& a, const BlameRow& b) { return a.Key() < b.Key(); });
+  return rows;
 }
 
 // --- invariants
@@ -199,6 +110,9 @@ void Scheduler::GiveUpEarly(SweepRecord& sweep, uint32_t block) {
 
 void Scheduler::CheckBlame() const {
   blame_.CheckInvariants();
+  blame_.ForEach([&](Durations::Group, const std::string& worker, const Blame::Cell&) {
+    CONCUR_CHECK(workers_.contains(worker));
+  });
   size_t quarantined = 0;
   for (const auto& [name, worker] : workers_) {
     if (worker->quarantine_end == absl::InfinitePast()) {

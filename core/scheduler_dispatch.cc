@@ -53,6 +53,7 @@ void Scheduler::FindGroups(SweepRecord& sweep) {
     for (const uint32_t test : block.tests) {
       groups.push_back(durations_.GroupOf(approach, spec.benchmarks[test].name, false));
     }
+    sweep.tallies.emplace_back(groups.size());
     for (const Durations::Group group : groups) {
       ready_.SetRank(group, durations_.RankOf(group));
     }

@@ -37,6 +37,9 @@ Effects Scheduler::TakeEffects() {
       pending_.batch.put_sweeps.push_back(it->second->row);
     }
   }
+  for (const auto& [group, worker] : blame_.TakeChanged()) {
+    pending_.batch.put_blames.push_back(BlameRowOf(group, worker));
+  }
   dirty_jobs_.clear();
   dirty_results_.clear();
   dirty_sweeps_.clear();
@@ -91,7 +94,10 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
         scheduler->RestoreSweep(std::move(snapshot.sweeps[i]), std::move(expansions[i])));
   }
   for (const WorkerRow& row : snapshot.workers) {
-    scheduler->RestoreWorker(row);
+    CONCUR_RETURN_IF_ERROR(scheduler->RestoreWorker(row));
+  }
+  for (const BlameRow& row : snapshot.blames) {
+    CONCUR_RETURN_IF_ERROR(scheduler->RestoreBlame(row));
   }
   for (ResultRow& row : snapshot.results) {
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreResult(std::move(row)));
@@ -120,7 +126,12 @@ absl::Status Scheduler::RestoreSweep(SweepRow row, std::shared_ptr<const Expansi
   return AddSweep(std::move(owned), std::move(expansion));
 }
 
-void Scheduler::RestoreWorker(const WorkerRow& row) {
+absl::Status Scheduler::RestoreWorker(const WorkerRow& row) {
+  if ((row.quarantine_end != absl::InfinitePast()) == row.quarantine_reason.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("worker ", row.name, " is in quarantine without a reason, or has a reason ",
+                     "without being in quarantine"));
+  }
   auto worker = std::make_unique<WorkerRecord>();
   worker->info.name = row.name;
   worker->info.incarnation = row.incarnation;
@@ -130,7 +141,27 @@ void Scheduler::RestoreWorker(const WorkerRow& row) {
   worker->last_seen = row.last_seen;
   worker->lease_expire = now_ + policy_.lease;
   worker_deadlines_.insert({worker->lease_expire, row.name});
+  worker->quarantine_span = row.quarantine_span;
+  if (row.quarantine_end != absl::InfinitePast()) {
+    // This process may have a clock that was set back: none is longer than it was meant to be.
+    worker->quarantine_end = std::min(row.quarantine_end, now_ + row.quarantine_span);
+    worker->quarantine_reason = row.quarantine_reason;
+    quarantines_.insert({worker->quarantine_end, row.name});
+  }
   workers_.emplace(row.name, std::move(worker));
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::RestoreBlame(const BlameRow& row) {
+  const Durations::Group group =
+      durations_.GroupOf(row.approach, row.benchmark, row.is_train);
+  if (!workers_.contains(row.worker) ||
+      !blame_.Restore(group, row.worker, {row.failures, row.success_time})) {
+    return absl::DataLossError(absl::StrCat(
+        "what worker \"", row.worker, "\" did of approach \"", row.approach, "\" on benchmark \"",
+        row.benchmark, "\" contradicts other rows"));
+  }
+  return absl::OkStatus();
 }
 
 void Scheduler::GrantLeases(absl::Time now) {
@@ -289,10 +320,11 @@ absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
       ready_.Push(LaneOf(sweep, job), job);
     }
   } else if (slot.state == JobState::kSucceeded) {
+    ++TallyOf(sweep, job).succeeded;
     Learn(sweep, job);
     IndexResult(sweep, job, sweep.keys->KeyOf(job));
   } else if (slot.state == JobState::kFailed) {
-    ++sweep.block_failures[sweep.expansion->Locate(job).block];
+    ++TallyOf(sweep, job).failed;
   }
   return absl::OkStatus();
 }

@@ -107,10 +107,7 @@ void Scheduler::FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, 
   Announce(sweep, job, message);
   SkipDependents(sweep, job);
   ReleaseFollowers(id);
-
-  const uint32_t block = sweep.expansion->Locate(job).block;
-  ++sweep.block_failures[block];
-  GiveUpEarly(sweep, block);
+  GiveUpEarly(sweep, job);
 }
 
 void Scheduler::SkipDependents(SweepRecord& sweep, uint32_t job) {

@@ -148,7 +148,10 @@ void Scheduler::SaveWorker(const WorkerRecord& worker) {
   pending_.batch.put_workers.push_back(WorkerRow{.name = worker.info.name,
                                                  .incarnation = worker.info.incarnation,
                                                  .draining = worker.drain_asked,
-                                                 .last_seen = worker.last_seen});
+                                                 .last_seen = worker.last_seen,
+                                                 .quarantine_end = worker.quarantine_end,
+                                                 .quarantine_span = worker.quarantine_span,
+                                                 .quarantine_reason = worker.quarantine_reason});
 }
 
 // --- sync

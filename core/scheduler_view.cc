@@ -265,20 +265,13 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("skipped: its train job ", JobId{id.sweep, *train}.ToString(),
                             " failed; `concur sweep retry` tries both again");
       }
-      if (train && sweep.slots[*train].state == JobState::kSucceeded &&
-          sweep.block_failures[sweep.expansion->Locate(id.index).block] <
-              std::max(sweep.expansion->spec().failures_max_per_block, 1u)) {
+      const std::string why = ExplainGivenUp(sweep, id.index);
+      if (why.empty() && train && sweep.slots[*train].state == JobState::kSucceeded) {
         return absl::StrCat("skipped when its train job ", JobId{id.sweep, *train}.ToString(),
                             " had failed; `concur sweep retry` tries it again");
       }
-      std::vector<uint32_t> blocks;
-      const uint32_t block = sweep.expansion->Locate(id.index).block;
-      const std::string why = WhyGivenUp(sweep, block, &blocks);
       return absl::StrCat("skipped: ",
-                          why.empty()
-                              ? absl::StrCat(sweep.expansion->spec().failures_max_per_block,
-                                             " jobs of the same approach and train set failed")
-                              : why,
+                          why.empty() ? "enough like it had failed by then, and none succeeded" : why,
                           "; `concur sweep retry` tries it again");
     }
   }
@@ -346,20 +339,16 @@ void Scheduler::CheckSweep(const SweepRecord& sweep) const {
   StateCounts counts{};
   uint32_t reused = 0;
   size_t results = 0;
-  std::vector<uint32_t> failures(sweep.block_failures.size());
   for (uint32_t job = 0; job < sweep.slots.size(); ++job) {
     CheckJob(sweep, job);
     const Slot& slot = sweep.slots[job];
     ++counts[static_cast<size_t>(slot.state)];
     reused += (slot.flags & kReused) != 0 ? 1 : 0;
     results += slot.result != kNone ? 1 : 0;
-    if (slot.state == JobState::kFailed) {
-      ++failures[sweep.expansion->Locate(job).block];
-    }
   }
   CONCUR_CHECK(counts == sweep.counts);
   CONCUR_CHECK(reused == sweep.reused);
-  CONCUR_CHECK(failures == sweep.block_failures);
+  CONCUR_CHECK(CountTallies(sweep) == sweep.tallies);
   CONCUR_CHECK(results + sweep.free_results.size() == sweep.results.size());
   CONCUR_CHECK(sweep.row.end_time.has_value() == IsTerminal(StateOf(sweep)));
   CONCUR_CHECK(sweep.stopping == 0 || sweep.row.canceled);

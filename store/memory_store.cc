@@ -26,6 +26,9 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
   for (const auto& [name, row] : workers_) {
     snapshot.workers.push_back(row);
   }
+  for (const auto& [key, row] : blames_) {
+    snapshot.blames.push_back(row);
+  }
   snapshot.next_pilot_number = next_pilot_number_;
   for (const auto& [name, row] : pools_) {
     snapshot.pools.push_back(row);
@@ -62,6 +65,13 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
   }
   for (const std::string& name : batch.delete_workers) {
     workers_.erase(name);
+  }
+  for (const BlameRow& row : batch.put_blames) {
+    if (row.empty()) {
+      blames_.erase(row.Key());
+    } else {
+      blames_.insert_or_assign(row.Key(), Canonical(row));
+    }
   }
   next_pilot_number_ = batch.next_pilot_number.value_or(next_pilot_number_);
   for (const PoolRow& row : batch.put_pools) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,8 @@ class MemoryStore : public Store {
   absl::btree_map<JobId, JobResult> results_;
   absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
   absl::btree_map<std::string, WorkerRow> workers_;
+  // By worker, approach, benchmark and kind, as BlameRow::Key.
+  absl::btree_map<std::tuple<std::string, std::string, std::string, bool>, BlameRow> blames_;
   absl::btree_map<std::string, PoolRow> pools_;
   absl::btree_map<std::string, PilotRow> pilots_;
 };

@@ -117,6 +117,15 @@ SweepRow Canonical(SweepRow row) {
 
 WorkerRow Canonical(WorkerRow row) {
   row.last_seen = TimeOfInt(TimeToInt(row.last_seen));
+  row.quarantine_end = TimeOfInt(TimeToInt(row.quarantine_end));
+  row.quarantine_span = DurationOfInt(DurationToInt(row.quarantine_span));
+  return row;
+}
+
+BlameRow Canonical(BlameRow row) {
+  if (row.success_time) {
+    row.success_time = TimeOfInt(TimeToInt(*row.success_time));
+  }
   return row;
 }
 

@@ -19,6 +19,7 @@ absl::Status CheckBatch(const Batch& batch);
 JobRow Canonical(JobRow row);
 SweepRow Canonical(SweepRow row);
 WorkerRow Canonical(WorkerRow row);
+BlameRow Canonical(BlameRow row);
 PilotRow Canonical(PilotRow row);
 JobResult Canonical(JobResult result);
 AttemptRow Canonical(AttemptRow row);

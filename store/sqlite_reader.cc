@@ -184,18 +184,46 @@ absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot) {
 
 absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
   return ReadRows(database,
-                  "SELECT name, incarnation, draining, last_seen, checksum FROM worker "
-                  "ORDER BY name",
+                  "SELECT name, incarnation, draining, last_seen, quarantine_end, "
+                  "quarantine_span, quarantine_reason, checksum FROM worker ORDER BY name",
                   [&](RowReader& reader) {
                     WorkerRow& row = snapshot.workers.emplace_back();
                     row.name = std::string(reader.Text());
                     row.incarnation = std::string(reader.Text());
                     row.draining = reader.Bool();
                     row.last_seen = TimeOfInt(reader.Int());
+                    if (const std::optional<int64_t> end = reader.OptionalInt()) {
+                      row.quarantine_end = TimeOfInt(*end);
+                    }
+                    row.quarantine_span = DurationOfInt(reader.OptionalInt().value_or(0));
+                    row.quarantine_reason = std::string(reader.OptionalText());
                     return reader.Finish() ? absl::OkStatus()
                                            : Damaged(database, absl::StrCat("worker ", row.name),
                                                      reader.problem());
                   });
+}
+
+absl::Status ReadBlames(SqliteDatabase& database, Snapshot& snapshot) {
+  return ReadRows(
+      database,
+      "SELECT worker, approach, benchmark, is_train, failures, success_time, checksum FROM blame "
+      "ORDER BY worker, approach, benchmark, is_train",
+      [&](RowReader& reader) {
+        BlameRow& row = snapshot.blames.emplace_back();
+        row.worker = std::string(reader.Text());
+        row.approach = std::string(reader.Text());
+        row.benchmark = std::string(reader.Text());
+        row.is_train = reader.Bool();
+        row.failures = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+        if (const std::optional<int64_t> time = reader.OptionalInt()) {
+          row.success_time = TimeOfInt(*time);
+        }
+        return reader.Finish() ? absl::OkStatus()
+                               : Damaged(database,
+                                         absl::StrCat("blame of worker ", row.worker, ", approach ",
+                                                      row.approach, ", benchmark ", row.benchmark),
+                                         reader.problem());
+      });
 }
 
 absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
@@ -268,6 +296,7 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   }
   found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
+  found[kBlamesCounter] = static_cast<int64_t>(state.snapshot.blames.size());
   found[kPoolsCounter] = static_cast<int64_t>(state.snapshot.pools.size());
   found[kPilotsCounter] = static_cast<int64_t>(state.snapshot.pilots.size());
   absl::btree_map<std::string, int64_t> expected = state.counters;
@@ -355,6 +384,7 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
   CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(CountAttempts(database, state));
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
+  CONCUR_RETURN_IF_ERROR(ReadBlames(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadPools(database, state.snapshot));
   if (const auto it = state.counters.find(kNextPilotCounter); it != state.counters.end()) {
     state.snapshot.next_pilot_number = static_cast<uint64_t>(it->second);

@@ -160,8 +160,26 @@ constexpr char kSchema3[] = R"sql(
 ALTER TABLE sweep ADD COLUMN forecast INTEGER;
 )sql";
 
+// Why a worker gets nothing for a while, and what it did: a restart must not free it.
+constexpr char kSchema4[] = R"sql(
+ALTER TABLE worker ADD COLUMN quarantine_end INTEGER;
+ALTER TABLE worker ADD COLUMN quarantine_span INTEGER;
+ALTER TABLE worker ADD COLUMN quarantine_reason TEXT;
+
+CREATE TABLE blame (
+  worker       TEXT NOT NULL,
+  approach     TEXT NOT NULL,
+  benchmark    TEXT NOT NULL,
+  is_train     INTEGER NOT NULL,
+  failures     INTEGER NOT NULL,
+  success_time INTEGER,
+  checksum     INTEGER NOT NULL,
+  PRIMARY KEY (worker, approach, benchmark, is_train)
+) WITHOUT ROWID;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -172,6 +190,7 @@ DROP VIEW IF EXISTS scores;
 DROP VIEW IF EXISTS artifacts;
 DROP VIEW IF EXISTS attempts;
 DROP VIEW IF EXISTS pilots;
+DROP VIEW IF EXISTS blames;
 
 CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
@@ -237,6 +256,12 @@ SELECT name, pool,
        external_id, message,
        strftime('%Y-%m-%dT%H:%M:%fZ', request_time / 1e9, 'unixepoch') AS request_time
 FROM pilot;
+
+CREATE VIEW blames AS
+SELECT approach, benchmark, CASE is_train WHEN 1 THEN 'train' ELSE 'eval' END AS kind, worker,
+       failures,
+       strftime('%Y-%m-%dT%H:%M:%fZ', success_time / 1e9, 'unixepoch') AS success_time
+FROM blame;
 )sql";
 
 }  // namespace

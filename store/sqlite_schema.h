@@ -16,7 +16,7 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 3;
+inline constexpr int64_t kSchemaVersion = 4;
 inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur

@@ -183,6 +183,7 @@ void SqliteStore::Remember(const StoredState& state) {
     next_process_ = std::max(next_process_, id + 1);
   }
   latest_process_ = {};
+  blames_ = static_cast<int64_t>(state.snapshot.blames.size());
   remembered_ = true;
 }
 
@@ -260,6 +261,7 @@ absl::Status SqliteStore::Apply(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(DeleteResults(batch.delete_results));
   CONCUR_RETURN_IF_ERROR(PutAttempts(batch.put_attempts));
   CONCUR_RETURN_IF_ERROR(ChangeWorkers(batch));
+  CONCUR_RETURN_IF_ERROR(PutBlames(batch.put_blames));
   CONCUR_RETURN_IF_ERROR(ChangePools(batch));
   CONCUR_RETURN_IF_ERROR(DeleteSweeps(batch.delete_sweeps));
   CONCUR_RETURN_IF_ERROR(PutCounters(batch));
@@ -294,11 +296,7 @@ absl::Status SqliteStore::PutCounters(const Batch& batch) {
         PutCounter(*database_, ResultsCounter(sweep), it->second.results.size()));
     CONCUR_RETURN_IF_ERROR(PutCounter(*database_, AttemptsCounter(sweep), it->second.attempts));
   }
-  if (!batch.put_workers.empty() || !batch.delete_workers.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const int64_t workers,
-                            database_->QueryInt("SELECT count(*) FROM worker"));
-    CONCUR_RETURN_IF_ERROR(PutCounter(*database_, kWorkersCounter, workers));
-  }
+  CONCUR_RETURN_IF_ERROR(PutWorkerCounters(batch));
   return PutPoolCounters(batch);
 }
 
@@ -459,28 +457,6 @@ absl::Status SqliteStore::PutAttempts(const std::vector<AttemptRow>& rows) {
     writer.Int(TimeToInt(row.end_time));
     writer.Result(sorted ? *sorted : row.result);
     CONCUR_RETURN_IF_ERROR(writer.Run());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SqliteStore::ChangeWorkers(const Batch& batch) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put,
-      database_->Prepare("INSERT OR REPLACE INTO worker (name, incarnation, draining, last_seen, "
-                         "checksum) VALUES (?1,?2,?3,?4,?5)"));
-  for (const WorkerRow& row : batch.put_workers) {
-    RowWriter writer(*put, checksum_);
-    writer.Text(row.name);
-    writer.Text(row.incarnation);
-    writer.Int(row.draining ? 1 : 0);
-    writer.Int(TimeToInt(row.last_seen));
-    CONCUR_RETURN_IF_ERROR(writer.Run());
-  }
-  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
-                          database_->Prepare("DELETE FROM worker WHERE name = ?1"));
-  for (const std::string& name : batch.delete_workers) {
-    drop->BindText(1, name);
-    CONCUR_RETURN_IF_ERROR(drop->Run());
   }
   return absl::OkStatus();
 }

@@ -93,6 +93,8 @@ class SqliteStore : public Store {
   absl::Status DeleteResults(const std::vector<JobId>& ids);
   absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
   absl::Status ChangeWorkers(const Batch& batch);
+  absl::Status PutBlames(const std::vector<BlameRow>& rows);
+  absl::Status PutWorkerCounters(const Batch& batch);
   absl::Status ChangePools(const Batch& batch);
   absl::Status PutPoolCounters(const Batch& batch);
   absl::Status DeleteSweeps(const std::vector<SweepId>& ids);
@@ -115,6 +117,7 @@ class SqliteStore : public Store {
   // The latest answer of ProcessOf: results come in runs from one worker.
   std::pair<ProcessName, int64_t> latest_process_;
   int64_t next_process_ = 1;
+  int64_t blames_ = 0;  // rows
   RowChecksum checksum_;
 };
 

@@ -252,6 +252,17 @@ std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& aft
         (b[i].draining && !a[i].draining)) {
       return absl::StrCat("worker ", a[i].info.name, " became ", b[i].info.name);
     }
+    if (absl::ToUnixNanos(a[i].quarantine_end) != absl::ToUnixNanos(b[i].quarantine_end) ||
+        a[i].quarantine_reason != b[i].quarantine_reason) {
+      return absl::StrCat("worker ", a[i].info.name, ": quarantine until ",
+                          absl::FormatTime(a[i].quarantine_end), " \"", a[i].quarantine_reason,
+                          "\" became until ", absl::FormatTime(b[i].quarantine_end), " \"",
+                          b[i].quarantine_reason, "\"");
+    }
+  }
+  if (before.ListBlame() != after.ListBlame()) {
+    return absl::StrCat("the table of blame changed: ", before.ListBlame().size(),
+                        " rows became ", after.ListBlame().size());
   }
   return "";
 }

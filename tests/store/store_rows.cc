@@ -165,7 +165,27 @@ AttemptRow FullAttempt(JobId id, uint32_t attempt) {
 }
 
 WorkerRow FullWorker(const std::string& name) {
-  return WorkerRow{name, "incarnation of " + name, true, At(1'700'000'007, 3)};
+  return WorkerRow{.name = name,
+                   .incarnation = "incarnation of " + name,
+                   .draining = true,
+                   .last_seen = At(1'700'000'007, 3)};
+}
+
+WorkerRow QuarantinedWorker(const std::string& name) {
+  WorkerRow row = FullWorker(name);
+  row.quarantine_end = At(1'700'000'010, 4);
+  row.quarantine_span = absl::Seconds(20) + absl::Nanoseconds(5);
+  row.quarantine_reason = "failed what others can do";
+  return row;
+}
+
+BlameRow FullBlame(const std::string& worker) {
+  return BlameRow{.worker = worker,
+                  .approach = "bert",
+                  .benchmark = "squad \"1.1\"",
+                  .is_train = true,
+                  .failures = 4'000'000'000,
+                  .success_time = At(1'700'000'011, 6)};
 }
 
 PilotRow FullPilot(const std::string& name) {
@@ -257,7 +277,18 @@ Batch RandomBatch(Random& random) {
                                   worker(), At(5), RandomResult(random)});
   }
   if (random.Chance(0.3)) {
-    batch.put_workers.push_back(FullWorker(worker()));
+    batch.put_workers.push_back(random.Chance(0.5) ? FullWorker(worker())
+                                                   : QuarantinedWorker(worker()));
+  }
+  for (uint64_t i = random.Below(4); i > 0; --i) {
+    BlameRow row = FullBlame(worker());
+    row.approach = absl::StrCat("a", random.Below(2));
+    row.is_train = random.Chance(0.5);
+    row.failures = static_cast<uint32_t>(random.Below(3));
+    if (random.Chance(0.5)) {
+      row.success_time.reset();
+    }
+    batch.put_blames.push_back(row);
   }
   if (random.Chance(0.2)) {
     batch.delete_workers.push_back(worker());
@@ -316,6 +347,16 @@ std::string Describe(Store& store) {
   for (const WorkerRow& row : snapshot->workers) {
     absl::StrAppend(&text, "worker ", row.name, " ", row.incarnation, " ", row.draining, " ",
                     TimeText(row.last_seen), "\n");
+    if (row.quarantine_span != absl::ZeroDuration()) {
+      absl::StrAppend(&text, "quarantine until ", TimeText(row.quarantine_end), " of ",
+                      absl::ToInt64Nanoseconds(row.quarantine_span), " ", row.quarantine_reason,
+                      "\n");
+    }
+  }
+  for (const BlameRow& row : snapshot->blames) {
+    absl::StrAppend(&text, "blame ", row.worker, " ", row.approach, " ", row.benchmark, " ",
+                    row.is_train, " ", row.failures, " ",
+                    row.success_time ? TimeText(*row.success_time) : "-", "\n");
   }
   absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, "\n");
   for (const PoolRow& row : snapshot->pools) {

@@ -23,6 +23,8 @@ ResultRow FullResultRow(JobId id);
 AttemptRow FullAttempt(JobId id, uint32_t attempt);
 PilotRow FullPilot(const std::string& name);
 WorkerRow FullWorker(const std::string& name);
+WorkerRow QuarantinedWorker(const std::string& name);
+BlameRow FullBlame(const std::string& worker);
 
 // A submission, jobs that run, fail, succeed and are deleted, workers that come and go: some twenty
 // batches, each of which changes something.

@@ -146,6 +146,33 @@ TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
   EXPECT_THAT(snapshot.pilots, ElementsAre(batch.put_pilots[1], batch.put_pilots[0]));
 }
 
+TYPED_TEST(StoreTest, QuarantinesAndBlamesComeBackAndEmptyOnesGo) {
+  Store& store = this->subject_.store();
+  BlameRow failed = FullBlame("w1");
+  failed.is_train = false;
+  failed.success_time.reset();
+  BlameRow other = FullBlame("w0");
+  Batch first;
+  first.put_workers = {QuarantinedWorker("w1"), QuarantinedWorker("w2")};
+  first.put_blames = {FullBlame("w1"), failed, other};
+  ASSERT_OK(store.Commit(first));
+  Batch second;
+  WorkerRow pardoned = FullWorker("w2");
+  pardoned.quarantine_span = absl::Minutes(20);  // remembered for the next one
+  second.put_workers = {pardoned};
+  other.failures = 0;
+  other.success_time.reset();
+  BlameRow unknown = other;
+  unknown.worker = "nobody";
+  failed.failures = 7;
+  second.put_blames = {other, unknown, failed};
+  ASSERT_OK(store.Commit(second));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  EXPECT_THAT(snapshot.workers, ElementsAre(QuarantinedWorker("w1"), pardoned));
+  EXPECT_THAT(snapshot.blames, ElementsAre(failed, FullBlame("w1")));
+}
+
 TYPED_TEST(StoreTest, APilotOfAPhaseThatIsNoneIsRefused) {
   Batch batch;
   batch.put_pilots = {BarePilot("a-1")};
@@ -205,7 +232,7 @@ TYPED_TEST(StoreTest, ASecondPutReplacesTheRow) {
   second.put_jobs[0].id = id;
   second.put_results = {ResultRow{id, JobResult()}};
   second.put_attempts = {AttemptRow{id, Attempt{1}, "w9", absl::UnixEpoch(), JobResult()}};
-  second.put_workers = {WorkerRow{"w1", "new", false, absl::UnixEpoch()}};
+  second.put_workers = {WorkerRow{.name = "w1", .incarnation = "new"}};
   ASSERT_OK(this->subject_.store().Commit(second));
   this->subject_.Reopen();
   ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
