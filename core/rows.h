@@ -94,7 +94,7 @@ struct BlameRow {
   std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
   bool is_train = false;
   uint32_t failures = 0;                   // that count against the worker
-  std::optional<absl::Time> success_time;  // when it was seen to succeed
+  std::optional<absl::Time> success_time = std::nullopt;  // when it was seen to succeed
 
   // A row that says nothing is not kept.
   bool empty() const { return failures == 0 && !success_time; }

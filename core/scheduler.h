@@ -105,6 +105,7 @@ struct WorkerView {
   bool lost = false;
   std::string quarantine_reason;  // why it gets nothing for a while; "" when it does
   absl::Time quarantine_end = absl::InfinitePast();
+  absl::Duration quarantine_span;  // of the latest one; the next is longer
   Resources used;
   uint32_t running = 0;
   uint32_t queued = 0;  // given ahead: they start there when something ends

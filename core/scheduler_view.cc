@@ -75,6 +75,7 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
     view.lost = worker->lost;
     view.quarantine_reason = worker->quarantine_reason;
     view.quarantine_end = worker->quarantine_end;
+    view.quarantine_span = worker->quarantine_span;
     view.used = worker->used;
     view.running = static_cast<uint32_t>(worker->held.size() - worker->ahead.size());
     view.queued = static_cast<uint32_t>(worker->ahead.size());

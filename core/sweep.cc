@@ -255,7 +255,6 @@ absl::Status CheckExcludeRule(const std::string& field, const SweepSpec& spec,
 }
 
 absl::Status CheckRetry(const RetryPolicy& retry) {
-  constexpr uint32_t kAttemptsMax = 1000;
   if (retry.failures_max < 1 || retry.failures_max > kAttemptsMax) {
     return Invalid("retry.failures_max: expected 1 to ", kAttemptsMax, ", got ",
                    retry.failures_max);

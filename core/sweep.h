@@ -36,6 +36,7 @@ inline constexpr size_t kTagsMax = 100;                   // of one thing
 inline constexpr size_t kArgumentsMax = 1'000;            // of one command
 inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
 inline constexpr int32_t kPriorityMax = 1'000'000;  // and its negative
+inline constexpr uint32_t kAttemptsMax = 1'000;     // of a job, by each count of RetryPolicy
 
 // Tags of approaches and benchmarks, for selecting and grouping: {"pretrained": "no"}.
 // A tag written without a value has the value "yes".
@@ -157,8 +158,10 @@ struct SweepSpec {
   int32_t priority = 0;  // higher goes first
   KeepPolicy keep;
   RetryPolicy retry;
-  // Fail the sweep's remaining jobs of an approach × train set after so many failed jobs; 0: never.
-  uint32_t failures_max_per_block = 0;
+  // What fails altogether is given up once so many of its jobs failed for good, and none succeeded:
+  // an approach on a train set, the same on a test, an approach, a train set, a test benchmark
+  // (core/scheduler_give_up.cc). 0: never.
+  uint32_t failures_max_per_block = 10;
 };
 
 absl::string_view DataFormatName(DataFormat format);

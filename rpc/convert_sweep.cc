@@ -24,7 +24,6 @@ namespace concur::rpc {
 namespace {
 
 constexpr int64_t kExamplesMax = int64_t{1} << 40;
-constexpr uint32_t kAttemptsMax = 1'000'000;  // of one job, by each count of the retry policy
 
 absl::StatusOr<Distribution> FromProto(const v1::Distribution& proto, const FieldPath& path) {
   switch (proto.kind_case()) {
@@ -220,7 +219,7 @@ absl::StatusOr<RetryPolicy> FromProto(const v1::RetryPolicy& proto, const FieldP
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("failures_max"), proto.failures_max(), 1, kAttemptsMax));
   result.failures_max = proto.failures_max();
-  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("lost_max"), proto.lost_max(), 1, kAttemptsMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("lost_max"), proto.lost_max(), 0, kAttemptsMax));
   result.lost_max = proto.lost_max();
   if (proto.has_backoff_min()) {
     CONCUR_ASSIGN_OR_RETURN(result.backoff_min,

@@ -24,6 +24,8 @@ enum class Bug : uint8_t {
   kRequestIdNotSaved,   // a submission that is repeated after a restart is not recognized
   kRunningNotRequeued,  // a restart gives up what was running
   kCountedAgain,        // a restart forgets that a failed attempt was counted
+  kQuarantineForgotten,  // a restart frees workers that are set aside
+  kBlameForgotten,       // a restart forgets what workers failed
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the number of a finished attempt is not looked at
@@ -31,6 +33,7 @@ enum class Bug : uint8_t {
   kSubmittedTwice,        // a repeated submission makes another sweep
   kNameTakenOver,         // a second worker takes the name of a live one
   kKeyForgetsData,        // content keys do not cover the data
+  kGivenUpAtOnce,         // one failure is enough to give up what is like it
   // Of artifacts.
   kCollectorTakesLive,  // artifacts that are needed are removed
   kPublishSkipped,      // a result is handed in before its artifacts are
@@ -40,7 +43,7 @@ enum class Bug : uint8_t {
   kSpoolNotRead,      // results of an earlier incarnation are not handed in
   kSpoolNotSynced,    // a power cut empties the spool
 };
-inline constexpr size_t kBugs = 19;  // kNone apart
+inline constexpr size_t kBugs = 22;  // kNone apart
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

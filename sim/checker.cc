@@ -148,6 +148,7 @@ void Checker::OnRestored(const Scheduler& scheduler, absl::Time now) {
   last_sync_.clear();
   scheduler.CheckInvariants();
   CheckAcknowledged(scheduler);
+  CheckBlameKept(scheduler, now);
 }
 
 bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
@@ -280,6 +281,8 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     CheckAttempt(row, now);
   }
   std::vector<const JobRow*> new_attempts;
+  std::vector<JobId> skipped;
+  std::set<JobId> just_succeeded;
   for (const JobRow& row : batch.put_jobs) {
     if (world_.tracing()) {
       world_.Trace(absl::StrCat("saved: ", row.id.ToString(), " ", JobStateName(row.state),
@@ -292,11 +295,20 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     if (row.attempt.number > (it == rows_.end() ? 0 : it->second.attempt.number)) {
       new_attempts.push_back(&row);
     }
+    if (it == rows_.end() || it->second.state != row.state) {
+      if (row.state == JobState::kSkipped) {
+        skipped.push_back(row.id);
+      } else if (row.state == JobState::kSucceeded) {
+        just_succeeded.insert(row.id);
+      }
+    }
     PutRow(row);
   }
   for (const JobRow* row : new_attempts) {
     CheckNewAttempt(*row);
+    CheckNotSetAside(*row, now);
   }
+  CheckSkipped(skipped, just_succeeded);
   for (const ResultRow& row : batch.put_results) {
     CheckResult(row);
   }
@@ -345,6 +357,7 @@ void Checker::AfterTurn(const Scheduler& scheduler, absl::Time now) {
                                " attempts though its lease has ended"));
     }
   }
+  RememberBlame(scheduler);
   if (++turns_ % kTurnsBetweenFullChecks == 0) {
     CheckAcknowledged(scheduler);
   }
@@ -420,6 +433,10 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
           view.result == nullptr ? std::vector<Metric>() : view.result->metrics;
       if (view.state == JobState::kCanceled && once_canceled_.contains(id)) {
         continue;  // a retry of other jobs has revived the sweep
+      }
+      if (view.state == JobState::kSkipped && outcomes[job].state == JobState::kFailed &&
+          workload_.sweeps[planned].failures_max > 0) {
+        continue;  // given up after others like it had failed: CheckSkipped knows whether rightly
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
         world_.Fail(absl::StrCat(

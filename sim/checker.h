@@ -58,6 +58,8 @@ class Checker {
   void OnLeasesGranted(absl::Time now) { restored_at_ = now; }
   // The store said that a batch is durable, or failed to.
   void OnCommit(const Batch& batch, bool durable, absl::Time now);
+  // The process ends with this turn: it may be durable.
+  void OnTurnInDoubt(const Scheduler& scheduler);
   void OnSyncApplied(const std::string& incarnation, absl::Time now);
   void OnSyncAnswered(const SyncResponse& response);
   // After every turn.
@@ -84,6 +86,8 @@ class Checker {
   void CheckOutcomes(const Scheduler& scheduler);
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t counted() const { return counted_.size(); }
+  uint64_t given_up() const { return given_up_; }        // jobs that were never tried to their end
+  uint64_t quarantines() const { return quarantines_; }  // that began
 
  private:
   void CheckRow(const JobRow& row);
@@ -91,6 +95,12 @@ class Checker {
   void CheckResult(const ResultRow& row);
   void CheckAttempt(const AttemptRow& row, absl::Time now);
   void PutRow(const JobRow& row);
+  // checker_blame.cc
+  void CheckSkipped(const std::vector<JobId>& skipped, const std::set<JobId>& just_succeeded);
+  bool IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const;
+  void CheckNotSetAside(const JobRow& row, absl::Time now);
+  void RememberBlame(const Scheduler& scheduler);
+  void CheckBlameKept(const Scheduler& scheduler, absl::Time now);
   void DropSweep(SweepId id);
   const Digest* KeyOf(JobId id) const;
   bool SystemsAreCollected(const std::set<JobId>& jobs) const;
@@ -116,6 +126,24 @@ class Checker {
   std::set<SweepId> rerun_;          // within the last commit, with `rerun`
   std::set<JobId> collected_;        // of these
 
+  // What is held against workers, as the scheduler said it after a turn.
+  struct SetAside {
+    absl::Time end;
+    absl::Duration span;
+    std::string reason;
+
+    friend bool operator==(const SetAside&, const SetAside&) = default;
+  };
+  struct Held {
+    std::map<std::string, SetAside> set_aside;  // by worker; also once its quarantine has ended
+    std::vector<BlameRow> blame;
+  };
+  static Held HeldBy(const Scheduler& scheduler);
+  // "" when a restart at `now` made `after` of it.
+  static std::string DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now);
+  Held held_;                         // after the last turn that is durable
+  std::optional<Held> held_in_doubt_;  // after one that may be
+
   absl::Time restored_at_ = absl::InfinitePast();
   std::map<std::string, absl::Time> last_sync_;  // by incarnation, in the coordinator's time
 
@@ -126,6 +154,8 @@ class Checker {
   std::set<SweepId> revived_;           // retried at some time: no longer canceled
   std::map<JobId, AttemptId> results_;  // successes
   uint64_t acknowledged_ = 0;
+  uint64_t given_up_ = 0;
+  uint64_t quarantines_ = 0;
   uint64_t turns_ = 0;
 };
 

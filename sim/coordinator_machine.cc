@@ -194,6 +194,7 @@ void CoordinatorMachine::RunTurn() {
     checker_.OnLeasesGranted(clock_.Now());
   }
   if (ended_) {
+    checker_.OnTurnInDoubt(scheduler());
     End(disk_.power_is_cut());
     return;
   }

@@ -131,12 +131,14 @@ class PipeBuffer : public std::streambuf {
   const int fd_;
 };
 
-// "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 6;
+// "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES FAULTS…
+// VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 8;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
-                      report.acknowledged, " ", absl::StrJoin(report.faults, " "), " ",
+                      report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
+                      absl::StrJoin(report.faults, " "), " ",
                       absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
@@ -155,6 +157,8 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.jobs += number(3);
   report.counted += number(4);
   report.acknowledged += number(5);
+  report.given_up += number(6);
+  report.quarantines += number(7);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

@@ -37,6 +37,8 @@ struct SeedsReport {
   uint64_t jobs = 0;
   uint64_t counted = 0;
   uint64_t acknowledged = 0;
+  uint64_t given_up = 0;
+  uint64_t quarantines = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

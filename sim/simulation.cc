@@ -37,7 +37,7 @@ class Simulation {
   Simulation(const SimulationOptions& options, const FaultRates& rates, const Outcomes* expected)
       : options_(options),
         expected_(expected),
-        workload_(Workload::Draw(options.seed, options.bug)),
+        workload_(Workload::Draw(options.seed, options.bug, /*gives_up=*/expected != nullptr)),
         world_(options.seed, rates, options.bug, expected == nullptr ? nullptr : options.trace),
         network_(world_),
         checker_(world_, workload_, expected),
@@ -102,6 +102,8 @@ class Simulation {
     }
     report.counted = checker_.counted();
     report.acknowledged = checker_.acknowledged();
+    report.given_up = checker_.given_up();
+    report.quarantines = checker_.quarantines();
     report.faults = world_.counts();
     return report;
   }

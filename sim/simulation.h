@@ -33,6 +33,8 @@ struct SimulationReport {
   uint64_t jobs = 0;
   uint64_t counted = 0;       // results that counted
   uint64_t acknowledged = 0;  // submissions, cancels and results that were acknowledged
+  uint64_t given_up = 0;      // jobs that were skipped because all like them had failed
+  uint64_t quarantines = 0;   // workers that were set aside
   FaultCounts faults{};
 };
 

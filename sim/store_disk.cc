@@ -63,6 +63,14 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
     return Fault(absl::DataLossError("concur.db: read: input/output error"));
   }
   CONCUR_ASSIGN_OR_RETURN(Snapshot snapshot, written_.Load());
+  if (world_.bug() == Bug::kQuarantineForgotten) {
+    for (WorkerRow& row : snapshot.workers) {
+      row.quarantine_end = absl::InfinitePast();
+      row.quarantine_reason.clear();
+    }
+  } else if (world_.bug() == Bug::kBlameForgotten) {
+    snapshot.blames.clear();
+  }
   for (JobRow& row : snapshot.jobs) {
     const bool counted = row.state == JobState::kReady && row.failure != FailureClass::kNone &&
                          row.failure != FailureClass::kLost;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr uint32_t kJobsMax = 36;  // of a sweep
 constexpr int kExitFailed = 1;
 constexpr int kExitConfig = 78;
+constexpr char kBroken[] = "broken";  // begins the names of benchmarks with which all fails
 
 DataFile FileOf(const std::string& contents, Bug bug) {
   DataFile file;
@@ -38,7 +40,8 @@ std::string DrawProgram(Random& random) {
   return random.Chance(0.9) ? "works" : random.Chance(0.5) ? "fails" : "misconfigured";
 }
 
-SweepSpec DrawSpec(Random& random, Bug bug) {
+// `give_up` is a stream of its own.
+SweepSpec DrawSpec(Random& random, Random& give_up, Bug bug) {
   SweepSpec spec;
   spec.name = absl::StrCat("sweep", random.Below(3));
   const int approaches = static_cast<int>(random.Between(1, 2));
@@ -63,9 +66,11 @@ SweepSpec DrawSpec(Random& random, Bug bug) {
     spec.approaches.push_back(std::move(approach));
   }
   const uint32_t benchmarks = static_cast<uint32_t>(random.Between(1, 3));
+  const uint64_t broken = give_up.Below(12);  // most often none
+  spec.failures_max_per_block = static_cast<uint32_t>(give_up.Below(4));
   for (uint32_t i = 0; i < benchmarks; ++i) {
     BenchmarkSpec benchmark;
-    benchmark.name = absl::StrCat("benchmark", i);
+    benchmark.name = absl::StrCat(i == broken ? kBroken : "", "benchmark", i);
     benchmark.train = FileOf(benchmark.name + "-train", bug);
     benchmark.test = FileOf(benchmark.name + "-test", bug);
     spec.benchmarks.push_back(std::move(benchmark));
@@ -94,10 +99,13 @@ std::optional<absl::Duration> Sometimes(Random& random, double chance) {
   return random.Chance(chance) ? std::optional(absl::Milliseconds(1000 * seconds)) : std::nullopt;
 }
 
-PlannedSweep Plan(Random& random, size_t number, SweepSpec spec) {
+PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool gives_up) {
+  PlannedSweep planned;
+  planned.failures_max = gives_up ? spec.failures_max_per_block : 0;
+  spec.failures_max_per_block =
+      bug == Bug::kGivenUpAtOnce && gives_up ? 1 : planned.failures_max;
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
   CONCUR_CHECK_OK(expansion.status());
-  PlannedSweep planned;
   planned.text = absl::StrCat(number);
   planned.request_id = absl::StrCat("request", number);
   planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));
@@ -116,24 +124,27 @@ PlannedSweep Plan(Random& random, size_t number, SweepSpec spec) {
 
 }  // namespace
 
-Workload Workload::Draw(uint64_t seed, Bug bug) {
+Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random random(seed, "sim.workload");
+  Random give_up(seed, "sim.give_up");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
   const uint64_t sweeps = 1 + random.Below(4);
   while (workload.sweeps.size() < sweeps) {
-    SweepSpec spec = DrawSpec(random, bug);
+    SweepSpec spec = DrawSpec(random, give_up, bug);
     if (!workload.sweeps.empty() && random.Chance(0.6)) {
       // Overlaps an earlier one, or equals it.
+      const uint32_t failures_max = spec.failures_max_per_block;
       spec = workload.sweeps[random.Below(workload.sweeps.size())].expansion->spec();
+      spec.failures_max_per_block = failures_max;
       spec.seeds.assign(1, random.Between(1, 2));
       spec.priority = static_cast<int32_t>(random.Between(-1, 1));
       spec.keep.systems = random.Chance(0.5);
     }
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     if (expansion.ok() && expansion->job_count() <= kJobsMax) {
-      workload.sweeps.push_back(Plan(random, workload.sweeps.size(), std::move(spec)));
+      workload.sweeps.push_back(Plan(random, workload.sweeps.size(), std::move(spec), bug, gives_up));
     }
   }
   const int workers = static_cast<int>(random.Between(2, 4));
@@ -191,9 +202,10 @@ JobBehavior BehaviorOf(const JobOrder& order) {
                                                     (static_cast<double>(word(0)) / 65536) *
                                                     (static_cast<double>(word(2)) / 65536);
   behavior.run_time = absl::Trunc(behavior.run_time, absl::Microseconds(1));
-  behavior.exit_code = order.command[0] == "fails"           ? kExitFailed
-                       : order.command[0] == "misconfigured" ? kExitConfig
-                                                             : 0;
+  behavior.exit_code = absl::StartsWith(order.benchmark, kBroken) ? kExitFailed
+                       : order.command[0] == "fails"              ? kExitFailed
+                       : order.command[0] == "misconfigured"      ? kExitConfig
+                                                                  : 0;
   behavior.system = absl::StrCat("system ", digest.ToHex());
   behavior.predictions = absl::StrCat("predictions ", digest.ToHex());
   behavior.score = static_cast<double>(word(4) % 10'001) / 100;

@@ -41,6 +41,8 @@ struct PlannedSweep {
   std::optional<absl::Duration> rerun_after;  // one job, though it succeeded
   std::optional<absl::Duration> delete_after;
   uint32_t rerun_job = 0;
+  // failures_max_per_block as the user wishes it: kGivenUpAtOnce submits another.
+  uint32_t failures_max = 0;
 };
 
 struct PlannedWorker {
@@ -56,8 +58,9 @@ struct Workload {
   int64_t running_jobs_max = 0;  // the owner's quota; 0: none
   absl::Duration faults_end;     // faults happen until then
 
-  // kKeyForgetsData gives all data files one digest, as if keys did not cover them.
-  static Workload Draw(uint64_t seed, Bug bug);
+  // kKeyForgetsData gives all data files one digest, as if keys did not cover them. Without
+  // `gives_up` every job is tried, as hopeless as it may be.
+  static Workload Draw(uint64_t seed, Bug bug, bool gives_up);
   // The spec that `text` encodes.
   absl::StatusOr<SweepSpec> Decode(absl::string_view text) const;
   // Time for all jobs one after the other, one attempt each.

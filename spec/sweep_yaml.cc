@@ -173,7 +173,6 @@ void SweepReader::ReadKeep(const Value& value) {
 }
 
 void SweepReader::ReadRetry(const Value& value) {
-  constexpr int64_t kAttemptsMax = 1000;
   constexpr absl::Duration kBackoffMax = absl::Hours(24);
   RetryPolicy& retry = sweep_.spec.retry;
   Fields fields(value);

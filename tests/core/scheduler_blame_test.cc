@@ -2,17 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
-#include <set>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
-#include "tests/core/scheduler_harness.h"
-#include "tests/core/sweep_builder.h"
+#include "tests/core/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::testing {
@@ -22,105 +15,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// Untrained approaches on `benchmarks`, one eval job a seed.
-SweepSpec Evals(const std::vector<std::string>& approaches,
-                const std::vector<std::string>& benchmarks, int seeds) {
-  SweepSpec spec;
-  spec.name = "evals";
-  for (const std::string& name : approaches) {
-    spec.approaches.push_back(UntrainedApproach(name));
-    spec.approaches.back().predict_resources.cpu_millis = 1000;
-  }
-  for (const std::string& name : benchmarks) {
-    spec.benchmarks.push_back(Benchmark(name, /*train=*/false));
-  }
-  spec.seeds.clear();
-  for (int seed = 1; seed <= seeds; ++seed) {
-    spec.seeds.push_back(seed);
-  }
-  spec.retry.failures_max = 100;
-  spec.retry.backoff_min = absl::ZeroDuration();
-  spec.retry.backoff_max = absl::ZeroDuration();
-  return spec;
-}
-
-// One approach that trains on each of `benchmarks`.
-SweepSpec Trains(const std::vector<std::string>& approaches,
-                 const std::vector<std::string>& benchmarks, int seeds) {
-  SweepSpec spec = Evals({}, {}, seeds);
-  spec.retry.failures_max = 1;
-  for (const std::string& name : approaches) {
-    spec.approaches.push_back(TrainedApproach(name));
-  }
-  for (const std::string& name : benchmarks) {
-    spec.benchmarks.push_back(Benchmark(name));
-  }
-  for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
-    spec.train_sets.push_back(PlainTrainSet(spec, i));
-  }
-  return spec;
-}
-
-class BlameSchedulerTest : public ::testing::Test {
- protected:
-  void Use(SchedulerPolicy policy) { harness_ = std::make_unique<SchedulerHarness>(policy); }
-  SchedulerHarness& harness() {
-    if (harness_ == nullptr) {
-      Use(SchedulerPolicy());
-    }
-    return *harness_;
-  }
-  Scheduler& scheduler() { return harness().scheduler(); }
-  void AddWorker(const std::string& name, int64_t cpus = 1) {
-    workers_[name] = std::make_unique<FakeWorker>(name, Resources{.cpu_millis = 1000 * cpus});
-  }
-  SweepId Submit(SweepSpec spec, const std::string& owner = "me") {
-    absl::StatusOr<SweepId> id =
-        harness().Submit(std::move(spec), absl::StrCat("spec ", submitted_++), owner);
-    CONCUR_CHECK_OK(id.status());
-    return *id;
-  }
-  // One Sync of every worker, each of which then ends all that it runs: those named in `broken` by
-  // failing.
-  void Round(const std::set<std::string>& broken, FailureClass failure = FailureClass::kFailed) {
-    Sync();
-    for (auto& [name, worker] : workers_) {
-      for (const AttemptId& id : std::set<AttemptId>(worker->running())) {
-        const bool is_train =
-            scheduler().FindSweep(id.job.sweep)->expansion->Locate(id.job.index).is_train;
-        worker->Finish(id, broken.contains(name) ? FailureOf(failure) : SuccessOf(id, is_train));
-      }
-    }
-  }
-  void Sync() {
-    harness().Advance(absl::Seconds(1));
-    std::map<std::string, uint64_t> sequences;
-    for (auto& [name, worker] : workers_) {
-      const SyncRequest request = worker->MakeRequest();
-      CONCUR_CHECK_OK(scheduler().Sync(request));
-      harness().parked().insert(name);
-      sequences[name] = request.sequence;
-    }
-    for (const auto& [name, orders] : harness().EndTurn().answers) {
-      workers_.at(name)->TakeAnswer(sequences.at(name), orders);
-    }
-  }
-  WorkerView ViewOf(const std::string& name) {
-    for (const WorkerView& view : scheduler().ListWorkers()) {
-      if (view.info.name == name) {
-        return view;
-      }
-    }
-    return {};
-  }
-  size_t RunningOn(const std::string& name) { return workers_.at(name)->running().size(); }
-  JobState StateOf(SweepId sweep, uint32_t job) { return scheduler().ViewJob({sweep, job}).state; }
-
-  std::unique_ptr<SchedulerHarness> harness_;
-  std::map<std::string, std::unique_ptr<FakeWorker>> workers_;
-  int submitted_ = 0;
-};
 
 // --- workers -------------------------------------------------------------------------------------
 
@@ -187,6 +81,64 @@ TEST_F(BlameSchedulerTest, UndoingADrainEndsTheQuarantine) {
   EXPECT_EQ(RunningOn("bad"), 1u);
 }
 
+// A restart freed a broken worker, and it ate the queue again.
+TEST_F(BlameSchedulerTest, AQuarantineOutlivesARestart) {
+  AddWorker("bad");
+  AddWorker("good");
+  Submit(Evals({"a"}, {"x"}, 40));
+  for (int round = 0; round < 5; ++round) {
+    Round({"bad"});
+  }
+  const WorkerView before = ViewOf("bad");
+  ASSERT_THAT(before.quarantine_reason, Not(IsEmpty()));
+  harness().RestartCoordinator();
+  const WorkerView after = ViewOf("bad");
+  EXPECT_EQ(after.quarantine_reason, before.quarantine_reason);
+  EXPECT_EQ(after.quarantine_end, before.quarantine_end);
+  Sync();
+  EXPECT_EQ(RunningOn("bad"), 0u);
+  EXPECT_EQ(RunningOn("good"), 1u);
+  // It ends when it would have, and the next one is longer.
+  harness().Advance(harness().policy().quarantine_min);
+  EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
+  harness().RestartCoordinator();
+  for (int round = 0; round < 5; ++round) {
+    Round({"bad"});
+  }
+  EXPECT_EQ(ViewOf("bad").quarantine_span, 2 * harness().policy().quarantine_min);
+}
+
+TEST_F(BlameSchedulerTest, WhatAWorkerFailedBeforeARestartCountsAfterIt) {
+  AddWorker("bad");
+  AddWorker("good");
+  Submit(Evals({"a"}, {"x"}, 40));
+  Round({"bad"});
+  Round({"bad"});
+  Sync();  // hands in the second failure, and takes a third job
+  ASSERT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
+  harness().RestartCoordinator();
+  Round({"bad"});
+  Sync();
+  EXPECT_THAT(ViewOf("bad").quarantine_reason,
+              HasSubstr("failed 3 times at what succeeds on good"));
+}
+
+TEST_F(BlameSchedulerTest, AWorkerThatIsForgottenLeavesNothingBehind) {
+  AddWorker("bad");
+  AddWorker("good");
+  Submit(Evals({"a"}, {"x"}, 40));
+  for (int round = 0; round < 3; ++round) {
+    Round({"bad"});
+  }
+  ASSERT_THAT(scheduler().ListBlame(), Not(IsEmpty()));
+  harness().Advance(harness().policy().lease);
+  harness().EndTurn();
+  harness().Advance(harness().policy().lost_worker_kept);
+  harness().EndTurn();
+  EXPECT_THAT(scheduler().ListWorkers(), IsEmpty());
+  EXPECT_THAT(scheduler().ListBlame(), IsEmpty());
+}
+
 TEST_F(BlameSchedulerTest, AttemptsLostOrAskedToComeAgainBlameNobody) {
   AddWorker("w1");
   AddWorker("w2");
@@ -211,71 +163,6 @@ TEST_F(BlameSchedulerTest, AWaitingJobsExplanationTellsOfTheQuarantine) {
   Sync();
   EXPECT_THAT(scheduler().Explain({id, 0}),
               AllOf(HasSubstr("fits on none"), HasSubstr("1 is in quarantine")));
-}
-
-// --- what is hopeless ----------------------------------------------------------------------------
-
-TEST_F(BlameSchedulerTest, AnApproachThatFailsEverywhereIsGivenUpAndARetryTriesAgain) {
-  AddWorker("w1");
-  AddWorker("w2");
-  SweepSpec spec = Trains({"a"}, {"x", "y", "z"}, 4);
-  spec.failures_max_per_block = 3;
-  const SweepId id = Submit(spec);
-  for (int round = 0; round < 12; ++round) {
-    Round({"w1", "w2"});
-  }
-  const SweepView view = *scheduler().FindSweep(id);
-  EXPECT_EQ(view.state, SweepState::kFailed);
-  const uint32_t failed = view.counts[static_cast<size_t>(JobState::kFailed)];
-  EXPECT_LT(failed, 7u);  // of 12 train jobs
-  uint32_t skipped = 0;
-  for (uint32_t job = 0; job < view.expansion->job_count(); ++job) {
-    if (scheduler().Explain({id, job}).find("approach a fails everywhere") != std::string::npos) {
-      ++skipped;
-    }
-  }
-  EXPECT_GT(skipped, 0u);
-  ASSERT_OK_AND_ASSIGN(const uint32_t retried, scheduler().RetryJobs(id, {}, false));
-  EXPECT_EQ(retried, view.expansion->job_count());
-  for (int round = 0; round < 20; ++round) {
-    Round({});
-  }
-  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
-}
-
-TEST_F(BlameSchedulerTest, AnApproachThatSucceedsSomewhereIsNotGivenUp) {
-  AddWorker("w1");
-  AddWorker("w2");
-  SweepSpec spec = Trains({"a"}, {"x", "y", "z"}, 4);
-  spec.failures_max_per_block = 4;  // the blocks' own rule: all seeds of one train set
-  const SweepId id = Submit(spec);
-  Round({});
-  for (int round = 0; round < 20; ++round) {
-    Round({"w1", "w2"});
-  }
-  uint32_t skipped_by_approach = 0;
-  for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
-    skipped_by_approach +=
-        scheduler().Explain({id, job}).find("fails everywhere") != std::string::npos ? 1 : 0;
-  }
-  EXPECT_EQ(skipped_by_approach, 0u);
-}
-
-TEST_F(BlameSchedulerTest, ATrainSetThatFailsWithEveryApproachIsGivenUp) {
-  AddWorker("w1");
-  AddWorker("w2");
-  SweepSpec spec = Trains({"a", "b", "c"}, {"x"}, 4);
-  spec.failures_max_per_block = 3;
-  const SweepId id = Submit(spec);
-  for (int round = 0; round < 12; ++round) {
-    Round({"w1", "w2"});
-  }
-  bool told = false;
-  for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
-    told = told || scheduler().Explain({id, job}).find("train set x fails with every approach") !=
-                       std::string::npos;
-  }
-  EXPECT_TRUE(told);
 }
 
 // --- quotas --------------------------------------------------------------------------------------

@@ -253,6 +253,7 @@ std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& aft
       return absl::StrCat("worker ", a[i].info.name, " became ", b[i].info.name);
     }
     if (absl::ToUnixNanos(a[i].quarantine_end) != absl::ToUnixNanos(b[i].quarantine_end) ||
+        a[i].quarantine_span != b[i].quarantine_span ||
         a[i].quarantine_reason != b[i].quarantine_reason) {
       return absl::StrCat("worker ", a[i].info.name, ": quarantine until ",
                           absl::FormatTime(a[i].quarantine_end), " \"", a[i].quarantine_reason,

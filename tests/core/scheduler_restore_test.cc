@@ -76,6 +76,17 @@ TEST(SchedulerRestoreTest, NoBackoffOutlastsItsLongestThoughTheClockWasSetBack) 
   EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kReady);
 }
 
+TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) {
+  Snapshot snapshot = GoodSnapshot();
+  snapshot.workers[0].quarantine_end = kNow + absl::Hours(9);
+  snapshot.workers[0].quarantine_span = absl::Hours(1);
+  snapshot.workers[0].quarantine_reason = "failed what others can do";
+  ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
+  scheduler->CheckInvariants();
+  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_end, kNow + absl::Hours(1));
+  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_reason, "failed what others can do");
+}
+
 TEST(SchedulerRestoreTest, JobsWithoutRowsAreAsTheirSweepAndTrainJobSay) {
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(GoodSnapshot()));
   scheduler->CheckInvariants();
@@ -174,6 +185,18 @@ INSTANTIATE_TEST_SUITE_P(
            s.results.clear();
          },
          "job s1/0 runs, but never had an attempt"},
+        {"QuarantineWithoutReason", [](Snapshot& s) { s.workers[0].quarantine_end = kNow; },
+         "worker w1 is in quarantine without a reason"},
+        {"BlameOfNobody",
+         [](Snapshot& s) {
+           s.blames = {{.worker = "w2", .approach = "a", .benchmark = "x", .failures = 1}};
+         },
+         "what worker \"w2\" did of approach \"a\" on benchmark \"x\""},
+        {"BlameForNothing",
+         [](Snapshot& s) {
+           s.blames = {{.worker = "w1", .approach = "a", .benchmark = "x"}};
+         },
+         "what worker \"w1\" did"},
         {"WaitsForWhatFailed",
          [](Snapshot& s) {
            s.jobs[0].state = JobState::kFailed;

@@ -328,8 +328,8 @@ SweepSpec RandomSpec(Random& random) {
   spec.priority = static_cast<int32_t>(
       random.Between(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
   spec.keep = RandomKeep(random);
-  spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, 100));
-  spec.retry.lost_max = static_cast<uint32_t>(random.Between(1, 100));
+  spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, kAttemptsMax));
+  spec.retry.lost_max = static_cast<uint32_t>(random.Between(0, kAttemptsMax));
   spec.retry.backoff_min = random.Chance(0.2) ? absl::ZeroDuration() : RandomSpan(random);
   spec.retry.backoff_max = spec.retry.backoff_min + RandomSpan(random);
   spec.failures_max_per_block = static_cast<uint32_t>(random.Next());

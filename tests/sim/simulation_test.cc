@@ -63,7 +63,10 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
   // The worlds do hold what they are meant to try.
   EXPECT_GT(report.counted, 10 * report.seeds);
   EXPECT_GT(report.acknowledged, 10 * report.seeds);
+  std::cout << report.given_up << " jobs given up, " << report.quarantines << " quarantines\n";
   if (report.seeds >= 500) {
+    EXPECT_GT(report.given_up, report.seeds / 10);
+    EXPECT_GT(report.quarantines, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }

@@ -1,0 +1,159 @@
+// The checks of what is held against workers, and of what is given up early.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "sim/checker.h"
+
+namespace concur::sim {
+
+// --- workers -------------------------------------------------------------------------------------
+
+Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
+  Held held;
+  for (const WorkerView& worker : scheduler.ListWorkers()) {
+    if (worker.quarantine_span != absl::ZeroDuration()) {
+      held.set_aside[worker.info.name] = {worker.quarantine_end, worker.quarantine_span,
+                                          worker.quarantine_reason};
+    }
+  }
+  held.blame = scheduler.ListBlame();
+  return held;
+}
+
+void Checker::RememberBlame(const Scheduler& scheduler) {
+  Held held = HeldBy(scheduler);
+  for (const auto& [worker, set_aside] : held.set_aside) {
+    const auto before = held_.set_aside.find(worker);
+    if (!set_aside.reason.empty() &&
+        (before == held_.set_aside.end() || before->second != set_aside)) {
+      ++quarantines_;
+      if (world_.tracing()) {
+        world_.Trace(absl::StrCat(worker, " is set aside until ", FormatIsoTime(set_aside.end),
+                                  ": ", set_aside.reason));
+      }
+    }
+  }
+  held_ = std::move(held);
+}
+
+void Checker::OnTurnInDoubt(const Scheduler& scheduler) { held_in_doubt_ = HeldBy(scheduler); }
+
+std::string Checker::DifferenceAfterRestart(const Held& before, const Held& after,
+                                            absl::Time now) {
+  for (const auto& [worker, set_aside] : before.set_aside) {
+    const auto it = after.set_aside.find(worker);
+    // A clock that was set back makes none longer.
+    const absl::Time end = std::min(set_aside.end, now + set_aside.span);
+    if (it == after.set_aside.end() || it->second.span != set_aside.span ||
+        it->second.reason != set_aside.reason ||
+        absl::ToUnixNanos(it->second.end) != absl::ToUnixNanos(end)) {
+      return absl::StrCat(
+          "worker ", worker, " was set aside until ", FormatIsoTime(set_aside.end), ", and is ",
+          it == after.set_aside.end() || it->second.reason.empty()
+              ? "free"
+              : absl::StrCat("so until ", FormatIsoTime(it->second.end)),
+          " after a restart");
+    }
+  }
+  if (before.set_aside.size() != after.set_aside.size()) {
+    return "a worker is set aside after a restart that was not before";
+  }
+  if (before.blame != after.blame) {
+    return absl::StrCat("a restart changed what is held against workers: ", before.blame.size(),
+                        " rows became ", after.blame.size());
+  }
+  return "";
+}
+
+void Checker::CheckBlameKept(const Scheduler& scheduler, absl::Time now) {
+  Held held = HeldBy(scheduler);
+  const std::string difference = DifferenceAfterRestart(held_, held, now);
+  if (!difference.empty() &&
+      (!held_in_doubt_ || !DifferenceAfterRestart(*held_in_doubt_, held, now).empty())) {
+    world_.Fail(difference);
+  }
+  held_ = std::move(held);
+  held_in_doubt_.reset();
+}
+
+// Who is set aside gets nothing new.
+void Checker::CheckNotSetAside(const JobRow& row, absl::Time now) {
+  const auto it = held_.set_aside.find(row.worker);
+  if (row.state == JobState::kRunning && it != held_.set_aside.end() && it->second.end > now) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " was given to ", row.worker,
+                             ", which is set aside until ", FormatIsoTime(it->second.end), ": ",
+                             it->second.reason));
+  }
+}
+
+// --- giving up -----------------------------------------------------------------------------------
+
+void Checker::CheckSkipped(const std::vector<JobId>& skipped,
+                           const std::set<JobId>& just_succeeded) {
+  for (const JobId& id : skipped) {
+    const auto planned = planned_.find(id.sweep);
+    if (planned == planned_.end()) {
+      continue;
+    }
+    const auto train = workload_.sweeps[planned->second].expansion->TrainJobOf(id.index);
+    const auto train_row = train ? rows_.find({id.sweep, *train}) : rows_.end();
+    if (train_row != rows_.end() && train_row->second.state == JobState::kFailed) {
+      continue;
+    }
+    ++given_up_;
+    // What a retry has put back in the same turn can no longer be counted.
+    if (!retried_.contains(id.sweep) && !IsHopeless(id, just_succeeded)) {
+      world_.Fail(absl::StrCat("job ", id.ToString(), " was given up although not ",
+                               workload_.sweeps[planned->second].failures_max,
+                               " jobs like it had failed, or one had succeeded"));
+    }
+  }
+}
+
+// Whether as many jobs as the user said failed, and none succeeded, of: its approach on its train
+// set; the same, evaluated on its test; its approach; its train set; its test.
+bool Checker::IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const {
+  const PlannedSweep& sweep = workload_.sweeps[planned_.at(id.sweep)];
+  const Expansion& expansion = *sweep.expansion;
+  const JobCoordinates own = expansion.Locate(id.index);
+  const Block& own_block = expansion.blocks()[own.block];
+  using Like = std::function<bool(const JobCoordinates&, const Block&)>;
+  const auto same_test = [&own](const JobCoordinates& at) {
+    return !own.is_train && !at.is_train && at.test_benchmark == own.test_benchmark;
+  };
+  const Like likes[] = {
+      [&](const JobCoordinates& at, const Block&) { return at.block == own.block; },
+      [&](const JobCoordinates& at, const Block&) {
+        return at.block == own.block && same_test(at);
+      },
+      [&](const JobCoordinates&, const Block& block) {
+        return block.approach == own_block.approach;
+      },
+      [&](const JobCoordinates&, const Block& block) {
+        return block.has_train && own_block.has_train && block.train_set == own_block.train_set;
+      },
+      [&](const JobCoordinates& at, const Block&) { return same_test(at); },
+  };
+  return std::any_of(std::begin(likes), std::end(likes), [&](const Like& like) {
+    uint32_t failed = 0;
+    for (uint32_t job = 0; job < expansion.job_count(); ++job) {
+      const JobCoordinates at = expansion.Locate(job);
+      const auto row = rows_.find({id.sweep, job});
+      if (row == rows_.end() || !like(at, expansion.blocks()[at.block])) {
+        continue;
+      }
+      if (row->second.state == JobState::kSucceeded && !just_succeeded.contains(row->first)) {
+        return false;
+      }
+      failed += row->second.state == JobState::kFailed ? 1 : 0;
+    }
+    return sweep.failures_max > 0 && failed >= sweep.failures_max;
+  });
+}
+
+}  // namespace concur::sim
