@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "coordinator/answer.h"
 #include "rpc/status.h"
 
@@ -39,6 +40,11 @@ std::string AuthorizationOf(const grpc::ServerContextBase& context) {
 absl::Status GuardedCoordinator::Check(Context* context, absl::string_view method) const {
   return access_.Check(absl::StrCat("/concur.v1.Coordinator/", method), AuthorizationOf(*context))
       .status();
+}
+
+absl::Status GuardedCoordinator::CheckStream(Context* context, absl::string_view method) const {
+  CONCUR_RETURN_IF_ERROR(Check(context, method));
+  return streams_.Check(context->peer());
 }
 
 grpc::ServerUnaryReactor* GuardedCoordinator::CreateSweep(Context* context,
@@ -198,7 +204,7 @@ grpc::ServerUnaryReactor* GuardedCoordinator::FindMissingArtifacts(
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GuardedCoordinator::WatchSweep(
     Context* context, const grpc::ByteBuffer* request) {
   v1::WatchSweepRequest parsed;
-  absl::Status checked = Check(context, "WatchSweep");
+  absl::Status checked = CheckStream(context, "WatchSweep");
   if (checked.ok()) {
     grpc::ByteBuffer bytes(*request);  // parsing takes them away
     checked = rpc::FromGrpcStatus(
@@ -209,18 +215,18 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GuardedCoordinator::WatchSweep(
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* GuardedCoordinator::ReadLog(
     Context* context, const v1::ReadLogRequest* request) {
-  return Guarded(Check(context, "ReadLog"), [&] { return service_.ReadLog(context, request); });
+  return Guarded(CheckStream(context, "ReadLog"), [&] { return service_.ReadLog(context, request); });
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* GuardedCoordinator::DownloadArtifact(
     Context* context, const v1::DownloadArtifactRequest* request) {
-  return Guarded(Check(context, "DownloadArtifact"),
+  return Guarded(CheckStream(context, "DownloadArtifact"),
                  [&] { return service_.DownloadArtifact(context, request); });
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* GuardedCoordinator::UploadArtifact(
     Context* context, v1::UploadArtifactResponse* response) {
-  return Guarded(Check(context, "UploadArtifact"),
+  return Guarded(CheckStream(context, "UploadArtifact"),
                  [&] { return service_.UploadArtifact(context, response); });
 }
 

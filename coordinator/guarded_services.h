@@ -11,6 +11,7 @@
 #include "concur/v1/worker.grpc.pb.h"
 #include "coordinator/access.h"
 #include "coordinator/coordinator_service.h"
+#include "coordinator/stream_watch.h"
 #include "coordinator/worker_service.h"
 
 namespace concur {
@@ -22,9 +23,9 @@ std::string AuthorizationOf(const grpc::ServerContextBase& context);
 class GuardedCoordinator final
     : public v1::Coordinator::WithRawCallbackMethod_WatchSweep<v1::Coordinator::CallbackService> {
  public:
-  // Both outlive it.
-  GuardedCoordinator(Access& access, CoordinatorService& service)
-      : access_(access), service_(service) {}
+  // All outlive it.
+  GuardedCoordinator(Access& access, const StreamWatch& streams, CoordinatorService& service)
+      : access_(access), streams_(streams), service_(service) {}
 
   using Context = grpc::CallbackServerContext;
   grpc::ServerUnaryReactor* CreateSweep(Context*, const v1::CreateSweepRequest*,
@@ -79,7 +80,11 @@ class GuardedCoordinator final
  private:
   absl::Status Check(Context* context, absl::string_view method) const;
 
+  // For a stream: also that its peer may open one more.
+  absl::Status CheckStream(Context* context, absl::string_view method) const;
+
   Access& access_;
+  const StreamWatch& streams_;
   CoordinatorService& service_;
 };
 

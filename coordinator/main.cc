@@ -98,6 +98,10 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.limits.artifact_bytes_max = from.limits.artifact_bytes_max;
   options.limits.disk_free_min = from.limits.disk_free_min;
   options.limits.pools = from.pool_limits;
+  options.connections.handshake_timeout = from.limits.handshake_max;
+  options.connections.idle_max = from.limits.idle_max;
+  options.connections.streams = {static_cast<size_t>(from.limits.streams_per_peer_max),
+                                 from.limits.stalled_max};
   options.engine.pools = from.pools;
   options.pilots_coordinator = from.pilots.coordinator;
   options.pilots_ca = from.pilots.ca;

@@ -149,6 +149,7 @@ struct Server::Parts {
   std::unique_ptr<ThreadPool> answers;
   std::unique_ptr<Access> access;
   std::unique_ptr<AuditLog> audit;
+  std::unique_ptr<StreamWatch> streams;
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<GuardedCoordinator> guarded_coordinator;
@@ -282,8 +283,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       parts->options.limits);
   parts->worker_service = std::make_unique<WorkerService>(
       *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
-  parts->guarded_coordinator =
-      std::make_unique<GuardedCoordinator>(*parts->access, *parts->coordinator_service);
+  parts->streams = std::make_unique<StreamWatch>(clock, parts->options.connections.streams);
+  parts->guarded_coordinator = std::make_unique<GuardedCoordinator>(
+      *parts->access, *parts->streams, *parts->coordinator_service);
   parts->guarded_workers =
       std::make_unique<GuardedWorkerGateway>(*parts->access, *parts->worker_service);
 
@@ -297,6 +299,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   SetLimits(parts->options.connections, &builder);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<AuditInterceptorFactory>(*parts->access, *parts->audit));
+  interceptors.push_back(std::make_unique<StreamWatchFactory>(*parts->streams));
   if (parts->metrics != nullptr) {
     interceptors.push_back(std::make_unique<RpcMetricsFactory>(*parts->metrics));
   }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "coordinator/coordinator_service.h"
 #include "coordinator/engine.h"
+#include "coordinator/stream_watch.h"
 #include "store/s3_client.h"
 
 namespace concur {
@@ -37,6 +38,7 @@ struct ConnectionLimits {
   absl::Duration age_max = absl::Hours(12);
   absl::Duration age_grace = absl::Hours(1);
   int streams_max = 1000;               // calls at a time on one connection
+  StreamLimits streams;
   size_t memory_max = size_t{2} << 30;  // of gRPC's buffers, all connections together
 };
 

@@ -53,6 +53,11 @@ struct CoordinatorOptions {
     int64_t calls_max = 10'000;  // waiting to be answered; more are told to come again
     // With fewer bytes free on the disk, new sweeps and their data are refused.
     int64_t disk_free_min = int64_t{64} << 20;
+    absl::Duration handshake_max = absl::Seconds(10);  // of a connection that was opened
+    absl::Duration idle_max = absl::Minutes(30);       // of a connection without a call
+    int64_t streams_per_peer_max = 1000;               // that users on one host have open
+    // A stream whose other side neither reads nor sends is broken off after so long.
+    absl::Duration stalled_max = absl::Minutes(10);
   };
   Limits limits;
 

@@ -238,6 +238,11 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     ReadCount(limit_fields, "calls_max", 1, 1'000'000, &out.calls_max);
     ReadBytes(limit_fields, "artifact_bytes_max", &out.artifact_bytes_max);
     ReadBytes(limit_fields, "disk_free_min", &out.disk_free_min);
+    ReadDuration(limit_fields, "handshake_max", absl::Seconds(1), absl::Hours(1),
+                 &out.handshake_max);
+    ReadDuration(limit_fields, "idle_max", absl::Seconds(1), absl::Hours(24), &out.idle_max);
+    ReadCount(limit_fields, "streams_per_peer_max", 1, 1'000'000, &out.streams_per_peer_max);
+    ReadDuration(limit_fields, "stalled_max", absl::Seconds(1), absl::Hours(24), &out.stalled_max);
     limit_fields.Finish();
   }
   if (const auto tls = fields.Get("tls")) {

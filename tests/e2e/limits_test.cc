@@ -1,11 +1,27 @@
-// What a coordinator's options forbid is refused with the option's name, and leaves nothing behind.
+// What a coordinator's options forbid is refused with the option's name, and leaves nothing behind;
+// who opens connections and streams and does nothing with them is let go, and disturbs nobody.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <chrono>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "concur/v1/coordinator.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/credentials.h"
 #include "tests/e2e/cluster.h"
 
 namespace concur::testing {
@@ -100,6 +116,223 @@ TEST_F(LimitsTest, DataSetOfTooManyBytesIsRefused) {
   EXPECT_EQ(refused.exit_code, 1) << refused.out;
   EXPECT_THAT(refused.err, AllOf(HasSubstr("limits.artifact_bytes_max, 1"), HasSubstr("set.txt")));
   EXPECT_THAT(Sweeps(), Not(HasSubstr("small")));
+}
+
+// --- those who do nothing ------------------------------------------------------------------------
+
+class IdlerTest : public LimitsTest {
+ protected:
+  static constexpr int kTestSetBytes = 8 << 20;  // more than any window of a connection holds
+
+  std::unique_ptr<v1::Coordinator::Stub> Connect() {
+    const auto credentials = rpc::LoadCredentials(cluster_.server(), {});
+    CONCUR_CHECK_OK(credentials.status());
+    const auto channel = rpc::MakeChannel(cluster_.server(), *credentials);
+    CONCUR_CHECK_OK(channel.status());
+    channels_.push_back(*channel);
+    return v1::Coordinator::NewStub(*channel);
+  }
+  // A sweep with a large data file, which is then an artifact.
+  Digest SubmitLarge() {
+    const std::string large(kTestSetBytes, 'x');
+    cluster_.Write("set.txt", large);
+    cluster_.Write("sweep.yaml", Sweep(1));
+    EXPECT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+    return Sha256Of(large);
+  }
+  bool Answers() { return cluster_.Concur({"sweep", "list"}).exit_code == 0; }
+  std::string Log() { return ReadFile(cluster_.File("logs/coordinator.err")).value_or(""); }
+
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+};
+
+// The deadline of every call here, should nothing else end it.
+void LimitTime(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+}
+
+TEST_F(IdlerTest, AReaderThatDoesNotReadIsBrokenOffAndHoldsUpNobody) {
+  Start("{limits: {stalled_max: 1s}}\n");
+  const Digest large = SubmitLarge();
+  const auto stub = Connect();
+  v1::DownloadArtifactRequest request;
+  request.set_digest(large.ToBytes());
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::DownloadArtifactResponse>>> readers;
+  for (int i = 0; i < 20; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    LimitTime(*contexts.back());
+    readers.push_back(stub->DownloadArtifact(contexts.back().get(), request));
+  }
+  EXPECT_TRUE(Answers());
+  EXPECT_TRUE(Eventually([&] {
+    return Log().find("a stream was broken off: the other side neither reads nor sends") !=
+           std::string::npos;
+  }));
+  EXPECT_THAT(Log(), HasSubstr("DownloadArtifact"));
+  for (auto& reader : readers) {
+    v1::DownloadArtifactResponse piece;
+    int64_t bytes = 0;
+    while (reader->Read(&piece)) {
+      bytes += static_cast<int64_t>(piece.data().size());
+    }
+    EXPECT_LT(bytes, kTestSetBytes);
+    EXPECT_FALSE(reader->Finish().ok());
+  }
+  // Who reads gets all of it.
+  grpc::ClientContext context;
+  LimitTime(context);
+  const auto reader = stub->DownloadArtifact(&context, request);
+  v1::DownloadArtifactResponse piece;
+  int64_t bytes = 0;
+  while (reader->Read(&piece)) {
+    bytes += static_cast<int64_t>(piece.data().size());
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(bytes, kTestSetBytes);
+}
+
+TEST_F(IdlerTest, AnUploadThatSendsNothingIsBrokenOff) {
+  Start("{limits: {stalled_max: 1s}}\n");
+  const auto stub = Connect();
+  grpc::ClientContext context;
+  LimitTime(context);
+  v1::UploadArtifactResponse response;
+  const auto writer = stub->UploadArtifact(&context, &response);
+  v1::UploadArtifactRequest piece;
+  piece.set_digest(Sha256Of("never sent").ToBytes());
+  piece.set_data("never");
+  ASSERT_TRUE(writer->Write(piece));
+  const grpc::Status status = writer->Finish();  // without WritesDone
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+  EXPECT_THAT(Log(), HasSubstr("UploadArtifact"));
+  EXPECT_TRUE(Answers());
+}
+
+TEST_F(IdlerTest, AWatcherOfASweepInWhichNothingHappensIsNot) {
+  Start("{limits: {stalled_max: 1s}}\n");
+  EXPECT_EQ(Submit(1).exit_code, 0);
+  const auto stub = Connect();
+  grpc::ClientContext context;
+  LimitTime(context);
+  v1::WatchSweepRequest request;
+  request.set_sweep("s1");
+  const auto reader = stub->WatchSweep(&context, request);
+  v1::WatchSweepResponse news;
+  ASSERT_TRUE(reader->Read(&news));
+  // Meanwhile somebody else stands still for long enough to be broken off.
+  grpc::ClientContext other;
+  LimitTime(other);
+  v1::UploadArtifactResponse response;
+  const auto writer = stub->UploadArtifact(&other, &response);
+  EXPECT_FALSE(writer->Finish().ok());
+  EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "s1"}).exit_code, 0);
+  while (reader->Read(&news)) {
+  }
+  EXPECT_EQ(news.sweep().state(), v1::Sweep::STATE_CANCELED);
+  EXPECT_TRUE(reader->Finish().ok());
+}
+
+TEST_F(IdlerTest, MoreStreamsThanAPeerMayHaveAreRefused) {
+  Start("{limits: {streams_per_peer_max: 6}}\n");
+  EXPECT_EQ(Submit(1).exit_code, 0);
+  v1::WatchSweepRequest request;
+  request.set_sweep("s1");
+  std::vector<std::unique_ptr<v1::Coordinator::Stub>> stubs;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::WatchSweepResponse>>> readers;
+  v1::WatchSweepResponse news;
+  for (int i = 0; i < 6; ++i) {
+    stubs.push_back(Connect());
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    LimitTime(*contexts.back());
+    readers.push_back(stubs.back()->WatchSweep(contexts.back().get(), request));
+    ASSERT_TRUE(readers.back()->Read(&news));
+  }
+  const auto stub = Connect();
+  const auto try_one = [&] {
+    grpc::ClientContext context;
+    LimitTime(context);
+    const auto reader = stub->WatchSweep(&context, request);
+    const bool watches = reader->Read(&news);
+    context.TryCancel();
+    return std::pair(watches, reader->Finish());
+  };
+  const auto [watches, status] = try_one();
+  EXPECT_FALSE(watches);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("has 6 streams open"), HasSubstr("limits.streams_per_peer_max is 6")));
+  EXPECT_TRUE(Answers());  // calls that are no streams go on
+  contexts[0]->TryCancel();
+  EXPECT_TRUE(Eventually([&] { return try_one().first; }));
+}
+
+TEST_F(IdlerTest, AConnectionThatSaysNothingIsClosed) {
+  Start("{limits: {handshake_max: 1s}}\n");
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(fd, 0);
+  const FileDescriptor closer(fd);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = cluster_.File("socket");
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  char bytes[4096];
+  for (;;) {  // the server's own settings, then the end
+    pollfd ready{fd, POLLIN, 0};
+    ASSERT_EQ(poll(&ready, 1, 60'000), 1) << "the connection stays open";
+    if (read(fd, bytes, sizeof(bytes)) <= 0) {
+      break;
+    }
+  }
+  EXPECT_TRUE(Answers());
+}
+
+TEST_F(IdlerTest, AConnectionWithoutACallIsClosed) {
+  Start("{limits: {idle_max: 1s}}\n");
+  const auto stub = Connect();
+  grpc::ClientContext context;
+  LimitTime(context);
+  v1::ListSweepsResponse sweeps;
+  ASSERT_TRUE(stub->ListSweeps(&context, {}, &sweeps).ok());
+  grpc::Channel& channel = *channels_.back();
+  ASSERT_EQ(channel.GetState(false), GRPC_CHANNEL_READY);
+  EXPECT_TRUE(channel.WaitForStateChange(
+      GRPC_CHANNEL_READY, std::chrono::system_clock::now() + std::chrono::seconds(60)));
+  grpc::ClientContext again;
+  LimitTime(again);
+  EXPECT_TRUE(stub->ListSweeps(&again, {}, &sweeps).ok());  // it connects anew
+}
+
+TEST_F(IdlerTest, AGiantMessageIsRefusedBeforeItIsRead) {
+  Start("{}\n");
+  const auto stub = Connect();
+  grpc::ClientContext context;
+  LimitTime(context);
+  v1::CreateSweepRequest request;
+  request.mutable_spec()->set_description(
+      std::string(static_cast<size_t>(rpc::kMessageBytesLimit) + 1, 'x'));
+  v1::CreateSweepResponse created;
+  const grpc::Status giant = stub->CreateSweep(&context, request, &created);
+  EXPECT_EQ(giant.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << giant.error_message();
+  EXPECT_THAT(giant.error_message(), HasSubstr("larger than max"));
+  // Pieces of artifacts have a smaller limit of their own.
+  grpc::ClientContext upload;
+  LimitTime(upload);
+  v1::UploadArtifactResponse response;
+  const auto writer = stub->UploadArtifact(&upload, &response);
+  v1::UploadArtifactRequest piece;
+  piece.set_digest(Sha256Of("x").ToBytes());
+  piece.set_data(std::string((1 << 20) + 1, 'x'));
+  writer->Write(piece);
+  writer->WritesDone();
+  const grpc::Status large = writer->Finish();
+  EXPECT_EQ(large.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(large.error_message(), HasSubstr("data: at most 1048576 bytes"));
+  EXPECT_TRUE(Answers());
 }
 
 }  // namespace
