@@ -2,9 +2,9 @@
 //
 // A scope is a set of jobs that may share a cause: one approach on one train set, the same on one
 // test, an approach, a train set, a test benchmark. It is given up once `failures_max_per_block` of
-// its jobs failed for good and none succeeded, in every setting (or in as many settings as that
-// number), not all on one worker while there are others, and, for the last three, on at least two
-// of the other axis.
+// its jobs failed for good and none succeeded, of every approach in every setting (or of as many of
+// these as that number), not all on one worker while there are others, and, for the last three, on
+// at least two of the other axis.
 #include <algorithm>
 #include <map>
 #include <optional>
