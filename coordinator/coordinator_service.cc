@@ -29,8 +29,6 @@ constexpr int32_t kPageSizeMax = 1000;
 constexpr int32_t kPageSizeDefault = 100;
 constexpr size_t kRequestIdBytesMax = 200;
 constexpr int kDigestsMax = 10'000;
-// Jobs that one page is chosen from: a filter that nothing passes must not hold up the engine.
-constexpr uint64_t kJobsLookedAtMax = 50'000;
 
 // The size of a page: the default when unset, at most the maximum.
 absl::StatusOr<size_t> PageSize(int32_t asked, int32_t standard = kPageSizeDefault,
