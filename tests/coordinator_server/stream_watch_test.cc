@@ -14,6 +14,7 @@
 namespace concur {
 namespace {
 
+using ::concur::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
