@@ -139,22 +139,23 @@ absl::StatusOr<Resources> WorkerOf(const ForecastFlags& flags) {
   return worker;
 }
 
-absl::StatusOr<std::vector<Resources>> LiveWorkers(Client& client) {
+// Their resources and labels.
+absl::Status AddLiveWorkers(Client& client, ForecastOptions* options) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client.ListWorkers());
-  std::vector<Resources> live;
   for (const v1::Worker& worker : workers) {
     if (worker.state() == v1::Worker::STATE_LIVE) {
       CONCUR_ASSIGN_OR_RETURN(
           const Resources capacity,
           rpc::FromProto(worker.capacity(), rpc::FieldPath("workers").Field("capacity")));
-      live.push_back(capacity);
+      options->workers.push_back(capacity);
+      options->labels.emplace_back(worker.labels().begin(), worker.labels().end());
     }
   }
-  if (live.empty()) {
+  if (options->workers.empty()) {
     return absl::FailedPreconditionError(
         "no worker is live at the coordinator; say --workers N, and --slots or --cpus");
   }
-  return live;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -261,7 +262,7 @@ absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFla
   options.turnaround = absl::Milliseconds(flags.turnaround_ms);
   options.seed = flags.seed;
   if (flags.workers == 0) {
-    CONCUR_ASSIGN_OR_RETURN(options.workers, LiveWorkers(*client));
+    CONCUR_RETURN_IF_ERROR(AddLiveWorkers(*client, &options));
   } else {
     CONCUR_ASSIGN_OR_RETURN(const Resources worker, WorkerOf(flags));
     options.workers.assign(static_cast<size_t>(flags.workers), worker);

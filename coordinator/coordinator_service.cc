@@ -55,10 +55,10 @@ std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& poo
   if (!pools.Limits().empty()) {
     return {};  // they start what is missing
   }
-  std::vector<Resources> live;
-  for (const WorkerView& worker : scheduler.ListWorkers()) {
+  std::vector<KnownWorker> live;
+  for (WorkerView& worker : scheduler.ListWorkers()) {
     if (!worker.lost) {
-      live.push_back(worker.info.capacity);
+      live.push_back({worker.info.capacity, std::move(worker.info.labels)});
     }
   }
   if (live.empty()) {
@@ -81,7 +81,7 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
   }
   for (const WorkerView& worker : scheduler.ListWorkers()) {
     if (!worker.lost) {
-      limits.push_back({worker.info.name, worker.info.capacity});
+      limits.push_back({worker.info.name, worker.info.capacity, worker.info.labels});
     }
   }
   return CheckFitsInPools(spec, limits).ok() ? absl::OkStatus() : fits;

@@ -1,4 +1,5 @@
 // The engine's pools: what they see of the scheduler, and what they want of it.
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -52,9 +53,11 @@ std::string Engine::ExplainPools(JobId job) const {
   }
   const Expansion& expansion = *scheduler_->FindSweep(job.sweep)->expansion;
   const JobCoordinates at = expansion.Locate(job.index);
-  const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
+  const Block& block = expansion.blocks()[at.block];
+  const ApproachSpec& approach = expansion.spec().approaches[block.approach];
   const std::string text = pools_.ExplainDemand(
-      at.is_train ? approach.train_resources : approach.predict_resources, Labels());
+      at.is_train ? approach.train_resources : approach.predict_resources,
+      expansion.LabelsOf(block, at.is_train ? std::nullopt : std::optional(at.test_benchmark)));
   return text.empty() ? "" : absl::StrCat("; ", text);
 }
 

@@ -38,10 +38,6 @@ bool HasTime(const DemandClass& demand, absl::Duration time_left) {
                                                      : demand.run_time <= time_left;
 }
 
-bool PoolFits(const DemandClass& demand, const PoolSpec& spec) {
-  return demand.resources.FitsIn(PlannedCapacity(spec)) && LabelsMatch(demand.labels, spec.labels);
-}
-
 class Planner {
  public:
   Planner(const std::vector<DemandClass>& demand, const std::vector<WorkerPlace>& workers,
@@ -49,6 +45,9 @@ class Planner {
       : demand_(demand), workers_(workers), pools_(pools), policy_(policy) {
     plan_.pools.resize(pools.size());
     plan_.workers_needed.resize(workers.size());
+    for (const PoolPlace& pool : pools) {
+      pool_labels_.push_back(WorkerLabels(*pool.spec));
+    }
   }
 
   ScalePlan Make() {
@@ -96,19 +95,27 @@ class Planner {
 
   void AddPilot(size_t pool, bool is_new) {
     const PoolSpec& spec = *pools_[pool].spec;
-    bins_.push_back({PlannedCapacity(spec), &spec.labels, UsableTime(spec), kNone, pool, is_new});
+    bins_.push_back(
+        {PlannedCapacity(spec), &pool_labels_[pool], UsableTime(spec), kNone, pool, is_new});
   }
 
+  bool PoolFits(const DemandClass& demand, size_t pool) const {
+    return demand.resources.FitsIn(PlannedCapacity(*pools_[pool].spec)) &&
+           LabelsMatch(demand.labels, pool_labels_[pool]);
+  }
+
+  // Those that ask for labels before those that do not, so that these take what is left.
   std::vector<size_t> ClassOrder() const {
     std::vector<size_t> order(demand_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
       const DemandClass& x = demand_[a];
       const DemandClass& y = demand_[b];
-      return std::tuple(y.priority, y.resources.gpus, y.resources.cpu_millis,
-                        y.resources.memory_bytes) < std::tuple(x.priority, x.resources.gpus,
-                                                               x.resources.cpu_millis,
-                                                               x.resources.memory_bytes);
+      const auto rank = [](const DemandClass& one) {
+        return std::tuple(one.priority, one.resources.gpus, one.labels.size(),
+                          one.resources.cpu_millis, one.resources.memory_bytes);
+      };
+      return rank(y) < rank(x);
     });
     return order;
   }
@@ -117,7 +124,7 @@ class Planner {
   std::vector<size_t> PoolOrder(const DemandClass& demand) const {
     std::vector<size_t> order;
     for (size_t i = 0; i < pools_.size(); ++i) {
-      if (PoolFits(demand, *pools_[i].spec) && HasTime(demand, UsableTime(*pools_[i].spec))) {
+      if (PoolFits(demand, i) && HasTime(demand, UsableTime(*pools_[i].spec))) {
         order.push_back(i);
       }
     }
@@ -190,9 +197,9 @@ class Planner {
         fits = true;
       }
     }
-    for (const PoolPlace& pool : pools_) {
-      if (PoolFits(demand, *pool.spec)) {
-        if (HasTime(demand, UsableTime(*pool.spec))) {
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      if (PoolFits(demand, i)) {
+        if (HasTime(demand, UsableTime(*pools_[i].spec))) {
           return;
         }
         fits = true;
@@ -225,6 +232,7 @@ class Planner {
   const std::vector<WorkerPlace>& workers_;
   const std::vector<PoolPlace>& pools_;
   const AutoscalePolicy& policy_;
+  std::vector<Labels> pool_labels_;  // of each pool's workers; Bin points into it
   std::vector<Bin> bins_;
   ScalePlan plan_;
 };

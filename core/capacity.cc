@@ -11,20 +11,28 @@ namespace {
 
 struct Request {
   std::string field;
-  const Resources& resources;
+  Resources resources;
+  const Labels& labels;
 };
 
-// The requests of jobs that the sweep will have.
+// The requests of jobs that the sweep will have: of the steps of approaches, and the labels that
+// benchmarks add, by themselves.
 std::vector<Request> RequestsOf(const SweepSpec& spec) {
   std::vector<Request> requests;
   for (size_t i = 0; i < spec.approaches.size(); ++i) {
     const ApproachSpec& approach = spec.approaches[i];
     if (!approach.train_command.empty()) {
-      requests.push_back(
-          {absl::StrCat("approaches[", i, "].train.resources"), approach.train_resources});
+      requests.push_back({absl::StrCat("approaches[", i, "].train.resources"),
+                          approach.train_resources, approach.train_labels});
     }
-    requests.push_back(
-        {absl::StrCat("approaches[", i, "].predict.resources"), approach.predict_resources});
+    requests.push_back({absl::StrCat("approaches[", i, "].predict.resources"),
+                        approach.predict_resources, approach.predict_labels});
+  }
+  for (size_t i = 0; i < spec.benchmarks.size(); ++i) {
+    if (!spec.benchmarks[i].labels.empty()) {
+      requests.push_back({absl::StrCat("benchmarks[", i, "].resources"), Resources{.cpu_millis = 0},
+                          spec.benchmarks[i].labels});
+    }
   }
   return requests;
 }
@@ -36,11 +44,14 @@ absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit
     return absl::OkStatus();
   }
   for (const Request& request : RequestsOf(spec)) {
+    bool large_enough = false;
     bool fits = false;
     for (const PoolLimit& pool : pools) {
-      fits = fits || request.resources.FitsIn(pool.max);
+      const bool holds = request.resources.FitsIn(pool.max);
+      large_enough = large_enough || holds;
+      fits = fits || (holds && (!pool.labels || LabelsMatch(request.labels, *pool.labels)));
     }
-    if (!fits) {
+    if (!large_enough) {
       return absl::InvalidArgumentError(absl::StrCat(
           request.field, ": expected a request that fits in a pool (",
           absl::StrJoin(pools, "; ",
@@ -49,24 +60,36 @@ absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit
                         }),
           "), got ", ResourcesText(request.resources), "; ask for less or extend a pool"));
     }
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(request.field, ".labels: expected labels of a pool that is large enough (",
+                       absl::StrJoin(pools, "; ",
+                                     [](std::string* out, const PoolLimit& pool) {
+                                       absl::StrAppend(out, pool.name, ": ",
+                                                       pool.labels ? LabelsText(*pool.labels)
+                                                                   : std::string("any"));
+                                     }),
+                       "), got ", LabelsText(request.labels), "; correct them or add a pool"));
+    }
   }
   return absl::OkStatus();
 }
 
 std::vector<std::string> CapacityWarnings(const SweepSpec& spec,
-                                          const std::vector<Resources>& workers) {
+                                          const std::vector<KnownWorker>& workers) {
   std::vector<std::string> warnings;
   if (workers.empty()) {
     return warnings;
   }
   for (const Request& request : RequestsOf(spec)) {
     bool fits = false;
-    for (const Resources& worker : workers) {
-      fits = fits || request.resources.FitsIn(worker);
+    for (const KnownWorker& worker : workers) {
+      fits = fits || (request.resources.FitsIn(worker.capacity) &&
+                      LabelsMatch(request.labels, worker.labels));
     }
     if (!fits) {
       warnings.push_back(absl::StrCat(request.field, ": no worker known now has ",
-                                      ResourcesText(request.resources),
+                                      RequestText(request.resources, request.labels),
                                       "; the jobs wait until one comes"));
     }
   }

@@ -4,10 +4,12 @@
 #ifndef CONCUR_CORE_CAPACITY_H_
 #define CONCUR_CORE_CAPACITY_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/labels.h"
 #include "core/resources.h"
 #include "core/sweep.h"
 
@@ -17,6 +19,12 @@ namespace concur {
 struct PoolLimit {
   std::string name;
   Resources max;
+  std::optional<Labels> labels = std::nullopt;  // that its workers carry; nullopt: not stated
+};
+
+struct KnownWorker {
+  Resources capacity;
+  Labels labels;
 };
 
 // InvalidArgument, with the path of the field, when some request fits in none of the pools. OK when
@@ -26,7 +34,7 @@ absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit
 // One sentence for each request that fits in none of the workers known now. A worker that comes
 // later may fit, hence no error. Empty when `workers` is: nothing is known yet.
 std::vector<std::string> CapacityWarnings(const SweepSpec& spec,
-                                          const std::vector<Resources>& workers);
+                                          const std::vector<KnownWorker>& workers);
 
 }  // namespace concur
 

@@ -114,6 +114,53 @@ class TestSets {
   std::vector<std::vector<uint32_t>> own_;  // [train set]; empty unless kSame
 };
 
+bool AnyLabels(const SweepSpec& spec) {
+  return std::any_of(spec.approaches.begin(), spec.approaches.end(),
+                     [](const ApproachSpec& approach) {
+                       return !approach.train_labels.empty() || !approach.predict_labels.empty();
+                     }) ||
+         std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(),
+                     [](const BenchmarkSpec& benchmark) { return !benchmark.labels.empty(); });
+}
+
+// One worker has one value of a label: InvalidArgument when `labels`, of `whose`, and those of a
+// benchmark ask for two.
+absl::Status AddLabels(const SweepSpec& spec, uint32_t benchmark, const std::string& whose,
+                       Labels* labels) {
+  for (const auto& [name, value] : spec.benchmarks[benchmark].labels) {
+    const auto [it, is_new] = labels->emplace(name, value);
+    if (!is_new && it->second != value) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "benchmarks[", benchmark, "].resources.labels: expected labels that a worker can have ",
+          "together with those of ", whose, ", which asks for ", name, "=", it->second, ", got ",
+          name, "=", value, "; exclude one for the other"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whether every job of the block can have a worker.
+absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
+  const ApproachSpec& approach = spec.approaches[block.approach];
+  const std::string whose = absl::StrCat("the approach \"", approach.name, "\"");
+  if (block.has_train) {
+    Labels labels = approach.train_labels;
+    const TrainSet& train_set = spec.train_sets[block.train_set];
+    for (const TrainSet::Part& part : train_set.parts) {
+      CONCUR_RETURN_IF_ERROR(AddLabels(
+          spec, part.benchmark,
+          train_set.IsMixture() ? absl::StrCat(whose, " and the mixture \"", train_set.name, "\"")
+                                : whose,
+          &labels));
+    }
+  }
+  for (const uint32_t test : block.tests) {
+    Labels labels = approach.predict_labels;
+    CONCUR_RETURN_IF_ERROR(AddLabels(spec, test, whose, &labels));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
@@ -174,6 +221,12 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
         "look "
         "at train_on, evaluate_on and exclude");
   }
+  expansion.has_labels_ = AnyLabels(spec);
+  if (expansion.has_labels_) {
+    for (const Block& block : expansion.blocks_) {
+      CONCUR_RETURN_IF_ERROR(CheckLabelsAgree(spec, block));
+    }
+  }
   expansion.spec_ = std::move(spec);
   expansion.job_count_ = static_cast<uint32_t>(jobs);
   expansion.cell_count_ = static_cast<uint32_t>(cells);
@@ -214,6 +267,23 @@ std::optional<uint32_t> Expansion::TrainJobOf(uint32_t job) const {
 uint32_t Expansion::EndOfCell(uint32_t job) const {
   const JobCoordinates at = Locate(job);
   return at.first_job_of_cell + blocks_[at.block].JobsPerCell();
+}
+
+Labels Expansion::LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const {
+  const ApproachSpec& approach = spec_.approaches[block.approach];
+  Labels labels = test_benchmark ? approach.predict_labels : approach.train_labels;
+  const auto add = [&](uint32_t benchmark) {
+    const Labels& more = spec_.benchmarks[benchmark].labels;
+    labels.insert(more.begin(), more.end());
+  };
+  if (test_benchmark) {
+    add(*test_benchmark);
+  } else {
+    for (const TrainSet::Part& part : spec_.train_sets[block.train_set].parts) {
+      add(part.benchmark);
+    }
+  }
+  return labels;
 }
 
 std::string Expansion::Describe(uint32_t job) const {

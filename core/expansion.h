@@ -50,7 +50,8 @@ struct JobCoordinates {
 class Expansion {
  public:
   // InvalidArgument when the spec breaks a limit, an index is out of range, a hyperparameter space
-  // is invalid, or the product is empty. The message names the field.
+  // is invalid, some job asks for two values of one label, or the product is empty. The message
+  // names the field.
   static absl::StatusOr<Expansion> Make(SweepSpec spec);
 
   const SweepSpec& spec() const { return spec_; }
@@ -68,6 +69,12 @@ class Expansion {
   // All settings of an approach, sampled once. REQUIRES: approach < spec().approaches.size().
   const std::vector<Setting>& Settings(uint32_t approach) const { return settings_[approach]; }
 
+  // What a job of the block asks of its worker's labels: its approach's, and those of the
+  // benchmarks whose data it reads. `test_benchmark` is absent for train jobs.
+  Labels LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const;
+  // Whether any job asks for labels at all.
+  bool has_labels() const { return has_labels_; }
+
   // "logistic-regression on squad, setting 2, seed 1" and, for eval jobs, ", evaluated on newsqa".
   std::string Describe(uint32_t job) const;
 
@@ -79,6 +86,7 @@ class Expansion {
   std::vector<std::vector<Setting>> settings_;  // [approach][setting]
   uint32_t job_count_ = 0;
   uint32_t cell_count_ = 0;
+  bool has_labels_ = false;
 };
 
 }  // namespace concur

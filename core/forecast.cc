@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -120,6 +121,9 @@ class World {
       worker.info.name = absl::StrCat("w", absl::Dec(i, absl::kZeroPad8));
       worker.info.incarnation = absl::StrCat(worker.info.name, "-1");
       worker.info.capacity = options.workers[i];
+      if (!options.labels.empty()) {
+        worker.info.labels = options.labels[i];
+      }
       worker.info.queue_max = options.queue_max;
       workers_.push_back(std::move(worker));
     }
@@ -287,26 +291,55 @@ void TellFilesApart(SweepSpec& spec) {
   }
 }
 
-// The requests of all kinds of jobs, and whether each fits somewhere.
+void DropLabels(SweepSpec& spec) {
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.train_labels.clear();
+    approach.predict_labels.clear();
+  }
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    benchmark.labels.clear();
+  }
+}
+
+// InvalidArgument when no worker can run jobs that ask for this.
+absl::Status CheckFitsSomewhere(const Resources& need, const Labels& labels,
+                                const std::string& whose, const ForecastOptions& options) {
+  bool large_enough = false;
+  for (size_t i = 0; i < options.workers.size(); ++i) {
+    if (need.FitsIn(options.workers[i])) {
+      large_enough = true;
+      if (labels.empty() || LabelsMatch(labels, options.labels[i])) {
+        return absl::OkStatus();
+      }
+    }
+  }
+  return absl::InvalidArgumentError(
+      large_enough
+          ? absl::StrCat(whose, " need workers labeled ", LabelsText(labels),
+                         ", and none that is large enough is")
+          : absl::StrCat(whose, " need ", ResourcesText(need), ": more than any worker has"));
+}
+
+// The requests of all kinds of jobs, of which each must fit somewhere.
 absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
-                                          const std::vector<Resources>& workers) {
+                                          const ForecastOptions& options) {
   Resources smallest{.cpu_millis = INT64_MAX, .memory_bytes = INT64_MAX, .gpus = INT32_MAX};
   for (const Block& block : expansion.blocks()) {
-    for (const bool is_train : {true, false}) {
-      if (is_train ? !block.has_train : block.tests.empty()) {
-        continue;
-      }
-      const Resources need = RequestOf(expansion, block, is_train);
-      if (std::none_of(workers.begin(), workers.end(),
-                       [&](const Resources& worker) { return need.FitsIn(worker); })) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(is_train ? "train" : "predict", " jobs of ",
-                         expansion.spec().approaches[block.approach].name, " need ",
-                         ResourcesText(need), ": more than any worker has"));
-      }
+    const std::string& approach = expansion.spec().approaches[block.approach].name;
+    const auto add = [&](std::optional<uint32_t> test) {
+      const Resources need = RequestOf(expansion, block, !test);
       smallest.cpu_millis = std::min(smallest.cpu_millis, need.cpu_millis);
       smallest.memory_bytes = std::min(smallest.memory_bytes, need.memory_bytes);
       smallest.gpus = std::min(smallest.gpus, need.gpus);
+      return CheckFitsSomewhere(
+          need, expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(),
+          absl::StrCat(test ? "predict" : "train", " jobs of ", approach), options);
+    };
+    if (block.has_train) {
+      CONCUR_RETURN_IF_ERROR(add(std::nullopt));
+    }
+    for (const uint32_t test : block.tests) {
+      CONCUR_RETURN_IF_ERROR(add(test));
     }
   }
   return smallest;
@@ -347,11 +380,15 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
   if (options.workers.empty()) {
     return absl::InvalidArgumentError("workers: expected at least one");
   }
+  CONCUR_CHECK(options.labels.empty() || options.labels.size() == options.workers.size());
+  if (options.labels.empty()) {
+    DropLabels(spec);
+  }
   TellFilesApart(spec);
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
   // Shared with the scheduler and its views.
   const auto expansion = std::make_shared<const Expansion>(std::move(made));
-  CONCUR_ASSIGN_OR_RETURN(const Resources smallest, SmallestRequest(*expansion, options.workers));
+  CONCUR_ASSIGN_OR_RETURN(const Resources smallest, SmallestRequest(*expansion, options));
   CONCUR_ASSIGN_OR_RETURN(std::vector<absl::Duration> durations,
                           DrawDurations(*expansion, duration_of, options.seed));
   Forecast forecast;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/labels.h"
 #include "core/policy.h"
 #include "core/resources.h"
 #include "core/sweep.h"
@@ -29,6 +30,8 @@ struct ExpectedDuration {
 
 struct ForecastOptions {
   std::vector<Resources> workers;  // not empty
+  // Of each of them; empty: every worker is taken to carry whatever a job asks for.
+  std::vector<Labels> labels;
   // From the end of an attempt to the start of the next one on its worker: report, commit, order.
   // What waits at the worker already starts without it.
   absl::Duration turnaround = absl::Milliseconds(5);
@@ -57,8 +60,8 @@ using DurationOf = std::function<ExpectedDuration(absl::string_view approach,
                                                   absl::string_view benchmark, bool is_train)>;
 
 // As if nothing were finished yet, and data files of different names differed. InvalidArgument when
-// there are no workers, a job fits on none of them, or a duration is not known: the message names
-// the approach and the benchmark.
+// there are no workers, a job fits on none of them (by resources or labels), or a duration is not
+// known: the message names the approach and the benchmark.
 absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duration_of,
                                        const ForecastOptions& options);
 

@@ -174,14 +174,10 @@ absl::Duration UsableTime(const PoolSpec& spec) {
                                                      : spec.time_limit - spec.drain_margin;
 }
 
-bool LabelsMatch(const Labels& wants, const Labels& has) {
-  for (const auto& [name, value] : wants) {
-    const auto it = has.find(name);
-    if (it == has.end() || it->second != value) {
-      return false;
-    }
-  }
-  return true;
+Labels WorkerLabels(const PoolSpec& spec) {
+  Labels labels = spec.labels;
+  labels["pool"] = spec.name;
+  return labels;
 }
 
 }  // namespace concur

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/labels.h"
 #include "core/resources.h"
 
 namespace concur {
-
-using Labels = std::map<std::string, std::string>;
 
 // Limits on pools. A request beyond them is InvalidArgument.
 inline constexpr size_t kPoolsMax = 100;
@@ -98,8 +96,8 @@ Resources PlannedCapacity(const PoolSpec& spec);
 // How long a job may take on a fresh worker of the pool.
 absl::Duration UsableTime(const PoolSpec& spec);
 
-// Whether something that has `has` satisfies all of `wants`.
-bool LabelsMatch(const Labels& wants, const Labels& has);
+// What its workers carry: its labels, and pool=NAME.
+Labels WorkerLabels(const PoolSpec& spec);
 
 }  // namespace concur
 

@@ -18,13 +18,8 @@ std::string Count(int64_t count, absl::string_view one, absl::string_view many) 
 }
 
 std::string ClassText(const DemandClass& demand) {
-  std::string text = absl::StrCat(Count(static_cast<int64_t>(demand.ready), "job", "jobs"), " of ",
-                                  ResourcesText(demand.resources));
-  if (!demand.labels.empty()) {
-    absl::StrAppend(&text, " on workers labeled ",
-                    absl::StrJoin(demand.labels, " ", absl::PairFormatter("=")));
-  }
-  return text;
+  return absl::StrCat(Count(static_cast<int64_t>(demand.ready), "job", "jobs"), " of ",
+                      RequestText(demand.resources, demand.labels));
 }
 
 std::string Rounded(absl::Duration duration) {
@@ -89,7 +84,7 @@ std::vector<PoolLimit> Pools::Limits() const {
   std::vector<PoolLimit> limits;
   for (const auto& [name, pool] : pools_) {
     if (!pool.row.removing) {
-      limits.push_back({name, PlannedCapacity(pool.spec)});
+      limits.push_back({name, PlannedCapacity(pool.spec), WorkerLabels(pool.spec)});
     }
   }
   return limits;
@@ -160,8 +155,13 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
     return "";
   }
   std::vector<std::string> parts;
+  bool large_enough = false;
   for (const auto& [name, pool] : pools_) {
-    if (!resources.FitsIn(PlannedCapacity(pool.spec)) || !LabelsMatch(labels, pool.spec.labels)) {
+    if (!resources.FitsIn(PlannedCapacity(pool.spec))) {
+      continue;
+    }
+    large_enough = true;
+    if (!LabelsMatch(labels, WorkerLabels(pool.spec))) {
       continue;
     }
     const PoolView view = ViewOf(pool);
@@ -179,7 +179,12 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
     }
     parts.push_back(absl::StrCat("pool ", name, " ", state));
   }
-  return parts.empty() ? "no pool has workers for it" : absl::StrJoin(parts, "; ");
+  if (parts.empty()) {
+    return large_enough ? absl::StrCat("no pool that is large enough has workers labeled ",
+                                       LabelsText(labels))
+                        : "no pool has workers for it";
+  }
+  return absl::StrJoin(parts, "; ");
 }
 
 }  // namespace concur

@@ -3,9 +3,9 @@
 // those that are expected to take longest (so that none of them is left for the end); then the
 // job's index.
 //
-// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, duration group), so that
-// choosing one for a worker looks at lanes, not at jobs, and a lane whose jobs fit nowhere holds up
-// nobody.
+// Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, duration group), so
+// that choosing one for a worker looks at lanes, not at jobs, and a lane whose jobs fit nowhere
+// holds up nobody.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_READY_QUEUE_H_
@@ -37,6 +37,7 @@ class ReadyQueue {
     SweepId sweep;
     bool is_train = false;
     Resources resources;
+    uint32_t labels = 0;  // that its worker must carry: a number of the caller's; 0: none
     Durations::Group group = 0;
 
     friend auto operator<=>(const Lane& a, const Lane& b) = default;
@@ -57,7 +58,7 @@ class ReadyQueue {
   bool Contains(const Lane& lane, uint32_t job) const;
   // The first job of the first lane that may be taken. It stays in the queue.
   std::optional<Choice> First(Accept accept, Share share) const;
-  // Takes the first job that fits into `free`, all owners being equal.
+  // Takes the first job that fits into `free`, all owners being equal and labels not looked at.
   std::optional<JobId> Pop(const Resources& free);
 
   // The jobs of a group are now expected to take so long.

@@ -40,6 +40,7 @@ ReadyQueue::Lane Scheduler::LaneOf(const SweepRecord& sweep, uint32_t job) const
       .sweep = sweep.row.id,
       .is_train = at.is_train,
       .resources = at.is_train ? approach.train_resources : approach.predict_resources,
+      .labels = LabelSetOf(sweep, at),
       .group = GroupOf(sweep, at)};
 }
 
@@ -296,6 +297,7 @@ absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
   sweep.slots.resize(sweep.expansion->job_count());
   sweep.owner = OwnerOf(sweep.row.owner);
   FindGroups(sweep);
+  FindLabels(sweep);
   ChargeData(sweep, 1);
   for (const Block& block : sweep.expansion->blocks()) {
     if (!block.has_train) {

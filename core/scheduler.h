@@ -35,6 +35,7 @@
 #include "core/expansion.h"
 #include "core/ids.h"
 #include "core/job.h"
+#include "core/labels.h"
 #include "core/policy.h"
 #include "core/quota.h"
 #include "core/ready_queue.h"
@@ -298,6 +299,8 @@ class Scheduler {
     // Of each block: the group of its train jobs, if it has any, then those of its tests.
     std::vector<absl::InlinedVector<Durations::Group, 2>> groups;
     std::vector<absl::InlinedVector<Tally, 2>> tallies;  // the same, of its jobs
+    // Likewise: into label_sets_. Empty when no job of the sweep asks for labels.
+    std::vector<absl::InlinedVector<uint32_t, 2>> label_sets;
   };
   struct DataUse {
     int64_t bytes = 0;
@@ -432,6 +435,7 @@ class Scheduler {
   void SaveWorker(const WorkerRecord& worker);
 
   // scheduler_dispatch.cc: who gets what, when
+  bool TakesJobs(const WorkerRecord& worker) const;
   bool DispatchOne(WorkerRecord& worker);
   bool DispatchAhead(WorkerRecord& worker);
   bool Give(WorkerRecord& worker, ReadyQueue::Accept accept, bool ahead);
@@ -446,6 +450,9 @@ class Scheduler {
   uint32_t OwnerOf(const std::string& name);
   void FindGroups(SweepRecord& sweep);
   Durations::Group GroupOf(const SweepRecord& sweep, const JobCoordinates& at) const;
+  void FindLabels(SweepRecord& sweep);
+  uint32_t LabelSetOf(const SweepRecord& sweep, const JobCoordinates& at) const;
+  bool HasLabelsFor(const WorkerRecord& worker, uint32_t label_set) const;
   void Learn(const SweepRecord& sweep, uint32_t job);
   void Unlearn(const SweepRecord& sweep, uint32_t job);
   void NoteLocal(const SweepRecord& sweep, uint32_t train_job, WorkerRecord& worker);
@@ -483,6 +490,7 @@ class Scheduler {
 
   // scheduler_view.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
+  std::string ExplainLabels(const Labels& wants) const;
   std::string ExplainNoReuse(JobId id) const;
   void CheckJob(const SweepRecord& sweep, uint32_t job) const;
   void CheckSweep(const SweepRecord& sweep) const;
@@ -507,6 +515,10 @@ class Scheduler {
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
   ReadyQueue ready_;
   Durations durations_;
+  // What jobs ask of workers' labels, each set once; the first is empty. Sets stay when their
+  // sweeps go, as owners do.
+  std::vector<Labels> label_sets_ = {Labels()};
+  absl::btree_map<Labels, uint32_t> label_set_index_;
   std::vector<Owner> owners_;
   absl::flat_hash_map<std::string, uint32_t> owner_index_;
   absl::btree_set<std::pair<absl::Time, JobId>> backoffs_;

@@ -19,11 +19,13 @@ constexpr double kWholeShare = 0.9;
 }  // namespace
 
 std::vector<DemandClass> Scheduler::Demand() const {
-  std::map<std::tuple<int32_t, Resources, Durations::Rank>, DemandClass> classes;
+  std::map<std::tuple<int32_t, Resources, uint32_t, Durations::Rank>, DemandClass> classes;
   const auto class_of = [&](const ReadyQueue::Lane& lane) -> DemandClass& {
-    DemandClass& demand = classes[{lane.priority, lane.resources, durations_.RankOf(lane.group)}];
+    DemandClass& demand =
+        classes[{lane.priority, lane.resources, lane.labels, durations_.RankOf(lane.group)}];
     demand.priority = lane.priority;
     demand.resources = lane.resources;
+    demand.labels = label_sets_[lane.labels];
     if (const auto expected = durations_.Expected(lane.group)) {
       demand.run_time = demand.run_time == absl::InfiniteDuration()
                             ? expected->mean

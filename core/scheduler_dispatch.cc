@@ -65,6 +65,45 @@ Durations::Group Scheduler::GroupOf(const SweepRecord& sweep, const JobCoordinat
   return sweep.groups[at.block][at.is_train ? 0 : (has_train ? 1 : 0) + at.test_ordinal];
 }
 
+// Kinds of jobs are numbered as in FindGroups.
+void Scheduler::FindLabels(SweepRecord& sweep) {
+  if (!sweep.expansion->has_labels()) {
+    return;
+  }
+  const auto number_of = [this](const Labels& labels) -> uint32_t {
+    if (labels.empty()) {
+      return 0;
+    }
+    const auto [it, is_new] =
+        label_set_index_.try_emplace(labels, static_cast<uint32_t>(label_sets_.size()));
+    if (is_new) {
+      label_sets_.push_back(labels);
+    }
+    return it->second;
+  };
+  for (const Block& block : sweep.expansion->blocks()) {
+    auto& sets = sweep.label_sets.emplace_back();
+    if (block.has_train) {
+      sets.push_back(number_of(sweep.expansion->LabelsOf(block, std::nullopt)));
+    }
+    for (const uint32_t test : block.tests) {
+      sets.push_back(number_of(sweep.expansion->LabelsOf(block, test)));
+    }
+  }
+}
+
+uint32_t Scheduler::LabelSetOf(const SweepRecord& sweep, const JobCoordinates& at) const {
+  if (sweep.label_sets.empty()) {
+    return 0;
+  }
+  const bool has_train = sweep.expansion->blocks()[at.block].has_train;
+  return sweep.label_sets[at.block][at.is_train ? 0 : (has_train ? 1 : 0) + at.test_ordinal];
+}
+
+bool Scheduler::HasLabelsFor(const WorkerRecord& worker, uint32_t label_set) const {
+  return label_set == 0 || LabelsMatch(label_sets_[label_set], worker.info.labels);
+}
+
 // REQUIRES: the job has succeeded. What it took over from another one says nothing new.
 void Scheduler::Learn(const SweepRecord& sweep, uint32_t job) {
   if ((sweep.slots[job].flags & kReused) == 0) {
@@ -160,14 +199,17 @@ Resources Scheduler::FreeOf(const WorkerRecord& worker) const {
 // --- dispatch
 // -------------------------------------------------------------------------------------
 
+bool Scheduler::TakesJobs(const WorkerRecord& worker) const {
+  return !worker.lost && !worker.drain_asked && !worker.drain_self && worker.quarantine_end <= now_;
+}
+
 void Scheduler::Dispatch() {
   if (ready_.size() == 0) {
     return;
   }
   std::vector<WorkerRecord*> open;
   for (auto& [name, worker] : workers_) {
-    if (worker->listening && !worker->lost && !worker->drain_asked && !worker->drain_self &&
-        worker->quarantine_end <= now_) {
+    if (worker->listening && TakesJobs(*worker)) {
       open.push_back(worker.get());
     }
   }
@@ -193,8 +235,8 @@ bool Scheduler::DispatchOne(WorkerRecord& worker) {
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return lane.resources.FitsIn(free) && HasTimeFor(worker, lane.group) &&
-                      MayStart(lane.owner);
+               return lane.resources.FitsIn(free) && HasLabelsFor(worker, lane.labels) &&
+                      HasTimeFor(worker, lane.group) && MayStart(lane.owner);
              },
              /*ahead=*/false);
 }
@@ -209,7 +251,8 @@ bool Scheduler::DispatchAhead(WorkerRecord& worker) {
              [&](const ReadyQueue::Lane& lane) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
                       lane.resources.FitsIn(worker.info.capacity) &&
-                      HasTimeFor(worker, lane.group) && MayStart(lane.owner);
+                      HasLabelsFor(worker, lane.labels) && HasTimeFor(worker, lane.group) &&
+                      MayStart(lane.owner);
              },
              /*ahead=*/true);
 }
@@ -324,9 +367,12 @@ void Scheduler::CheckDispatch() const {
     CONCUR_CHECK(owners_[i].used == used[i]);
     CONCUR_CHECK(owner_index_.at(owners_[i].name) == i);
   }
+  CONCUR_CHECK(label_sets_.size() == label_set_index_.size() + 1);
   std::map<Durations::Group, std::pair<int64_t, uint64_t>> totals;
   for (const auto& [id, sweep] : sweeps_) {
     CONCUR_CHECK(owners_[sweep->owner].name == sweep->row.owner);
+    CONCUR_CHECK(sweep->label_sets.size() ==
+                 (sweep->expansion->has_labels() ? sweep->expansion->blocks().size() : 0));
     for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
       const Slot& slot = sweep->slots[job];
       if (slot.state == JobState::kSucceeded && (slot.flags & kReused) == 0) {

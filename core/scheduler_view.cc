@@ -1,6 +1,7 @@
 // What people see of the scheduler's state, and the proof that its parts agree.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,44 @@ Digest Scheduler::ContentKeyOf(JobId id) const { return SweepOf(id).keys->KeyOf(
 // --- explaining
 // -----------------------------------------------------------------------------------
 
+// REQUIRES: some worker takes jobs, and none of these carries all that is wanted.
+std::string Scheduler::ExplainLabels(const Labels& wants) const {
+  Labels missing;             // that nobody carries
+  std::set<std::string> has;  // the values of the first of them
+  for (const auto& [name, value] : wants) {
+    std::set<std::string> values;
+    for (const auto& [worker_name, worker] : workers_) {
+      const auto it = worker->info.labels.find(name);
+      if (TakesJobs(*worker) && it != worker->info.labels.end()) {
+        values.insert(it->second);
+      }
+    }
+    if (!values.contains(value)) {
+      missing.emplace(name, value);
+      has = missing.size() == 1 ? std::move(values) : std::move(has);
+    }
+  }
+  if (missing.empty()) {
+    return absl::StrCat("waits for a worker with all of the labels ", LabelsText(wants),
+                        ": each is on some live worker, and together they are on none");
+  }
+  constexpr size_t kShownMax = 5;
+  const std::string& name = missing.begin()->first;
+  std::vector<std::string> shown;
+  for (const std::string& value : has) {
+    shown.push_back(shown.size() < kShownMax ? absl::StrCat(name, "=", value) : "…");
+    if (shown.size() > kShownMax) {
+      break;
+    }
+  }
+  return absl::StrCat("waits for a worker with the label", missing.size() == 1 ? " " : "s ",
+                      LabelsText(missing), ", which no live worker has (",
+                      has.empty() ? absl::StrCat("none has a label ", name)
+                                  : absl::StrCat("there are ", absl::StrJoin(shown, ", ")),
+                      "); start one with `--label ", name, "=", missing.begin()->second,
+                      "`, or correct resources.labels");
+}
+
 std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) const {
   if (sweep.row.paused) {
     return absl::StrCat("waits: sweep ", sweep.row.id.ToString(),
@@ -105,7 +144,9 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
   }
   const ReadyQueue::Lane lane = LaneOf(sweep, job);
   const Resources need = lane.resources;
+  const Labels& labels = label_sets_[lane.labels];
   uint32_t live = 0;
+  uint32_t labeled = 0;
   uint32_t draining = 0;
   uint32_t quarantined = 0;
   uint32_t fits_free = 0;
@@ -124,13 +165,17 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
       continue;
     }
     ++live;
+    if (!HasLabelsFor(*worker, lane.labels)) {
+      continue;
+    }
+    ++labeled;
     fits_empty += need.FitsIn(worker->info.capacity) ? 1 : 0;
     if (need.FitsIn(FreeOf(*worker))) {
       ++fits_free;
       has_time += HasTimeFor(*worker, lane.group) ? 1 : 0;
     }
   }
-  const std::string needs = ResourcesText(need);
+  const std::string needs = RequestText(need, labels);
   const std::string aside = quarantined == 0
                                 ? ""
                                 : absl::StrCat("; ", quarantined, quarantined == 1 ? " is" : " are",
@@ -140,14 +185,18 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                         draining > 0 ? absl::StrCat(" (", draining, " draining)") : "",
                         "; it needs ", needs, aside);
   }
+  if (labeled == 0) {
+    return absl::StrCat(ExplainLabels(labels), aside);
+  }
+  const std::string kind =
+      labels.empty() ? " live workers" : absl::StrCat(" live workers labeled ", LabelsText(labels));
   if (fits_empty == 0) {
-    return absl::StrCat("fits on none of the ", live, " live workers: it needs ", needs,
+    return absl::StrCat("fits on none of the ", labeled, kind, ": it needs ", needs,
                         "; start a larger worker or lower the approach's resources", aside);
   }
   if (fits_free == 0) {
-    return absl::StrCat("waits for room: it needs ", needs, "; ", fits_empty, " of ", live,
-                        " live workers could hold it and are busy; ", ready_.size(),
-                        " jobs are ready in all");
+    return absl::StrCat("waits for room: it needs ", needs, "; ", fits_empty, " of ", labeled, kind,
+                        " could hold it and are busy; ", ready_.size(), " jobs are ready in all");
   }
   if (has_time == 0) {
     const auto expected = durations_.Expected(lane.group);

@@ -159,6 +159,10 @@ absl::Status CheckApproach(const std::string& field, const ApproachSpec& approac
   CONCUR_RETURN_IF_ERROR(
       CheckResources(absl::StrCat(field, ".predict.resources"), approach.predict_resources));
   CONCUR_RETURN_IF_ERROR(
+      CheckTags(absl::StrCat(field, ".train.resources.labels"), approach.train_labels));
+  CONCUR_RETURN_IF_ERROR(
+      CheckTags(absl::StrCat(field, ".predict.resources.labels"), approach.predict_labels));
+  CONCUR_RETURN_IF_ERROR(
       CheckTimeout(absl::StrCat(field, ".train.timeout"), approach.train_timeout));
   return CheckTimeout(absl::StrCat(field, ".predict.timeout"), approach.predict_timeout);
 }
@@ -187,6 +191,7 @@ absl::Status CheckDataFile(const std::string& field, const std::optional<DataFil
 absl::Status CheckBenchmark(const std::string& field, const BenchmarkSpec& benchmark) {
   CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".name"), ValidateName(benchmark.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".tags"), benchmark.tags));
+  CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".resources.labels"), benchmark.labels));
   CONCUR_RETURN_IF_ERROR(CheckDataFile(absl::StrCat(field, ".train"), benchmark.train));
   CONCUR_RETURN_IF_ERROR(CheckDataFile(absl::StrCat(field, ".test"), benchmark.test));
   if (!benchmark.train && !benchmark.test) {

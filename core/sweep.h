@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
+#include "core/labels.h"
 #include "core/params.h"
 #include "core/resources.h"
 
@@ -54,6 +55,9 @@ struct ApproachSpec {
   Hyperparameters hyperparameters;
   Resources train_resources;
   Resources predict_resources;
+  // Of the workers that may run its jobs; not part of the key.
+  Labels train_labels;
+  Labels predict_labels;
   absl::Duration train_timeout = absl::InfiniteDuration();
   absl::Duration predict_timeout = absl::InfiniteDuration();
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
@@ -89,6 +93,9 @@ struct BenchmarkSpec {
   // The metric that matrices use: "exact_match" or "f1" for qa (both are always computed, in
   // percent); for kFile the name of a value of {metrics}.
   std::string metric = "exact_match";
+  // Of the workers that may read its data: jobs that train or are evaluated on it ask for these
+  // beside their approach's. Not part of the key.
+  Labels labels;
 };
 
 // What a cell trains on: one benchmark's train set, or a mixture of several.

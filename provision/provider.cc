@@ -21,10 +21,9 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
   if (pool.resources.gpus > 0) {
     add("--gpus", absl::StrCat(pool.resources.gpus));
   }
-  for (const auto& [name, value] : pool.labels) {
+  for (const auto& [name, value] : WorkerLabels(pool)) {
     add("--label", absl::StrCat(name, "=", value));
   }
-  add("--label", absl::StrCat("pool=", pool.name));
   if (pool.time_limit != absl::InfiniteDuration()) {
     add("--time-limit", absl::StrCat(absl::ToInt64Seconds(pool.time_limit), "s"));
     add("--drain-margin", absl::StrCat(absl::ToInt64Seconds(pool.drain_margin), "s"));

@@ -82,6 +82,7 @@ struct CommandParts {
   std::vector<std::string> argv;
   Resources resources;
   absl::Duration timeout = absl::InfiniteDuration();
+  Labels labels;
 };
 
 absl::StatusOr<CommandParts> FromProto(const v1::Command& proto, const FieldPath& path) {
@@ -104,6 +105,7 @@ absl::StatusOr<CommandParts> FromProto(const v1::Command& proto, const FieldPath
       return FieldError(path.Field("timeout"), "expected more than 0 s");
     }
   }
+  CONCUR_ASSIGN_OR_RETURN(result.labels, TagsFromProto(proto.labels(), path, "labels"));
   return result;
 }
 
@@ -122,9 +124,11 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
   result.train_command = std::move(train.argv);
   result.train_resources = train.resources;
   result.train_timeout = train.timeout;
+  result.train_labels = std::move(train.labels);
   result.predict_command = std::move(predict.argv);
   result.predict_resources = predict.resources;
   result.predict_timeout = predict.timeout;
+  result.predict_labels = std::move(predict.labels);
   CONCUR_ASSIGN_OR_RETURN(result.hyperparameters.defaults,
                           rpc::FromProto(proto.defaults(), path, "defaults"));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("space"), proto.space().size(), kParamsMax));
@@ -176,6 +180,7 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
         absl::StrCat("expected \"exact_match\" or \"f1\", got \"", proto.metric(), "\""));
   }
   result.metric = proto.metric();
+  CONCUR_ASSIGN_OR_RETURN(result.labels, TagsFromProto(proto.labels(), path, "labels"));
   return result;
 }
 

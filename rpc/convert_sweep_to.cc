@@ -53,6 +53,10 @@ v1::Approach ToProto(const ApproachSpec& approach) {
       CommandToProto(approach.train_command, approach.train_resources, approach.train_timeout);
   *proto.mutable_predict() = CommandToProto(approach.predict_command, approach.predict_resources,
                                             approach.predict_timeout);
+  proto.mutable_train()->mutable_labels()->insert(approach.train_labels.begin(),
+                                                  approach.train_labels.end());
+  proto.mutable_predict()->mutable_labels()->insert(approach.predict_labels.begin(),
+                                                    approach.predict_labels.end());
   *proto.mutable_defaults() = rpc::ToProto(approach.hyperparameters.defaults);
   for (const auto& [name, distribution] : approach.hyperparameters.space) {
     (*proto.mutable_space())[name] = ToProto(distribution);
@@ -82,6 +86,7 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
     *proto.mutable_test() = ToProto(*benchmark.test);
   }
   proto.set_metric(benchmark.metric);
+  proto.mutable_labels()->insert(benchmark.labels.begin(), benchmark.labels.end());
   return proto;
 }
 

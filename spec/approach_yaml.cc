@@ -252,8 +252,8 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   }
   ResourceRequest& resources = is_train ? approach->train_resources : approach->predict_resources;
   if (const std::optional<Value> request = fields.Get("resources")) {
-    resources = ReadResources(*request);
-    NotePlace(path + ".resources", *request, &approach->places);
+    resources = ReadJobResources(*request);
+    NoteRequest(path + ".resources", *request, &approach->places);
   }
   resources.FillFrom(general);
   if (const std::optional<Value> timeout = fields.Get("timeout")) {
@@ -278,9 +278,9 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   }
   ResourceRequest general;
   if (const auto resources = fields.Get("resources")) {
-    general = ReadResources(*resources);
-    NotePlace(".train.resources", *resources, &approach->places);
-    NotePlace(".predict.resources", *resources, &approach->places);
+    general = ReadJobResources(*resources);
+    NoteRequest(".train.resources", *resources, &approach->places);
+    NoteRequest(".predict.resources", *resources, &approach->places);
   }
   TimeoutRequest timeouts;
   if (const auto timeout = fields.Get("timeout")) {
@@ -316,6 +316,7 @@ void ResourceRequest::FillFrom(const ResourceRequest& general) {
   cpu_millis = cpu_millis ? cpu_millis : general.cpu_millis;
   memory_bytes = memory_bytes ? memory_bytes : general.memory_bytes;
   gpus = gpus ? gpus : general.gpus;
+  labels.insert(general.labels.begin(), general.labels.end());
 }
 
 Resources ResourceRequest::Resolve() const {
@@ -334,13 +335,16 @@ void TimeoutRequest::FillFrom(const TimeoutRequest& general) {
 void ParsedApproach::Resolve() {
   spec.train_resources = train_resources.Resolve();
   spec.predict_resources = predict_resources.Resolve();
+  spec.train_labels = train_resources.labels;
+  spec.predict_labels = predict_resources.labels;
   spec.train_timeout = timeouts.train.value_or(absl::InfiniteDuration());
   spec.predict_timeout = timeouts.predict.value_or(absl::InfiniteDuration());
 }
 
-ResourceRequest ReadResources(const Value& value) {
+namespace {
+
+ResourceRequest ReadAmounts(Fields& fields) {
   ResourceRequest request;
-  Fields fields(value);
   if (const auto cpus = fields.Get("cpus")) {
     request.cpu_millis = cpus->Cpus();
   }
@@ -352,8 +356,36 @@ ResourceRequest ReadResources(const Value& value) {
       request.gpus = static_cast<int32_t>(*count);
     }
   }
+  return request;
+}
+
+}  // namespace
+
+ResourceRequest ReadResources(const Value& value) {
+  Fields fields(value);
+  ResourceRequest request = ReadAmounts(fields);
   fields.Finish();
   return request;
+}
+
+ResourceRequest ReadJobResources(const Value& value) {
+  Fields fields(value);
+  ResourceRequest request = ReadAmounts(fields);
+  if (const auto labels = fields.Get("labels")) {
+    request.labels = ReadTags(*labels);
+  }
+  fields.Finish();
+  return request;
+}
+
+void NoteRequest(const std::string& path, const Value& request, Places* places) {
+  NotePlace(path, request, places);
+  if (!request.IsMap()) {
+    return;
+  }
+  if (const auto labels = Fields(request).Get("labels")) {
+    NotePlace(path + ".labels", *labels, places);
+  }
 }
 
 TimeoutRequest ReadTimeouts(const Value& value) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/labels.h"
 #include "core/resources.h"
 #include "core/sweep.h"
 #include "spec/value.h"
@@ -23,10 +24,11 @@ struct ResourceRequest {
   std::optional<int64_t> cpu_millis;
   std::optional<int64_t> memory_bytes;
   std::optional<int32_t> gpus;
+  Labels labels;
 
-  // Takes the parts that it lacks from `general`.
+  // Takes the parts, and the labels, that it lacks from `general`.
   void FillFrom(const ResourceRequest& general);
-  // With core's defaults for what is still absent.
+  // With core's defaults for what is still absent; without the labels.
   Resources Resolve() const;
 };
 
@@ -62,7 +64,10 @@ absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
                                           const std::map<std::string, std::string>& variables = {});
 
 // Shared with the other kinds.
-ResourceRequest ReadResources(const Value& value);
+ResourceRequest ReadResources(const Value& value);     // {cpus, memory, gpus}
+ResourceRequest ReadJobResources(const Value& value);  // {cpus, memory, gpus, labels}
+// The place of a request at `path` ("train.resources"), and of its labels.
+void NoteRequest(const std::string& path, const Value& request, Places* places);
 TimeoutRequest ReadTimeouts(const Value& value);
 Tags ReadTags(const Value& value);
 Variables VariablesFrom(const std::map<std::string, std::string>& variables);

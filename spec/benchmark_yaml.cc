@@ -82,10 +82,24 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
         "expected the field \"metric\" (the value of {metrics} that matrices use) for format "
         "file, got none");
   }
+  if (const auto resources = fields.Get("resources")) {
+    spec.labels = ReadBenchmarkLabels(*resources, &benchmark->places);
+  }
   fields.Finish();
 }
 
 }  // namespace
+
+Labels ReadBenchmarkLabels(const Value& resources, Places* places) {
+  Labels labels;
+  Fields fields(resources);
+  if (const auto value = fields.Require("labels", "of the workers that may read its data")) {
+    labels = ReadTags(*value);
+  }
+  fields.Finish();
+  NoteRequest(".resources", resources, places);
+  return labels;
+}
 
 std::string SuffixOf(absl::string_view path) {
   static constexpr std::array<absl::string_view, 5> kCompressions = {".gz", ".zst", ".xz", ".bz2",

@@ -40,6 +40,9 @@ ParsedBenchmark ReadBenchmark(const std::optional<Value>& metadata,
 absl::StatusOr<ParsedBenchmark> LoadBenchmark(
     const std::string& path, const std::map<std::string, std::string>& variables = {});
 
+// The labels of {labels: {…}}, which are all that a benchmark asks of workers.
+Labels ReadBenchmarkLabels(const Value& resources, Places* places);
+
 // ".jsonl.gz" of "a/train-v1.1.jsonl.gz"; "" when the name has no suffix worth keeping.
 std::string SuffixOf(absl::string_view path);
 

@@ -222,3 +222,6 @@ absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
 }
 
 }  // namespace concur::spec
+    if (const auto labels = fields.Get("labels")) {
+      limit.labels = ReadTags(*labels);
+    }

@@ -24,7 +24,7 @@ template <typename Options>
 std::vector<PoolLimit> LimitsOf(const Options& options) {
   std::vector<PoolLimit> limits = options.pool_limits;
   for (const PoolSpec& pool : options.pools) {
-    limits.push_back({pool.name, PlannedCapacity(pool)});
+    limits.push_back({pool.name, PlannedCapacity(pool), WorkerLabels(pool)});
   }
   return limits;
 }

@@ -215,14 +215,14 @@ void SweepReader::OverrideApproach(const Value& overrides, ParsedApproach* appro
     PinSettings(*set, approach);
   }
   if (const auto resources = fields.Get("resources")) {
-    const ResourceRequest request = ReadResources(*resources);
+    const ResourceRequest request = ReadJobResources(*resources);
     for (ResourceRequest* target : {&approach->train_resources, &approach->predict_resources}) {
       ResourceRequest merged = request;
       merged.FillFrom(*target);
       *target = merged;
     }
-    approach->places[".train.resources"] = resources->Place();
-    approach->places[".predict.resources"] = resources->Place();
+    NoteRequest(".train.resources", *resources, &approach->places);
+    NoteRequest(".predict.resources", *resources, &approach->places);
   }
   if (const auto timeout = fields.Get("timeout")) {
     TimeoutRequest request = ReadTimeouts(*timeout);
@@ -290,6 +290,11 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
   if (const auto metric = fields.Get("metric")) {
     benchmark->spec.metric = metric->Name().value_or(benchmark->spec.metric);
     benchmark->places[".metric"] = metric->Place();
+  }
+  if (const auto resources = fields.Get("resources")) {
+    Labels labels = ReadBenchmarkLabels(*resources, &benchmark->places);
+    labels.insert(benchmark->spec.labels.begin(), benchmark->spec.labels.end());
+    benchmark->spec.labels = std::move(labels);
   }
   fields.Finish();
 }

@@ -123,7 +123,7 @@ void SweepReader::ReadSpec(const Value& spec) {
 
 void SweepReader::ReadDefaults(Fields& fields) {
   if (const auto resources = fields.Get("resources")) {
-    default_resources_ = ReadResources(*resources);
+    default_resources_ = ReadJobResources(*resources);
   }
   if (const auto timeout = fields.Get("timeout")) {
     default_timeouts_ = ReadTimeouts(*timeout);

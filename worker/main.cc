@@ -79,7 +79,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--gpus", flags.gpus,
                  "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
   app.add_option("--slots", flags.slots, "jobs at a time (default: as many as fit)");
-  app.add_option("--label", flags.labels, "KEY=VALUE shown by `concur worker list`; repeatable");
+  app.add_option("--label", flags.labels,
+                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
   app.add_option(
       "--time-limit", flags.time_limit,
       "this machine is taken away so long after the start, e.g. 4h: no job is begun that "

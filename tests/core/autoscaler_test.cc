@@ -130,6 +130,29 @@ TEST(AutoscalerTest, LabelsChooseAmongPools) {
   EXPECT_EQ(plan.impossible, std::vector<size_t>{1});
 }
 
+TEST(AutoscalerTest, APoolsNameIsALabelOfItsWorkers) {
+  PoolSpec a = MakePool("a", 4, 0, 0, 5);
+  PoolSpec b = MakePool("b", 4, 0, 0, 5);
+  DemandClass there = Jobs(4);
+  there.labels = {{"pool", "b"}};
+  const ScalePlan plan = PlanPools({there}, {}, {{&a}, {&b}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 0);
+  EXPECT_EQ(plan.pools[1].start, 1);
+}
+
+TEST(AutoscalerTest, JobsThatTakeAnyWorkerLeaveTheLabeledOnesToThoseThatAskForThem) {
+  PoolSpec pool = MakePool("p", 4, 0, 0, 5);
+  WorkerPlace plain = Worker("plain", 4);
+  WorkerPlace fast = Worker("fast", 4);
+  fast.labels = {{"disk", "fast"}};
+  fast.running = 3;  // busy workers are filled first
+  DemandClass picky = Jobs(4);
+  picky.labels = fast.labels;
+  const ScalePlan plan = PlanPools({Jobs(4), picky}, {plain, fast}, {{&pool}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 0);
+  EXPECT_TRUE(plan.workers_needed[0] && plan.workers_needed[1]);
+}
+
 TEST(AutoscalerTest, AJobThatNoTimeLimitAllowsStartsNothing) {
   PoolSpec pool = MakePool("p", 4, 0, 0, 5);
   pool.time_limit = absl::Hours(1);

@@ -87,6 +87,9 @@ TEST(ContentKeyTest, WhateverDoesNotChangeTheResultKeepsTheKey) {
   spec.priority = 7;
   spec.approaches[0].train_resources.gpus = 1;
   spec.approaches[0].train_timeout = absl::Hours(1);
+  spec.approaches[0].train_labels = {{"gpu", "a100"}};
+  spec.approaches[0].predict_labels = {{"disk", "fast"}};
+  spec.benchmarks[0].labels = {{"vault", "yes"}};
   spec.approaches[0].tags = {{"kind", "neural"}};
   spec.approaches.insert(spec.approaches.begin(), TrainedApproach("first"));
   spec.benchmarks.push_back(Benchmark("w"));

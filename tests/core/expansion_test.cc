@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -63,6 +64,16 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
        "approaches[0].env: expected the name"},
       {"gpus", [](SweepSpec& s) { s.approaches[0].train_resources.gpus = 65; },
        "approaches[0].train.resources.gpus: expected 0 to 64, got 65"},
+      {"label",
+       [](SweepSpec& s) {
+         s.approaches[0].train_labels = {{"a b", "c"}};
+       },
+       "approaches[0].train.resources.labels: expected a name of letters"},
+      {"long label",
+       [](SweepSpec& s) {
+         s.benchmarks[0].labels = {{"a", std::string(201, 'x')}};
+       },
+       "benchmarks[0].resources.labels.a: expected at most 200 bytes"},
       {"timeout", [](SweepSpec& s) { s.approaches[0].predict_timeout = absl::ZeroDuration(); },
        "approaches[0].predict.timeout: expected at least 1s"},
       {"no data", [](SweepSpec& s) { s.benchmarks[2].test.reset(); },
@@ -220,6 +231,53 @@ TEST(ExpansionTest, AddingAnApproachOrBenchmarkChangesNoSetting) {
   for (uint32_t setting = 0; setting < 3; ++setting) {
     EXPECT_EQ(before.Settings(0)[setting], after.Settings(1)[setting]);
   }
+}
+
+TEST(ExpansionTest, AJobAsksForTheLabelsOfItsApproachAndOfTheDataThatItReads) {
+  SweepSpec spec = SmallSweep();
+  EXPECT_FALSE(MakeOrDie(spec).has_labels());
+  spec.approaches[0].train_labels = {{"gpu", "a100"}};
+  spec.benchmarks[0].labels = {{"vault", "yes"}};
+  spec.benchmarks[2].labels = {{"site", "b"}};
+  spec.evaluate_on = EvaluateOn::kAll;
+  const Expansion expansion = MakeOrDie(spec);
+  EXPECT_TRUE(expansion.has_labels());
+  const Block& on_x = expansion.blocks()[0];
+  EXPECT_EQ(expansion.LabelsOf(on_x, std::nullopt), (Labels{{"gpu", "a100"}, {"vault", "yes"}}));
+  EXPECT_EQ(expansion.LabelsOf(on_x, 0), (Labels{{"vault", "yes"}}));
+  EXPECT_EQ(expansion.LabelsOf(on_x, 1), Labels());
+  EXPECT_EQ(expansion.LabelsOf(on_x, 2), (Labels{{"site", "b"}}));
+  EXPECT_EQ(expansion.LabelsOf(expansion.blocks()[1], std::nullopt), (Labels{{"gpu", "a100"}}));
+}
+
+TEST(ExpansionTest, AMixtureAsksForTheLabelsOfAllItsParts) {
+  SweepSpec spec = SmallSweep();
+  spec.benchmarks[0].labels = {{"vault", "yes"}};
+  spec.benchmarks[1].labels = {{"site", "b"}};
+  spec.train_sets[0].parts = {{0, 0}, {1, 0}};
+  spec.train_sets[0].name = "both";
+  const Expansion expansion = MakeOrDie(spec);
+  EXPECT_EQ(expansion.LabelsOf(expansion.blocks()[0], std::nullopt),
+            (Labels{{"site", "b"}, {"vault", "yes"}}));
+  spec.benchmarks[1].labels = {{"vault", "no"}};
+  EXPECT_THAT(Expansion::Make(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("benchmarks[1].resources.labels: expected labels that a worker "
+                                 "can have together with those of the approach \"a\" and the "
+                                 "mixture \"both\", which asks for vault=yes, got vault=no")));
+}
+
+TEST(ExpansionTest, TwoValuesOfOneLabelAreRefusedUnlessTheyNeverMeet) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches[0].predict_labels = {{"gpu", "a100"}};
+  spec.benchmarks[1].labels = {{"gpu", "h100"}};
+  EXPECT_THAT(Expansion::Make(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("benchmarks[1].resources.labels: expected labels that a worker "
+                                 "can have together with those of the approach \"a\", which asks "
+                                 "for gpu=a100, got gpu=h100; exclude one for the other")));
+  spec.exclude = {{0, std::nullopt, 1}};
+  EXPECT_TRUE(Expansion::Make(spec).ok());
 }
 
 TEST(ExpansionTest, AMillionJobsTakeTheMemoryOfTheirAxes) {

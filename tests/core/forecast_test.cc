@@ -138,6 +138,26 @@ TEST(ForecastTest, NoScheduleIsShorterThanTheBoundEvenWhenSettingsRepeat) {
   EXPECT_LE(forecast.utilization, 1);
 }
 
+TEST(ForecastTest, JobsRunWhereTheirLabelsAre) {
+  SweepSpec spec = UntrainedSweep(1, 4);
+  spec.approaches[0].predict_labels = {{"gpu", "a100"}};
+  ForecastOptions options = Slots(2);
+  options.turnaround = absl::ZeroDuration();
+  // Workers that nobody has named carry whatever is asked for.
+  ASSERT_OK_AND_ASSIGN(const Forecast anywhere,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(anywhere.makespan, absl::Seconds(20));
+  options.labels = {{}, {{"gpu", "a100"}}};
+  ASSERT_OK_AND_ASSIGN(const Forecast labeled,
+                       ForecastSweep(spec, Always(absl::Seconds(10)), options));
+  EXPECT_EQ(labeled.makespan, absl::Seconds(40));
+  options.labels = {{}, {{"gpu", "h100"}}};
+  EXPECT_THAT(ForecastSweep(spec, Always(absl::Seconds(10)), options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("predict jobs of r need workers labeled gpu=a100, and none that "
+                                 "is large enough is")));
+}
+
 TEST(ForecastTest, TheScarcestResourceBounds) {
   SweepSpec spec = UntrainedSweep(10, 1);
   spec.approaches[0].predict_resources = {.cpu_millis = 1000, .memory_bytes = 4, .gpus = 0};

@@ -1,5 +1,6 @@
 #include "tests/core/scheduler_harness.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -132,6 +133,7 @@ SchedulerHarness::Turn SchedulerHarness::EndTurn(bool compare) {
   for (auto it = parked_.begin(); it != parked_.end();) {
     if (scheduler_->HasOrders(*it)) {
       turn.answers[*it] = scheduler_->TakeOrders(*it);
+      CheckLabels(*it, turn.answers[*it]);
       it = parked_.erase(it);
     } else {
       ++it;
@@ -147,6 +149,23 @@ SchedulerHarness::Turn SchedulerHarness::EndTurn(bool compare) {
     }
   }
   return turn;
+}
+
+// Whoever starts a job carries what the job asks for.
+void SchedulerHarness::CheckLabels(const std::string& name, const WorkerOrders& orders) const {
+  for (const WorkerView& worker : scheduler_->ListWorkers()) {
+    if (worker.info.name != name) {
+      continue;
+    }
+    for (const WorkerOrders::Start& start : orders.start) {
+      const Expansion& expansion = *scheduler_->FindSweep(start.id.job.sweep)->expansion;
+      const JobCoordinates at = expansion.Locate(start.id.job.index);
+      CONCUR_CHECK(LabelsMatch(
+          expansion.LabelsOf(expansion.blocks()[at.block],
+                             at.is_train ? std::nullopt : std::optional(at.test_benchmark)),
+          worker.info.labels));
+    }
+  }
 }
 
 std::unique_ptr<Scheduler> SchedulerHarness::RestoreFromStore() {

@@ -87,6 +87,7 @@ class SchedulerHarness {
 
  private:
   std::unique_ptr<Scheduler> RestoreFromStore();
+  void CheckLabels(const std::string& name, const WorkerOrders& orders) const;
 
   const SchedulerPolicy policy_;
   MemoryStore store_;

@@ -59,6 +59,7 @@ class RandomWorld {
  public:
   explicit RandomWorld(uint64_t seed)
       : random_(seed, "scheduler_random_test"),
+        labels_(seed, "labels"),
         harness_(PolicyOf(seed)),
         trace_(std::getenv("CONCUR_RANDOM_TRACE") != nullptr) {
     for (int i = 0; i < kRandomWorkers; ++i) {
@@ -67,6 +68,9 @@ class RandomWorld {
                                       .memory_bytes = 0,
                                       .gpus = static_cast<int32_t>(random_.Between(0, 3))});
       workers_.back().info().queue_max = static_cast<uint32_t>(i % 3) * 2;  // some take jobs ahead
+      if (labels_.Chance(0.5)) {
+        workers_.back().info().labels = {{"disk", "fast"}};
+      }
     }
   }
 
@@ -132,6 +136,7 @@ class RandomWorld {
     for (FakeWorker& worker : workers_) {
       (void)scheduler().DrainWorker(worker.name(), false);
       worker.info().capacity = Resources{.cpu_millis = 8000, .memory_bytes = 0, .gpus = 8};
+      worker.info().labels = {{"disk", "fast"}};
     }
     for (const SweepId& id : scheduler().ListSweeps()) {
       (void)scheduler().ResumeSweep(id);
@@ -204,6 +209,11 @@ class RandomWorld {
       approach.train_resources.cpu_millis = 1000 * random_.Between(0, 2);
       approach.train_resources.gpus = static_cast<int32_t>(random_.Below(3));
       approach.predict_resources.gpus = static_cast<int32_t>(random_.Below(2));
+      for (Labels* labels : {&approach.train_labels, &approach.predict_labels}) {
+        if (labels_.Chance(0.15)) {
+          *labels = {{"disk", "fast"}};
+        }
+      }
     }
     spec.benchmarks = {Benchmark("x"), Benchmark("y"), Benchmark("z", false)};
     spec.train_sets = {PlainTrainSet(spec, 0)};
@@ -535,6 +545,7 @@ class RandomWorld {
 
   int step_ = 0;
   Random random_;
+  Random labels_;  // who has them, and who asks for them
   SchedulerHarness harness_;
   const bool trace_;  // CONCUR_RANDOM_TRACE is set
   std::vector<FakeWorker> workers_;

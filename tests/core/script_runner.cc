@@ -116,9 +116,19 @@ Resources ResourcesOf(Words& words, const std::string& prefix) {
                    .gpus = static_cast<int32_t>(words.Number(prefix + "gpus", 0))};
 }
 
+// labels=gpu:a100,site:b
+Labels LabelsIn(Words& words, const std::string& key) {
+  Labels labels;
+  for (const std::string& label : words.List(key, "")) {
+    labels.insert(absl::StrSplit(label, absl::MaxSplits(':', 1)));
+  }
+  return labels;
+}
+
 // name=s approaches=a,b (trained) untrained=r train=x,y (benchmarks to train on) tests=z
 // (benchmarks to evaluate all systems on; default: the train set's own; "none": train only)
-// settings=1 seeds=1,2 priority=0 cpus= memory= gpus= (of train jobs; eval_cpus= … of eval jobs)
+// settings=1 seeds=1,2 priority=0 cpus= memory= gpus= labels= (of train jobs; eval_cpus= … of eval
+// jobs) x_labels= (of the benchmark x)
 // version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
 SweepSpec SpecOf(Words& words) {
   SweepSpec spec;
@@ -126,6 +136,8 @@ SweepSpec SpecOf(Words& words) {
   const std::string version = words.Value("version", "1");
   const Resources train_resources = ResourcesOf(words, "");
   const Resources eval_resources = ResourcesOf(words, "eval_");
+  const Labels train_labels = LabelsIn(words, "labels");
+  const Labels eval_labels = LabelsIn(words, "eval_labels");
   for (const std::string& name : words.List("approaches", "a")) {
     spec.approaches.push_back(TrainedApproach(name));
   }
@@ -136,11 +148,14 @@ SweepSpec SpecOf(Words& words) {
     approach.version = version;
     approach.train_resources = train_resources;
     approach.predict_resources = eval_resources;
+    approach.train_labels = train_labels;
+    approach.predict_labels = eval_labels;
   }
   const std::vector<std::string> tests = words.List("tests", "");
   const std::vector<std::string> train = words.List("train", "x");
   for (uint32_t i = 0; i < train.size(); ++i) {
     spec.benchmarks.push_back(Benchmark(train[i], true, tests != std::vector<std::string>{"none"}));
+    spec.benchmarks.back().labels = LabelsIn(words, train[i] + "_labels");
     spec.train_sets.push_back(PlainTrainSet(spec, i));
   }
   if (!tests.empty() && tests[0] != "none") {
@@ -245,6 +260,7 @@ class Runner {
   void Worker(Words& words) {
     FakeWorker& worker = WorkerNamed(words.Next());
     worker.info().capacity = ResourcesOf(words, "");
+    worker.info().labels = LabelsIn(words, "labels");
   }
 
   void Submit(Words& words) {

@@ -135,6 +135,8 @@ ApproachSpec RandomApproach(Random& random) {
   }
   approach.train_resources = RandomResources(random);
   approach.predict_resources = RandomResources(random);
+  approach.train_labels = RandomTags(random);
+  approach.predict_labels = RandomTags(random);
   if (random.Chance(0.5)) {
     approach.train_timeout = RandomSpan(random);
   }
@@ -158,6 +160,7 @@ BenchmarkSpec RandomBenchmark(Random& random) {
   }
   benchmark.metric =
       IsQa(benchmark.format) ? (random.Chance(0.5) ? "f1" : "exact_match") : RandomName(random);
+  benchmark.labels = RandomTags(random);
   return benchmark;
 }
 
@@ -443,9 +446,11 @@ std::string Dump(const SweepSpec& s) {
   for (const ApproachSpec& a : s.approaches) {
     absl::StrAppend(&text, "approach ", Quote(a.name), Dump(a.tags), " v", Quote(a.version),
                     "\n train", Dump(a.train_command), Dump(a.train_resources), " ",
-                    Dump(a.train_timeout), "\n predict", Dump(a.predict_command));
-    absl::StrAppend(&text, Dump(a.predict_resources), " ", Dump(a.predict_timeout), "\n defaults",
-                    Dump(a.hyperparameters.defaults), " env", Dump(a.env), "\n");
+                    Dump(a.train_timeout), Dump(a.train_labels), "\n predict",
+                    Dump(a.predict_command));
+    absl::StrAppend(&text, Dump(a.predict_resources), " ", Dump(a.predict_timeout),
+                    Dump(a.predict_labels), "\n defaults", Dump(a.hyperparameters.defaults), " env",
+                    Dump(a.env), "\n");
     for (const auto& [name, distribution] : a.hyperparameters.space) {
       absl::StrAppend(&text, " space ", Quote(name), " ", Dump(distribution), "\n");
     }
@@ -453,7 +458,7 @@ std::string Dump(const SweepSpec& s) {
   for (const BenchmarkSpec& b : s.benchmarks) {
     absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
                     static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
-                    Quote(b.metric), "\n");
+                    Quote(b.metric), Dump(b.labels), "\n");
   }
   for (const TrainSet& t : s.train_sets) {
     absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed);

@@ -142,6 +142,55 @@ TEST_F(SweepYamlTest, AnOverrideWinsAndASetValueIsNoLongerSampled) {
   EXPECT_EQ(slow.predict_timeout, absl::Hours(5));
 }
 
+TEST_F(SweepYamlTest, LabelsAddUpAndTheMostSpecificValueCounts) {
+  Write("approaches/labeled.yaml", R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: labeled}
+spec:
+  version: 1
+  train: {command: [t, "{train}", "{model}"], resources: {labels: {gpu: a100}}}
+  predict: {command: [p, "{model}", "{test}", "{predictions}"]}
+  resources: {cpus: 2, labels: {gpu: t4, disk: fast}}
+)");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches:
+    - ../approaches/labeled.yaml
+    - {file: ../approaches/labeled.yaml, name: here, resources: {labels: {disk: slow}}}
+    - ../approaches/guess.yaml
+  benchmarks:
+    - {file: ../benchmarks/a.yaml, resources: {labels: [vault]}}
+    - metadata: {name: inline}
+      spec: {test: ../data/y.json, resources: {labels: {site: b}}}
+  resources: {labels: {site: b, disk: any}}
+)"));
+  const std::vector<ApproachSpec>& approaches = sweep.spec.approaches;
+  EXPECT_EQ(approaches[0].train_labels, (Labels{{"disk", "fast"}, {"gpu", "a100"}, {"site", "b"}}));
+  EXPECT_EQ(approaches[0].predict_labels, (Labels{{"disk", "fast"}, {"gpu", "t4"}, {"site", "b"}}));
+  EXPECT_EQ(approaches[0].train_resources, (Resources{2000, 0, 0}));
+  EXPECT_EQ(approaches[1].train_labels, (Labels{{"disk", "slow"}, {"gpu", "a100"}, {"site", "b"}}));
+  EXPECT_EQ(approaches[2].predict_labels, (Labels{{"disk", "any"}, {"site", "b"}}));
+  EXPECT_EQ(sweep.spec.benchmarks[0].labels, (Labels{{"vault", "yes"}}));
+  EXPECT_EQ(sweep.spec.benchmarks[1].labels, (Labels{{"site", "b"}}));
+}
+
+TEST_F(SweepYamlTest, LabelsThatNobodyHasAreAWarningAndThoseOfNoPoolAnError) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrCat(kAll, "  resources: {labels: {gpu: a100}}\n")));
+  const Resources large = {64'000, int64_t{1} << 40, 0};
+  EXPECT_THAT(CapacityWarnings(sweep.spec, {{large, {{"gpu", "a100"}}}}), IsEmpty());
+  const std::vector<std::string> warnings =
+      CapacityWarnings(sweep.spec, {{large, {{"gpu", "h100"}}}});
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_THAT(warnings[0], HasSubstr("no worker known now has cpus 1, label gpu=a100; the jobs"));
+  EXPECT_OK(CheckPools(sweep, {{"of others", large}}));
+  EXPECT_OK(CheckPools(sweep, {{"a", large, Labels{{"gpu", "a100"}, {"pool", "a"}}}}));
+  EXPECT_THAT(CheckPools(sweep, {{"h", large, Labels{{"pool", "h"}}},
+                                 {"tiny", {1, 0, 0}, Labels{{"gpu", "a100"}}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("expected labels of a pool that is large enough (h: pool=h; tiny: "
+                                 "gpu=a100), got gpu=a100; correct them or add a pool")));
+}
+
 TEST_F(SweepYamlTest, InlineApproachesAndBenchmarksNeedNoFile) {
   ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(R"(
   approaches:
@@ -282,8 +331,8 @@ TEST_F(SweepYamlTest, ARequestBeyondEveryKnownWorkerIsAWarningAndBeyondEveryPool
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
                        Load(absl::StrCat(kAll, "  resources: {gpus: 2}\n")));
   EXPECT_THAT(CapacityWarnings(sweep.spec, {}), IsEmpty());
-  EXPECT_THAT(CapacityWarnings(sweep.spec, {{64'000, int64_t{1} << 40, 2}}), IsEmpty());
-  EXPECT_EQ(CapacityWarnings(sweep.spec, {{64'000, int64_t{1} << 40, 1}}).size(), 3u);
+  EXPECT_THAT(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 2}, {}}}), IsEmpty());
+  EXPECT_EQ(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 1}, {}}}).size(), 3u);
   EXPECT_OK(CheckPools(sweep, {}));
   EXPECT_OK(CheckPools(sweep, {{"small", {1000, 0, 0}}, {"big", {64'000, int64_t{1} << 40, 2}}}));
   EXPECT_THAT(CheckPools(sweep, {{"small", {1000, 0, 0}}}),

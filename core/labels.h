@@ -1,0 +1,27 @@
+// Labels: what a worker says of itself beside its resources, {"gpu": "a100", "site": "basement"},
+// and what jobs ask of it.
+//
+// Pure functions.
+#ifndef CONCUR_CORE_LABELS_H_
+#define CONCUR_CORE_LABELS_H_
+
+#include <map>
+#include <string>
+
+#include "core/resources.h"
+
+namespace concur {
+
+using Labels = std::map<std::string, std::string>;
+
+// Whether something that has `has` satisfies all of `wants`.
+bool LabelsMatch(const Labels& wants, const Labels& has);
+
+// "gpu=a100 site=basement".
+std::string LabelsText(const Labels& labels);
+// "cpus 1, memory 1GiB, labels gpu=a100 site=basement": all that a job asks of a worker.
+std::string RequestText(const Resources& resources, const Labels& labels);
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_LABELS_H_
