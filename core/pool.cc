@@ -1,7 +1,9 @@
 #include "core/pool.h"
 
 #include <array>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -13,6 +15,8 @@
 namespace concur {
 namespace {
 
+constexpr std::array<absl::string_view, kVolumeKinds> kVolumeNames = {
+    "claim", "secret", "config_map", "host_path", "memory"};
 constexpr std::array<absl::string_view, kProviderKinds> kKindNames = {"local", "slurm",
                                                                       "kubernetes"};
 
@@ -133,7 +137,121 @@ absl::Status CheckSlurm(const SlurmSettings& slurm) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCountOf(absl::string_view field, size_t count) {
+  return count <= kPoolVolumesMax
+             ? absl::OkStatus()
+             : FieldError(field,
+                          absl::StrCat("expected at most ", kPoolVolumesMax, ", got ", count));
+}
+
+absl::Status CheckToleration(const std::string& field, const Toleration& toleration) {
+  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".key"), toleration.key));
+  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".value"), toleration.value));
+  if (toleration.key.empty() && !toleration.value.empty()) {
+    return FieldError(absl::StrCat(field, ".key"),
+                      absl::StrCat("expected the key whose value is \"", toleration.value, "\""));
+  }
+  for (const char* effect : {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}) {
+    if (toleration.effect == effect) {
+      return absl::OkStatus();
+    }
+  }
+  return FieldError(absl::StrCat(field, ".effect"),
+                    absl::StrCat("expected NoSchedule, PreferNoSchedule or NoExecute, got \"",
+                                 toleration.effect, "\""));
+}
+
+bool IsAbsolutePath(absl::string_view path) {
+  return absl::StartsWith(path, "/") && path.size() > 1 && !absl::StrContains(path, "..") &&
+         !absl::StrContains(path, ':');
+}
+
+absl::Status CheckVolume(const std::string& field, const PodVolume& volume) {
+  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".path"), volume.mount_path));
+  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".sub_path"), volume.sub_path));
+  const std::string source =
+      absl::StrCat(field, ".",
+                   static_cast<int>(volume.kind) < kVolumeKinds ? VolumeKindName(volume.kind)
+                                                                : absl::string_view("kind"));
+  CONCUR_RETURN_IF_ERROR(CheckText(source, volume.source));
+  if (!IsAbsolutePath(volume.mount_path)) {
+    return FieldError(absl::StrCat(field, ".path"),
+                      absl::StrCat("expected an absolute path without \"..\" and \":\", got \"",
+                                   volume.mount_path, "\""));
+  }
+  if (absl::StartsWith(volume.sub_path, "/") || absl::StrContains(volume.sub_path, "..")) {
+    return FieldError(
+        absl::StrCat(field, ".sub_path"),
+        absl::StrCat("expected a path within the volume, got \"", volume.sub_path, "\""));
+  }
+  if (volume.kind == VolumeKind::kMemory) {
+    return volume.bytes_max > 0 && volume.source.empty()
+               ? absl::OkStatus()
+               : FieldError(source, "expected how much memory it may take");
+  }
+  if (volume.bytes_max != 0 || volume.source.empty()) {
+    return FieldError(source, "expected its name, and no size");
+  }
+  if (volume.kind == VolumeKind::kHostPath && !IsAbsolutePath(volume.source)) {
+    return FieldError(
+        source, absl::StrCat("expected an absolute path of the node, got \"", volume.source, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// What a mount at `path` would hide; "" when nothing.
+std::string OwnMountAt(const PoolSpec& spec, const std::string& path) {
+  for (const std::string& own :
+       {spec.work_directory.empty() ? std::string(kPodWorkDirectory) : spec.work_directory,
+        std::string(kPodCredentials), std::string("/tmp")}) {
+    if (path == own) {
+      return own;
+    }
+  }
+  return "";
+}
+
+absl::Status CheckVolumes(const PoolSpec& spec) {
+  const std::vector<PodVolume>& volumes = spec.kubernetes.volumes;
+  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.volumes", volumes.size()));
+  std::set<std::string> paths;
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const std::string field = absl::StrCat("kubernetes.volumes[", i, "]");
+    CONCUR_RETURN_IF_ERROR(CheckVolume(field, volumes[i]));
+    const std::string& path = volumes[i].mount_path;
+    if (!OwnMountAt(spec, path).empty() || !paths.insert(path).second) {
+      return FieldError(
+          absl::StrCat(field, ".path"),
+          absl::StrCat("expected a place where nothing else is mounted, got \"", path, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKubernetes(const PoolSpec& spec) {
+  const KubernetesSettings& kubernetes = spec.kubernetes;
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.namespace", kubernetes.name_space));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.image", kubernetes.image));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.service_account", kubernetes.service_account));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.gpu_resource", kubernetes.gpu_resource));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.priority_class", kubernetes.priority_class));
+  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.runtime_class", kubernetes.runtime_class));
+  CONCUR_RETURN_IF_ERROR(CheckLabels("kubernetes.node_selector", kubernetes.node_selector));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCountOf("kubernetes.image_pull_secrets", kubernetes.image_pull_secrets.size()));
+  CONCUR_RETURN_IF_ERROR(
+      CheckLines("kubernetes.image_pull_secrets", kubernetes.image_pull_secrets));
+  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.tolerations", kubernetes.tolerations.size()));
+  for (size_t i = 0; i < kubernetes.tolerations.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckToleration(absl::StrCat("kubernetes.tolerations[", i, "]"),
+                                           kubernetes.tolerations[i]));
+  }
+  return CheckVolumes(spec);
+}
+
 }  // namespace
+
+absl::string_view VolumeKindName(VolumeKind kind) { return NameIn(kVolumeNames, kind); }
 
 absl::string_view ProviderKindName(ProviderKind kind) { return NameIn(kKindNames, kind); }
 
@@ -154,11 +272,7 @@ absl::Status ValidatePoolSpec(const PoolSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckText("work_directory", spec.work_directory));
   CONCUR_RETURN_IF_ERROR(CheckLines("setup", spec.setup));
   CONCUR_RETURN_IF_ERROR(CheckSlurm(spec.slurm));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.namespace", spec.kubernetes.name_space));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.image", spec.kubernetes.image));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.service_account", spec.kubernetes.service_account));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.gpu_resource", spec.kubernetes.gpu_resource));
-  return CheckLabels("kubernetes.node_selector", spec.kubernetes.node_selector);
+  return CheckKubernetes(spec);
 }
 
 Resources PlannedCapacity(const PoolSpec& spec) {

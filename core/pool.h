@@ -27,6 +27,7 @@ inline constexpr int32_t kPilotsPerPoolMax = 10'000;
 inline constexpr size_t kPoolLabelsMax = 100;
 inline constexpr size_t kPoolLinesMax = 100;  // of `setup` and of extra arguments
 inline constexpr size_t kPoolTextBytesMax = 4096;
+inline constexpr size_t kPoolVolumesMax = 100;  // and tolerations, and pull secrets
 
 // Numbers are stable: they stand in the database.
 enum class ProviderKind : uint8_t { kLocal = 0, kSlurm = 1, kKubernetes = 2 };
@@ -35,6 +36,10 @@ inline constexpr int kProviderKinds = 3;
 absl::string_view ProviderKindName(ProviderKind kind);
 // InvalidArgument when no provider is called so.
 absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name);
+
+// Where a container of a pool's pods has files of its own.
+inline constexpr char kPodWorkDirectory[] = "/var/lib/concur-worker";
+inline constexpr char kPodCredentials[] = "/etc/concur";
 
 struct SlurmSettings {
   std::string partition;  // each "": Slurm's own default
@@ -50,12 +55,50 @@ struct SlurmSettings {
   friend bool operator==(const SlurmSettings&, const SlurmSettings&) = default;
 };
 
+// A taint of nodes that pods may run on all the same.
+struct Toleration {
+  std::string key;     // "": every taint
+  std::string value;   // "": whatever the taint's value is
+  std::string effect;  // NoSchedule, PreferNoSchedule or NoExecute; "": each
+
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+// Numbers are stable: they stand in the database, one higher.
+enum class VolumeKind : uint8_t {
+  kClaim = 0,
+  kSecret = 1,
+  kConfigMap = 2,
+  kHostPath = 3,
+  kMemory = 4
+};
+inline constexpr int kVolumeKinds = 5;
+// "claim", "secret", "config_map", "host_path", "memory".
+absl::string_view VolumeKindName(VolumeKind kind);
+
+// Files that a pod has beside its image's.
+struct PodVolume {
+  VolumeKind kind = VolumeKind::kClaim;
+  std::string source;      // name of the claim, Secret or ConfigMap; path on the node
+  int64_t bytes_max = 0;   // of kMemory: counts as the pod's memory
+  std::string mount_path;  // absolute
+  std::string sub_path;    // of the source; "": all of it
+  bool read_only = false;
+
+  friend bool operator==(const PodVolume&, const PodVolume&) = default;
+};
+
 struct KubernetesSettings {
   std::string name_space;  // "": the one of the credentials
   std::string image;
   std::string service_account;
   Labels node_selector;
   std::string gpu_resource = "nvidia.com/gpu";
+  std::vector<Toleration> tolerations;
+  std::vector<PodVolume> volumes;
+  std::vector<std::string> image_pull_secrets;  // names of Secrets
+  std::string priority_class;
+  std::string runtime_class;
 
   friend bool operator==(const KubernetesSettings&, const KubernetesSettings&) = default;
 };

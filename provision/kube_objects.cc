@@ -1,6 +1,7 @@
 #include "provision/kube_objects.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -70,7 +71,7 @@ KubeJson ResourcesOf(const PoolSpec& pool) {
 }
 
 std::string WorkDirectoryOf(const PoolSpec& pool) {
-  return pool.work_directory.empty() ? "/var/lib/concur-worker" : pool.work_directory;
+  return pool.work_directory.empty() ? kPodWorkDirectory : pool.work_directory;
 }
 
 // The shell runs `setup` and becomes the worker.
@@ -120,7 +121,7 @@ KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::s
   }
   if (!setup.ca_pem.empty()) {
     container["volumeMounts"].push_back(
-        {{"name", "credentials"}, {"mountPath", "/etc/concur"}, {"readOnly", true}});
+        {{"name", "credentials"}, {"mountPath", kPodCredentials}, {"readOnly", true}});
   }
   return container;
 }
@@ -143,21 +144,92 @@ KubeJson PodOf(const PoolSpec& pool, const PilotSetup& setup, const std::string&
                    {{"runAsNonRoot", true},
                     {"runAsUser", kWorkerUser},
                     {"runAsGroup", kWorkerUser},
+// Who the pod is, and where it may run.
+void AddPlacement(const PoolSpec& pool, KubeJson* pod) {
+  const KubernetesSettings& settings = pool.kubernetes;
+  const auto set = [pod](const char* field, const std::string& value) {
+    if (!value.empty()) {
+      (*pod)[field] = value;
+    }
+  };
+  set("serviceAccountName", settings.service_account);
+  set("priorityClassName", settings.priority_class);
+  set("runtimeClassName", settings.runtime_class);
+  for (const std::string& name : settings.image_pull_secrets) {
+    (*pod)["imagePullSecrets"].push_back({{"name", name}});
+  }
+  if (!settings.node_selector.empty()) {
+    (*pod)["nodeSelector"] = settings.node_selector;
+  }
+  std::vector<Toleration> tolerations = settings.tolerations;
+  if (pool.resources.gpus > 0) {
+    // Nodes with GPUs are commonly kept for those who ask for one.
+    tolerations.push_back({settings.gpu_resource, "", "NoSchedule"});
+  }
+  for (const Toleration& toleration : tolerations) {
+    KubeJson json = {{"operator", toleration.value.empty() ? "Exists" : "Equal"}};
+    const std::pair<const char*, const std::string&> fields[] = {
+        {"key", toleration.key}, {"value", toleration.value}, {"effect", toleration.effect}};
+    for (const auto& [field, value] : fields) {
+      if (!value.empty()) {
+        json[field] = value;
+      }
+    }
+    (*pod)["tolerations"].push_back(std::move(json));
+  }
+}
+
+KubeJson VolumeOf(const std::string& name, const PodVolume& volume) {
+  KubeJson json = {{"name", name}};
+  switch (volume.kind) {
+    case VolumeKind::kClaim:
+      json["persistentVolumeClaim"] = {{"claimName", volume.source}};
+      break;
+    case VolumeKind::kSecret:
+      json["secret"] = {{"secretName", volume.source}};
+      break;
+    case VolumeKind::kConfigMap:
+      json["configMap"] = {{"name", volume.source}};
+      break;
+    case VolumeKind::kHostPath:
+      json["hostPath"] = {{"path", volume.source}};
+      break;
+    case VolumeKind::kMemory:
+      json["emptyDir"] = {{"medium", "Memory"}, {"sizeLimit", absl::StrCat(volume.bytes_max)}};
+      break;
+  }
+  return json;
+}
+
+// Mounts of one source share a volume: a claim on a disk of one node cannot be attached twice.
+void AddVolumes(const std::vector<PodVolume>& volumes, KubeJson* pod) {
+  std::map<std::pair<VolumeKind, std::string>, std::string> names;
+  KubeJson& mounts = (*pod)["containers"][0]["volumeMounts"];
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const PodVolume& volume = volumes[i];
+    const std::string own = absl::StrCat("volume-", i);
+    const auto [it, is_new] = names.try_emplace(
+        {volume.kind, volume.kind == VolumeKind::kMemory ? own : volume.source}, own);
+    if (is_new) {
+      (*pod)["volumes"].push_back(VolumeOf(own, volume));
+    }
+    KubeJson mount = {{"name", it->second}, {"mountPath", volume.mount_path}};
+    if (!volume.sub_path.empty()) {
+      mount["subPath"] = volume.sub_path;
+    }
+    if (volume.read_only) {
+      mount["readOnly"] = true;
+    }
+    mounts.push_back(std::move(mount));
+  }
+}
+
                     {"fsGroup", kWorkerUser},
                     {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                   {"containers", KubeJson::array({ContainerOf(pool, setup, pilot, secret)})},
                   {"volumes", std::move(volumes)}};
-  if (!pool.kubernetes.service_account.empty()) {
-    pod["serviceAccountName"] = pool.kubernetes.service_account;
-  }
-  if (!pool.kubernetes.node_selector.empty()) {
-    pod["nodeSelector"] = pool.kubernetes.node_selector;
-  }
-  if (pool.resources.gpus > 0) {
-    pod["tolerations"] = KubeJson::array({{{"key", pool.kubernetes.gpu_resource},
-                                           {"operator", "Exists"},
-                                           {"effect", "NoSchedule"}}});
-  }
+  AddPlacement(pool, &pod);
+  AddVolumes(pool.kubernetes.volumes, &pod);
   return pod;
 }
 

@@ -51,6 +51,27 @@ v1::KubernetesSettings KubernetesToProto(const KubernetesSettings& kubernetes) {
   proto.mutable_node_selector()->insert(kubernetes.node_selector.begin(),
                                         kubernetes.node_selector.end());
   proto.set_gpu_resource(kubernetes.gpu_resource);
+  for (const Toleration& toleration : kubernetes.tolerations) {
+    v1::KubernetesSettings::Toleration& to = *proto.add_tolerations();
+    to.set_key(toleration.key);
+    to.set_value(toleration.value);
+    to.set_effect(toleration.effect);
+  }
+  for (const PodVolume& volume : kubernetes.volumes) {
+    v1::KubernetesSettings::Volume& to = *proto.add_volumes();
+    to.set_kind(
+        static_cast<v1::KubernetesSettings::Volume::Kind>(static_cast<int>(volume.kind) + 1));
+    to.set_source(volume.source);
+    to.set_bytes_max(volume.bytes_max);
+    to.set_mount_path(volume.mount_path);
+    to.set_sub_path(volume.sub_path);
+    to.set_read_only(volume.read_only);
+  }
+  for (const std::string& name : kubernetes.image_pull_secrets) {
+    proto.add_image_pull_secrets(name);
+  }
+  proto.set_priority_class(kubernetes.priority_class);
+  proto.set_runtime_class(kubernetes.runtime_class);
   return proto;
 }
 
@@ -65,6 +86,21 @@ absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSetti
   if (!proto.gpu_resource().empty()) {
     kubernetes.gpu_resource = proto.gpu_resource();
   }
+  for (const v1::KubernetesSettings::Toleration& toleration : proto.tolerations()) {
+    kubernetes.tolerations.push_back({toleration.key(), toleration.value(), toleration.effect()});
+  }
+  for (int i = 0; i < proto.volumes_size(); ++i) {
+    const v1::KubernetesSettings::Volume& volume = proto.volumes(i);
+    CONCUR_RETURN_IF_ERROR(
+        CheckRange(path.Field("volumes", i).Field("kind"), volume.kind(), 1, kVolumeKinds));
+    kubernetes.volumes.push_back({static_cast<VolumeKind>(volume.kind() - 1), volume.source(),
+                                  volume.bytes_max(), volume.mount_path(), volume.sub_path(),
+                                  volume.read_only()});
+  }
+  kubernetes.image_pull_secrets.assign(proto.image_pull_secrets().begin(),
+                                       proto.image_pull_secrets().end());
+  kubernetes.priority_class = proto.priority_class();
+  kubernetes.runtime_class = proto.runtime_class();
   return kubernetes;
 }
 

@@ -89,6 +89,59 @@ void ReadSlurm(const Value& value, SlurmSettings* slurm) {
   fields.Finish();
 }
 
+// {key, operator, value, effect}, as in a pod. "Exists" is what no value means.
+Toleration ReadToleration(const Value& value) {
+  Toleration toleration;
+  Fields fields(value);
+  ReadText(fields, "key", &toleration.key);
+  ReadText(fields, "value", &toleration.value);
+  ReadText(fields, "effect", &toleration.effect);
+  if (const auto relation = fields.Get("operator")) {
+    const std::optional<std::string> text = relation->Text("Exists or Equal");
+    if (text && *text != (toleration.value.empty() ? "Exists" : "Equal")) {
+      relation->Expected(toleration.value.empty()
+                             ? "Exists where there is no value (or a value beside it)"
+                             : "Equal where there is a value (or none beside it)");
+    }
+  }
+  fields.Finish();
+  return toleration;
+}
+
+// {claim: NAME, path: /data}, with one of the other sources in place of claim.
+PodVolume ReadVolume(const Value& value) {
+  PodVolume volume;
+  Fields fields(value);
+  int sources = 0;
+  for (int i = 0; i < kVolumeKinds; ++i) {
+    const auto kind = static_cast<VolumeKind>(i);
+    const auto source = fields.Get(VolumeKindName(kind));
+    if (!source) {
+      continue;
+    }
+    ++sources;
+    volume.kind = kind;
+    if (kind == VolumeKind::kMemory) {
+      volume.bytes_max = source->Bytes().value_or(1);
+    } else {
+      volume.source = source->Text("a name").value_or("");
+    }
+  }
+  if (const auto path = fields.Require("path", "where pods have it")) {
+    volume.mount_path = path->Text("a path").value_or("");
+  }
+  ReadText(fields, "sub_path", &volume.sub_path);
+  if (const auto read_only = fields.Get("read_only")) {
+    volume.read_only = read_only->Bool().value_or(false);
+  }
+  if (sources != 1 && fields.valid()) {
+    value.Error(absl::StrCat(
+        "expected one of claim, secret, config_map, host_path and memory, got ", sources));
+  }
+  fields.Finish();
+  return volume;
+}
+
 void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   Fields fields(value);
   ReadText(fields, "namespace", &kubernetes->name_space);
@@ -98,6 +151,21 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
     kubernetes->node_selector = ReadTags(*selector);
   }
   ReadText(fields, "gpu_resource", &kubernetes->gpu_resource);
+  if (const auto tolerations = fields.Get("tolerations")) {
+    for (const Value& item :
+         tolerations->List("a list of {key, value, effect}").value_or(std::vector<Value>())) {
+      kubernetes->tolerations.push_back(ReadToleration(item));
+    }
+  }
+  if (const auto volumes = fields.Get("volumes")) {
+    for (const Value& item :
+         volumes->List("a list of {claim: NAME, path: /data}").value_or(std::vector<Value>())) {
+      kubernetes->volumes.push_back(ReadVolume(item));
+    }
+  }
+  ReadTexts(fields, "image_pull_secrets", &kubernetes->image_pull_secrets);
+  ReadText(fields, "priority_class", &kubernetes->priority_class);
+  ReadText(fields, "runtime_class", &kubernetes->runtime_class);
   fields.Finish();
 }
 
@@ -189,6 +257,9 @@ void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<P
       limit.max.memory_bytes = request.memory_bytes.value_or(kAnyMax);
       limit.max.gpus = request.gpus.value_or(0);
     }
+    if (const auto labels = fields.Get("labels")) {
+      limit.labels = ReadTags(*labels);
+    }
     fields.Finish();
     limits->push_back(std::move(limit));
   }
@@ -222,6 +293,3 @@ absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
 }
 
 }  // namespace concur::spec
-    if (const auto labels = fields.Get("labels")) {
-      limit.labels = ReadTags(*labels);
-    }

@@ -64,6 +64,46 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
        [](PoolSpec& s) {
          s.slurm.arguments = {"--mem=1G", "--job-name=mine"};
        }},
+      {"kubernetes.tolerations[0].effect: expected NoSchedule",
+       [](PoolSpec& s) {
+         s.kubernetes.tolerations = {{"a", "b", "Never"}};
+       }},
+      {"kubernetes.tolerations[0].key: expected the key whose value is \"b\"",
+       [](PoolSpec& s) {
+         s.kubernetes.tolerations = {{"", "b", ""}};
+       }},
+      {"kubernetes.tolerations: expected at most 100, got 101",
+       [](PoolSpec& s) { s.kubernetes.tolerations.resize(101); }},
+      {"kubernetes.volumes[0].path: expected an absolute path",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kClaim, "c", 0, "data", "", false}};
+       }},
+      {"kubernetes.volumes[0].path: expected a place where nothing else is mounted, got \"/tmp\"",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kClaim, "c", 0, "/tmp", "", false}};
+       }},
+      {"kubernetes.volumes[1].path: expected a place where nothing else",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes.assign(2, {VolumeKind::kClaim, "c", 0, "/data", "", false});
+       }},
+      {"kubernetes.volumes[0].claim: expected its name",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kClaim, "", 0, "/data", "", false}};
+       }},
+      {"kubernetes.volumes[0].memory: expected how much memory",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kMemory, "", 0, "/dev/shm", "", false}};
+       }},
+      {"kubernetes.volumes[0].host_path: expected an absolute path of the node, got \"../x\"",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kHostPath, "../x", 0, "/data", "", false}};
+       }},
+      {"kubernetes.volumes[0].sub_path: expected a path within the volume",
+       [](PoolSpec& s) {
+         s.kubernetes.volumes = {{VolumeKind::kClaim, "c", 0, "/data", "/etc", false}};
+       }},
+      {"kubernetes.image_pull_secrets[0]: expected one line",
+       [](PoolSpec& s) { s.kubernetes.image_pull_secrets = {"a\nb"}; }},
       {"slurm.array_max: expected 1 to 1000", [](PoolSpec& s) { s.slurm.array_max = 0; }},
   };
   for (const BadSpec& bad : cases) {
@@ -303,7 +343,7 @@ TEST(PoolsTest, RandomFaultsAreSurvived) {
     sim.SetSlots(100);
     ASSERT_OK(sim.pools().Resume("cpu"));
     EXPECT_TRUE(sim.RunToEnd(min, 100'000)) << sim.jobs_left() << " jobs and " << sim.alive()
-                                   << " pilots are left; " << ExplanationOf(sim.pools());
+                                            << " pilots are left; " << ExplanationOf(sim.pools());
     // A pilot that was given up may turn out to live: by no more than that is the maximum exceeded.
     EXPECT_LE(sim.most_alive(), max + 4);
   }

@@ -92,6 +92,73 @@ TEST(KubeObjectsTest, AJobAsksForWhatItsPoolSays) {
   EXPECT_EQ(job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]);
 }
 
+TEST(KubeObjectsTest, APodIsPlacedAsItsPoolSays) {
+  PoolSpec pool = Pool();
+  pool.kubernetes.service_account = "trainer";
+  pool.kubernetes.priority_class = "batch";
+  pool.kubernetes.runtime_class = "nvidia";
+  pool.kubernetes.image_pull_secrets = {"one", "two"};
+  pool.kubernetes.gpu_resource = "amd.com/gpu";
+  pool.kubernetes.tolerations = {{"dedicated", "ml", "NoSchedule"}, {"spot", "", ""}, {"", "", ""}};
+  const KubeJson job = KubePilotJob(pool, TheSetup(), "gpu-7", "");
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["serviceAccountName"], "trainer");
+  EXPECT_EQ(pod["priorityClassName"], "batch");
+  EXPECT_EQ(pod["runtimeClassName"], "nvidia");
+  EXPECT_EQ(pod["imagePullSecrets"], Parse(R"([{"name":"one"},{"name":"two"}])"));
+  EXPECT_EQ(pod["tolerations"], Parse(R"([
+      {"key":"dedicated","operator":"Equal","value":"ml","effect":"NoSchedule"},
+      {"key":"spot","operator":"Exists"},
+      {"operator":"Exists"},
+      {"key":"amd.com/gpu","operator":"Exists","effect":"NoSchedule"}])"));
+  EXPECT_EQ(pod["containers"][0]["resources"]["limits"]["amd.com/gpu"], "2");
+}
+
+TEST(KubeObjectsTest, APodThatAsksForNothingSpecialSaysNothingOfIt) {
+  PoolSpec pool = Pool();
+  pool.resources.gpus = 0;
+  pool.kubernetes.node_selector = {};
+  const KubeJson job = KubePilotJob(pool, TheSetup(), "cpu-7", "");
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  for (const char* field : {"serviceAccountName", "priorityClassName", "runtimeClassName",
+                            "imagePullSecrets", "nodeSelector", "tolerations"}) {
+    EXPECT_FALSE(pod.contains(field)) << field;
+  }
+}
+
+TEST(KubeObjectsTest, VolumesAreMountedAndThoseOfOneSourceAreOne) {
+  PoolSpec pool = Pool();
+  pool.kubernetes.volumes = {
+      {VolumeKind::kClaim, "data", 0, "/data/qa", "qa", true},
+      {VolumeKind::kClaim, "data", 0, "/data/out", "out", false},
+      {VolumeKind::kSecret, "hub", 0, "/etc/hub", "", true},
+      {VolumeKind::kConfigMap, "site", 0, "/etc/site", "", false},
+      {VolumeKind::kHostPath, "/mnt/nvme", 0, "/scratch", "", false},
+      {VolumeKind::kMemory, "", int64_t{1} << 30, "/dev/shm", "", false},
+  };
+  const KubeJson job = KubePilotJob(pool, TheSetup(), "gpu-7", "the-secret");
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  std::set<std::string> names;
+  for (const KubeJson& volume : pod["volumes"]) {
+    EXPECT_TRUE(names.insert(volume["name"]).second);
+  }
+  EXPECT_EQ(names.size(), 8u) << "work, tmp, credentials, and five of the pool";
+  const KubeJson& volumes = pod["volumes"];
+  EXPECT_EQ(volumes[3],
+            Parse(R"({"name":"volume-0","persistentVolumeClaim":{"claimName":"data"}})"));
+  EXPECT_EQ(volumes[4], Parse(R"({"name":"volume-2","secret":{"secretName":"hub"}})"));
+  EXPECT_EQ(volumes[5], Parse(R"({"name":"volume-3","configMap":{"name":"site"}})"));
+  EXPECT_EQ(volumes[6], Parse(R"({"name":"volume-4","hostPath":{"path":"/mnt/nvme"}})"));
+  EXPECT_EQ(
+      volumes[7],
+      Parse(R"({"name":"volume-5","emptyDir":{"medium":"Memory","sizeLimit":"1073741824"}})"));
+  const KubeJson& mounts = pod["containers"][0]["volumeMounts"];
+  EXPECT_EQ(mounts[3], Parse(R"({"name":"volume-0","mountPath":"/data/qa","subPath":"qa",
+                                 "readOnly":true})"));
+  EXPECT_EQ(mounts[4], Parse(R"({"name":"volume-0","mountPath":"/data/out","subPath":"out"})"));
+  EXPECT_EQ(mounts[8], Parse(R"({"name":"volume-5","mountPath":"/dev/shm"})"));
+}
+
 TEST(KubeObjectsTest, SetupRunsBeforeTheWorker) {
   PoolSpec pool = Pool();
   pool.setup = {"module load cuda", "export A=1"};

@@ -32,7 +32,17 @@ PoolSpec FullPool() {
   spec.work_directory = "/scratch";
   spec.setup = {"a", "b"};
   spec.slurm = {"p", "a", "q", "c", {"--x"}, "/logs", 3};
-  spec.kubernetes = {"ns", "image", "account", {{"zone", "z"}}, "amd.com/gpu"};
+  spec.kubernetes = {"ns",
+                     "image",
+                     "account",
+                     {{"zone", "z"}},
+                     "amd.com/gpu",
+                     {{"key", "value", "NoSchedule"}, {"other", "", ""}},
+                     {{VolumeKind::kClaim, "claim", 0, "/data", "sub", true},
+                      {VolumeKind::kMemory, "", 4096, "/dev/shm", "", false}},
+                     {"pull"},
+                     "batch",
+                     "nvidia"};
   return spec;
 }
 

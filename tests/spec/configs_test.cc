@@ -248,6 +248,14 @@ TEST(ConfigsTest, EveryPoolIsRead) {
     EXPECT_OK(LoadPool(path)) << path;
   }
   EXPECT_EQ(LoadPool(ConfigDirectory() + "/pools/slurm.yaml")->slurm.partition, "batch");
+  ASSERT_OK_AND_ASSIGN(const PoolSpec pods, LoadPool(ConfigDirectory() + "/pools/kubernetes.yaml"));
+  EXPECT_EQ(pods.kubernetes.tolerations,
+            (std::vector<Toleration>{{"dedicated", "research", "NoSchedule"}}));
+  EXPECT_EQ(
+      pods.kubernetes.volumes,
+      (std::vector<PodVolume>{{VolumeKind::kClaim, "models", 0, "/models", "", true},
+                              {VolumeKind::kSecret, "hub-token", 0, "/etc/hub", "", true},
+                              {VolumeKind::kMemory, "", int64_t{8} << 30, "/dev/shm", "", false}}));
 }
 
 TEST(ConfigsTest, TheCoordinatorExampleStatesEveryLimit) {

@@ -131,6 +131,29 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
        "slurm.arguments[0]: expected no --job-name"},
       {"provider: slurm\n" + rest + "    setup: module load\n",
        "spec.pools[0].setup: expected a list"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {tolerations: [{key: a, effects: b}]}\n",
+       "o.yaml:9:41: spec.pools[0].kubernetes.tolerations[0].effects: expected a known field"},
+      {"provider: kubernetes\n" + rest +
+           "    kubernetes: {tolerations: [{key: a, value: b, operator: Exists}]}\n",
+       "o.yaml:9:61: spec.pools[0].kubernetes.tolerations[0].operator: expected Equal where there "
+       "is a value"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {tolerations: {key: a}}\n",
+       "spec.pools[0].kubernetes.tolerations: expected a list of {key, value, effect}"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {volumes: [{path: /data}]}\n",
+       "o.yaml:9:28: spec.pools[0].kubernetes.volumes[0]: expected one of claim, secret, "
+       "config_map, host_path and memory, got 0"},
+      {"provider: kubernetes\n" + rest +
+           "    kubernetes: {volumes: [{claim: a, secret: b, path: /data}]}\n",
+       "spec.pools[0].kubernetes.volumes[0]: expected one of claim, secret, config_map, host_path "
+       "and memory, got 2"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {volumes: [{memory: 8, path: /shm}]}\n",
+       "spec.pools[0].kubernetes.volumes[0].memory: expected a size"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {volumes: [{claim: a}]}\n",
+       "spec.pools[0].kubernetes.volumes[0]: expected the field \"path\""},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {volumes: [{claim: a, path: /tmp}]}\n",
+       "kubernetes.volumes[0].path: expected a place where nothing else is mounted"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {image_pull_secrets: registry}\n",
+       "spec.pools[0].kubernetes.image_pull_secrets: expected a list"},
       {"provider: slurm\n" + rest + "    max: {cpus: 1}\n",
        "spec.pools[0].max: expected a known field"},
   };
