@@ -9,6 +9,7 @@
 #define CONCUR_COORDINATOR_COORDINATOR_SERVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct ServiceLimits {
   // The largest workers that others will ever start; empty: unknown.
   std::vector<PoolLimit> pools;
   std::set<ProviderKind> providers;  // of pools that can be added
+  // Why a pool's workers could not work here; null: nothing is known.
+  std::function<absl::Status(const PoolSpec&)> check_pool;
 };
 
 class CoordinatorService final : public v1::Coordinator::CallbackService {

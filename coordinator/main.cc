@@ -104,7 +104,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
                                  from.limits.stalled_max};
   options.engine.pools = from.pools;
   options.pilots_coordinator = from.pilots.coordinator;
-  options.pilots_ca = from.pilots.ca;
+  options.pilots = {from.pilots.ca, from.pilots.certificate, from.pilots.key};
   options.tls = {from.tls.certificate, from.tls.key, from.tls.client_ca};
   options.gc_interval = from.gc.interval;
   options.gc_grace = from.gc.grace;

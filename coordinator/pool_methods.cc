@@ -119,6 +119,11 @@ grpc::ServerUnaryReactor* CoordinatorService::CreatePool(grpc::CallbackServerCon
                                   absl::StrCat("spec.provider: this coordinator has no provider \"",
                                                ProviderKindName(spec->provider), "\"")));
   }
+  if (limits_.check_pool) {
+    if (const absl::Status checked = limits_.check_pool(*spec); !checked.ok()) {
+      return AnswerNow(context, absl::FailedPreconditionError(checked.message()));
+    }
+  }
   return ChangePool(engine_, context, response, spec->name, [spec = *spec](Pools& pools) {
     return pools.Add(spec, rpc::EncodePool(spec));
   });

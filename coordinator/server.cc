@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
+#include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
 #include "coordinator/rpc_metrics.h"
 #include "coordinator/tokens.h"
@@ -127,6 +129,22 @@ std::string ReachableAddress(const std::string& address) {
   return address;
 }
 
+// What keeps a pool's workers from reaching the coordinator, as far as it can be known here.
+std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& options,
+                                                       const absl::StatusOr<PilotTls>& tls) {
+  const std::string address = options.pilots_coordinator.empty() ? ReachableAddress(options.listen)
+                                                                 : options.pilots_coordinator;
+  return [address, tls](const PoolSpec& pool) -> absl::Status {
+    CONCUR_RETURN_IF_ERROR(tls.status());
+    const std::string& called = pool.coordinator.empty() ? address : pool.coordinator;
+    if (pool.provider == ProviderKind::kKubernetes && rpc::IsLocalAddress(called)) {
+      LogWarning("the pool's pods are told an address that is this machine's alone",
+                 {{"pool", pool.name}, {"address", called}, {"field", "pilots.coordinator"}});
+    }
+    return tls->CheckAddress(called);
+  };
+}
+
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
 }  // namespace
@@ -134,6 +152,7 @@ std::string HostOf(const std::string& listen) { return listen.substr(0, listen.r
 // Declared in the order in which they must be built; destroyed in reverse.
 struct Server::Parts {
   ServerOptions options;
+  absl::StatusOr<PilotTls> pilot_tls;
   std::string address;
   std::string metrics_address;
   std::string health_address;
@@ -200,6 +219,7 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
                                                      "no provider \"",
                                                      ProviderKindName(pool.provider), "\""));
     }
+    CONCUR_RETURN_IF_ERROR(options.limits.check_pool(pool));
   }
   provision::PilotSetup setup;
   for (const char c : parts.artifacts->store_id()) {
@@ -216,13 +236,13 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   } else {
     setup.token = [] { return std::string(); };
   }
-  const std::string& ca = options.pilots_ca.empty() ? options.tls.client_ca : options.pilots_ca;
-  if (!ca.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(setup.ca_pem, ReadFile(ca, 1 << 20));
-  } else if (!options.tls.certificate.empty() && !options.engine.pools.empty()) {
-    return absl::InvalidArgumentError(
-        "pilots.ca: expected the CA that signed the server's certificate, for pools' workers to "
-        "trust it");
+  if (parts.pilot_tls.ok()) {
+    setup.ca_pem = parts.pilot_tls->ca();
+    setup.certificate_pem = parts.pilot_tls->certificate();
+    setup.key_pem = parts.pilot_tls->key();
+  } else {
+    // Of pools that were added before: nothing is started, and they say why.
+    setup.token = [status = parts.pilot_tls.status()] { return status; };
   }
   std::error_code error;
   setup.worker_program = std::filesystem::read_symlink("/proc/self/exe", error)
@@ -278,6 +298,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options.limits.data_directory = data;
   parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
                                      ProviderKind::kKubernetes};
+  parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
+  parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(
       *parts->engine, *parts->artifacts, *parts->pool, transfers, *parts->answers, *parts->access,
       parts->options.limits);

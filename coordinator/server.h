@@ -17,17 +17,11 @@
 #include "base/clock.h"
 #include "coordinator/coordinator_service.h"
 #include "coordinator/engine.h"
+#include "coordinator/pilot_tls.h"
 #include "coordinator/stream_watch.h"
 #include "store/s3_client.h"
 
 namespace concur {
-
-// Paths of PEM files; "": none.
-struct TlsFiles {
-  std::string certificate;  // the server's; turns TLS on
-  std::string key;
-  std::string client_ca;  // clients must show a certificate that it signed
-};
 
 // What one connection may cost. Nothing that a stranger opens stays open for ever.
 struct ConnectionLimits {
@@ -61,7 +55,7 @@ struct ServerOptions {
   ServiceLimits limits;
   // What pools' workers are told; "": the address that the server listens on.
   std::string pilots_coordinator;
-  std::string pilots_ca;  // PEM file of the CA of the server's certificate
+  PilotFiles pilots;
   absl::Duration gc_interval = absl::Minutes(10);
   absl::Duration gc_grace = absl::Hours(24);
   int pool_threads = 4;

@@ -21,6 +21,7 @@ constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
 constexpr int kMetricsPort = 9465;       // as in k8s/overlays/static-workers
 constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
 constexpr int kEndedKeptSeconds = 3600;  // should nobody delete it
+constexpr int kSecretMode = 0440;        // of the credentials' files: root and the pod's fsGroup
 
 std::string Lower(const std::string& text) {
   std::string lower = absl::AsciiStrToLower(text);
@@ -92,9 +93,26 @@ std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup
     command.push_back(std::move(argument));
   }
   if (!setup.ca_pem.empty()) {
-    command.insert(command.end(), {"--ca", "/etc/concur/ca.pem"});
+    command.insert(command.end(), {"--ca", absl::StrCat(kPodCredentials, "/ca.pem")});
+  }
+  if (!setup.key_pem.empty()) {
+    command.insert(command.end(), {"--certificate", absl::StrCat(kPodCredentials, "/client.pem"),
+                                   "--key", absl::StrCat(kPodCredentials, "/client.key")});
   }
   return command;
+}
+
+// What lies beside the token in the Secret, and in pods as files.
+std::map<std::string, std::string> CredentialFiles(const PilotSetup& setup) {
+  std::map<std::string, std::string> files;
+  if (!setup.ca_pem.empty()) {
+    files["ca.pem"] = setup.ca_pem;
+  }
+  if (!setup.key_pem.empty()) {
+    files["client.pem"] = setup.certificate_pem;
+    files["client.key"] = setup.key_pem;
+  }
+  return files;
 }
 
 KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
@@ -126,24 +144,6 @@ KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::s
   return container;
 }
 
-KubeJson PodOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
-               const std::string& secret) {
-  KubeJson volumes = KubeJson::array({{{"name", "work"}, {"emptyDir", KubeJson::object()}},
-                                      {{"name", "tmp"}, {"emptyDir", KubeJson::object()}}});
-  if (!setup.ca_pem.empty()) {
-    volumes.push_back({{"name", "credentials"},
-                       {"secret",
-                        {{"secretName", secret},
-                         {"items", KubeJson::array({{{"key", "ca.pem"}, {"path", "ca.pem"}}})}}}});
-  }
-  KubeJson pod = {{"restartPolicy", "Never"},
-                  {"automountServiceAccountToken", false},
-                  {"enableServiceLinks", false},
-                  {"terminationGracePeriodSeconds", kGraceSeconds},
-                  {"securityContext",
-                   {{"runAsNonRoot", true},
-                    {"runAsUser", kWorkerUser},
-                    {"runAsGroup", kWorkerUser},
 // Who the pod is, and where it may run.
 void AddPlacement(const PoolSpec& pool, KubeJson* pod) {
   const KubernetesSettings& settings = pool.kubernetes;
@@ -224,6 +224,27 @@ void AddVolumes(const std::vector<PodVolume>& volumes, KubeJson* pod) {
   }
 }
 
+KubeJson PodOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
+               const std::string& secret) {
+  KubeJson volumes = KubeJson::array({{{"name", "work"}, {"emptyDir", KubeJson::object()}},
+                                      {{"name", "tmp"}, {"emptyDir", KubeJson::object()}}});
+  if (!setup.ca_pem.empty()) {
+    KubeJson items = KubeJson::array();
+    for (const auto& [file, contents] : CredentialFiles(setup)) {
+      items.push_back({{"key", file}, {"path", file}});
+    }
+    volumes.push_back(
+        {{"name", "credentials"},
+         {"secret", {{"secretName", secret}, {"items", items}, {"defaultMode", kSecretMode}}}});
+  }
+  KubeJson pod = {{"restartPolicy", "Never"},
+                  {"automountServiceAccountToken", false},
+                  {"enableServiceLinks", false},
+                  {"terminationGracePeriodSeconds", kGraceSeconds},
+                  {"securityContext",
+                   {{"runAsNonRoot", true},
+                    {"runAsUser", kWorkerUser},
+                    {"runAsGroup", kWorkerUser},
                     {"fsGroup", kWorkerUser},
                     {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                   {"containers", KubeJson::array({ContainerOf(pool, setup, pilot, secret)})},
@@ -372,23 +393,28 @@ std::string KubeJobName(const std::string& coordinator_id, const std::string& pi
   return absl::StrCat(name, "-", digest);
 }
 
-std::string KubeSecretName(const std::string& coordinator_id, const std::string& token,
-                           const std::string& ca_pem) {
+std::string KubeSecretName(const PilotSetup& setup, const std::string& token) {
   Sha256 hash;
   hash.UpdateField(token);
-  hash.UpdateField(ca_pem);
-  return absl::StrCat("concur-", Lower(coordinator_id), "-", hash.Finish().ToHex().substr(0, 16));
+  for (const auto& [file, contents] : CredentialFiles(setup)) {
+    hash.UpdateField(file);
+    hash.UpdateField(contents);
+  }
+  return absl::StrCat("concur-", Lower(setup.coordinator_id), "-",
+                      hash.Finish().ToHex().substr(0, 16));
 }
 
 KubeJson KubeSecret(const std::string& name, const PilotSetup& setup, const std::string& token) {
   KubeJson labels = Labels(setup.coordinator_id, "");
   labels.erase(kPoolLabel);
+  KubeJson data = CredentialFiles(setup);
+  data["token"] = token;
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata", {{"name", name}, {"labels", std::move(labels)}}},
           {"type", "Opaque"},
           {"immutable", true},
-          {"stringData", {{"token", token}, {"ca.pem", setup.ca_pem}}}};
+          {"stringData", std::move(data)}};
 }
 
 absl::Status CheckKubePool(const PoolSpec& pool) {

@@ -35,10 +35,9 @@ std::string PilotSelector(const std::string& coordinator_id);
 // A name that Kubernetes takes, of at most 63 bytes, different for different pilots.
 std::string KubeJobName(const std::string& coordinator_id, const std::string& pilot);
 
-// Of the Secret with this token and CA: other contents have another name, so that it need never be
-// read or changed.
-std::string KubeSecretName(const std::string& coordinator_id, const std::string& token,
-                           const std::string& ca_pem);
+// Of the Secret with this token and the setup's CA, certificate and key: other contents have
+// another name, so that it need never be read or changed.
+std::string KubeSecretName(const PilotSetup& setup, const std::string& token);
 KubeJson KubeSecret(const std::string& name, const PilotSetup& setup, const std::string& token);
 
 // InvalidArgument, naming the field, when the pool lacks what a pod needs.

@@ -167,7 +167,7 @@ absl::Status KubernetesProvider::EnsureSecret(const std::string& name_space,
     place.secret.clear();
     return absl::OkStatus();
   }
-  const std::string name = KubeSecretName(setup_.coordinator_id, token, setup_.ca_pem);
+  const std::string name = KubeSecretName(setup_, token);
   if (place.secret == name) {
     return absl::OkStatus();
   }

@@ -183,6 +183,13 @@ absl::StatusOr<std::vector<std::string>> LocalProvider::EnvironmentOf(const Pool
     CONCUR_RETURN_IF_ERROR(WriteFileAtomically(PathOf(pilot, "ca.pem"), setup_.ca_pem));
     environment.push_back(absl::StrCat("CONCUR_CA=", PathOf(pilot, "ca.pem")));
   }
+  if (!setup_.key_pem.empty()) {
+    CONCUR_RETURN_IF_ERROR(
+        WriteFileAtomically(PathOf(pilot, "client.pem"), setup_.certificate_pem));
+    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(PathOf(pilot, "client.key"), setup_.key_pem, 0600));
+    environment.push_back(absl::StrCat("CONCUR_CERTIFICATE=", PathOf(pilot, "client.pem")));
+    environment.push_back(absl::StrCat("CONCUR_KEY=", PathOf(pilot, "client.key")));
+  }
   const std::string program = WorkerProgram(pool, setup_);
   const std::string directory = program.substr(0, program.rfind('/') + 1);
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -20,7 +20,7 @@
 //    finish goes through its Sync, not through its provider.) It is repeated until Observe shows
 //    it.
 //  - The worker's name is the pilot's name. Its command line is WorkerCommand's, its environment
-//    holds the token (CONCUR_TOKEN) where others cannot read it.
+//    holds the token (CONCUR_TOKEN) where others cannot read it; so with the key.
 //
 // Calls return at once. Callbacks run once each, on any thread, possibly before the call returns;
 // none runs after the destructor has returned. Calls may come from any thread.
@@ -44,7 +44,11 @@ struct PilotSetup {
   std::string coordinator;     // its address, where a pool names no other
   // Gives the token of role worker that pilots speak with; "": none is needed.
   std::function<absl::StatusOr<std::string>()> token;
-  std::string ca_pem;          // the CA that signed the coordinator's certificate; "": no TLS
+  std::string ca_pem;  // the CA that signed the coordinator's certificate; "": no TLS
+  // What pilots show to a coordinator that asks for certificates; "": nothing. Never one without
+  // the other, nor without ca_pem.
+  std::string certificate_pem;
+  std::string key_pem;
   std::string worker_program;  // beside the coordinator's own, where a pool names no other
   std::string directory;       // for what the coordinator's machine keeps of pilots
 };

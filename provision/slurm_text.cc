@@ -27,6 +27,7 @@ namespace {
 constexpr absl::Duration kSubmitTimeout = absl::Seconds(60);
 constexpr size_t kMessageBytesMax = 600;
 constexpr size_t kFields = 5;
+constexpr char kKeyVariable[] = "CONCUR_PILOT_KEY";
 
 std::string Prefix(const PilotSetup& setup) {
   return absl::StrCat("concur-", setup.coordinator_id, "-");
@@ -121,6 +122,28 @@ std::string WorkerLine(const PoolSpec& pool, const PilotSetup& setup) {
   return line;
 }
 
+// A file in the pilot's directory, whose path is in `variable`.
+std::string FileLines(const char* name, const char* variable, const std::string& contents) {
+  return absl::StrCat("cat > ", name, " <<'END_OF_FILE'\n", contents,
+                      absl::EndsWith(contents, "\n") ? "" : "\n", "END_OF_FILE\n", "export ",
+                      variable, "=$dir/", name, "\n");
+}
+
+// What is secret comes with the environment, for scripts are shown to operators; what is not, with
+// the script.
+std::string CredentialLines(const PilotSetup& setup) {
+  std::string lines;
+  if (!setup.ca_pem.empty()) {
+    absl::StrAppend(&lines, FileLines("ca.pem", "CONCUR_CA", setup.ca_pem));
+  }
+  if (!setup.key_pem.empty()) {
+    absl::StrAppend(&lines, FileLines("client.pem", "CONCUR_CERTIFICATE", setup.certificate_pem),
+                    "printf '%s' \"$", kKeyVariable, "\" > client.key\n", "unset ", kKeyVariable,
+                    "\nexport CONCUR_KEY=$dir/client.key\n");
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string ShellQuoted(absl::string_view text) {
@@ -149,11 +172,7 @@ std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
                                               : ShellQuoted(pool.work_directory),
                   "\n", "dir=$base/concur-", setup.coordinator_id, "-$name\n", "umask 077\n",
                   "mkdir -p \"$dir\" || exit 72\n", "cd \"$dir\" || exit 72\n");
-  if (!setup.ca_pem.empty()) {
-    absl::StrAppend(&script, "cat > ca.pem <<'END_OF_CA'\n", setup.ca_pem,
-                    absl::EndsWith(setup.ca_pem, "\n") ? "" : "\n", "END_OF_CA\n",
-                    "export CONCUR_CA=$dir/ca.pem\n");
-  }
+  absl::StrAppend(&script, CredentialLines(setup));
   for (const std::string& line : pool.setup) {
     absl::StrAppend(&script, line, "\n");
   }
@@ -212,9 +231,14 @@ CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
                        ? std::string("/dev/null")
                        : absl::StrCat(pool.slurm.log_directory, "/", job_name, ".%a.log")));
   // Nothing of the coordinator's environment but what a worker needs.
-  argv.push_back("--export=CONCUR_TOKEN,PATH,HOME,LANG");
+  argv.push_back(absl::StrCat("--export=CONCUR_TOKEN,PATH,HOME,LANG",
+                              setup.key_pem.empty() ? "" : ",",
+                              setup.key_pem.empty() ? "" : kKeyVariable));
   argv.insert(argv.end(), pool.slurm.arguments.begin(), pool.slurm.arguments.end());
   request.env = {{"CONCUR_TOKEN", token}};
+  if (!setup.key_pem.empty()) {
+    request.env[kKeyVariable] = setup.key_pem;
+  }
   request.input = PilotScript(pool, setup, pilots);
   request.timeout = kSubmitTimeout;
   return request;

@@ -89,7 +89,10 @@ struct CoordinatorOptions {
   // What workers that pools start are told, where a pool says nothing else.
   struct Pilots {
     std::string coordinator;  // HOST:PORT as they reach it; "": the address that it listens on
-    std::string ca;           // PEM file of the CA of the coordinator's certificate
+    // PEM files: the CA of the coordinator's certificate, and what workers show to it.
+    std::string ca;
+    std::string certificate;
+    std::string key;
   };
   Pilots pilots;
 };

@@ -261,7 +261,10 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     Fields pilot_fields(*pilots);
     ReadAddress(pilot_fields, "coordinator", &options.pilots.coordinator);
     ReadPath(pilot_fields, "ca", &options.pilots.ca);
+    ReadPath(pilot_fields, "certificate", &options.pilots.certificate);
+    ReadPath(pilot_fields, "key", &options.pilots.key);
     pilot_fields.Finish();
+    CheckPair(*pilots, options.pilots.certificate, options.pilots.key);
   }
   fields.Finish();
   if (options.sync_park_max >= options.lease) {

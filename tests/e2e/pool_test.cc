@@ -126,5 +126,72 @@ spec:
   EXPECT_THAT(unknown.err, HasSubstr("wrong"));
 }
 
+// Workers of pools have what a coordinator asks for that wants certificates.
+TEST(PoolTlsTest, WorkersShowTheCertificateAndTheTokenThatTheirCoordinatorAsksFor) {
+  Cluster cluster;
+  cluster.Write("data.jsonl", "{}\n");
+  std::string sweep = kSweep;
+  sweep.replace(sweep.find("CPUS"), 4, "1");
+  cluster.Write("sweep.yaml", sweep);
+  const auto tls = [&](const std::string& name) { return cluster.File("tls/" + name); };
+  ASSERT_EQ(Cluster::Run(
+                {Cluster::Binary("concur-coordinator"), "init-tls", "--out", cluster.File("tls")},
+                cluster.File("init"))
+                .exit_code,
+            0);
+  cluster.Write("options.yaml", R"(apiVersion: concur/v1
+kind: CoordinatorOptions
+spec:
+  tls: {certificate: tls/server.pem, key: tls/server.key, client_ca: tls/ca.pem}
+)");
+  cluster.Write("pool.yaml", R"(apiVersion: concur/v1
+kind: Pool
+metadata: {name: here}
+spec: {provider: local, workers: {max: 2}, resources: {cpus: 1}}
+)");
+  cluster.StartCoordinator({"--options", cluster.File("options.yaml")});
+  const auto concur = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--ca", tls("ca.pem"), "--certificate", tls("client.pem"),
+                                       "--key", tls("client.key"), "-o", "json"});
+    return cluster.Concur(arguments);
+  };
+  EXPECT_EQ(concur({"pool", "add", cluster.File("pool.yaml")}).exit_code, 0);
+  EXPECT_EQ(concur({"sweep", "submit", cluster.File("sweep.yaml")}).exit_code, 0);
+  const Output run = concur({"sweep", "wait", "short", "--timeout", "60"});
+  EXPECT_EQ(run.exit_code, 0) << run.err << concur({"pool", "explain", "here"}).out;
+  // Workers of pools outlive the coordinator: none may outlive the test.
+  EXPECT_EQ(concur({"pool", "remove", "here", "--now"}).exit_code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return concur({"pool", "list"}).out.find("here") == std::string::npos;
+  }));
+}
+
+TEST(PoolTlsTest, APoolWhoseWorkersCouldNotConnectIsRefused) {
+  Cluster cluster;
+  const auto tls = [&](const std::string& name) { return cluster.File("tls/" + name); };
+  ASSERT_EQ(Cluster::Run(
+                {Cluster::Binary("concur-coordinator"), "init-tls", "--out", cluster.File("tls")},
+                cluster.File("init"))
+                .exit_code,
+            0);
+  cluster.StartCoordinator(
+      {"--tls-certificate", tls("server.pem"), "--tls-key", tls("server.key")});
+  cluster.Write("pool.yaml", R"(apiVersion: concur/v1
+kind: Pool
+metadata: {name: far}
+spec:
+  provider: slurm
+  workers: {max: 2}
+  resources: {cpus: 1}
+  coordinator: head.example.org:7447
+)");
+  const Output refused =
+      cluster.Concur({"--ca", tls("ca.pem"), "pool", "add", cluster.File("pool.yaml")});
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("are to call head.example.org:7447, and tls.certificate is "
+                                     "for localhost, 127.0.0.1, ::1"));
+  EXPECT_THAT(refused.err, HasSubstr("init-tls --host head.example.org"));
+}
+
 }  // namespace
 }  // namespace concur::testing

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -111,11 +113,13 @@ class Kubelet {
     const nlohmann::json& container = job["spec"]["template"]["spec"]["containers"][0];
     std::vector<std::string> argv;
     for (const nlohmann::json& word : container["command"]) {
-      argv.push_back(absl::StrReplaceAll(word.get<std::string>(),
-                                         {{"concur-worker", Cluster::Binary("concur-worker")},
-                                          {"/var/lib/concur-worker/run", cluster_.File("pod-" + name)},
-                                          {"0.0.0.0:9465", "127.0.0.1:0"}}));
+      argv.push_back(absl::StrReplaceAll(
+          word.get<std::string>(), {{"concur-worker", Cluster::Binary("concur-worker")},
+                                    {"/var/lib/concur-worker/run", cluster_.File("pod-" + name)},
+                                    {"/etc/concur", cluster_.File("pod-" + name + "-credentials")},
+                                    {"0.0.0.0:9465", "127.0.0.1:0"}}));
     }
+    MountSecrets(job["spec"]["template"]["spec"], cluster_.File("pod-" + name + "-credentials"));
     std::map<std::string, std::string> env;
     for (const nlohmann::json& variable : container["env"]) {
       if (variable.contains("valueFrom")) {
@@ -141,6 +145,23 @@ class Kubelet {
     pods_[name] = std::move(pod);
     ++started_;
     server_.PutPod(name, {{"phase", "Running"}});
+  }
+
+  // The files of the pod's Secrets, in one directory.
+  void MountSecrets(const nlohmann::json& pod, const std::string& directory) {
+    std::filesystem::create_directory(directory);
+    for (const nlohmann::json& volume : pod["volumes"]) {
+      if (!volume.contains("secret")) {
+        continue;
+      }
+      const nlohmann::json secret = server_.Get("secrets", volume["secret"]["secretName"]);
+      for (const nlohmann::json& item : volume["secret"]["items"]) {
+        const std::string key = item["key"];
+        EXPECT_TRUE(secret["stringData"].contains(key)) << key;
+        std::ofstream(directory + "/" + item["path"].get<std::string>())
+            << secret["stringData"].value(key, "");
+      }
+    }
   }
 
   void Look(const std::string& name, Pod& pod) {
@@ -205,6 +226,31 @@ TEST_F(KubernetesPoolTest, ASweepRunsInPodsOnceTheQuotaLetsItAndTheyGoAway) {
     }
     return true;
   }));
+}
+
+TEST_F(KubernetesPoolTest, PodsHaveTheirCertificateAndTokenFromASecret) {
+  cluster_.Write("kubeconfig", server_.Kubeconfig("good"));
+  const auto tls = [&](const std::string& name) { return cluster_.File("tls/" + name); };
+  ASSERT_EQ(Cluster::Run(
+                {Cluster::Binary("concur-coordinator"), "init-tls", "--out", cluster_.File("tls")},
+                cluster_.File("init"))
+                .exit_code,
+            0);
+  cluster_.Write("options.yaml",
+                 absl::StrCat(kOptions,
+                              "  tls: {certificate: tls/server.pem, key: tls/server.key, "
+                              "client_ca: tls/ca.pem}\n"));
+  StartCoordinator();
+  const Kubelet kubelet(server_, cluster_);
+  const std::vector<std::string> credentials = {
+      "--ca", tls("ca.pem"), "--certificate", tls("client.pem"), "--key", tls("client.key")};
+  std::vector<std::string> submit = {"sweep", "submit", cluster_.File("one.yaml"), "--wait"};
+  submit.insert(submit.end(), credentials.begin(), credentials.end());
+  const Output run = cluster_.Concur(submit);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const nlohmann::json& secret : server_.All("secrets")) {
+    EXPECT_EQ(secret["stringData"].size(), 4u) << "token, ca.pem, client.pem, client.key";
+  }
 }
 
 TEST_F(KubernetesPoolTest, AClusterThatCannotBeReachedIsExplained) {

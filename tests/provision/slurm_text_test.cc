@@ -73,9 +73,26 @@ TEST(SlurmTextTest, TheScriptNamesTheWorkerAndQuotesWhatItIsGiven) {
   EXPECT_THAT(script, HasSubstr("'note=it'\\''s $HOME; rm -rf /'"));
   EXPECT_THAT(script, HasSubstr("module load cuda\n"));
   EXPECT_THAT(script, HasSubstr("PATH=/opt/concur/bin:$PATH\n"));
-  EXPECT_THAT(script, HasSubstr("<<'END_OF_CA'\n-----BEGIN CERTIFICATE-----\nEND_OF_CA\n"));
+  EXPECT_THAT(script, HasSubstr("<<'END_OF_FILE'\n-----BEGIN CERTIFICATE-----\nEND_OF_FILE\n"));
   EXPECT_THAT(script, HasSubstr("--time-limit 5401s --drain-margin 60s"));
   EXPECT_THAT(script, HasSubstr("--cpus 2.500"));
+}
+
+TEST(SlurmTextTest, AKeyTravelsInTheEnvironmentAndItsCertificateInTheScript) {
+  PilotSetup setup = MakeSetup();
+  setup.ca_pem = "AUTHORITY\n";
+  setup.certificate_pem = "CERTIFICATE";
+  setup.key_pem = "SECRET\nLINES\n";
+  const CommandRequest request = SbatchRequest(Pool(), setup, "token", {"cpu-3"});
+  EXPECT_THAT(request.argv, Contains("--export=CONCUR_TOKEN,PATH,HOME,LANG,CONCUR_PILOT_KEY"));
+  EXPECT_EQ(request.env.at("CONCUR_PILOT_KEY"), "SECRET\nLINES\n");
+  EXPECT_THAT(request.input,
+              HasSubstr("cat > client.pem <<'END_OF_FILE'\nCERTIFICATE\nEND_OF_FILE\n"
+                        "export CONCUR_CERTIFICATE=$dir/client.pem\n"));
+  EXPECT_THAT(request.input, HasSubstr("printf '%s' \"$CONCUR_PILOT_KEY\" > client.key\n"
+                                       "unset CONCUR_PILOT_KEY\n"
+                                       "export CONCUR_KEY=$dir/client.key\n"));
+  EXPECT_THAT(request.input, Not(HasSubstr("SECRET")));
 }
 
 TEST(SlurmTextTest, AJobIdIsReadAndNothingElse) {

@@ -169,16 +169,39 @@ TEST(KubeObjectsTest, SetupRunsBeforeTheWorker) {
   EXPECT_EQ(command[4], "concur-worker");
 }
 
-TEST(KubeObjectsTest, AnotherTokenIsAnotherSecret) {
-  const std::string name = KubeSecretName("ab12", "t1", "ca");
-  EXPECT_EQ(KubeSecretName("ab12", "t1", "ca"), name);
-  EXPECT_NE(KubeSecretName("ab12", "t2", "ca"), name);
-  EXPECT_NE(KubeSecretName("ab12", "t1c", "a"), name);
+TEST(KubeObjectsTest, OtherCredentialsAreAnotherSecret) {
+  PilotSetup setup = TheSetup();
+  const std::string name = KubeSecretName(setup, "t1");
+  EXPECT_EQ(KubeSecretName(setup, "t1"), name);
+  EXPECT_NE(KubeSecretName(setup, "t2"), name);
   EXPECT_THAT(name, Not(HasSubstr("t1")));
-  const KubeJson secret = KubeSecret(name, TheSetup(), "t1");
-  EXPECT_EQ(secret["stringData"]["token"], "t1");
-  EXPECT_EQ(secret["stringData"]["ca.pem"], "CA");
+  const KubeJson secret = KubeSecret(name, setup, "t1");
+  EXPECT_EQ(secret["stringData"], Parse(R"({"ca.pem":"CA","token":"t1"})"));
   EXPECT_EQ(secret["immutable"], true);
+  setup.ca_pem = "other";
+  EXPECT_NE(KubeSecretName(setup, "t1"), name);
+  setup = TheSetup();
+  setup.certificate_pem = "CERTIFICATE";
+  setup.key_pem = "KEY";
+  EXPECT_NE(KubeSecretName(setup, "t1"), name);
+}
+
+TEST(KubeObjectsTest, APodShowsTheCertificateThatItsCoordinatorAsksFor) {
+  PilotSetup setup = TheSetup();
+  setup.certificate_pem = "CERTIFICATE";
+  setup.key_pem = "KEY";
+  EXPECT_EQ(KubeSecret("s", setup, "t1")["stringData"],
+            Parse(R"({"ca.pem":"CA","client.key":"KEY","client.pem":"CERTIFICATE","token":"t1"})"));
+  const KubeJson job = KubePilotJob(Pool(), setup, "gpu-7", "s");
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  const std::string command = pod["containers"][0]["command"].dump();
+  EXPECT_THAT(command, HasSubstr(R"("--certificate","/etc/concur/client.pem")"));
+  EXPECT_THAT(command, HasSubstr(R"("--key","/etc/concur/client.key")"));
+  EXPECT_THAT(command, Not(HasSubstr("KEY")));
+  const KubeJson& secret = pod["volumes"][2]["secret"];
+  EXPECT_EQ(secret["defaultMode"], 0440) << "root and the pod's group";
+  EXPECT_EQ(secret["items"].size(), 3u);
+  EXPECT_THAT(job.dump(), Not(HasSubstr("\"KEY\"")));
 }
 
 struct Case {

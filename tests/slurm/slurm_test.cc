@@ -177,6 +177,26 @@ TEST_F(SlurmTest, ASweepSurvivesTheDeathOfANodeAndOfTheController) {
   EXPECT_LE(std::distance(left, {}), 1) << "only a worker that was killed leaves its directory";
 }
 
+// The key of a certificate has lines: it must reach the nodes as it was.
+TEST_F(SlurmTest, WorkersShowTheCertificateThatTheirCoordinatorAsksFor) {
+  ASSERT_EQ(Cluster::Run(
+                {Cluster::Binary("concur-coordinator"), "init-tls", "--out", cluster_.File("tls")},
+                cluster_.File("init"))
+                .exit_code,
+            0);
+  cluster_.Write("options.yaml",
+                 absl::StrCat(ReadFile(cluster_.File("options.yaml")).value_or(""),
+                              "  tls: {certificate: tls/server.pem, key: tls/server.key, "
+                              "client_ca: tls/ca.pem}\n"));
+  StartCoordinator();
+  const auto tls = [&](const std::string& name) { return cluster_.File("tls/" + name); };
+  const Output run = cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml"), "--wait",
+                                      "--ca", tls("ca.pem"), "--certificate", tls("client.pem"),
+                                      "--key", tls("client.key")});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(Eventually([&] { return slurm_.JobCount() == 0; }));
+}
+
 TEST_F(SlurmTest, ARefusalIsExplainedAndPausesThePool) {
   StartCoordinator();
   cluster_.Write("pool.yaml", R"(apiVersion: concur/v1
