@@ -1,11 +1,13 @@
 #include "core/pool.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -228,6 +230,26 @@ absl::Status CheckVolumes(const PoolSpec& spec) {
   return absl::OkStatus();
 }
 
+// "nvidia.com/gpu.product: A100": names and values as Kubernetes takes them for labels.
+absl::Status CheckNodeSelector(const Labels& selector) {
+  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.node_selector", selector.size()));
+  const auto is_word = [](absl::string_view text, absl::string_view more) {
+    return std::all_of(text.begin(), text.end(), [more](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(more, c);
+    });
+  };
+  for (const auto& [name, value] : selector) {
+    if (name.empty() || !is_word(name, "-_./") || !is_word(value, "-_.")) {
+      return FieldError(
+          "kubernetes.node_selector",
+          absl::StrCat("expected a label such as nvidia.com/gpu.product: A100, got \"",
+                       absl::CHexEscape(name), ": ", absl::CHexEscape(value), "\""));
+    }
+    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat("kubernetes.node_selector.", name), value));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKubernetes(const PoolSpec& spec) {
   const KubernetesSettings& kubernetes = spec.kubernetes;
   CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.namespace", kubernetes.name_space));
@@ -236,7 +258,7 @@ absl::Status CheckKubernetes(const PoolSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.gpu_resource", kubernetes.gpu_resource));
   CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.priority_class", kubernetes.priority_class));
   CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.runtime_class", kubernetes.runtime_class));
-  CONCUR_RETURN_IF_ERROR(CheckLabels("kubernetes.node_selector", kubernetes.node_selector));
+  CONCUR_RETURN_IF_ERROR(CheckNodeSelector(kubernetes.node_selector));
   CONCUR_RETURN_IF_ERROR(
       CheckCountOf("kubernetes.image_pull_secrets", kubernetes.image_pull_secrets.size()));
   CONCUR_RETURN_IF_ERROR(

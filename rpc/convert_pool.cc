@@ -81,8 +81,7 @@ absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSetti
   kubernetes.name_space = proto.namespace_();
   kubernetes.image = proto.image();
   kubernetes.service_account = proto.service_account();
-  CONCUR_ASSIGN_OR_RETURN(kubernetes.node_selector,
-                          TagsFromProto(proto.node_selector(), path, "node_selector"));
+  kubernetes.node_selector.insert(proto.node_selector().begin(), proto.node_selector().end());
   if (!proto.gpu_resource().empty()) {
     kubernetes.gpu_resource = proto.gpu_resource();
   }

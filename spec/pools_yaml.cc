@@ -148,7 +148,10 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   ReadText(fields, "image", &kubernetes->image);
   ReadText(fields, "service_account", &kubernetes->service_account);
   if (const auto selector = fields.Get("node_selector")) {
-    kubernetes->node_selector = ReadTags(*selector);
+    for (const Value::Entry& entry : selector->Entries("a mapping of labels of nodes to values")
+                                         .value_or(std::vector<Value::Entry>())) {
+      kubernetes->node_selector[entry.key] = entry.value.Text().value_or("");
+    }
   }
   ReadText(fields, "gpu_resource", &kubernetes->gpu_resource);
   if (const auto tolerations = fields.Get("tolerations")) {

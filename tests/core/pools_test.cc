@@ -64,6 +64,10 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
        [](PoolSpec& s) {
          s.slurm.arguments = {"--mem=1G", "--job-name=mine"};
        }},
+      {"kubernetes.node_selector: expected a label such as nvidia.com/gpu.product: A100, got \"a b",
+       [](PoolSpec& s) {
+         s.kubernetes.node_selector = {{"nvidia.com/gpu.product", "A100"}, {"a b", "c"}};
+       }},
       {"kubernetes.tolerations[0].effect: expected NoSchedule",
        [](PoolSpec& s) {
          s.kubernetes.tolerations = {{"a", "b", "Never"}};

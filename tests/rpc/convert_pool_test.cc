@@ -35,7 +35,7 @@ PoolSpec FullPool() {
   spec.kubernetes = {"ns",
                      "image",
                      "account",
-                     {{"zone", "z"}},
+                     {{"topology.kubernetes.io/zone", "z"}},
                      "amd.com/gpu",
                      {{"key", "value", "NoSchedule"}, {"other", "", ""}},
                      {{VolumeKind::kClaim, "claim", 0, "/data", "sub", true},
