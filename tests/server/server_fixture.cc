@@ -69,6 +69,7 @@ SweepSpec ServerTest::Spec(const std::string& approach, int seeds) {
   SweepSpec spec;
   spec.name = absl::StrCat("of-", approach);
   spec.approaches = {UntrainedApproach(approach)};
+  spec.approaches[0].predict_command.push_back(approach);  // names alone share results
   spec.benchmarks = {Benchmark("x", false), Benchmark("y", false)};
   spec.seeds.clear();
   for (int seed = 1; seed <= seeds; ++seed) {
