@@ -113,6 +113,12 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
     previous = &row;
   }
   CONCUR_RETURN_IF_ERROR(scheduler->FinishRestore());
+  for (const WorkerRow& row : snapshot.workers) {
+    const WorkerRecord& worker = *scheduler->workers_.at(row.name);
+    if (worker.quarantine_end != row.quarantine_end) {
+      scheduler->SaveWorker(worker);  // else every restart would begin the same span anew
+    }
+  }
   return scheduler;
 }
 

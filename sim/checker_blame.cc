@@ -71,13 +71,14 @@ std::string Checker::DifferenceAfterRestart(const Held& before, const Held& afte
 }
 
 void Checker::CheckBlameKept(const Scheduler& scheduler, absl::Time now) {
-  Held held = HeldBy(scheduler);
+  const Held held = HeldBy(scheduler);
   const std::string difference = DifferenceAfterRestart(held_, held, now);
-  if (!difference.empty() &&
-      (!held_in_doubt_ || !DifferenceAfterRestart(*held_in_doubt_, held, now).empty())) {
+  if (!difference.empty() && held_in_doubt_ &&
+      DifferenceAfterRestart(*held_in_doubt_, held, now).empty()) {
+    held_ = *std::move(held_in_doubt_);
+  } else if (!difference.empty()) {
     world_.Fail(difference);
   }
-  held_ = std::move(held);
   held_in_doubt_.reset();
 }
 

@@ -92,8 +92,8 @@ TEST_F(GiveUpTest, ATestBenchmarkOnWhichEverythingFailsIsGivenUp) {
   EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kFailed);
   EXPECT_EQ(CountOf(id, JobState::kSucceeded), 9u);
   const uint32_t failed = CountOf(id, JobState::kFailed);
-  // Until the last approach has failed there; another job may run meanwhile.
-  EXPECT_THAT(failed, AllOf(::testing::Ge(7u), ::testing::Le(8u)));
+  // Four at least, and one of each approach.
+  EXPECT_THAT(failed, AllOf(::testing::Ge(4u), ::testing::Le(8u)));
   EXPECT_EQ(CountOf(id, JobState::kSkipped), 9 - failed);
   EXPECT_EQ(Explained(id, "benchmark bad fails with every approach: "), 9 - failed);
   EXPECT_EQ(Explained(id, "none succeeded (failures_max_per_block 4); `concur sweep retry`"),

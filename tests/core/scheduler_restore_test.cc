@@ -85,6 +85,10 @@ TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) 
   scheduler->CheckInvariants();
   EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_end, kNow + absl::Hours(1));
   EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_reason, "failed what others can do");
+  // It is saved so: with every restart on that machine the quarantine began anew.
+  const Effects effects = scheduler->TakeEffects();
+  ASSERT_EQ(effects.batch.put_workers.size(), 1u);
+  EXPECT_EQ(effects.batch.put_workers[0].quarantine_end, kNow + absl::Hours(1));
 }
 
 TEST(SchedulerRestoreTest, JobsWithoutRowsAreAsTheirSweepAndTrainJobSay) {
