@@ -38,10 +38,10 @@ def directory_bytes(path):
 class Coordinator:
     """A coordinator with its data in a directory of its own, which goes when it is closed."""
 
-    def __init__(self, *options, parent=None):
+    def __init__(self, *options, parent=None, listen=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="concur-bench-", dir=parent))
         self.data = self.directory / "data"
-        self.address = f"unix:{self.directory}/socket"
+        self.listen = listen or f"unix:{self.directory}/socket"
         self.options = options
         self.process = None
         self.start()
@@ -50,13 +50,14 @@ class Coordinator:
         address_file = self.data / "address"
         address_file.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [BIN / "concur-coordinator", "--data-dir", self.data, "--listen", self.address,
+            [BIN / "concur-coordinator", "--data-dir", self.data, "--listen", self.listen,
              *self.options],
             stdout=subprocess.DEVNULL, stderr=open(self.directory / "log", "a"))
         while not address_file.exists():
             if self.process.poll() is not None:
                 raise RuntimeError((self.directory / "log").read_text())
             time.sleep(0.002)
+        self.address = address_file.read_text().strip()
 
     def stop(self, signal="TERM"):
         self.process.terminate() if signal == "TERM" else self.process.kill()

@@ -109,6 +109,7 @@ struct WorkerOptions {
   int32_t slots = 0;  // jobs at a time; 0: as many as fit
   int64_t log_bytes_max = int64_t{16} << 20;
   int64_t output_bytes_max = int64_t{16} << 30;   // of one attempt's directory
+  int64_t cache_bytes_max = int64_t{64} << 30;    // of data and systems kept for later jobs
   absl::Duration stop_grace = absl::Seconds(10);  // between TERM and KILL
   absl::Duration drain_max = absl::Minutes(10);   // running jobs may end so long after SIGTERM
   std::map<std::string, std::string> labels;      // for people and for clusters' own ids

@@ -295,6 +295,7 @@ WorkerOptions ReadWorker(const Value& value) {
   }
   ReadBytes(fields, "log_bytes_max", &options.log_bytes_max);
   ReadBytes(fields, "output_bytes_max", &options.output_bytes_max);
+  ReadBytes(fields, "cache_bytes_max", &options.cache_bytes_max);
   ReadDuration(fields, "stop_grace", absl::ZeroDuration(), absl::Hours(1), &options.stop_grace);
   ReadDuration(fields, "drain_max", absl::ZeroDuration(), absl::Hours(24 * 365),
                &options.drain_max);

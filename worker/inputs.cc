@@ -3,10 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "base/status_macros.h"
 #include "core/command_template.h"
 #include "qa/builders/mixture.h"
+#include "store/file_blocks.h"
 #include "worker/directory_tar.h"
 #include "worker/process_tree.h"
 
@@ -80,17 +84,92 @@ class Artifacts::Turn {
 };
 
 Artifacts::Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures,
-                     ArtifactTransfer& transfer)
-    : cache_(std::move(cache)), mixtures_(std::move(mixtures)), transfer_(transfer) {}
+                     int64_t cache_bytes_max, ArtifactTransfer& transfer)
+    : cache_(std::move(cache)),
+      mixtures_(std::move(mixtures)),
+      transfer_(transfer),
+      index_(cache_bytes_max) {}
 
 absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& work_directory,
+                                                           const CacheLimits& limits,
+                                                           const absl::flat_hash_set<Digest>& live,
                                                            ArtifactTransfer& transfer) {
   std::error_code error;
   const std::string root = std::filesystem::absolute(work_directory, error).string();
   const std::string mixtures = absl::StrCat(root, "/mixtures");
   CONCUR_RETURN_IF_ERROR(MakeDirectories(mixtures, 0700));
   CONCUR_ASSIGN_OR_RETURN(auto cache, DirectoryStore::Open(absl::StrCat(root, "/cache")));
-  return std::unique_ptr<Artifacts>(new Artifacts(std::move(cache), mixtures, transfer));
+  std::unique_ptr<Artifacts> artifacts(
+      new Artifacts(std::move(cache), mixtures, limits.bytes_max, transfer));
+  CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, limits.unused_since));
+  for (const Digest& digest : live) {
+    artifacts->index_.Hold(digest.ToHex());
+    MutexLock lock(artifacts->mu_);
+    ++artifacts->puts_[digest];
+  }
+  CONCUR_RETURN_IF_ERROR(artifacts->IndexCache());
+  artifacts->MakeRoom();
+  return artifacts;
+}
+
+absl::Status Artifacts::IndexCache() {
+  struct Found {
+    absl::Time used;
+    std::string name;
+    int64_t bytes = 0;
+  };
+  std::vector<Found> all;
+  const auto add = [&all](const std::string& path, std::string name) {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+      all.push_back({absl::TimeFromTimespec(info.st_mtim), std::move(name), info.st_size});
+    }
+  };
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, cache_->List());
+  for (const Digest& digest : digests) {
+    add(cache_->PathOf(digest).value_or(""), digest.ToHex());
+  }
+  CONCUR_RETURN_IF_ERROR(ForEachEntry(mixtures_, [&](const std::string& name) {
+    add(absl::StrCat(mixtures_, "/", name), name);
+    return absl::OkStatus();
+  }));
+  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.used, a.name) < std::tie(b.used, b.name);
+  });
+  for (const Found& found : all) {
+    index_.Use(found.name, found.bytes);
+  }
+  return absl::OkStatus();
+}
+
+void Artifacts::Used(const Digest& digest) {
+  // For the next worker here, whose order is that of the files' times.
+  if (cache_->Touch(digest).ok()) {
+    index_.Use(digest.ToHex(), cache_->Size(digest).value_or(0));
+  }
+}
+
+void Artifacts::Remove(const std::string& name) {
+  const absl::StatusOr<Digest> digest = Digest::FromHex(name);
+  absl::Status removed;
+  if (digest.ok()) {
+    removed = cache_->Remove(*digest).status();
+    MutexLock lock(mu_);
+    checked_.erase(CheckedKey(*cache_, *digest));
+  } else if (const std::string path = absl::StrCat(mixtures_, "/", name);
+             unlink(path.c_str()) != 0 && errno != ENOENT) {
+    removed = ErrnoStatus(errno, path, "remove");
+  }
+  if (!removed.ok()) {
+    LogWarning("a cached file cannot be removed", {{"error", removed.ToString()}});
+  }
+  index_.Removed(name);
+}
+
+void Artifacts::MakeRoom() {
+  while (const std::optional<std::string> name = index_.NextToGo()) {
+    Remove(*name);
+  }
 }
 
 void Artifacts::SetCoordinatorStore(const CoordinatorStore& store) {
@@ -153,23 +232,32 @@ absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, cons
   return store.PathOf(digest);
 }
 
-absl::StatusOr<std::string> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
+absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
   const Turn turn(*this, digest.ToHex());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr && shared->Has(digest)) {
-    return Checked(*shared, digest);
+    CONCUR_ASSIGN_OR_RETURN(std::string path, Checked(*shared, digest));
+    return HeldFile{std::move(path)};
   }
+  CacheHold hold(index_, digest.ToHex());
   if (cache_->Has(digest)) {
     absl::StatusOr<std::string> path = Checked(*cache_, digest);
+    if (path.ok()) {
+      Used(digest);
+      return HeldFile{*std::move(path), std::move(hold)};
+    }
     if (!absl::IsDataLoss(path.status())) {
-      return path;
+      return path.status();
     }
     LogWarning("a cached artifact is damaged; fetching it anew",
                {{"error", path.status().ToString()}});
   }
   CONCUR_RETURN_IF_ERROR(Download(digest, is_canceled));
   MarkChecked(*cache_, digest);
-  return cache_->PathOf(digest);
+  Used(digest);
+  MakeRoom();
+  CONCUR_ASSIGN_OR_RETURN(std::string path, cache_->PathOf(digest));
+  return HeldFile{std::move(path), std::move(hold)};
 }
 
 absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {
@@ -191,28 +279,76 @@ absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canc
   }
 }
 
+absl::StatusOr<FileDigest> Artifacts::Keep(const std::function<absl::StatusOr<FileDigest>()>& put) {
+  CONCUR_ASSIGN_OR_RETURN(FileDigest kept, put());
+  index_.Hold(kept.digest.ToHex());
+  // The same bytes may have lain there already, and gone in between.
+  if (!cache_->Has(kept.digest)) {
+    const absl::StatusOr<FileDigest> again = put();
+    if (!again.ok() || again->digest != kept.digest) {
+      index_.Release(kept.digest.ToHex());
+      return again.ok() ? absl::AbortedError("the file changed while it was put") : again;
+    }
+  }
+  {
+    MutexLock lock(mu_);
+    ++puts_[kept.digest];
+  }
+  Used(kept.digest);
+  MakeRoom();
+  return kept;
+}
+
 absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  DirectoryStore& store = PutStore(shared);
-  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, store.PutFile(path));
-  MarkChecked(store, put.digest);
+  if (shared != nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path));
+    MarkChecked(*shared, put.digest);
+    return put;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, Keep([&] { return cache_->PutFile(path); }));
+  MarkChecked(*cache_, put.digest);
   return put;
 }
 
 absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
+  const auto bytes = static_cast<int64_t>(data.size());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  CONCUR_ASSIGN_OR_RETURN(const Digest digest, PutStore(shared).Put(data));
-  return FileDigest{digest, static_cast<int64_t>(data.size())};
+  if (shared != nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, shared->Put(data));
+    return FileDigest{digest, bytes};
+  }
+  return Keep([&]() -> absl::StatusOr<FileDigest> {
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, cache_->Put(data));
+    return FileDigest{digest, bytes};
+  });
 }
 
 absl::StatusOr<FileDigest> Artifacts::PutStream(
     const std::function<absl::Status(ArtifactStore::Writer&)>& write) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  CONCUR_ASSIGN_OR_RETURN(auto writer, PutStore(shared).NewWriter(Digest()));
-  CONCUR_RETURN_IF_ERROR(write(*writer));
-  const int64_t bytes = writer->bytes();
-  CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer->Finish());
-  return FileDigest{digest, bytes};
+  const auto put = [&write](DirectoryStore& store) -> absl::StatusOr<FileDigest> {
+    CONCUR_ASSIGN_OR_RETURN(auto writer, store.NewWriter(Digest()));
+    CONCUR_RETURN_IF_ERROR(write(*writer));
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer->Finish());
+    return FileDigest{digest, writer->bytes()};
+  };
+  return shared != nullptr ? put(*shared) : Keep([&] { return put(*cache_); });
+}
+
+void Artifacts::Withdraw(const Digest& digest) {
+  {
+    MutexLock lock(mu_);
+    const auto it = puts_.find(digest);
+    if (it == puts_.end()) {
+      return;  // it was put into the shared store
+    }
+    if (--it->second == 0) {
+      puts_.erase(it);
+    }
+  }
+  index_.Release(digest.ToHex());
+  MakeRoom();
 }
 
 absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_canceled) {
@@ -229,26 +365,32 @@ absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_cance
   return transfer_.Upload(digest, path, is_canceled);
 }
 
-absl::StatusOr<std::string> Artifacts::Mixture(const JobOrder& order,
-                                               const IsCanceled& is_canceled) {
+absl::StatusOr<HeldFile> Artifacts::Mixture(const JobOrder& order, const IsCanceled& is_canceled) {
   std::vector<qa::MixturePart> parts;
+  std::vector<CacheHold> holds;
   for (const JobOrder::Input& input : order.train) {
     qa::MixturePart part;
     part.name = input.name;
     part.examples_max = input.examples_max;
-    CONCUR_ASSIGN_OR_RETURN(part.path, Fetch(input.digest, is_canceled));
+    CONCUR_ASSIGN_OR_RETURN(HeldFile file, Fetch(input.digest, is_canceled));
+    part.path = std::move(file.path);
+    holds.push_back(std::move(file.hold));
     parts.push_back(std::move(part));
   }
-  const std::string key = MixtureKey(order);
-  std::string path = absl::StrCat(mixtures_, "/", key, ".jsonl");
-  const Turn turn(*this, key);
+  const std::string name = absl::StrCat(MixtureKey(order), ".jsonl");
+  const std::string path = absl::StrCat(mixtures_, "/", name);
+  const Turn turn(*this, name);
+  HeldFile mixture{path, CacheHold(index_, name)};
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
-    return path;
+  } else {
+    CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, order.mixture_seed, path));
   }
-  CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, order.mixture_seed, path));
-  return path;
+  const auto bytes = std::filesystem::file_size(path, error);
+  index_.Use(name, error ? 0 : static_cast<int64_t>(bytes));
+  MakeRoom();
+  return mixture;
 }
 
 absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::Time before) {
@@ -271,19 +413,23 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
     }
-    CONCUR_ASSIGN_OR_RETURN(const std::string source,
+    CONCUR_ASSIGN_OR_RETURN(HeldFile source,
                             order.is_mixture ? artifacts.Mixture(order, is_canceled)
                                              : artifacts.Fetch(order.train[0].digest, is_canceled));
-    CONCUR_RETURN_IF_ERROR(Link(source, paths.train));
+    CONCUR_RETURN_IF_ERROR(Link(source.path, paths.train));
+    prepared.holds.push_back(std::move(source.hold));
     return prepared;
   }
-  CONCUR_ASSIGN_OR_RETURN(prepared.test_path, artifacts.Fetch(order.test.digest, is_canceled));
-  CONCUR_RETURN_IF_ERROR(Link(prepared.test_path, paths.test));
+  CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
+  CONCUR_RETURN_IF_ERROR(Link(test.path, paths.test));
+  prepared.test_path = std::move(test.path);
+  prepared.holds.push_back(std::move(test.hold));
   if (!order.system.IsZero()) {
-    CONCUR_ASSIGN_OR_RETURN(const std::string system, artifacts.Fetch(order.system, is_canceled));
-    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system));
-    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system, paths.model)
-                                        : Link(system, paths.model));
+    CONCUR_ASSIGN_OR_RETURN(HeldFile system, artifacts.Fetch(order.system, is_canceled));
+    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
+    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, paths.model)
+                                        : Link(system.path, paths.model));
+    prepared.holds.push_back(std::move(system.hold));
   }
   return prepared;
 }

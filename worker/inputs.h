@@ -3,6 +3,7 @@
 #ifndef CONCUR_WORKER_INPUTS_H_
 #define CONCUR_WORKER_INPUTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,19 +19,37 @@
 #include "base/mutex.h"
 #include "core/job_order.h"
 #include "store/directory_store.h"
+#include "worker/cache_index.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
 #include "worker/run_dir.h"
 
 namespace concur::worker {
 
+// A file that a job reads, and that stays for as long as the hold lives.
+struct HeldFile {
+  std::string path;
+  CacheHold hold = {};
+};
+
 // The artifacts that a worker can reach. Thread-safe; calls block for as long as data moves.
+//
+// The cache has a limit: what was used longest ago goes, but never what a HeldFile holds nor what
+// was put here and the coordinator does not have yet. It is passed by what is on its way.
 class Artifacts {
  public:
   using IsCanceled = ArtifactTransfer::IsCanceled;
 
-  // The cache is WORK/cache; `transfer` outlives this.
+  // The cache is WORK/cache and WORK/mixtures. What was not used since `unused_since` is removed,
+  // but for `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no limit.
+  // `transfer` outlives this.
+  struct CacheLimits {
+    int64_t bytes_max = 0;
+    absl::Time unused_since = absl::InfinitePast();
+  };
   static absl::StatusOr<std::unique_ptr<Artifacts>> Open(const std::string& work_directory,
+                                                         const CacheLimits& limits,
+                                                         const absl::flat_hash_set<Digest>& live,
                                                          ArtifactTransfer& transfer);
 
   // Looks whether the coordinator's store lies on a disk that this process can write to, and uses
@@ -42,9 +61,10 @@ class Artifacts {
   // A local file with the artifact's bytes, checked against the digest once a process. Downloads it
   // if need be; when several threads want one artifact, one downloads and the rest wait.
   // Unavailable: try again later. NotFound: the coordinator does not have it. DataLoss: damaged.
-  absl::StatusOr<std::string> Fetch(const Digest& digest, const IsCanceled& is_canceled);
+  absl::StatusOr<HeldFile> Fetch(const Digest& digest, const IsCanceled& is_canceled);
 
-  // Makes an artifact of a regular file, of text, or of what `write` gives.
+  // Makes an artifact of a regular file, of text, or of what `write` gives; it stays until it is
+  // published, or withdrawn, as often as it was put.
   absl::StatusOr<FileDigest> PutFile(const std::string& path);
   absl::StatusOr<FileDigest> Put(absl::string_view data);
   absl::StatusOr<FileDigest> PutStream(
@@ -52,15 +72,14 @@ class Artifacts {
 
   // Makes sure that the coordinator has an artifact that was put here. Unavailable: try again.
   absl::Status Publish(const Digest& digest, const IsCanceled& is_canceled);
+  // Nobody is going to publish this any more.
+  void Withdraw(const Digest& digest);
 
   // The file with the mixture of an order's train inputs, built if need be.
-  absl::StatusOr<std::string> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
-
-  // Removes cached artifacts and mixtures that were not used since `before`, except `live`.
-  absl::Status Collect(const absl::flat_hash_set<Digest>& live, absl::Time before);
+  absl::StatusOr<HeldFile> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
 
  private:
-  Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures,
+  Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures, int64_t cache_bytes_max,
             ArtifactTransfer& transfer);
 
   // Shared: the store of the coordinator, which another thread may be using while it changes.
@@ -69,6 +88,16 @@ class Artifacts {
   // The path in `store`, checked on its first use.
   absl::StatusOr<std::string> Checked(const DirectoryStore& store, const Digest& digest);
   absl::Status Download(const Digest& digest, const IsCanceled& is_canceled);
+  // Removes what was not used since `before`, except `live`.
+  absl::Status Collect(const absl::flat_hash_set<Digest>& live, absl::Time before);
+  // Counts what earlier workers left.
+  absl::Status IndexCache();
+  // It lies in the cache and was used now.
+  void Used(const Digest& digest);
+  void MakeRoom();
+  void Remove(const std::string& name);
+  // Sees to it that what `put` put is there and stays until it is published.
+  absl::StatusOr<FileDigest> Keep(const std::function<absl::StatusOr<FileDigest>()>& put);
   void MarkChecked(const DirectoryStore& store, const Digest& digest);
 
   // One thread at a time works on a key; the others wait.
@@ -77,6 +106,7 @@ class Artifacts {
   const std::unique_ptr<DirectoryStore> cache_;
   const std::string mixtures_;
   ArtifactTransfer& transfer_;
+  CacheIndex index_;  // of digests' hexadecimal digits, and of names of mixtures
 
   mutable Mutex mu_;
   CondVar turn_over_;
@@ -84,11 +114,13 @@ class Artifacts {
   std::shared_ptr<DirectoryStore> shared_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> checked_ ABSL_GUARDED_BY(mu_);  // store id and digest
   std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
+  std::map<Digest, int> puts_ ABSL_GUARDED_BY(mu_);  // into the cache, and not withdrawn
 };
 
 // What an attempt reads, ready to use.
 struct PreparedInputs {
   std::string test_path;  // of an eval job's data
+  std::vector<CacheHold> holds = {};
 };
 
 // Puts the inputs of `order` into its run directory: data files as links with the right suffix, a

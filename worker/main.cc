@@ -215,6 +215,7 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
   made.capacity = capacity;
   made.log_bytes_max = options.log_bytes_max;
   made.output_bytes_max = options.output_bytes_max;
+  made.cache_bytes_max = options.cache_bytes_max;
   made.environment = BaseEnvironment();
   made.gpu_names = gpu_names;
   return made;

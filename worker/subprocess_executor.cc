@@ -85,8 +85,10 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     SubprocessOptions options, ArtifactTransfer& transfer, const absl::flat_hash_set<Digest>& live,
     std::function<void()> on_report) {
   CONCUR_ASSIGN_OR_RETURN(auto directories, RunDirectories::Open(options.work_directory));
-  CONCUR_ASSIGN_OR_RETURN(auto artifacts, Artifacts::Open(options.work_directory, transfer));
-  CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, absl::Now() - options.cache_age_max));
+  CONCUR_ASSIGN_OR_RETURN(auto artifacts, Artifacts::Open(options.work_directory,
+                                                          {options.cache_bytes_max,
+                                                           absl::Now() - options.cache_age_max},
+                                                          live, transfer));
   AdoptOrphans();
   return std::unique_ptr<SubprocessExecutor>(new SubprocessExecutor(
       std::move(options), std::move(directories), std::move(artifacts), std::move(on_report)));
@@ -417,8 +419,14 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
       break;
     }
   }
-  if (entry->canceled) {
-    return;  // forgotten meanwhile
+  const bool is_forgotten = entry->canceled;
+  if (status.ok() || is_forgotten || !MayWorkLater(status)) {
+    for (const ArtifactRef& artifact : finished.result.artifacts) {
+      artifacts_->Withdraw(artifact.digest);
+    }
+  }
+  if (is_forgotten) {
+    return;
   }
   if (status.ok()) {
     Report({finished, /*published=*/true});

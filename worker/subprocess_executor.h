@@ -42,8 +42,9 @@ struct SubprocessOptions {
   absl::Duration memory_interval = absl::Milliseconds(250);
   absl::Duration transfer_backoff_max = absl::Seconds(30);
   absl::Duration cache_age_max = absl::Hours(24 * 7);  // unused artifacts go at the next start
-  std::map<std::string, std::string> environment;      // PATH, HOME, LANG, … that commands see
-  std::vector<std::string> gpu_names;                  // as CUDA_VISIBLE_DEVICES has them
+  int64_t cache_bytes_max = 0;                     // of what is kept for later jobs; 0: no limit
+  std::map<std::string, std::string> environment;  // PATH, HOME, LANG, … that commands see
+  std::vector<std::string> gpu_names;              // as CUDA_VISIBLE_DEVICES has them
 };
 
 // PATH (with the directory of this program first), HOME, LANG and the like of this process.
