@@ -289,7 +289,7 @@ absl::StatusOr<ObjectPage> Client::List(const std::string& prefix, const std::st
       const Answer answer,
       Perform({.method = "GET",
                .query = absl::StrCat(
-                   "list-type=2&prefix=", Encoded(prefix),
+                   "list-type=2&max-keys=", options_.page_size, "&prefix=", Encoded(prefix),
                    after.empty() ? "" : absl::StrCat("&start-after=", Encoded(after)))}));
   return ParseObjects(answer.body);
 }

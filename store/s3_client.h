@@ -44,6 +44,7 @@ struct Options {
 
   int64_t part_bytes =
       int64_t{8} << 20;  // larger artifacts go in parts of this size; 5 MiB or more
+  int page_size = 1000;  // of lists
   int attempts_max = 6;
   absl::Duration backoff = absl::Milliseconds(200);  // doubled with each attempt
   absl::Duration backoff_max = absl::Seconds(10);

@@ -157,10 +157,12 @@ class S3Store::ObjectSource final : public ArtifactStore::Source {
   absl::Status Next(int64_t bytes_max, std::string* data) override {
     data->clear();
     for (int attempts = 1;; ++attempts) {
-      const absl::Status status = Read(bytes_max, data);
+      if (exchange_ == nullptr) {
+        CONCUR_RETURN_IF_ERROR(AsStoreStatus(GoOn()));  // tries again itself
+      }
+      const absl::Status status = exchange_->Read(bytes_max, data);
       offset_ += static_cast<int64_t>(data->size());
-      if (status.ok() || !absl::IsUnavailable(status) ||
-          attempts >= client_.options().attempts_max) {
+      if (!absl::IsUnavailable(status) || attempts >= client_.options().attempts_max) {
         return AsStoreStatus(status);
       }
       exchange_ = nullptr;
@@ -169,14 +171,9 @@ class S3Store::ObjectSource final : public ArtifactStore::Source {
   }
 
  private:
-  absl::Status Read(int64_t bytes_max, std::string* data) {
-    if (exchange_ == nullptr) {
-      CONCUR_ASSIGN_OR_RETURN(exchange_, client_.Get(key_, offset_));
-      if (exchange_->code() == 200) {
-        CONCUR_RETURN_IF_ERROR(Skip(offset_));
-      }
-    }
-    return exchange_->Read(bytes_max, data);
+  absl::Status GoOn() {
+    CONCUR_ASSIGN_OR_RETURN(exchange_, client_.Get(key_, offset_));
+    return exchange_->code() == 200 ? Skip(offset_) : absl::OkStatus();
   }
   // A server that knows no ranges begins at the front.
   absl::Status Skip(int64_t bytes) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "store/artifact_reader.h"
 #include "store/s3_store.h"
 #include "tests/testing/http_server.h"
@@ -319,7 +320,7 @@ TEST_F(S3FaultsTest, UploadsThatNobodyEndedAreGivenUpAfterADay) {
                   {.body = absl::StrCat("<ListMultipartUploadsResult>", upload("2", young),
                                         "</ListMultipartUploadsResult>")}});
   ASSERT_OK(store_->Collect({}, clock_.Now()));
-  EXPECT_THAT(Lines(), ElementsAre("GET /bucket?list-type=2&prefix=p%2Fsha256%2F",
+  EXPECT_THAT(Lines(), ElementsAre("GET /bucket?list-type=2&max-keys=1000&prefix=p%2Fsha256%2F",
                                    "GET /bucket?prefix=p%2Fsha256%2F&uploads=",
                                    "DELETE /bucket/p/sha256/k?uploadId=1",
                                    "GET /bucket?key-marker=p%2Fk&prefix=p%2Fsha256%2F&"

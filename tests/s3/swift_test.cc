@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "store/artifact_reader.h"
 #include "store/s3_store.h"
 #include "tests/testing/status_matchers.h"
@@ -190,9 +192,10 @@ TEST_F(SwiftTest, ADamagedArtifactIsSetAsideAndNeverServed) {
 }
 
 TEST_F(SwiftTest, ListsOfManyPagesAreWhole) {
-  s3::Client client(clock_, options_);
+  options_.page_size = 4;
+  Open();
   std::vector<Digest> put;
-  for (int i = 0; i < 1'005; ++i) {  // a page has 1,000
+  for (int i = 0; i < 10; ++i) {
     const std::string data = absl::StrCat(i);
     put.push_back(Sha256Of(data));
     ASSERT_OK(Put(data));
