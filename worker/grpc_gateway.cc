@@ -34,14 +34,14 @@ absl::Status TransferStatus(const grpc::Status& status) {
                                              : converted;
 }
 
-// Next piece of a file; "" at its end.
-absl::StatusOr<std::string> ReadPiece(int fd, const std::string& path) {
-  std::string piece(static_cast<size_t>(rpc::kChunkBytes), '\0');
+// Puts the next piece of a file in the place of what `piece` holds; none at its end.
+absl::Status ReadPiece(int fd, const std::string& path, std::string* piece) {
+  piece->resize(static_cast<size_t>(rpc::kChunkBytes));
   for (;;) {
-    const ssize_t got = read(fd, piece.data(), piece.size());
+    const ssize_t got = read(fd, piece->data(), piece->size());
     if (got >= 0) {
-      piece.resize(static_cast<size_t>(got));
-      return piece;
+      piece->resize(static_cast<size_t>(got));
+      return absl::OkStatus();
     }
     if (errno != EINTR) {
       return ErrnoStatus(errno, path, "read");
@@ -166,16 +166,16 @@ absl::Status GrpcGateway::Upload(const Digest& digest, const std::string& path,
   v1::UploadArtifactRequest message;
   message.set_digest(digest.ToBytes());
   for (bool first = true;; first = false) {
-    absl::StatusOr<std::string> piece = ReadPiece(fd.get(), path);
-    if (!piece.ok() || is_canceled()) {
+    const absl::Status status = is_canceled() ? absl::CancelledError("stopped")
+                                              : ReadPiece(fd.get(), path, message.mutable_data());
+    if (!status.ok()) {
       context.TryCancel();
       writer->Finish();
-      return piece.ok() ? absl::CancelledError("stopped") : piece.status();
+      return status;
     }
-    if (piece->empty() && !first) {
+    if (message.data().empty() && !first) {
       break;
     }
-    message.set_data(*std::move(piece));
     if (!writer->Write(message)) {
       break;  // Finish says why
     }

@@ -99,6 +99,51 @@ TEST_F(OptionsTest, AnEmptySpecGivesTheDefaults) {
   EXPECT_TRUE(options.pool_limits.empty());
 }
 
+TEST_F(OptionsTest, ObjectStorageIsReadInFull) {
+  ASSERT_OK_AND_ASSIGN(
+      const CoordinatorOptions options,
+      LoadCoordinatorOptions(Write("CoordinatorOptions",
+                                   "  artifacts:\n    s3:\n      endpoint: https://minio:9000\n"
+                                   "      bucket: my.bucket-1\n      prefix: team_a/x-1.0\n"
+                                   "      region: eu-central-1\n      ca: ca.pem\n"
+                                   "      credentials_file: keys\n")));
+  ASSERT_TRUE(options.s3.has_value());
+  EXPECT_EQ(options.s3->endpoint, "https://minio:9000");
+  EXPECT_EQ(options.s3->bucket, "my.bucket-1");
+  EXPECT_EQ(options.s3->prefix, "team_a/x-1.0");
+  EXPECT_EQ(options.s3->region, "eu-central-1");
+  EXPECT_EQ(options.s3->ca, dir_.File("ca.pem"));
+  EXPECT_EQ(options.s3->credentials_file, dir_.File("keys"));
+  ASSERT_OK_AND_ASSIGN(const CoordinatorOptions without,
+                       LoadCoordinatorOptions(Write("CoordinatorOptions", "  {}\n")));
+  EXPECT_FALSE(without.s3.has_value());
+}
+
+TEST_F(OptionsTest, BadObjectStorageIsRefusedByField) {
+  const std::string fine = "endpoint: https://s3, bucket: abc";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"artifacts: {}", "expected the field \"s3\""},
+      {"artifacts: {s3: {bucket: abc}}", "expected the field \"endpoint\""},
+      {"artifacts: {s3: {endpoint: https://s3}}", "expected the field \"bucket\""},
+      {"artifacts: {s3: {endpoint: s3.example.org, bucket: abc}}",
+       "spec.artifacts.s3.endpoint: expected an address such as https://"},
+      {"artifacts: {s3: {endpoint: \"https://s3/abc\", bucket: abc}}", "without a path"},
+      {"artifacts: {s3: {endpoint: https://s3, bucket: a b}}",
+       "spec.artifacts.s3.bucket: expected a bucket's name"},
+      {"artifacts: {s3: {endpoint: https://s3, bucket: ab}}", "3 to 63 letters"},
+      {"artifacts: {s3: {" + fine + ", prefix: /a}}", "spec.artifacts.s3.prefix: expected no"},
+      {"artifacts: {s3: {" + fine + ", prefix: a/../b}}", "spec.artifacts.s3.prefix: expected no"},
+      {"artifacts: {s3: {" + fine + ", prefix: \"a b\"}}", "expected letters, digits"},
+      {"artifacts: {s3: {" + fine + ", region: \"a/b\"}}", "expected a region"},
+      {"artifacts: {s3: {" + fine + ", secret: x}}", "expected a known field"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(LoadCoordinatorOptions(Write("CoordinatorOptions", "  " + text + "\n")),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
+        << text;
+  }
+}
+
 TEST_F(OptionsTest, ARelativeDirectoryStartsAtTheFile) {
   ASSERT_OK_AND_ASSIGN(const WorkerOptions options,
                        LoadWorkerOptions(Write("WorkerOptions", "  work_directory: jobs\n")));

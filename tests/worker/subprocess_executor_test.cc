@@ -334,6 +334,72 @@ TEST_F(SubprocessExecutorTest, ForgettingRemovesTheRunDirectoryWhateverTheComman
   }
 }
 
+TEST_F(SubprocessExecutorTest, TheCacheDropsWhatWasUsedLongestAgoButNotWhatJobsRead) {
+  options_.cache_bytes_max = 2'500;
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const auto cache, DirectoryStore::Open(temp_.File("work/cache")));
+  const auto run = [this](char content) {
+    JobOrder order = Train("cat $1 > $2");
+    order.train[0].digest = transfer_.Add(std::string(1'000, content));
+    EXPECT_TRUE(Run(order).succeeded);
+    return order;
+  };
+  const JobOrder held = run('a');  // its attempt is not forgotten yet
+  const JobOrder old = run('b');
+  executor_->Forget(old.id);
+  const Digest b = old.train[0].digest;
+  // The attempt lets go when the last work for it has ended, a moment after its report. Each of
+  // these reads and leaves the same bytes.
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (cache->Has(b)) {
+    ASSERT_LT(absl::Now(), deadline);
+    ExecutorReport report{.finished = {old.id, {}}};
+    report.finished.result.artifacts = {{ArtifactKind::kSystem, b, 1'000}};
+    executor_->Publish(report.finished);  // which also lets go of its system
+    Next();
+    executor_->Forget(old.id);
+    executor_->Forget(run('c').id);
+  }
+  EXPECT_TRUE(cache->Has(held.train[0].digest));
+  EXPECT_TRUE(cache->Has(Sha256Of(std::string(1'000, 'c'))));
+  const int before = transfer_.downloads();
+  run('a');
+  EXPECT_EQ(transfer_.downloads(), before);
+  run('b');
+  EXPECT_EQ(transfer_.downloads(), before + 1);
+}
+
+TEST_F(SubprocessExecutorTest, WhatIsNotHandedInStaysHoweverSmallTheCache) {
+  options_.cache_bytes_max = 1;
+  Reopen();
+  executor_->Start(Train("echo precious > $2"));
+  const ExecutorReport report = Next();
+  ASSERT_FALSE(report.published);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Run(Train(absl::StrCat("echo ", i, " > $2"))).succeeded);
+  }
+  executor_->Publish(report.finished);
+  EXPECT_TRUE(Next().finished.result.succeeded);
+  EXPECT_EQ(transfer_.Get(report.finished.result.artifacts[0].digest), "precious\n");
+}
+
+TEST_F(SubprocessExecutorTest, WhatAnEarlierWorkerLeftCountsByItsAge) {
+  ASSERT_OK_AND_ASSIGN(const auto cache, DirectoryStore::Open(temp_.File("work/cache")));
+  std::vector<Digest> put;
+  for (const char content : {'a', 'b', 'c'}) {
+    ASSERT_OK_AND_ASSIGN(const Digest digest, cache->Put(std::string(1'000, content)));
+    const timespec used = absl::ToTimespec(absl::Now() - absl::Minutes(content == 'b' ? 3 : 1));
+    const timespec times[2] = {used, used};
+    ASSERT_EQ(utimensat(AT_FDCWD, cache->PathOf(digest)->c_str(), times, 0), 0);
+    put.push_back(digest);
+  }
+  options_.cache_bytes_max = 2'000;
+  Reopen();
+  EXPECT_TRUE(cache->Has(put[0]));
+  EXPECT_FALSE(cache->Has(put[1]));
+  EXPECT_TRUE(cache->Has(put[2]));
+}
+
 TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
   JobOrder order = Train("grep -c context $1 > $2");
   order.is_mixture = true;
