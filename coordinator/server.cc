@@ -329,7 +329,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   builder.RegisterService(parts->guarded_coordinator.get());
   builder.RegisterService(parts->guarded_workers.get());
   parts->engine->Start();
-  parts->engine->board().Start(EncodeWatch);
+  parts->engine->board().Start(MakeWatchEncoder());
   parts->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(parts->options.listen, "unix:");
   if (parts->server == nullptr || (!is_unix && port == 0)) {

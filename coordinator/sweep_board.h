@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "core/scheduler.h"
@@ -62,26 +63,30 @@ struct SweepNews {
 // Which changes of jobs a watcher hears of one by one.
 enum class WatchDetail { kAll, kFailures, kNone };
 
-// What a message to a watcher says.
-struct WatchBatch {
-  struct Event {
-    const JobEvent* event = nullptr;
-    absl::Time time;
-  };
-  const SweepFacts* sweep = nullptr;  // these three are valid during the encoding only
-  std::vector<Event> events;
+// What a message to a watcher says, beside events. Valid during the encoding.
+struct WatchHead {
+  const SweepFacts* sweep = nullptr;
   std::string cursor;
   bool reset = false;  // a fresh snapshot: the cursor was too old, or from before a restart
   absl::Time earliest_change = absl::InfiniteFuture();  // that this tells of; of a snapshot none
 };
 
+// How messages become bytes: those of the head, followed by those of the events, in as many pieces
+// as there are. Events of a turn are encoded once, whoever is told of them.
+struct WatchEncoder {
+  std::function<std::string(const WatchHead& head)> head;
+  std::function<std::string(const Expansion& expansion, absl::Span<const JobEvent> events,
+                            absl::Time time)>
+      events;
+};
+
 struct SweepBoardOptions {
   // A watcher hears of changes at most so often.
   absl::Duration watch_interval = absl::Milliseconds(20);
-  // Messages to all watchers together are at least so far apart on average: a thousand watchers
-  // hear of changes every 30 ms, ten thousand every 300 ms.
+  // Messages to all watchers together are so far apart, on average: a thousand watchers hear of
+  // changes every 30 ms, ten thousand every 300 ms.
   absl::Duration message_spacing = absl::Microseconds(30);
-  // Watchers served in one go.
+  // Watchers served in one go; so many are caught up with when the thread was late.
   size_t slice_max = 100;
   size_t watchers_max = 20'000;
   // Changes of one sweep that can be replayed to a watcher that comes back.
@@ -111,8 +116,6 @@ class SweepBoard {
     const std::string bytes_;
     const std::shared_ptr<std::atomic<size_t>> under_way_;
   };
-  using Encoder = std::function<std::string(const WatchBatch&)>;
-
   // One who watches: told by the board's thread, without a lock held. Must not block.
   class Watcher {
    public:
@@ -145,11 +148,11 @@ class SweepBoard {
   // --- watchers ---------------------------------------------------------------------------------
 
   // Starts the thread that tells them. Without it, tests call RunOnce. REQUIRES: once.
-  void Start(Encoder encode);
+  void Start(WatchEncoder encoder);
   // Ends all watchers (Unavailable), and joins the thread. Later ones are refused.
   void Stop();
   // One slice, as the thread would. Returns when there may be something to do again.
-  absl::Time RunOnce(const Encoder& encode);
+  absl::Time RunOnce(const WatchEncoder& encoder);
 
   // Tells `watcher` of the sweep: a snapshot, unless the changes since `cursor` are kept. It is
   // known until End, the last Write, a Written that fails, or a Cancel that returns true; it must
@@ -170,6 +173,7 @@ class SweepBoard {
     uint64_t last = 0;
     absl::Time time;
     std::vector<JobEvent> events;
+    mutable std::string bytes;  // of all events; of the thread that encodes them, once it has
   };
   struct Sweep {
     std::shared_ptr<const SweepFacts> facts;
@@ -229,17 +233,17 @@ class SweepBoard {
   void WakeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Slice TakeSlice(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static size_t DraftFor(const Sweep& sweep, const Watching& watching, bool reset, Slice& slice);
-  void Encode(const Encoder& encode, Draft& draft) const;
+  void Encode(const WatchEncoder& encoder, Draft& draft) const;
   void Deliver(Slice slice);
   absl::Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Loop();
 
-  // Constant after construction; `encode_` after Start.
+  // Constant after construction; `encoder_` after Start.
   Clock& clock_;
   const SweepBoardOptions options_;
   const std::string epoch_;
   const std::shared_ptr<std::atomic<size_t>> bytes_under_way_;
-  Encoder encode_;
+  WatchEncoder encoder_;
   std::thread thread_;
 
   mutable Mutex mutex_;

@@ -125,9 +125,9 @@ void SweepBoard::Forget(WatchingMap::iterator it) {
 
 // --- the thread ----------------------------------------------------------------------------------
 
-void SweepBoard::Start(Encoder encode) {
+void SweepBoard::Start(WatchEncoder encoder) {
   CONCUR_CHECK(!thread_.joinable());
-  encode_ = std::move(encode);
+  encoder_ = std::move(encoder);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -174,7 +174,7 @@ void SweepBoard::Loop() {
         return;
       }
     }
-    RunOnce(encode_);
+    RunOnce(encoder_);
   }
 }
 
@@ -185,7 +185,7 @@ absl::Time SweepBoard::NextDue() const {
   return due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first.first, next_slice_);
 }
 
-absl::Time SweepBoard::RunOnce(const Encoder& encode) {
+absl::Time SweepBoard::RunOnce(const WatchEncoder& encoder) {
   const absl::Time now = clock_.Now();
   Slice slice;
   {
@@ -194,10 +194,13 @@ absl::Time SweepBoard::RunOnce(const Encoder& encode) {
       return NextDue();
     }
     slice = TakeSlice(now);
-    next_slice_ = now + options_.message_spacing * static_cast<int64_t>(slice.deliveries.size());
+    // A thread that was late catches up, by one slice at most.
+    const absl::Duration spacing = options_.message_spacing;
+    next_slice_ = std::max(next_slice_, now - spacing * static_cast<int64_t>(options_.slice_max)) +
+                  spacing * static_cast<int64_t>(slice.deliveries.size());
   }
   for (Draft& draft : slice.drafts) {
-    Encode(encode, draft);
+    Encode(encoder, draft);
   }
   Deliver(std::move(slice));
   MutexLock lock(mutex_);
@@ -277,33 +280,47 @@ size_t SweepBoard::DraftFor(const Sweep& sweep, const Watching& watching, bool r
   return slice.drafts.size() - 1;
 }
 
-void SweepBoard::Encode(const Encoder& encode, Draft& draft) const {
-  WatchBatch batch;
-  batch.sweep = draft.facts.get();
-  batch.reset = draft.reset;
+void SweepBoard::Encode(const WatchEncoder& encoder, Draft& draft) const {
+  const Expansion& expansion = *draft.facts->expansion;
+  std::string events;
+  size_t room = options_.events_per_message_max;
   draft.last = draft.head;
-  if (!draft.changes.empty()) {
-    batch.earliest_change = draft.changes.front()->time;
-  }
   for (const auto& changes : draft.changes) {
-    for (size_t i = 0; i < changes->events.size(); ++i) {
+    if (draft.detail == WatchDetail::kAll && draft.after < changes->first &&
+        changes->events.size() <= room) {
+      if (changes->bytes.empty() && !changes->events.empty()) {
+        changes->bytes = encoder.events(expansion, changes->events, changes->time);
+      }
+      room -= changes->events.size();
+      events += changes->bytes;
+      continue;
+    }
+    for (size_t i = 0; i < changes->events.size() && draft.last == draft.head; ++i) {
       const uint64_t number = changes->first + i;
       if (number <= draft.after || !IsWanted(changes->events[i], draft.detail)) {
         continue;
       }
-      if (batch.events.size() == options_.events_per_message_max) {
+      if (room == 0) {
         draft.last = number - 1;
-        break;
+      } else {
+        --room;
+        events +=
+            encoder.events(expansion, absl::MakeConstSpan(&changes->events[i], 1), changes->time);
       }
-      batch.events.push_back({&changes->events[i], changes->time});
     }
     if (draft.last != draft.head) {
       break;
     }
   }
+  WatchHead head;
+  head.sweep = draft.facts.get();
+  head.cursor = absl::StrCat(epoch_, "-", draft.last);
+  head.reset = draft.reset;
+  if (!draft.changes.empty()) {
+    head.earliest_change = draft.changes.front()->time;
+  }
   draft.is_last = IsTerminal(draft.facts->state) && draft.last == draft.head;
-  batch.cursor = absl::StrCat(epoch_, "-", draft.last);
-  draft.message = std::make_shared<const Message>(encode(batch), bytes_under_way_);
+  draft.message = std::make_shared<const Message>(encoder.head(head) + events, bytes_under_way_);
 }
 
 void SweepBoard::Deliver(Slice slice) {

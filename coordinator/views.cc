@@ -166,18 +166,28 @@ v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl:
   return proto;
 }
 
-std::string EncodeWatch(const WatchBatch& batch) {
-  v1::WatchSweepResponse response;
-  *response.mutable_sweep() = SweepProto(batch.sweep->View());
-  for (const WatchBatch::Event& event : batch.events) {
-    *response.add_events() = EventProto(*batch.sweep->expansion, *event.event, event.time);
-  }
-  response.set_cursor(batch.cursor);
-  response.set_reset(batch.reset);
-  if (batch.earliest_change != absl::InfiniteFuture()) {
-    *response.mutable_earliest_change_time() = ToProto(batch.earliest_change);
-  }
-  return response.SerializeAsString();
+WatchEncoder MakeWatchEncoder() {
+  WatchEncoder encoder;
+  encoder.head = [](const WatchHead& head) {
+    v1::WatchSweepResponse response;
+    *response.mutable_sweep() = SweepProto(head.sweep->View());
+    response.set_cursor(head.cursor);
+    response.set_reset(head.reset);
+    if (head.earliest_change != absl::InfiniteFuture()) {
+      *response.mutable_earliest_change_time() = ToProto(head.earliest_change);
+    }
+    return response.SerializeAsString();
+  };
+  // Messages that are joined are merged: repeated fields follow one another.
+  encoder.events = [](const Expansion& expansion, absl::Span<const JobEvent> events,
+                      absl::Time time) {
+    v1::WatchSweepResponse response;
+    for (const JobEvent& event : events) {
+      *response.add_events() = EventProto(expansion, event, time);
+    }
+    return response.SerializeAsString();
+  };
+  return encoder;
 }
 
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text) {

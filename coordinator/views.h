@@ -20,8 +20,8 @@ v1::Job JobProto(const Scheduler& scheduler, JobId id);
 v1::Job JobProto(const Expansion& expansion, const JobView& job);
 v1::Worker WorkerProto(const WorkerView& worker);
 v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);
-// The bytes of a v1::WatchSweepResponse.
-std::string EncodeWatch(const WatchBatch& batch);
+// Bytes of a v1::WatchSweepResponse.
+WatchEncoder MakeWatchEncoder();
 
 // "s12", or the newest sweep of that name. NotFound with the names that are near.
 absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::string& text);

@@ -8,25 +8,31 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "coordinator/sweep_board.h"
 
 namespace concur {
 
-// A message as text: "reset" or not, the events, and what the sweep counts.
-inline std::string Encode(const WatchBatch& batch) {
-  std::vector<std::string> events;
-  for (const WatchBatch::Event& event : batch.events) {
-    events.push_back(absl::StrCat(event.event->id.index, " ", JobStateName(event.event->state)));
-  }
-  return absl::StrCat(batch.cursor, "|", batch.reset ? "reset" : "", "|",
-                      absl::StrJoin(events, ","), "|",
-                      batch.sweep->counts[static_cast<size_t>(JobState::kSucceeded)], "|",
-                      batch.earliest_change == absl::InfiniteFuture()
-                          ? ""
-                          : absl::StrCat(absl::ToUnixMillis(batch.earliest_change)));
+// A message as text: "reset" or not, what the sweep counts, and the events.
+inline WatchEncoder TextEncoder() {
+  WatchEncoder encoder;
+  encoder.head = [](const WatchHead& head) {
+    return absl::StrCat(head.cursor, "|", head.reset ? "reset" : "", "|",
+                        head.sweep->counts[static_cast<size_t>(JobState::kSucceeded)], "|",
+                        head.earliest_change == absl::InfiniteFuture()
+                            ? ""
+                            : absl::StrCat(absl::ToUnixMillis(head.earliest_change)),
+                        "|");
+  };
+  encoder.events = [](const Expansion&, absl::Span<const JobEvent> events, absl::Time) {
+    std::string text;
+    for (const JobEvent& event : events) {
+      absl::StrAppend(&text, event.id.index, " ", JobStateName(event.state), ",");
+    }
+    return text;
+  };
+  return encoder;
 }
 
 // One message, taken apart.
@@ -35,17 +41,15 @@ struct Seen {
     const std::vector<std::string> parts = absl::StrSplit(text, '|');
     cursor = parts[0];
     reset = parts[1] == "reset";
-    if (!parts[2].empty()) {
-      events = absl::StrSplit(parts[2], ',');
-    }
-    succeeded = std::stoi(parts[3]);
-    earliest = parts[4];
+    succeeded = std::stoi(parts[2]);
+    earliest = parts[3];
+    events = absl::StrSplit(parts[4], ',', absl::SkipEmpty());
   }
   std::string cursor;
   bool reset = false;
-  std::vector<std::string> events;
   int succeeded = 0;
   std::string earliest;
+  std::vector<std::string> events;
 };
 
 // A reader that takes what it is sent only when told to, if it is slow.

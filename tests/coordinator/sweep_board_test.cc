@@ -38,7 +38,7 @@ class SweepBoardTest : public EngineTest {
   // Everybody who is due now, and due after the interval.
   void Tell() {
     clock_.Advance(options_.board.watch_interval);
-    while (board().RunOnce(Encode) <= clock_.Now()) {
+    while (board().RunOnce(TextEncoder()) <= clock_.Now()) {
     }
   }
   // One more turn of the worker: what it was told to start has succeeded.
@@ -311,10 +311,17 @@ TEST_F(SweepBoardTest, ThousandsOfWatchersShareWhatIsEncodedOnce) {
   for (size_t i = 0; i < kWatchers; ++i) {
     ASSERT_OK(readers.emplace_back(board()).Watch({1}));
   }
-  size_t encoded = 0;
-  const auto counting = [&](const WatchBatch& batch) {
-    ++encoded;
-    return Encode(batch);
+  size_t heads = 0;
+  size_t events = 0;
+  WatchEncoder counting = TextEncoder();
+  counting.head = [&, head = counting.head](const WatchHead& of) {
+    ++heads;
+    return head(of);
+  };
+  counting.events = [&, encode = counting.events](const Expansion& expansion,
+                                                  absl::Span<const JobEvent> of, absl::Time time) {
+    events += of.size();
+    return encode(expansion, of, time);
   };
   const auto tell = [&] {
     clock_.Advance(options_.board.watch_interval);
@@ -331,8 +338,9 @@ TEST_F(SweepBoardTest, ThousandsOfWatchersShareWhatIsEncodedOnce) {
     ASSERT_TRUE(reader.ended);
     ASSERT_EQ(reader.Events(), readers[0].Events());
   }
-  // One message for each slice of a thousand, not one for each watcher.
-  EXPECT_EQ(encoded, readers[0].seen.size() * kWatchers / 1'000);
+  // One message for each slice of a thousand, not one for each watcher; each event once.
+  EXPECT_EQ(heads, readers[0].seen.size() * kWatchers / 1'000);
+  EXPECT_EQ(events, readers[0].Events().size());
 }
 
 TEST_F(SweepBoardTest, MessagesToAllTogetherKeepTheirSpacing) {
@@ -349,15 +357,15 @@ TEST_F(SweepBoardTest, MessagesToAllTogetherKeepTheirSpacing) {
                          [](const Reader& reader) { return !reader.seen.empty(); });
   };
   const absl::Time start = clock_.Now();
-  EXPECT_EQ(board().RunOnce(Encode), start + absl::Milliseconds(10));
+  EXPECT_EQ(board().RunOnce(TextEncoder()), start + absl::Milliseconds(10));
   EXPECT_EQ(told(), 10);
-  EXPECT_EQ(board().RunOnce(Encode), start + absl::Milliseconds(10));  // too early
+  EXPECT_EQ(board().RunOnce(TextEncoder()), start + absl::Milliseconds(10));  // too early
   EXPECT_EQ(told(), 10);
   clock_.Advance(absl::Milliseconds(10));
-  board().RunOnce(Encode);
+  board().RunOnce(TextEncoder());
   EXPECT_EQ(told(), 20);
   clock_.Advance(absl::Milliseconds(10));
-  board().RunOnce(Encode);
+  board().RunOnce(TextEncoder());
   EXPECT_EQ(told(), 25);
 }
 

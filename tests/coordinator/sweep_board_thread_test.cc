@@ -98,7 +98,7 @@ TEST(SweepBoardThreadTest, EveryWatcherSeesTheEndOfABusySweep) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Engine> engine,
                        Engine::Create(clock, store, Decode, options));
   engine->Start();
-  engine->board().Start(Encode);
+  engine->board().Start(TextEncoder());
   constexpr int kSeeds = 100;
   std::atomic<bool> submitted{false};
   engine->Call<SweepId>(
@@ -158,7 +158,7 @@ TEST(SweepBoardThreadTest, StopEndsWatchersAndRefusesLaterOnes) {
   std::vector<SweepNews> all;
   all.push_back(std::move(news));
   board.Publish(std::move(all), clock.Now());
-  board.Start(Encode);
+  board.Start(TextEncoder());
   ThreadedReader reader(board);
   ASSERT_OK(board.Watch({1}, "", WatchDetail::kAll, reader));
   board.Stop();
