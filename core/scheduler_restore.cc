@@ -99,6 +99,18 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
   for (const BlameRow& row : snapshot.blames) {
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreBlame(row));
   }
+  // Results come in the order of their jobs: room is made for each sweep's at once.
+  for (auto begin = snapshot.results.begin(); begin != snapshot.results.end();) {
+    const SweepId sweep = begin->id.sweep;
+    const auto end =
+        std::upper_bound(begin, snapshot.results.end(), sweep,
+                         [](SweepId id, const ResultRow& row) { return id < row.id.sweep; });
+    if (const auto it = scheduler->sweeps_.find(sweep); it != scheduler->sweeps_.end()) {
+      it->second->results.reserve(static_cast<size_t>(end - begin));
+    }
+    begin = end;
+  }
+  scheduler->finished_.reserve(snapshot.results.size());
   for (ResultRow& row : snapshot.results) {
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreResult(std::move(row)));
   }
@@ -186,7 +198,15 @@ absl::Status Scheduler::RestoreResult(ResultRow row) {
     return absl::DataLossError(
         absl::StrCat("a result stands for job ", row.id.ToString(), ", which does not exist"));
   }
-  PutResult(SweepOf(row.id), row.id.index, std::move(row.result), kNone);
+  SweepRecord& sweep = SweepOf(row.id);
+  Slot& slot = sweep.slots[row.id.index];
+  if (slot.result != kNone) {
+    return absl::DataLossError(
+        absl::StrCat("two results stand for job ", row.id.ToString(), ": expected one"));
+  }
+  // Its owner is charged for it when the job's row says what it is.
+  slot.result = static_cast<uint32_t>(sweep.results.size());
+  sweep.results.push_back(StoredResult{std::move(row.result), kNone, JobId{}});
   return absl::OkStatus();
 }
 
@@ -216,7 +236,6 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
   slot.failures = static_cast<uint16_t>(std::min<uint32_t>(row.failures, UINT16_MAX));
   slot.lost = static_cast<uint16_t>(std::min<uint32_t>(row.lost, UINT16_MAX));
   slot.failure = row.failure;
-  ChargeResult(sweep, row.id.index, -1);  // by the flags that it had when it was put
   slot.flags = static_cast<uint8_t>((row.system_collected ? kSystemCollected : 0) |
                                     (row.no_reuse ? kNoReuse : 0));
   const bool ended_by_report =

@@ -148,6 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
          "sweep s1 is newer than the counter of sweeps, 1"},
         {"SweepTwice", [](Snapshot& s) { s.sweeps.push_back(s.sweeps[0]); },
          "sweep s1 stands twice"},
+        {"ResultTwice", [](Snapshot& s) { s.results.push_back(s.results[0]); },
+         "two results stand for job s1/0"},
         {"JobOfNoSweep", [](Snapshot& s) { s.jobs[0].id.sweep = {9}; }, "job s9/0"},
         {"JobBeyondSweep",
          [](Snapshot& s) {
