@@ -139,6 +139,21 @@ absl::StatusOr<std::vector<std::string>> Pools::Explain(const std::string& name)
   for (const auto& [reason, count] : reasons) {
     lines.push_back(absl::StrCat(Count(count, "worker waits", "workers wait"), ": ", reason));
   }
+  std::vector<std::string> lost;
+  for (const auto& [pilot_name, pilot] : pilots_) {
+    if (pilot.row.pool == name && pilot.row.phase == PilotPhase::kWorking && !pilot.live) {
+      lost.push_back(pilot_name);
+    }
+  }
+  if (!lost.empty()) {
+    const bool one = lost.size() == 1;
+    lines.push_back(absl::StrCat(absl::StrJoin(lost, ", "),
+                                 one ? " does not call, and the provider still has it: stopped "
+                                     : " do not call, and the provider still has them: stopped ",
+                                 absl::FormatDuration(policy_.lost_timeout),
+                                 " after the last lease, unless ", one ? "it calls" : "they call",
+                                 " again"));
+  }
   for (const DemandClass& demand : impossible_) {
     lines.push_back(absl::StrCat("no worker of any pool can take ", ClassText(demand)));
   }

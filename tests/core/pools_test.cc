@@ -264,6 +264,20 @@ TEST(PoolsTest, ARestartAdoptsWhatWasStarted) {
   EXPECT_EQ(sim.started(), 10);
 }
 
+TEST(PoolsTest, WorkersThatDoNotCallAreNamed) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(8, absl::Hours(1));
+  sim.Steps(200);
+  EXPECT_THAT(ExplanationOf(sim.pools()), Not(HasSubstr("not call")));
+  sim.Restart();
+  EXPECT_THAT(ExplanationOf(sim.pools()),
+              HasSubstr("cpu-1, cpu-2 do not call, and the provider still has them: stopped 5m "
+                        "after the last lease, unless they call again"));
+  sim.Step();
+  EXPECT_THAT(ExplanationOf(sim.pools()), Not(HasSubstr("not call")));
+}
+
 TEST(PoolsTest, APausedPoolIsStillPausedAfterARestart) {
   PoolSimulation sim(1, {});
   AddPool(sim, MakeSpec());
