@@ -19,6 +19,7 @@ using ::concur::testing::PoolFaults;
 using ::concur::testing::PoolSimulation;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 PoolSpec MakeSpec(const std::string& name = "cpu", int min = 0, int max = 10) {
   PoolSpec spec;
