@@ -215,7 +215,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GuardedCoordinator::WatchSweep(
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* GuardedCoordinator::ReadLog(
     Context* context, const v1::ReadLogRequest* request) {
-  return Guarded(CheckStream(context, "ReadLog"), [&] { return service_.ReadLog(context, request); });
+  return Guarded(CheckStream(context, "ReadLog"),
+                 [&] { return service_.ReadLog(context, request); });
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* GuardedCoordinator::DownloadArtifact(

@@ -306,8 +306,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->worker_service = std::make_unique<WorkerService>(
       *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
   parts->streams = std::make_unique<StreamWatch>(clock, parts->options.connections.streams);
-  parts->guarded_coordinator = std::make_unique<GuardedCoordinator>(
-      *parts->access, *parts->streams, *parts->coordinator_service);
+  parts->guarded_coordinator = std::make_unique<GuardedCoordinator>(*parts->access, *parts->streams,
+                                                                    *parts->coordinator_service);
   parts->guarded_workers =
       std::make_unique<GuardedWorkerGateway>(*parts->access, *parts->worker_service);
 

@@ -31,7 +31,7 @@ struct ConnectionLimits {
   // that never reads lets go of its stream.
   absl::Duration age_max = absl::Hours(12);
   absl::Duration age_grace = absl::Hours(1);
-  int streams_max = 1000;               // calls at a time on one connection
+  int streams_max = 1000;  // calls at a time on one connection
   StreamLimits streams;
   size_t memory_max = size_t{2} << 30;  // of gRPC's buffers, all connections together
 };

@@ -24,7 +24,9 @@ constexpr char kUsersService[] = "/concur.v1.Coordinator/";
 class StreamInterceptor final : public grpc::experimental::Interceptor {
  public:
   StreamInterceptor(StreamWatch& watch, ServerRpcInfo& info)
-      : watch_(watch), receives_(info.type() == ServerRpcInfo::Type::CLIENT_STREAMING), info_(info) {}
+      : watch_(watch),
+        receives_(info.type() == ServerRpcInfo::Type::CLIENT_STREAMING),
+        info_(info) {}
   ~StreamInterceptor() override {
     if (stream_ != 0) {
       watch_.End(stream_);
@@ -87,9 +89,9 @@ absl::Status StreamWatch::Check(absl::string_view peer) const {
   if (it == by_host_.end() || it->second <= limits_.per_peer_max) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat(host, " has ", it->second - 1, " streams open, and limits.streams_per_peer_max is ",
-                   limits_.per_peer_max, ": end one first"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      host, " has ", it->second - 1, " streams open, and limits.streams_per_peer_max is ",
+      limits_.per_peer_max, ": end one first"));
 }
 
 uint64_t StreamWatch::Begin(absl::string_view peer, absl::string_view method, grpc_call* call,

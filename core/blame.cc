@@ -28,8 +28,7 @@ bool CountsForBlame(FailureClass failure) {
   return false;
 }
 
-std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worker,
-                                           absl::Time now) {
+std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worker, absl::Time now) {
   std::map<std::string, absl::Time>& succeeded = succeeded_[group];
   // What was saved comes back in whole nanoseconds; a time to come is from before a clock was set
   // back.

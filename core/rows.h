@@ -80,9 +80,9 @@ struct WorkerRow {
   std::string incarnation;
   bool draining = false;
   absl::Time last_seen = absl::UnixEpoch();
-  absl::Time quarantine_end = absl::InfinitePast();  // of the present one; InfinitePast: none
+  absl::Time quarantine_end = absl::InfinitePast();       // of the present one; InfinitePast: none
   absl::Duration quarantine_span = absl::ZeroDuration();  // of the latest one; the next is longer
-  std::string quarantine_reason{};  // of the present one
+  std::string quarantine_reason{};                        // of the present one
 
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
 };
@@ -93,7 +93,7 @@ struct BlameRow {
   std::string approach;
   std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
   bool is_train = false;
-  uint32_t failures = 0;                   // that count against the worker
+  uint32_t failures = 0;                                  // that count against the worker
   std::optional<absl::Time> success_time = std::nullopt;  // when it was seen to succeed
 
   // A row that says nothing is not kept.
@@ -172,9 +172,9 @@ struct Batch {
   bool empty() const {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
            delete_results.empty() && put_attempts.empty() && put_workers.empty() &&
-           delete_workers.empty() && put_blames.empty() && !next_pilot_number && put_pools.empty() &&
-           delete_pools.empty() && put_pilots.empty() && delete_pilots.empty() &&
-           delete_sweeps.empty();
+           delete_workers.empty() && put_blames.empty() && !next_pilot_number &&
+           put_pools.empty() && delete_pools.empty() && put_pilots.empty() &&
+           delete_pilots.empty() && delete_sweeps.empty();
   }
 };
 

@@ -87,10 +87,10 @@ std::vector<Scheduler::Scope> Scheduler::ScopesOf(const SweepRecord& sweep, uint
     scopes.push_back({Scope::What::kBlockTest, {at.block}, at.test_benchmark});
   }
   if (block_failed) {
-    scopes.push_back(
-        {Scope::What::kApproach,
-         blocks_where([&](const Block& block) { return block.approach == own.approach; }),
-         std::nullopt});
+    scopes.push_back({Scope::What::kApproach, blocks_where([&](const Block& block) {
+                        return block.approach == own.approach;
+                      }),
+                      std::nullopt});
   }
   if (block_failed && own.has_train) {
     scopes.push_back({Scope::What::kTrainSet, blocks_where([&](const Block& block) {
@@ -124,8 +124,7 @@ bool Scheduler::FailedAltogether(const SweepRecord& sweep, const Scope& scope, u
       others.insert(scope.what == Scope::What::kApproach ? block.train_set : block.approach);
     }
   });
-  const bool is_wide =
-      scope.what != Scope::What::kBlock && scope.what != Scope::What::kBlockTest;
+  const bool is_wide = scope.what != Scope::What::kBlock && scope.what != Scope::What::kBlockTest;
   return limit > 0 && *failed >= limit && !succeeded && (!is_wide || others.size() >= 2);
 }
 
@@ -160,7 +159,8 @@ bool Scheduler::IsHopeless(const SweepRecord& sweep, const Scope& scope, uint32_
     return false;  // another setting may do
   }
   // Blame before action: one worker's failures say nothing while there are others to try.
-  return workers.size() > 1 || std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+  return workers.size() > 1 ||
+         std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
            return !entry.second->lost && !workers.contains(entry.first);
          });
 }

@@ -146,9 +146,9 @@ absl::Status Scheduler::RestoreSweep(SweepRow row, std::shared_ptr<const Expansi
 
 absl::Status Scheduler::RestoreWorker(const WorkerRow& row) {
   if ((row.quarantine_end != absl::InfinitePast()) == row.quarantine_reason.empty()) {
-    return absl::DataLossError(
-        absl::StrCat("worker ", row.name, " is in quarantine without a reason, or has a reason ",
-                     "without being in quarantine"));
+    return absl::DataLossError(absl::StrCat("worker ", row.name,
+                                            " is in quarantine without a reason, or has a reason ",
+                                            "without being in quarantine"));
   }
   auto worker = std::make_unique<WorkerRecord>();
   worker->info.name = row.name;
@@ -171,13 +171,12 @@ absl::Status Scheduler::RestoreWorker(const WorkerRow& row) {
 }
 
 absl::Status Scheduler::RestoreBlame(const BlameRow& row) {
-  const Durations::Group group =
-      durations_.GroupOf(row.approach, row.benchmark, row.is_train);
+  const Durations::Group group = durations_.GroupOf(row.approach, row.benchmark, row.is_train);
   if (!workers_.contains(row.worker) ||
       !blame_.Restore(group, row.worker, {row.failures, row.success_time})) {
-    return absl::DataLossError(absl::StrCat(
-        "what worker \"", row.worker, "\" did of approach \"", row.approach, "\" on benchmark \"",
-        row.benchmark, "\" contradicts other rows"));
+    return absl::DataLossError(absl::StrCat("what worker \"", row.worker, "\" did of approach \"",
+                                            row.approach, "\" on benchmark \"", row.benchmark,
+                                            "\" contradicts other rows"));
   }
   return absl::OkStatus();
 }

@@ -320,9 +320,9 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("skipped when its train job ", JobId{id.sweep, *train}.ToString(),
                             " had failed; `concur sweep retry` tries it again");
       }
-      return absl::StrCat("skipped: ",
-                          why.empty() ? "enough like it had failed by then, and none succeeded" : why,
-                          "; `concur sweep retry` tries it again");
+      return absl::StrCat(
+          "skipped: ", why.empty() ? "enough like it had failed by then, and none succeeded" : why,
+          "; `concur sweep retry` tries it again");
     }
   }
   return "";

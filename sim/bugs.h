@@ -17,13 +17,13 @@ namespace concur::sim {
 enum class Bug : uint8_t {
   kNone,
   // Of the coordinator's store.
-  kCommitNotSynced,     // a commit is acknowledged before it is on disk
-  kCommitNotAtomic,     // a power cut leaves half of a commit
-  kCancelNotSaved,      // the row of a canceled sweep does not say so
-  kAttemptNotSaved,     // the number of an attempt is saved one behind
-  kRequestIdNotSaved,   // a submission that is repeated after a restart is not recognized
-  kRunningNotRequeued,  // a restart gives up what was running
-  kCountedAgain,        // a restart forgets that a failed attempt was counted
+  kCommitNotSynced,      // a commit is acknowledged before it is on disk
+  kCommitNotAtomic,      // a power cut leaves half of a commit
+  kCancelNotSaved,       // the row of a canceled sweep does not say so
+  kAttemptNotSaved,      // the number of an attempt is saved one behind
+  kRequestIdNotSaved,    // a submission that is repeated after a restart is not recognized
+  kRunningNotRequeued,   // a restart gives up what was running
+  kCountedAgain,         // a restart forgets that a failed attempt was counted
   kQuarantineForgotten,  // a restart frees workers that are set aside
   kBlameForgotten,       // a restart forgets what workers failed
   // Of the coordinator's services.

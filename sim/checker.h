@@ -141,7 +141,7 @@ class Checker {
   static Held HeldBy(const Scheduler& scheduler);
   // "" when a restart at `now` made `after` of it.
   static std::string DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now);
-  Held held_;                         // after the last turn that is durable
+  Held held_;                          // after the last turn that is durable
   std::optional<Held> held_in_doubt_;  // after one that may be
 
   absl::Time restored_at_ = absl::InfinitePast();

@@ -43,8 +43,7 @@ void Checker::RememberBlame(const Scheduler& scheduler) {
 
 void Checker::OnTurnInDoubt(const Scheduler& scheduler) { held_in_doubt_ = HeldBy(scheduler); }
 
-std::string Checker::DifferenceAfterRestart(const Held& before, const Held& after,
-                                            absl::Time now) {
+std::string Checker::DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now) {
   for (const auto& [worker, set_aside] : before.set_aside) {
     const auto it = after.set_aside.find(worker);
     // A clock that was set back makes none longer.
@@ -52,12 +51,12 @@ std::string Checker::DifferenceAfterRestart(const Held& before, const Held& afte
     if (it == after.set_aside.end() || it->second.span != set_aside.span ||
         it->second.reason != set_aside.reason ||
         absl::ToUnixNanos(it->second.end) != absl::ToUnixNanos(end)) {
-      return absl::StrCat(
-          "worker ", worker, " was set aside until ", FormatIsoTime(set_aside.end), ", and is ",
-          it == after.set_aside.end() || it->second.reason.empty()
-              ? "free"
-              : absl::StrCat("so until ", FormatIsoTime(it->second.end)),
-          " after a restart");
+      return absl::StrCat("worker ", worker, " was set aside until ", FormatIsoTime(set_aside.end),
+                          ", and is ",
+                          it == after.set_aside.end() || it->second.reason.empty()
+                              ? "free"
+                              : absl::StrCat("so until ", FormatIsoTime(it->second.end)),
+                          " after a restart");
     }
   }
   if (before.set_aside.size() != after.set_aside.size()) {

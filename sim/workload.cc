@@ -102,8 +102,7 @@ std::optional<absl::Duration> Sometimes(Random& random, double chance) {
 PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool gives_up) {
   PlannedSweep planned;
   planned.failures_max = gives_up ? spec.failures_max_per_block : 0;
-  spec.failures_max_per_block =
-      bug == Bug::kGivenUpAtOnce && gives_up ? 1 : planned.failures_max;
+  spec.failures_max_per_block = bug == Bug::kGivenUpAtOnce && gives_up ? 1 : planned.failures_max;
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
   CONCUR_CHECK_OK(expansion.status());
   planned.text = absl::StrCat(number);
@@ -144,7 +143,8 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     }
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     if (expansion.ok() && expansion->job_count() <= kJobsMax) {
-      workload.sweeps.push_back(Plan(random, workload.sweeps.size(), std::move(spec), bug, gives_up));
+      workload.sweeps.push_back(
+          Plan(random, workload.sweeps.size(), std::move(spec), bug, gives_up));
     }
   }
   const int workers = static_cast<int>(random.Between(2, 4));

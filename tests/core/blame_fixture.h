@@ -21,7 +21,7 @@ namespace concur::testing {
 
 // Untrained approaches on `benchmarks`, one eval job a seed.
 inline SweepSpec Evals(const std::vector<std::string>& approaches,
-                const std::vector<std::string>& benchmarks, int seeds) {
+                       const std::vector<std::string>& benchmarks, int seeds) {
   SweepSpec spec;
   spec.name = "evals";
   for (const std::string& name : approaches) {
@@ -43,7 +43,7 @@ inline SweepSpec Evals(const std::vector<std::string>& approaches,
 
 // One approach that trains on each of `benchmarks`.
 inline SweepSpec Trains(const std::vector<std::string>& approaches,
-                 const std::vector<std::string>& benchmarks, int seeds) {
+                        const std::vector<std::string>& benchmarks, int seeds) {
   SweepSpec spec = Evals({}, {}, seeds);
   spec.retry.failures_max = 1;
   for (const std::string& name : approaches) {
@@ -80,8 +80,9 @@ class BlameSchedulerTest : public ::testing::Test {
   // One Sync of every worker, each of which then ends all that it runs: those named in `broken` by
   // failing.
   void Round(const std::set<std::string>& broken, FailureClass failure = FailureClass::kFailed) {
-    EndAll([&](const std::string& worker, const JobCoordinates&) { return broken.contains(worker); },
-           failure);
+    EndAll(
+        [&](const std::string& worker, const JobCoordinates&) { return broken.contains(worker); },
+        failure);
   }
   // The same; jobs fail by where they stand, on every worker.
   void RoundOf(const std::function<bool(const JobCoordinates&)>& fails) {

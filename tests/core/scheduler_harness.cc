@@ -281,8 +281,8 @@ std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& aft
     }
   }
   if (before.ListBlame() != after.ListBlame()) {
-    return absl::StrCat("the table of blame changed: ", before.ListBlame().size(),
-                        " rows became ", after.ListBlame().size());
+    return absl::StrCat("the table of blame changed: ", before.ListBlame().size(), " rows became ",
+                        after.ListBlame().size());
   }
   return "";
 }

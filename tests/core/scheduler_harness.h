@@ -98,9 +98,10 @@ class SchedulerHarness {
   std::map<SweepId, SweepState> states_;
 };
 
-// "" when a restart gives what it must: the same sweeps, jobs, attempts, results, workers and blame. These
-// may differ: who follows whom (a follower is READY again), what is still being stopped (a canceled
-// sweep has ended), leases, resources and times of workers, and times by less than a millisecond.
+// "" when a restart gives what it must: the same sweeps, jobs, attempts, results, workers and
+// blame. These may differ: who follows whom (a follower is READY again), what is still being
+// stopped (a canceled sweep has ended), leases, resources and times of workers, and times by less
+// than a millisecond.
 std::string DifferenceAfterRestart(const Scheduler& before, const Scheduler& after);
 
 // A result that an attempt could have: a system for train jobs, a metric for eval jobs.

@@ -199,9 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
          },
          "what worker \"w2\" did of approach \"a\" on benchmark \"x\""},
         {"BlameForNothing",
-         [](Snapshot& s) {
-           s.blames = {{.worker = "w1", .approach = "a", .benchmark = "x"}};
-         },
+         [](Snapshot& s) { s.blames = {{.worker = "w1", .approach = "a", .benchmark = "x"}}; },
          "what worker \"w1\" did"},
         {"WaitsForWhatFailed",
          [](Snapshot& s) {

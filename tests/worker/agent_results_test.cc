@@ -11,10 +11,10 @@ namespace concur::worker {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::FakeGateway;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-using testing::FakeGateway;
 
 TEST_F(AgentTest, AFollowedLogIsSentFromWhereItWasAskedFor) {
   Connect();

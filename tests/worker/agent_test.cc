@@ -11,9 +11,9 @@ namespace concur::worker {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::FakeGateway;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using testing::FakeGateway;
 
 TEST_F(AgentTest, KeepsOneCallParkedAndWellUnderTheLease) {
   Connect();
