@@ -295,4 +295,38 @@ void Scheduler::ReleaseFollowers(JobId leader) {
   CONCUR_CHECK(!followers_.contains(leader));
 }
 
+void Scheduler::MarkSystemsCollected(const std::vector<JobId>& train_jobs) {
+  for (const JobId& id : train_jobs) {
+    if (!HasJob(id)) {
+      continue;
+    }
+    SweepRecord& sweep = SweepOf(id);
+    Slot& slot = sweep.slots[id.index];
+    if (slot.state != JobState::kSucceeded || (slot.flags & kSystemCollected) != 0) {
+      continue;
+    }
+    // Another job's result with the same key may still have its system: let it stand instead.
+    UnindexResult(sweep, id.index);
+    ChargeResult(sweep, id.index, -1);
+    slot.flags |= kSystemCollected;
+    ChargeResult(sweep, id.index, 1);
+    IndexResult(sweep, id.index, sweep.keys->KeyOf(id.index));
+    Touch(id);
+    pending_.changed_sweeps.insert(id.sweep);  // its owner uses less
+  }
+}
+
+absl::Status Scheduler::RecordForecast(SweepId id, absl::Duration makespan) {
+  const auto it = sweeps_.find(id);
+  if (it == sweeps_.end()) {
+    return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
+  }
+  if (!it->second->row.forecast) {
+    it->second->row.forecast = makespan;
+    TouchSweep(*it->second);
+    pending_.changed_sweeps.insert(id);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace concur
