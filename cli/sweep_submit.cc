@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -116,6 +117,12 @@ absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
   return absl::OkStatus();
 }
 
+// Whether the server says what is wrong with a field that stands in a file.
+bool IsOfAField(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) && (absl::StartsWith(status.message(), "approaches[") ||
+                                             absl::StartsWith(status.message(), "benchmarks["));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
@@ -135,8 +142,12 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
   if (!flags.dry_run) {
     CONCUR_RETURN_IF_ERROR(UploadMissing(context, client, loaded.spec));
   }
-  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response, client.CreateSweep(request));
-  for (const std::string& warning : response.warnings()) {
+  absl::StatusOr<v1::CreateSweepResponse> response = client.CreateSweep(request);
+  if (IsOfAField(response.status())) {
+    return spec::WithPlace(loaded, response.status());
+  }
+  CONCUR_RETURN_IF_ERROR(response.status());
+  for (const std::string& warning : response->warnings()) {
     PrintWarning(context, warning);
   }
   return response;

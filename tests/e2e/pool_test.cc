@@ -102,6 +102,53 @@ TEST_F(PoolTest, ARequestThatNoPoolCanEverServeIsRefused) {
   EXPECT_THAT(output.err, HasSubstr("expected a request that fits in a pool (here: cpus 1"));
 }
 
+TEST_F(PoolTest, JobsGoToThePoolWhoseLabelsTheyAskFor) {
+  ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("pool.yaml")}).exit_code, 0);
+  cluster_.Write("fast.yaml", R"(apiVersion: concur/v1
+kind: Pool
+metadata: {name: fast}
+spec:
+  provider: local
+  workers: {max: 2}
+  resources: {cpus: 1}
+  idle_timeout: 1s
+  labels: {disk: nvme}
+)");
+  ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("fast.yaml")}).exit_code, 0);
+  const auto write = [&](const std::string& labels) {
+    std::string sweep = kSweep;
+    sweep.replace(sweep.find("CPUS"), 4, absl::StrCat("1, labels: {", labels, "}"));
+    cluster_.Write("labeled.yaml", sweep);
+  };
+  write("disk: tape");
+  const Output refused = cluster_.Concur({"sweep", "submit", cluster_.File("labeled.yaml")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("labeled.yaml:13:38: "));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("expected labels of a pool that is large enough (fast: disk=nvme pool=fast; "
+                "here: pool=here), got disk=tape"));
+
+  // A pool that is paused starts nothing, and the other one is no help.
+  ASSERT_EQ(cluster_.Concur({"pool", "pause", "fast"}).exit_code, 0);
+  write("disk: nvme");
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("labeled.yaml")}).exit_code, 0);
+  EXPECT_THAT(cluster_.Concur({"job", "explain", "short/0"}).out,
+              HasSubstr("it needs cpus 1, label disk=nvme; pool fast is paused"));
+  cluster_.StartWorker("plain", 2);
+  EXPECT_TRUE(Eventually([&] {
+    return cluster_.Concur({"job", "explain", "short/0"})
+               .out.find(
+                   "waits for a worker with the label disk=nvme, which no live worker has "
+                   "(none has a label disk)") != std::string::npos;
+  })) << cluster_.Concur({"job", "explain", "short/0"}).out;
+  ASSERT_EQ(cluster_.Concur({"pool", "resume", "fast"}).exit_code, 0);
+  ASSERT_EQ(cluster_.Concur({"sweep", "wait", "short", "--timeout", "60"}).exit_code, 0);
+  for (const nlohmann::json& job : Json({"job", "list", "short", "--limit", "0"})) {
+    EXPECT_THAT(job["worker"].get<std::string>(), ::testing::StartsWith("fast-")) << job.dump();
+  }
+}
+
 TEST_F(PoolTest, AWorkerThatCannotStartIsExplained) {
   cluster_.Write("wrong.yaml", R"(apiVersion: concur/v1
 kind: Pool
