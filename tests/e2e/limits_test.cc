@@ -93,9 +93,9 @@ TEST_F(LimitsTest, RequestThatFitsInNoPoolIsRefused) {
   Start("{pools: [{name: tiny, max: {cpus: 1, memory: 4GiB}}]}\n");
   const Output refused = Submit(1);
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  EXPECT_THAT(refused.err, AllOf(HasSubstr(".yaml:"), HasSubstr("spec.approaches[0]"),
-                                 HasSubstr("resources: expected"), HasSubstr("tiny"),
-                                 HasSubstr("cpus 2")));
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr(".yaml:"), HasSubstr("spec.approaches[0]"),
+                    HasSubstr("resources: expected"), HasSubstr("tiny"), HasSubstr("cpus 2")));
   EXPECT_THAT(Sweeps(), Not(HasSubstr("small")));
 }
 
