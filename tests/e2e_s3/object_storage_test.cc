@@ -82,7 +82,7 @@ class ObjectStorageTest : public ::testing::Test {
   int Succeeded() const {
     const auto json = nlohmann::json::parse(
         cluster_.Concur({"-o", "json", "sweep", "get", "s1"}).out, nullptr, false);
-    return json.is_object() ? json["jobs"].value("succeeded", 0) : 0;
+    return json.is_object() ? json["counts"].value("succeeded", 0) : 0;
   }
 
   Cluster cluster_;

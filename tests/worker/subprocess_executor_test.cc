@@ -1,6 +1,7 @@
 #include "worker/subprocess_executor.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
