@@ -1,5 +1,6 @@
 #include "worker/subprocess_executor.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
