@@ -22,7 +22,7 @@ namespace concur::http {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-constexpr int kPollMilliseconds = 100;             // how often a silent transfer is looked at
+constexpr int kPollMilliseconds = 100;              // how often a silent transfer is looked at
 constexpr size_t kAheadBytesMax = size_t{1} << 20;  // that came before they were asked for
 constexpr long kReceiveBytes = 256 * 1024;          // at a time
 constexpr long kSendBytes = 1024 * 1024;
