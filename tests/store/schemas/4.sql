@@ -140,10 +140,10 @@ CREATE TABLE sweep (
   canceled    INTEGER NOT NULL,
   end_time    INTEGER,
   checksum    INTEGER NOT NULL
-);
-INSERT INTO sweep VALUES(1,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-1',1700000001123456789,1,1,1700000002000000005,1829937409);
-INSERT INTO sweep VALUES(3,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-3',1700000001123456789,0,0,NULL,739687488);
-INSERT INTO sweep VALUES(4,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-4',1700000001123456789,1,1,1700000002000000005,2047172122);
+, forecast INTEGER);
+INSERT INTO sweep VALUES(1,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-1',1700000001123456789,1,1,1700000002000000005,1829937409,NULL);
+INSERT INTO sweep VALUES(3,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-3',1700000001123456789,0,0,NULL,739687488,NULL);
+INSERT INTO sweep VALUES(4,'ada',replace('a sweep of "quotes", é and\nlines','\n',char(10)),'request-4',1700000001123456789,1,1,1700000002000000005,2047172122,NULL);
 CREATE TABLE sweep_spec (
   number   INTEGER PRIMARY KEY,
   spec     BLOB NOT NULL,
@@ -175,6 +175,7 @@ CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
        strftime('%Y-%m-%dT%H:%M:%SZ', create_time / 1000000000, 'unixepoch') AS create_time,
        strftime('%Y-%m-%dT%H:%M:%SZ', end_time / 1000000000, 'unixepoch') AS end_time,
+       forecast / 1e9 AS forecast_seconds, (end_time - create_time) / 1e9 AS took_seconds,
        length(spec) AS spec_bytes
 FROM sweep JOIN sweep_spec USING (number);
 CREATE VIEW jobs AS
