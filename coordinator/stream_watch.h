@@ -70,14 +70,14 @@ class StreamWatch {
 
   Clock& clock_;
   const StreamLimits limits_;
-  std::thread thread_;
-
   mutable Mutex mutex_;
   CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Stream> streams_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, size_t> by_host_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread thread_;  // the last member: it uses the others from its start
 };
 
 // Tells a StreamWatch of the streams of both services.

@@ -237,7 +237,7 @@ std::vector<BadCase> BadCases() {
        "answers.text: missing"},
       {"squad and more", Squad("") + "\n" + Squad(""), ":2: expected nothing after the document"},
       {"squad cut", Squad("3").substr(0, 20), "ends early, inside the list data"},
-      {"squad around", Squad("").substr(0, 28) + "x}", "not valid JSON around the items"},
+      {"squad around", R"({"data": [] x})", "not valid JSON around the items"},
       {"too deep", std::string(100000, '['), "not valid JSON"},
   };
 }
