@@ -106,9 +106,18 @@ def watched(process, watchers):
     return report
 
 
+def many_streams(directory):
+    """Options of a coordinator that lets one host open as many streams as are measured."""
+    path = pathlib.Path(directory) / "options.yaml"
+    path.write_text("apiVersion: concur/v1\nkind: CoordinatorOptions\n"
+                    "spec: {limits: {streams_per_peer_max: 20000}}\n")
+    return "--options", path
+
+
 def answers(rows, jobs=100_000, watchers=1000, followers=10, seconds=10):
     """Load: jobs of 0.2 s on 1,024 slots, some 5,000 a second. Each asks in a process of its own."""
-    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+    with (tempfile.TemporaryDirectory() as directory,
+          harness.Coordinator(*many_streams(directory), parent=pathlib.Path.cwd()) as coordinator):
         coordinator.submit(harness.sweep_of(jobs))
         load = threading.Thread(target=lambda: coordinator.fake_workers(jobs, seconds=0.2))
         load.start()
