@@ -198,8 +198,7 @@ absl::Status CheckBenchmark(const std::string& field, const BenchmarkSpec& bench
     return Invalid(field, ": expected a train or a test file, got neither");
   }
   CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".metric"), ValidateName(benchmark.metric)));
-  if (IsQa(benchmark.format) && benchmark.metric != "exact_match" &&
-      benchmark.metric != "f1") {
+  if (IsQa(benchmark.format) && benchmark.metric != "exact_match" && benchmark.metric != "f1") {
     return Invalid(field, ".metric: expected exact_match or f1 for format qa, got \"",
                    benchmark.metric, "\"");
   }

@@ -173,8 +173,7 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
     return FieldError(path, "expected a train or a test file, got neither");
   }
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), proto.metric()));
-  if (IsQa(result.format) && proto.metric() != "exact_match" &&
-      proto.metric() != "f1") {
+  if (IsQa(result.format) && proto.metric() != "exact_match" && proto.metric() != "f1") {
     return FieldError(
         path.Field("metric"),
         absl::StrCat("expected \"exact_match\" or \"f1\", got \"", proto.metric(), "\""));

@@ -16,8 +16,8 @@
 #include "base/status_macros.h"
 #include "qa/builders/text.h"
 #include "qa/importers/importer.h"
-#include "qa/json_items.h"
 #include "qa/importers/text_spans.h"
+#include "qa/json_items.h"
 #include "qa/raw_stream.h"
 
 namespace concur::qa {

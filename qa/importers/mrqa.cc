@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "qa/importers/importer.h"
-#include "qa/json_items.h"
 #include "qa/importers/text_spans.h"
 #include "qa/json_fields.h"
+#include "qa/json_items.h"
 #include "qa/normalize.h"
 #include "qa/utf8.h"
 

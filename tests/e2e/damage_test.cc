@@ -139,9 +139,9 @@ TEST_P(DamageTest, ADamagedLogOfTheDatabaseIsNamedAndNotServed) {
   EXPECT_THAT(check.out, HasSubstr("acknowledged commits are missing"));
   const Output start = Start();
   EXPECT_EQ(start.exit_code, 1);
-  EXPECT_THAT(start.err, AllOf(HasSubstr("cannot start"),
-                               HasSubstr("acknowledged commits are missing"),
-                               HasSubstr("restore a backup")));
+  EXPECT_THAT(start.err,
+              AllOf(HasSubstr("cannot start"), HasSubstr("acknowledged commits are missing"),
+                    HasSubstr("restore a backup")));
 }
 
 TEST_P(DamageTest, DamagedArtifactsAreNamedNotServedAndCanBeMadeAgain) {

@@ -292,7 +292,8 @@ TEST_F(DirectoryStoreTest, TouchProtectsAnOldArtifactFromCollection) {
   ASSERT_OK_AND_ASSIGN(const Digest digest, store_->Put("asked about"));
   Touch(digest, old_time);
   EXPECT_OK(store_->Touch(digest));
-  EXPECT_THAT(store_->Touch(Sha256Of("never put")), StatusIs(absl::StatusCode::kNotFound, HasSubstr("not stored")));
+  EXPECT_THAT(store_->Touch(Sha256Of("never put")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("not stored")));
   ASSERT_OK(store_->Collect({}, old_time + absl::Hours(1)));
   EXPECT_TRUE(store_->Has(digest));
 }
