@@ -126,16 +126,10 @@ template Option* Option::InRange(double, double);
 template Option* Command::AddOption(const std::string&, std::string&, const std::string&);
 template Option* Command::AddOption(const std::string&, std::vector<std::string>&,
                                     const std::string&);
-template Option* Command::AddOption(const std::string&, bool&, const std::string&);
 template Option* Command::AddOption(const std::string&, int&, const std::string&);
 template Option* Command::AddOption(const std::string&, int64_t&, const std::string&);
 template Option* Command::AddOption(const std::string&, uint64_t&, const std::string&);
 template Option* Command::AddOption(const std::string&, double&, const std::string&);
-template Option* Command::AddOption(const std::string&, std::optional<int>&, const std::string&);
-template Option* Command::AddOption(const std::string&, std::optional<int64_t>&,
-                                    const std::string&);
-template Option* Command::AddOption(const std::string&, std::optional<uint64_t>&,
-                                    const std::string&);
 template Option* Command::AddOption(const std::string&, std::optional<double>&, const std::string&);
 
 }  // namespace concur::cli

@@ -60,8 +60,8 @@ class Command {
 
   Command* AddSubcommand(const std::string& name, const std::string& about);
   // `names`: "--seed", "-o,--output", or "sweep" for a positional argument. `value` outlives the
-  // command. T: std::string, std::vector<std::string>, bool, int, int64_t, uint64_t, double, or a
-  // std::optional of one of the last four.
+  // command. T: std::string, std::vector<std::string>, int, int64_t, uint64_t, double or
+  // std::optional<double>.
   template <typename T>
   Option* AddOption(const std::string& names, T& value, const std::string& about = "");
   Option* AddFlag(const std::string& names, bool& value, const std::string& about = "");

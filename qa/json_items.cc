@@ -28,9 +28,10 @@ constexpr size_t kFrameBytesMax = size_t{1} << 20;
 
 // Bytes of `text` before the quote that ends the string it begins within; all when it goes on. In
 // `escaped`: whether a backslash stands before the first byte, then before the one after the last.
+// REQUIRES: `text` is not empty.
 size_t StringBytes(absl::string_view text, bool& escaped) {
-  size_t next = escaped && !text.empty() ? 1 : 0;
-  escaped = escaped && text.empty();
+  size_t next = escaped ? 1 : 0;
+  escaped = false;
   while (true) {
     const size_t quote = text.find('"', next);
     const size_t end = quote == text.npos ? text.size() : quote;
@@ -39,7 +40,7 @@ size_t StringBytes(absl::string_view text, bool& escaped) {
       ++backslashes;
     }
     if (quote == text.npos) {
-      escaped = escaped || backslashes % 2 == 1;
+      escaped = backslashes % 2 == 1;
       return end;
     }
     if (backslashes % 2 == 0) {
@@ -345,7 +346,7 @@ absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
 
 absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view key) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
-  std::string last;  // string at hand, or the one before; what is longer than the key is cut
+  std::string last;  // string at hand, or the one before; cut one byte behind the key's length
   int depth = 0;
   bool in_string = false;
   bool escaped = false;
@@ -360,8 +361,7 @@ absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view k
     for (size_t i = 0; i < block.size(); ++i) {
       if (in_string) {
         const size_t bytes = StringBytes(block.substr(i), escaped);
-        last.append(block.data() + i,
-                    std::min(bytes, key.size() + 1 - std::min(last.size(), key.size() + 1)));
+        last.append(block.data() + i, std::min(bytes, key.size() + 1 - last.size()));
         i += bytes;
         in_string = i == block.size();
         continue;
