@@ -33,6 +33,7 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
   for (const WorkerView& worker : scheduler.ListWorkers()) {
     if (!worker.lost && !worker.draining && worker.quarantine_reason.empty()) {
       basis.workers.push_back(worker.info.capacity);
+      basis.labels.push_back(worker.info.labels);
     }
   }
   if (basis.workers.empty() ||
@@ -58,6 +59,7 @@ std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId
 std::optional<absl::Duration> ForecastMakespan(const ForecastBasis& basis) {
   ForecastOptions options;
   options.workers = basis.workers;
+  options.labels = basis.labels;
   const absl::StatusOr<Forecast> forecast = ForecastSweep(
       basis.expansion->spec(),
       [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {

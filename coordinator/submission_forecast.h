@@ -30,6 +30,7 @@ struct ForecastBasis {
   SweepId sweep;
   std::shared_ptr<const Expansion> expansion;  // shared with the scheduler
   std::vector<Resources> workers;
+  std::vector<Labels> labels;  // [worker]
   std::map<std::tuple<std::string, std::string, bool>, absl::Duration> means;
 };
 
