@@ -3,10 +3,8 @@
 usage: completions.py [JOBS ...]      default: 1000 10000 100000 1000000
 """
 
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 import harness
@@ -30,8 +28,7 @@ def measure(jobs):
 
 def main():
     sizes = [int(argument) for argument in sys.argv[1:]] or [1000, 10_000, 100_000, 1_000_000]
-    floors = json.loads(subprocess.run(
-        [harness.BIN / "bench_floors", "."], check=True, capture_output=True, text=True).stdout)
+    floors = harness.floors()
     print(f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "
           f"{harness.si(floors['sqlite_commit'])} one-row SQLite commits/s\n", flush=True)
     header = ["jobs", "results/s", "min–max", "coordinator CPU µs/job", "resident MB", "disk B/job",

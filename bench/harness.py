@@ -18,6 +18,12 @@ def build(*targets):
                    stdout=subprocess.DEVNULL)
 
 
+def floors():
+    """What the disk of the current directory and SQLite give at most, a second."""
+    return json.loads(subprocess.run([BIN / "bench_floors", "."], check=True, capture_output=True,
+                                     text=True).stdout)
+
+
 def process_cpu_seconds(pid):
     """User and system time of a process, its threads included."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -1,81 +1,89 @@
-"""Real jobs on two slots, with all that a job has: run directory, captured output, time-out, a
-metric read back, durable result. The job is a program of three system calls that writes the metric,
-as /bin/true would leave nothing to count. Beside, with /bin/true: two loops of posix_spawn, xargs -P2, GNU parallel with a job log.
+"""Real jobs on two slots. Concur's have all that a job has: run directory, captured output, time-out,
+a metric read back, durable result; its job is a program of three system calls that writes the metric,
+as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
-usage: processes.py [JOBS]      default: 4000
+usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
+multiple of 10. NAMEs: floor, concur, xargs, parallel, tsp, postgresql, celery, bullmq, dask,
+snakemake, slurm
 """
 
-import json
+import argparse
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
 import harness
-
-def timed(argv, **more):
-    start = time.perf_counter()
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
-    return time.perf_counter() - start
-
-
-def spawn_floor(jobs):
-    out = subprocess.run([harness.BIN / "bench_spawn", str(jobs)], check=True,
-                         capture_output=True, text=True).stdout
-    return float(out)
-
-
-def xargs(jobs):
-    numbers = "\n".join(map(str, range(jobs)))
-    return jobs / timed(["xargs", "-P2", "-n1", "/bin/true"], input=numbers, text=True)
+import rivals
+from rivals.bullmq import BullMQ
+from rivals.celery_redis import Celery
+from rivals.dask_distributed import Dask
+from rivals.parallel import Parallel
+from rivals.postgres import Postgres
+from rivals.slurm import Slurm
+from rivals.snakemake import Snakemake
+from rivals.spooler import Spooler
+from rivals.xargs import Xargs
 
 
-def parallel(jobs):
-    numbers = "\n".join(map(str, range(jobs)))
-    with tempfile.TemporaryDirectory() as home:
-        log = os.path.join(home, "log")
-        return jobs / timed(["parallel", "-j2", "--joblog", log, "/bin/true"], input=numbers,
-                            text=True, env={**os.environ, "HOME": home})
+class Floor(rivals.Rival):
+    """Ends with an error unless every process was waited for and exited with 0."""
+
+    key = "floor"
+    name = "two loops of posix_spawn"
+
+    def process_rate(self, jobs):
+        return float(subprocess.run([harness.BIN / "bench_spawn", str(jobs)], check=True,
+                                    capture_output=True, text=True).stdout)
 
 
-def concur(jobs):
-    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
-        work = coordinator.directory / "work"
-        worker = subprocess.Popen(
-            [harness.BIN / "concur-worker", "--coordinator", coordinator.address, "--name", "w",
-             "--work-dir", work, "--cpus", "2"],
-            stdout=subprocess.DEVNULL, stderr=open(coordinator.directory / "worker.log", "w"))
-        try:
-            coordinator.submit(harness.sweep_of(jobs, command=harness.BIN / "bench_metric"))
-            start = time.perf_counter()
-            coordinator.concur("sweep", "wait", "s1")
-            seconds = time.perf_counter() - start
-            counts = coordinator.counts("s1")["counts"]
-            if counts["succeeded"] != jobs:
-                raise RuntimeError(f"{jobs} jobs, but {counts}")
-            return jobs / seconds
-        finally:
-            worker.terminate()
-            worker.wait()
+class Concur(rivals.Rival):
+    key = "concur"
+    name = "Concur, one worker of two slots"
+
+    def process_rate(self, jobs):
+        with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+            work = coordinator.directory / "work"
+            worker = subprocess.Popen(
+                [harness.BIN / "concur-worker", "--coordinator", coordinator.address, "--name", "w",
+                 "--work-dir", work, "--cpus", "2"],
+                stdout=subprocess.DEVNULL, stderr=open(coordinator.directory / "worker.log", "w"))
+            try:
+                coordinator.submit(harness.sweep_of(jobs, command=harness.BIN / "bench_metric"))
+                start = time.perf_counter()
+                coordinator.concur("sweep", "wait", "s1")
+                seconds = time.perf_counter() - start
+                counts = coordinator.counts("s1")["counts"]
+                if counts["succeeded"] != jobs:
+                    raise RuntimeError(f"{jobs} jobs, but {counts}")
+                return jobs / seconds
+            finally:
+                worker.terminate()
+                worker.wait()
 
 
 def main():
-    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-    rivals = {"two loops of posix_spawn": spawn_floor, "xargs -P2": xargs,
-              "Concur, one worker of two slots": concur}
-    rates = {name: [] for name in rivals}
-    for _ in range(5):  # interleaved, so that a noisy minute hits all
-        for name, measure in rivals.items():
-            rates[name].append(measure(jobs))
-    rates["GNU parallel -j2 --joblog"] = [parallel(min(jobs, 1000)) for _ in range(3)]
-    floor = statistics.median(rates["two loops of posix_spawn"])
-    rows = [[name, harness.si(statistics.median(values)),
-             f"{harness.si(min(values))}–{harness.si(max(values))}",
-             f"{statistics.median(values) / floor:.2f}"] for name, values in rates.items()]
-    print(harness.table(["", "jobs/s", "min–max", "of the floor"], rows))
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
+    parser.add_argument("jobs", nargs="?", type=int, default=4000)
+    parser.add_argument("--only", nargs="+", default=[])
+    options = parser.parse_args()
+    print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
+    entries = [Floor(), Concur(), Xargs(), Parallel(), Spooler(), Postgres(), Celery(), BullMQ(),
+               Dask(), Snakemake(), Slurm()]
+
+    def work(rival):
+        jobs = min(options.jobs, rival.process_jobs_max or options.jobs)
+        yield (rival.name, f"{jobs:,}"), rival.process_rate(jobs)
+
+    rates, notes = rivals.interleaved(entries, options.only, work)
+    floors = [values for (name, _), values in rates.items() if name == Floor.name]
+    rows = []
+    for (name, jobs), values in rates.items():
+        part = f"{statistics.median(values) / statistics.median(floors[0]):.3f}" if floors else ""
+        rows.append([name, *rivals.spread(values), part, f"{jobs} × {len(values)}"])
+    print(harness.table(["", "jobs/s", "min–max", "of the floor", "jobs × runs"], rows))
+    print("\n" + "\n".join("- " + note for note in notes))
 
 
 if __name__ == "__main__":

@@ -1,87 +1,66 @@
-"""Durable completions a second, one job a call as a queue's client takes them: PostgreSQL's SKIP
-LOCKED with synchronous commits and N clients (pgbench), beside Concur with N workers of one slot.
+"""Completions a second of jobs that do nothing, durable but for Dask's: queues beside Concur.
 
-usage: queues.py [JOBS]      default: 20000
+usage: queues.py [JOBS] [--only NAME ...]      default: 20000 jobs, fewer for slow rivals; a
+multiple of 80. NAMEs: concur, postgresql, celery, bullmq, dask
 """
 
+import argparse
 import os
 import pathlib
-import re
-import shutil
-import statistics
-import subprocess
-import sys
-import tempfile
 
 import harness
-
-BIN = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
-TAKE = """UPDATE job SET state = 1 WHERE id = (
-  SELECT id FROM job WHERE state = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED);
-"""
-
-
-class Postgres:
-    """A server of its own, on a socket, as the user postgres: it refuses to run as root."""
-
-    def __enter__(self):
-        self.directory = tempfile.mkdtemp(prefix="concur-bench-pg-", dir=pathlib.Path.cwd())
-        os.chmod(self.directory, 0o755)
-        self.data = tempfile.mkdtemp(prefix="concur-bench-pg-", dir="/var/tmp")
-        shutil.chown(self.data, "postgres", "postgres")
-        self.run(BIN / "initdb", "-D", f"{self.data}/db", "-A", "trust")
-        self.run(BIN / "pg_ctl", "-D", f"{self.data}/db", "-w", "-l", f"{self.data}/log", "-o",
-                 f"-k {self.data} -c listen_addresses=", "start")
-        return self
-
-    def __exit__(self, *unused):
-        self.run(BIN / "pg_ctl", "-D", f"{self.data}/db", "-m", "immediate", "stop")
-        shutil.rmtree(self.data)
-        shutil.rmtree(self.directory)
-
-    def run(self, *arguments):
-        return subprocess.run(["runuser", "-u", "postgres", "--", *map(str, arguments)], check=True,
-                              capture_output=True, text=True, cwd="/").stdout
-
-    def sql(self, text):
-        return self.run(BIN / "psql", "-h", self.data, "-Atc", text)
-
-    def measure(self, jobs, clients):
-        self.sql("DROP TABLE IF EXISTS job")
-        self.sql("CREATE TABLE job (id int PRIMARY KEY, state int NOT NULL)")
-        self.sql("CREATE INDEX ready ON job (id) WHERE state = 0")
-        self.sql(f"INSERT INTO job SELECT i, 0 FROM generate_series(1, {jobs}) i")
-        self.sql("VACUUM ANALYZE job")
-        script = pathlib.Path(self.directory) / "take.sql"
-        script.write_text(TAKE)
-        out = self.run(BIN / "pgbench", "-h", self.data, "-n", "-M", "prepared", "-f", script, "-c",
-                       clients, "-j", 2, "-t", jobs // clients)
-        done = int(self.sql("SELECT count(*) FROM job WHERE state = 1"))
-        if done != jobs // clients * clients:
-            raise RuntimeError(f"{done} of {jobs} jobs are done")
-        return float(re.search(r"tps = ([\d.]+) \(without", out).group(1))
+import rivals
+from rivals.bullmq import BullMQ
+from rivals.celery_redis import Celery
+from rivals.dask_distributed import Dask
+from rivals.postgres import Postgres
 
 
-def concur(jobs, clients):
-    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
-        coordinator.submit(harness.sweep_of(jobs))
-        return coordinator.fake_workers(jobs, workers=clients, slots=1)["per_second"]
+class Concur(rivals.Rival):
+    """Workers that run nothing, `slots` each; every completion is committed before it is answered."""
+
+    key = "concur"
+
+    def __init__(self, slots, clients):
+        self.name = f"Concur, workers of {slots} slot{'s' if slots > 1 else ''}"
+        self.slots = slots
+        self.queue_clients = clients
+
+    def settings(self):
+        return "SQLite with journal_mode WAL, synchronous FULL" if self.slots == 1 else ""
+
+    def queue_rate(self, jobs, clients):
+        with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+            coordinator.submit(harness.sweep_of(jobs))
+            workers = clients // self.slots
+            rate = coordinator.fake_workers(jobs, workers=workers, slots=self.slots)["per_second"]
+            counts = coordinator.counts("s1")["counts"]
+            if counts["succeeded"] != jobs:
+                raise RuntimeError(f"{jobs} acknowledged, but {counts}")
+            return rate
 
 
 def main():
-    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    rows = []
-    with Postgres() as postgres:
-        for clients in (2, 16):
-            rates = {"PostgreSQL SKIP LOCKED": [], "Concur, workers of one slot": []}
-            for _ in range(5):
-                rates["PostgreSQL SKIP LOCKED"].append(postgres.measure(jobs, clients))
-                rates["Concur, workers of one slot"].append(concur(jobs, clients))
-            for name, values in rates.items():
-                rows.append([name, clients, harness.si(statistics.median(values)),
-                             f"{harness.si(min(values))}–{harness.si(max(values))}"])
-    print(harness.table(["", "clients", "jobs/s", "min–max"], rows))
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
+    parser.add_argument("jobs", nargs="?", type=int, default=20_000)
+    parser.add_argument("--only", nargs="+", default=[])
+    options = parser.parse_args()
+    floors = harness.floors()
+    print(f"load average before: {os.getloadavg()[0]:.1f}\n"
+          f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "
+          f"{harness.si(floors['sqlite_commit'])} one-row SQLite commits/s\n", flush=True)
+    entries = [Postgres(), Celery(), BullMQ(), Dask(), Concur(1, (2, 16)), Concur(64, (1024,))]
+
+    def work(rival):
+        jobs = min(options.jobs, rival.queue_jobs_max or options.jobs)
+        for clients in rival.queue_clients:
+            yield (rival.name, f"{clients:,}", f"{jobs:,}"), rival.queue_rate(jobs, clients)
+
+    rates, notes = rivals.interleaved(entries, options.only, work)
+    rows = [[name, clients, *rivals.spread(values), f"{jobs} × {len(values)}"]
+            for (name, clients, jobs), values in rates.items()]
+    print(harness.table(["", "jobs in flight", "jobs/s", "min–max", "jobs × runs"], rows))
+    print("\n" + "\n".join("- " + note for note in notes))
 
 
 if __name__ == "__main__":

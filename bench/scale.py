@@ -18,6 +18,8 @@ import time
 import completions
 import harness
 import processes
+import rivals
+from rivals.xargs import Xargs
 
 CLIENT = harness.BIN / "bench_client"
 
@@ -202,13 +204,12 @@ def schedules(rows):
 
 
 def real_processes(rows, jobs=4000):
-    floors, rates, rivals = [], [], []
-    for _ in range(5):
-        floors.append(processes.spawn_floor(jobs))
-        rates.append(processes.concur(jobs))
-        rivals.append(processes.xargs(jobs))
-    floor = statistics.median(floors)
-    for name, values, target in (("Concur", rates, "0.70, above xargs"), ("xargs -P2", rivals, "")):
+    entries = [processes.Floor(), processes.Concur(), Xargs()]
+    rates, _ = rivals.interleaved(
+        entries, [], lambda rival: [(rival.key, rival.process_rate(jobs))])
+    floor = statistics.median(rates["floor"])
+    for name, values, target in (("Concur", rates["concur"], "0.70, above xargs"),
+                                 ("xargs -P2", rates["xargs"], "")):
         rows.append([f"processes a second on two slots, {name}, of the posix_spawn floor",
                      f"{statistics.median(values) / floor:.2f}",
                      f"{harness.si(min(values))}–{harness.si(max(values))} of {harness.si(floor)}",
