@@ -34,13 +34,6 @@ constexpr int kResumesMax = 5;
 // Changes when the same parts and seed may give another mixture.
 constexpr char kMixtureVersion[] = "mixture-1";
 
-absl::Status Link(const std::string& target, const std::string& path) {
-  if (symlink(target.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, path, "link");
-  }
-  return absl::OkStatus();
-}
-
 std::string MixtureKey(const JobOrder& order) {
   Sha256 hasher;
   hasher.UpdateField(kMixtureVersion);
@@ -83,10 +76,11 @@ class Artifacts::Turn {
   const std::string key_;
 };
 
-Artifacts::Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures,
+Artifacts::Artifacts(const std::string& root, std::unique_ptr<DirectoryStore> cache,
                      int64_t cache_bytes_max, ArtifactTransfer& transfer)
     : cache_(std::move(cache)),
-      mixtures_(std::move(mixtures)),
+      mixtures_(absl::StrCat(root, "/mixtures")),
+      links_(absl::StrCat(root, "/links")),
       transfer_(transfer),
       index_(cache_bytes_max) {}
 
@@ -96,11 +90,12 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
                                                            ArtifactTransfer& transfer) {
   std::error_code error;
   const std::string root = std::filesystem::absolute(work_directory, error).string();
-  const std::string mixtures = absl::StrCat(root, "/mixtures");
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(mixtures, 0700));
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(root, 0700));
   CONCUR_ASSIGN_OR_RETURN(auto cache, DirectoryStore::Open(absl::StrCat(root, "/cache")));
   std::unique_ptr<Artifacts> artifacts(
-      new Artifacts(std::move(cache), mixtures, limits.bytes_max, transfer));
+      new Artifacts(root, std::move(cache), limits.bytes_max, transfer));
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
+  CONCUR_RETURN_IF_ERROR(artifacts->links_.Open());
   CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, limits.unused_since));
   for (const Digest& digest : live) {
     artifacts->index_.Hold(digest.ToHex());
@@ -416,19 +411,19 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
     CONCUR_ASSIGN_OR_RETURN(HeldFile source,
                             order.is_mixture ? artifacts.Mixture(order, is_canceled)
                                              : artifacts.Fetch(order.train[0].digest, is_canceled));
-    CONCUR_RETURN_IF_ERROR(Link(source.path, paths.train));
+    CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, paths.train));
     prepared.holds.push_back(std::move(source.hold));
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
-  CONCUR_RETURN_IF_ERROR(Link(test.path, paths.test));
+  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test));
   prepared.test_path = std::move(test.path);
   prepared.holds.push_back(std::move(test.hold));
   if (!order.system.IsZero()) {
     CONCUR_ASSIGN_OR_RETURN(HeldFile system, artifacts.Fetch(order.system, is_canceled));
     CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
     CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, paths.model)
-                                        : Link(system.path, paths.model));
+                                        : artifacts.Link(system.path, paths.model));
     prepared.holds.push_back(std::move(system.hold));
   }
   return prepared;

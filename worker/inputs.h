@@ -22,6 +22,7 @@
 #include "worker/cache_index.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
+#include "worker/input_links.h"
 #include "worker/run_dir.h"
 
 namespace concur::worker {
@@ -40,9 +41,9 @@ class Artifacts {
  public:
   using IsCanceled = ArtifactTransfer::IsCanceled;
 
-  // The cache is WORK/cache and WORK/mixtures. What was not used since `unused_since` is removed,
-  // but for `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no limit.
-  // `transfer` outlives this.
+  // The cache is WORK/cache and WORK/mixtures, links to it are in WORK/links. What was not used
+  // since `unused_since` is removed, but for `live`: artifacts of results that are still to be
+  // handed in. `bytes_max` 0: no limit. `transfer` outlives this.
   struct CacheLimits {
     int64_t bytes_max = 0;
     absl::Time unused_since = absl::InfinitePast();
@@ -78,8 +79,13 @@ class Artifacts {
   // The file with the mixture of an order's train inputs, built if need be.
   absl::StatusOr<HeldFile> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
 
+  // A symbolic link at `path`, in a run directory, to a file that an attempt reads.
+  absl::Status Link(const std::string& target, const std::string& path) {
+    return links_.Make(target, path);
+  }
+
  private:
-  Artifacts(std::unique_ptr<DirectoryStore> cache, std::string mixtures, int64_t cache_bytes_max,
+  Artifacts(const std::string& root, std::unique_ptr<DirectoryStore> cache, int64_t cache_bytes_max,
             ArtifactTransfer& transfer);
 
   // Shared: the store of the coordinator, which another thread may be using while it changes.
@@ -105,6 +111,7 @@ class Artifacts {
 
   const std::unique_ptr<DirectoryStore> cache_;
   const std::string mixtures_;
+  InputLinks links_;
   ArtifactTransfer& transfer_;
   CacheIndex index_;  // of digests' hexadecimal digits, and of names of mixtures
 

@@ -20,6 +20,7 @@ namespace {
 // Bytes taken from one process before the others get their turn, and after its end.
 constexpr int64_t kTurnBytes = 256 * 1024;
 constexpr size_t kLastBytes = 1024;
+constexpr absl::Duration kSleepMax = absl::Minutes(1);
 constexpr uint64_t kWakerKey = 0;
 
 uint64_t EndKey(uint64_t number) { return number * 2; }
@@ -57,10 +58,7 @@ ProcessWatcher::ProcessWatcher(absl::Duration memory_interval)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       oom_kills_seen_(KernelOomKills()) {
   CONCUR_CHECK(epoll_.valid());
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kWakerKey;
-  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, waker_.fd(), &event) == 0);
+  Register(waker_.fd(), kWakerKey);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -86,11 +84,29 @@ void ProcessWatcher::Watch(uint64_t number, Process process, WatchOptions option
       std::make_unique<Watched>(std::move(process), std::move(options), std::move(on_end));
   watched->start = clock_.Now();
   watched->deadline = watched->start + watched->options.timeout;
+  const absl::Time first_look = std::min(watched->deadline, watched->start + memory_interval_);
+  const int pidfd = watched->process.pidfd.get();
+  const int output = watched->process.output.get();
+  bool sleeps_too_long = false;
   {
     MutexLock lock(mu_);
     added_.emplace_back(number, std::move(watched));
+    sleeps_too_long = first_look < asleep_until_;
   }
-  waker_.Wake();
+  // Output and end wake the watcher, which takes in what was added first: a process that ends soon
+  // costs no waking of its own. Its end comes last: after that the descriptors are closed.
+  Register(output, OutputKey(number));
+  Register(pidfd, EndKey(number));
+  if (sleeps_too_long) {
+    waker_.Wake();
+  }
+}
+
+void ProcessWatcher::Register(int fd, uint64_t key) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = key;
+  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
 void ProcessWatcher::Stop(uint64_t number, bool at_once) {
@@ -101,26 +117,27 @@ void ProcessWatcher::Stop(uint64_t number, bool at_once) {
   waker_.Wake();
 }
 
-void ProcessWatcher::Add(uint64_t number, std::unique_ptr<Watched> watched) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = EndKey(number);
-  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, watched->process.pidfd.get(), &event) == 0);
-  event.data.u64 = OutputKey(number);
-  CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, watched->process.output.get(), &event) == 0);
-  watched_[number] = std::move(watched);
+// Closing would not do: a child that another thread has cloned holds the descriptor's file until it
+// runs its program, and epoll would report that again and again.
+void ProcessWatcher::Unregister(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void ProcessWatcher::TakeAdded() {
+  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added;
+  {
+    MutexLock lock(mu_);
+    asleep_until_ = absl::InfinitePast();
+    added.swap(added_);
+  }
+  for (auto& [number, watched] : added) {
+    watched_[number] = std::move(watched);
+  }
 }
 
-void ProcessWatcher::TakeInbox() {
-  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added;
+void ProcessWatcher::TakeStops() {
   std::vector<std::pair<uint64_t, bool>> stops;
   {
     MutexLock lock(mu_);
-    added.swap(added_);
     stops.swap(stops_);
-  }
-  for (auto& [number, watched] : added) {
-    Add(number, std::move(watched));
   }
   for (const auto& [number, at_once] : stops) {
     const auto it = watched_.find(number);
@@ -128,6 +145,17 @@ void ProcessWatcher::TakeInbox() {
       Terminate(*it->second, KillCause::kStop, at_once, clock_.Now());
     }
   }
+}
+
+absl::Duration ProcessWatcher::Sleep() {
+  const absl::Time now = clock_.Now();
+  const absl::Duration wait = std::clamp(UntilNextDeadline(now), absl::ZeroDuration(), kSleepMax);
+  MutexLock lock(mu_);
+  if (closing_ || !added_.empty()) {
+    return absl::ZeroDuration();
+  }
+  asleep_until_ = now + wait;
+  return wait;
 }
 
 void ProcessWatcher::Run() {
@@ -139,13 +167,10 @@ void ProcessWatcher::Run() {
         break;
       }
     }
-    const absl::Duration wait = UntilNextDeadline(clock_.Now());
-    const int timeout = wait == absl::InfiniteDuration()
-                            ? -1
-                            : static_cast<int>(absl::ToInt64Milliseconds(
-                                  std::clamp(absl::Ceil(wait, absl::Milliseconds(1)),
-                                             absl::ZeroDuration(), absl::Minutes(1))));
+    const int timeout =
+        static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(Sleep(), absl::Milliseconds(1))));
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    TakeAdded();
     for (int i = 0; i < count; ++i) {
       const uint64_t key = events[static_cast<size_t>(i)].data.u64;
       if (key == kWakerKey) {
@@ -162,7 +187,7 @@ void ProcessWatcher::Run() {
         ReadOutput(*it->second, kTurnBytes);
       }
     }
-    TakeInbox();
+    TakeStops();
     const absl::Time now = clock_.Now();
     EnforceDeadlines(now);
     MeasureMemory(now);
@@ -190,7 +215,8 @@ void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
       continue;
     } else {
       if (got == 0) {
-        watched.process.output.Reset();  // every writer has closed it; epoll forgets it too
+        Unregister(fd);
+        watched.process.output.Reset();  // every writer has closed it
       }
       return;
     }
@@ -202,15 +228,20 @@ void ProcessWatcher::End(uint64_t number) {
   const std::unique_ptr<Watched> watched = std::move(it->second);
   watched_.erase(it);
   const pid_t pid = watched->process.pid;
+  Unregister(watched->process.pidfd.get());
   // The process is a zombie until it is reaped below, so that its group's id is still its own.
   kill(-pid, SIGKILL);
   ProcessEnd end;
   rusage usage{};
   while (wait4(pid, &end.wait_status, 0, &usage) < 0 && errno == EINTR) {
   }
-  end.run_time = clock_.Now() - watched->start;
+  last_end_ = clock_.Now();
+  end.run_time = last_end_ - watched->start;
   KillAdoptedOrphans(watched->options.run_directory);
   ReadOutput(*watched, kTurnBytes);
+  if (watched->process.output.valid()) {
+    Unregister(watched->process.output.get());
+  }
   end.killed_for = watched->killed_for;
   if (WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL && !watched->killed) {
     const int64_t kills = KernelOomKills();
@@ -306,7 +337,9 @@ void ProcessWatcher::MeasureDisk(absl::Time now) {
 }
 
 absl::Duration ProcessWatcher::UntilNextDeadline(absl::Time now) const {
-  absl::Time next = watched_.empty() ? absl::InfiniteFuture() : now + memory_interval_;
+  // A process often comes soon after another has ended; then it need not wake anybody.
+  const bool idle = watched_.empty() && now - last_end_ > memory_interval_;
+  absl::Time next = idle ? absl::InfiniteFuture() : now + memory_interval_;
   for (const auto& [number, watched] : watched_) {
     next = std::min(next, watched->deadline);
   }

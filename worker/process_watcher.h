@@ -71,8 +71,12 @@ class ProcessWatcher {
   struct Watched;
 
   void Run();
-  void TakeInbox();
-  void Add(uint64_t number, std::unique_ptr<Watched> watched);
+  void Register(int fd, uint64_t key);
+  void Unregister(int fd);
+  void TakeAdded();
+  void TakeStops();
+  // How long the watcher may sleep; says so to those who add processes.
+  absl::Duration Sleep();
   void ReadOutput(Watched& watched, int64_t bytes_max);
   void End(uint64_t number);
   void Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now);
@@ -91,12 +95,14 @@ class ProcessWatcher {
   std::map<uint64_t, std::unique_ptr<Watched>> watched_;
   absl::Time next_measure_ = absl::InfinitePast();
   absl::Time next_disk_measure_ = absl::InfinitePast();
+  absl::Time last_end_ = absl::InfinitePast();
   int64_t oom_kills_seen_ = 0;
 
   Mutex mu_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added_ ABSL_GUARDED_BY(mu_);
   std::vector<std::pair<uint64_t, bool>> stops_ ABSL_GUARDED_BY(mu_);
+  absl::Time asleep_until_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 
   std::thread thread_;
 };

@@ -1,0 +1,53 @@
+#include "worker/input_links.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "worker/run_dir.h"
+
+namespace concur::worker {
+
+absl::Status InputLinks::Open() {
+  CONCUR_RETURN_IF_ERROR(RemoveTree(directory_));
+  return MakeDirectories(directory_, 0700);
+}
+
+std::string InputLinks::LinkTo(const std::string& target) {
+  MutexLock lock(mu_);
+  if (const auto it = links_.find(target); it != links_.end()) {
+    return it->second;
+  }
+  if (links_.size() >= kTargetsMax) {
+    for (const auto& [old_target, link] : links_) {
+      unlink(link.c_str());
+    }
+    links_.clear();
+  }
+  std::string path = absl::StrCat(directory_, "/", links_.size());
+  if (symlink(target.c_str(), path.c_str()) != 0) {
+    return "";
+  }
+  links_[target] = path;
+  return path;
+}
+
+absl::Status InputLinks::Make(const std::string& target, const std::string& path) {
+  const std::string own = LinkTo(target);
+  // link() gives another name to the symbolic link itself. It fails where there are no hard links
+  // or too many of one file, and when the names were just made anew.
+  if (!own.empty() && link(own.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  if (symlink(target.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, path, "link");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace concur::worker
