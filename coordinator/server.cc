@@ -26,6 +26,7 @@
 #include "coordinator/audit_log.h"
 #include "coordinator/collector.h"
 #include "coordinator/coordinator_metrics.h"
+#include "coordinator/coordinator_service.h"
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
@@ -171,8 +172,8 @@ struct Server::Parts {
   std::unique_ptr<StreamWatch> streams;
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
-  std::unique_ptr<GuardedCoordinator> guarded_coordinator;
-  std::unique_ptr<GuardedWorkerGateway> guarded_workers;
+  std::unique_ptr<grpc::Service> guarded_coordinator;
+  std::unique_ptr<grpc::Service> guarded_workers;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
@@ -306,10 +307,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->worker_service = std::make_unique<WorkerService>(
       *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
   parts->streams = std::make_unique<StreamWatch>(clock, parts->options.connections.streams);
-  parts->guarded_coordinator = std::make_unique<GuardedCoordinator>(*parts->access, *parts->streams,
-                                                                    *parts->coordinator_service);
-  parts->guarded_workers =
-      std::make_unique<GuardedWorkerGateway>(*parts->access, *parts->worker_service);
+  parts->guarded_coordinator =
+      MakeGuardedCoordinator(*parts->access, *parts->streams, *parts->coordinator_service);
+  parts->guarded_workers = MakeGuardedWorkerGateway(*parts->access, *parts->worker_service);
 
   CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ServerCredentials> credentials,
                           MakeServerCredentials(parts->options.tls));

@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "coordinator/coordinator_service.h"
 #include "coordinator/engine.h"
 #include "coordinator/pilot_tls.h"
+#include "coordinator/service_limits.h"
 #include "coordinator/stream_watch.h"
 #include "store/s3_client.h"
 

@@ -1,19 +1,23 @@
-// The worker service: Syncs go to the engine, artifacts to the store.
+// The worker service: Syncs go to the engine, artifacts to the store. Behind GuardedWorkerGateway;
+// its methods are those of v1::WorkerGateway::CallbackService.
 //
 // Thread-safe.
 #ifndef CONCUR_COORDINATOR_WORKER_SERVICE_H_
 #define CONCUR_COORDINATOR_WORKER_SERVICE_H_
 
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
 #include <cstdint>
 
 #include "base/thread_pool.h"
-#include "concur/v1/worker.grpc.pb.h"
+#include "concur/v1/worker.pb.h"
 #include "coordinator/engine.h"
 #include "store/artifact_store.h"
 
 namespace concur {
 
-class WorkerService final : public v1::WorkerGateway::CallbackService {
+class WorkerService {
  public:
   // All outlive the service. No artifact may have more than `artifact_bytes_max` bytes.
   WorkerService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
@@ -24,12 +28,11 @@ class WorkerService final : public v1::WorkerGateway::CallbackService {
         artifact_bytes_max_(artifact_bytes_max) {}
 
   grpc::ServerUnaryReactor* Sync(grpc::CallbackServerContext* context,
-                                 const v1::SyncRequest* request,
-                                 v1::SyncResponse* response) override;
+                                 const v1::SyncRequest* request, v1::SyncResponse* response);
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
-      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
-      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request);
 
  private:
   Engine& engine_;

@@ -1,6 +1,4 @@
 // Every RPC that the protos have, called over a real socket with tokens of every kind.
-#include "coordinator/guarded_services.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/channel.h>
@@ -17,7 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "concur/v1/coordinator.pb.h"
+#include "concur/v1/worker.pb.h"
+#include "coordinator/access.h"
 #include "coordinator/server.h"
+#include "coordinator/tokens.h"
 #include "rpc/channel.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

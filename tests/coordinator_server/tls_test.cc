@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "concur/v1/coordinator.grpc.pb.h"
 #include "coordinator/server.h"
 #include "coordinator/tls_files.h"
 #include "coordinator/tokens.h"

@@ -1,0 +1,16 @@
+// Who a call says that it comes from.
+#ifndef CONCUR_COORDINATOR_AUTHORIZATION_H_
+#define CONCUR_COORDINATOR_AUTHORIZATION_H_
+
+#include <grpcpp/server_context.h>
+
+#include <string>
+
+namespace concur {
+
+// The header "authorization" of a call; "" when there is none, or more than one.
+std::string AuthorizationOf(const grpc::ServerContextBase& context);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_AUTHORIZATION_H_
