@@ -8,7 +8,7 @@ WORKDIR /src
 COPY scripts/packages.txt scripts/install-packages scripts/
 RUN scripts/install-packages
 COPY . .
-RUN scripts/build release concur concur-coordinator concur-worker concur-qa \
+RUN scripts/build release concur concur-fetch concur-chaos concur-coordinator concur-worker concur-qa \
   && strip build/release/bin/*
 
 FROM ${BASE} AS run
@@ -22,7 +22,8 @@ RUN apt-get update -qq \
   && install -d -m 0750 -o 10001 -g 10001 /var/lib/concur /var/lib/concur-worker
 
 FROM run
-COPY --from=build /src/build/release/bin/concur /src/build/release/bin/concur-coordinator \
+COPY --from=build /src/build/release/bin/concur /src/build/release/bin/concur-fetch \
+     /src/build/release/bin/concur-chaos /src/build/release/bin/concur-coordinator \
      /src/build/release/bin/concur-worker /src/build/release/bin/concur-qa /usr/local/bin/
 USER 10001:10001
 WORKDIR /var/lib/concur

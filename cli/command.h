@@ -9,6 +9,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "rpc/credentials.h"
@@ -42,7 +43,8 @@ struct CommandContext {
   OutputMode output = OutputMode::kTable;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  bool color = false;  // a terminal and NO_COLOR is unset
+  bool color = false;                  // a terminal and NO_COLOR is unset
+  std::vector<std::string> args = {};  // of the command line, without the program's name
   std::string server =
       {};  // address of the coordinator: --server, else CONCUR_SERVER, else the default
   rpc::CredentialFiles credentials = {};  // --ca, --certificate, --key, --token-file

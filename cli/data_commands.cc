@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/companion.h"
 #include "cli/data_set_commands.h"
 #include "cli/fetch_commands.h"
 #include "cli/import_commands.h"
@@ -134,7 +135,9 @@ void AddDataCommands(Command& app, CommandContext& context) {
       app.AddSubcommand("data", "fetch, import, build, derive and check data sets");
   data->RequireSubcommand();
   AddBuild(*data, context);
-  AddFetchCommand(*data, context);
+  AddFetchCommand(*data, context, [](const FetchOptions&, CommandContext& command_context) {
+    return RunCompanion("concur-fetch", command_context);
+  });
   AddImportCommand(*data, context);
   AddList(*data, context);
   AddDataSetCommands(*data, context);

@@ -1,12 +1,27 @@
-// concur data fetch: public files of the catalogue, resumed and verified.
+// The command line of `concur data fetch`: public files of the catalogue, resumed and verified.
 #ifndef CONCUR_CLI_FETCH_COMMANDS_H_
 #define CONCUR_CLI_FETCH_COMMANDS_H_
 
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
 #include "cli/command.h"
 
 namespace concur::cli {
 
-void AddFetchCommand(Command& data, CommandContext& context);
+struct FetchOptions {
+  std::string name;  // of an entry of the catalogue; empty: lists them
+  std::string catalogue = "configs/data";
+  std::string out;
+  int64_t stall_seconds = 60;
+};
+
+// `run` does the work: in concur, it runs concur-fetch, which does it.
+// REQUIRES: `data` and `context` outlive the parsing of the command line.
+void AddFetchCommand(Command& data, CommandContext& context,
+                     const std::function<absl::Status(const FetchOptions&, CommandContext&)>& run);
 
 }  // namespace concur::cli
 

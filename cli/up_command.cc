@@ -33,6 +33,7 @@
 #include "cli/child_process.h"
 #include "cli/client.h"
 #include "cli/command_line.h"
+#include "cli/companion.h"
 #include "cli/interrupt.h"
 #include "cli/online_commands.h"
 #include "cli/output.h"
@@ -60,16 +61,6 @@ struct UpFlags {
   std::string run;
   std::vector<std::string> variables;
 };
-
-// The directory of this program: its companions lie beside it.
-absl::StatusOr<std::string> ProgramDirectory() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) {
-    return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
-  }
-  return self.parent_path().string();
-}
 
 std::string LogTail(const std::string& path) {
   const absl::StatusOr<std::string> log = ReadFile(path);
@@ -154,11 +145,7 @@ absl::Status Local::Prepare() {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data() + "/logs"));
   CONCUR_ASSIGN_OR_RETURN(programs_, ProgramDirectory());
   for (const char* name : {"concur-coordinator", "concur-worker"}) {
-    const std::string path = absl::StrCat(programs_, "/", name);
-    if (access(path.c_str(), X_OK) != 0) {
-      return absl::NotFoundError(
-          absl::StrCat(path, ": expected this program beside concur; is it built or installed?"));
-    }
+    CONCUR_RETURN_IF_ERROR(CompanionProgram(name).status());
   }
   const std::string lock_path = data() + "/up.lock";
   lock_ = FileDescriptor(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));

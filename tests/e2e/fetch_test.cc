@@ -1,0 +1,101 @@
+// `concur data fetch`: the catalogue and its files, through the program that downloads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/http_server.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class FetchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Describe(Sha256Of(kBody).ToHex()); }
+  void Describe(const std::string& digest) const {
+    ASSERT_OK(MakeDirectories(dir_.File("catalogue")));
+    ASSERT_OK(WriteFileAtomically(
+        dir_.File("catalogue/cities.yaml"),
+        absl::StrCat("apiVersion: concur/v1\n"
+                     "kind: DataSource\n"
+                     "metadata: {name: cities, description: \"cities, by size\"}\n"
+                     "spec:\n"
+                     "  licence: CC0\n"
+                     "  homepage: https://example.org\n"
+                     "  files:\n"
+                     "    - name: cities.json\n"
+                     "      url: ",
+                     server_.Url("/cities.json"),
+                     "\n"
+                     "      sha256: ",
+                     digest,
+                     "\n"
+                     "  import: [\"concur data import squad\"]\n")));
+  }
+  Output Fetch(const std::vector<std::string>& more) const {
+    std::vector<std::string> argv = {
+        Cluster::Binary("concur"), "data",  "fetch",         "--catalogue",
+        dir_.File("catalogue"),    "--out", dir_.File("out")};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return Cluster::Run(argv, dir_.File("run"), {{"no_proxy", "127.0.0.1"}});
+  }
+
+  static constexpr char kBody[] = "{\"data\": []}\n";
+  TempDir dir_;
+  HttpServer server_;
+};
+
+TEST_F(FetchTest, WithoutANameItListsTheCatalogue) {
+  const Output output = Fetch({"-o", "csv"});
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(output.out, "name,files,licence,what\ncities,1,CC0,\"cities, by size\"\n");
+}
+
+TEST_F(FetchTest, AFileComesUnderItsName) {
+  server_.Script({{.body = kBody}});
+  const Output output = Fetch({"cities"});
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, AllOf(HasSubstr("fetched"), HasSubstr(Sha256Of(kBody).ToHex())));
+  EXPECT_THAT(output.err,
+              AllOf(HasSubstr("licence: CC0"), HasSubstr("next: concur data import squad")));
+  ASSERT_OK_AND_ASSIGN(const std::string contents, ReadFile(dir_.File("out/cities.json")));
+  EXPECT_EQ(contents, kBody);
+  EXPECT_THAT(Fetch({"cities"}).out, HasSubstr("was here"));
+  EXPECT_EQ(server_.requests().size(), 1);
+}
+
+TEST_F(FetchTest, WrongBytesAreNoFile) {
+  Describe(Sha256Of("other").ToHex());
+  server_.Script({{.body = kBody}, {.body = kBody}});
+  const Output output = Fetch({"cities"});
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.err, AllOf(HasSubstr("concur: error: "), HasSubstr("cities.json")));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("out/cities.json")));
+}
+
+TEST_F(FetchTest, AnUnknownNameIsNotFound) {
+  const Output output = Fetch({"citys"});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("no data source \"citys\""));
+  EXPECT_THAT(output.err, HasSubstr("cities"));
+}
+
+TEST_F(FetchTest, AnUnknownOptionIsSaidOnce) {
+  const Output output = Fetch({"--stall", "5"});
+  EXPECT_EQ(output.exit_code, 2);
+  EXPECT_THAT(output.err, HasSubstr("unknown option --stall"));
+}
+
+}  // namespace
+}  // namespace concur::testing
