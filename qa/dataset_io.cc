@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -115,6 +116,7 @@ absl::Status Reader::ReadLine(const element& value, bool first) {
     CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
   }
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
+  passage.questions.reserve(list.size());
   const CodePointMap map(passage.context);
   const std::string line_place = json_.place;
   size_t index = 0;
@@ -261,9 +263,11 @@ absl::Status Reader::ReadSquadQuestion(const element& value, const CodePointMap&
       json_.Collect(value, "question", {{"id", &id}, {"question", &text}, {"answers", &answers}}));
   Question question;
   CONCUR_RETURN_IF_ERROR(TakeId(id, "id", question));
-  absl::StrAppend(&json_.place, " (id ", Shown(question.id), ")");
+  json_.id = question.id;
+  const absl::Cleanup forget_id = [this] { json_.id = {}; };
   CONCUR_ASSIGN_OR_RETURN(question.text, json_.Text(text, "question"));
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
+  question.answers.reserve(list.size());
   for (const element answer : list) {
     CONCUR_RETURN_IF_ERROR(ReadSquadAnswer(answer, map, passage, question));
   }

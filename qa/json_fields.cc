@@ -36,7 +36,8 @@ std::string KindOf(const JsonFields::Element& value) {
 }  // namespace
 
 absl::Status JsonFields::Invalid(absl::string_view message) const {
-  return absl::InvalidArgumentError(absl::StrCat(place, ": ", message));
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, id.empty() ? "" : absl::StrCat(" (id ", Shown(id), ")"), ": ", message));
 }
 
 absl::Status JsonFields::Wrong(absl::string_view field, absl::string_view expected,

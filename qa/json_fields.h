@@ -47,7 +47,8 @@ class JsonFields {
   absl::StatusOr<int64_t> Integer(const std::optional<Element>& value,
                                   absl::string_view field) const;
 
-  std::string place;  // of the value at hand: "FILE:LINE: qas[2]"
+  std::string place;     // of the value at hand: "FILE:LINE: qas[2]"
+  absl::string_view id;  // of the question at hand, which errors name after the place
 };
 
 }  // namespace concur::qa

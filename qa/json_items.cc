@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,18 @@ size_t StringBytes(absl::string_view text, bool& escaped) {
   }
 }
 
+// Whether a byte outside strings means something to the splitter within an item.
+bool Matters(char c) {
+  static constexpr std::array<bool, 256> kMatters = [] {
+    std::array<bool, 256> matters{};
+    for (const char m : {'"', '{', '}', '[', ']', ',', '\n'}) {
+      matters[static_cast<unsigned char>(m)] = true;
+    }
+    return matters;
+  }();
+  return kMatters[static_cast<unsigned char>(c)];
+}
+
 bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 // What ExplainJsonError says, without the place: lines of a frame are not those of the file.
@@ -75,6 +88,9 @@ class Splitter {
         continue;
       }
       const char c = block[position_];
+      if (begun_ && !Matters(c)) {
+        continue;
+      }
       if (in_items_) {
         CONCUR_RETURN_IF_ERROR(TakeInItems(c));
       } else {
