@@ -27,7 +27,7 @@ class Concur(rivals.Rival):
         self.queue_clients = clients
 
     def settings(self):
-        return "SQLite with journal_mode WAL, synchronous FULL" if self.slots == 1 else ""
+        return "SQLite, as store/sqlite.cc opens it: a sync at every commit" if self.slots == 1 else ""
 
     def queue_rate(self, jobs, clients):
         with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
@@ -45,6 +45,8 @@ def main():
     parser.add_argument("jobs", nargs="?", type=int, default=20_000)
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
+    if options.jobs % 80 != 0:
+        parser.error(f"expected a multiple of 80, got {options.jobs}")
     floors = harness.floors()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n"
           f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "

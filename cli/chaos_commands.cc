@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "cli/command_line.h"
 
 namespace concur::cli {
@@ -24,10 +23,10 @@ void AddChaosCommand(Command& app, CommandContext& context,
       ->TypeName("N")
       ->InRange(uint64_t{1}, uint64_t{1'000'000'000});
   command
-      ->AddOption("--steps", flags->steps,
-                  absl::StrCat("Events after which a world counts as one that comes to no rest "
-                               "(default: ",
-                               flags->steps, ")"))
+      ->AddOption(
+          "--steps", flags->steps,
+          "Events after which a world counts as one that comes to no rest (default: far more "
+          "than any has had)")
       ->TypeName("N");
   command->AddOption("-j,--jobs", flags->jobs, "Processes at a time (default: one for each CPU)")
       ->TypeName("N")

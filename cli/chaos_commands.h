@@ -9,14 +9,13 @@
 
 #include "absl/status/status.h"
 #include "cli/command.h"
-#include "sim/simulation.h"
 
 namespace concur::cli {
 
 struct ChaosFlags {
   uint64_t seed = 1;
   uint64_t seeds = 1;
-  uint64_t steps = sim::SimulationOptions().steps_max;
+  uint64_t steps = 0;  // 0: as the simulation has it
   int jobs = 0;
   std::string bug = "none";
   bool trace = false;

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> CompanionProgram(const std::string& name) {
   CONCUR_ASSIGN_OR_RETURN(const std::string directory, ProgramDirectory());
   std::string path = absl::StrCat(directory, "/", name);
   if (access(path.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(
+    return absl::FailedPreconditionError(
         absl::StrCat(path, ": expected this program beside concur; is it built or installed?"));
   }
   return path;

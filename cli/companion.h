@@ -13,7 +13,7 @@ namespace concur::cli {
 // The directory of this program.
 absl::StatusOr<std::string> ProgramDirectory();
 
-// The path of a program in that directory. NotFound: it is not there, or not executable.
+// The path of a program in that directory. FailedPrecondition: it is not there, or not executable.
 absl::StatusOr<std::string> CompanionProgram(const std::string& name);
 
 // Runs that program with this one's command line, in its place; returns only an error. For commands

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "concur/v1/coordinator.pb.h"
 #include "concur/v1/worker.pb.h"
+#include "coordinator/authorization.h"
 #include "rpc/status.h"
 
 namespace concur {
@@ -92,11 +93,7 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
-      const auto* metadata = methods->GetRecvInitialMetadata();
-      const auto found = metadata->find("authorization");
-      if (found != metadata->end()) {
-        authorization_.assign(found->second.data(), found->second.size());
-      }
+      authorization_ = AuthorizationIn(*methods->GetRecvInitialMetadata());
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) && !seen_ &&
         methods->GetRecvMessage() != nullptr) {

@@ -1,16 +1,21 @@
 #include "coordinator/authorization.h"
 
 #include <iterator>
+#include <map>
 #include <string>
 
 namespace concur {
 
-std::string AuthorizationOf(const grpc::ServerContextBase& context) {
-  const auto [begin, end] = context.client_metadata().equal_range("authorization");
+std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+  const auto [begin, end] = metadata.equal_range("authorization");
   if (begin == end || std::next(begin) != end) {
     return "";
   }
   return std::string(begin->second.data(), begin->second.size());
+}
+
+std::string AuthorizationOf(const grpc::ServerContextBase& context) {
+  return AuthorizationIn(context.client_metadata());
 }
 
 }  // namespace concur

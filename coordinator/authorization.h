@@ -3,12 +3,15 @@
 #define CONCUR_COORDINATOR_AUTHORIZATION_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/string_ref.h>
 
+#include <map>
 #include <string>
 
 namespace concur {
 
-// The header "authorization" of a call; "" when there is none, or more than one.
+// The header "authorization" among those of a call; "" when there is none, or more than one.
+std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 std::string AuthorizationOf(const grpc::ServerContextBase& context);
 
 }  // namespace concur

@@ -48,7 +48,8 @@ class JsonFields {
                                   absl::string_view field) const;
 
   std::string place;     // of the value at hand: "FILE:LINE: qas[2]"
-  absl::string_view id;  // of the question at hand, which errors name after the place
+  absl::string_view id;  // of the question at hand, which errors name after the place; whoever sets
+                         // it takes it back
 };
 
 }  // namespace concur::qa

@@ -23,13 +23,13 @@ std::string InputLinks::LinkTo(const std::string& target) {
   if (const auto it = links_.find(target); it != links_.end()) {
     return it->second;
   }
-  if (links_.size() >= kTargetsMax) {
+  if (links_.size() >= targets_max_) {
     for (const auto& [old_target, link] : links_) {
       unlink(link.c_str());
     }
     links_.clear();
   }
-  std::string path = absl::StrCat(directory_, "/", links_.size());
+  std::string path = absl::StrCat(directory_, "/", next_++);
   if (symlink(target.c_str(), path.c_str()) != 0) {
     return "";
   }
@@ -39,8 +39,8 @@ std::string InputLinks::LinkTo(const std::string& target) {
 
 absl::Status InputLinks::Make(const std::string& target, const std::string& path) {
   const std::string own = LinkTo(target);
-  // link() gives another name to the symbolic link itself. It fails where there are no hard links
-  // or too many of one file, and when the names were just made anew.
+  // link() gives another name to the symbolic link itself. It fails where there are no hard links,
+  // when one file has too many, and when the link has just been removed: no name comes twice.
   if (!own.empty() && link(own.c_str(), path.c_str()) == 0) {
     return absl::OkStatus();
   }

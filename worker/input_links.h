@@ -9,7 +9,9 @@
 #define CONCUR_WORKER_INPUT_LINKS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -20,8 +22,10 @@ namespace concur::worker {
 
 class InputLinks {
  public:
-  // `directory` is this object's alone, on the file system of the run directories. Open first.
-  explicit InputLinks(std::string directory) : directory_(std::move(directory)) {}
+  // `directory` is this object's alone, on the file system of the run directories. Open first. So
+  // many targets have links of their own at a time.
+  explicit InputLinks(std::string directory, size_t targets_max = 1000)
+      : directory_(std::move(directory)), targets_max_(targets_max) {}
 
   // Makes the directory, and empties it.
   absl::Status Open();
@@ -30,13 +34,13 @@ class InputLinks {
   absl::Status Make(const std::string& target, const std::string& path);
 
  private:
-  static constexpr size_t kTargetsMax = 1000;
-
   // Empty when none can be made.
   std::string LinkTo(const std::string& target);
 
   const std::string directory_;
+  const size_t targets_max_;
   Mutex mu_;
+  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, std::string> links_ ABSL_GUARDED_BY(mu_);  // target → path
 };
 

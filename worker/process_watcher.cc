@@ -26,6 +26,13 @@ constexpr uint64_t kWakerKey = 0;
 uint64_t EndKey(uint64_t number) { return number * 2; }
 uint64_t OutputKey(uint64_t number) { return number * 2 + 1; }
 
+bool HasEnded(const Process& process) {
+  siginfo_t info{};
+  return waitid(P_PIDFD, static_cast<id_t>(process.pidfd.get()), &info,
+                WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
 int64_t OwnPeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -134,10 +141,16 @@ void ProcessWatcher::TakeAdded() {
 }
 
 void ProcessWatcher::TakeStops() {
+  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added;
   std::vector<std::pair<uint64_t, bool>> stops;
   {
+    // Together: a stop follows the process that it means.
     MutexLock lock(mu_);
+    added.swap(added_);
     stops.swap(stops_);
+  }
+  for (auto& [number, watched] : added) {
+    watched_[number] = std::move(watched);
   }
   for (const auto& [number, at_once] : stops) {
     const auto it = watched_.find(number);
@@ -261,6 +274,9 @@ void ProcessWatcher::End(uint64_t number) {
 }
 
 void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now) {
+  if (HasEnded(watched.process)) {
+    return;  // by itself: epoll is about to say so
+  }
   if (watched.killed_for == KillCause::kNone) {
     watched.killed_for = cause;
   } else if (!at_once) {
@@ -275,6 +291,13 @@ void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, 
     // A stopped process could not answer SIGTERM.
     kill(-watched.process.pid, SIGCONT);
     watched.deadline = now + watched.options.grace;
+  }
+}
+
+void ProcessWatcher::Kill(Watched& watched, KillCause cause, absl::Time now) {
+  if (!HasEnded(watched.process)) {
+    watched.killed_for = cause;  // whatever it was asked to end for before
+    Terminate(watched, cause, /*at_once=*/true, now);
   }
 }
 
@@ -300,19 +323,18 @@ void ProcessWatcher::MeasureMemory(absl::Time now) {
       roots.push_back(watched->process.pid);
     }
   }
-  absl::Duration cost;
-  if (!roots.empty()) {
-    for (const auto& [root, bytes] : MemoryOfTrees(roots)) {
-      Watched& watched = *by_pid[root];
-      watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, bytes);
-      if (watched.options.memory_bytes_max > 0 && bytes > watched.options.memory_bytes_max &&
-          !watched.killed) {
-        watched.killed_for = KillCause::kMemory;
-        Terminate(watched, KillCause::kMemory, /*at_once=*/true, now);
-      }
-    }
-    cost = clock_.Now() - now;
+  if (roots.empty()) {
+    return;  // again when the watcher next wakes
   }
+  for (const auto& [root, bytes] : MemoryOfTrees(roots)) {
+    Watched& watched = *by_pid[root];
+    watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, bytes);
+    if (watched.options.memory_bytes_max > 0 && bytes > watched.options.memory_bytes_max &&
+        !watched.killed) {
+      Kill(watched, KillCause::kMemory, now);
+    }
+  }
+  const absl::Duration cost = clock_.Now() - now;
   // On a machine with very many processes, measuring takes at most 2 % of this thread's time.
   next_measure_ = now + std::max(memory_interval_, 50 * cost);
 }
@@ -328,8 +350,7 @@ void ProcessWatcher::MeasureDisk(absl::Time now) {
       watched->disk_bytes_peak =
           std::max(watched->disk_bytes_peak, DiskUseOf(options.run_directory));
       if (watched->disk_bytes_peak > options.disk_bytes_max) {
-        watched->killed_for = KillCause::kDisk;
-        Terminate(*watched, KillCause::kDisk, /*at_once=*/true, now);
+        Kill(*watched, KillCause::kDisk, now);
       }
     }
   }

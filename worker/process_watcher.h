@@ -80,6 +80,8 @@ class ProcessWatcher {
   void ReadOutput(Watched& watched, int64_t bytes_max);
   void End(uint64_t number);
   void Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now);
+  // At once, for what it has taken too much of.
+  void Kill(Watched& watched, KillCause cause, absl::Time now);
   void EnforceDeadlines(absl::Time now);
   void MeasureMemory(absl::Time now);
   void MeasureDisk(absl::Time now);

@@ -4,7 +4,6 @@ A rival is entered (`with`) with a server of its own, on a unix socket or a free
 device, in a directory of its own; all of it ends with the block. Nothing here is part of the product.
 """
 
-import contextlib
 import importlib.util
 import os
 import pathlib
@@ -29,7 +28,7 @@ class Unavailable(Exception):
 class Rival:
     key = ""                # for --only
     name = ""               # for the table
-    programs = ()           # that must be there, of scripts/packages-bench.txt
+    programs = ()           # that must be there, of scripts/packages-rivals.txt
     modules = ()            # of Python's, likewise
     queue_clients = ()      # jobs in flight at a time, to be measured one by one
     queue_jobs_max = None   # fewer jobs for one that is slow
@@ -58,15 +57,17 @@ class Rival:
         return self
 
     def __exit__(self, *unused):
-        self.stop()
-        for process in reversed(self.processes):
-            process.terminate()
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        try:
+            self.stop()
+        finally:
+            for process in reversed(self.processes):
+                process.terminate()
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self):
         """Starts servers; raises Unavailable with what they say when they do not come up."""
@@ -130,7 +131,8 @@ def interleaved(rivals, only, work):
     """Rates by row and notes: one run of each after the other, so that a noisy minute hits all.
 
     `work(rival)` yields a row's name and a rate, in a block of its own for each run. Who cannot be
-    started is noted; whatever goes wrong after that, accounting above all, is an error.
+    started is noted; whose server fails later is out from then on, and noted. Wrong accounting is an
+    error that ends everything.
     """
     unknown = set(only) - {rival.key for rival in rivals}
     if unknown:
@@ -142,17 +144,16 @@ def interleaved(rivals, only, work):
         for rival in rivals:
             if run >= rival.runs or rival.name in absent:
                 continue
-            with contextlib.ExitStack() as stack:
-                try:
-                    if run == 0:
-                        rival.prepare()
-                    stack.enter_context(rival)
-                except Unavailable as reason:
-                    absent[rival.name] = f"{rival.name}: not measured, {reason}"
-                    continue
-                notes[rival.name] = f"{rival.name}: {rival.settings()}"
-                for row, rate in work(rival):
-                    rates.setdefault(row, []).append(rate)
+            try:
+                if run == 0:
+                    rival.prepare()
+                with rival:
+                    notes[rival.name] = f"{rival.name}: {rival.settings()}"
+                    for row, rate in work(rival):
+                        rates.setdefault(row, []).append(rate)
+            except Unavailable as reason:
+                runs = f"after {run} runs" if run > 0 else "not measured"
+                absent[rival.name] = f"{rival.name}: {runs}, {reason}"
     notes = [note for note in notes.values() if not note.endswith(": ")]
     return rates, notes + list(absent.values())
 

@@ -8,7 +8,7 @@ import importlib.metadata
 import subprocess
 import sys
 
-from rivals import Rival, ledger
+from rivals import Rival, Unavailable, ledger
 
 
 def nothing(path, job):
@@ -39,8 +39,11 @@ class Dask(Rival):
         self.serve([sys.executable, "-m", "distributed.cli.dask_worker", "--host", "127.0.0.1",
                     "--scheduler-file", scheduler, "--nworkers", 2, "--nthreads", 1,
                     "--dashboard-address", "127.0.0.1:0", "--local-directory", self.directory])
-        self.client = Client(scheduler_file=str(scheduler), set_as_default=False)
-        self.client.wait_for_workers(2, timeout=60)
+        try:
+            self.client = Client(scheduler_file=str(scheduler), set_as_default=False)
+            self.client.wait_for_workers(2, timeout=60)
+        except (OSError, TimeoutError) as error:
+            raise Unavailable(f"Dask's workers: {error}") from error
 
     def stop(self):
         if hasattr(self, "client"):

@@ -34,6 +34,9 @@ class Postgres(Rival):
     def start(self):
         # Where the user postgres may write: the server refuses to run as root.
         self.data = tempfile.mkdtemp(prefix="concur-bench-pg-", dir="/var/tmp")
+        if os.stat(self.data).st_dev != os.stat(self.directory).st_dev:
+            os.rmdir(self.data)
+            raise Unavailable("/var/tmp is not on the disk of the current directory")
         if os.getuid() == 0:
             shutil.chown(self.data, "postgres", "postgres")
         self.run("initdb", "-D", f"{self.data}/db", "-A", "trust", "-U", "postgres")
@@ -41,6 +44,8 @@ class Postgres(Rival):
                  f"-k {self.data} -c listen_addresses=", "start")
 
     def stop(self):
+        if not os.path.isdir(self.data):
+            return
         if pathlib.Path(f"{self.data}/db/postmaster.pid").exists():
             self.run("pg_ctl", "-D", f"{self.data}/db", "-m", "immediate", "stop")
         shutil.rmtree(self.data)

@@ -101,7 +101,9 @@ absl::Status Chaos(const ChaosFlags& flags, CommandContext& context) {
   sim::SeedsOptions options;
   CONCUR_ASSIGN_OR_RETURN(options.simulation.bug, sim::BugFromName(flags.bug));
   options.simulation.seed = flags.seed;
-  options.simulation.steps_max = flags.steps;
+  if (flags.steps > 0) {
+    options.simulation.steps_max = flags.steps;
+  }
   if (flags.trace) {
     if (flags.seeds != 1) {
       return absl::InvalidArgumentError("--trace: expected one seed, without --seeds");

@@ -126,8 +126,9 @@ absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
 int Run(const std::vector<std::string>& args, CommandContext& context) {
   return RunCommandLine(args, {"The part of concur that downloads: concur data fetch.", ""},
                         context, [](Command& app, CommandContext& command_context) {
-                          AddFetchCommand(*app.AddSubcommand("data", "data sets"), command_context,
-                                          RunFetch);
+                          Command* const data = app.AddSubcommand("data", "data sets");
+                          data->RequireSubcommand();
+                          AddFetchCommand(*data, command_context, RunFetch);
                         });
 }
 

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/status_matchers.h"
@@ -62,6 +64,25 @@ TEST_F(InputLinksTest, ManyTargetsAreLinkedAndFewAreKept) {
     kept += entry.is_symlink() ? 1 : 0;
   }
   EXPECT_LE(kept, 1000);
+}
+
+TEST_F(InputLinksTest, EachLinkIsToItsOwnTargetWhileManyThreadsMakeThem) {
+  InputLinks links(dir_.File("few"), /*targets_max=*/2);
+  ASSERT_OK(links.Open());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1000; ++i) {
+        const std::string name = absl::StrCat("link-", t, "-", i);
+        const std::string target = absl::StrCat("/data/", (t * 7 + i) % 11);
+        ASSERT_OK(links.Make(target, dir_.File(name)));
+        ASSERT_EQ(TargetOf(name), target);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
 }
 
 TEST_F(InputLinksTest, WithoutItsDirectoryLinksAreMadeAllTheSame) {

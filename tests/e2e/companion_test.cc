@@ -1,4 +1,4 @@
-// `concur data fetch`: the catalogue and its files, through the program that downloads.
+// The programs that concur runs in its place: `concur data fetch` and its files, `concur chaos`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,10 +91,28 @@ TEST_F(FetchTest, AnUnknownNameIsNotFound) {
   EXPECT_THAT(output.err, HasSubstr("cities"));
 }
 
-TEST_F(FetchTest, AnUnknownOptionIsSaidOnce) {
+TEST_F(FetchTest, AnUnknownOptionIsAnErrorOfTheCommandLine) {
   const Output output = Fetch({"--stall", "5"});
   EXPECT_EQ(output.exit_code, 2);
   EXPECT_THAT(output.err, HasSubstr("unknown option --stall"));
+}
+
+// --- programs that concur runs -------------------------------------------------------------------
+
+TEST(CompanionTest, ChaosRunsWithTheCommandLineOfConcur) {
+  const TempDir dir;
+  const Output output = Cluster::Run(
+      {Cluster::Binary("concur"), "-o", "json", "chaos", "--seeds", "3"}, dir.File("run"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, AllOf(HasSubstr("\"seeds\""), HasSubstr("\"violations\"")));
+}
+
+TEST(CompanionTest, AProgramThatIsNotInstalledIsNamed) {
+  const TempDir dir;
+  std::filesystem::copy_file(Cluster::Binary("concur"), dir.File("concur"));
+  const Output output = Cluster::Run({dir.File("concur"), "chaos"}, dir.File("run"));
+  EXPECT_EQ(output.exit_code, 4);
+  EXPECT_THAT(output.err, HasSubstr(dir.File("concur-chaos") + ": expected this program beside"));
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// What comes to the watcher while it is busy with the end of another process.
+#include "worker/process_watcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <functional>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/thread_pool.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "worker/process.h"
+
+namespace concur::worker {
+namespace {
+
+class ProcessWatcherTest : public ::testing::Test {
+ protected:
+  // On a thread that lives as long as the processes do, and is not the first: the children of that
+  // one are taken for orphans.
+  Process Start(const std::string& script) {
+    std::promise<Process> started;
+    pool_.Submit([&] {
+      Command command;
+      command.program = "/bin/sh";
+      command.argv = {"sh", "-c", script};
+      command.env = {"PATH=/usr/bin:/bin"};
+      command.directory = dir_.path();
+      absl::StatusOr<Process> process = StartProcess(command);
+      EXPECT_OK(process.status());
+      started.set_value(*std::move(process));
+    });
+    return started.get_future().get();
+  }
+  WatchOptions Options() const {
+    WatchOptions options;
+    options.grace = absl::Seconds(60);
+    options.log_path = dir_.File("log");
+    options.log_bytes_max = 1000;
+    options.run_directory = dir_.path();
+    return options;
+  }
+  // Runs `work` on the watcher's thread, at the end of a process that does nothing.
+  void AtAnEnd(std::function<void()> work) {
+    watcher_.Watch(++number_, Start("exit 0"), Options(),
+                   [work = std::move(work)](ProcessEnd) { work(); });
+  }
+  // Adds a process and returns its number.
+  uint64_t Watch(Process process, const WatchOptions& options, std::promise<ProcessEnd>& end) {
+    watcher_.Watch(++number_, std::move(process), options,
+                   [&end](ProcessEnd ended) { end.set_value(std::move(ended)); });
+    return number_;
+  }
+
+  testing::TempDir dir_;
+  ThreadPool pool_{1};
+  uint64_t number_ = 0;
+  ProcessWatcher watcher_{absl::Milliseconds(50)};
+};
+
+TEST_F(ProcessWatcherTest, AProcessThatIsAddedAndStoppedMeanwhileIsStopped) {
+  Process process = Start("exec sleep 1000");
+  std::promise<ProcessEnd> promise;
+  AtAnEnd([&] {
+    const uint64_t number = Watch(std::move(process), Options(), promise);
+    watcher_.Stop(number, /*at_once=*/false);
+  });
+  const ProcessEnd end = promise.get_future().get();
+  EXPECT_EQ(end.killed_for, KillCause::kStop);
+  EXPECT_TRUE(WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGTERM);
+}
+
+TEST_F(ProcessWatcherTest, AProcessThatEndedBeforeItWasStoppedWasNotStopped) {
+  Process process = Start("exit 3");
+  std::promise<ProcessEnd> promise;
+  AtAnEnd([&] {
+    siginfo_t info{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOWAIT), 0);
+    const uint64_t number = Watch(std::move(process), Options(), promise);
+    watcher_.Stop(number, /*at_once=*/true);
+  });
+  const ProcessEnd end = promise.get_future().get();
+  EXPECT_EQ(end.killed_for, KillCause::kNone);
+  EXPECT_TRUE(WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 3);
+}
+
+TEST_F(ProcessWatcherTest, ATimeOutHoldsForAProcessThatIsAddedMeanwhile) {
+  Process process = Start("exec sleep 1000");
+  WatchOptions options = Options();
+  options.timeout = absl::Milliseconds(20);
+  std::promise<ProcessEnd> promise;
+  AtAnEnd([&] { Watch(std::move(process), options, promise); });
+  EXPECT_EQ(promise.get_future().get().killed_for, KillCause::kTimeout);
+}
+
+TEST_F(ProcessWatcherTest, ATimeOutHoldsForAProcessThatIsAddedToAnIdleWatcher) {
+  std::promise<ProcessEnd> promise;
+  WatchOptions options = Options();
+  options.timeout = absl::Milliseconds(20);
+  Watch(Start("exec sleep 1000"), options, promise);
+  EXPECT_EQ(promise.get_future().get().killed_for, KillCause::kTimeout);
+}
+
+TEST_F(ProcessWatcherTest, OutputOfManyProcessesIsWhole) {
+  for (int round = 0; round < 50; ++round) {
+    std::promise<ProcessEnd> first;
+    std::promise<ProcessEnd> second;
+    WatchOptions options = Options();
+    options.log_path = dir_.File("a");
+    Watch(Start("echo one; exec >&- 2>&-; exit 0"), options, first);
+    options.log_path = dir_.File("b");
+    Watch(Start("echo two"), options, second);
+    EXPECT_EQ(first.get_future().get().log_last, "one\n");
+    EXPECT_EQ(second.get_future().get().log_last, "two\n");
+  }
+}
+
+}  // namespace
+}  // namespace concur::worker
