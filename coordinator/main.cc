@@ -51,7 +51,7 @@ std::string TakeFromEnvironment(const char* name) {
   return taken;
 }
 
-s3::Options FromSpec(const spec::CoordinatorOptions::S3& from, int64_t artifact_bytes_max,
+s3::Options FromSpec(const spec::S3Options& from, int64_t artifact_bytes_max,
                      absl::Duration gc_grace) {
   s3::Options options;
   options.endpoint = from.endpoint;

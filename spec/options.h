@@ -18,6 +18,16 @@
 
 namespace concur::spec {
 
+// Object storage for artifacts; without it, they lie in the data directory.
+struct S3Options {
+  std::string endpoint;  // "https://HOST[:PORT]"
+  std::string bucket;
+  std::string prefix;  // "": none
+  std::string region = "us-east-1";
+  std::string credentials_file;  // "": of the environment
+  std::string ca;                // PEM file of a private server's CA; "": the system's
+};
+
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 takes a free one
   std::string metrics_listen;             // HOST:PORT of /metrics, /healthz, /readyz; "": none
@@ -34,16 +44,7 @@ struct CoordinatorOptions {
   };
   Gc gc;
 
-  // Object storage for artifacts; unless set, they lie in the data directory.
-  struct S3 {
-    std::string endpoint;  // "https://HOST[:PORT]"
-    std::string bucket;
-    std::string prefix;  // "": none
-    std::string region = "us-east-1";
-    std::string credentials_file;  // "": of the environment
-    std::string ca;                // PEM file of a private server's CA; "": the system's
-  };
-  std::optional<S3> s3;
+  std::optional<S3Options> s3;
 
   struct Limits {
     int64_t sweeps_max = 100'000;

@@ -179,8 +179,8 @@ void ReadEndpoint(const std::optional<Value>& value, std::string* endpoint) {
   *endpoint = *text;
 }
 
-void ReadS3(const Value& value, std::optional<CoordinatorOptions::S3>* s3) {
-  CoordinatorOptions::S3& out = s3->emplace();
+void ReadS3(const Value& value, std::optional<S3Options>* s3) {
+  S3Options& out = s3->emplace();
   Fields fields(value);
   ReadEndpoint(fields.Require("endpoint", "of the object storage"), &out.endpoint);
   ReadPlain(fields.Require("bucket", "to keep artifacts in"), ".-_",
