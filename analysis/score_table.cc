@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -224,7 +225,7 @@ std::vector<AxisEntry> ResolveTags(absl::Span<const TaggedName> names) {
   std::set<std::string> flags;
   for (const TaggedName& name : names) {
     for (const std::string& tag : name.tags) {
-      if (tag.find('=') == std::string::npos) {
+      if (!absl::StrContains(tag, '=')) {
         flags.insert(tag);
       }
     }

@@ -207,6 +207,7 @@ ScoreCell Summarize(const Observations& observations) {
     return cell;
   }
   std::vector<double> values;
+  values.reserve(by_seed.size());
   for (const auto& [seed, list] : by_seed) {
     values.push_back(ComputeMoments(list).mean);
   }

@@ -122,6 +122,7 @@ const Node* Find(const std::vector<std::pair<std::string, Node>>& fields, absl::
 
 std::vector<std::string> NamesOf(const std::vector<std::pair<std::string, Node>>& fields) {
   std::vector<std::string> names;
+  names.reserve(fields.size());
   for (const auto& [name, node] : fields) {
     names.push_back(name);
   }

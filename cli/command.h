@@ -17,7 +17,6 @@
 namespace concur::cli {
 
 class Command;
-class Option;
 
 // Exit codes of `concur`, as documented in README.
 enum ExitCode {

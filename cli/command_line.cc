@@ -103,9 +103,10 @@ Option* Command::AddFlag(const std::string& names, bool& value, const std::strin
   return Keep(app_->add_flag(names, value, about));
 }
 
-Option* Command::AddCallback(const std::string& names, std::function<void(const std::string&)> take,
+Option* Command::AddCallback(const std::string& names,
+                             const std::function<void(const std::string&)>& take,
                              const std::string& about) {
-  return Keep(app_->add_option_function<std::string>(names, std::move(take), about));
+  return Keep(app_->add_option_function<std::string>(names, take, about));
 }
 
 void Command::RequireSubcommand() { app_->require_subcommand(1); }

@@ -66,7 +66,7 @@ class Command {
   Option* AddOption(const std::string& names, T& value, const std::string& about = "");
   Option* AddFlag(const std::string& names, bool& value, const std::string& about = "");
   // Calls `take` with the value.
-  Option* AddCallback(const std::string& names, std::function<void(const std::string&)> take,
+  Option* AddCallback(const std::string& names, const std::function<void(const std::string&)>& take,
                       const std::string& about = "");
 
   void RequireSubcommand();

@@ -220,7 +220,7 @@ void AddPrograms(const std::vector<std::string>& words, bool in_shell, std::stri
     }
     return;
   }
-  if (program.find('/') == std::string::npos || program[0] == '/') {
+  if (!absl::StrContains(program, '/') || program[0] == '/') {
     programs->insert(program);
   }
   if (program == "cp" || program == "ln") {  // all but the last are what must be there
@@ -284,7 +284,7 @@ std::string FindProgram(const std::string& program, absl::string_view path) {
     return std::filesystem::exists(program, error) ? program : "";
   }
   for (const absl::string_view directory : absl::StrSplit(path, ':')) {
-    const std::string candidate = absl::StrCat(directory.empty() ? "." : directory, "/", program);
+    std::string candidate = absl::StrCat(directory.empty() ? "." : directory, "/", program);
     if (access(candidate.c_str(), X_OK) == 0 &&
         std::filesystem::is_regular_file(candidate, error)) {
       return candidate;

@@ -39,6 +39,7 @@ absl::Status RunCompanion(const std::string& name, const CommandContext& context
   std::vector<std::string> arguments = {program};
   arguments.insert(arguments.end(), context.args.begin(), context.args.end());
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) {
     argv.push_back(argument.data());
   }

@@ -86,7 +86,7 @@ absl::Status FollowScores(
   LiveStudy study(client, sweep);
   absl::Status stopped;
   std::string id = sweep;
-  const absl::Status status = client.WatchSweep(
+  absl::Status status = client.WatchSweep(
       sweep, v1::WatchSweepRequest::EVENTS_ALL, absl::Minutes(10),
       [&](const v1::WatchSweepResponse& update) {
         id = update.sweep().id();

@@ -276,7 +276,7 @@ absl::Status WatchMatrix(const MatrixFlags& flags, const analysis::MatrixOptions
           context.out << sweep.id() << " " << analysis::Printable(sweep.name(), 60) << ": "
                       << CountsText(counts) << "\n\n";
         }
-        const absl::Status status = PrintMatrix(flags, std::move(table), options, context);
+        absl::Status status = PrintMatrix(flags, std::move(table), options, context);
         context.out << (context.output == OutputMode::kTable ? "\n" : "") << std::flush;
         return status;
       });

@@ -13,6 +13,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/score_table.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 
 namespace concur::cli {
 

@@ -29,7 +29,7 @@ std::vector<const DataFile*> DataFilesOf(const SweepSpec& spec) {
 absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
   std::vector<std::string> missing;
   for (const DataFile* file : DataFilesOf(spec)) {
-    const absl::Status there = artifacts.Touch(file->digest);
+    absl::Status there = artifacts.Touch(file->digest);
     if (!there.ok() && !absl::IsNotFound(there)) {
       return there;
     }
@@ -51,7 +51,7 @@ absl::Status FindMissing(const v1::FindMissingArtifactsRequest& request, Artifac
     if (!digest.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("digests: ", digest.status().message()));
     }
-    const absl::Status there = artifacts.Touch(*digest);
+    absl::Status there = artifacts.Touch(*digest);
     if (absl::IsNotFound(there)) {
       response->add_digests(bytes);
     } else if (!there.ok()) {

@@ -75,7 +75,7 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
     return absl::OkStatus();
   }
   limits.insert(limits.end(), of_pools.begin(), of_pools.end());
-  const absl::Status fits = CheckFitsInPools(spec, limits);
+  absl::Status fits = CheckFitsInPools(spec, limits);
   if (fits.ok() || of_pools.empty()) {
     return fits;
   }
@@ -322,10 +322,11 @@ grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerConte
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   ListJobsPage(engine_, answers_, *request, sweep->row.id, *from, *size,
                [reactor, response](absl::StatusOr<v1::ListJobsResponse> page) {
-                 if (page.ok()) {
+                 const absl::Status made = page.status();
+                 if (made.ok()) {
                    *response = *std::move(page);
                  }
-                 reactor->Finish(rpc::ToGrpcStatus(page.status()));
+                 reactor->Finish(rpc::ToGrpcStatus(made));
                });
   return reactor;
 }
@@ -472,7 +473,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetMatrix(grpc::CallbackServerCont
         // Coefficients take their time: not on the engine's thread.
         auto shared = std::make_shared<SweepScores>(*std::move(scores));  // into a copyable closure
         pool_.Submit([reactor, request, response, shared] {
-          absl::StatusOr<v1::Matrix> matrix = MatrixProto(*std::move(shared), *request);
+          absl::StatusOr<v1::Matrix> matrix = MatrixProto(std::move(*shared), *request);
           const absl::Status status = matrix.status();
           if (status.ok()) {
             *response = *std::move(matrix);

@@ -150,8 +150,7 @@ absl::Status CheckArtifacts(const ArtifactStore& store, const Inventory& invento
   absl::flat_hash_set<Digest> seen;
   for (const Digest& digest : digests) {
     const absl::StatusOr<int64_t> bytes = store.Size(digest);
-    const absl::Status status =
-        to == nullptr ? store.Verify(digest) : CopyArtifact(store, digest, *to);
+    absl::Status status = to == nullptr ? store.Verify(digest) : CopyArtifact(store, digest, *to);
     if (status.ok() && bytes.ok()) {
       ++report.artifacts;
       report.artifact_bytes += *bytes;

@@ -207,11 +207,11 @@ bool Engine::Turn() {
     reads.swap(reads_);
   }
   const bool had_reads = !reads.empty();
-  AnswerReads(std::move(reads));
+  AnswerReads(reads);
   const absl::Time begin = clock_.Now();
   now_ = std::max(now_, begin);
   if (stalled_) {
-    return RunTurnWhileStalled(std::move(requests)) || had_reads;
+    return RunTurnWhileStalled(requests) || had_reads;
   }
   scheduler_->AdvanceTo(now_);
   for (Request& request : requests) {
@@ -245,7 +245,7 @@ bool Engine::Turn() {
 }
 
 // Between turns memory holds what is on disk, unless the disk is full.
-void Engine::AnswerReads(std::vector<ReadRequest> reads) {
+void Engine::AnswerReads(std::vector<ReadRequest>& reads) {
   for (ReadRequest& read : reads) {
     if (stalled_) {
       read.refuse(stall_reason_);
@@ -307,7 +307,7 @@ void Engine::StallTurn(AppliedTurn turn, const absl::Status& full) {
   stalled_ = std::move(turn);
 }
 
-bool Engine::RunTurnWhileStalled(std::vector<Request> requests) {
+bool Engine::RunTurnWhileStalled(std::vector<Request>& requests) {
   for (Request& request : requests) {
     if (request.always) {
       request.work(*scheduler_);

@@ -204,14 +204,14 @@ class Engine {
   void Post(Request request);
   void PostRead(ReadRequest request);
   absl::Status RefusalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerReads(std::vector<ReadRequest> reads);
+  void AnswerReads(std::vector<ReadRequest>& reads);
   void Loop();
   bool Turn();
   void FinishTurn(AppliedTurn turn);
   // Never returns but in a test.
   void EndProcess(const absl::Status& status);
   void StallTurn(AppliedTurn turn, const absl::Status& full);
-  bool RunTurnWhileStalled(std::vector<Request> requests);
+  bool RunTurnWhileStalled(std::vector<Request>& requests);
   void Publish(Effects effects);
   SweepNews NewsOf(SweepId id, std::vector<JobEvent> events) const;
   PoolActions AdvancePools();

@@ -114,6 +114,29 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   return options;
 }
 
+// Until SIGINT or SIGTERM.
+int Serve(ServerOptions options) {
+  // Signals are waited for, not handled: blocked in all threads, which inherit this mask.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  SystemClock clock;
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, std::move(options));
+  if (!server.ok()) {
+    LogError("cannot start", {{"error", std::string(server.status().message())}});
+    return absl::IsInvalidArgument(server.status()) ? 2 : 1;
+  }
+  int received = 0;
+  sigwait(&signals, &received);
+  LogInfo("stopping", {{"signal", std::to_string(received)}});
+  (*server)->Stop();
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Concur's coordinator: keeps sweeps, gives jobs to workers.", "concur-coordinator");
   std::string options_file;
@@ -202,26 +225,7 @@ int Main(int argc, char** argv) {
     }
     return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1;
   }
-
-  // Signals are waited for, not handled: blocked in all threads, which inherit this mask.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
-  SystemClock clock;
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, std::move(options));
-  if (!server.ok()) {
-    LogError("cannot start", {{"error", std::string(server.status().message())}});
-    return absl::IsInvalidArgument(server.status()) ? 2 : 1;
-  }
-  int received = 0;
-  sigwait(&signals, &received);
-  LogInfo("stopping", {{"signal", std::to_string(received)}});
-  (*server)->Stop();
-  return 0;
+  return Serve(std::move(options));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void Tell(Engine& engine, std::function<void(Pools&, absl::Time)> what) {
 
 Provisioner::Provisioner(Clock& clock, Engine& engine, Providers providers)
     : clock_(clock), engine_(engine), providers_(std::move(providers)) {
-  engine_.ConnectPools([this](PoolActions actions) { Carry(std::move(actions)); });
+  engine_.ConnectPools([this](const PoolActions& actions) { Carry(actions); });
 }
 
 Provisioner::~Provisioner() {
@@ -45,7 +45,7 @@ absl::Status Provisioner::CheckProvider(ProviderKind kind) const {
       absl::StrCat("provider: this coordinator has no provider \"", ProviderKindName(kind), "\""));
 }
 
-void Provisioner::Carry(PoolActions actions) {
+void Provisioner::Carry(const PoolActions& actions) {
   for (const PoolActions::Start& start : actions.start) {
     Start(start);
   }

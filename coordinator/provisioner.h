@@ -31,7 +31,7 @@ class Provisioner {
   absl::Status CheckProvider(ProviderKind kind) const;
 
  private:
-  void Carry(PoolActions actions);
+  void Carry(const PoolActions& actions);
   void Start(const PoolActions::Start& start);
   void Observe(ProviderKind kind);
   provision::Provider* Find(ProviderKind kind) const;

@@ -33,7 +33,7 @@ void SweepBoard::Publish(std::vector<SweepNews> news, absl::Time now) {
 
 void SweepBoard::PublishOne(SweepNews news, absl::Time now) {
   if (news.facts == nullptr) {
-    Remove(std::move(news));
+    Remove(news);
     return;
   }
   const SweepRow& row = news.facts->row;
@@ -51,7 +51,7 @@ void SweepBoard::PublishOne(SweepNews news, absl::Time now) {
   }
 }
 
-void SweepBoard::Remove(SweepNews news) {
+void SweepBoard::Remove(const SweepNews& news) {
   const auto it = sweeps_.find(news.id);
   if (it == sweeps_.end()) {
     return;

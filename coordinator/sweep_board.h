@@ -224,7 +224,7 @@ class SweepBoard {
   static bool HasNews(const Sweep& sweep, const Watching& watching);
   static uint64_t DroppedTo(const Sweep& sweep);
   void PublishOne(SweepNews news, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(SweepNews news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const SweepNews& news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now) const;
   SweepFacts Copy(const SweepFacts& facts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeDue(Watcher* watcher, Watching& watching, absl::Time due)

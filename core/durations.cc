@@ -54,7 +54,7 @@ std::optional<Durations::Group> Durations::FindGroup(absl::string_view approach,
 Durations::Rank Durations::RankOf(absl::Duration expected) {
   // The position of the highest bit, then the next two bits: in whole numbers, the same everywhere.
   const auto value = static_cast<uint64_t>(MicrosOf(expected)) * 4 + 4;
-  const int high = std::bit_width(value) - 1;
+  const int high = static_cast<int>(std::bit_width(value)) - 1;
   return high * 4 + static_cast<Rank>((value >> (high - 2)) & 3);
 }
 

@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
     SchedulerPolicy policy, Snapshot snapshot,
     std::vector<std::shared_ptr<const Expansion>> expansions, absl::Time now) {
   CONCUR_CHECK(snapshot.sweeps.size() == expansions.size());
-  auto scheduler = std::make_unique<Scheduler>(policy);
+  auto scheduler = std::make_unique<Scheduler>(std::move(policy));
   scheduler->now_ = now;
   scheduler->next_sweep_number_ = snapshot.next_sweep_number;
   for (size_t i = 0; i < expansions.size(); ++i) {

@@ -139,7 +139,7 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                         " is paused; `concur sweep resume ", sweep.row.id.ToString(),
                         "` lets it go on");
   }
-  if (const std::string quota = ExplainQuota(sweep.owner); !quota.empty()) {
+  if (std::string quota = ExplainQuota(sweep.owner); !quota.empty()) {
     return quota;
   }
   const ReadyQueue::Lane lane = LaneOf(sweep, job);

@@ -115,7 +115,7 @@ absl::Status FillPart(Transport& transport, const std::string& url, PartFile& pa
   absl::Duration backoff = options.backoff;
   for (int silent = 0;;) {
     const int64_t before = part.bytes();
-    const absl::Status status = Attempt(transport, url, part, options);
+    absl::Status status = Attempt(transport, url, part, options);
     if (absl::IsOutOfRange(status) && before > 0) {
       CONCUR_RETURN_IF_ERROR(part.Clear());  // longer than the file, or another file
     } else if (!absl::IsUnavailable(status)) {

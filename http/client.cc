@@ -24,8 +24,8 @@ namespace {
 constexpr long kConnectSeconds = 30;
 constexpr int kPollMilliseconds = 100;              // how often a silent transfer is looked at
 constexpr size_t kAheadBytesMax = size_t{1} << 20;  // that came before they were asked for
-constexpr long kReceiveBytes = 256 * 1024;          // at a time
-constexpr long kSendBytes = 1024 * 1024;
+constexpr long kReceiveBytes = 256L * 1024;         // at a time
+constexpr long kSendBytes = 1024L * 1024;
 constexpr size_t kIdleMax = 16;  // connections kept
 
 struct EasyDeleter {
