@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/argv.h"
 #include "base/file.h"
 
 namespace concur::cli {
@@ -37,16 +38,6 @@ std::vector<std::string> EnvironmentWithPath(const std::string& prefix) {
   }
   result.push_back("PATH=" + path);
   return result;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  pointers.reserve(strings.size() + 1);
-  for (std::string& string : strings) {
-    pointers.push_back(string.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 // Runs between fork and exec: only what is safe there. Never returns.
@@ -86,8 +77,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>&
   FileDescriptor report_write(ends[1]);
   std::vector<std::string> arguments = argv;
   std::vector<std::string> environment = EnvironmentWithPath(path_prefix);
-  const std::vector<char*> argument_pointers = Pointers(arguments);
-  const std::vector<char*> environment_pointers = Pointers(environment);
+  const std::vector<char*> argument_pointers = ArgvOf(arguments);
+  const std::vector<char*> environment_pointers = ArgvOf(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/argv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 
@@ -38,13 +39,7 @@ absl::Status RunCompanion(const std::string& name, const CommandContext& context
   CONCUR_ASSIGN_OR_RETURN(const std::string program, CompanionProgram(name));
   std::vector<std::string> arguments = {program};
   arguments.insert(arguments.end(), context.args.begin(), context.args.end());
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) {
-    argv.push_back(argument.data());
-  }
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
+  execv(program.c_str(), ArgvOf(arguments).data());
   return ErrnoStatus(errno, program, "run");
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/argv.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -35,16 +36,6 @@ absl::StatusOr<Pipe> MakePipe() {
     return ErrnoStatus(errno, "pipe", "make");
   }
   return Pipe{FileDescriptor(fds[0]), FileDescriptor(fds[1])};
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 std::vector<std::string> Environment(const std::map<std::string, std::string>& more) {
@@ -94,8 +85,8 @@ class Child {
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     std::vector<std::string> argv = request.argv;
     std::vector<std::string> environment = Environment(request.env);
-    const std::vector<char*> argv_pointers = Pointers(argv);
-    const std::vector<char*> env_pointers = Pointers(environment);
+    const std::vector<char*> argv_pointers = ArgvOf(argv);
+    const std::vector<char*> env_pointers = ArgvOf(environment);
     const int error = posix_spawnp(&pid_, argv[0].c_str(), &actions, &attributes,
                                    argv_pointers.data(), env_pointers.data());
     posix_spawn_file_actions_destroy(&actions);

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/argv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 
@@ -99,15 +100,6 @@ std::string LogTail(const std::string& path) {
       text.substr(text.size() > kLogTailBytes ? text.size() - kLogTailBytes : 0));
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // Starts a program in a session of its own: what ends the coordinator's does not end it.
 absl::StatusOr<pid_t> Spawn(std::vector<std::string>& argv, std::vector<std::string>& environment,
                             const std::string& log) {
@@ -129,8 +121,8 @@ absl::StatusOr<pid_t> Spawn(std::vector<std::string>& argv, std::vector<std::str
   posix_spawnattr_setsigdefault(&attributes, &standard);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  const std::vector<char*> argv_pointers = Pointers(argv);
-  const std::vector<char*> env_pointers = Pointers(environment);
+  const std::vector<char*> argv_pointers = ArgvOf(argv);
+  const std::vector<char*> env_pointers = ArgvOf(environment);
   pid_t pid = -1;
   const int error = posix_spawn(&pid, argv[0].c_str(), &actions, &attributes, argv_pointers.data(),
                                 env_pointers.data());

@@ -52,6 +52,7 @@ void SlurmProvider::Observe(ObserveDone done) {
       }
     }
     std::vector<PilotReport> reports;
+    reports.reserve(best.size());
     for (auto& [name, report] : best) {
       reports.push_back(std::move(report));
     }

@@ -148,8 +148,7 @@ std::string CredentialLines(const PilotSetup& setup) {
 
 std::string ShellQuoted(absl::string_view text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-           absl::string_view("-_./:=,@%+").find(c) != absl::string_view::npos;
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:=,@%+", c);
   });
   return plain ? std::string(text)
                : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");

@@ -142,7 +142,7 @@ absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions
   std::vector<ExampleScore> examples;
   examples.reserve(predictions.size());
   int64_t found = 0;
-  CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](Passage passage) {
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](const Passage& passage) {
     for (const Question& question : passage.questions) {
       examples.push_back(ScoreQuestion(question, predictions));
       found += examples.back().missing ? 0 : 1;

@@ -21,6 +21,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/argv.h"
 #include "base/status_macros.h"
 
 // clone under the C library's other name for it: ThreadSanitizer takes "clone" for a fork, whose
@@ -107,16 +108,6 @@ absl::StatusOr<FileDescriptor> AboveStandard(FileDescriptor fd) {
   return copy;
 }
 
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) {
-    pointers.push_back(const_cast<char*>(text.c_str()));
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // A stack of its own for each thread that starts processes, with a guard page below.
 class ChildStack {
  public:
@@ -190,8 +181,8 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
                           AboveStandard(FileDescriptor(pipe_fds[1])));
   fcntl(process.output.get(), F_SETFL, O_NONBLOCK);
 
-  const std::vector<char*> argv = Pointers(command.argv);
-  const std::vector<char*> env = Pointers(command.env);
+  const std::vector<char*> argv = ArgvOf(command.argv);
+  const std::vector<char*> env = ArgvOf(command.env);
   Launch launch{command.program.c_str(),
                 argv.data(),
                 env.data(),

@@ -115,7 +115,7 @@ ParameterInfo FileParameter(std::string name, std::string default_value, std::st
   return info;
 }
 
-ParameterInfo FilesParameter(std::string name, std::string help) {
+ParameterInfo FilesParameter(std::string name, absl::string_view help) {
   ParameterInfo info;
   info.name = std::move(name);
   info.kind = ParameterKind::kFiles;

@@ -39,7 +39,7 @@ ParameterInfo RateParameter(std::string name, std::string default_value, std::st
 ParameterInfo ChoiceParameter(std::string name, std::vector<std::string> choices,
                               std::string help);  // the first choice is the default
 ParameterInfo FileParameter(std::string name, std::string default_value, std::string help);
-ParameterInfo FilesParameter(std::string name, std::string help);  // none by default
+ParameterInfo FilesParameter(std::string name, absl::string_view help);  // none by default
 
 class Parameters {
  public:

@@ -2,6 +2,7 @@
 // the answer and the numbers of the sentences that support it. The passage is the story so far;
 // the answer's span is its first occurrence in a supporting sentence; where only its plural stands
 // there, the plural is the answer (Liu et al., 2023).
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -173,8 +174,8 @@ absl::Status RunBabi(const ImporterInput& input) {
       return absl::OkStatus();
     }));
     const double share = input.parameters.Rate("test-share");
-    BabiFile file(path, questions,
-                  static_cast<int64_t>(static_cast<double>(questions) * share + 0.5), input.sink);
+    BabiFile file(path, questions, std::llround(static_cast<double>(questions) * share),
+                  input.sink);
     CONCUR_RETURN_IF_ERROR(
         ForEachLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); }));
   }

@@ -168,7 +168,10 @@ absl::Status MrqaImport::TakeQuestion(const element& value, const Source& source
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
   for (const element answer : list) {
     CONCUR_ASSIGN_OR_RETURN(std::string one, json_.Text(answer, "answers"));
-    question.answers.push_back(rewrite_html_ ? HtmlRewrite(one).text() : std::move(one));
+    if (rewrite_html_) {
+      one = HtmlRewrite(one).text();
+    }
+    question.answers.push_back(std::move(one));
   }
   if (question.answers.empty()) {
     return sink_.Drop("no answer is given", json_.place);
