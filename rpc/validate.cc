@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/sweep.h"
@@ -93,7 +94,7 @@ absl::Status CheckText(const FieldPath& path, absl::string_view text, size_t byt
     return FieldError(path,
                       absl::StrCat("expected at most ", bytes_max, " bytes, got ", text.size()));
   }
-  if (text.find('\0') != absl::string_view::npos) {
+  if (absl::StrContains(text, '\0')) {
     return FieldError(path, "expected no NUL character");
   }
   if (!IsUtf8(text)) {

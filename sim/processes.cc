@@ -98,7 +98,7 @@ void Processes::Fetch(const AttemptId& id, int tries) {
           [this, id] { Launch(id); });
     return;
   }
-  calls_.Download(system, IfAlive([this, id, system, tries](absl::Status status) {
+  calls_.Download(system, IfAlive([this, id, system, tries](const absl::Status& status) {
                     const auto run = runs_.find(id);
                     if (run == runs_.end()) {
                       return;
@@ -272,7 +272,7 @@ void Processes::TryPublish(const FinishedAttempt& finished, size_t next, int tri
     Report(finished.id, std::move(failed), true);
     return;
   }
-  calls_.Upload(digest, IfAlive([this, finished, next, tries](absl::Status status) {
+  calls_.Upload(digest, IfAlive([this, finished, next, tries](const absl::Status& status) {
                   if (status.ok()) {
                     TryPublish(finished, next + 1, tries);
                   } else {

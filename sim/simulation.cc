@@ -248,8 +248,7 @@ class Simulation {
     if (workers_.size() >= workload_.workers.size() + kGuestsMax) {
       return;
     }
-    const PlannedWorker guest = planned;
-    AddWorker(guest);
+    AddWorker(planned);
     WorkerMachine* machine = workers_.back().get();
     machine->Start();
     world_.After(3 * duration, [machine] { machine->Retire(); });

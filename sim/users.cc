@@ -40,13 +40,14 @@ void Users::Start(bool meddle) {
   }
 }
 
-void Users::Ask(const std::string& what, Work work, Answered answered) {
+void Users::Ask(const std::string& what, const Work& work, const Answered& answered) {
   ++pending_;
   // Shared by the tries of one request.
-  TryOnce(std::make_shared<const std::string>(what), std::move(work), std::move(answered));
+  TryOnce(std::make_shared<const std::string>(what), work, answered);
 }
 
-void Users::TryOnce(std::shared_ptr<const std::string> what, Work work, Answered answered) {
+void Users::TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
+                    const Answered& answered) {
   auto finish = [this, what, work, answered,
                  open = std::make_shared<bool>(true)](const absl::StatusOr<SweepId>& answer) {
     if (!std::exchange(*open, false)) {
@@ -68,10 +69,11 @@ void Users::TryOnce(std::shared_ptr<const std::string> what, Work work, Answered
   network_.Send(
       kUsersNode, kCoordinatorNode,
       [this, work, finish, lost] {
-        coordinator_.Call<SweepId>(work, [this, finish, lost](absl::StatusOr<SweepId> answer) {
-          network_.Send(
-              kCoordinatorNode, kUsersNode, [finish, answer] { finish(answer); }, lost);
-        });
+        coordinator_.Call<SweepId>(
+            work, [this, finish, lost](const absl::StatusOr<SweepId>& answer) {
+              network_.Send(
+                  kCoordinatorNode, kUsersNode, [finish, answer] { finish(answer); }, lost);
+            });
       },
       lost);
   world_.After(kTimeout, [finish] { finish(absl::DeadlineExceededError("no answer")); });
@@ -137,12 +139,12 @@ void Users::Meddle(size_t planned, SweepId id) {
   };
   const Answered ignore = [](const absl::StatusOr<SweepId>&) {};
   if (plan.pause_after) {
-    AskAfter(*plan.pause_after, absl::StrCat("pause ", id.ToString()),
-             on_sweep(&Scheduler::PauseSweep),
-             [this, id, on_sweep, ignore, after = *plan.pause_after](absl::StatusOr<SweepId>) {
-               AskAfter(after, absl::StrCat("resume ", id.ToString()),
-                        on_sweep(&Scheduler::ResumeSweep), ignore);
-             });
+    AskAfter(
+        *plan.pause_after, absl::StrCat("pause ", id.ToString()), on_sweep(&Scheduler::PauseSweep),
+        [this, id, on_sweep, ignore, after = *plan.pause_after](const absl::StatusOr<SweepId>&) {
+          AskAfter(after, absl::StrCat("resume ", id.ToString()), on_sweep(&Scheduler::ResumeSweep),
+                   ignore);
+        });
   }
   if (plan.cancel_after) {
     // A copy of the request that the network delays may come after a retry: it cancels again.

@@ -46,8 +46,9 @@ class Users {
   using Answered = std::function<void(absl::StatusOr<SweepId>)>;
 
   // Asks until there is an answer. `work` may be carried out more than once.
-  void Ask(const std::string& what, Work work, Answered answered);
-  void TryOnce(std::shared_ptr<const std::string> what, Work work, Answered answered);
+  void Ask(const std::string& what, const Work& work, const Answered& answered);
+  void TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
+               const Answered& answered);
   void Submit(size_t planned);
   void Meddle(size_t planned, SweepId id);
   void AskAfter(absl::Duration delay, const std::string& what, Work work, Answered answered);

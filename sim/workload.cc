@@ -104,7 +104,7 @@ PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool g
   planned.failures_max = gives_up ? spec.failures_max_per_block : 0;
   spec.failures_max_per_block = bug == Bug::kGivenUpAtOnce && gives_up ? 1 : planned.failures_max;
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
-  CONCUR_CHECK_OK(expansion.status());
+  CONCUR_CHECK(expansion.ok());
   planned.text = absl::StrCat(number);
   planned.request_id = absl::StrCat("request", number);
   planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));

@@ -32,7 +32,7 @@ namespace {
 constexpr absl::Duration kTemporaryAgeMax = absl::Hours(24);
 constexpr size_t kIdDigits = 32;
 // Up to this size, files are read before they are copied: most of the small ones are here already.
-constexpr int64_t kSmallBytesMax = 64 * 1024;
+constexpr int64_t kSmallBytesMax = int64_t{64} * 1024;
 constexpr size_t kDurableMax = 100'000;
 // The disk is given what was written so far after so many bytes: the sync at the end then finds
 // little to wait for.

@@ -15,7 +15,7 @@ namespace concur::s3 {
 namespace {
 
 constexpr int64_t kAnswerBytesMax = int64_t{16} << 20;  // a page of a list has 1,000 keys
-constexpr int64_t kErrorBytesMax = 64 * 1024;
+constexpr int64_t kErrorBytesMax = int64_t{64} * 1024;
 constexpr size_t kMessageBytesMax = 300;
 
 // What a server that is well says now and then, and what a disturbed transfer leads to.
@@ -205,7 +205,7 @@ void Client::WaitAfter(int attempts, const absl::Status& why) const {
 
 absl::Status Client::Retry(const std::function<absl::Status()>& attempt) const {
   for (int attempts = 1;; ++attempts) {
-    const absl::Status status = attempt();
+    absl::Status status = attempt();
     if (!absl::IsUnavailable(status)) {
       return status;
     }

@@ -17,7 +17,7 @@
 namespace concur::s3 {
 namespace {
 
-constexpr int64_t kFileBytesMax = 64 * 1024;
+constexpr int64_t kFileBytesMax = int64_t{64} * 1024;
 
 }  // namespace
 

@@ -250,7 +250,7 @@ absl::Status S3Store::Touch(const Digest& digest) {
   if (info->modified > clock_.Now() - client_.options().touched_for) {
     return absl::OkStatus();
   }
-  const absl::Status copied = client_.Copy(key, key);
+  absl::Status copied = client_.Copy(key, key);
   if (copied.ok() || absl::IsUnavailable(copied)) {
     return copied;
   }

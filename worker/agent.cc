@@ -440,14 +440,13 @@ void Agent::SyncIfNeeded() {
 
 void Agent::FillAttempts(SyncRequest& request, Call& call) const {
   for (const auto& [id, attempt] : attempts_) {
-    if (attempt.state != State::kFinished) {
-      request.running.push_back(id);
-    } else if (request.finished.size() < kSyncFinishedMax) {
+    // A finished one that finds no room is said to be running; its turn comes in a later Sync.
+    if (attempt.state == State::kFinished && request.finished.size() < kSyncFinishedMax) {
       request.finished.push_back({id, attempt.result});
       call.finished.push_back(id);
       call.immediate = call.immediate || !attempt.answered;
     } else {
-      request.running.push_back(id);  // its turn comes in a later Sync
+      request.running.push_back(id);
     }
   }
 }

@@ -27,7 +27,7 @@ namespace {
 
 // The first entry of every such tar: how it is told from a system that is a file, even a tar file.
 constexpr char kRoot[] = "concur-directory/";
-constexpr size_t kBlockBytes = 128 * 1024;
+constexpr size_t kBlockBytes = size_t{128} * 1024;
 
 struct ArchiveCloser {
   void operator()(archive* a) const { archive_free(a); }

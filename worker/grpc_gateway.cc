@@ -25,7 +25,7 @@ namespace {
 // A transfer that takes longer than this, and longer than its bytes at this rate, is broken off; a
 // download goes on where it stopped.
 constexpr absl::Duration kTransferTimeout = absl::Minutes(10);
-constexpr int64_t kTransferBytesPerSecondMin = 64 * 1024;
+constexpr int64_t kTransferBytesPerSecondMin = int64_t{64} * 1024;
 
 // A time-out of a transfer is a matter of the network: to be tried again.
 absl::Status TransferStatus(const grpc::Status& status) {
@@ -166,8 +166,8 @@ absl::Status GrpcGateway::Upload(const Digest& digest, const std::string& path,
   v1::UploadArtifactRequest message;
   message.set_digest(digest.ToBytes());
   for (bool first = true;; first = false) {
-    const absl::Status status = is_canceled() ? absl::CancelledError("stopped")
-                                              : ReadPiece(fd.get(), path, message.mutable_data());
+    absl::Status status = is_canceled() ? absl::CancelledError("stopped")
+                                        : ReadPiece(fd.get(), path, message.mutable_data());
     if (!status.ok()) {
       context.TryCancel();
       writer->Finish();

@@ -259,7 +259,7 @@ absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canc
   CONCUR_ASSIGN_OR_RETURN(auto writer, cache_->NewWriter(digest, Durability::kCache));
   for (int resumes = 0;; ++resumes) {
     const int64_t offset = writer->bytes();
-    const absl::Status status = transfer_.Download(
+    absl::Status status = transfer_.Download(
         digest, offset, [&](absl::string_view data) { return writer->Append(data); }, is_canceled);
     if (status.ok()) {
       return writer->Finish().status();

@@ -33,8 +33,7 @@ void LogFile::WriteHead(absl::string_view data) {
 
 void LogFile::Append(absl::string_view data) {
   bytes_seen_ += static_cast<int64_t>(data.size());
-  const size_t room =
-      static_cast<size_t>(std::min<int64_t>(head_bytes_max_ - head_bytes_, data.size()));
+  const size_t room = std::min(static_cast<size_t>(head_bytes_max_ - head_bytes_), data.size());
   WriteHead(data.substr(0, room));
   head_bytes_ += static_cast<int64_t>(room);
   data.remove_prefix(room);

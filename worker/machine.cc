@@ -43,7 +43,7 @@ int64_t HardwareCpuMillis() {
 // Groups of this process, own first, as directories below the mount point.
 std::vector<std::string> OwnGroups(const std::string& root, const std::string& controller) {
   std::vector<std::string> groups = {""};
-  const absl::StatusOr<std::string> text = ReadFile(root + "/proc/self/cgroup", 64 * 1024);
+  const absl::StatusOr<std::string> text = ReadFile(root + "/proc/self/cgroup", int64_t{64} * 1024);
   if (!text.ok()) {
     return groups;
   }
@@ -81,15 +81,17 @@ Machine DetectMachine(const std::string& root) {
     limit(machine.memory_bytes, memory.empty() ? 0 : memory[0]);
   }
   for (const std::string& group : OwnGroups(root, "cpu")) {
-    const std::vector<int64_t> quota = ReadNumbers(mount + "/cpu" + group + "/cpu.cfs_quota_us");
-    const std::vector<int64_t> period = ReadNumbers(mount + "/cpu" + group + "/cpu.cfs_period_us");
+    const std::vector<int64_t> quota =
+        ReadNumbers(absl::StrCat(mount, "/cpu", group, "/cpu.cfs_quota_us"));
+    const std::vector<int64_t> period =
+        ReadNumbers(absl::StrCat(mount, "/cpu", group, "/cpu.cfs_period_us"));
     if (!quota.empty() && !period.empty() && quota[0] > 0 && period[0] > 0) {
       limit(machine.cpu_millis, std::max<int64_t>(1, quota[0] * 1000 / period[0]));
     }
   }
   for (const std::string& group : OwnGroups(root, "memory")) {
     const std::vector<int64_t> memory =
-        ReadNumbers(mount + "/memory" + group + "/memory.limit_in_bytes");
+        ReadNumbers(absl::StrCat(mount, "/memory", group, "/memory.limit_in_bytes"));
     limit(machine.memory_bytes, memory.empty() ? 0 : memory[0]);
   }
   return machine;

@@ -377,4 +377,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace concur::worker
 
+// Nothing but a lack of memory throws past Main.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return concur::worker::Main(argc, argv); }

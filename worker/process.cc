@@ -33,7 +33,7 @@ namespace concur::worker {
 namespace {
 
 // Stack of the child between clone and exec; it makes system calls only.
-constexpr size_t kStackBytes = 64 * 1024;
+constexpr size_t kStackBytes = size_t{64} * 1024;
 constexpr size_t kSignalSetBytes = 8;  // as the kernel has it
 constexpr char kEnterDirectory[] = "enter the run directory";
 

@@ -30,7 +30,7 @@ namespace concur::worker {
 namespace {
 
 // The start of a file of /proc; "" when it cannot be read.
-std::string ReadProc(const std::string& path, size_t bytes_max = 64 * 1024) {
+std::string ReadProc(const std::string& path, size_t bytes_max = size_t{64} * 1024) {
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     return "";

@@ -18,7 +18,7 @@ namespace concur::worker {
 namespace {
 
 // Bytes taken from one process before the others get their turn, and after its end.
-constexpr int64_t kTurnBytes = 256 * 1024;
+constexpr int64_t kTurnBytes = int64_t{256} * 1024;
 constexpr size_t kLastBytes = 1024;
 constexpr absl::Duration kSleepMax = absl::Minutes(1);
 constexpr uint64_t kWakerKey = 0;
