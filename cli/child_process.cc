@@ -75,9 +75,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>&
   }
   FileDescriptor report_read(ends[0]);
   FileDescriptor report_write(ends[1]);
-  std::vector<std::string> arguments = argv;
-  std::vector<std::string> environment = EnvironmentWithPath(path_prefix);
-  const std::vector<char*> argument_pointers = ArgvOf(arguments);
+  const std::vector<std::string> environment = EnvironmentWithPath(path_prefix);
+  const std::vector<char*> argument_pointers = ArgvOf(argv);
   const std::vector<char*> environment_pointers = ArgvOf(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();
