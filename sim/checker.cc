@@ -342,8 +342,10 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
                                " was acknowledged and is not saved"));
     }
     const auto row = rows_.find(order.id.job);
+    // A job that failed in this attempt may have another job's result by now: nothing of its own
+    // counts.
     if (row != rows_.end() && row->second.state == JobState::kSucceeded &&
-        row->second.attempt == order.id.attempt) {
+        row->second.attempt == order.id.attempt && !row->second.reused_from) {
       results_[order.id.job] = order.id;
     }
   }
