@@ -141,17 +141,12 @@ void ProcessWatcher::TakeAdded() {
 }
 
 void ProcessWatcher::TakeStops() {
-  std::vector<std::pair<uint64_t, std::unique_ptr<Watched>>> added;
   std::vector<std::pair<uint64_t, bool>> stops;
   {
-    // Together: a stop follows the process that it means.
     MutexLock lock(mu_);
-    added.swap(added_);
     stops.swap(stops_);
   }
-  for (auto& [number, watched] : added) {
-    watched_[number] = std::move(watched);
-  }
+  TakeAdded();  // after the stops: each follows the process that it means
   for (const auto& [number, at_once] : stops) {
     const auto it = watched_.find(number);
     if (it != watched_.end()) {
