@@ -242,6 +242,7 @@ absl::Status Reader::ReadParagraph(const element& value, const std::string& titl
   passage.title = title;
   CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
+  passage.questions.reserve(list.size());
   const CodePointMap map(passage.context);
   const size_t place = json_.place.size();
   size_t index = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,38 +30,44 @@ constexpr size_t kFrameBytesMax = size_t{1} << 20;
 
 // Bytes of `text` before the quote that ends the string it begins within; all when it goes on. In
 // `escaped`: whether a backslash stands before the first byte, then before the one after the last.
-// REQUIRES: `text` is not empty.
-size_t StringBytes(absl::string_view text, bool& escaped) {
-  size_t next = escaped ? 1 : 0;
+// REQUIRES: `text` is not empty after a backslash.
+inline size_t StringBytes(absl::string_view text, bool& escaped) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* next = escaped ? begin + 1 : begin;
   escaped = false;
   while (true) {
-    const size_t quote = text.find('"', next);
-    const size_t end = quote == text.npos ? text.size() : quote;
-    size_t backslashes = 0;
-    while (end - backslashes > next && text[end - backslashes - 1] == '\\') {
-      ++backslashes;
+    const void* const found = std::memchr(next, '"', static_cast<size_t>(end - next));
+    const char* const stop = found == nullptr ? end : static_cast<const char*>(found);
+    const char* backslashes = stop;
+    while (backslashes > next && backslashes[-1] == '\\') {
+      --backslashes;
     }
-    if (quote == text.npos) {
-      escaped = backslashes % 2 == 1;
-      return end;
+    const bool is_escaped = (stop - backslashes) % 2 == 1;
+    if (found == nullptr) {
+      escaped = is_escaped;
     }
-    if (backslashes % 2 == 0) {
-      return end;
+    if (found == nullptr || !is_escaped) {
+      return static_cast<size_t>(stop - begin);
     }
-    next = quote + 1;
+    next = stop + 1;
   }
 }
 
-// Whether a byte outside strings means something to the splitter within an item.
-bool Matters(char c) {
-  static constexpr std::array<bool, 256> kMatters = [] {
-    std::array<bool, 256> matters{};
-    for (const char m : {'"', '{', '}', '[', ']', ',', '\n'}) {
-      matters[static_cast<unsigned char>(m)] = true;
-    }
-    return matters;
+// What a byte outside strings means within an item.
+enum class Meaning : uint8_t { kNothing, kQuote, kOpen, kClose, kComma, kNewLine };
+
+Meaning MeaningOf(char c) {
+  static constexpr std::array<Meaning, 256> kMeanings = [] {
+    std::array<Meaning, 256> meanings{};
+    meanings['"'] = Meaning::kQuote;
+    meanings['{'] = meanings['['] = Meaning::kOpen;
+    meanings['}'] = meanings[']'] = Meaning::kClose;
+    meanings[','] = Meaning::kComma;
+    meanings['\n'] = Meaning::kNewLine;
+    return meanings;
   }();
-  return kMatters[static_cast<unsigned char>(c)];
+  return kMeanings[static_cast<unsigned char>(c)];
 }
 
 bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -81,20 +88,17 @@ class Splitter {
   absl::Status Feed(absl::string_view block) {
     block_ = block;
     copied_ = 0;
-    for (position_ = 0; position_ < block.size(); ++position_) {
+    position_ = 0;
+    while (position_ < block.size()) {
       if (in_string_) {
         position_ += StringBytes(block.substr(position_), escaped_);
         in_string_ = position_ == block.size();
-        continue;
-      }
-      const char c = block[position_];
-      if (begun_ && !Matters(c)) {
-        continue;
-      }
-      if (in_items_) {
-        CONCUR_RETURN_IF_ERROR(TakeInItems(c));
+        position_ += in_string_ ? 0 : 1;
+      } else if (!in_items_) {
+        TakeInFrame(block[position_]);
+        ++position_;
       } else {
-        TakeInFrame(c);
+        CONCUR_RETURN_IF_ERROR(begun_ ? TakeInItem() : TakeBetweenItems(block[position_]));
       }
     }
     return Copy(block.size());
@@ -112,7 +116,9 @@ class Splitter {
     return absl::InvalidArgumentError(absl::StrCat(path_, ":", line_, ": ", message));
   }
   void TakeInFrame(char c);
-  absl::Status TakeInItems(char c);
+  // These two move on by themselves.
+  absl::Status TakeBetweenItems(char c);
+  absl::Status TakeInItem();
   absl::Status EndItem(bool last);
   // Moves bytes of the block that were walked over to the item or the frame.
   absl::Status Copy(size_t end);
@@ -207,9 +213,14 @@ void Splitter::TakeInFrame(char c) {
   }
 }
 
-absl::Status Splitter::TakeInItems(char c) {
-  line_ += c == '\n' ? 1 : 0;
-  if (!begun_ && !IsJsonSpace(c) && c != ',' && c != ']' && c != '}') {
+absl::Status Splitter::TakeBetweenItems(char c) {
+  if (c == ',' || c == ']' || c == '}') {
+    CONCUR_RETURN_IF_ERROR(EndItem(c != ','));
+    ++position_;
+  } else if (IsJsonSpace(c)) {
+    line_ += c == '\n' ? 1 : 0;
+    ++position_;
+  } else {
     begun_ = true;
     copied_ = position_;
     item_line_ = line_;
@@ -217,22 +228,41 @@ absl::Status Splitter::TakeInItems(char c) {
       item_.push_back('{');
     }
   }
-  switch (c) {
-    case '"':
-      in_string_ = true;
-      return absl::OkStatus();
-    case '{':
-    case '[':
-      ++depth_;
-      return absl::OkStatus();
-    case '}':
-    case ']':
-      return depth_-- > 0 ? absl::OkStatus() : EndItem(true);
-    case ',':
-      return depth_ > 0 ? absl::OkStatus() : EndItem(false);
-    default:
-      return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+// To behind the byte that ends the item, or to the end of the block, or into a string there.
+absl::Status Splitter::TakeInItem() {
+  size_t at = position_;
+  for (; at < block_.size(); ++at) {
+    switch (MeaningOf(block_[at])) {
+      case Meaning::kNothing:
+        continue;
+      case Meaning::kQuote:
+        at += 1 + StringBytes(block_.substr(at + 1), escaped_);
+        in_string_ = at == block_.size();
+        continue;
+      case Meaning::kOpen:
+        ++depth_;
+        continue;
+      case Meaning::kNewLine:
+        ++line_;
+        continue;
+      case Meaning::kClose:
+      case Meaning::kComma:
+        break;
+    }
+    if (depth_ > 0) {
+      depth_ -= block_[at] == ',' ? 0 : 1;
+      continue;
+    }
+    position_ = at;
+    CONCUR_RETURN_IF_ERROR(EndItem(block_[at] != ','));
+    ++position_;
+    return absl::OkStatus();
   }
+  position_ = block_.size();
+  return absl::OkStatus();
 }
 
 absl::Status Splitter::EndItem(bool last) {

@@ -6,6 +6,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -36,58 +37,70 @@ constexpr std::array<AsciiClass, 128> kAsciiClasses = [] {
 bool IsArticle(absl::string_view word) { return word == "a" || word == "an" || word == "the"; }
 
 // Collects text between white space, dropping runs of word characters that are articles. An
-// article is replaced by a space, so that "l'áb" and the like split as the script splits them.
+// article is replaced by a space, so that "l'áb" and the like split as the script splits them.
+// What comes out is never longer than what goes in.
 class Collector {
  public:
-  explicit Collector(size_t bytes) { out_.reserve(bytes); }
+  // REQUIRES: at most `bytes_max` bytes go in.
+  explicit Collector(size_t bytes_max) : out_(bytes_max, '\0'), end_(out_.data()) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
 
   void Space() {
     EndRun();
-    pending_space_ = !out_.empty();
+    pending_space_ = end_ != out_.data();
+  }
+  void Word(char c) {
+    StartWord();
+    *end_++ = c;
   }
   void Word(absl::string_view character) {
-    if (!in_run_) {
-      StartText();
-      in_run_ = true;
-      run_ = out_.size();
-    }
-    out_.append(character.data(), character.size());
+    StartWord();
+    Append(character);
   }
   void Other(absl::string_view character) {
     EndRun();
     StartText();
-    out_.append(character.data(), character.size());
+    Append(character);
   }
   std::string Finish() {
     EndRun();
+    out_.resize(static_cast<size_t>(end_ - out_.data()));
     return std::move(out_);
   }
 
  private:
+  void Append(absl::string_view text) { end_ = std::copy(text.begin(), text.end(), end_); }
   void StartText() {
     if (pending_space_) {
-      out_.push_back(' ');
+      *end_++ = ' ';
       pending_space_ = false;
     }
   }
+  void StartWord() {
+    if (run_ == nullptr) {
+      StartText();
+      run_ = end_;
+    }
+  }
   void EndRun() {
-    if (!in_run_) {
+    if (run_ == nullptr) {
       return;
     }
-    in_run_ = false;
-    if (IsArticle(absl::string_view(out_).substr(run_))) {
-      out_.resize(run_);
-      if (!out_.empty() && out_.back() == ' ') {
-        out_.pop_back();
+    if (IsArticle(absl::string_view(run_, static_cast<size_t>(end_ - run_)))) {
+      end_ = run_;
+      if (end_ != out_.data() && end_[-1] == ' ') {
+        --end_;
       }
-      pending_space_ = !out_.empty();
+      pending_space_ = end_ != out_.data();
     }
+    run_ = nullptr;
   }
 
   std::string out_;
+  char* end_;  // of what is collected
   bool pending_space_ = false;
-  bool in_run_ = false;
-  size_t run_ = 0;  // where the run starts in out_
+  char* run_ = nullptr;  // where the run of word characters starts; null outside of one
 };
 
 std::string NormalizeAscii(absl::string_view text) {
@@ -96,7 +109,7 @@ std::string NormalizeAscii(absl::string_view text) {
     const char c = raw >= 'A' && raw <= 'Z' ? static_cast<char>(raw + ('a' - 'A')) : raw;
     switch (kAsciiClasses[static_cast<unsigned char>(c)]) {
       case AsciiClass::kWord:
-        collector.Word(absl::string_view(&c, 1));
+        collector.Word(c);
         break;
       case AsciiClass::kSpace:
         collector.Space();
@@ -174,6 +187,7 @@ std::string NormalizeAnswer(absl::string_view text) {
 
 std::vector<absl::string_view> NormalizedWords(absl::string_view normalized) {
   std::vector<absl::string_view> words;
+  words.reserve(static_cast<size_t>(std::count(normalized.begin(), normalized.end(), ' ')) + 1);
   while (!normalized.empty()) {
     const size_t end = normalized.find(' ');
     words.push_back(normalized.substr(0, end));

@@ -1,5 +1,8 @@
+#include "qa/predictions.h"
+
 #include <simdjson.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -9,7 +12,6 @@
 #include "base/status_macros.h"
 #include "qa/json_text.h"
 #include "qa/raw_bytes.h"
-#include "qa/score.h"
 
 namespace concur::qa {
 namespace {
@@ -30,10 +32,11 @@ absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
   if (text.find_first_not_of(" \t\r\n") == absl::string_view::npos) {
     return invalid("the file is empty; expected predictions {\"id\": \"answer\"}");
   }
-  simdjson::dom::parser parser;
+  // It keeps the strings.
+  const auto parser = std::make_shared<simdjson::dom::parser>();
   simdjson::dom::element document;
   const simdjson::error_code code =
-      parser.parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(document);
+      parser->parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(document);
   if (code == simdjson::MEMALLOC) {
     return absl::ResourceExhaustedError(absl::StrCat(path, ": out of memory"));
   }
@@ -46,8 +49,8 @@ absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
     return invalid("expected an object {\"id\": \"answer\"}, got another JSON value");
   }
   const simdjson::dom::object object(document);
-  Predictions predictions;
-  predictions.reserve(object.size());
+  Predictions predictions(parser);
+  predictions.Reserve(object.size());
   for (const auto& [key, value] : object) {
     if (!value.is_string()) {
       return invalid(absl::StrCat(Shown(View(key)), ": expected a string, got ",
@@ -55,7 +58,7 @@ absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
                                   : value.is_array() ? "a list"
                                                      : simdjson::minify(value)));
     }
-    if (!predictions.emplace(std::string(key), std::string(std::string_view(value))).second) {
+    if (!predictions.Add(View(key), View(value))) {
       return invalid(absl::StrCat(Shown(View(key)), ": appears twice; ids must be unique"));
     }
   }

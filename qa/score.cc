@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -60,14 +62,15 @@ double F1Of(Normalized& prediction, Normalized& gold) {
   return (2 * precision * recall) / (precision + recall);
 }
 
+// Without the id.
 ExampleScore ScoreQuestion(const Question& question, const Predictions& predictions) {
-  ExampleScore score{.id = question.id};
-  const auto found = predictions.find(question.id);
-  if (found == predictions.end()) {
+  ExampleScore score;
+  const std::optional<absl::string_view> answer = predictions.Find(question.id);
+  if (!answer.has_value()) {
     score.missing = true;
     return score;
   }
-  Normalized prediction(found->second);
+  Normalized prediction(*answer);
   for (size_t i = 0; i < question.answers.size(); ++i) {
     if (i > 0 && question.answers[i] == question.answers[i - 1]) {
       continue;
@@ -91,7 +94,7 @@ int64_t PredictionsWithoutQuestion(const Dataset& dataset, const Predictions& pr
   auto extra = static_cast<int64_t>(predictions.size());
   for (const Passage& passage : dataset.passages) {
     for (const Question& question : passage.questions) {
-      extra -= predictions.contains(question.id) ? 1 : 0;
+      extra -= predictions.Find(question.id).has_value() ? 1 : 0;
     }
   }
   return extra;
@@ -133,6 +136,7 @@ ScoreReport Score(const Dataset& dataset, const Predictions& predictions) {
   for (const Passage& passage : dataset.passages) {
     for (const Question& question : passage.questions) {
       examples.push_back(ScoreQuestion(question, predictions));
+      examples.back().id = question.id;
     }
   }
   return ReportOf(std::move(examples), PredictionsWithoutQuestion(dataset, predictions));
@@ -142,9 +146,10 @@ absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions
   std::vector<ExampleScore> examples;
   examples.reserve(predictions.size());
   int64_t found = 0;
-  CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](const Passage& passage) {
-    for (const Question& question : passage.questions) {
+  CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](Passage passage) {
+    for (Question& question : passage.questions) {
       examples.push_back(ScoreQuestion(question, predictions));
+      examples.back().id = std::move(question.id);
       found += examples.back().missing ? 0 : 1;
     }
     return absl::OkStatus();

@@ -8,23 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "qa/example.h"
+#include "qa/predictions.h"
 
 namespace concur::qa {
 
 // Part of an eval job's content key: changes when any score may change.
 inline constexpr char kScorerVersion[] = "squad-1";
-
-// Answers by question id.
-using Predictions = absl::flat_hash_map<std::string, std::string>;
-
-// Reads {"id": "answer", …}, plain or gzipped. InvalidArgument on anything else: another type,
-// NaN, an id that appears twice.
-absl::StatusOr<Predictions> ReadPredictions(const std::string& path);
 
 // 1 when the normalized texts are equal, else 0.
 bool ExactMatch(absl::string_view prediction, absl::string_view gold);

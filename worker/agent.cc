@@ -528,7 +528,10 @@ absl::Time Agent::NextStep() const {
     next = std::min(next, *drain_deadline_);
   } else if (!drain_deadline_.has_value()) {
     next = std::min(next, options_.end_time - options_.drain_margin);
-    if (running() == 0) {
+    const bool idle = std::none_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
+      return entry.second.state == State::kRunning;
+    });
+    if (idle) {
       next = std::min(next, last_answer_ + options_.orphan_timeout);
     }
   }

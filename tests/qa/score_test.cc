@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +31,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Predictions PredictionsOf(std::vector<std::pair<std::string, std::string>> answers) {
+  const auto owner = std::make_shared<const decltype(answers)>(std::move(answers));
+  Predictions predictions(owner);
+  for (const auto& [id, answer] : *owner) {
+    EXPECT_TRUE(predictions.Add(id, answer));
+  }
+  return predictions;
+}
 
 std::string SourceFile(const std::string& name) {
   const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
@@ -78,8 +90,8 @@ Dataset SampleDataset() {
 }
 
 TEST(ScoreTest, MissingPredictionsCountZeroAndExtraOnesAreCounted) {
-  const ScoreReport report =
-      Score(SampleDataset(), {{"q1", "Dark Red!"}, {"q\"3", "the cat"}, {"other", "x"}});
+  const ScoreReport report = Score(
+      SampleDataset(), PredictionsOf({{"q1", "Dark Red!"}, {"q\"3", "the cat"}, {"other", "x"}}));
   EXPECT_EQ(report.n, 3);
   EXPECT_EQ(report.exact_matches, 1);
   EXPECT_EQ(report.missing, 1);
@@ -101,9 +113,12 @@ TEST(PredictionsTest, OnlyAnObjectOfStringsIsRead) {
   };
   ASSERT_OK_AND_ASSIGN(const Predictions predictions,
                        read("\xEF\xBB\xBF{\"a\": \"x\", \"\": \"\\u00e9\"}\r\n"));
-  EXPECT_EQ(predictions, (Predictions{{"a", "x"}, {"", "é"}}));
+  EXPECT_EQ(predictions.size(), 2u);
+  EXPECT_EQ(predictions.Find("a"), "x");
+  EXPECT_EQ(predictions.Find(""), "é");
+  EXPECT_EQ(predictions.Find("b"), std::nullopt);
   ASSERT_OK_AND_ASSIGN(const Predictions none, read("{}"));
-  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none.size(), 0u);
   struct Case {
     const char* contents;
     const char* message;
@@ -171,7 +186,8 @@ TEST(ScoreFileTest, ScoresPassageByPassageAsTheWholeSet) {
             R"({"context": "d", "qas": [{"qid": "2", "question": "?", "answers": ["the", "e"]},)"
             R"( {"qid": "3", "question": "?", "answers": ["d", "d e"]}]})"
             "\n"));
-  const Predictions predictions = {{"1", "b"}, {"2", "an"}, {"3", "d e f"}, {"9", "x"}};
+  const Predictions predictions =
+      PredictionsOf({{"1", "b"}, {"2", "an"}, {"3", "d e f"}, {"9", "x"}});
   ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(path));
   const ScoreReport whole = Score(dataset, predictions);
   ASSERT_OK_AND_ASSIGN(const ScoreReport streamed, ScoreFile(path, predictions));
@@ -199,14 +215,14 @@ TEST(ScoreWorstOfVariantsTest, TheAlteredPassageWithTheLowestF1Counts) {
       {"", "x", {question("q1-high-turk0", "red cat"), question("q1-high-turk1", "red cat")}},
       {"", "x", {question("q2", "dog"), question("q3-a", "hen"), question("q3", "hen")}},
       {"", "x", {question("q4", "a b c"), question("q4-0", "a b c")}}};
-  const Predictions predictions = {{"q1", "no"},
-                                   {"q1-high-turk0", "red cat"},
-                                   {"q1-high-turk1", "cat"},
-                                   {"q2", "dog"},
-                                   {"q3-a", "hen"},
-                                   {"q3", "no"},
-                                   {"q4", "b c"},
-                                   {"q9-x", "?"}};
+  const Predictions predictions = PredictionsOf({{"q1", "no"},
+                                                 {"q1-high-turk0", "red cat"},
+                                                 {"q1-high-turk1", "cat"},
+                                                 {"q2", "dog"},
+                                                 {"q3-a", "hen"},
+                                                 {"q3", "no"},
+                                                 {"q4", "b c"},
+                                                 {"q9-x", "?"}});
   const ScoreReport report = ScoreWorstOfVariants(dataset, predictions);
   ASSERT_EQ(report.n, 4);
   std::vector<std::string> ids;
@@ -225,7 +241,7 @@ TEST(ScoreWorstOfVariantsTest, TheAlteredPassageWithTheLowestF1Counts) {
 TEST(ScoreWorstOfVariantsTest, WithoutVariantsItIsTheOrdinaryScore) {
   Dataset dataset;
   dataset.passages = {{"", "x", {{"1", "?", {"a b c"}, {}}, {"2", "?", {"d"}, {}}}}};
-  const Predictions predictions = {{"1", "b"}, {"2", "d"}};
+  const Predictions predictions = PredictionsOf({{"1", "b"}, {"2", "d"}});
   const ScoreReport worst = ScoreWorstOfVariants(dataset, predictions);
   const ScoreReport plain = Score(dataset, predictions);
   EXPECT_EQ(worst.f1, plain.f1);

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -29,7 +30,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+// As the worker has it.
+[[maybe_unused]] const auto kIgnored = signal(SIGPIPE, SIG_IGN);
+
 class SubprocessLimitsTest : public ExecutorFixture {};
+
+TEST_F(SubprocessLimitsTest, AJobStartsWithSignalsAtTheirDefaults) {
+  const JobResult result = Run(Train("grep SigIgn /proc/self/status; touch $2"));
+  EXPECT_EQ(ReadArtifact(result, ArtifactKind::kLog), "SigIgn:\t0000000000000000\n");
+}
 
 TEST_F(SubprocessLimitsTest, AJobThatClosesItsOutputAndHangsTimesOut) {
   options_.grace = absl::Milliseconds(50);
@@ -220,6 +229,48 @@ TEST_F(SubprocessLimitsTest, DestructionKillsWhatRuns) {
       absl::SimpleAtoi(absl::StripAsciiWhitespace(executor_->ReadLog(order.id, 0, 100)), &pid));
   executor_.reset();
   WaitUntilGone(pid);
+}
+
+TEST_F(SubprocessLimitsTest, AQueueOfShortJobsEndsOneAfterTheOther) {
+  options_.slots = 1;
+  Reopen();
+  const std::string lock = temp_.File("lock");
+  std::vector<AttemptId> started;
+  std::vector<AttemptId> ended;
+  for (int i = 0; i < 50; ++i) {
+    // mkdir fails while another job has the directory.
+    const JobOrder order = Train(absl::StrCat("mkdir ", lock, " && rmdir ", lock, " && touch $2"));
+    started.push_back(order.id);
+    executor_->Start(order);
+  }
+  for (int i = 0; i < 50; ++i) {
+    const ExecutorReport report = Next();
+    EXPECT_TRUE(report.finished.result.succeeded) << report.finished.result.message;
+    ended.push_back(report.finished.id);
+  }
+  EXPECT_THAT(ended, ::testing::UnorderedElementsAreArray(started));
+}
+
+TEST_F(SubprocessLimitsTest, DestructionEndsAQueueOfShortJobs) {
+  options_.slots = 1;
+  Reopen();
+  const std::string marks = temp_.File("marks");
+  ASSERT_OK(MakeDirectories(marks));
+  for (int i = 0; i < 1000; ++i) {
+    executor_->Start(Train(absl::StrCat("echo $$ > ", marks, "/", i, "; touch $2")));
+  }
+  Next();
+  executor_.reset();
+  int begun = 0;
+  for (const auto& mark : std::filesystem::directory_iterator(marks)) {
+    ++begun;
+    const absl::StatusOr<std::string> text = ReadFile(mark.path().string(), 100);
+    pid_t pid = 0;
+    if (text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &pid)) {
+      WaitUntilGone(pid);
+    }
+  }
+  EXPECT_LT(begun, 1000);
 }
 
 }  // namespace
