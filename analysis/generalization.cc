@@ -226,9 +226,10 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
 
 Table GeneralizationTable(const ScoreTable& table, const Generalization& generalization) {
   Table result;
-  result.title =
-      absl::StrCat("Macro averages over benchmarks, ranked by ", generalization.groups[0].name,
-                   " (", generalization.groups[0].benchmarks.size(), " benchmarks)");
+  result.title = absl::StrCat(
+      "Macro averages over benchmarks, ranked by ", generalization.groups[0].name, " (",
+      generalization.groups[0].benchmarks.size(),
+      generalization.groups[0].benchmarks.size() == 1 ? " benchmark)" : " benchmarks)");
   result.columns = {{"rank", "rank", true}, {"approach", "approach"}};
   for (const BenchmarkGroup& group : generalization.groups) {
     result.columns.push_back({group.name, group.name, true});

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "approaches/commands.h"
+#include "base/usage.h"
 
 namespace concur::approaches {
 namespace {
@@ -37,6 +38,9 @@ int Run(int argc, char** argv) {
 
   CLI::App* list_command = app.add_subcommand("list", "Show approaches and hyperparameters");
 
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return UsageError(failed->get_name(), error.what());
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -48,7 +48,10 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool MayComeBack(const absl::Status& status) { return absl::IsUnavailable(status); }
+// Whether a stream may go on where it ended. A coordinator that is stopped cancels its streams.
+bool MayComeBack(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsCancelled(status);
+}
 
 class GrpcClient : public Client {
  public:

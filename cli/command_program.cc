@@ -131,7 +131,7 @@ void AddGlobalOptions(Command& command, CommandContext& context) {
   command
       .AddOption("--server", context.server,
                  "The coordinator: HOST:PORT or unix:PATH (default: the one that \"concur up\" "
-                 "started, else 127.0.0.1:7447)")
+                 "started in its default directory, else 127.0.0.1:7447)")
       ->TypeName("ADDRESS")
       ->Environment("CONCUR_SERVER");
   const auto add_file = [&command](const char* flag, std::string* path, const char* about,

@@ -201,7 +201,7 @@ Command* AddOne(Command* group, CommandContext& context, const std::string& name
 }  // namespace
 
 void AddPoolCommands(Command& app, CommandContext& context) {
-  Command* group = app.AddSubcommand("pool", "Let workers come and go: local, Slurm");
+  Command* group = app.AddSubcommand("pool", "Let workers come and go: local, Slurm, Kubernetes");
   group->RequireSubcommand();
   Command* list = group->AddSubcommand("list", "Pools, by name");
   OnRun(list, context, [&context] { return List(context, PoolFlags()); });

@@ -28,7 +28,7 @@ constexpr char kAbout[] =
     "them.";
 constexpr char kExamples[] =
     "Examples:\n"
-    "  concur up --workers 2 --run configs/sweeps/demo.yaml   everything at once, on this machine\n"
+    "  concur up --workers 2 --run study.yaml                 everything at once, on this machine\n"
     "  concur up --workers 2                                  a coordinator and two workers\n"
     "  concur sweep submit study.yaml --watch                 run a study\n"
     "  concur scores study                                    what every approach scored\n"

@@ -46,6 +46,7 @@ struct Opened {
   spec::LoadedSweep sweep;
   Expansion expansion;
   std::vector<std::string> warnings;
+  size_t missing = 0;  // data files, each with a warning
 };
 
 absl::StatusOr<Opened> Open(const FileFlags& flags) {
@@ -57,15 +58,17 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
     CONCUR_RETURN_IF_ERROR(spec::CheckPools(sweep, spec::LimitsOf(options)));
   }
   std::vector<std::string> warnings = sweep.warnings;
+  size_t missing_files = 0;
   if (flags.data) {
     CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&sweep));
   } else {
     for (std::string& missing : spec::MissingDataFiles(sweep)) {
       warnings.push_back(std::move(missing));
+      ++missing_files;
     }
   }
   CONCUR_ASSIGN_OR_RETURN(Expansion expansion, Expansion::Make(sweep.spec));
-  return Opened{std::move(sweep), std::move(expansion), std::move(warnings)};
+  return Opened{std::move(sweep), std::move(expansion), std::move(warnings), missing_files};
 }
 
 void PrintWarnings(const Opened& opened, CommandContext& context) {
@@ -398,9 +401,10 @@ absl::Status RunValidate(const FileFlags& flags, CommandContext& context) {
       if (flags.commands) {
         PrintProgramsTable(programs, context.out);
       }
-      context.out << absl::StrCat(flags.path, ": valid: sweep ", sweep.name, " with ",
-                                  sweep.approaches.size(), " approaches, ", sweep.benchmarks.size(),
-                                  " benchmarks and ", jobs, " jobs\n");
+      context.out << absl::StrCat(
+          flags.path, ": valid: sweep ", sweep.name, " with ", sweep.approaches.size(),
+          " approaches, ", sweep.benchmarks.size(), " benchmarks and ", jobs, " jobs",
+          opened.missing == 0 ? "" : "; not to be submitted while data is missing", "\n");
       break;
   }
   return CheckPrograms(programs);

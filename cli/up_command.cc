@@ -343,6 +343,9 @@ void Announce(CommandContext& context, const Local& local, const UpFlags& flags)
                   {"logs", local.data() + "/logs"}},
                  record);
     context.out << std::flush;
+    if (local.data() != DefaultDataDirectory()) {
+      PrintNote(context, absl::StrCat("reach it by --server ", local.address()));
+    }
     PrintNote(context, "ready; Ctrl-C stops it when running jobs have ended");
   } else {
     PrintNote(context, absl::StrCat("coordinator at ", local.address(), " with ", flags.workers,
@@ -439,7 +442,7 @@ void AddUpCommand(Command& app, CommandContext& context) {
   command->Footer(
       "Examples:\n"
       "  concur up --workers 2\n"
-      "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run configs/sweeps/demo.yaml\n"
+      "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run study.yaml\n"
       "What was done is kept: started again, nothing finished runs again.");
   OnRun(command, context, [flags, &context] { return Up(context, *flags); });
 }

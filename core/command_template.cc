@@ -82,11 +82,14 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
     }
     if (!known) {
       const bool missing_default = absl::StartsWith(name, "hp.");
+      const std::string meant = DidYouMean(name, candidates);
       return absl::InvalidArgumentError(absl::StrCat(
           "expected a placeholder of the ", kind == CommandKind::kTrain ? "train" : "predict",
           " command ({", absl::StrJoin(candidates, "} {"), "}), got \"{",
-          absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", DidYouMean(name, candidates),
-          missing_default ? "; a hyperparameter needs a value in hyperparameters.default" : ""));
+          absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", meant,
+          missing_default ? "; a hyperparameter needs a value in hyperparameters.default"
+          : meant.empty() ? "; write {{ and }} for braces"
+                          : ""));
     }
     found.insert(name);
   }

@@ -288,7 +288,7 @@ std::string Scheduler::Explain(JobId id) const {
     case JobState::kReady:
       return absl::StrCat(ExplainReady(sweep, id.index), ExplainNoReuse(id));
     case JobState::kBackoff:
-      return absl::StrCat("attempt ", slot.attempt, " ended by ", FailureClassName(slot.failure),
+      return absl::StrCat("attempt ", slot.attempt, " ended as ", FailureClassName(slot.failure),
                           "; tried again at ", FormatIsoTime(view.not_before), " (", tally(), ")");
     case JobState::kRunning: {
       const WorkerRecord& worker = *workers_.at(view.worker);
@@ -304,9 +304,10 @@ std::string Scheduler::Explain(JobId id) const {
       }
       return absl::StrCat("succeeded in attempt ", slot.attempt, " on worker ", view.worker);
     case JobState::kFailed:
-      return absl::StrCat("given up after attempt ", slot.attempt, ", which ended by ",
+      return absl::StrCat("given up after attempt ", slot.attempt, ", which ended as ",
                           FailureClassName(slot.failure), " (", tally(),
-                          "): ", view.result == nullptr ? "" : view.result->message);
+                          "): ", view.result == nullptr ? "" : view.result->message,
+                          "; what it printed: `concur job logs ", id.ToString(), "`");
     case JobState::kCanceled:
       return "canceled with its sweep";
     case JobState::kSkipped: {

@@ -412,6 +412,8 @@ void SubstituteVariables(const Variables& variables, const std::string& file_pat
     const std::string complaint = Expand(variables, node);
     if (!complaint.empty()) {
       errors->Add(file_path, node->at, field, complaint);
+      // Nor is it complained of as a placeholder that nobody knows.
+      std::erase_if(node->text, [](char c) { return c == '{' || c == '}'; });
     }
   }
   for (size_t i = 0; i < node->items.size(); ++i) {

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/usage.h"
 #include "core/resources.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
@@ -345,6 +346,9 @@ int Main(int argc, char** argv) {
   Flags flags;
   AddFlags(app, flags);
   app.set_version_flag("--version", CONCUR_VERSION);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return UsageError(failed->get_name(), error.what());
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
@@ -62,6 +63,24 @@ TEST_F(AnswersTest, WatchedMatrixEndsAsTheMatrixOfTheFinishedSweep) {
   const Output final = cluster_.Concur({"-o", "jsonl", "matrix", "s1", "--interval", "0"});
   ASSERT_EQ(final.exit_code, 0) << final.err;
   EXPECT_THAT(*seen, ::testing::EndsWith(final.out));
+}
+
+TEST_F(AnswersTest, WatchingGoesOnThroughAnOrderlyRestartOfTheCoordinator) {
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("small.yaml")}).exit_code, 0);
+  Process watcher(
+      {Cluster::Binary("concur"), "--server", cluster_.server(), "sweep", "watch", "s1"},
+      cluster_.File("watch"));
+  const auto watcher_says = [&](absl::string_view text) {
+    const absl::StatusOr<std::string> seen = ReadFile(cluster_.File("watch.err"));
+    return seen.ok() && absl::StrContains(*seen, text);
+  };
+  ASSERT_TRUE(Eventually([&] { return watcher_says("0/9 jobs"); }));
+  cluster_.KillCoordinator(SIGTERM);
+  ASSERT_TRUE(Eventually([&] { return watcher_says("is away; waiting for it"); }));
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1");
+  EXPECT_EQ(watcher.Wait(), 0);
+  EXPECT_TRUE(watcher_says("9/9 jobs"));
 }
 
 TEST_F(AnswersTest, BundleIsVerifiedWithoutItsCoordinator) {
