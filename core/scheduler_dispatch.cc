@@ -321,7 +321,11 @@ bool Scheduler::Give(WorkerRecord& worker, ReadyQueue::Accept accept, bool ahead
     } else {
       held.gpu_mask = LowestFree(worker.gpus_used, held.resources.gpus);
     }
-    ++slot.attempt;
+    // A worker may list attempts that were never given to it, as after a restored backup: a new one
+    // is none of those.
+    do {
+      ++slot.attempt;
+    } while (worker.held.contains(AttemptId{*id, {slot.attempt}}));
     slot.flags &= static_cast<uint8_t>(~kSettled);
     StartRunning(sweep, id->index, worker, held.gpu_mask, key);
     Hold(worker, AttemptId{*id, {slot.attempt}}, held);

@@ -173,6 +173,12 @@ TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
             "\n* some seeds or settings of this cell failed or are pending.\n");
 }
 
+TEST(ScoreTableTest, ABenchmarkCalledApproachIsWrittenAndReadBack) {
+  const ScoreTable table = Parse("system,approach\na,1\n");
+  EXPECT_EQ(ScoresCsv(table), ",approach\na,1\n");
+  EXPECT_EQ(ScoresCsv(Parse(ScoresCsv(table))), ScoresCsv(table));
+}
+
 TEST(ScoreTableTest, ControlCharactersOfNamesDoNotReachTheScreen) {
   const std::string text = ScoresText(Parse("approach,X\n\x1B[31mred,1\n"));
   EXPECT_EQ(text.find('\x1B'), std::string::npos) << text;

@@ -229,5 +229,20 @@ TEST_F(DispatchTest, WhatWasGivenAheadReturnsToTheQueueWhenItsWorkerIsLost) {
   EXPECT_EQ(harness_.scheduler().ready_jobs(), 19u);
 }
 
+// As after a backup was restored: the worker goes on with attempts that came later.
+TEST_F(DispatchTest, ANewAttemptIsNoneThatItsWorkerListsAlready) {
+  FakeWorker& worker = AddWorker("w1", /*cpus=*/4);
+  const SweepId id = Submit(Evals({"b"}, 1));
+  SyncRequest request = worker.MakeRequest();
+  request.running = {AttemptId{{id, 0}, {1}}, AttemptId{{id, 0}, {2}}};
+  ASSERT_OK(harness_.scheduler().Sync(request));
+  harness_.parked().insert("w1");
+  const SchedulerHarness::Turn turn = harness_.EndTurn();
+  const WorkerOrders& orders = turn.answers.at("w1");
+  EXPECT_THAT(orders.stop, SizeIs(2));
+  ASSERT_THAT(orders.start, SizeIs(1));
+  EXPECT_EQ(orders.start[0].id, (AttemptId{{id, 0}, {3}}));
+}
+
 }  // namespace
 }  // namespace concur::testing
