@@ -43,9 +43,12 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/ReadLog", Role::kViewer, false},
     // Also keeps what it finds from collection: part of submitting.
     {"/concur.v1.Coordinator/FindMissingArtifacts", Role::kSubmitter, false},
+    // As FindMissingArtifacts.
+    {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter, false},
     {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, true},
     {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, false},
     {"/concur.v1.WorkerGateway/Sync", Role::kWorker, true},
+    {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker, false},
     {"/concur.v1.WorkerGateway/UploadArtifact", Role::kWorker, true},
     {"/concur.v1.WorkerGateway/DownloadArtifact", Role::kWorker, false},
 };

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "coordinator/authorization.h"
 #include "coordinator/disk_space.h"
 #include "rpc/status.h"
 #include "store/artifact_reader.h"
@@ -18,12 +19,24 @@ namespace {
 constexpr size_t kPieceBytesMax = size_t{1} << 20;
 constexpr int64_t kSendBytes = int64_t{256} * 1024;
 
+absl::StatusOr<Digest> DigestOf(const std::string& bytes) {
+  absl::StatusOr<Digest> digest = Digest::FromBytes(bytes);
+  return digest.ok()
+             ? digest
+             : absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
+}
+
 // While the pool hashes and writes a piece, gRPC receives the next one.
 class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
  public:
-  Receiver(ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
-           v1::UploadArtifactResponse* response)
-      : artifacts_(artifacts), pool_(pool), limits_(limits), response_(response) {
+  Receiver(ArtifactStore& artifacts, ThreadPool& pool, PartialUploads& partial,
+           const Digest& sender, const UploadLimits& limits, v1::UploadArtifactResponse* response)
+      : artifacts_(artifacts),
+        pool_(pool),
+        partial_(partial),
+        sender_(sender),
+        limits_(limits),
+        response_(response) {
     StartRead(incoming_);
   }
 
@@ -77,34 +90,74 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
           "data: at most ", kPieceBytesMax, " bytes in one message, got ", piece_->data().size()));
     }
     if (writer_ == nullptr) {
-      const absl::StatusOr<Digest> digest = Digest::FromBytes(piece_->digest());
-      if (!digest.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
-      }
-      digest_ = *digest;
-      CONCUR_RETURN_IF_ERROR(CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min));
-      CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter(digest_));
+      CONCUR_RETURN_IF_ERROR(Begin());
     }
     if (writer_->bytes() + static_cast<int64_t>(piece_->data().size()) > limits_.bytes_max) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
-    return writer_->Append(piece_->data());
+    const absl::Status appended = writer_->Append(piece_->data());
+    if (absl::IsResourceExhausted(appended)) {
+      partial_.GiveUpAll();  // whoever tries again needs the room
+    }
+    return appended;
   }
 
-  // No more pieces: complete, or broken off; only the digest tells which.
+  // By the first message.
+  absl::Status Begin() {
+    CONCUR_ASSIGN_OR_RETURN(digest_, DigestOf(piece_->digest()));
+    const int64_t offset = piece_->offset();
+    if (offset < 0) {
+      return absl::InvalidArgumentError("offset: expected 0 or more");
+    }
+    size_bytes_ = piece_->size_bytes();
+    if (size_bytes_ < 0) {
+      return absl::InvalidArgumentError("size_bytes: expected 0 or more");
+    }
+    if (offset > 0) {  // under way: goes on when the disk is nearly full
+      writer_ = partial_.Take(sender_, digest_, offset);
+      return writer_ != nullptr
+                 ? absl::OkStatus()
+                 : absl::AbortedError(absl::StrCat(
+                       "offset: expected what is held of this artifact, ",
+                       partial_.Offset(sender_, digest_), " bytes, got ", offset, ": begin at 0"));
+    }
+    absl::Status room = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
+    if (!room.ok()) {
+      partial_.GiveUpAll();
+      room = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
+    }
+    CONCUR_RETURN_IF_ERROR(room);
+    CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter(digest_));
+    return absl::OkStatus();
+  }
+
+  // No more pieces: complete, or broken off. A stream that is broken ends like any other; only the
+  // size that was announced tells, and without one the digest.
   absl::Status End() {
     if (writer_ == nullptr) {
       return absl::InvalidArgumentError("digest: the first message must announce it");
     }
+    if (writer_->bytes() < size_bytes_) {
+      absl::Status broken_off = absl::DataLossError(
+          absl::StrCat("the upload ended after ", writer_->bytes(), " of ", size_bytes_, " bytes"));
+      if (partial_.Keep(sender_, digest_, std::move(writer_))) {
+        pool_.SubmitAfter(partial_.limits().kept_for,
+                          [&partial = partial_] { partial.GiveUpOld(); });
+      }
+      return broken_off;
+    }
     response_->set_size_bytes(writer_->bytes());
     CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer_->Finish());
     response_->set_digest(digest.ToBytes());
+    partial_.GiveUp(sender_, digest_);
     return absl::OkStatus();
   }
 
   ArtifactStore& artifacts_;
   ThreadPool& pool_;
+  PartialUploads& partial_;
+  const Digest sender_;
   UploadLimits limits_;
   v1::UploadArtifactResponse* response_;
   v1::UploadArtifactRequest pieces_[2];
@@ -114,6 +167,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
   bool more_ = true;               // after the last read
   absl::Status taken_;
   Digest digest_;
+  int64_t size_bytes_ = 0;  // as announced; 0: unknown
   std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
@@ -122,10 +176,9 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
  public:
   Sender(ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request)
       : pool_(pool) {
-    const absl::StatusOr<Digest> digest = Digest::FromBytes(request.digest());
+    const absl::StatusOr<Digest> digest = DigestOf(request.digest());
     if (!digest.ok()) {
-      Finish(rpc::ToGrpcStatus(
-          absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()))));
+      Finish(rpc::ToGrpcStatus(digest.status()));
       return;
     }
     if (request.offset() < 0) {
@@ -178,12 +231,41 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
   bool gone_ = false;              // after the last write
 };
 
+// What its sender needs not send.
+absl::Status FindUploadOffset(ArtifactStore& artifacts, PartialUploads& partial,
+                              const Digest& sender, const v1::GetUploadOffsetRequest& request,
+                              v1::GetUploadOffsetResponse* response) {
+  CONCUR_ASSIGN_OR_RETURN(const Digest digest, DigestOf(request.digest()));
+  absl::Status there = artifacts.Touch(digest);
+  if (absl::IsUnavailable(there)) {
+    return there;
+  }
+  response->set_stored(there.ok());  // what cannot be kept is replaced by what is sent
+  if (!there.ok()) {
+    response->set_offset(partial.Offset(sender, digest));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+grpc::ServerUnaryReactor* AnswerUploadOffset(ArtifactStore& artifacts, ThreadPool& pool,
+                                             PartialUploads& partial,
+                                             grpc::CallbackServerContext* context,
+                                             const v1::GetUploadOffsetRequest* request,
+                                             v1::GetUploadOffsetResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  pool.Submit([&artifacts, &partial, sender = SenderOf(*context), request, response, reactor] {
+    reactor->Finish(
+        rpc::ToGrpcStatus(FindUploadOffset(artifacts, partial, sender, *request, response)));
+  });
+  return reactor;
+}
+
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
-    ArtifactStore& artifacts, ThreadPool& pool, const UploadLimits& limits,
-    v1::UploadArtifactResponse* response) {
-  return new Receiver(artifacts, pool, limits, response);
+    ArtifactStore& artifacts, ThreadPool& pool, PartialUploads& partial, const Digest& sender,
+    const UploadLimits& limits, v1::UploadArtifactResponse* response) {
+  return new Receiver(artifacts, pool, partial, sender, limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* SendArtifact(

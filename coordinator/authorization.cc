@@ -18,4 +18,8 @@ std::string AuthorizationOf(const grpc::ServerContextBase& context) {
   return AuthorizationIn(context.client_metadata());
 }
 
+Digest SenderOf(const grpc::ServerContextBase& context) {
+  return Sha256Of(AuthorizationOf(context));
+}
+
 }  // namespace concur

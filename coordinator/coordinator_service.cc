@@ -122,11 +122,13 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContex
 
 }  // namespace
 
-CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts,
+                                       PartialUploads& partial, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers, Access& access,
                                        ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
+      partial_(partial),
       pool_(pool),
       transfers_(transfers),
       answers_(answers),
@@ -502,6 +504,12 @@ grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
   return reactor;
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::GetUploadOffset(
+    grpc::CallbackServerContext* context, const v1::GetUploadOffsetRequest* request,
+    v1::GetUploadOffsetResponse* response) {
+  return AnswerUploadOffset(artifacts_, transfers_, partial_, context, request, response);
+}
+
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
     grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
   UploadLimits limits{limits_.artifact_bytes_max, limits_.disk_free_min, nullptr};
@@ -515,7 +523,7 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadAr
         },
         [done = std::move(done)](const absl::StatusOr<bool>& may) { done(may.status()); });
   };
-  return ReceiveArtifact(artifacts_, transfers_, limits, response);
+  return ReceiveArtifact(artifacts_, transfers_, partial_, SenderOf(*context), limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(

@@ -20,6 +20,7 @@
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/access.h"
 #include "coordinator/engine.h"
+#include "coordinator/partial_uploads.h"
 #include "coordinator/service_limits.h"
 #include "store/artifact_store.h"
 
@@ -30,8 +31,8 @@ class CoordinatorService {
   // All outlive the service. `access` tells who calls: the owner of what is submitted.
   // Artifacts move on the threads of `transfers`, everything else that takes long on `pool`;
   // `answers` makes the answers to reads.
-  CoordinatorService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
-                     ThreadPool& transfers, ThreadPool& answers, Access& access,
+  CoordinatorService(Engine& engine, ArtifactStore& artifacts, PartialUploads& partial,
+                     ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers, Access& access,
                      ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(grpc::CallbackServerContext* context,
@@ -94,6 +95,9 @@ class CoordinatorService {
   grpc::ServerUnaryReactor* FindMissingArtifacts(grpc::CallbackServerContext* context,
                                                  const v1::FindMissingArtifactsRequest* request,
                                                  v1::FindMissingArtifactsResponse* response);
+  grpc::ServerUnaryReactor* GetUploadOffset(grpc::CallbackServerContext* context,
+                                            const v1::GetUploadOffsetRequest* request,
+                                            v1::GetUploadOffsetResponse* response);
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
       grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
@@ -104,6 +108,7 @@ class CoordinatorService {
 
   Engine& engine_;
   ArtifactStore& artifacts_;
+  PartialUploads& partial_;
   ThreadPool& pool_;
   ThreadPool& transfers_;
   ThreadPool& answers_;

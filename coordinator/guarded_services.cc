@@ -80,6 +80,8 @@ class GuardedCoordinator final
                                                          const v1::ReadLogRequest*) override;
   grpc::ServerUnaryReactor* FindMissingArtifacts(Context*, const v1::FindMissingArtifactsRequest*,
                                                  v1::FindMissingArtifactsResponse*) override;
+  grpc::ServerUnaryReactor* GetUploadOffset(Context*, const v1::GetUploadOffsetRequest*,
+                                            v1::GetUploadOffsetResponse*) override;
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
       Context*, v1::UploadArtifactResponse*) override;
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
@@ -103,6 +105,8 @@ class GuardedWorkerGateway final : public v1::WorkerGateway::CallbackService {
 
   using Context = grpc::CallbackServerContext;
   grpc::ServerUnaryReactor* Sync(Context*, const v1::SyncRequest*, v1::SyncResponse*) override;
+  grpc::ServerUnaryReactor* GetUploadOffset(Context*, const v1::GetUploadOffsetRequest*,
+                                            v1::GetUploadOffsetResponse*) override;
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
       Context*, v1::UploadArtifactResponse*) override;
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
@@ -305,6 +309,13 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* GuardedCoordinator::Down
                  [&] { return service_.DownloadArtifact(context, request); });
 }
 
+grpc::ServerUnaryReactor* GuardedCoordinator::GetUploadOffset(
+    Context* context, const v1::GetUploadOffsetRequest* request,
+    v1::GetUploadOffsetResponse* response) {
+  return Guarded(Check(context, "GetUploadOffset"),
+                 [&] { return service_.GetUploadOffset(context, request, response); });
+}
+
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* GuardedCoordinator::UploadArtifact(
     Context* context, v1::UploadArtifactResponse* response) {
   return Guarded(CheckStream(context, "UploadArtifact"),
@@ -322,6 +333,13 @@ grpc::ServerUnaryReactor* GuardedWorkerGateway::Sync(Context* context,
                                                      const v1::SyncRequest* request,
                                                      v1::SyncResponse* response) {
   return Guarded(Check(context, "Sync"), [&] { return service_.Sync(context, request, response); });
+}
+
+grpc::ServerUnaryReactor* GuardedWorkerGateway::GetUploadOffset(
+    Context* context, const v1::GetUploadOffsetRequest* request,
+    v1::GetUploadOffsetResponse* response) {
+  return Guarded(Check(context, "GetUploadOffset"),
+                 [&] { return service_.GetUploadOffset(context, request, response); });
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* GuardedWorkerGateway::UploadArtifact(

@@ -30,6 +30,7 @@
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/guarded_services.h"
+#include "coordinator/partial_uploads.h"
 #include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
 #include "coordinator/rpc_metrics.h"
@@ -162,6 +163,7 @@ struct Server::Parts {
   std::unique_ptr<CoordinatorMetrics> coordinator_metrics;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<ArtifactStore> artifacts;
+  std::unique_ptr<PartialUploads> partial_uploads;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
@@ -271,6 +273,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data, 0700));
   CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
   CONCUR_ASSIGN_OR_RETURN(parts->artifacts, OpenArtifacts(clock, {data, parts->options.s3}));
+  parts->partial_uploads = std::make_unique<PartialUploads>(clock);
   EngineOptions engine_options = parts->options.engine;
   engine_options.artifact_directory = parts->artifacts->directory();
   engine_options.artifact_store_id = parts->artifacts->store_id();
@@ -302,10 +305,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
   parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(
-      *parts->engine, *parts->artifacts, *parts->pool, transfers, *parts->answers, *parts->access,
-      parts->options.limits);
-  parts->worker_service = std::make_unique<WorkerService>(
-      *parts->engine, *parts->artifacts, transfers, parts->options.limits.artifact_bytes_max);
+      *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->pool, transfers,
+      *parts->answers, *parts->access, parts->options.limits);
+  parts->worker_service =
+      std::make_unique<WorkerService>(*parts->engine, *parts->artifacts, *parts->partial_uploads,
+                                      transfers, parts->options.limits.artifact_bytes_max);
   parts->streams = std::make_unique<StreamWatch>(clock, parts->options.connections.streams);
   parts->guarded_coordinator =
       MakeGuardedCoordinator(*parts->access, *parts->streams, *parts->coordinator_service);

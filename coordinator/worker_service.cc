@@ -5,6 +5,7 @@
 
 #include "coordinator/answer.h"
 #include "coordinator/artifact_streams.h"
+#include "coordinator/authorization.h"
 #include "rpc/convert_sync.h"
 #include "rpc/status.h"
 
@@ -50,9 +51,16 @@ grpc::ServerUnaryReactor* WorkerService::Sync(grpc::CallbackServerContext* /*con
   return reactor;
 }
 
+grpc::ServerUnaryReactor* WorkerService::GetUploadOffset(grpc::CallbackServerContext* context,
+                                                         const v1::GetUploadOffsetRequest* request,
+                                                         v1::GetUploadOffsetResponse* response) {
+  return AnswerUploadOffset(artifacts_, pool_, partial_, context, request, response);
+}
+
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
-    grpc::CallbackServerContext* /*context*/, v1::UploadArtifactResponse* response) {
-  return ReceiveArtifact(artifacts_, pool_, {artifact_bytes_max_, 0, nullptr}, response);
+    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
+  return ReceiveArtifact(artifacts_, pool_, partial_, SenderOf(*context),
+                         {artifact_bytes_max_, 0, nullptr}, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(

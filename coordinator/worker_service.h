@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "concur/v1/worker.pb.h"
 #include "coordinator/engine.h"
+#include "coordinator/partial_uploads.h"
 #include "store/artifact_store.h"
 
 namespace concur {
@@ -20,15 +21,19 @@ namespace concur {
 class WorkerService {
  public:
   // All outlive the service. No artifact may have more than `artifact_bytes_max` bytes.
-  WorkerService(Engine& engine, ArtifactStore& artifacts, ThreadPool& pool,
+  WorkerService(Engine& engine, ArtifactStore& artifacts, PartialUploads& partial, ThreadPool& pool,
                 int64_t artifact_bytes_max)
       : engine_(engine),
         artifacts_(artifacts),
+        partial_(partial),
         pool_(pool),
         artifact_bytes_max_(artifact_bytes_max) {}
 
   grpc::ServerUnaryReactor* Sync(grpc::CallbackServerContext* context,
                                  const v1::SyncRequest* request, v1::SyncResponse* response);
+  grpc::ServerUnaryReactor* GetUploadOffset(grpc::CallbackServerContext* context,
+                                            const v1::GetUploadOffsetRequest* request,
+                                            v1::GetUploadOffsetResponse* response);
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
       grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
@@ -37,6 +42,7 @@ class WorkerService {
  private:
   Engine& engine_;
   ArtifactStore& artifacts_;
+  PartialUploads& partial_;
   ThreadPool& pool_;
   const int64_t artifact_bytes_max_;
 };

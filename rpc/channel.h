@@ -28,6 +28,8 @@ namespace concur::rpc {
 inline constexpr int kMessageBytesLimit = 128 * 1024 * 1024;
 // Pieces of an artifact's stream.
 inline constexpr int64_t kChunkBytes = int64_t{256} * 1024;
+// Of smaller artifacts, a coordinator holds nothing when their upload is broken off.
+inline constexpr int64_t kResumableBytesMin = int64_t{1} << 20;
 
 // InvalidArgument unless `address` is "host:port", "[v6]:port" or "unix:/path"; a port is 0 to
 // 65535. Returns the address as gRPC takes it.

@@ -43,7 +43,8 @@ class ArtifactTransfer {
 
   virtual ~ArtifactTransfer() = default;
 
-  // Sends the file at `path`, whose digest is `digest`. OK when the coordinator has it already.
+  // Sends the file at `path`, whose digest is `digest`; an earlier call that was broken off is gone
+  // on with. OK when the coordinator has it already.
   virtual absl::Status Upload(const Digest& digest, const std::string& path,
                               const IsCanceled& is_canceled) = 0;
   // Gives the bytes of an artifact from `offset` on to `sink`, piece by piece; stops at its first

@@ -22,9 +22,10 @@
 namespace concur::worker {
 namespace {
 
-// A transfer that takes longer than this, and longer than its bytes at this rate, is broken off; a
-// download goes on where it stopped.
+// A transfer that takes longer than this, and longer than its bytes at this rate, is broken off;
+// the next one goes on where it stopped.
 constexpr absl::Duration kTransferTimeout = absl::Minutes(10);
+constexpr absl::Duration kQuestionTimeout = absl::Seconds(30);
 constexpr int64_t kTransferBytesPerSecondMin = int64_t{64} * 1024;
 
 // A time-out of a transfer is a matter of the network: to be tried again.
@@ -47,6 +48,66 @@ absl::Status ReadPiece(int fd, const std::string& path, std::string* piece) {
       return ErrnoStatus(errno, path, "read");
     }
   }
+}
+
+struct File {
+  FileDescriptor fd;
+  std::string path;
+  int64_t bytes = 0;
+};
+
+// What the coordinator has of an artifact already.
+absl::StatusOr<v1::GetUploadOffsetResponse> AskOffset(v1::WorkerGateway::Stub& stub,
+                                                      const Digest& digest) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kQuestionTimeout));
+  v1::GetUploadOffsetRequest request;
+  request.set_digest(digest.ToBytes());
+  v1::GetUploadOffsetResponse response;
+  const absl::Status status = TransferStatus(stub.GetUploadOffset(&context, request, &response));
+  if (!status.ok() && !absl::IsUnimplemented(status)) {  // an older coordinator holds nothing
+    return status;
+  }
+  return response;
+}
+
+// Sends what follows the first `offset` bytes.
+absl::Status UploadFrom(v1::WorkerGateway::Stub& stub, const File& file, int64_t offset,
+                        const Digest& digest, const ArtifactTransfer::IsCanceled& is_canceled) {
+  if (lseek(file.fd.get(), offset, SEEK_SET) != offset) {
+    return ErrnoStatus(errno, file.path, "seek");
+  }
+  grpc::ClientContext context;
+  context.set_deadline(
+      absl::ToChronoTime(absl::Now() + kTransferTimeout +
+                         absl::Seconds((file.bytes - offset) / kTransferBytesPerSecondMin)));
+  v1::UploadArtifactResponse response;
+  const auto writer = stub.UploadArtifact(&context, &response);
+  v1::UploadArtifactRequest message;
+  message.set_digest(digest.ToBytes());
+  message.set_offset(offset);
+  message.set_size_bytes(file.bytes);
+  for (bool first = true;; first = false) {
+    absl::Status status = is_canceled()
+                              ? absl::CancelledError("stopped")
+                              : ReadPiece(file.fd.get(), file.path, message.mutable_data());
+    if (!status.ok()) {
+      context.TryCancel();
+      writer->Finish();
+      return status;
+    }
+    if (message.data().empty() && !first) {
+      break;
+    }
+    if (!writer->Write(message)) {
+      break;  // Finish says why
+    }
+    message.clear_digest();
+    message.clear_offset();
+    message.clear_size_bytes();
+  }
+  writer->WritesDone();
+  return TransferStatus(writer->Finish());
 }
 
 // gRPC 1.51 ends its callback threads with the last channel that used them, and that end races with
@@ -153,36 +214,27 @@ std::vector<SyncAnswer> GrpcGateway::Poll() {
 
 absl::Status GrpcGateway::Upload(const Digest& digest, const std::string& path,
                                  const IsCanceled& is_canceled) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  File file{FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path, 0};
   struct stat info {};
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) {
+  if (!file.fd.valid() || fstat(file.fd.get(), &info) != 0) {
     return ErrnoStatus(errno, path, "open");
   }
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(
-      absl::Now() + kTransferTimeout + absl::Seconds(info.st_size / kTransferBytesPerSecondMin)));
-  v1::UploadArtifactResponse response;
-  const auto writer = stub_->stub->UploadArtifact(&context, &response);
-  v1::UploadArtifactRequest message;
-  message.set_digest(digest.ToBytes());
-  for (bool first = true;; first = false) {
-    absl::Status status = is_canceled() ? absl::CancelledError("stopped")
-                                        : ReadPiece(fd.get(), path, message.mutable_data());
-    if (!status.ok()) {
-      context.TryCancel();
-      writer->Finish();
-      return status;
-    }
-    if (message.data().empty() && !first) {
-      break;
-    }
-    if (!writer->Write(message)) {
-      break;  // Finish says why
-    }
-    message.clear_digest();
+  file.bytes = info.st_size;
+  v1::WorkerGateway::Stub& stub = *stub_->stub;
+  v1::GetUploadOffsetResponse held;
+  if (file.bytes > rpc::kResumableBytesMin) {  // of less, nothing is held: not worth a call
+    CONCUR_ASSIGN_OR_RETURN(held, AskOffset(stub, digest));
   }
-  writer->WritesDone();
-  return TransferStatus(writer->Finish());
+  if (held.stored()) {
+    return absl::OkStatus();
+  }
+  const int64_t offset = held.offset() > 0 && held.offset() <= file.bytes ? held.offset() : 0;
+  absl::Status status = UploadFrom(stub, file, offset, digest, is_canceled);
+  if (offset > 0 && (absl::IsAborted(status) || absl::IsDataLoss(status))) {
+    // What was held is gone, or is not of this file.
+    status = UploadFrom(stub, file, 0, digest, is_canceled);
+  }
+  return status;
 }
 
 absl::Status GrpcGateway::Download(const Digest& digest, int64_t offset,

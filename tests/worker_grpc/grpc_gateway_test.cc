@@ -3,9 +3,11 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,8 +23,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr size_t kMiB = size_t{1} << 20;
+
 // A coordinator that answers every Sync at once, unless it is parked, and keeps artifacts in
-// memory.
+// memory. What came of an upload that is broken off is held once.
 class FakeService : public v1::WorkerGateway::Service {
  public:
   grpc::Status Sync(grpc::ServerContext* context, const v1::SyncRequest* request,
@@ -56,21 +60,79 @@ class FakeService : public v1::WorkerGateway::Service {
   grpc::Status UploadArtifact(grpc::ServerContext* /*context*/,
                               grpc::ServerReader<v1::UploadArtifactRequest>* reader,
                               v1::UploadArtifactResponse* response) override {
+    MutexLock lock(mu_);
     v1::UploadArtifactRequest piece;
     std::string digest;
     std::string data;
-    int pieces = 0;
-    while (reader->Read(&piece)) {
-      digest = pieces++ == 0 ? piece.digest() : digest;
+    received_.push_back(0);
+    for (int pieces = 0; reader->Read(&piece); ++pieces) {
+      if (pieces == 0) {
+        digest = piece.digest();
+        announced_ = piece.size_bytes();
+        if (piece.offset() > 0) {
+          data = std::exchange(held_[digest], "");
+          if (static_cast<int64_t>(data.size()) != piece.offset() || forgets_) {
+            return {grpc::StatusCode::ABORTED, "offset: begin at 0"};
+          }
+        }
+      } else if (piece.offset() != 0 || piece.size_bytes() != 0) {
+        return {grpc::StatusCode::INVALID_ARGUMENT, "offset: in the first message only"};
+      }
       data += piece.data();
+      received_.back() += piece.data().size();
+      if (received_.back() >= break_at_) {
+        break_at_ = SIZE_MAX;
+        held_[digest] = data;
+        return {grpc::StatusCode::UNAVAILABLE, "connection lost"};
+      }
     }
-    if (Sha256Of(data).ToBytes() != digest) {
+    if (Sha256Of(data).ToBytes() != digest || static_cast<int64_t>(data.size()) != announced_) {
       return {grpc::StatusCode::DATA_LOSS, "digest"};
     }
-    MutexLock lock(mu_);
     artifacts_[digest] = data;
     response->set_digest(digest);
     return grpc::Status::OK;
+  }
+
+  grpc::Status GetUploadOffset(grpc::ServerContext* /*context*/,
+                               const v1::GetUploadOffsetRequest* request,
+                               v1::GetUploadOffsetResponse* response) override {
+    MutexLock lock(mu_);
+    if (is_old_) {
+      return {grpc::StatusCode::UNIMPLEMENTED, ""};
+    }
+    response->set_offset(static_cast<int64_t>(held_[request->digest()].size()));
+    response->set_stored(artifacts_.contains(request->digest()));
+    return grpc::Status::OK;
+  }
+
+  // The next upload is broken off after so many bytes.
+  void BreakAt(size_t bytes) {
+    MutexLock lock(mu_);
+    break_at_ = bytes;
+  }
+  // It does not know GetUploadOffset.
+  void MakeOld() {
+    MutexLock lock(mu_);
+    is_old_ = true;
+  }
+  // It says that it holds something, and holds it no longer when it is asked for.
+  void Forget() {
+    MutexLock lock(mu_);
+    forgets_ = true;
+  }
+  void Hold(const Digest& digest, const std::string& data) {
+    MutexLock lock(mu_);
+    held_[digest.ToBytes()] = data;
+  }
+  std::string Get(const Digest& digest) {
+    MutexLock lock(mu_);
+    return artifacts_[digest.ToBytes()];
+  }
+  // Of each upload so far.
+  std::vector<size_t> received() {
+    MutexLock lock(mu_);
+    return received_;
   }
 
   grpc::Status DownloadArtifact(grpc::ServerContext* /*context*/,
@@ -93,6 +155,12 @@ class FakeService : public v1::WorkerGateway::Service {
   Mutex mu_;
   CondVar changed_;
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, std::string> held_ ABSL_GUARDED_BY(mu_);
+  std::vector<size_t> received_ ABSL_GUARDED_BY(mu_);
+  int64_t announced_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t break_at_ ABSL_GUARDED_BY(mu_) = SIZE_MAX;
+  bool is_old_ ABSL_GUARDED_BY(mu_) = false;
+  bool forgets_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 class GrpcGatewayTest : public ::testing::Test {
@@ -205,6 +273,75 @@ TEST_F(GrpcGatewayTest, ArtifactsGoUpAndComeBackFromAnyOffset) {
       EXPECT_EQ(back, data.substr(offset));
     }
   }
+}
+
+class UploadTest : public GrpcGatewayTest {
+ protected:
+  UploadTest() {
+    for (size_t i = 0; i < data_.size(); i += 7) {
+      data_[i] = static_cast<char>(i / 7);
+    }
+    digest_ = Sha256Of(data_);
+    EXPECT_OK(WriteFileAtomically(temp_.File("data"), data_));
+  }
+  absl::Status Upload() { return gateway_->Upload(digest_, temp_.File("data"), never_); }
+
+  std::string data_ = std::string(3 * kMiB + 5, 'x');
+  Digest digest_;
+};
+
+TEST_F(UploadTest, GoesOnWhereItWasBrokenOff) {
+  service_.BreakAt(2 * kMiB);
+  EXPECT_TRUE(absl::IsUnavailable(Upload()));
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), (std::vector<size_t>{2 * kMiB, kMiB + 5}));
+  EXPECT_TRUE(service_.Get(digest_) == data_);
+}
+
+TEST_F(UploadTest, MayBeBrokenOffAgainAndBehindTheLastByte) {
+  service_.BreakAt(2 * kMiB);
+  EXPECT_TRUE(absl::IsUnavailable(Upload()));
+  service_.BreakAt(kMiB + 5);
+  EXPECT_TRUE(absl::IsUnavailable(Upload()));
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), (std::vector<size_t>{2 * kMiB, kMiB + 5, 0}));
+  EXPECT_TRUE(service_.Get(digest_) == data_);
+}
+
+TEST_F(UploadTest, WhatIsStoredIsNotSent) {
+  ASSERT_OK(Upload());
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), std::vector<size_t>{data_.size()});
+}
+
+TEST_F(UploadTest, AnOlderCoordinatorIsSentEverything) {
+  service_.MakeOld();
+  service_.BreakAt(2 * kMiB);
+  EXPECT_TRUE(absl::IsUnavailable(Upload()));
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), (std::vector<size_t>{2 * kMiB, data_.size()}));
+}
+
+TEST_F(UploadTest, BeginsAgainWhenNothingIsHeldAnyMore) {
+  service_.BreakAt(2 * kMiB);
+  EXPECT_TRUE(absl::IsUnavailable(Upload()));
+  service_.Forget();
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), (std::vector<size_t>{2 * kMiB, 0, data_.size()}));
+  EXPECT_TRUE(service_.Get(digest_) == data_);
+}
+
+TEST_F(UploadTest, BeginsAgainWhenOtherBytesAreHeld) {
+  service_.Hold(digest_, std::string(2 * kMiB, 'y'));
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), (std::vector<size_t>{kMiB + 5, data_.size()}));
+  EXPECT_TRUE(service_.Get(digest_) == data_);
+}
+
+TEST_F(UploadTest, BeginsAgainWhenMoreIsHeldThanThereIs) {
+  service_.Hold(digest_, std::string(4 * kMiB, 'y'));
+  ASSERT_OK(Upload());
+  EXPECT_EQ(service_.received(), std::vector<size_t>{data_.size()});
 }
 
 TEST_F(GrpcGatewayTest, TransfersEndWithTheFirstErrorOrWhenCanceled) {
