@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -293,11 +294,26 @@ class GrpcClient : public Client {
     rpc::CallOptions options = Options();
     options.attempt_timeout = absl::InfiniteDuration();  // a large file takes its time
     options.total_timeout = absl::Hours(24);
-    const absl::Status status =
-        Reached(rpc::CallWithRetry(options, [&](grpc::ClientContext& context) {
-          return UploadOnce(context, path, digest, on_progress, &local);
-        }));
-    return local.ok() ? status : local;
+    int64_t offset = 0;
+    struct stat info {};
+    // Of a small file, nothing is held: not worth a call.
+    bool goes_on = stat(path.c_str(), &info) == 0 && info.st_size > rpc::kResumableBytesMin;
+    const auto attempt = [&](grpc::ClientContext& context) {
+      v1::GetUploadOffsetResponse held;
+      if (goes_on) {
+        if (grpc::Status asked = AskOffset(digest, &held); !asked.ok() || held.stored()) {
+          return asked;
+        }
+      }
+      offset = held.offset();
+      return UploadOnce(context, path, digest, offset, info.st_size, on_progress, &local);
+    };
+    absl::Status status = rpc::CallWithRetry(options, attempt);
+    if (offset > 0 && (absl::IsAborted(status) || absl::IsDataLoss(status))) {
+      goes_on = false;  // what was held is gone, or is not of this file
+      status = rpc::CallWithRetry(options, attempt);
+    }
+    return local.ok() ? Reached(status) : local;
   }
 
   absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) override {
@@ -462,20 +478,34 @@ class GrpcClient : public Client {
     return canceled_;
   }
 
+  // What the coordinator has of an artifact already.
+  grpc::Status AskOffset(const Digest& digest, v1::GetUploadOffsetResponse* held) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + Options().attempt_timeout));
+    v1::GetUploadOffsetRequest request;
+    request.set_digest(digest.ToBytes());
+    grpc::Status status = stub_->GetUploadOffset(&context, request, held);
+    // An older coordinator holds nothing.
+    return status.error_code() == grpc::StatusCode::UNIMPLEMENTED ? grpc::Status::OK : status;
+  }
+
+  // Sends what follows the first `offset` of a file's `bytes` bytes.
   grpc::Status UploadOnce(grpc::ClientContext& context, const std::string& path,
-                          const Digest& digest, const std::function<void(int64_t)>& on_progress,
-                          absl::Status* local) {
+                          const Digest& digest, int64_t offset, int64_t bytes,
+                          const std::function<void(int64_t)>& on_progress, absl::Status* local) {
     v1::UploadArtifactResponse response;
     const auto writer = stub_->UploadArtifact(&context, &response);
     const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) {
+    if (!fd.valid() || lseek(fd.get(), offset, SEEK_SET) != offset) {
       *local = ErrnoStatus(errno, path, "open");
       context.TryCancel();
       return writer->Finish();
     }
     v1::UploadArtifactRequest request;
     request.set_digest(digest.ToBytes());
-    int64_t sent = 0;
+    request.set_offset(offset);
+    request.set_size_bytes(bytes);
+    int64_t sent = offset;
     while (true) {
       request.mutable_data()->resize(rpc::kChunkBytes);
       const ssize_t count = read(fd.get(), request.mutable_data()->data(), rpc::kChunkBytes);
@@ -488,12 +518,14 @@ class GrpcClient : public Client {
         return writer->Finish();
       }
       request.mutable_data()->resize(count);
-      const bool first = sent == 0 && !request.digest().empty();
+      const bool first = !request.digest().empty();
       if ((count == 0 && !first) || !writer->Write(request)) {
         break;  // the end, or the server has answered already
       }
       sent += count;
       request.clear_digest();
+      request.clear_offset();
+      request.clear_size_bytes();
       on_progress(sent);
       if (count == 0) {
         break;

@@ -87,8 +87,8 @@ class Client {
 
   virtual absl::StatusOr<std::vector<Digest>> FindMissingArtifacts(
       const std::vector<Digest>& digests) = 0;
-  // Uploads a file whose digest is known; `on_progress` hears how many bytes are sent. DataLoss
-  // when the file is no longer what it was.
+  // Uploads a file whose digest is known, from where an earlier call was broken off; `on_progress`
+  // hears how many bytes are there. DataLoss when the file is no longer what it was.
   virtual absl::Status UploadFile(const std::string& path, const Digest& digest,
                                   const std::function<void(int64_t)>& on_progress) = 0;
   // All bytes of an artifact, checked against the digest. NotFound when it is not kept (any more);

@@ -469,6 +469,40 @@ TEST_F(SubmitTest, MissingDataIsUploadedAndTheCallIsSafeToRepeat) {
   EXPECT_THAT(output.err, HasSubstr("warning: no worker has a GPU"));
 }
 
+TEST_F(SubmitTest, AnUploadGoesOnWhereItWasBrokenOff) {
+  const std::string large(3'000'000, 'y');
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.held_bytes_max = 2'000'000;
+  fake_.unavailable_calls = 1;
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
+  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 1'000'000));
+}
+
+TEST_F(SubmitTest, AnUploadBeginsAgainWhereOtherBytesAreHeld) {
+  const std::string large(3'000'000, 'y');
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.held_bytes_max = 0;
+  fake_.held[Sha256Of(large).ToBytes()] = std::string(2'000'000, 'z');
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
+  EXPECT_THAT(fake_.uploaded, ElementsAre(1'000'000, 3'000'000));
+}
+
+TEST_F(SubmitTest, AnOlderCoordinatorIsSentEverythingAgain) {
+  const std::string large(3'000'000, 'y');
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.unavailable_calls = 1;
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 3'000'000));
+}
+
 TEST_F(SubmitTest, ARepeatedCallHasTheSameRequestId) {
   fake_.artifacts = {{Sha256Of(kTest), kTest}, {Sha256Of(kTrain), kTrain}};
   fake_.unavailable_calls = 2;

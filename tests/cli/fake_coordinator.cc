@@ -242,6 +242,16 @@ grpc::Status FakeCoordinator::FindMissingArtifacts(Context*,
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::GetUploadOffset(Context*, const v1::GetUploadOffsetRequest* request,
+                                              v1::GetUploadOffsetResponse* response) {
+  MutexLock lock(mutex_);
+  if (held_bytes_max < 0) {
+    return {grpc::StatusCode::UNIMPLEMENTED, ""};
+  }
+  response->set_offset(static_cast<int64_t>(held[request->digest()].size()));
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeCoordinator::UploadArtifact(Context*,
                                              grpc::ServerReader<v1::UploadArtifactRequest>* reader,
                                              v1::UploadArtifactResponse* response) {
@@ -249,14 +259,25 @@ grpc::Status FakeCoordinator::UploadArtifact(Context*,
   v1::UploadArtifactRequest request;
   std::string digest;
   std::string data;
+  int64_t size_bytes = 0;
+  uploaded.push_back(0);
   while (reader->Read(&request)) {
     digest += request.digest();
+    size_bytes += request.size_bytes();
+    if (request.offset() > 0) {
+      data = held[digest];
+      if (static_cast<int64_t>(data.size()) != request.offset()) {
+        return {grpc::StatusCode::ABORTED, "offset: begin at 0"};
+      }
+    }
     data += request.data();
+    uploaded.back() += request.data().size();
   }
   if (grpc::Status status = Reach(); !status.ok()) {
+    held[digest] = data.substr(0, static_cast<size_t>(std::max<int64_t>(held_bytes_max, 0)));
     return status;
   }
-  if (Sha256Of(data).ToBytes() != digest) {
+  if (Sha256Of(data).ToBytes() != digest || static_cast<int64_t>(data.size()) != size_bytes) {
     return {grpc::StatusCode::DATA_LOSS, "the bytes have another digest"};
   }
   artifacts[Sha256Of(data)] = data;

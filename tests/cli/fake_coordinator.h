@@ -7,6 +7,7 @@
 
 #include <grpcpp/server.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::string log;
   // The next calls are answered so.
   int unavailable_calls = 0;
+  // Of an upload that ends so, this many bytes are held; -1: the server is an older one.
+  int64_t held_bytes_max = -1;
 
   // What came in.
   std::vector<v1::CreateSweepRequest> created;
@@ -45,6 +48,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;
   std::vector<v1::JobDuration> durations;
+  std::vector<size_t> uploaded;             // bytes of each upload
+  std::map<std::string, std::string> held;  // by digest
 
  private:
   using Context = grpc::ServerContext;
@@ -71,6 +76,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
                        grpc::ServerWriter<v1::ReadLogResponse>*) override;
   grpc::Status FindMissingArtifacts(Context*, const v1::FindMissingArtifactsRequest*,
                                     v1::FindMissingArtifactsResponse*) override;
+  grpc::Status GetUploadOffset(Context*, const v1::GetUploadOffsetRequest*,
+                               v1::GetUploadOffsetResponse*) override;
   grpc::Status UploadArtifact(Context*, grpc::ServerReader<v1::UploadArtifactRequest>*,
                               v1::UploadArtifactResponse*) override;
   grpc::Status DownloadArtifact(Context*, const v1::DownloadArtifactRequest*,
