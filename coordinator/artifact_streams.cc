@@ -96,7 +96,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
-    const absl::Status appended = writer_->Append(piece_->data());
+    absl::Status appended = writer_->Append(piece_->data());
     if (absl::IsResourceExhausted(appended)) {
       partial_.GiveUpAll();  // whoever tries again needs the room
     }

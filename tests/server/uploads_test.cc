@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -25,9 +24,11 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
+int64_t SizeOf(absl::string_view data) { return static_cast<int64_t>(data.size()); }
+
 std::string Bytes(int64_t count) {
   std::string bytes;
-  for (int64_t i = 0; static_cast<int64_t>(bytes.size()) < count; ++i) {
+  for (int64_t i = 0; SizeOf(bytes) < count; ++i) {
     bytes += static_cast<char>(i * i / 7);
   }
   return bytes;
@@ -134,7 +135,7 @@ class UploadsTest : public ServerTest {
   template <typename Stub>
   void BreakOff(Stub& stub, const std::string& data, int64_t bytes) {
     const Digest digest = Sha256Of(data);
-    Stream<Stub> upload(stub, digest, 0, data.size());
+    Stream<Stub> upload(stub, digest, 0, SizeOf(data));
     upload.Write(absl::string_view(data).substr(0, bytes));
     ASSERT_TRUE(Eventually([&] { return BytesUnderWay() == bytes; }));
     upload.Cancel();
@@ -144,7 +145,7 @@ class UploadsTest : public ServerTest {
 
   template <typename Stub>
   grpc::Status Send(Stub& stub, const Digest& digest, absl::string_view data, int64_t offset) {
-    Stream<Stub> upload(stub, digest, offset, offset + data.size());
+    Stream<Stub> upload(stub, digest, offset, offset + SizeOf(data));
     upload.Write(data);
     return upload.End();
   }
@@ -153,12 +154,12 @@ class UploadsTest : public ServerTest {
   void ExpectGoesOn(Stub& stub, const std::string& data) {
     BreakOff(stub, data, 2 * kMiB);
     const Digest digest = Sha256Of(data);
-    Stream<Stub> rest(stub, digest, 2 * kMiB, data.size());
+    Stream<Stub> rest(stub, digest, 2 * kMiB, SizeOf(data));
     rest.Write(absl::string_view(data).substr(2 * kMiB));
     const grpc::Status status = rest.End();
     ASSERT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(rest.response().digest(), digest.ToBytes());
-    EXPECT_EQ(rest.response().size_bytes(), static_cast<int64_t>(data.size()));
+    EXPECT_EQ(rest.response().size_bytes(), SizeOf(data));
     EXPECT_EQ(BytesUnderWay(), -1);
     const v1::GetUploadOffsetResponse told = Ask(stub, digest);
     EXPECT_TRUE(told.stored());
@@ -191,7 +192,7 @@ TEST_F(UploadsTest, WhatOneGoesOnWithNobodyElseCan) {
   const Digest digest = Sha256Of(data);
   BreakOff(client(), data, 2 * kMiB);
   {
-    Stream<v1::Coordinator::Stub> first(client(), digest, 2 * kMiB, data.size());
+    Stream<v1::Coordinator::Stub> first(client(), digest, 2 * kMiB, SizeOf(data));
     first.Write("");
     ASSERT_TRUE(Eventually([&] { return Offset(client(), digest) == 0; }));
     EXPECT_EQ(Send(client(), digest, "x", 2 * kMiB).error_code(), grpc::StatusCode::ABORTED);
@@ -203,7 +204,7 @@ TEST_F(UploadsTest, WhatOneGoesOnWithNobodyElseCan) {
 TEST_F(UploadsTest, AStreamThatBreaksBehindItsLastByteIsStored) {
   const std::string data = Bytes(2 * kMiB);
   {
-    Stream<v1::Coordinator::Stub> upload(client(), Sha256Of(data), 0, data.size());
+    Stream<v1::Coordinator::Stub> upload(client(), Sha256Of(data), 0, SizeOf(data));
     upload.Write(data);
     ASSERT_TRUE(Eventually([&] { return BytesUnderWay() == 2 * kMiB; }));
   }
@@ -251,7 +252,7 @@ TEST_F(UploadsTest, WrongBytesBehindGoodOnesAreNotHeldEither) {
 TEST_F(UploadsTest, LittleIsNotHeld) {
   const std::string data = Bytes(kMiB);
   {
-    Stream<v1::Coordinator::Stub> upload(client(), Sha256Of(data), 0, data.size());
+    Stream<v1::Coordinator::Stub> upload(client(), Sha256Of(data), 0, SizeOf(data));
     upload.Write(absl::string_view(data).substr(1));
     ASSERT_TRUE(Eventually([&] { return BytesUnderWay() == kMiB - 1; }));
   }
@@ -291,8 +292,7 @@ TEST_F(UploadsTest, BytesBeforeTheOffsetCountForTheLimit) {
 TEST_F(UploadsTest, WhatIsHeldBelongsToTheTokenThatSentIt) {
   rpc::Credentials other;
   other.token = "another";
-  const auto stranger =
-      v1::Coordinator::NewStub(*rpc::MakeChannel(options_.listen, std::move(other)));
+  const auto stranger = v1::Coordinator::NewStub(*rpc::MakeChannel(options_.listen, other));
   const std::string data = Bytes(3 * kMiB);
   const Digest digest = Sha256Of(data);
   BreakOff(client(), data, 2 * kMiB);
