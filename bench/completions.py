@@ -28,9 +28,7 @@ def measure(jobs):
 
 def main():
     sizes = [int(argument) for argument in sys.argv[1:]] or [1000, 10_000, 100_000, 1_000_000]
-    floors = harness.floors()
-    print(f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "
-          f"{harness.si(floors['sqlite_commit'])} one-row SQLite commits/s\n", flush=True)
+    print(harness.floors() + "\n", flush=True)
     header = ["jobs", "results/s", "min–max", "coordinator CPU µs/job", "resident MB", "disk B/job",
               "runs"]
     rows = []

@@ -19,9 +19,17 @@ def build(*targets):
 
 
 def floors():
-    """What the disk of the current directory and SQLite give at most, a second."""
-    return json.loads(subprocess.run([BIN / "bench_floors", "."], check=True, capture_output=True,
-                                     text=True).stdout)
+    """What the disk of the current directory, SQLite and gRPC give at most, in words."""
+    def rates(program):
+        return json.loads(subprocess.run([BIN / program, "."], check=True, capture_output=True,
+                                         text=True).stdout)
+
+    disk = rates("bench_floors")
+    calls = rates("bench_echo")
+    return (f"floors: {si(disk['fdatasync'])} fdatasync/s, "
+            f"{si(disk['sqlite_commit'])} one-row SQLite commits/s; empty gRPC calls/s: "
+            + ", ".join(f"{si(rate)} with {n} in flight" for n, rate in
+                        sorted(calls.items(), key=lambda item: int(item[0]))))
 
 
 def process_cpu_seconds(pid):

@@ -47,10 +47,7 @@ def main():
     options = parser.parse_args()
     if options.jobs % 80 != 0:
         parser.error(f"expected a multiple of 80, got {options.jobs}")
-    floors = harness.floors()
-    print(f"load average before: {os.getloadavg()[0]:.1f}\n"
-          f"floors: {harness.si(floors['fdatasync'])} fdatasync/s, "
-          f"{harness.si(floors['sqlite_commit'])} one-row SQLite commits/s\n", flush=True)
+    print(f"load average before: {os.getloadavg()[0]:.1f}\n{harness.floors()}\n", flush=True)
     entries = [Postgres(), Celery(), BullMQ(), Dask(), Concur(1, (2, 16)), Concur(64, (1024,))]
 
     def work(rival):
