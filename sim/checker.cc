@@ -304,6 +304,10 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     }
     PutRow(row);
   }
+  // What is deleted in a turn is not there to be reused in it.
+  for (const SweepId& id : batch.delete_sweeps) {
+    DropSweep(id);
+  }
   for (const JobRow* row : new_attempts) {
     CheckNewAttempt(*row);
     CheckNotSetAside(*row, now);
@@ -311,9 +315,6 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   CheckSkipped(skipped, just_succeeded);
   for (const ResultRow& row : batch.put_results) {
     CheckResult(row);
-  }
-  for (const SweepId& id : batch.delete_sweeps) {
-    DropSweep(id);
   }
   rerun_.clear();
   for (const auto& [id, rerun] : retried_) {
