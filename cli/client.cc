@@ -306,7 +306,12 @@ class GrpcClient : public Client {
         }
       }
       offset = held.offset();
-      return UploadOnce(context, path, digest, offset, info.st_size, on_progress, &local);
+      const grpc::Status sent =
+          UploadOnce(context, path, digest, offset, info.st_size, on_progress, &local);
+      // A coordinator that is stopped cancels its streams.
+      return sent.error_code() == grpc::StatusCode::CANCELLED && local.ok()
+                 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, sent.error_message())
+                 : sent;
     };
     absl::Status status = rpc::CallWithRetry(options, attempt);
     if (offset > 0 && (absl::IsAborted(status) || absl::IsDataLoss(status))) {
@@ -485,8 +490,14 @@ class GrpcClient : public Client {
     v1::GetUploadOffsetRequest request;
     request.set_digest(digest.ToBytes());
     grpc::Status status = stub_->GetUploadOffset(&context, request, held);
-    // An older coordinator holds nothing.
-    return status.error_code() == grpc::StatusCode::UNIMPLEMENTED ? grpc::Status::OK : status;
+    switch (status.error_code()) {
+      case grpc::StatusCode::UNIMPLEMENTED:
+        return grpc::Status::OK;  // an older coordinator holds nothing
+      case grpc::StatusCode::DEADLINE_EXCEEDED:
+        return {grpc::StatusCode::UNAVAILABLE, status.error_message()};  // busy: asked again
+      default:
+        return status;
+    }
   }
 
   // Sends what follows the first `offset` of a file's `bytes` bytes.

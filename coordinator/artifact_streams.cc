@@ -96,11 +96,15 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
-    absl::Status appended = writer_->Append(piece_->data());
-    if (absl::IsResourceExhausted(appended)) {
-      partial_.GiveUpAll();  // whoever tries again needs the room
+    return Stored(writer_->Append(piece_->data()));
+  }
+
+  // What the store said. Whoever tries again when it is full needs the room.
+  absl::Status Stored(absl::Status status) {
+    if (absl::IsResourceExhausted(status)) {
+      partial_.GiveUpAll();
     }
-    return appended;
+    return status;
   }
 
   // By the first message.
@@ -122,13 +126,10 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
                        "offset: expected what is held of this artifact, ",
                        partial_.Offset(sender_, digest_), " bytes, got ", offset, ": begin at 0"));
     }
-    absl::Status room = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
-    if (!room.ok()) {
-      partial_.GiveUpAll();
-      room = CheckDiskSpace(artifacts_.directory(), limits_.disk_free_min);
-    }
-    CONCUR_RETURN_IF_ERROR(room);
-    CONCUR_ASSIGN_OR_RETURN(writer_, artifacts_.NewWriter(digest_));
+    CONCUR_RETURN_IF_ERROR(MakeDiskSpace(artifacts_.directory(), limits_.disk_free_min, partial_));
+    absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> writer = artifacts_.NewWriter(digest_);
+    CONCUR_RETURN_IF_ERROR(Stored(writer.status()));
+    writer_ = *std::move(writer);
     return absl::OkStatus();
   }
 
@@ -141,15 +142,17 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
     if (writer_->bytes() < size_bytes_) {
       absl::Status broken_off = absl::DataLossError(
           absl::StrCat("the upload ended after ", writer_->bytes(), " of ", size_bytes_, " bytes"));
-      if (partial_.Keep(sender_, digest_, std::move(writer_))) {
+      // It may have come whole some other way before anybody noticed that this one was broken off.
+      if (!artifacts_.Size(digest_).ok() && partial_.Keep(sender_, digest_, std::move(writer_))) {
         pool_.SubmitAfter(partial_.limits().kept_for,
                           [&partial = partial_] { partial.GiveUpOld(); });
       }
       return broken_off;
     }
     response_->set_size_bytes(writer_->bytes());
-    CONCUR_ASSIGN_OR_RETURN(const Digest digest, writer_->Finish());
-    response_->set_digest(digest.ToBytes());
+    const absl::StatusOr<Digest> digest = writer_->Finish();
+    CONCUR_RETURN_IF_ERROR(Stored(digest.status()));
+    response_->set_digest(digest->ToBytes());
     partial_.GiveUp(sender_, digest_);
     return absl::OkStatus();
   }

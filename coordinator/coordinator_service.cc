@@ -168,7 +168,8 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    if (absl::Status status = CheckDiskSpace(limits_.data_directory, limits_.disk_free_min);
+    if (absl::Status status =
+            MakeDiskSpace(limits_.data_directory, limits_.disk_free_min, partial_);
         !status.ok()) {
       return AnswerNow(context, status);
     }

@@ -23,4 +23,14 @@ absl::Status CheckDiskSpace(const std::string& directory, int64_t free_min) {
                    ": nothing new is taken until there is more space; what is under way goes on"));
 }
 
+absl::Status MakeDiskSpace(const std::string& directory, int64_t free_min,
+                           PartialUploads& partial) {
+  absl::Status room = CheckDiskSpace(directory, free_min);
+  if (!room.ok()) {
+    partial.GiveUpAll();
+    room = CheckDiskSpace(directory, free_min);
+  }
+  return room;
+}
+
 }  // namespace concur

@@ -6,12 +6,15 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "coordinator/partial_uploads.h"
 
 namespace concur {
 
 // ResourceExhausted when the file system of `directory` has less than `free_min` bytes for us; OK
 // when that cannot be found out.
 absl::Status CheckDiskSpace(const std::string& directory, int64_t free_min);
+// The same after `partial` was given up, where that is needed.
+absl::Status MakeDiskSpace(const std::string& directory, int64_t free_min, PartialUploads& partial);
 
 }  // namespace concur
 

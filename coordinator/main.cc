@@ -21,7 +21,8 @@
 #include "spec/options.h"
 #include "spec/options_yaml.h"
 
-// jemalloc's: memory that nobody uses goes back to the kernel after a second instead of ten.
+// jemalloc's: memory that nobody uses goes back to the kernel after a second of work instead of
+// ten.
 extern "C" const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:1000";
 

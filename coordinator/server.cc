@@ -55,6 +55,9 @@ namespace {
 
 // Calls that are still under way when the server stops are broken off after so long.
 constexpr std::chrono::seconds kStopGrace{2};
+// Uploads that were broken off: each has a part in memory, and must be told to the storage when it
+// is given up.
+constexpr size_t kHeldForObjectStorage = 4;
 
 // Clients are told apart by their tokens; the user who runs this finds one in DATA/token.
 absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
@@ -108,7 +111,8 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxSendMessageSize(rpc::kMessageBytesLimit);
   // Workers send keepalive pings on connections that carry only a parked Sync.
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, absl::Seconds(5));
-  set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(30));
+  // Sooner than a client notices: when it comes back, what it had sent is held for it.
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(10));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::Seconds(10));
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, limits.handshake_timeout);
   set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.idle_max);
@@ -273,7 +277,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data, 0700));
   CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
   CONCUR_ASSIGN_OR_RETURN(parts->artifacts, OpenArtifacts(clock, {data, parts->options.s3}));
-  parts->partial_uploads = std::make_unique<PartialUploads>(clock);
+  PartialUploadLimits held;
+  if (parts->options.s3.has_value()) {
+    held.count_max = kHeldForObjectStorage;
+  }
+  parts->partial_uploads = std::make_unique<PartialUploads>(clock, held);
   EngineOptions engine_options = parts->options.engine;
   engine_options.artifact_directory = parts->artifacts->directory();
   engine_options.artifact_store_id = parts->artifacts->store_id();

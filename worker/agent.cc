@@ -52,6 +52,11 @@ size_t Agent::running() const {
                     [](const auto& entry) { return entry.second.state == State::kRunning; }));
 }
 
+bool Agent::IsRunning() const {
+  return std::any_of(attempts_.begin(), attempts_.end(),
+                     [](const auto& entry) { return entry.second.state == State::kRunning; });
+}
+
 size_t Agent::finished() const { return attempts_.size() - running(); }
 
 absl::Time Agent::Step() {
@@ -347,7 +352,7 @@ void Agent::DrainAtEnd() {
              {"seconds", absl::StrCat(absl::ToDoubleSeconds(options_.end_time - now))}});
     drain_deadline_ = HandBackTime();
     dirty_ = true;
-  } else if (now - last_answer_ >= options_.orphan_timeout && running() == 0) {
+  } else if (now - last_answer_ >= options_.orphan_timeout && !IsRunning()) {
     LogWarning("leaving: no coordinator has answered for long");
     drain_deadline_ = now;
     dirty_ = true;
@@ -373,7 +378,7 @@ void Agent::RequestDrain() {
 
 // Whether a draining worker has a reason to stay.
 bool Agent::IsBusy() {
-  if (running() > 0) {
+  if (IsRunning()) {
     return true;
   }
   const bool publishing = std::any_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
@@ -396,7 +401,7 @@ void Agent::AdvanceDrain() {
   }
   if (drain_deadline_.has_value() && clock_.Now() >= *drain_deadline_ && !handed_back_) {
     handed_back_ = true;
-    if (running() > 0) {
+    if (IsRunning()) {
       LogInfo("handing back what still runs", {{"running", absl::StrCat(running())}});
       StopAll(StopCause::kPreempted, /*at_once=*/false);
     }
@@ -528,10 +533,7 @@ absl::Time Agent::NextStep() const {
     next = std::min(next, *drain_deadline_);
   } else if (!drain_deadline_.has_value()) {
     next = std::min(next, options_.end_time - options_.drain_margin);
-    const bool idle = std::none_of(attempts_.begin(), attempts_.end(), [](const auto& entry) {
-      return entry.second.state == State::kRunning;
-    });
-    if (idle) {
+    if (!IsRunning()) {
       next = std::min(next, last_answer_ + options_.orphan_timeout);
     }
   }
@@ -549,7 +551,7 @@ void Agent::CheckInvariants() const {
   }
   CONCUR_CHECK(forgotten_.size() == forgotten_order_.size());
   CONCUR_CHECK(!call_.has_value() || call_->sequence == sequence_);
-  CONCUR_CHECK(phase_ != Phase::kDone || running() == 0 || drain_deadline_.has_value());
+  CONCUR_CHECK(phase_ != Phase::kDone || !IsRunning() || drain_deadline_.has_value());
 }
 
 }  // namespace concur::worker

@@ -131,6 +131,8 @@ class Agent {
   void FillLogs(SyncRequest& request);
   void LookForLogNews();
   bool IsBusy();
+  // Whether anything runs.
+  bool IsRunning() const;
   // Whether news may wait for more of them, and until when.
   bool IsGathering() const;
   absl::Time NextStep() const;

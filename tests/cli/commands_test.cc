@@ -481,6 +481,19 @@ TEST_F(SubmitTest, AnUploadGoesOnWhereItWasBrokenOff) {
   EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 1'000'000));
 }
 
+TEST_F(SubmitTest, AnUploadGoesOnAfterACoordinatorThatWasStopped) {
+  const std::string large(3'000'000, 'y');
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.held_bytes_max = 0;  // it has forgotten what it held
+  fake_.unavailable_calls = 1;
+  fake_.broken_upload = grpc::StatusCode::CANCELLED;
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
+  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 3'000'000));
+}
+
 TEST_F(SubmitTest, AnUploadBeginsAgainWhereOtherBytesAreHeld) {
   const std::string large(3'000'000, 'y');
   CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));

@@ -275,7 +275,7 @@ grpc::Status FakeCoordinator::UploadArtifact(Context*,
   }
   if (grpc::Status status = Reach(); !status.ok()) {
     held[digest] = data.substr(0, static_cast<size_t>(std::max<int64_t>(held_bytes_max, 0)));
-    return status;
+    return {broken_upload, status.error_message()};
   }
   if (Sha256Of(data).ToBytes() != digest || static_cast<int64_t>(data.size()) != size_bytes) {
     return {grpc::StatusCode::DATA_LOSS, "the bytes have another digest"};

@@ -38,6 +38,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   int unavailable_calls = 0;
   // Of an upload that ends so, this many bytes are held; -1: the server is an older one.
   int64_t held_bytes_max = -1;
+  grpc::StatusCode broken_upload = grpc::StatusCode::UNAVAILABLE;  // how it is said to have ended
 
   // What came in.
   std::vector<v1::CreateSweepRequest> created;
