@@ -323,7 +323,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     }
   }
   retried_.clear();
-  collected_.clear();
+  trained_again_ = std::exchange(collected_, {});
 }
 
 void Checker::OnSyncApplied(const std::string& incarnation, absl::Time now) {
@@ -338,7 +338,7 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
     ++acknowledged_;
     // What is run again, or deleted, in the turn that counted it leaves no trace of that.
     if (!counted_.contains(order.id) && !rerun_.contains(order.id.job.sweep) &&
-        !deleted_.contains(order.id.job.sweep)) {
+        !trained_again_.contains(order.id.job) && !deleted_.contains(order.id.job.sweep)) {
       world_.Fail(absl::StrCat("the result of ", order.id.ToString(),
                                " was acknowledged and is not saved"));
     }

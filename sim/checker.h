@@ -124,7 +124,8 @@ class Checker {
   std::optional<Batch> in_doubt_;    // a commit that failed may be durable
   std::map<SweepId, bool> retried_;  // since the last commit; whether with `rerun`
   std::set<SweepId> rerun_;          // within the last commit, with `rerun`
-  std::set<JobId> collected_;        // of these
+  std::set<JobId> collected_;        // of retried_, train jobs whose systems were gone
+  std::set<JobId> trained_again_;    // those within the last commit
 
   // What is held against workers, as the scheduler said it after a turn.
   struct SetAside {
