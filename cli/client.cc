@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
@@ -489,15 +488,13 @@ class GrpcClient : public Client {
     context.set_deadline(absl::ToChronoTime(absl::Now() + Options().attempt_timeout));
     v1::GetUploadOffsetRequest request;
     request.set_digest(digest.ToBytes());
-    grpc::Status status = stub_->GetUploadOffset(&context, request, held);
-    switch (status.error_code()) {
-      case grpc::StatusCode::UNIMPLEMENTED:
-        return grpc::Status::OK;  // an older coordinator holds nothing
-      case grpc::StatusCode::DEADLINE_EXCEEDED:
-        return {grpc::StatusCode::UNAVAILABLE, status.error_message()};  // busy: asked again
-      default:
-        return status;
+    const grpc::Status status = stub_->GetUploadOffset(&context, request, held);
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return grpc::Status::OK;  // an older coordinator holds nothing
     }
+    return status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED  // busy: asked again
+               ? grpc::Status(grpc::StatusCode::UNAVAILABLE, status.error_message())
+               : status;
   }
 
   // Sends what follows the first `offset` of a file's `bytes` bytes.
