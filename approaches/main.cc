@@ -38,9 +38,7 @@ int Run(int argc, char** argv) {
 
   CLI::App* list_command = app.add_subcommand("list", "Show approaches and hyperparameters");
 
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return UsageError(failed->get_name(), error.what());
-  });
+  NameUsageErrors(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,16 +2,18 @@
 #ifndef CONCUR_BASE_USAGE_H_
 #define CONCUR_BASE_USAGE_H_
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
 namespace concur {
 
-// `problem` as the parser of the command line has it.
-inline std::string UsageError(absl::string_view program, absl::string_view problem) {
-  return absl::StrCat(program, ": ", problem, "; see ", program, " --help\n");
+// Has `app`, a CLI::App, name itself and its help along with the problem. (A template, so that the
+// parser's large header stays out of here.)
+template <typename App>
+void NameUsageErrors(App& app) {
+  app.failure_message([](const App* failed, const auto& error) {
+    return absl::StrCat(failed->get_name(), ": ", error.what(), "; see ", failed->get_name(),
+                        " --help\n");
+  });
 }
 
 }  // namespace concur

@@ -120,8 +120,10 @@ int Main(const std::string& directory, double seconds) {
   if (server == 0) {
     Serve(address, ready[1]);
   }
+  close(ready[1]);  // so that a server that cannot start is noticed
   char byte = 0;
   CONCUR_CHECK(read(ready[0], &byte, 1) == 1);
+  close(ready[0]);
   nlohmann::json rates;
   Client client(address);
   for (const int in_flight : {1, 2, 16, 64}) {

@@ -168,9 +168,12 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    if (absl::Status status =
-            MakeDiskSpace(limits_.data_directory, limits_.disk_free_min, partial_);
-        !status.ok()) {
+    // Uploads that were broken off take room of this disk unless they go to object storage.
+    absl::Status status =
+        artifacts_.directory().empty()
+            ? CheckDiskSpace(limits_.data_directory, limits_.disk_free_min)
+            : MakeDiskSpace(limits_.data_directory, limits_.disk_free_min, partial_);
+    if (!status.ok()) {
       return AnswerNow(context, status);
     }
   }

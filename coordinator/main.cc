@@ -187,9 +187,7 @@ int Main(int argc, char** argv) {
   AddTokenCommands(app, &admin_work);
   AddInitTlsCommand(app, &admin_work);
   AddDataCommands(app, &admin_work);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return UsageError(failed->get_name(), error.what());
-  });
+  NameUsageErrors(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

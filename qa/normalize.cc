@@ -37,7 +37,7 @@ constexpr std::array<AsciiClass, 128> kAsciiClasses = [] {
 bool IsArticle(absl::string_view word) { return word == "a" || word == "an" || word == "the"; }
 
 // Collects text between white space, dropping runs of word characters that are articles. An
-// article is replaced by a space, so that "l'áb" and the like split as the script splits them.
+// article is replaced by a space, so that "l'áb" and the like split as the script splits them.
 // What comes out is never longer than what goes in.
 class Collector {
  public:

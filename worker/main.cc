@@ -346,9 +346,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   AddFlags(app, flags);
   app.set_version_flag("--version", CONCUR_VERSION);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return UsageError(failed->get_name(), error.what());
-  });
+  NameUsageErrors(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

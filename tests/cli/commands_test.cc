@@ -449,7 +449,19 @@ class SubmitTest : public CommandsTest {
     CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("test.jsonl"), kTest));
   }
 
+  // Submits with a train set that is large enough to be held when its upload is broken off, and
+  // that the coordinator has in the end; returns the bytes of each upload.
+  std::vector<size_t> UploadsOfLarge() {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), kLarge));
+    fake_.artifacts[Sha256Of(kTest)] = kTest;
+    const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_TRUE(fake_.artifacts[Sha256Of(kLarge)] == kLarge);
+    return fake_.uploaded;
+  }
+
   const std::string kTrain = std::string(700'000, 'x');  // several pieces
+  const std::string kLarge = std::string(3'000'000, 'y');
   const std::string kTest = "{}";
   testing::TempDir dir_;
 };
@@ -470,50 +482,27 @@ TEST_F(SubmitTest, MissingDataIsUploadedAndTheCallIsSafeToRepeat) {
 }
 
 TEST_F(SubmitTest, AnUploadGoesOnWhereItWasBrokenOff) {
-  const std::string large(3'000'000, 'y');
-  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
-  fake_.artifacts[Sha256Of(kTest)] = kTest;
   fake_.held_bytes_max = 2'000'000;
   fake_.unavailable_calls = 1;
-  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
-  EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
-  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 1'000'000));
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 1'000'000));
 }
 
 TEST_F(SubmitTest, AnUploadGoesOnAfterACoordinatorThatWasStopped) {
-  const std::string large(3'000'000, 'y');
-  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
-  fake_.artifacts[Sha256Of(kTest)] = kTest;
   fake_.held_bytes_max = 0;  // it has forgotten what it held
   fake_.unavailable_calls = 1;
   fake_.broken_upload = grpc::StatusCode::CANCELLED;
-  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
-  EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
-  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 3'000'000));
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 3'000'000));
 }
 
 TEST_F(SubmitTest, AnUploadBeginsAgainWhereOtherBytesAreHeld) {
-  const std::string large(3'000'000, 'y');
-  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
-  fake_.artifacts[Sha256Of(kTest)] = kTest;
   fake_.held_bytes_max = 0;
-  fake_.held[Sha256Of(large).ToBytes()] = std::string(2'000'000, 'z');
-  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
-  EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_TRUE(fake_.artifacts[Sha256Of(large)] == large);
-  EXPECT_THAT(fake_.uploaded, ElementsAre(1'000'000, 3'000'000));
+  fake_.held[Sha256Of(kLarge).ToBytes()] = std::string(2'000'000, 'z');
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(1'000'000, 3'000'000));
 }
 
 TEST_F(SubmitTest, AnOlderCoordinatorIsSentEverythingAgain) {
-  const std::string large(3'000'000, 'y');
-  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), large));
-  fake_.artifacts[Sha256Of(kTest)] = kTest;
   fake_.unavailable_calls = 1;
-  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
-  EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(fake_.uploaded, ElementsAre(3'000'000, 3'000'000));
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 3'000'000));
 }
 
 TEST_F(SubmitTest, ARepeatedCallHasTheSameRequestId) {
