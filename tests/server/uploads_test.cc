@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "rpc/channel.h"
+#include "rpc/convert_sweep.h"
 #include "tests/server/server_fixture.h"
 
 namespace concur::testing {
@@ -302,15 +303,36 @@ TEST_F(UploadsTest, WhatIsHeldBelongsToTheTokenThatSentIt) {
 }
 
 TEST_F(UploadsTest, WhatIsHeldGoesFirstWhenTheDiskIsFull) {
+  v1::CreateSweepRequest sweep;
+  *sweep.mutable_spec() = rpc::ToProto(Spec("a", 1));
+  sweep.set_request_id("full");
   options_.limits.disk_free_min = INT64_MAX;  // which binds users
   Restart();
   const auto worker = ConnectWorker();
   const std::string data = Bytes(3 * kMiB);
+  const auto expect_nothing_held = [&](const grpc::Status& refused) {
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Offset(*worker, Sha256Of(data)), 0);
+    EXPECT_EQ(BytesUnderWay(), -1);
+  };
   BreakOff(*worker, data, 2 * kMiB);
-  const grpc::Status full = Send(client(), Sha256Of("x"), "x", 0);
-  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(Offset(*worker, Sha256Of(data)), 0);
-  EXPECT_EQ(BytesUnderWay(), -1);
+  expect_nothing_held(Send(client(), Sha256Of("x"), "x", 0));
+  BreakOff(*worker, data, 2 * kMiB);
+  grpc::ClientContext context;
+  v1::CreateSweepResponse response;
+  expect_nothing_held(client().CreateSweep(&context, sweep, &response));
+}
+
+TEST_F(UploadsTest, WhatCameWholeInTheMeantimeIsNotHeld) {
+  const std::string data = Bytes(3 * kMiB);
+  const Digest digest = Sha256Of(data);
+  {
+    Stream<v1::Coordinator::Stub> stuck(client(), digest, 0, SizeOf(data));
+    stuck.Write(absl::string_view(data).substr(0, 2 * kMiB));
+    ASSERT_TRUE(Eventually([&] { return BytesUnderWay() == 2 * kMiB; }));
+    EXPECT_TRUE(Send(*ConnectWorker(), digest, data, 0).ok());
+  }
+  EXPECT_TRUE(Eventually([&] { return BytesUnderWay() == -1; }));
 }
 
 TEST_F(UploadsTest, AServerThatStartsAgainHoldsNothing) {
