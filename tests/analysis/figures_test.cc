@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "analysis/shift_table.h"
 #include "analysis/svg_canvas.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/text.h"
 
 namespace concur::analysis {
 namespace {
 
+using ::concur::testing::Count;
 using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -26,10 +27,6 @@ ScoreTable Parse(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   return parsed->table;
-}
-
-size_t Count(const std::string& text, const std::string& part) {
-  return std::vector<std::string>(absl::StrSplit(text, part)).size() - 1;
 }
 
 TEST(SvgCanvasTest, InksAndMarkersMeetWcagAa) {

@@ -13,10 +13,12 @@
 #include "analysis/report_assets.h"
 #include "analysis/svg_canvas.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/text.h"
 
 namespace concur::analysis {
 namespace {
 
+using ::concur::testing::Count;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -41,10 +43,6 @@ Json DataOf(const std::string& html) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const size_t from = html.find(begin) + begin.size();
   return Json::parse(html.substr(from, html.find("</script>", from) - from));
-}
-
-size_t Count(const std::string& text, const std::string& part) {
-  return std::vector<std::string>(absl::StrSplit(text, part)).size() - 1;
 }
 
 constexpr char kScores[] =

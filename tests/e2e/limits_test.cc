@@ -23,6 +23,7 @@
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
 #include "tests/e2e/cluster.h"
+#include "tests/testing/text.h"
 
 namespace concur::testing {
 namespace {
@@ -171,9 +172,10 @@ TEST_F(IdlerTest, AReaderThatDoesNotReadIsBrokenOffAndHoldsUpNobody) {
     readers.push_back(stub->DownloadArtifact(contexts.back().get(), request));
   }
   EXPECT_TRUE(Answers());
+  // Each has its own second: who reads before it is over gets the rest.
   EXPECT_TRUE(Eventually([&] {
-    return Log().find("a stream was broken off: the other side neither reads nor sends") !=
-           std::string::npos;
+    return Count(Log(), "a stream was broken off: the other side neither reads nor sends") ==
+           readers.size();
   }));
   EXPECT_THAT(Log(), HasSubstr("DownloadArtifact"));
   for (auto& reader : readers) {
