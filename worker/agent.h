@@ -52,7 +52,7 @@ struct AgentOptions {
   std::function<void(const JobResult&)> on_ended;
   // While enough attempts wait here for those that run, results are gathered for so long: they
   // share a write to the spool, a call and a commit.
-  absl::Duration gather = absl::Milliseconds(10);
+  absl::Duration gather = absl::Milliseconds(40);
 };
 
 class Agent {

@@ -191,11 +191,11 @@ absl::Status CollectPredictions(const JobOrder& order, const RunPaths& paths,
 }
 
 absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
-  CONCUR_ASSIGN_OR_RETURN(std::vector<Metric> metrics, ReadMetrics(paths.metrics));
-  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.PutFile(paths.metrics));
+  CONCUR_ASSIGN_OR_RETURN(MetricsFile file, ReadMetrics(paths.metrics));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(file.text));
   AddArtifact(ArtifactKind::kMetrics, put, result);
   // Scores that the worker computed itself win over a metric of the same name.
-  for (Metric& metric : metrics) {
+  for (Metric& metric : file.metrics) {
     const bool taken = std::any_of(result.metrics.begin(), result.metrics.end(),
                                    [&](const Metric& m) { return m.name == metric.name; });
     if (!taken && result.metrics.size() < kMetricsMax) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -105,12 +106,16 @@ bool BelongsTo(pid_t pid, absl::string_view directory) {
 // The children that this process's first thread has: the kernel gives it all adopted orphans, while
 // jobs are children of the threads that started them.
 std::vector<pid_t> AdoptedChildren() {
-  // Mostly empty, and read whenever a job ends: more than a page of it is read again.
+  // Read whenever a job ends, so it stays open, and mostly empty: more than a page is read again.
   constexpr size_t kFirstBytes = 4096;
-  const std::string path = absl::StrCat("/proc/self/task/", getpid(), "/children");
-  std::string list = ReadProc(path, kFirstBytes);
+  static const std::string* const path =
+      new std::string(absl::StrCat("/proc/self/task/", getpid(), "/children"));
+  static const int fd = open(path->c_str(), O_RDONLY | O_CLOEXEC);
+  std::array<char, kFirstBytes> first;
+  const ssize_t got = pread(fd, first.data(), first.size(), 0);
+  std::string list(first.data(), static_cast<size_t>(std::max<ssize_t>(0, got)));
   if (list.size() == kFirstBytes) {
-    list = ReadProc(path);
+    list = ReadProc(*path);
   }
   std::vector<pid_t> children;
   for (absl::string_view field : absl::StrSplit(list, ' ', absl::SkipEmpty())) {

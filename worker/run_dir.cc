@@ -1,16 +1,21 @@
 #include "worker/run_dir.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "worker/process_tree.h"
@@ -20,7 +25,11 @@ namespace {
 
 constexpr absl::Duration kLeftoversTimeout = absl::Seconds(10);
 constexpr mode_t kMode = 0755;
-constexpr size_t kSparesMax = 64;
+constexpr size_t kSparesMax = 256;
+constexpr char kOutputName[] = "output";
+constexpr char kTemporaryName[] = "tmp";
+// A run directory with more entries than these is removed as any tree.
+constexpr size_t kFilesMax = 64;
 
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
@@ -39,6 +48,34 @@ void OpenUp(const std::filesystem::path& path) {
   for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     OpenUp(entry->path());
+  }
+}
+
+FileDescriptor OpenDirectory(int parent, const char* name) {
+  return FileDescriptor(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// The names in a directory; false when it cannot be read or has more than `names_max`. The C
+// library's way asks for more memory and makes three more system calls.
+bool ReadNames(int directory, size_t names_max, std::vector<std::string>& names) {
+  alignas(dirent64) std::array<char, 2048> buffer;
+  for (;;) {
+    const ssize_t got = getdents64(directory, buffer.data(), buffer.size());
+    if (got <= 0) {
+      return got == 0;
+    }
+    for (ssize_t at = 0; at < got;) {
+      // As the kernel laid them out.
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);  // NOLINT
+      const absl::string_view name = entry->d_name;
+      if (name != "." && name != "..") {
+        if (names.size() == names_max) {
+          return false;
+        }
+        names.emplace_back(name);
+      }
+      at += entry->d_reclen;
+    }
   }
 }
 
@@ -85,8 +122,8 @@ absl::Status RemoveTree(const std::string& path) {
   return error ? ErrnoStatus(error.value(), path, "remove") : absl::OkStatus();
 }
 
-RunDirectories::RunDirectories(std::string runs, std::string logs)
-    : runs_(std::move(runs)), logs_(std::move(logs)) {}
+RunDirectories::RunDirectories(std::string runs, std::string logs, const Made& made)
+    : runs_(std::move(runs)), logs_(std::move(logs)), made_(made) {}
 
 absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
     const std::string& work_directory) {
@@ -97,14 +134,19 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   if (error) {
     return ErrnoStatus(error.value(), work_directory, "resolve");
   }
-  std::unique_ptr<RunDirectories> directories(
-      new RunDirectories((root / "runs").string(), (root / "logs").string()));
-  CONCUR_RETURN_IF_ERROR(KillLeftovers(directories->runs_, kLeftoversTimeout));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(directories->runs_));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(directories->logs_));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories->runs_));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(directories->logs_));
-  return directories;
+  const std::string runs = (root / "runs").string();
+  const std::string logs = (root / "logs").string();
+  CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
+  CONCUR_RETURN_IF_ERROR(RemoveTree(runs));
+  CONCUR_RETURN_IF_ERROR(RemoveTree(logs));
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(runs));
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(logs));
+  struct stat info {};
+  if (lstat(runs.c_str(), &info) != 0) {
+    return ErrnoStatus(errno, runs, "look at");
+  }
+  return std::unique_ptr<RunDirectories>(
+      new RunDirectories(runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
 }
 
 RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
@@ -121,8 +163,8 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   paths.model = absl::StrCat(paths.directory, "/model");
   paths.predictions = absl::StrCat(paths.directory, "/predictions.json");
   paths.metrics = absl::StrCat(paths.directory, "/metrics.json");
-  paths.output = absl::StrCat(paths.directory, "/output");
-  paths.temporary = absl::StrCat(paths.directory, "/tmp");
+  paths.output = absl::StrCat(paths.directory, "/", kOutputName);
+  paths.temporary = absl::StrCat(paths.directory, "/", kTemporaryName);
   paths.log = absl::StrCat(logs_, "/", name, ".log");
   return paths;
 }
@@ -156,46 +198,42 @@ absl::Status RunDirectories::Make(const RunPaths& paths) {
   return MakeDirectory(paths.temporary);
 }
 
-bool RunDirectories::IsAsMade(const RunPaths& paths) const {
-  struct stat parent {};
-  if (stat(runs_.c_str(), &parent) != 0) {
+bool RunDirectories::IsMade(int directory) const {
+  struct stat info {};
+  return fstat(directory, &info) == 0 && info.st_uid == made_.owner && info.st_gid == made_.group &&
+         info.st_mode == made_.mode && info.st_dev == made_.device;
+}
+
+bool RunDirectories::Empty(const RunPaths& paths) const {
+  const FileDescriptor directory = OpenDirectory(AT_FDCWD, paths.directory.c_str());
+  if (!directory.valid() || !IsMade(directory.get())) {
     return false;
   }
-  for (const std::string* path : {&paths.directory, &paths.output, &paths.temporary}) {
-    struct stat info {};
-    const size_t entries = path == &paths.directory ? 2 : 0;
-    if (lstat(path->c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-        info.st_uid != parent.st_uid || info.st_gid != parent.st_gid ||
-        info.st_mode != parent.st_mode || info.st_dev != parent.st_dev) {
-      return false;
-    }
-    std::error_code error;
-    size_t found = 0;
-    for (std::filesystem::directory_iterator it(*path, error), end; !error && it != end;
-         it.increment(error)) {
-      if (++found > entries) {
+  std::vector<std::string> names;
+  if (!ReadNames(directory.get(), kFilesMax, names)) {
+    return false;
+  }
+  int folders = 0;
+  for (const std::string& name : names) {
+    if (name == kOutputName || name == kTemporaryName) {
+      const FileDescriptor folder = OpenDirectory(directory.get(), name.c_str());
+      std::vector<std::string> none;
+      if (!folder.valid() || !IsMade(folder.get()) || !ReadNames(folder.get(), 0, none)) {
         return false;
       }
-    }
-    if (error) {
+      ++folders;
+    } else if (unlinkat(directory.get(), name.c_str(), 0) != 0) {
       return false;
     }
   }
-  return true;
+  return folders == 2;
 }
 
 absl::Status RunDirectories::Remove(const RunPaths& paths) {
   if (unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, paths.log, "remove");
   }
-  // What most attempts leave.
-  for (const std::string* file :
-       {&paths.train, &paths.test, &paths.model, &paths.predictions, &paths.metrics}) {
-    if (!file->empty()) {
-      unlink(file->c_str());
-    }
-  }
-  if (IsAsMade(paths)) {
+  if (Empty(paths)) {
     MutexLock lock(mu_);
     if (spares_.size() < kSparesMax) {
       spares_.push_back(paths.directory);

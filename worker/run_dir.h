@@ -4,6 +4,8 @@
 #ifndef CONCUR_WORKER_RUN_DIR_H_
 #define CONCUR_WORKER_RUN_DIR_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,12 +56,23 @@ class RunDirectories {
   const std::string& runs() const { return runs_; }
 
  private:
-  RunDirectories(std::string runs, std::string logs);
-  // Whether only the folders that Make made are left, empty and with the rights that it gave them.
-  bool IsAsMade(const RunPaths& paths) const;
+  // What the directories made here have in common.
+  struct Made {
+    uid_t owner = 0;
+    gid_t group = 0;
+    mode_t mode = 0;
+    dev_t device = 0;
+  };
+
+  RunDirectories(std::string runs, std::string logs, const Made& made);
+  bool IsMade(int directory) const;
+  // Removes the files in a run directory; whether it is then as Make left it: only the folders that
+  // Make made are left, empty and with the rights that it gave them.
+  bool Empty(const RunPaths& paths) const;
 
   const std::string runs_;
   const std::string logs_;
+  const Made made_;
   Mutex mu_;
   std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
 };

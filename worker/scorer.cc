@@ -96,7 +96,7 @@ absl::StatusOr<Scores> Scorer::Score(const Gold& gold, DataFormat format, const 
   return scores;
 }
 
-absl::StatusOr<std::vector<Metric>> ReadMetrics(const std::string& path) {
+absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kMetricsBytesMax);
   if (absl::IsResourceExhausted(text.status())) {
     return absl::InvalidArgumentError(text.status().message());
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<Metric>> ReadMetrics(const std::string& path) {
       return MetricsError(path, absl::StrCat("\"", metrics[i].name, "\" twice"));
     }
   }
-  return metrics;
+  return MetricsFile{*std::move(text), std::move(metrics)};
 }
 
 }  // namespace concur::worker

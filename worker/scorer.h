@@ -48,10 +48,14 @@ class Scorer {
   std::deque<std::pair<Digest, Gold>> kept_ ABSL_GUARDED_BY(mu_);
 };
 
-// Reads {metrics}: {"name": finite number, …}. Names in order. InvalidArgument on anything else: no
-// entry, more than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above
-// kMetricAbsMax.
-absl::StatusOr<std::vector<Metric>> ReadMetrics(const std::string& path);
+struct MetricsFile {
+  std::string text;
+  std::vector<Metric> metrics;  // names in order
+};
+
+// Reads {metrics}: {"name": finite number, …}. InvalidArgument on anything else: no entry, more
+// than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above kMetricAbsMax.
+absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path);
 
 }  // namespace concur::worker
 

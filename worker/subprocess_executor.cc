@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -274,9 +275,18 @@ absl::StatusOr<Process> SubprocessExecutor::StartCommand(const Entry& entry) {
   const std::string path = own_path != entry.order.env.end()         ? own_path->second
                            : base_path != options_.environment.end() ? base_path->second
                                                                      : "";
-  CONCUR_ASSIGN_OR_RETURN(command.program,
-                          FindProgram(command.argv[0], path, entry.paths.directory));
-  return StartProcess(command);
+  if (!absl::StartsWith(command.argv[0], "/")) {
+    CONCUR_ASSIGN_OR_RETURN(command.program,
+                            FindProgram(command.argv[0], path, entry.paths.directory));
+    return StartProcess(command);
+  }
+  // The kernel looks it up anyway; if it cannot be run, FindProgram says it better.
+  command.program = command.argv[0];
+  absl::StatusOr<Process> process = StartProcess(command);
+  if (!process.ok()) {
+    CONCUR_RETURN_IF_ERROR(FindProgram(command.program, path, entry.paths.directory).status());
+  }
+  return process;
 }
 
 void SubprocessExecutor::FailBeforeStart(const EntryPtr& entry, JobResult result) {
