@@ -3,8 +3,8 @@ a metric read back, durable result; its job is a program of three system calls t
 as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
-multiple of 10. NAMEs: floor, concur, xargs, parallel, tsp, postgresql, celery, bullmq, dask,
-snakemake, slurm
+multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), xargs, parallel, tsp,
+postgresql, celery, bullmq, dask, snakemake, slurm
 """
 
 import argparse
@@ -41,13 +41,14 @@ class Floor(rivals.Rival):
 class Concur(rivals.Rival):
     key = "concur"
     name = "Concur, one worker of two slots"
+    run_options = []
 
     def process_rate(self, jobs):
         with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
             work = coordinator.directory / "work"
             worker = subprocess.Popen(
                 [harness.BIN / "concur-worker", "--coordinator", coordinator.address, "--name", "w",
-                 "--work-dir", work, "--cpus", "2"],
+                 "--work-dir", work, "--cpus", "2", *self.run_options],
                 stdout=subprocess.DEVNULL, stderr=open(coordinator.directory / "worker.log", "w"))
             try:
                 coordinator.submit(harness.sweep_of(jobs, command=harness.BIN / "bench_metric"))
@@ -63,13 +64,19 @@ class Concur(rivals.Rival):
                 worker.wait()
 
 
+class ConcurInMemory(Concur):
+    key = "concur-shm"
+    name = "Concur, run directories in /dev/shm"
+    run_options = ["--run-dir", "/dev/shm"]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("jobs", nargs="?", type=int, default=4000)
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    entries = [Floor(), Concur(), Xargs(), Parallel(), Spooler(), Postgres(), Celery(), BullMQ(),
+    entries = [Floor(), Concur(), ConcurInMemory(), Xargs(), Parallel(), Spooler(), Postgres(), Celery(), BullMQ(),
                Dask(), Snakemake(), Slurm()]
 
     def work(rival):

@@ -103,6 +103,7 @@ struct WorkerOptions {
   std::string coordinator = "127.0.0.1:7447";
   std::string metrics_listen;  // HOST:PORT of /metrics, /healthz, /readyz; "": none
   std::string work_directory;  // "": $XDG_CACHE_HOME/concur/NAME
+  std::string run_directory;   // where jobs run; "": in work_directory
   // What jobs may use together. 0: all that the machine has (CPUs, memory); GPUs only when stated.
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;

@@ -284,6 +284,7 @@ WorkerOptions ReadWorker(const Value& value) {
   ReadAddress(fields, "coordinator", &options.coordinator);
   ReadAddress(fields, "metrics_listen", &options.metrics_listen);
   ReadPath(fields, "work_directory", &options.work_directory);
+  ReadPath(fields, "run_directory", &options.run_directory);
   if (const auto resources = fields.Get("resources")) {
     const ResourceRequest request = ReadResources(*resources);
     options.cpu_millis = request.cpu_millis.value_or(0);

@@ -49,6 +49,7 @@ struct Flags {
   std::string metrics_listen;
   std::string name;
   std::string work_directory;
+  std::string run_directory;
   std::string cpus;
   std::string memory;
   int gpus = -1;
@@ -73,8 +74,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "HOST:PORT or unix:PATH of the coordinator (default: 127.0.0.1:7447)");
   app.add_option("--name", flags.name,
                  "unique among the coordinator's workers (default: this host's name)");
-  app.add_option("--work-dir", flags.work_directory,
-                 "where jobs run; one worker each (default: ~/.cache/concur/NAME)");
+  app.add_option(
+      "--work-dir", flags.work_directory,
+      "where jobs run and results wait; one worker each (default: ~/.cache/concur/NAME)");
+  app.add_option("--run-dir", flags.run_directory,
+                 "where jobs run, if not in the work directory: a local disk, or /dev/shm for many "
+                 "short jobs");
   app.add_option("--cpus", flags.cpus, "CPUs that jobs may use, e.g. 2 or 0.5 (default: all)");
   app.add_option("--memory", flags.memory, "memory that jobs may use, e.g. 8GiB (default: all)");
   app.add_option("--gpus", flags.gpus,
@@ -129,6 +134,9 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   }
   if (!flags.work_directory.empty()) {
     options.work_directory = flags.work_directory;
+  }
+  if (!flags.run_directory.empty()) {
+    options.run_directory = flags.run_directory;
   }
   if (!flags.cpus.empty()) {
     double cpus = 0;
@@ -210,6 +218,7 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
                                       const Resources& capacity) {
   SubprocessOptions made;
   made.work_directory = options.work_directory;
+  made.run_directory = options.run_directory;
   made.threads = static_cast<int>(std::clamp<int64_t>(capacity.cpu_millis / 500, 4, 32));
   made.grace = options.stop_grace;
   made.slots = options.slots;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr absl::Duration kLeftoversTimeout = absl::Seconds(10);
 constexpr mode_t kMode = 0755;
 constexpr size_t kSparesMax = 256;
+constexpr char kScratchName[] = "concur-runs-";
 constexpr char kOutputName[] = "output";
 constexpr char kTemporaryName[] = "tmp";
 // A run directory with more entries than these is removed as any tree.
@@ -79,6 +81,53 @@ bool ReadNames(int directory, size_t names_max, std::vector<std::string>& names)
   }
 }
 
+// Without links: the kernel names a process's working directory so.
+absl::StatusOr<std::string> Resolve(const std::string& path) {
+  std::error_code error;
+  std::string resolved = std::filesystem::canonical(path, error).string();
+  if (error) {
+    return ErrnoStatus(error.value(), path, "resolve");
+  }
+  return resolved;
+}
+
+// Of a link to run directories elsewhere: the directory that MakeScratch made for them. "" for
+// anything else, such as a folder or a link that somebody else made.
+std::string ScratchOf(const std::string& link) {
+  std::error_code error;
+  const std::filesystem::path scratch = std::filesystem::read_symlink(link, error).parent_path();
+  return !error && absl::StartsWith(scratch.filename().string(), kScratchName) ? scratch.string()
+                                                                               : "";
+}
+
+// A directory in `parent` that nobody else has, with a folder for runs, to which `link` points.
+absl::StatusOr<std::string> MakeScratch(const std::string& parent, const std::string& link) {
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(parent, 0700));
+  CONCUR_ASSIGN_OR_RETURN(const std::string root, Resolve(parent));
+  std::string scratch = absl::StrCat(root, "/", kScratchName, "XXXXXX");
+  if (mkdtemp(scratch.data()) == nullptr) {
+    return ErrnoStatus(errno, root, "make a directory in");
+  }
+  const std::string runs = absl::StrCat(scratch, "/runs");
+  if (symlink(runs.c_str(), link.c_str()) != 0) {
+    const int link_error = errno;
+    rmdir(scratch.c_str());
+    return ErrnoStatus(link_error, link, "link");
+  }
+  CONCUR_RETURN_IF_ERROR(MakeDirectory(runs));
+  return runs;
+}
+
+// Removes an earlier worker's run directories, with what still runs in them.
+absl::Status RemoveRuns(const std::string& runs) {
+  if (const std::string scratch = ScratchOf(runs); !scratch.empty()) {
+    CONCUR_RETURN_IF_ERROR(KillLeftovers(scratch, kLeftoversTimeout));
+    CONCUR_RETURN_IF_ERROR(RemoveTree(scratch));
+  }
+  CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
+  return RemoveTree(runs);
+}
+
 // Suffixes come over the wire; rpc/ checks them, and this keeps a name a name.
 std::string SafeSuffix(const std::string& suffix) {
   std::string safe;
@@ -122,31 +171,39 @@ absl::Status RemoveTree(const std::string& path) {
   return error ? ErrnoStatus(error.value(), path, "remove") : absl::OkStatus();
 }
 
-RunDirectories::RunDirectories(std::string runs, std::string logs, const Made& made)
-    : runs_(std::move(runs)), logs_(std::move(logs)), made_(made) {}
+RunDirectories::RunDirectories(std::string link, std::string runs, std::string logs,
+                               const Made& made)
+    : link_(std::move(link)), runs_(std::move(runs)), logs_(std::move(logs)), made_(made) {}
+
+RunDirectories::~RunDirectories() {
+  if (!link_.empty()) {
+    RemoveTree(ScratchOf(link_)).IgnoreError();  // the next worker tries again
+    unlink(link_.c_str());
+  }
+}
 
 absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
-    const std::string& work_directory) {
-  std::error_code error;
+    const std::string& work_directory, const std::string& run_directory) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(work_directory, 0700));
-  // Links resolved: the kernel names a process's working directory so.
-  const std::filesystem::path root = std::filesystem::canonical(work_directory, error);
-  if (error) {
-    return ErrnoStatus(error.value(), work_directory, "resolve");
-  }
-  const std::string runs = (root / "runs").string();
-  const std::string logs = (root / "logs").string();
-  CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(runs));
+  CONCUR_ASSIGN_OR_RETURN(const std::string root, Resolve(work_directory));
+  const std::string logs = absl::StrCat(root, "/logs");
+  std::string runs = absl::StrCat(root, "/runs");
+  CONCUR_RETURN_IF_ERROR(RemoveRuns(runs));
   CONCUR_RETURN_IF_ERROR(RemoveTree(logs));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(runs));
   CONCUR_RETURN_IF_ERROR(MakeDirectory(logs));
+  std::string link;
+  if (run_directory.empty()) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectory(runs));
+  } else {
+    link = std::move(runs);
+    CONCUR_ASSIGN_OR_RETURN(runs, MakeScratch(run_directory, link));
+  }
   struct stat info {};
   if (lstat(runs.c_str(), &info) != 0) {
     return ErrnoStatus(errno, runs, "look at");
   }
   return std::unique_ptr<RunDirectories>(
-      new RunDirectories(runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
+      new RunDirectories(link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
 }
 
 RunPaths RunDirectories::PathsOf(const JobOrder& order) const {

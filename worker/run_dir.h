@@ -1,6 +1,6 @@
 // Where attempts run: one directory each, WORK/runs/s12-345-a2, made before the command starts and
-// removed when the coordinator has forgotten the attempt. The log lies beside it, in WORK/logs, out
-// of the command's way.
+// removed when the coordinator has forgotten the attempt. WORK/runs may be a link to a directory on
+// another file system. The log lies in WORK/logs, out of the command's way.
 #ifndef CONCUR_WORKER_RUN_DIR_H_
 #define CONCUR_WORKER_RUN_DIR_H_
 
@@ -40,9 +40,15 @@ std::string RunName(const AttemptId& id);
 // Thread-safe.
 class RunDirectories {
  public:
-  // Makes the folders in `work_directory`, kills what an earlier worker left running in them, and
-  // empties them. REQUIRES: the caller holds the work directory's lock.
-  static absl::StatusOr<std::unique_ptr<RunDirectories>> Open(const std::string& work_directory);
+  // Kills what an earlier worker left running in its run directories, wherever they are, and
+  // removes them. The new ones are made in `work_directory`, or in a directory of their own in
+  // `run_directory` unless that is "". REQUIRES: the caller holds the work directory's lock.
+  static absl::StatusOr<std::unique_ptr<RunDirectories>> Open(
+      const std::string& work_directory, const std::string& run_directory = "");
+  // Removes what was made outside the work directory.
+  ~RunDirectories();
+  RunDirectories(const RunDirectories&) = delete;
+  RunDirectories& operator=(const RunDirectories&) = delete;
 
   RunPaths PathsOf(const JobOrder& order) const;
   // Makes the run directory, empty, with its `output` and temporary folders.
@@ -64,13 +70,14 @@ class RunDirectories {
     dev_t device = 0;
   };
 
-  RunDirectories(std::string runs, std::string logs, const Made& made);
+  RunDirectories(std::string link, std::string runs, std::string logs, const Made& made);
   bool IsMade(int directory) const;
   // Removes the files in a run directory; whether it is then as Make left it: only the folders that
   // Make made are left, empty and with the rights that it gave them.
   bool Empty(const RunPaths& paths) const;
 
-  const std::string runs_;
+  const std::string link_;  // WORK/runs where that is a link
+  const std::string runs_;  // without links
   const std::string logs_;
   const Made made_;
   Mutex mu_;

@@ -85,7 +85,8 @@ std::map<std::string, std::string> BaseEnvironment() {
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     SubprocessOptions options, ArtifactTransfer& transfer, const absl::flat_hash_set<Digest>& live,
     std::function<void()> on_report) {
-  CONCUR_ASSIGN_OR_RETURN(auto directories, RunDirectories::Open(options.work_directory));
+  CONCUR_ASSIGN_OR_RETURN(auto directories,
+                          RunDirectories::Open(options.work_directory, options.run_directory));
   CONCUR_ASSIGN_OR_RETURN(auto artifacts, Artifacts::Open(options.work_directory,
                                                           {options.cache_bytes_max,
                                                            absl::Now() - options.cache_age_max},
@@ -138,8 +139,7 @@ void SubprocessExecutor::Start(const JobOrder& order) {
   Submit(work);
 }
 
-// --- room
-// -----------------------------------------------------------------------------------------
+// --- room ----------------------------------------------------------------------------------------
 
 bool SubprocessExecutor::HasRoom(const Entry& entry) const {
   if (slots_used_ == 0) {

@@ -32,6 +32,7 @@ namespace concur::worker {
 
 struct SubprocessOptions {
   std::string work_directory;
+  std::string run_directory;                 // as RunDirectories::Open takes it
   int threads = 4;                           // for preparing and finishing attempts
   absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
   int slots = 0;                             // attempts at a time, the rest waits; 0: all

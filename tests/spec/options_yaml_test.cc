@@ -146,8 +146,10 @@ TEST_F(OptionsTest, BadObjectStorageIsRefusedByField) {
 
 TEST_F(OptionsTest, ARelativeDirectoryStartsAtTheFile) {
   ASSERT_OK_AND_ASSIGN(const WorkerOptions options,
-                       LoadWorkerOptions(Write("WorkerOptions", "  work_directory: jobs\n")));
+                       LoadWorkerOptions(Write(
+                           "WorkerOptions", "  work_directory: jobs\n  run_directory: scratch\n")));
   EXPECT_EQ(options.work_directory, dir_.File("jobs"));
+  EXPECT_EQ(options.run_directory, dir_.File("scratch"));
 }
 
 TEST_F(OptionsTest, BadPoolsAreRefusedByField) {

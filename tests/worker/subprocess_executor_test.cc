@@ -88,6 +88,13 @@ TEST_F(SubprocessExecutorTest, AMissingProgramIsASpawnFailureThatNamesIt) {
   EXPECT_THAT(result.message, HasSubstr("\"no-such-program\" was not found"));
 
   const std::string script = temp_.File("bad");
+  ASSERT_OK(WriteFileAtomically(script, "printf x", 0644));
+  order = Train("");
+  order.command = {script};
+  result = Run(order);
+  EXPECT_EQ(result.failure, FailureClass::kSpawn);
+  EXPECT_THAT(result.message, HasSubstr("does not exist or is not executable"));
+
   ASSERT_OK(WriteFileAtomically(script, "#!/no/such/interpreter\n", 0755));
   order = Train("");
   order.command = {script};
@@ -467,44 +474,6 @@ TEST_F(SubprocessExecutorTest, AnAttemptThatIsStoppedWhileItWaitsNeverStarts) {
   EXPECT_EQ(Next().finished.id, first.id);
   EXPECT_NE(access(temp_.File("started").c_str(), F_OK), 0);
 }
-
-// The run directory of the next attempt, after one whose command was `script`: what a listing of it
-// with rights and names gives.
-class RunDirectoryTest : public ExecutorFixture, public ::testing::WithParamInterface<const char*> {
- protected:
-  std::string ListingAfter(const std::string& script) {
-    const JobOrder first = Train(script);
-    Run(first);
-    executor_->Forget(first.id);
-    // Forgetting takes place in the background: its directory goes, or gets the next one's name.
-    const absl::Time deadline = absl::Now() + kDeadline;
-    std::string listing;
-    for (int i = 0; i < 3; ++i) {
-      const JobOrder next = Train(
-          "stat -c '%n %F %a %s' .; find . | sort; find . -type d -printf "
-          "'%m %p\\n' | sort; printf x > \"$2\"");
-      const JobResult result = Run(next);
-      listing = ReadArtifact(result, ArtifactKind::kLog);
-      executor_->Forget(next.id);
-      CONCUR_CHECK(absl::Now() < deadline);
-    }
-    return listing;
-  }
-};
-
-TEST_P(RunDirectoryTest, IsTheSameWhateverTheLastCommandLeftInItsOwn) {
-  const std::string fresh = ListingAfter("printf x > \"$2\"");
-  EXPECT_THAT(fresh, HasSubstr("./output"));
-  EXPECT_EQ(ListingAfter(GetParam()), fresh);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, RunDirectoryTest,
-                         ::testing::Values("touch \"$3/left\"; printf x > \"$2\"",
-                                           "chmod 700 \"$3\"; printf x > \"$2\"",
-                                           "mkdir \"$2\"; touch \"$2/m\" .hidden",
-                                           "rmdir \"$3\"; printf x > \"$2\"",
-                                           "rmdir \"$3\"; ln -s /tmp \"$3\"; exit 3",
-                                           "mkdir more; exit 1", "chmod 500 .; exit 1"));
 
 }  // namespace
 }  // namespace concur::worker
