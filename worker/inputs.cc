@@ -76,15 +76,17 @@ class Artifacts::Turn {
   const std::string key_;
 };
 
-Artifacts::Artifacts(const std::string& root, std::unique_ptr<DirectoryStore> cache,
-                     int64_t cache_bytes_max, ArtifactTransfer& transfer)
+Artifacts::Artifacts(const std::string& root, std::string links,
+                     std::unique_ptr<DirectoryStore> cache, int64_t cache_bytes_max,
+                     ArtifactTransfer& transfer)
     : cache_(std::move(cache)),
       mixtures_(absl::StrCat(root, "/mixtures")),
-      links_(absl::StrCat(root, "/links")),
+      links_(std::move(links)),
       transfer_(transfer),
       index_(cache_bytes_max) {}
 
 absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& work_directory,
+                                                           std::string links,
                                                            const CacheLimits& limits,
                                                            const absl::flat_hash_set<Digest>& live,
                                                            ArtifactTransfer& transfer) {
@@ -93,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
   CONCUR_RETURN_IF_ERROR(MakeDirectories(root, 0700));
   CONCUR_ASSIGN_OR_RETURN(auto cache, DirectoryStore::Open(absl::StrCat(root, "/cache")));
   std::unique_ptr<Artifacts> artifacts(
-      new Artifacts(root, std::move(cache), limits.bytes_max, transfer));
+      new Artifacts(root, std::move(links), std::move(cache), limits.bytes_max, transfer));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
   CONCUR_RETURN_IF_ERROR(artifacts->links_.Open());
   CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, limits.unused_since));

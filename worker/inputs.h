@@ -41,14 +41,16 @@ class Artifacts {
  public:
   using IsCanceled = ArtifactTransfer::IsCanceled;
 
-  // The cache is WORK/cache and WORK/mixtures, links to it are in WORK/links. What was not used
-  // since `unused_since` is removed, but for `live`: artifacts of results that are still to be
-  // handed in. `bytes_max` 0: no limit. `transfer` outlives this.
+  // The cache is WORK/cache and WORK/mixtures; links to it are made in `links`, a directory on the
+  // file system of the run directories. What was not used since `unused_since` is removed, but for
+  // `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no limit.
+  // `transfer` outlives this.
   struct CacheLimits {
     int64_t bytes_max = 0;
     absl::Time unused_since = absl::InfinitePast();
   };
   static absl::StatusOr<std::unique_ptr<Artifacts>> Open(const std::string& work_directory,
+                                                         std::string links,
                                                          const CacheLimits& limits,
                                                          const absl::flat_hash_set<Digest>& live,
                                                          ArtifactTransfer& transfer);
@@ -85,8 +87,8 @@ class Artifacts {
   }
 
  private:
-  Artifacts(const std::string& root, std::unique_ptr<DirectoryStore> cache, int64_t cache_bytes_max,
-            ArtifactTransfer& transfer);
+  Artifacts(const std::string& root, std::string links, std::unique_ptr<DirectoryStore> cache,
+            int64_t cache_bytes_max, ArtifactTransfer& transfer);
 
   // Shared: the store of the coordinator, which another thread may be using while it changes.
   std::shared_ptr<DirectoryStore> SharedStore() const;

@@ -206,6 +206,10 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
       new RunDirectories(link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
 }
 
+std::string RunDirectories::links() const {
+  return (std::filesystem::path(runs_).parent_path() / "links").string();
+}
+
 RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   const std::string name = RunName(order.id);
   RunPaths paths;

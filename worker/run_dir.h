@@ -60,6 +60,8 @@ class RunDirectories {
   absl::Status Remove(const RunPaths& paths);
 
   const std::string& runs() const { return runs_; }
+  // A place for links to inputs, on the file system of the run directories.
+  std::string links() const;
 
  private:
   // What the directories made here have in common.

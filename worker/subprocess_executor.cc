@@ -87,10 +87,11 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     std::function<void()> on_report) {
   CONCUR_ASSIGN_OR_RETURN(auto directories,
                           RunDirectories::Open(options.work_directory, options.run_directory));
-  CONCUR_ASSIGN_OR_RETURN(auto artifacts, Artifacts::Open(options.work_directory,
-                                                          {options.cache_bytes_max,
-                                                           absl::Now() - options.cache_age_max},
-                                                          live, transfer));
+  CONCUR_ASSIGN_OR_RETURN(
+      auto artifacts,
+      Artifacts::Open(options.work_directory, directories->links(),
+                      {options.cache_bytes_max, absl::Now() - options.cache_age_max}, live,
+                      transfer));
   AdoptOrphans();
   return std::unique_ptr<SubprocessExecutor>(new SubprocessExecutor(
       std::move(options), std::move(directories), std::move(artifacts), std::move(on_report)));
