@@ -309,4 +309,18 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Pro
   return result;
 }
 
+bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, int64_t bytes_max) {
+  int64_t bytes = 0;
+  const auto is_small = [&](const std::string& path) {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0) {
+      return true;
+    }
+    bytes += info.st_size;
+    return !S_ISDIR(info.st_mode) && bytes <= bytes_max;
+  };
+  return order.is_train ? is_small(paths.model)
+                        : is_small(paths.predictions) && is_small(paths.metrics);
+}
+
 }  // namespace concur::worker

@@ -4,6 +4,7 @@
 #ifndef CONCUR_WORKER_FINISH_H_
 #define CONCUR_WORKER_FINISH_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -38,6 +39,10 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
 // durable when this returns. `gold` is null unless the job is scored by the worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
                          JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
+
+// Whether what CollectOutputs takes in, but for the log, has at most so many bytes: it takes little
+// time then.
+bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, int64_t bytes_max);
 
 }  // namespace concur::worker
 

@@ -127,6 +127,18 @@ std::vector<pid_t> AdoptedChildren() {
   return children;
 }
 
+// How often the kernel has killed for memory since boot; 0 when unknown.
+int64_t KernelOomKills() {
+  const std::string vmstat = ReadProc("/proc/vmstat");
+  for (absl::string_view line : absl::StrSplit(vmstat, '\n')) {
+    int64_t count = 0;
+    if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &count)) {
+      return count;
+    }
+  }
+  return 0;
+}
+
 int OpenPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 }  // namespace
@@ -151,8 +163,8 @@ std::vector<ProcessInfo> ListProcesses() {
   return processes;
 }
 
-std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<pid_t>& roots) {
-  const std::vector<ProcessInfo> processes = ListProcesses();
+std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes,
+                                       const std::vector<pid_t>& roots) {
   std::map<pid_t, pid_t> root_of;  // process → root
   const std::set<pid_t> root_set(roots.begin(), roots.end());
   for (const ProcessInfo& process : processes) {
@@ -252,15 +264,23 @@ absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration time
   }
 }
 
-int64_t KernelOomKills() {
-  const std::string vmstat = ReadProc("/proc/vmstat");
-  for (absl::string_view line : absl::StrSplit(vmstat, '\n')) {
-    int64_t count = 0;
-    if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &count)) {
-      return count;
-    }
+ProcessTable::ProcessTable() : oom_kills_seen_(KernelOomKills()) {}
+
+std::shared_ptr<const std::vector<ProcessInfo>> ProcessTable::Recent(absl::Duration age_max) {
+  MutexLock lock(mu_);
+  if (const absl::Time now = clock_.Now(); now - look_time_ > age_max) {
+    processes_ = std::make_shared<const std::vector<ProcessInfo>>(ListProcesses());
+    look_time_ = now;
   }
-  return 0;
+  return processes_;
+}
+
+bool ProcessTable::KernelHasKilledForMemory() {
+  MutexLock lock(mu_);
+  const int64_t kills = KernelOomKills();
+  const bool has_killed = kills > oom_kills_seen_;
+  oom_kills_seen_ = kills;
+  return has_killed;
 }
 
 }  // namespace concur::worker

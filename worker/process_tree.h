@@ -1,8 +1,8 @@
 // What runs on this machine, from /proc: the memory of a job's processes, and processes that
 // outlived their job.
 //
-// Thread-safe (stateless). Processes come and go while /proc is read: what has vanished is left
-// out, never an error.
+// Thread-safe. Processes come and go while /proc is read: what has vanished is left out, never an
+// error.
 #ifndef CONCUR_WORKER_PROCESS_TREE_H_
 #define CONCUR_WORKER_PROCESS_TREE_H_
 
@@ -10,12 +10,16 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 
 namespace concur::worker {
 
@@ -35,7 +39,8 @@ std::vector<ProcessInfo> ListProcesses();
 
 // Resident memory in bytes of each job: the processes of group `root`, and every descendant of
 // process `root`. Pages shared between processes count once (the largest sharer's).
-std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<pid_t>& roots);
+std::map<pid_t, int64_t> MemoryOfTrees(const std::vector<ProcessInfo>& processes,
+                                       const std::vector<pid_t>& roots);
 
 // Asks the kernel to give orphaned descendants to this process instead of init, so that a job's
 // daemons can be found when it ends.
@@ -50,8 +55,22 @@ int KillAdoptedOrphans(absl::string_view run_directory);
 // start, when nothing there can be its own. DeadlineExceeded, with the pids, when some do not die.
 absl::Status KillLeftovers(absl::string_view runs_directory, absl::Duration timeout);
 
-// How often the kernel has killed for memory since boot; 0 when unknown.
-int64_t KernelOomKills();
+// What all watchers of a worker look at, so that one look is enough. Thread-safe.
+class ProcessTable {
+ public:
+  ProcessTable();
+  // ListProcesses of at most `age_max` ago.
+  std::shared_ptr<const std::vector<ProcessInfo>> Recent(absl::Duration age_max);
+  // Whether the kernel has killed for memory since the last call, or since this object was made.
+  bool KernelHasKilledForMemory();
+
+ private:
+  SystemClock clock_;  // monotonic
+  Mutex mu_;
+  std::shared_ptr<const std::vector<ProcessInfo>> processes_ ABSL_GUARDED_BY(mu_);
+  absl::Time look_time_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  int64_t oom_kills_seen_ ABSL_GUARDED_BY(mu_);
+};
 
 }  // namespace concur::worker
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "worker/process_tree.h"
 #include "worker/run_dir.h"
 
 namespace concur::worker {
@@ -60,22 +59,27 @@ struct ProcessWatcher::Watched {
   int64_t disk_bytes_peak = 0;
 };
 
-ProcessWatcher::ProcessWatcher(absl::Duration memory_interval)
-    : memory_interval_(memory_interval),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      oom_kills_seen_(KernelOomKills()) {
+ProcessWatcher::ProcessWatcher(absl::Duration memory_interval, ProcessTable& table)
+    : memory_interval_(memory_interval), table_(table), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   CONCUR_CHECK(epoll_.valid());
   Register(waker_.fd(), kWakerKey);
   thread_ = std::thread([this] { Run(); });
 }
 
-ProcessWatcher::~ProcessWatcher() {
+void ProcessWatcher::Close() {
   {
     MutexLock lock(mu_);
     closing_ = true;
   }
   waker_.Wake();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+ProcessWatcher::~ProcessWatcher() {
+  Close();
+  TakeAdded();  // those that were never looked at
   for (const auto& [number, watched] : watched_) {
     kill(-watched->process.pid, SIGKILL);
     while (waitpid(watched->process.pid, nullptr, 0) < 0 && errno == EINTR) {
@@ -201,11 +205,6 @@ void ProcessWatcher::Run() {
     MeasureMemory(now);
     MeasureDisk(now);
   }
-  // Processes handed over but never looked at are killed with the others.
-  MutexLock lock(mu_);
-  for (auto& [number, watched] : added_) {
-    watched_[number] = std::move(watched);
-  }
 }
 
 void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
@@ -252,9 +251,7 @@ void ProcessWatcher::End(uint64_t number) {
   }
   end.killed_for = watched->killed_for;
   if (WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL && !watched->killed) {
-    const int64_t kills = KernelOomKills();
-    end.kernel_oom = kills > oom_kills_seen_;
-    oom_kills_seen_ = kills;
+    end.kernel_oom = table_.KernelHasKilledForMemory();
   }
   // A child that borrows its parent's memory before exec starts with the parent's peak; a figure
   // that is not above ours says nothing.
@@ -321,7 +318,7 @@ void ProcessWatcher::MeasureMemory(absl::Time now) {
   if (roots.empty()) {
     return;  // again when the watcher next wakes
   }
-  for (const auto& [root, bytes] : MemoryOfTrees(roots)) {
+  for (const auto& [root, bytes] : MemoryOfTrees(*table_.Recent(memory_interval_ / 2), roots)) {
     Watched& watched = *by_pid[root];
     watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, bytes);
     if (watched.options.memory_bytes_max > 0 && bytes > watched.options.memory_bytes_max &&

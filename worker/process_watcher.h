@@ -1,5 +1,5 @@
-// One thread that looks after all running processes: takes their output, enforces their limits,
-// and says how they ended.
+// A thread that looks after running processes: takes their output, enforces their limits, and says
+// how they ended.
 #ifndef CONCUR_WORKER_PROCESS_WATCHER_H_
 #define CONCUR_WORKER_PROCESS_WATCHER_H_
 
@@ -21,6 +21,7 @@
 #include "base/mutex.h"
 #include "worker/log_file.h"
 #include "worker/process.h"
+#include "worker/process_tree.h"
 #include "worker/waker.h"
 
 namespace concur::worker {
@@ -53,15 +54,20 @@ struct WatchOptions {
 // Thread-safe.
 class ProcessWatcher {
  public:
-  // `memory_interval`: how often memory is measured, at most; disk use a quarter as often.
-  explicit ProcessWatcher(absl::Duration memory_interval);
+  // `memory_interval`: how often memory is measured, at most; disk use a quarter as often. `table`
+  // outlives this.
+  ProcessWatcher(absl::Duration memory_interval, ProcessTable& table);
   // Kills every process that still runs, with its group. `on_end` is not called for these.
   ~ProcessWatcher();
+  // Ends the thread: `on_end` is called no more. What runs, or is still handed over, is killed at
+  // the end of this object.
+  void Close();
   ProcessWatcher(const ProcessWatcher&) = delete;
   ProcessWatcher& operator=(const ProcessWatcher&) = delete;
 
   // Looks after `process` under a number of its own; `on_end` is called once, from the watcher's
-  // thread, after the whole process group was killed and the log is complete. It must not block.
+  // thread, after the whole process group was killed and the log is complete; the watcher's other
+  // processes wait for it.
   void Watch(uint64_t number, Process process, WatchOptions options,
              std::function<void(ProcessEnd)> on_end);
   // SIGTERM, after the grace SIGKILL; `at_once`: SIGKILL. Ignored when it has ended.
@@ -89,6 +95,7 @@ class ProcessWatcher {
 
   // Constant after construction.
   const absl::Duration memory_interval_;
+  ProcessTable& table_;
   SystemClock clock_;  // monotonic
   Waker waker_;
   FileDescriptor epoll_;
@@ -98,7 +105,6 @@ class ProcessWatcher {
   absl::Time next_measure_ = absl::InfinitePast();
   absl::Time next_disk_measure_ = absl::InfinitePast();
   absl::Time last_end_ = absl::InfinitePast();
-  int64_t oom_kills_seen_ = 0;
 
   Mutex mu_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;

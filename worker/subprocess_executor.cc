@@ -25,6 +25,8 @@ constexpr absl::Duration kTransferBackoffMin = absl::Milliseconds(200);
 // Of attempts that wait for room, so many beyond twice those that run have their files made ready.
 constexpr size_t kPreparedAhead = 2;
 constexpr size_t kPreparedAheadMax = 64;
+// Results of more bytes are left to the pool: the watcher's next process needs it.
+constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
@@ -105,19 +107,27 @@ SubprocessExecutor::SubprocessExecutor(SubprocessOptions options,
       on_report_(std::move(on_report)),
       directories_(std::move(directories)),
       artifacts_(std::move(artifacts)),
-      pool_(options_.threads),
-      watcher_(options_.memory_interval) {}
+      pool_(options_.threads) {
+  for (int i = 0; i < std::max(1, options_.watchers); ++i) {
+    watchers_.push_back(std::make_unique<ProcessWatcher>(options_.memory_interval, table_));
+  }
+}
 
 SubprocessExecutor::~SubprocessExecutor() {
   {
     MutexLock lock(mu_);
+    closing_ = true;
     for (const auto& [id, entry] : entries_) {
       entry->canceled = true;
     }
   }
-  // The pool's threads start processes and hand them to the watcher, which hands them back: the
-  // threads end first, then the watcher with what still runs.
+  // The pool's threads and those of all watchers start processes and hand them to watchers: the
+  // threads end first, then the watchers with what still runs.
   pool_.Close();
+  for (const auto& watcher : watchers_) {
+    watcher->Close();
+  }
+  watchers_.clear();
 }
 
 void SubprocessExecutor::SetCoordinatorStore(const CoordinatorStore& store) {
@@ -177,6 +187,9 @@ void SubprocessExecutor::Vacate(Entry& entry) {
 
 SubprocessExecutor::Work SubprocessExecutor::Advance() {
   Work work;
+  if (closing_) {
+    return work;
+  }
   while (!waiting_.empty() && HasRoom(*waiting_.front())) {
     const EntryPtr entry = std::move(waiting_.front());
     waiting_.pop_front();
@@ -238,7 +251,7 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
     pool_.Submit([this, entry] { Launch(entry); });  // which sees it, too
   }
   if (running) {
-    watcher_.Stop(entry->number, at_once);
+    WatcherOf(*entry).Stop(entry->number, at_once);
   }
 }
 
@@ -334,6 +347,12 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
   }
 }
 
+// In turn: the next process of a watcher that is still at the last one's result most often has
+// another watcher, which is free.
+ProcessWatcher& SubprocessExecutor::WatcherOf(const Entry& entry) {
+  return *watchers_[entry.number % watchers_.size()];
+}
+
 void SubprocessExecutor::Launch(const EntryPtr& entry) {
   if (const std::optional<StopCause> cause = StopCauseOf(*entry)) {
     FailBeforeStart(entry, FailedResult(FailureClass::kPreempted, StopCauseText(*cause)));
@@ -357,10 +376,9 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
   watch.run_directory = entry->paths.directory;
-  watcher_.Watch(entry->number, *std::move(process), std::move(watch),
-                 [this, entry](ProcessEnd end) {
-                   pool_.Submit([this, entry, end = std::move(end)] { Finish(entry, end); });
-                 });
+  ProcessWatcher& watcher = WatcherOf(*entry);
+  watcher.Watch(entry->number, *std::move(process), std::move(watch),
+                [this, entry](ProcessEnd end) { OnEnd(entry, std::move(end)); });
   bool stop = false;
   bool at_once = false;
   {
@@ -373,11 +391,11 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
     at_once = entry->stop_at_once;
   }
   if (stop) {
-    watcher_.Stop(entry->number, at_once);
+    watcher.Stop(entry->number, at_once);
   }
 }
 
-void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end) {
+void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
   std::optional<StopCause> stopped;
   Work work;
   {
@@ -387,12 +405,23 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end) {
     Vacate(*entry);
     work = Advance();
   }
-  // The next process first, and by this thread: its room is empty, and this one's result can wait.
+  // The next process first, and by this thread: its room is empty, this one's result can wait, and
+  // to wake another thread takes longer than to start a process.
   if (!work.launch.empty()) {
     Launch(work.launch.front());
     work.launch.erase(work.launch.begin());
   }
   Submit(work);
+  if (entry->gold == nullptr && end.log_bytes <= kSmallBytesMax &&
+      OutputsAreSmall(entry->order, entry->paths, kSmallBytesMax)) {
+    Finish(entry, end, stopped);
+  } else {
+    pool_.Submit([this, entry, end = std::move(end), stopped] { Finish(entry, end, stopped); });
+  }
+}
+
+void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
+                                std::optional<StopCause> stopped) {
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
   result =

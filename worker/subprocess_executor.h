@@ -1,5 +1,6 @@
-// The executor that runs real processes. A small pool of threads prepares, starts and finishes
-// attempts; one more thread watches the processes.
+// The executor that runs real processes. Watchers look after them, start the next one where one has
+// ended, and collect small results; a pool of threads does what may take long: it prepares attempts
+// and collects large results.
 #ifndef CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
 #define CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
 
@@ -34,6 +35,7 @@ struct SubprocessOptions {
   std::string work_directory;
   std::string run_directory;                 // as RunDirectories::Open takes it
   int threads = 4;                           // for preparing and finishing attempts
+  int watchers = 2;                          // best one for each attempt that runs
   absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
   int slots = 0;                             // attempts at a time, the rest waits; 0: all
   // What attempts may use at a time; the rest waits, in the order of the orders. Unless set: all.
@@ -97,8 +99,11 @@ class SubprocessExecutor : public Executor {
   void Prepare(const EntryPtr& entry, int tries);
   absl::Status PrepareFiles(Entry& entry);
   void Launch(const EntryPtr& entry);
+  ProcessWatcher& WatcherOf(const Entry& entry);
   absl::StatusOr<Process> StartCommand(const Entry& entry);
-  void Finish(const EntryPtr& entry, const ProcessEnd& end);
+  // By the watcher's thread.
+  void OnEnd(const EntryPtr& entry, ProcessEnd end);
+  void Finish(const EntryPtr& entry, const ProcessEnd& end, std::optional<StopCause> stopped);
   void RemoveForgotten();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
@@ -114,10 +119,12 @@ class SubprocessExecutor : public Executor {
   std::unique_ptr<RunDirectories> directories_;
   std::unique_ptr<Artifacts> artifacts_;
   Scorer scorer_;
+  ProcessTable table_;
   ThreadPool pool_;
-  ProcessWatcher watcher_;  // reports to the pool, so it goes first
+  std::vector<std::unique_ptr<ProcessWatcher>> watchers_;
 
   mutable Mutex mu_;
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<AttemptId, EntryPtr> entries_ ABSL_GUARDED_BY(mu_);
   int slots_used_ ABSL_GUARDED_BY(mu_) = 0;

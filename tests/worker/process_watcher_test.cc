@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <future>
 #include <string>
@@ -61,7 +63,8 @@ class ProcessWatcherTest : public ::testing::Test {
   testing::TempDir dir_;
   ThreadPool pool_{1};
   uint64_t number_ = 0;
-  ProcessWatcher watcher_{absl::Milliseconds(50)};
+  ProcessTable table_;
+  ProcessWatcher watcher_{absl::Milliseconds(50), table_};
 };
 
 TEST_F(ProcessWatcherTest, AProcessThatIsAddedAndStoppedMeanwhileIsStopped) {
@@ -119,6 +122,29 @@ TEST_F(ProcessWatcherTest, OutputOfManyProcessesIsWhole) {
     EXPECT_EQ(first.get_future().get().log_last, "one\n");
     EXPECT_EQ(second.get_future().get().log_last, "two\n");
   }
+}
+
+TEST_F(ProcessWatcherTest, WhatAClosedWatcherGetsIsKilledWithIt) {
+  Process process = Start("exec sleep 1000");
+  const pid_t pid = process.pid;
+  {
+    ProcessWatcher closed(absl::Milliseconds(50), table_);
+    closed.Close();
+    closed.Watch(1, std::move(process), Options(), [](ProcessEnd) { FAIL() << "nobody waits"; });
+    EXPECT_EQ(kill(pid, 0), 0);
+  }
+  EXPECT_EQ(waitpid(pid, nullptr, 0), -1) << "it was waited for";
+}
+
+TEST(ProcessTableTest, ALookIsSharedUntilItIsTooOld) {
+  ProcessTable table;
+  const auto first = table.Recent(absl::Hours(1));
+  EXPECT_EQ(table.Recent(absl::Hours(1)), first);
+  const auto second = table.Recent(-absl::Nanoseconds(1));
+  EXPECT_NE(second, first);
+  EXPECT_EQ(table.Recent(absl::Hours(1)), second);
+  const auto is_own = [](const ProcessInfo& process) { return process.pid == getpid(); };
+  EXPECT_TRUE(std::any_of(second->begin(), second->end(), is_own));
 }
 
 }  // namespace
