@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +80,18 @@ bool ReadNames(int directory, size_t names_max, std::vector<std::string>& names)
       }
       at += entry->d_reclen;
     }
+  }
+}
+
+// Tells ext4 that the folders in `path` have nothing to do with each other: it spreads them over
+// the disk. Without a journal it looks through all inodes that were deleted lately near a new file,
+// 0.1 ms and more where all runs are neighbours. Other file systems do as they like.
+void SpreadFolders(const std::string& path) {
+  const FileDescriptor directory = OpenDirectory(AT_FDCWD, path.c_str());
+  int flags = 0;
+  if (ioctl(directory.get(), FS_IOC_GETFLAGS, &flags) == 0) {
+    flags |= FS_TOPDIR_FL;
+    ioctl(directory.get(), FS_IOC_SETFLAGS, &flags);
   }
 }
 
@@ -198,6 +212,7 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
     link = std::move(runs);
     CONCUR_ASSIGN_OR_RETURN(runs, MakeScratch(run_directory, link));
   }
+  SpreadFolders(runs);
   struct stat info {};
   if (lstat(runs.c_str(), &info) != 0) {
     return ErrnoStatus(errno, runs, "look at");
