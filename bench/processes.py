@@ -76,8 +76,8 @@ def main():
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    entries = [Floor(), Concur(), ConcurInMemory(), Xargs(), Parallel(), Spooler(), Postgres(), Celery(), BullMQ(),
-               Dask(), Snakemake(), Slurm()]
+    entries = [Floor(), Concur(), ConcurInMemory(), Xargs(), Parallel(), Spooler(), Postgres(),
+               Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
     def work(rival):
         jobs = min(options.jobs, rival.process_jobs_max or options.jobs)

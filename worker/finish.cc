@@ -309,8 +309,9 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Pro
   return result;
 }
 
-bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, int64_t bytes_max) {
-  int64_t bytes = 0;
+bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
+                     int64_t bytes_max) {
+  int64_t bytes = end.log_bytes;
   const auto is_small = [&](const std::string& path) {
     struct stat info {};
     if (lstat(path.c_str(), &info) != 0) {

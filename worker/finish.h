@@ -40,9 +40,9 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
                          JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
 
-// Whether what CollectOutputs takes in, but for the log, has at most so many bytes: it takes little
-// time then.
-bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, int64_t bytes_max);
+// Whether what CollectOutputs takes in are files of at most so many bytes together.
+bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
+                     int64_t bytes_max);
 
 }  // namespace concur::worker
 

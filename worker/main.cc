@@ -220,7 +220,7 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
   made.work_directory = options.work_directory;
   made.run_directory = options.run_directory;
   made.threads = static_cast<int>(std::clamp<int64_t>(capacity.cpu_millis / 500, 4, 32));
-  made.watchers = static_cast<int>(std::clamp<int64_t>(capacity.cpu_millis / 1000, 2, 32));
+  made.watchers = static_cast<int>(std::clamp<int64_t>(2 + capacity.cpu_millis / 500, 4, 34));
   made.grace = options.stop_grace;
   made.slots = options.slots;
   made.capacity = capacity;

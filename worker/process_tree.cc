@@ -106,15 +106,17 @@ bool BelongsTo(pid_t pid, absl::string_view directory) {
 // The children that this process's first thread has: the kernel gives it all adopted orphans, while
 // jobs are children of the threads that started them.
 std::vector<pid_t> AdoptedChildren() {
-  // Read whenever a job ends, so it stays open, and mostly empty: more than a page is read again.
-  constexpr size_t kFirstBytes = 4096;
+  // Read whenever a job ends, so it stays open. A read gives some pids, the last one none.
   static const std::string* const path =
       new std::string(absl::StrCat("/proc/self/task/", getpid(), "/children"));
   static const int fd = open(path->c_str(), O_RDONLY | O_CLOEXEC);
-  std::array<char, kFirstBytes> first;
-  const ssize_t got = pread(fd, first.data(), first.size(), 0);
-  std::string list(first.data(), static_cast<size_t>(std::max<ssize_t>(0, got)));
-  if (list.size() == kFirstBytes) {
+  std::string list;
+  std::array<char, 4096> piece;
+  ssize_t got = 0;
+  while ((got = pread(fd, piece.data(), piece.size(), static_cast<off_t>(list.size()))) > 0) {
+    list.append(piece.data(), static_cast<size_t>(got));
+  }
+  if (got < 0) {
     list = ReadProc(*path);
   }
   std::vector<pid_t> children;
@@ -205,6 +207,12 @@ void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 int KillAdoptedOrphans(absl::string_view run_directory) {
   // A killed orphan hands its own children to us: look again until nothing is found.
   constexpr int kRoundsMax = 64;
+  if (AdoptedChildren().empty()) {
+    return 0;
+  }
+  // One thread at a time: what another one reaps, its number may be somebody else's.
+  static Mutex mu;
+  MutexLock lock(mu);
   std::set<pid_t> killed;
   for (int round = 0; round < kRoundsMax; ++round) {
     bool found = false;
@@ -223,7 +231,9 @@ int KillAdoptedOrphans(absl::string_view run_directory) {
         killed.insert(pid);
         FileDescriptor pidfd(OpenPidfd(pid));
         pollfd wait{pidfd.get(), POLLIN, 0};
-        poll(&wait, 1, 100);
+        if (pidfd.valid()) {
+          poll(&wait, 1, 100);
+        }
         waitpid(pid, nullptr, WNOHANG);
         found = true;
       }
@@ -279,7 +289,7 @@ bool ProcessTable::KernelHasKilledForMemory() {
   MutexLock lock(mu_);
   const int64_t kills = KernelOomKills();
   const bool has_killed = kills > oom_kills_seen_;
-  oom_kills_seen_ = kills;
+  oom_kills_seen_ = std::max(oom_kills_seen_, kills);  // 0: it could not be read
   return has_killed;
 }
 

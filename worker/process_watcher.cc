@@ -240,7 +240,11 @@ void ProcessWatcher::End(uint64_t number) {
   kill(-pid, SIGKILL);
   ProcessEnd end;
   rusage usage{};
-  while (wait4(pid, &end.wait_status, 0, &usage) < 0 && errno == EINTR) {
+  while (wait4(pid, &end.wait_status, 0, &usage) < 0) {
+    if (errno != EINTR) {
+      end.wait_status = SIGKILL;  // somebody else has reaped it: nothing says that it succeeded
+      break;
+    }
   }
   last_end_ = clock_.Now();
   end.run_time = last_end_ - watched->start;

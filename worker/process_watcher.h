@@ -51,7 +51,8 @@ struct WatchOptions {
   std::string run_directory;  // by which daemons of the job are found
 };
 
-// Thread-safe.
+// Thread-safe, but for Close. A process dies with the thread that started it, so those threads
+// outlive this, or are watchers.
 class ProcessWatcher {
  public:
   // `memory_interval`: how often memory is measured, at most; disk use a quarter as often. `table`
@@ -66,8 +67,8 @@ class ProcessWatcher {
   ProcessWatcher& operator=(const ProcessWatcher&) = delete;
 
   // Looks after `process` under a number of its own; `on_end` is called once, from the watcher's
-  // thread, after the whole process group was killed and the log is complete; the watcher's other
-  // processes wait for it.
+  // thread, after the whole process group was killed and the log is complete. While it takes time,
+  // nobody enforces the limits of the watcher's other processes.
   void Watch(uint64_t number, Process process, WatchOptions options,
              std::function<void(ProcessEnd)> on_end);
   // SIGTERM, after the grace SIGKILL; `at_once`: SIGKILL. Ignored when it has ended.

@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/process_tree.h"
 
@@ -105,19 +108,36 @@ absl::StatusOr<std::string> Resolve(const std::string& path) {
   return resolved;
 }
 
+// NFS keeps a file that is still open under another name when it is removed.
+bool IsOnNfs(const std::string& path) {
+  struct statfs info {};
+  return statfs(path.c_str(), &info) == 0 && info.f_type == NFS_SUPER_MAGIC;
+}
+
 // Of a link to run directories elsewhere: the directory that MakeScratch made for them. "" for
-// anything else, such as a folder or a link that somebody else made.
+// anything else: a folder, a link that somebody else made, or what somebody else has put where the
+// directory was before the machine's memory was lost.
 std::string ScratchOf(const std::string& link) {
   std::error_code error;
   const std::filesystem::path scratch = std::filesystem::read_symlink(link, error).parent_path();
-  return !error && absl::StartsWith(scratch.filename().string(), kScratchName) ? scratch.string()
-                                                                               : "";
+  struct stat info {};
+  const bool is_own = !error && absl::StartsWith(scratch.filename().string(), kScratchName) &&
+                      lstat(scratch.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+                      info.st_uid == geteuid();
+  return is_own ? scratch.string() : "";
 }
 
 // A directory in `parent` that nobody else has, with a folder for runs, to which `link` points.
 absl::StatusOr<std::string> MakeScratch(const std::string& parent, const std::string& link) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(parent, 0700));
   CONCUR_ASSIGN_OR_RETURN(const std::string root, Resolve(parent));
+  struct stat info {};
+  if (stat(root.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
+      (info.st_mode & S_ISVTX) == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        root, ": everybody may rename and remove what is in it; expected a directory of your own, ",
+        "or one with the sticky bit as /tmp has"));
+  }
   std::string scratch = absl::StrCat(root, "/", kScratchName, "XXXXXX");
   if (mkdtemp(scratch.data()) == nullptr) {
     return ErrnoStatus(errno, root, "make a directory in");
@@ -186,13 +206,23 @@ absl::Status RemoveTree(const std::string& path) {
 }
 
 RunDirectories::RunDirectories(std::string link, std::string runs, std::string logs,
-                               const Made& made)
-    : link_(std::move(link)), runs_(std::move(runs)), logs_(std::move(logs)), made_(made) {}
+                               const Made& made, bool recycles)
+    : link_(std::move(link)),
+      runs_(std::move(runs)),
+      logs_(std::move(logs)),
+      made_(made),
+      recycles_(recycles) {}
 
 RunDirectories::~RunDirectories() {
-  if (!link_.empty()) {
-    RemoveTree(ScratchOf(link_)).IgnoreError();  // the next worker tries again
+  if (link_.empty()) {
+    return;
+  }
+  // The link goes last: by it the next worker here finds what is left.
+  const absl::Status removed = RemoveTree(std::filesystem::path(runs_).parent_path().string());
+  if (removed.ok()) {
     unlink(link_.c_str());
+  } else {
+    LogWarning("run directories could not be removed", {{"error", removed.ToString()}});
   }
 }
 
@@ -217,8 +247,8 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   if (lstat(runs.c_str(), &info) != 0) {
     return ErrnoStatus(errno, runs, "look at");
   }
-  return std::unique_ptr<RunDirectories>(
-      new RunDirectories(link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
+  return std::unique_ptr<RunDirectories>(new RunDirectories(
+      link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}, !IsOnNfs(runs)));
 }
 
 std::string RunDirectories::links() const {
@@ -309,7 +339,7 @@ absl::Status RunDirectories::Remove(const RunPaths& paths) {
   if (unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, paths.log, "remove");
   }
-  if (Empty(paths)) {
+  if (recycles_ && Empty(paths)) {
     MutexLock lock(mu_);
     if (spares_.size() < kSparesMax) {
       spares_.push_back(paths.directory);

@@ -55,8 +55,7 @@ class RunDirectories {
   absl::Status Make(const RunPaths& paths);
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
   // whose permissions the command took away. A directory that is as Make left it is kept for the
-  // next one, whose name it gets then: one step instead of six, each of which the file system notes
-  // in its journal.
+  // next one, whose name it gets then: one step instead of six.
   absl::Status Remove(const RunPaths& paths);
 
   const std::string& runs() const { return runs_; }
@@ -72,16 +71,18 @@ class RunDirectories {
     dev_t device = 0;
   };
 
-  RunDirectories(std::string link, std::string runs, std::string logs, const Made& made);
+  RunDirectories(std::string link, std::string runs, std::string logs, const Made& made,
+                 bool recycles);
   bool IsMade(int directory) const;
   // Removes the files in a run directory; whether it is then as Make left it: only the folders that
   // Make made are left, empty and with the rights that it gave them.
   bool Empty(const RunPaths& paths) const;
 
-  const std::string link_;  // WORK/runs where that is a link
+  const std::string link_;  // WORK/runs where that is a link; "" where it is a folder
   const std::string runs_;  // without links
   const std::string logs_;
   const Made made_;
+  const bool recycles_;  // whether directories are used again
   Mutex mu_;
   std::vector<std::string> spares_ ABSL_GUARDED_BY(mu_);  // directories of attempts that are gone
 };

@@ -25,7 +25,7 @@ constexpr absl::Duration kTransferBackoffMin = absl::Milliseconds(200);
 // Of attempts that wait for room, so many beyond twice those that run have their files made ready.
 constexpr size_t kPreparedAhead = 2;
 constexpr size_t kPreparedAheadMax = 64;
-// Results of more bytes are left to the pool: the watcher's next process needs it.
+// Results of more bytes are left to the pool.
 constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
@@ -65,6 +65,7 @@ struct SubprocessExecutor::Entry {
   bool has_room = false;
   bool preparing = false;  // work for it is with the pool
   bool prepared = false;
+  size_t watcher = 0;  // from its start on
 };
 
 std::map<std::string, std::string> BaseEnvironment() {
@@ -107,7 +108,8 @@ SubprocessExecutor::SubprocessExecutor(SubprocessOptions options,
       on_report_(std::move(on_report)),
       directories_(std::move(directories)),
       artifacts_(std::move(artifacts)),
-      pool_(options_.threads) {
+      pool_(options_.threads),
+      loads_(static_cast<size_t>(std::max(1, options_.watchers))) {
   for (int i = 0; i < std::max(1, options_.watchers); ++i) {
     watchers_.push_back(std::make_unique<ProcessWatcher>(options_.memory_interval, table_));
   }
@@ -229,7 +231,7 @@ size_t SubprocessExecutor::waiting() const {
 
 void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   EntryPtr entry;
-  bool running = false;
+  ProcessWatcher* watcher = nullptr;
   bool idle = false;
   {
     MutexLock lock(mu_);
@@ -242,7 +244,9 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
       entry->stopped = cause;
     }
     entry->stop_at_once = entry->stop_at_once || at_once;
-    running = entry->stage == Entry::Stage::kRunning;
+    if (entry->stage == Entry::Stage::kRunning) {
+      watcher = watchers_[entry->watcher].get();
+    }
     // Whoever is preparing it sees that it is stopped; nobody else is at one that waits.
     idle = std::erase(waiting_, entry) > 0 && !entry->preparing;
   }
@@ -250,8 +254,8 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
   if (idle) {
     pool_.Submit([this, entry] { Launch(entry); });  // which sees it, too
   }
-  if (running) {
-    WatcherOf(*entry).Stop(entry->number, at_once);
+  if (watcher != nullptr) {
+    watcher->Stop(entry->number, at_once);
   }
 }
 
@@ -347,10 +351,16 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
   }
 }
 
-// In turn: the next process of a watcher that is still at the last one's result most often has
-// another watcher, which is free.
-ProcessWatcher& SubprocessExecutor::WatcherOf(const Entry& entry) {
-  return *watchers_[entry.number % watchers_.size()];
+void SubprocessExecutor::AssignWatcher(Entry& entry) {
+  MutexLock lock(mu_);
+  size_t least = 0;  // never busy; an equal one that may be is better
+  for (size_t i = 1; i < loads_.size(); ++i) {
+    if (!loads_[i].busy && loads_[i].processes <= loads_[least].processes) {
+      least = i;
+    }
+  }
+  ++loads_[least].processes;
+  entry.watcher = least;
 }
 
 void SubprocessExecutor::Launch(const EntryPtr& entry) {
@@ -376,7 +386,8 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
   watch.run_directory = entry->paths.directory;
-  ProcessWatcher& watcher = WatcherOf(*entry);
+  AssignWatcher(*entry);
+  ProcessWatcher& watcher = *watchers_[entry->watcher];
   watcher.Watch(entry->number, *std::move(process), std::move(watch),
                 [this, entry](ProcessEnd end) { OnEnd(entry, std::move(end)); });
   bool stop = false;
@@ -398,25 +409,37 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
 void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
   std::optional<StopCause> stopped;
   Work work;
+  const size_t own = entry->watcher;
+  bool alone = false;
   {
     MutexLock lock(mu_);
+    --loads_[own].processes;
+    if (closing_) {
+      return;  // killed with the thread that started it
+    }
     entry->stage = Entry::Stage::kEnded;
     stopped = entry->stopped;
     Vacate(*entry);
     work = Advance();
+    alone = own != 0 && loads_[own].processes == 0;
+    loads_[own].busy = alone;
   }
-  // The next process first, and by this thread: its room is empty, this one's result can wait, and
-  // to wake another thread takes longer than to start a process.
-  if (!work.launch.empty()) {
+  if (alone && !work.launch.empty()) {
+    // The next process first, and by this thread: its room is empty, this one's result can wait,
+    // and to wake another thread takes longer than to start a process.
     Launch(work.launch.front());
     work.launch.erase(work.launch.begin());
   }
   Submit(work);
-  if (entry->gold == nullptr && end.log_bytes <= kSmallBytesMax &&
-      OutputsAreSmall(entry->order, entry->paths, kSmallBytesMax)) {
+  if (alone && entry->gold == nullptr &&
+      OutputsAreSmall(entry->order, entry->paths, end, kSmallBytesMax)) {
     Finish(entry, end, stopped);
   } else {
     pool_.Submit([this, entry, end = std::move(end), stopped] { Finish(entry, end, stopped); });
+  }
+  if (alone) {
+    MutexLock lock(mu_);
+    loads_[own].busy = false;
   }
 }
 

@@ -1,6 +1,7 @@
-// The executor that runs real processes. Watchers look after them, start the next one where one has
-// ended, and collect small results; a pool of threads does what may take long: it prepares attempts
-// and collects large results.
+// The executor that runs real processes. Watchers look after them. A watcher whose only process has
+// ended starts the next one, for another watcher, and collects the result, if small: until then it
+// is given nothing to watch. A pool of threads does the rest: it prepares attempts, and starts and
+// collects where that would hold up a watcher.
 #ifndef CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
 #define CONCUR_WORKER_SUBPROCESS_EXECUTOR_H_
 
@@ -34,8 +35,8 @@ namespace concur::worker {
 struct SubprocessOptions {
   std::string work_directory;
   std::string run_directory;                 // as RunDirectories::Open takes it
-  int threads = 4;                           // for preparing and finishing attempts
-  int watchers = 2;                          // best one for each attempt that runs
+  int threads = 4;                           // of the pool
+  int watchers = 4;                          // best two for each attempt that runs, and two more
   absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
   int slots = 0;                             // attempts at a time, the rest waits; 0: all
   // What attempts may use at a time; the rest waits, in the order of the orders. Unless set: all.
@@ -99,7 +100,8 @@ class SubprocessExecutor : public Executor {
   void Prepare(const EntryPtr& entry, int tries);
   absl::Status PrepareFiles(Entry& entry);
   void Launch(const EntryPtr& entry);
-  ProcessWatcher& WatcherOf(const Entry& entry);
+  // Chooses the watcher of an entry that is about to start.
+  void AssignWatcher(Entry& entry);
   absl::StatusOr<Process> StartCommand(const Entry& entry);
   // By the watcher's thread.
   void OnEnd(const EntryPtr& entry, ProcessEnd end);
@@ -121,10 +123,18 @@ class SubprocessExecutor : public Executor {
   Scorer scorer_;
   ProcessTable table_;
   ThreadPool pool_;
+  // The first one is never busy.
   std::vector<std::unique_ptr<ProcessWatcher>> watchers_;
+
+  // Of a watcher.
+  struct Load {
+    int processes = 0;
+    bool busy = false;  // starts and collects: what it watched would wait
+  };
 
   mutable Mutex mu_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<Load> loads_ ABSL_GUARDED_BY(mu_);  // as watchers_
   uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<AttemptId, EntryPtr> entries_ ABSL_GUARDED_BY(mu_);
   int slots_used_ ABSL_GUARDED_BY(mu_) = 0;

@@ -55,13 +55,12 @@ TEST_P(RunDirectoryTest, IsTheSameWhateverTheLastCommandLeftInItsOwn) {
   EXPECT_EQ(ListingAfter(GetParam()), fresh);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RunDirectoryTest,
-                         ::testing::Values("touch \"$3/left\"; printf x > \"$2\"",
-                                           "chmod 700 \"$3\"; printf x > \"$2\"",
-                                           "mkdir \"$2\"; touch \"$2/m\" .hidden",
-                                           "rmdir \"$3\"; printf x > \"$2\"",
-                                           "rmdir \"$3\"; ln -s /tmp \"$3\"; exit 3",
-                                           "mkdir more; exit 1", "chmod 500 .; exit 1"));
+INSTANTIATE_TEST_SUITE_P(
+    All, RunDirectoryTest,
+    ::testing::Values("touch \"$3/left\"; printf x > \"$2\"", "chmod 700 \"$3\"; printf x > \"$2\"",
+                      "mkdir \"$2\"; touch \"$2/m\" .hidden", "rmdir \"$3\"; printf x > \"$2\"",
+                      "rmdir \"$3\"; ln -s /tmp \"$3\"; exit 3", "mkdir more; exit 1",
+                      "chmod 500 .; exit 1", "for i in $(seq 100); do : > $i; done; exit 1"));
 
 // --- elsewhere -----------------------------------------------------------------------------------
 
@@ -134,6 +133,26 @@ TEST_F(ScratchTest, ALinkThatSomebodyElseMadeIsRemovedAloneWithoutWhatItPointsTo
   Reopen();
   EXPECT_TRUE(std::filesystem::exists(precious + "/runs/data"));
   EXPECT_TRUE(Run(Train("touch $2")).succeeded);
+}
+
+TEST_F(ScratchTest, WhatSomebodyElsePutInItsPlaceIsLeftAlone) {
+  executor_.reset();
+  const std::string taken = temp_.File("scratch/concur-runs-abcdef");
+  ASSERT_OK(WriteFileAtomically(taken, "not a directory", 0600));
+  std::filesystem::create_directory_symlink(taken + "/runs", temp_.File("work/runs"));
+  Reopen();
+  EXPECT_EQ(ReadFile(taken).value_or(""), "not a directory");
+  EXPECT_TRUE(Run(Train("touch $2")).succeeded);
+}
+
+TEST_F(ScratchTest, APlaceWhereAnybodyMayRenameIsRefused) {
+  executor_.reset();
+  std::filesystem::permissions(temp_.File("scratch"), std::filesystem::perms::all);
+  EXPECT_THAT(RunDirectories::Open(temp_.File("work"), temp_.File("scratch")).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("sticky bit")));
+  std::filesystem::permissions(temp_.File("scratch"),
+                               std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
+  EXPECT_OK(RunDirectories::Open(temp_.File("work"), temp_.File("scratch")).status());
 }
 
 TEST_F(ScratchTest, APlaceThatIsNoDirectoryIsNamed) {

@@ -251,6 +251,38 @@ TEST_F(SubprocessLimitsTest, AQueueOfShortJobsEndsOneAfterTheOther) {
   EXPECT_THAT(ended, ::testing::UnorderedElementsAreArray(started));
 }
 
+TEST_F(SubprocessLimitsTest, LimitsHoldWithMoreJobsThanWatchers) {
+  for (const int watchers : {1, 2, 3}) {
+    options_.watchers = watchers;
+    options_.grace = absl::Milliseconds(20);
+    Reopen();
+    JobOrder late = Train("exec sleep 1000");
+    late.timeout = absl::Milliseconds(50);
+    const JobOrder stopped = Train("echo running; exec sleep 1000");
+    executor_->Start(late);
+    executor_->Start(stopped);
+    WaitForLog(stopped.id, "running");
+    std::vector<AttemptId> started = {late.id, stopped.id};
+    for (int i = 0; i < 20; ++i) {
+      const JobOrder order = Train("head -c 100000 /dev/zero >$2; echo x");
+      started.push_back(order.id);
+      executor_->Start(order);
+    }
+    executor_->Stop(stopped.id, StopCause::kCanceled, /*at_once=*/false);
+    std::vector<AttemptId> ended;
+    for (size_t i = 0; i < started.size(); ++i) {
+      const ExecutorReport report = Next();
+      ended.push_back(report.finished.id);
+      EXPECT_EQ(report.finished.result.failure,
+                report.finished.id == late.id      ? FailureClass::kTimeout
+                : report.finished.id == stopped.id ? FailureClass::kPreempted
+                                                   : FailureClass::kNone)
+          << report.finished.result.message;
+    }
+    EXPECT_THAT(ended, ::testing::UnorderedElementsAreArray(started));
+  }
+}
+
 TEST_F(SubprocessLimitsTest, DestructionEndsAQueueOfShortJobs) {
   options_.slots = 1;
   Reopen();
