@@ -115,7 +115,7 @@ class Coordinator:
         return json.loads(done.stdout)
 
 
-def sweep_of(jobs, command="/bin/true"):
+def sweep_of(jobs, command="/bin/true", arguments=()):
     """A sweep of `jobs` jobs: ten benchmarks, the rest seeds."""
     benchmarks = min(10, jobs)
     seeds, rest = divmod(jobs, benchmarks)
@@ -125,6 +125,7 @@ def sweep_of(jobs, command="/bin/true"):
         f"    - metadata: {{name: b{i}}}\n"
         f"      spec: {{format: file, train: set-{i}.txt, test: set-{i}.txt, metric: accuracy}}"
         for i in range(benchmarks))
+    words = ", ".join([str(command), '"{test}"', '"{metrics}"', '"{seed}"', *arguments])
     return f"""apiVersion: concur/v1
 kind: Sweep
 metadata: {{name: bench}}
@@ -133,7 +134,7 @@ spec:
     - metadata: {{name: a}}
       spec:
         version: "1"
-        predict: {{command: [{command}, "{{test}}", "{{metrics}}", "{{seed}}"]}}
+        predict: {{command: [{words}]}}
         resources: {{cpus: 1, memory: 0B}}
   benchmarks:
 {tests}

@@ -3,8 +3,8 @@ a metric read back, durable result; its job is a program of three system calls t
 as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
-multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), xargs, parallel, tsp,
-postgresql, celery, bullmq, dask, snakemake, slurm
+multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-new (each job
+leaves other metrics), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
 """
 
 import argparse
@@ -42,6 +42,7 @@ class Concur(rivals.Rival):
     key = "concur"
     name = "Concur, one worker of two slots"
     run_options = []
+    job_arguments = []
 
     def process_rate(self, jobs):
         with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
@@ -51,7 +52,8 @@ class Concur(rivals.Rival):
                  "--work-dir", work, "--cpus", "2", *self.run_options],
                 stdout=subprocess.DEVNULL, stderr=open(coordinator.directory / "worker.log", "w"))
             try:
-                coordinator.submit(harness.sweep_of(jobs, command=harness.BIN / "bench_metric"))
+                coordinator.submit(harness.sweep_of(jobs, command=harness.BIN / "bench_metric",
+                                                    arguments=self.job_arguments))
                 start = time.perf_counter()
                 coordinator.concur("sweep", "wait", "s1")
                 seconds = time.perf_counter() - start
@@ -70,14 +72,20 @@ class ConcurInMemory(Concur):
     run_options = ["--run-dir", "/dev/shm"]
 
 
+class ConcurNew(Concur):
+    key = "concur-new"
+    name = "Concur, other metrics from each job"
+    job_arguments = ["new"]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("jobs", nargs="?", type=int, default=4000)
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    entries = [Floor(), Concur(), ConcurInMemory(), Xargs(), Parallel(), Spooler(), Postgres(),
-               Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
+    entries = [Floor(), Concur(), ConcurInMemory(), ConcurNew(), Xargs(), Parallel(), Spooler(),
+               Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
     def work(rival):
         jobs = min(options.jobs, rival.process_jobs_max or options.jobs)
