@@ -11,7 +11,6 @@ import shutil
 import socket
 import statistics
 import subprocess
-import tempfile
 import time
 
 import harness
@@ -47,8 +46,7 @@ class Rival:
     def __enter__(self):
         self.processes = []
         # On the disk of the current directory, as Concur's data are; temporary ones may be in memory.
-        self.directory = pathlib.Path(
-            tempfile.mkdtemp(prefix=f"concur-bench-{self.key}-", dir=pathlib.Path.cwd()))
+        self.directory = harness.make_directory(pathlib.Path.cwd())
         try:
             self.start()
         except BaseException:
