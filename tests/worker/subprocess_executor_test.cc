@@ -81,26 +81,21 @@ TEST_F(SubprocessExecutorTest, AFailedAttemptKeepsItsLog) {
 }
 
 TEST_F(SubprocessExecutorTest, AMissingProgramIsASpawnFailureThatNamesIt) {
-  JobOrder order = Train("");
-  order.command = {"no-such-program", "{train}"};
-  JobResult result = Run(order);
-  EXPECT_EQ(result.failure, FailureClass::kSpawn);
-  EXPECT_THAT(result.message, HasSubstr("\"no-such-program\" was not found"));
-
-  const std::string script = temp_.File("bad");
-  ASSERT_OK(WriteFileAtomically(script, "printf x", 0644));
-  order = Train("");
-  order.command = {script};
-  result = Run(order);
-  EXPECT_EQ(result.failure, FailureClass::kSpawn);
-  EXPECT_THAT(result.message, HasSubstr("does not exist or is not executable"));
-
+  const std::string plain = temp_.File("plain");
+  const std::string script = temp_.File("script");
+  ASSERT_OK(WriteFileAtomically(plain, "printf x", 0644));
   ASSERT_OK(WriteFileAtomically(script, "#!/no/such/interpreter\n", 0755));
-  order = Train("");
-  order.command = {script};
-  result = Run(order);
-  EXPECT_EQ(result.failure, FailureClass::kSpawn);
-  EXPECT_THAT(result.message, HasSubstr("interpreter"));
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"no-such-program", "\"no-such-program\" was not found"},
+      {plain, "does not exist or is not executable"},
+      {script, "interpreter"}};
+  for (const auto& [program, message] : cases) {
+    JobOrder order = Train("");
+    order.command = {program, "{train}"};
+    const JobResult result = Run(order);
+    EXPECT_EQ(result.failure, FailureClass::kSpawn) << program;
+    EXPECT_THAT(result.message, HasSubstr(message));
+  }
 }
 
 TEST_F(SubprocessExecutorTest, ATrainJobThatLeavesNoSystemIsInvalid) {

@@ -1,5 +1,7 @@
 // What an executor does to jobs that will not end, will not stop, or take too much.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -72,6 +74,26 @@ TEST_F(SubprocessLimitsTest, ChildrenThatIgnoreTermDieWithTheirJob) {
       WaitUntilGone(process.pid);
     }
   }
+}
+
+TEST_F(SubprocessLimitsTest, ADaemonIsFoundBehindMoreOrphansThanOneReadOfThemGives) {
+  // Orphans of a job that still runs, adopted by this process: some 5 bytes of the list each.
+  const JobOrder many = Train(
+      "i=0; while [ $i -lt 1000 ]; do (sleep 1003 >/dev/null 2>&1 &); i=$((i+1)); done; echo "
+      "ready; "
+      "exec sleep 1004");
+  executor_->Start(many);
+  WaitForLog(many.id, "ready");
+  const std::string pid_file = temp_.File("pid");
+  ASSERT_TRUE(Run(Train(absl::StrCat("setsid sleep 1005 >/dev/null 2>&1 & echo $! >", pid_file,
+                                     "; touch $2")))
+                  .succeeded);
+  ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(pid_file, 100));
+  pid_t pid = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &pid));
+  EXPECT_TRUE(IsGone(pid));
+  executor_->Stop(many.id, StopCause::kCanceled, /*at_once=*/true);
+  EXPECT_EQ(Next().finished.result.failure, FailureClass::kPreempted);
 }
 
 TEST_F(SubprocessLimitsTest, DaemonsThatLeftTheProcessGroupDieWithTheirJob) {
@@ -280,6 +302,45 @@ TEST_F(SubprocessLimitsTest, LimitsHoldWithMoreJobsThanWatchers) {
           << report.finished.result.message;
     }
     EXPECT_THAT(ended, ::testing::UnorderedElementsAreArray(started));
+  }
+}
+
+TEST_F(SubprocessLimitsTest, ATimeOutDoesNotWaitForResultsThatCannotBeStored) {
+  options_.watchers = 3;
+  Reopen();
+  JobOrder late = Train("echo $$; exec sleep 1006");
+  late.timeout = absl::Seconds(1);
+  const std::string gate = temp_.File("gate");
+  std::vector<JobOrder> quick;
+  for (int i = 0; i < 6; ++i) {
+    quick.push_back(Train(
+        absl::StrCat("echo ready; until [ -e ", gate, " ]; do sleep 0.01; done; echo x >$2")));
+    executor_->Start(quick.back());
+  }
+  for (const JobOrder& order : quick) {
+    WaitForLog(order.id, "ready");
+  }
+  executor_->Start(late);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!absl::EndsWith(executor_->ReadLog(late.id, 0, 100), "\n")) {
+    ASSERT_LT(absl::Now(), deadline);
+    waker_.Wait(absl::Milliseconds(2));
+  }
+  pid_t pid = 0;
+  ASSERT_TRUE(
+      absl::SimpleAtoi(absl::StripAsciiWhitespace(executor_->ReadLog(late.id, 0, 100)), &pid));
+  {
+    // As a collection that goes through the store has it: nobody can put anything.
+    const FileDescriptor lock(open(temp_.File("work/cache/lock").c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+    ASSERT_OK(WriteFileAtomically(gate, "", 0600));
+    WaitUntilGone(pid);
+  }
+  for (size_t i = 0; i < quick.size() + 1; ++i) {
+    const ExecutorReport report = Next();
+    EXPECT_EQ(report.finished.result.failure,
+              report.finished.id == late.id ? FailureClass::kTimeout : FailureClass::kNone)
+        << report.finished.result.message;
   }
 }
 
