@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/bootstrap.h"
 
 #include <algorithm>
@@ -21,10 +22,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "analysis/correlation.h"
+#include "analysis/families.h"
 #include "analysis/intervals.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -33,6 +36,9 @@ using Normal = boost::math::normal_distribution<
     double, boost::math::policies::policy<
                 boost::math::policies::domain_error<boost::math::policies::ignore_error>,
                 boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
+
+// Two families vary in nothing but their difference.
+constexpr size_t kFamiliesMin = 3;
 
 // Room for the replicates of a block of pairs.
 constexpr size_t kBlockValuesMax = size_t{32} << 20;
@@ -118,7 +124,7 @@ double Acceleration(absl::Span<const double> jackknife) {
                              : std::numeric_limits<double>::quiet_NaN();
 }
 
-// What one pass over the replicates finds out.
+// Statistics of the replicates of one pair, gathered in one pass.
 struct Summary {
   double least = std::numeric_limits<double>::infinity();
   double greatest = -std::numeric_limits<double>::infinity();
@@ -126,7 +132,7 @@ struct Summary {
 };
 
 Summary Summarize(absl::Span<const double> replicates, double estimate) {
-  constexpr double kEqual = 1e-12;  // the same ratio, rounded along another way
+  constexpr double kEqual = 1e-12;  // equal but for rounding
   const double below = estimate - kEqual;
   const double above = estimate + kEqual;
   Summary summary;
@@ -171,9 +177,10 @@ void AddWarning(std::string& warning, absl::string_view text) {
 // The whole computation for the rows [row_begin, row_end) of the matrix.
 class Block {
  public:
-  Block(const WeightedCoefficients& evaluator, const BootstrapOptions& options, size_t row_begin,
-        size_t row_end)
+  Block(const WeightedCoefficients& evaluator, const DrawUnits& draws,
+        const BootstrapOptions& options, size_t row_begin, size_t row_end)
       : evaluator_(evaluator),
+        draws_(draws),
         options_(options),
         row_begin_(row_begin),
         row_end_(row_end),
@@ -189,7 +196,7 @@ class Block {
     constexpr size_t kPairsAtOnce = 32;
     options_.parallel_for((pairs_ + kPairsAtOnce - 1) / kPairsAtOnce, [&](size_t part) {
       std::vector<double> replicates;
-      std::vector<double> jackknife(evaluator_.approaches());
+      std::vector<double> jackknife(draws_.units.size());
       const size_t end = std::min(pairs_, (part + 1) * kPairsAtOnce);
       for (size_t pair = part * kPairsAtOnce; pair < end; ++pair) {
         const double* begin = values_.get() + pair * replicates_;
@@ -198,7 +205,7 @@ class Block {
           jackknife[i] = jackknife_[i * pairs_ + pair];
         }
         intervals[pair] = IntervalFromReplicates(replicates, estimates_[pair], jackknife,
-                                                 options_.level, options_.method);
+                                                 draws_.level, draws_.method);
       }
     });
     return intervals;
@@ -212,7 +219,7 @@ class Block {
     const size_t begin = chunk * kChunk;
     const size_t end = std::min(replicates_, begin + kChunk);
     std::vector<double> buffer(pairs_ * kChunk);
-    ForEachReplicate(options_.seed, evaluator_.approaches(), replicates_, chunk,
+    ForEachReplicate(options_.seed, evaluator_.approaches(), draws_.families, replicates_, chunk,
                      [&](size_t replicate, const std::vector<int32_t>& weights) {
                        evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, row.data());
                        for (size_t pair = 0; pair < pairs_; ++pair) {
@@ -232,18 +239,23 @@ class Block {
     std::vector<int32_t> weights(n, 1);
     estimates_.resize(pairs_);
     evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, estimates_.data());
-    jackknife_.resize(n * pairs_);
-    if (options_.method != BootstrapMethod::kBca) {
+    jackknife_.resize(draws_.units.size() * pairs_);
+    if (draws_.method != BootstrapMethod::kBca) {
       return;
     }
-    for (size_t i = 0; i < n; ++i) {
-      weights[i] = 0;
-      evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, jackknife_.data() + i * pairs_);
-      weights[i] = 1;
+    for (size_t u = 0; u < draws_.units.size(); ++u) {
+      for (const size_t i : draws_.units[u]) {
+        weights[i] = 0;
+      }
+      evaluator_.Evaluate(weights, row_begin_, row_end_, scratch, jackknife_.data() + u * pairs_);
+      for (const size_t i : draws_.units[u]) {
+        weights[i] = 1;
+      }
     }
   }
 
   const WeightedCoefficients& evaluator_;
+  const DrawUnits& draws_;
   const BootstrapOptions& options_;
   size_t row_begin_;
   size_t row_end_;
@@ -251,7 +263,7 @@ class Block {
   size_t replicates_;
   std::unique_ptr<double[]> values_;  // pair-major
   std::vector<double> estimates_;
-  std::vector<double> jackknife_;  // approach-major
+  std::vector<double> jackknife_;  // unit-major
 };
 
 }  // namespace
@@ -270,7 +282,7 @@ absl::StatusOr<BootstrapMethod> ParseBootstrapMethod(absl::string_view name) {
     return BootstrapMethod::kBca;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("method: expected bca or percentile, got \"", name, "\""));
+      absl::StrCat("method: ", ExpectedOneOf({"bca", "percentile"}, name)));
 }
 
 absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
@@ -283,6 +295,46 @@ absl::Status ValidateBootstrapOptions(const BootstrapOptions& options) {
         "replicates: expected a number from 100 to 10000000, got ", options.replicates));
   }
   return absl::OkStatus();
+}
+
+double SignPValue(absl::Span<const double> replicates) {
+  double below = 1;
+  double above = 1;
+  for (const double value : replicates) {
+    below += value <= 0 ? 1 : 0;
+    above += value >= 0 ? 1 : 0;
+  }
+  return std::min(1.0, 2 * std::min(below, above) / static_cast<double>(replicates.size() + 1));
+}
+
+absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options) {
+  constexpr size_t kApproachesMax = 30'000;
+  const size_t approaches = table.approaches().size();
+  CONCUR_ASSIGN_OR_RETURN(Families families, FamiliesOf(table, options.families));
+  size_t largest = 0;
+  for (const std::vector<size_t>& family : families.members) {
+    largest = std::max(largest, family.size());
+  }
+  if (std::max(approaches, families.members.size() * largest) > kApproachesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at most ", kApproachesMax,
+                     " approaches to resample (families × the largest one), got ",
+                     families.members.size() * largest));
+  }
+  DrawUnits draws;
+  draws.units = std::move(families.members);
+  draws.level = options.level;
+  draws.method = options.method;
+  if (families.declared()) {
+    draws.families = draws.units;
+    if (families.effective < kBcaFamiliesMin) {
+      draws.method = BootstrapMethod::kPercentile;
+    }
+    draws.level = draws.units.size() >= kFamiliesMin && families.effective > 1
+                      ? ExpandedLevel(options.level, families.effective)
+                      : 0;
+  }
+  return draws;
 }
 
 BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double estimate,
@@ -312,7 +364,7 @@ BootstrapInterval IntervalFromReplicates(std::vector<double>& replicates, double
     AddWarning(result.warning, "BCa is undefined, percentile instead");
   }
   result.interval = QuantilesOf(replicates, summary.least, summary.greatest, low, high);
-  constexpr double kNoWidth = 1e-12;  // the same value, rounded along another way
+  constexpr double kNoWidth = 1e-12;  // equal but for rounding
   if (result.interval->high - result.interval->low <= kNoWidth) {
     AddWarning(result.warning, "all replicates agree: resampling cannot show the uncertainty");
   }
@@ -323,18 +375,19 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
                                                               Coefficient coefficient,
                                                               const BootstrapOptions& options) {
   CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options));
-  constexpr size_t kApproachesMax = 30'000;
-  if (table.approaches().size() > kApproachesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("expected at most ", kApproachesMax,
-                                                   " approaches to resample, got ",
-                                                   table.approaches().size()));
-  }
+  CONCUR_ASSIGN_OR_RETURN(const DrawUnits draws, DrawUnitsOf(table, options));
   std::vector<BootstrapInterval> intervals;
   const size_t benchmarks = table.benchmarks().size();
   if (table.approaches().empty()) {
     BootstrapInterval none;
     none.undefined_replicates = options.replicates;
     none.warning = "no approaches: no interval";
+    intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
+    return intervals;
+  }
+  if (draws.level == 0) {
+    BootstrapInterval none;
+    none.warning = absl::StrCat("fewer than ", kFamiliesMin, " families: no interval");
     intervals.assign(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2, none);
     return intervals;
   }
@@ -346,7 +399,7 @@ absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& 
                kBlockValuesMax) {
       ++end;
     }
-    std::vector<BootstrapInterval> part = Block(evaluator, options, row, end).Run();
+    std::vector<BootstrapInterval> part = Block(evaluator, draws, options, row, end).Run();
     std::move(part.begin(), part.end(), std::back_inserter(intervals));
     row = end;
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bootstrap intervals of every coefficient of a matrix, resampling approaches.
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits, however the work
@@ -37,6 +38,9 @@ struct BootstrapOptions {
   uint64_t seed = 1;
   size_t top = kTopDefault;  // of the top-k overlap
   BootstrapMethod method = BootstrapMethod::kBca;
+  // The tag whose values are families, as FamiliesOf takes it. Declared families are drawn whole,
+  // the jackknife leaves them out whole, and the level is ExpandedLevel of their number.
+  std::string families = {};
   ParallelFor parallel_for = SequentialFor;
 };
 
@@ -49,10 +53,29 @@ struct BootstrapInterval {
   std::string warning;               // why the interval deserves less trust; mostly ""
 };
 
+// Two-sided p-value of no difference from replicates of one: twice the smaller share on one side of
+// 0, which counts on both; the observation counts as a replicate on either (Davison and Hinkley,
+// 1997, § 4.4).
+double SignPValue(absl::Span<const double> replicates);
+
+// What a replicate draws and the jackknife leaves out.
+struct DrawUnits {
+  std::vector<std::vector<size_t>> families;  // as ForEachReplicate takes them
+  std::vector<std::vector<size_t>> units;     // families, or every approach alone
+  double level = 0;                           // of the percentiles; 0: too few families for any
+  BootstrapMethod method = BootstrapMethod::kBca;
+};
+// With fewer (effective) families the jackknife says too little about skewness for BCa, which then
+// held the truth in 92 to 97 % of simulations; percentiles at the expanded level held it in 96
+// to 99.
+inline constexpr double kBcaFamiliesMin = 10;
+// InvalidArgument for a tag that no approach carries, more than 30,000 approaches, and families so
+// uneven that a replicate could be larger.
+absl::StatusOr<DrawUnits> DrawUnitsOf(const ScoreTable& table, const BootstrapOptions& options);
+
 // Intervals of all pairs, in the order of ConcurrenceMatrix::pairs. A replicate draws as many
 // approaches as the table has, with replacement, the same ones for all pairs; a pair then uses
-// those that have both scores. Errors: those of ValidateBootstrapOptions; InvalidArgument for a
-// table with more than 30,000 approaches.
+// those that have both scores. Errors: those of ValidateBootstrapOptions and DrawUnitsOf.
 absl::StatusOr<std::vector<BootstrapInterval>> BootstrapPairs(const ScoreTable& table,
                                                               Coefficient coefficient,
                                                               const BootstrapOptions& options);

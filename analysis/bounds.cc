@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/bounds.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@
 namespace concur::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoBound = std::numeric_limits<double>::quiet_NaN();
 
 double PlainTau(const std::vector<double>& x, const std::vector<double>& y) {
   int64_t difference = 0;
@@ -39,7 +40,7 @@ double PlainTau(const std::vector<double>& x, const std::vector<double>& y) {
   return differ_x > 0 && differ_y > 0
              ? static_cast<double>(difference) /
                    std::sqrt(static_cast<double>(differ_x) * static_cast<double>(differ_y))
-             : kNaN;
+             : kNoBound;
 }
 
 double PlainPearson(const std::vector<double>& x, const std::vector<double>& y) {
@@ -50,7 +51,7 @@ double PlainPearson(const std::vector<double>& x, const std::vector<double>& y) 
   };
   const Correlation r =
       PearsonFromSums(static_cast<int64_t>(x.size()), dot(dx, dx), dot(dy, dy), dot(dx, dy));
-  return r.defined() ? r.value : kNaN;
+  return r.defined() ? r.value : kNoBound;
 }
 
 // One score to fill in.
@@ -63,10 +64,11 @@ class Search {
  public:
   Search(const ScoreTable& table, Coefficient coefficient, size_t a, size_t b,
          const BoundsOptions& options)
-      : coefficient_(coefficient), top_(options.top), full_(options.full_score) {
+      : coefficient_(coefficient), top_(options.top) {
     const size_t n = table.approaches().size();
     const size_t benchmarks[2] = {a, b};
     for (size_t side = 0; side < 2; ++side) {
+      range_[side] = table.range(benchmarks[side]);
       values_[side].resize(n);
       placed_[side].assign(n, true);
     }
@@ -88,8 +90,13 @@ class Search {
     CoefficientBounds bounds;
     bounds.missing = static_cast<int64_t>(holes_.size());
     Note(Value());
+    for (const Hole& hole : holes_) {
+      if (!ranks_only_ && !range_[hole.side].has_value()) {
+        return std::nullopt;
+      }
+    }
     if (!holes_.empty()) {
-      low_ = high_ = kNaN;
+      low_ = high_ = kNoBound;
       bounds.exact = ranks_only_ ? OrdersAreFew() : holes_.size() == 1;
       if (ranks_only_ && bounds.exact) {
         TryAllOrders(0);
@@ -120,7 +127,7 @@ class Search {
           return PlainTau(values_[0], values_[1]);
         }
         const Correlation tau = KendallTauB(values_[0], values_[1]);
-        return tau.defined() ? tau.value : kNaN;
+        return tau.defined() ? tau.value : kNoBound;
       }
       case Coefficient::kPearson:
         return PlainPearson(values_[0], values_[1]);
@@ -131,7 +138,7 @@ class Search {
       case Coefficient::kTopK:
         return TopKValue(values_[0], values_[1], counts_, top_, scratch_);
     }
-    return kNaN;
+    return kNoBound;
   }
 
   void Note(double value) {
@@ -215,16 +222,17 @@ class Search {
     values_[hole.side] = kept;
   }
 
-  // Fills all holes. Aligned: where the approach's other score stands in its own list.
+  // Fills in all missing scores. Aligned: at the rank of the approach's other score.
   void Fill(Start start) {
     for (size_t side = 0; side < 2; ++side) {
       if (ranks_only_) {
         Respace(side);
       }
     }
-    const double top = ranks_only_ ? 2.0 * static_cast<double>(values_[0].size()) : full_;
-    const double bottom = ranks_only_ ? -2 : 0;
     for (const Hole& hole : holes_) {
+      const double top =
+          ranks_only_ ? 2.0 * static_cast<double>(values_[0].size()) : range_[hole.side]->high;
+      const double bottom = ranks_only_ ? -2 : range_[hole.side]->low;
       double share = start == Start::kHigh ? 1 : 0;
       if (start == Start::kAligned || start == Start::kReversed) {
         const size_t other = 1 - hole.side;
@@ -264,9 +272,10 @@ class Search {
     const double d = -2 * sum / n;
     const double c = squares - sum * sum / n;
     const double own = dx[hole.approach];
-    std::vector<double> places = {0, full_};
+    const auto [low, high] = *range_[hole.side];
+    std::vector<double> places = {low, high};
     const double stationary = (cross * d / 2 - own * c) / (own * d / 2 - cross * e);
-    if (stationary > 0 && stationary < full_) {  // false for NaN
+    if (stationary > low && stationary < high) {  // false for NaN
       places.push_back(stationary);
     }
     return places;
@@ -312,7 +321,7 @@ class Search {
 
   Coefficient coefficient_;
   size_t top_;
-  double full_;
+  std::optional<ScoreRange> range_[2];
   bool ranks_only_ = true;
   std::vector<double> values_[2];
   std::vector<bool> placed_[2];
@@ -320,8 +329,8 @@ class Search {
   std::vector<Hole> holes_;
   std::vector<double> counts_;
   RankScratch scratch_;
-  double low_ = kNaN;
-  double high_ = kNaN;
+  double low_ = kNoBound;
+  double high_ = kNoBound;
 };
 
 }  // namespace
@@ -335,18 +344,7 @@ absl::StatusOr<std::optional<CoefficientBounds>> BoundsOfPair(const ScoreTable& 
         absl::StrCat("bounds: expected at most ", kBoundsApproachesMax, " approaches, got ",
                      table.approaches().size(), "; choose some with --where"));
   }
-  BoundsOptions with_unit = options;
-  if (with_unit.full_score <= 0) {
-    with_unit.full_score = 1;
-    for (size_t benchmark = 0; benchmark < table.benchmarks().size(); ++benchmark) {
-      for (const ScoreCell& cell : table.column(benchmark)) {
-        if (cell.state == CellState::kValue && cell.value > 1) {
-          with_unit.full_score = 100;
-        }
-      }
-    }
-  }
-  return Search(table, coefficient, a, b, with_unit).Run();
+  return Search(table, coefficient, a, b, options).Run();
 }
 
 }  // namespace concur::analysis

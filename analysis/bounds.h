@@ -1,4 +1,5 @@
-// Between what a coefficient could lie if the missing scores were there, whatever they were.
+// SPDX-License-Identifier: Apache-2.0
+// The least and the greatest value of a coefficient over all values that missing scores could have.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_ANALYSIS_BOUNDS_H_
@@ -26,9 +27,6 @@ struct CoefficientBounds {
 
 struct BoundsOptions {
   size_t top = kTopDefault;  // of the top-k overlap
-  // Pearson's r depends on how far scores may go: from 0 to this. 0: 100 when any score of the
-  // table is above 1, else 1. The coefficients of ranks need no limit.
-  double full_score = 0;
 };
 
 // More approaches than this would take too long.
@@ -36,9 +34,11 @@ inline constexpr size_t kBoundsApproachesMax = 500;
 
 // The least and the greatest value of the coefficient of benchmarks a and b over all approaches of
 // the table, for every way to fill in their missing (also failed and pending) scores; ties with
-// other scores included. Without missing scores both are the coefficient. Nothing where no filling
-// that was tried defines it. InvalidArgument for a table of more than kBoundsApproachesMax
-// approaches. Method: docs/statistics.md.
+// other scores included. Pearson's r depends on how far scores may go: within each benchmark's
+// ScoreTable::range. Without missing scores both are the coefficient. Nothing where no filling that
+// was tried defines it, and for Pearson's r where a benchmark without limits lacks a score.
+// REQUIRES: `table` is oriented (ScoreTable::Oriented). InvalidArgument for a table of more than
+// kBoundsApproachesMax approaches. Method: docs/statistics.md.
 absl::StatusOr<std::optional<CoefficientBounds>> BoundsOfPair(const ScoreTable& table,
                                                               Coefficient coefficient, size_t a,
                                                               size_t b,

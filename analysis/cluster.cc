@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/cluster.h"
 
 #include <algorithm>
@@ -21,16 +22,16 @@ const MatrixPair& PairOf(const ConcurrenceMatrix& matrix, size_t a, size_t b) {
   return matrix.pair(std::min(a, b), std::max(a, b));
 }
 
-// What lies between two groups.
-struct Block {
+// The coefficients of the pairs between two groups.
+struct MemberBlock {
   std::vector<std::pair<double, const MatrixPair*>> values;  // ascending
   int64_t undefined = 0;
 };
 
-Block BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first,
-              const BenchmarkGroup& second) {
+MemberBlock BlockOf(const ConcurrenceMatrix& matrix, const BenchmarkGroup& first,
+                    const BenchmarkGroup& second) {
   std::vector<std::pair<size_t, size_t>> seen;  // a pair may come twice where groups overlap
-  Block block;
+  MemberBlock block;
   for (const size_t a : first.benchmarks) {
     for (const size_t b : second.benchmarks) {
       const auto key = std::minmax(a, b);
@@ -120,7 +121,7 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
       grouped[benchmark] = true;
     }
     for (size_t j = i; j < groups.size(); ++j) {
-      const Block block = BlockOf(matrix, groups[i], groups[j]);
+      const MemberBlock block = BlockOf(matrix, groups[i], groups[j]);
       std::vector<TableCell> row = {
           TextCell(groups[i].name), TextCell(groups[j].name),
           IntegerCell(static_cast<int64_t>(block.values.size()) + block.undefined),

@@ -1,5 +1,6 @@
-// Orders and groups of benchmarks that show the structure of a matrix: similar ones side by side,
-// and what holds between groups.
+// SPDX-License-Identifier: Apache-2.0
+// The structure of a matrix: an order that puts similar benchmarks side by side, and the
+// coefficients between groups of benchmarks.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_ANALYSIS_CLUSTER_H_

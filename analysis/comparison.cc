@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison.h"
 
 #include <algorithm>
@@ -19,8 +20,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
-#include "analysis/csv.h"
+#include "analysis/multiplicity.h"
 #include "analysis/notes.h"
+#include "base/decimal.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -58,16 +60,23 @@ absl::Status CheckTable(const ExampleTable& table) {
   return absl::OkStatus();
 }
 
-// Means of all approaches in every replicate.
+// Weighted means of all approaches in every replicate: of drawn clusters, or with the signs of
+// clusters changed at random.
 class ReplicateMeans {
  public:
-  ReplicateMeans(const ExampleTable& table, const BootstrapOptions& options)
+  enum class Kind { kDraws, kSigns };
+
+  ReplicateMeans(const ExampleTable& table, const ExampleClusters& clusters, Kind kind,
+                 const BootstrapOptions& options)
       : examples_(table.examples),
         approaches_(table.approaches.size()),
         groups_((approaches_ + kColumnsAtOnce - 1) / kColumnsAtOnce),
         replicates_(static_cast<size_t>(options.replicates)),
+        clusters_(clusters),
+        kind_(kind),
         seed_(options.seed),
-        stream_(absl::StrCat("bootstrap/examples/", table.benchmark, "/")),
+        stream_(absl::StrCat(kind == Kind::kDraws ? "bootstrap" : "permutation", "/examples/",
+                             table.benchmark, "/")),
         scores_(groups_ * examples_ * kVectorsAtOnce),
         means_(approaches_ * replicates_) {
     for (size_t a = 0; a < approaches_; ++a) {
@@ -91,21 +100,20 @@ class ReplicateMeans {
   void RunChunk(size_t chunk) {
     const size_t begin = chunk * kChunk;
     const size_t count = std::min(replicates_ - begin, kChunk);
-    // How often each example was drawn; beyond 65,535 is beyond what chance can do.
-    std::vector<uint16_t> drawn(count * examples_, 0);
+    // How often each example was drawn (counts above 32,767 have a negligible probability), or its
+    // sign.
+    std::vector<int16_t> weights(count * examples_, 0);
+    std::vector<double> totals(count);
     Random random(seed_, absl::StrCat(stream_, chunk));
     for (size_t r = 0; r < count; ++r) {
-      uint16_t* counts = drawn.data() + r * examples_;
-      for (size_t i = 0; i < examples_; ++i) {
-        ++counts[random.Below(examples_)];
-      }
+      totals[r] = FillWeights(random, weights.data() + r * examples_);
     }
     for (size_t group = 0; group < groups_; ++group) {
       std::vector<Doubles> sums(count * kVectorsAtOnce);
       for (size_t first = 0; first < examples_; first += kExamplesAtOnce) {
         const size_t last = std::min(examples_, first + kExamplesAtOnce);
         for (size_t r = 0; r < count; ++r) {
-          AddBlock(drawn.data() + r * examples_, group, first, last,
+          AddBlock(weights.data() + r * examples_, group, first, last,
                    sums.data() + r * kVectorsAtOnce);
         }
       }
@@ -113,14 +121,46 @@ class ReplicateMeans {
       for (size_t c = 0; c < columns; ++c) {
         double* means = means_.data() + (group * kColumnsAtOnce + c) * replicates_ + begin;
         for (size_t r = 0; r < count; ++r) {
-          means[r] =
-              sums[r * kVectorsAtOnce + c / kLanes][c % kLanes] / static_cast<double>(examples_);
+          means[r] = sums[r * kVectorsAtOnce + c / kLanes][c % kLanes] / totals[r];
         }
       }
     }
   }
 
-  void AddBlock(const uint16_t* counts, size_t group, size_t first, size_t last,
+  // Writes a weight for each example; returns what sums are divided by.
+  double FillWeights(Random& random, int16_t* weights) const {
+    const bool alone = clusters_.of.empty();
+    if (kind_ == Kind::kSigns) {
+      std::vector<int16_t> signs(clusters_.count);
+      uint64_t bits = 0;
+      for (size_t c = 0; c < signs.size(); ++c) {
+        bits = c % 64 == 0 ? random.Next() : bits >> 1;
+        signs[c] = (bits & 1) != 0 ? 1 : -1;
+      }
+      for (size_t i = 0; i < examples_; ++i) {
+        weights[i] = signs[alone ? i : clusters_.of[i]];
+      }
+      return static_cast<double>(examples_);
+    }
+    if (alone) {
+      for (size_t i = 0; i < examples_; ++i) {
+        ++weights[random.Below(examples_)];
+      }
+      return static_cast<double>(examples_);
+    }
+    std::vector<int16_t> drawn(clusters_.count);
+    for (size_t c = 0; c < drawn.size(); ++c) {
+      ++drawn[random.Below(drawn.size())];
+    }
+    double total = 0;
+    for (size_t i = 0; i < examples_; ++i) {
+      weights[i] = drawn[clusters_.of[i]];
+      total += weights[i];
+    }
+    return total;
+  }
+
+  void AddBlock(const int16_t* counts, size_t group, size_t first, size_t last,
                 Doubles* totals) const {
     Doubles sums[kVectorsAtOnce];
     std::copy(totals, totals + kVectorsAtOnce, sums);
@@ -140,6 +180,8 @@ class ReplicateMeans {
   size_t approaches_;
   size_t groups_;
   size_t replicates_;
+  const ExampleClusters& clusters_;
+  Kind kind_;
   uint64_t seed_;
   std::string stream_;
   std::vector<Doubles> scores_;  // group, then example, then vector of approaches
@@ -162,37 +204,107 @@ std::optional<McNemar> CountAgreement(absl::Span<const double> a, absl::Span<con
   return counts;
 }
 
-// The share of replicates whose difference is as far from the observed one as that is from none,
-// counting the observation itself.
-double ShiftedPValue(absl::Span<const double> replicates, double difference) {
-  constexpr double kEqual = 1e-9;  // percent: the same difference, rounded along another way
-  int64_t as_far = 0;
-  for (const double replicate : replicates) {
-    as_far += std::abs(replicate - difference) >= std::abs(difference) - kEqual ? 1 : 0;
+// The differences of two approaches summed over each cluster, without those of none, over the
+// number of examples: in percent.
+std::vector<double> ClusterDifferences(absl::Span<const double> a, absl::Span<const double> b,
+                                       const ExampleClusters& clusters) {
+  std::vector<double> sums(clusters.count, 0.0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    sums[clusters.of.empty() ? i : clusters.of[i]] += a[i] - b[i];
   }
-  return static_cast<double>(as_far + 1) / static_cast<double>(replicates.size() + 1);
+  constexpr double kNone = 1e-12;  // equal but for rounding
+  sums.erase(
+      std::remove_if(sums.begin(), sums.end(), [](double sum) { return std::abs(sum) < kNone; }),
+      sums.end());
+  for (double& sum : sums) {
+    sum *= 100 / static_cast<double>(a.size());
+  }
+  return sums;
 }
 
-PairedComparison Compare(const ExampleTable& table, const ReplicateMeans& means,
-                         absl::Span<const double> observed, size_t a, size_t b, double level) {
+constexpr double kEqualPercent = 1e-9;  // equal but for rounding
+
+// The share of all choices of signs whose sum is as far from 0 as that of all plus.
+double AllSignsPValue(const std::vector<double>& sums) {
+  const double observed = std::abs(std::accumulate(sums.begin(), sums.end(), 0.0));
+  const uint32_t choices = uint32_t{1} << sums.size();
+  int64_t as_far = 0;
+  for (uint32_t choice = 0; choice < choices; ++choice) {
+    double sum = 0;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      sum += (choice >> i & 1) != 0 ? sums[i] : -sums[i];
+    }
+    as_far += std::abs(sum) >= observed - kEqualPercent ? 1 : 0;
+  }
+  return static_cast<double>(as_far) / static_cast<double>(choices);
+}
+
+// What one way to cluster the examples says about every pair.
+class PairTests {
+ public:
+  PairTests(const ExampleTable& table, const ExampleClusters& clusters,
+            const BootstrapOptions& options)
+      : table_(table),
+        clusters_(clusters),
+        draws_(table, clusters, ReplicateMeans::Kind::kDraws, options),
+        signs_(table, clusters, ReplicateMeans::Kind::kSigns, options) {}
+
+  std::optional<Interval> IntervalOf(size_t a, size_t b, double difference, double level) const {
+    std::vector<double> differences = Differences(draws_, a, b);
+    return IntervalFromReplicates(differences, difference, {}, level, BootstrapMethod::kPercentile)
+        .interval;
+  }
+
+  double PValue(size_t a, size_t b, const std::optional<McNemar>& mcnemar) const {
+    if (mcnemar.has_value() && clusters_.of.empty()) {
+      return mcnemar->p_value;  // the same test, all permutations counted
+    }
+    constexpr size_t kAllSignsMax = 16;
+    const std::vector<double> sums = ClusterDifferences(table_.row(a), table_.row(b), clusters_);
+    if (sums.size() <= kAllSignsMax) {
+      return AllSignsPValue(sums);
+    }
+    const double observed = std::abs(std::accumulate(sums.begin(), sums.end(), 0.0));
+    const std::vector<double> differences = Differences(signs_, a, b);
+    const auto as_far = std::count_if(
+        differences.begin(), differences.end(),
+        [&](double difference) { return std::abs(difference) >= observed - kEqualPercent; });
+    // The observation counts as a permutation (Davison and Hinkley, 1997, § 4.2).
+    return static_cast<double>(as_far + 1) / static_cast<double>(differences.size() + 1);
+  }
+
+ private:
+  static std::vector<double> Differences(const ReplicateMeans& means, size_t a, size_t b) {
+    const absl::Span<const double> of_a = means.of(a);
+    const absl::Span<const double> of_b = means.of(b);
+    std::vector<double> differences(of_a.size());
+    for (size_t r = 0; r < differences.size(); ++r) {
+      differences[r] = 100 * (of_a[r] - of_b[r]);
+    }
+    return differences;
+  }
+
+  const ExampleTable& table_;
+  const ExampleClusters& clusters_;
+  ReplicateMeans draws_;
+  ReplicateMeans signs_;
+};
+
+PairedComparison Compare(const ExampleTable& table, const PairTests& by_cluster,
+                         const PairTests& by_question, absl::Span<const double> observed, size_t a,
+                         size_t b, double level) {
   PairedComparison pair;
   pair.a = a;
   pair.b = b;
   pair.mean_a = observed[a];
   pair.mean_b = observed[b];
   pair.difference = pair.mean_a - pair.mean_b;
-  const absl::Span<const double> of_a = means.of(a);
-  const absl::Span<const double> of_b = means.of(b);
-  std::vector<double> differences(of_a.size());
-  for (size_t r = 0; r < differences.size(); ++r) {
-    differences[r] = 100 * (of_a[r] - of_b[r]);
-  }
-  pair.bootstrap_p = ShiftedPValue(differences, pair.difference);
-  pair.interval =
-      IntervalFromReplicates(differences, pair.difference, {}, level, BootstrapMethod::kPercentile)
-          .interval;
   pair.mcnemar = CountAgreement(table.row(a), table.row(b));
-  pair.bootstrap_p_holm = pair.bootstrap_p;
+  pair.interval = by_cluster.IntervalOf(a, b, pair.difference, level);
+  pair.p_value = by_cluster.PValue(a, b, pair.mcnemar);
+  pair.question_interval = by_question.IntervalOf(a, b, pair.difference, level);
+  pair.question_p = by_question.PValue(a, b, pair.mcnemar);
+  pair.p_value_holm = pair.p_value;
   pair.mcnemar_p_holm =
       pair.mcnemar.has_value() ? pair.mcnemar->p_value : std::numeric_limits<double>::quiet_NaN();
   return pair;
@@ -236,7 +348,15 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
   if (n < 2) {
     return result;
   }
-  const ReplicateMeans means(table, options.bootstrap);
+  const ExampleClusters clusters = ClustersOf(table.places, table.examples, options.unit);
+  result.unit = clusters.unit;
+  result.clusters = clusters.count;
+  const ExampleClusters alone = ClustersOf({}, table.examples, ExampleUnit::kExample);
+  const PairTests by_question(table, alone, options.bootstrap);
+  std::optional<PairTests> by_cluster;
+  if (clusters.unit != ExampleUnit::kExample) {
+    by_cluster.emplace(table, clusters, options.bootstrap);
+  }
   std::vector<double> observed;
   for (size_t a = 0; a < n; ++a) {
     const absl::Span<const double> row = table.row(a);
@@ -249,30 +369,12 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
         continue;
       }
       const bool swap = observed[j] > observed[i];
-      result.pairs.push_back(
-          Compare(table, means, observed, swap ? j : i, swap ? i : j, options.bootstrap.level));
+      result.pairs.push_back(Compare(table, by_cluster.has_value() ? *by_cluster : by_question,
+                                     by_question, observed, swap ? j : i, swap ? i : j,
+                                     options.bootstrap.level));
     }
   }
   return result;
-}
-
-std::vector<double> HolmAdjusted(absl::Span<const double> p_values) {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < p_values.size(); ++i) {
-    if (!std::isnan(p_values[i])) {
-      order.push_back(i);
-    }
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t x, size_t y) { return p_values[x] < p_values[y]; });
-  std::vector<double> adjusted(p_values.begin(), p_values.end());
-  double largest = 0;
-  for (size_t k = 0; k < order.size(); ++k) {
-    const double scaled = static_cast<double>(order.size() - k) * p_values[order[k]];
-    largest = std::max(largest, std::min(1.0, scaled));
-    adjusted[order[k]] = largest;
-  }
-  return adjusted;
 }
 
 void HolmCorrect(std::vector<BenchmarkComparison>& comparisons) {
@@ -280,7 +382,7 @@ void HolmCorrect(std::vector<BenchmarkComparison>& comparisons) {
   std::vector<double> mcnemar;
   for (const BenchmarkComparison& comparison : comparisons) {
     for (const PairedComparison& pair : comparison.pairs) {
-      bootstrap.push_back(pair.bootstrap_p);
+      bootstrap.push_back(pair.p_value);
       mcnemar.push_back(pair.mcnemar.has_value() ? pair.mcnemar->p_value
                                                  : std::numeric_limits<double>::quiet_NaN());
     }
@@ -290,7 +392,7 @@ void HolmCorrect(std::vector<BenchmarkComparison>& comparisons) {
   size_t at = 0;
   for (BenchmarkComparison& comparison : comparisons) {
     for (PairedComparison& pair : comparison.pairs) {
-      pair.bootstrap_p_holm = bootstrap[at];
+      pair.p_value_holm = bootstrap[at];
       pair.mcnemar_p_holm = mcnemar[at];
       ++at;
     }
@@ -332,40 +434,50 @@ std::string PText(double p, double smallest) {
 
 Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
                       const ComparisonOptions& options) {
-  using Audience = TableColumn::Audience;
   Table table;
   table.columns = {{"benchmark", "benchmark"},
-                   {"metric", "metric", false, 0, Audience::kPrograms},
+                   ForPrograms("metric"),
                    {"a", "better"},
                    {"b", "worse"},
                    {"n", "n", true},
-                   {"mean_a", "mean", true},
-                   {"mean_b", "mean", true},
+                   {"mean_a", "mean of better", true},
+                   {"mean_b", "mean of worse", true},
                    {"difference", "difference", true},
-                   {"low", "low", true, 2, Audience::kPrograms},
-                   {"high", "high", true, 2, Audience::kPrograms},
-                   {"bootstrap_p", "p", true, 4},
-                   {"bootstrap_p_holm", "p (Holm)", true, 4},
-                   {"both", "both", true, 0, Audience::kPrograms},
-                   {"only_a", "only a", true, 0, Audience::kPrograms},
-                   {"only_b", "only b", true, 0, Audience::kPrograms},
-                   {"neither", "neither", true, 0, Audience::kPrograms},
+                   ForPrograms("low"),
+                   ForPrograms("high"),
+                   {"p_value", "p", true, 4},
+                   {"p_value_holm", "p (Holm)", true, 4},
+                   ForPrograms("both"),
+                   ForPrograms("only_a"),
+                   ForPrograms("only_b"),
+                   ForPrograms("neither"),
                    {"mcnemar_p", "McNemar p", true, 4},
                    {"mcnemar_p_holm", "McNemar p (Holm)", true, 4}};
+  const bool clustered = std::any_of(comparisons.begin(), comparisons.end(),
+                                     [](const BenchmarkComparison& comparison) {
+                                       return comparison.unit != ExampleUnit::kExample;
+                                     });
+  if (clustered) {
+    for (const char* key : {"unit", "clusters", "question_low", "question_high"}) {
+      table.columns.push_back(ForPrograms(key));
+    }
+    table.columns.push_back({"question_p", "p by question", true, 4});
+  }
   size_t tests = 0;
   for (const BenchmarkComparison& comparison : comparisons) {
+    if (comparison.unit != ExampleUnit::kExample) {
+      table.notes.push_back(absl::StrCat(
+          comparison.benchmark, ": ", comparison.examples, " questions in ", comparison.clusters,
+          " ", ExampleUnitName(comparison.unit),
+          "s, which intervals and p draw whole; \"p by question\" takes questions as independent"));
+    }
     tests += comparison.pairs.size();
     for (const PairedComparison& pair : comparison.pairs) {
-      std::string difference = absl::StrFormat("%+.2f", pair.difference);
+      TableCell difference = SignedCell(pair.difference);
       if (pair.interval.has_value()) {
-        absl::StrAppendFormat(&difference, " [%+.2f, %+.2f]", pair.interval->low,
+        absl::StrAppendFormat(&difference.text, " [%+.2f, %+.2f]", pair.interval->low,
                               pair.interval->high);
       }
-      const auto end = [&](bool low) {
-        return NumberCell(pair.interval.has_value()
-                              ? std::optional(low ? pair.interval->low : pair.interval->high)
-                              : std::nullopt);
-      };
       const auto p = [](double value) { return NumberCell(value, PText(value, 1e-4)); };
       const auto count = [&](int64_t McNemar::*field) {
         return pair.mcnemar.has_value() ? IntegerCell((*pair.mcnemar).*field) : TableCell();
@@ -374,12 +486,21 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
           {TextCell(comparison.benchmark), TextCell(comparison.metric),
            TextCell(comparison.approaches[pair.a]), TextCell(comparison.approaches[pair.b]),
            IntegerCell(static_cast<int64_t>(comparison.examples)), NumberCell(pair.mean_a),
-           NumberCell(pair.mean_b), NumberCell(pair.difference, difference), end(true), end(false),
-           p(pair.bootstrap_p), p(pair.bootstrap_p_holm), count(&McNemar::both),
-           count(&McNemar::only_a), count(&McNemar::only_b), count(&McNemar::neither),
+           NumberCell(pair.mean_b), difference, LowCell(pair.interval), HighCell(pair.interval),
+           p(pair.p_value), p(pair.p_value_holm), count(&McNemar::both), count(&McNemar::only_a),
+           count(&McNemar::only_b), count(&McNemar::neither),
            p(pair.mcnemar.has_value() ? pair.mcnemar->p_value
                                       : std::numeric_limits<double>::quiet_NaN()),
            p(pair.mcnemar_p_holm)});
+      if (clustered) {
+        for (TableCell& cell :
+             std::vector<TableCell>{TextCell(std::string(ExampleUnitName(comparison.unit))),
+                                    IntegerCell(static_cast<int64_t>(comparison.clusters)),
+                                    LowCell(pair.question_interval),
+                                    HighCell(pair.question_interval), p(pair.question_p)}) {
+          table.rows.back().push_back(std::move(cell));
+        }
+      }
     }
     for (const std::string& reason : comparison.left_out) {
       table.notes.push_back(absl::StrCat("Left out on ", comparison.benchmark, ": ", reason));
@@ -388,7 +509,8 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
   table.title = absl::StrCat(
       "Paired comparisons on the test examples; ", ShortestDecimal(options.bootstrap.level * 100),
       " % intervals: percentile bootstrap, ", options.bootstrap.replicates, " replicates, seed ",
-      options.bootstrap.seed, "; Holm's correction over ", tests, " tests");
+      options.bootstrap.seed, "; p: paired permutation test; Holm's correction over ", tests,
+      " tests");
   return table;
 }
 

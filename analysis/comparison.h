@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Do two approaches differ on one benchmark, or could the test examples alone explain it? Paired
 // comparisons from per-example scores.
 //
 // Thread-safe (stateless). The same table, options and seed give the same bits, however the work
 // is spread over threads. Per-example scores are fractions (0 to 1); means and differences are in
-// percent. Formulas and sources: docs/reports.md.
+// percent. Where examples share passages or documents, these are what is drawn and what changes
+// sign. Formulas and sources: docs/reports.md.
 #ifndef CONCUR_ANALYSIS_COMPARISON_H_
 #define CONCUR_ANALYSIS_COMPARISON_H_
 
@@ -16,25 +18,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/example_runs.h"
 #include "analysis/intervals.h"
 #include "analysis/table.h"
 
 namespace concur::analysis {
-
-// The scores of every approach on every test example of one benchmark.
-struct ExampleTable {
-  std::string benchmark;
-  std::string metric;  // "exact_match", "f1"; for people
-  std::vector<std::string> approaches;
-  size_t examples = 0;
-  std::vector<double> values;  // approach by approach, each in the same order of examples
-  // Approaches that could not be compared, each with its reason: "bert: no per-example scores".
-  std::vector<std::string> left_out;
-
-  absl::Span<const double> row(size_t approach) const {
-    return absl::Span<const double>(values).subspan(approach * examples, examples);
-  }
-};
 
 // How often both, one or neither of two approaches answered right.
 struct McNemar {
@@ -53,17 +41,23 @@ struct PairedComparison {
   double mean_a = 0;  // percent
   double mean_b = 0;
   double difference = 0;             // mean_a - mean_b
-  std::optional<Interval> interval;  // of the difference, percentile bootstrap over examples
-  double bootstrap_p = 1;            // two-sided
-  std::optional<McNemar> mcnemar;    // none unless all scores of both are 0 or 1
+  std::optional<Interval> interval;  // of the difference, percentile bootstrap over clusters
+  // Two-sided, of the paired permutation test: the share of ways to swap the two approaches,
+  // cluster by cluster, that differ by at least as much.
+  double p_value = 1;
+  // The same as if examples were independent; differs where clusters are not single examples.
+  std::optional<Interval> question_interval;
+  double question_p = 1;
+  std::optional<McNemar> mcnemar;  // none unless all scores of both are 0 or 1
   // Corrected by HolmCorrect; the p-values themselves before that.
-  double bootstrap_p_holm = 1;
+  double p_value_holm = 1;
   double mcnemar_p_holm = 1;
 };
 
 struct ComparisonOptions {
   BootstrapOptions bootstrap;  // level, replicates, seed, threads; the method is percentile
   std::optional<std::string> baseline;  // compare all others with this one, instead of all pairs
+  std::optional<ExampleUnit> unit;      // as ClustersOf takes it
 };
 
 struct BenchmarkComparison {
@@ -71,19 +65,20 @@ struct BenchmarkComparison {
   std::string metric;
   std::vector<std::string> approaches;
   size_t examples = 0;
+  ExampleUnit unit = ExampleUnit::kExample;  // of the clusters
+  size_t clusters = 0;
   std::vector<PairedComparison> pairs;  // the better mean is never b; ties in the table's order
   std::vector<std::string> left_out;
 };
 
 // Compares the approaches of one benchmark; fewer than two make no pairs. A replicate draws as many
-// examples as there are, with replacement, the same ones for all approaches. InvalidArgument for
+// clusters as there are, with replacement, the same ones for all approaches; a permutation changes
+// the same signs for all. Tests of at most 16 clusters that differ, and of right and wrong answers
+// by example, count all permutations. InvalidArgument for
 // an unknown baseline, values that are not as many as the table says, not finite or outside
 // [0, 1], no examples at all, and what ValidateBootstrapOptions refuses.
 absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
                                                       const ComparisonOptions& options);
-
-// Holm's adjusted p-values (1979), in the order given; NaN (no test) stays and does not count.
-std::vector<double> HolmAdjusted(absl::Span<const double> p_values);
 
 // Corrects both p-values of all pairs of all benchmarks together: as many tests as were made.
 void HolmCorrect(std::vector<BenchmarkComparison>& comparisons);

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/correlation.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <cstddef>
@@ -11,11 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "analysis/spearman_null.h"
 #include "analysis/weighted_rank.h"
 #include "base/check.h"
 
@@ -120,54 +117,6 @@ std::vector<double> TwiceBelow(int64_t n) {
 
 }  // namespace
 
-absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name) {
-  for (const Coefficient coefficient :
-       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman,
-        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
-    if (CoefficientName(coefficient) == name) {
-      return coefficient;
-    }
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("coefficient: expected kendall, pearson, spearman, weighted-kendall or top-k, "
-                   "got \"",
-                   name, "\""));
-}
-
-absl::string_view CoefficientName(Coefficient coefficient) {
-  switch (coefficient) {
-    case Coefficient::kKendall:
-      return "kendall";
-    case Coefficient::kPearson:
-      return "pearson";
-    case Coefficient::kSpearman:
-      return "spearman";
-    case Coefficient::kWeightedKendall:
-      return "weighted-kendall";
-    case Coefficient::kTopK:
-      return "top-k";
-  }
-  return "kendall";
-}
-
-absl::string_view UndefinedReason(Undefined undefined) {
-  switch (undefined) {
-    case Undefined::kNo:
-      return "";
-    case Undefined::kTooFew:
-      return "fewer than 2 approaches have both scores";
-    case Undefined::kFirstConstant:
-      return "all scores on the first benchmark are equal";
-    case Undefined::kSecondConstant:
-      return "all scores on the second benchmark are equal";
-    case Undefined::kBothConstant:
-      return "all scores on both benchmarks are equal";
-    case Undefined::kAllOnTop:
-      return "no more approaches have both scores than count as the top";
-  }
-  return "";
-}
-
 void Ties::Add(int64_t t) {
   const auto size = static_cast<double>(t);
   pairs += t * (t - 1) / 2;
@@ -256,36 +205,35 @@ double PearsonPValue(int64_t n, double r) {
   return 2 * boost::math::ibeta(half, half, (1 - std::abs(r)) / 2, Policy());
 }
 
-double SpearmanPValue(int64_t n, double rho) {
-  const auto degrees = static_cast<double>(n) - 2;
-  const double rest = (1 + rho) * (1 - rho);
-  if (degrees == 0) {
-    return kNoPValue;
-  }
-  if (rest <= 0) {
-    return 0;
-  }
-  const double t = std::abs(rho) * std::sqrt(degrees / rest);
-  const boost::math::students_t_distribution<double, Policy> distribution(degrees);
-  return 2 * boost::math::cdf(boost::math::complement(distribution, t));
-}
-
-std::vector<double> ScaledDeviations(absl::Span<const double> values) {
-  std::vector<double> deviations(values.size(), 0.0);
-  if (values.empty() || IsConstant(values)) {
-    return deviations;
-  }
-  double largest = 0;
+std::vector<double> ScaledDifferences(absl::Span<const double> values, double reference) {
+  double largest = std::abs(reference);
   for (const double value : values) {
     largest = std::max(largest, std::abs(value));
   }
-  double mean = 0;
+  // Powers of two, which round nothing.
+  constexpr double kHuge = 0x1p+1000;
+  constexpr double kTiny = 0x1p-960;
+  const double scale = largest > kHuge ? 0x1p-60 : largest < kTiny ? 0x1p+60 : 1;
+  std::vector<double> differences(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    deviations[i] = values[i] / largest;
-    mean += deviations[i];
+    differences[i] = values[i] * scale - reference * scale;
+  }
+  return differences;
+}
+
+std::vector<double> ScaledDeviations(absl::Span<const double> values) {
+  if (values.empty() || IsConstant(values)) {
+    return std::vector<double>(values.size(), 0.0);
+  }
+  // Differences from one of the values are rounded by 1 part in 2^53 of the spread, whatever the
+  // size of the values; what is left to center is as small as the spread.
+  std::vector<double> deviations = ScaledDifferences(values, values[0]);
+  double mean = 0;
+  for (const double deviation : deviations) {
+    mean += deviation;
   }
   mean /= static_cast<double>(values.size());
-  largest = 0;
+  double largest = 0;
   for (double& deviation : deviations) {
     deviation -= mean;
     largest = std::max(largest, std::abs(deviation));
@@ -360,9 +308,12 @@ Correlation SpearmanRho(absl::Span<const double> x, absl::Span<const double> y) 
   if (!result.defined()) {
     return result;
   }
-  result = PearsonValue(AverageRanks(x), AverageRanks(y));
+  const std::vector<double> ranks_x = AverageRanks(x);
+  const std::vector<double> ranks_y = AverageRanks(y);
+  result = PearsonValue(ranks_x, ranks_y);
   if (result.defined()) {
-    result.p_value = SpearmanPValue(result.n, result.value);
+    SpearmanNull null;
+    result.p_value = null.PValue(ranks_x, ranks_y, result.value);
   }
   return result;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Correlation coefficients of two lists of scores, defined on ties, constants and small samples.
 //
 // Thread-safe (stateless). Inputs are finite; results are the same bits on every machine that has
@@ -10,39 +11,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "analysis/coefficient.h"
 
 namespace concur::analysis {
-
-enum class Coefficient { kKendall, kPearson, kSpearman, kWeightedKendall, kTopK };
-// "kendall", "pearson", "spearman", "weighted-kendall", "top-k"; InvalidArgument for anything else.
-absl::StatusOr<Coefficient> ParseCoefficient(absl::string_view name);
-absl::string_view CoefficientName(Coefficient coefficient);
-
-// Why a coefficient has no value.
-enum class Undefined {
-  kNo,             // it has one
-  kTooFew,         // fewer than two pairs
-  kFirstConstant,  // all values of the first list are equal
-  kSecondConstant,
-  kBothConstant,
-  kAllOnTop,  // top-k overlap of no more than k values
-};
-// E.g. "fewer than 2 approaches have both scores"; "" for kNo.
-absl::string_view UndefinedReason(Undefined undefined);
-
-struct Correlation {
-  int64_t n = 0;
-  double value = 0;  // in [-1, 1]; 0 when undefined
-  Undefined undefined = Undefined::kNo;
-  // Two-sided, for the hypothesis of independence; NaN when it is undefined (as for Spearman with
-  // n = 2, or any undefined coefficient).
-  double p_value = 0;
-
-  bool defined() const { return undefined == Undefined::kNo; }
-};
 
 // Kendall's tau-b in O(n log n) (Knight, 1966). The p-value is exact without ties when n <= 33 or
 // at most one pair is discordant (or concordant), else from the normal approximation with
@@ -53,7 +25,7 @@ Correlation KendallTauB(absl::Span<const double> x, absl::Span<const double> y);
 // Pearson's r. The p-value is exact under normality (a beta distribution); 1 when n = 2.
 Correlation PearsonR(absl::Span<const double> x, absl::Span<const double> y);
 
-// Spearman's rho: Pearson's r of average ranks. The p-value is Student's t with n - 2 degrees.
+// Spearman's rho: Pearson's r of average ranks. The p-value is that of SpearmanNull.
 Correlation SpearmanRho(absl::Span<const double> x, absl::Span<const double> y);
 
 // Null distributions of Kendall's tau without ties, kept for the next call with the same n.
@@ -78,23 +50,23 @@ struct Ties {
   void Add(int64_t t);
 };
 
-// Tau-b and its p-value from counts: what all ways of counting end in. `difference` is concordant
-// less discordant pairs. REQUIRES: n >= 2, neither list constant.
+// Tau-b and its p-value from counts of pairs. `difference` is concordant less discordant pairs.
+// REQUIRES: n >= 2, neither list constant.
 Correlation KendallFromCounts(int64_t n, int64_t difference, const Ties& x, const Ties& y,
                               bool with_p_value, KendallNull& null);
 
 // Pearson's r from sums of squares and products of deviations, in whatever scale.
 Correlation PearsonFromSums(int64_t n, double xx, double yy, double xy);
-// Its p-value, and that of Spearman's rho.
+// Its p-value.
 double PearsonPValue(int64_t n, double r);
-double SpearmanPValue(int64_t n, double rho);
+
+// values - reference, all times one power of two where they would overflow or vanish otherwise.
+std::vector<double> ScaledDifferences(absl::Span<const double> values, double reference);
 
 // Deviations from the mean, scaled to a largest absolute value of 1 so that squares neither
-// overflow nor vanish; zeros when all values are equal.
+// overflow nor vanish; zeros when all values are equal. Their error is a few units in the last
+// place of the spread, however large the mean is.
 std::vector<double> ScaledDeviations(absl::Span<const double> values);
-
-// How many approaches are "on top" for kTopK, unless one says otherwise.
-inline constexpr size_t kTopDefault = 5;
 
 // Any of the coefficients; kWeightedKendall and kTopK are in weighted_rank.h. `top` matters to
 // kTopK only.

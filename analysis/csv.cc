@@ -1,8 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/csv.h"
 
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,43 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 
 namespace concur::analysis {
 namespace {
-
-// Length of the well-formed UTF-8 sequence at `at` (Unicode 15, table 3-7), or 0.
-size_t Utf8SequenceLength(absl::string_view text, size_t at) {
-  const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto continues = [&](size_t i, unsigned low, unsigned high) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(at);
-  if (lead < 0x80) {
-    return 1;
-  }
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    return continues(at + 1, 0x80, 0xBF) ? 2 : 0;
-  }
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = lead == 0xED ? 0x9F : 0xBF;
-    return continues(at + 1, low, high) && continues(at + 2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-    return continues(at + 1, low, high) && continues(at + 2, 0x80, 0xBF) &&
-                   continues(at + 3, 0x80, 0xBF)
-               ? 4
-               : 0;
-  }
-  return 0;
-}
 
 absl::Status At(absl::string_view file, int64_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", what));
@@ -57,7 +26,7 @@ absl::Status At(absl::string_view file, int64_t line, absl::string_view what) {
 absl::Status CheckText(absl::string_view text, absl::string_view file) {
   int64_t line = 1;
   for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8SequenceLength(text, i);
+    const size_t length = Utf8CharacterBytes(text.substr(i));
     if (length == 0) {
       return At(file, line,
                 absl::StrCat("expected UTF-8, got the byte 0x",
@@ -132,7 +101,7 @@ class Parser {
     return At(file_, opened, "the quote opened here is never closed");
   }
 
-  // Steps over what follows a field; true when another field of the record comes.
+  // Skips the separator after a field; true when the record has another field.
   absl::StatusOr<bool> ParseSeparator(bool quoted) {
     if (at_ == text_.size()) {
       return false;
@@ -189,13 +158,16 @@ std::string CsvField(absl::string_view field) {
   return quoted;
 }
 
-std::string ShortestDecimal(double value) {
-  if (!std::isfinite(value)) {
-    return "";
-  }
-  std::array<char, 64> buffer;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return std::string(buffer.data(), result.ptr);
+std::string CsvText(absl::string_view text) {
+  double number = 0;
+  const bool formula =
+      !text.empty() && absl::StrContains("=+-@", text[0]) && !absl::SimpleAtod(text, &number);
+  return CsvField(formula ? absl::StrCat("'", text) : std::string(text));
+}
+
+absl::string_view WithoutApostrophe(absl::string_view field) {
+  const bool formula = field.size() > 1 && field[0] == '\'' && absl::StrContains("=+-@", field[1]);
+  return formula ? field.substr(1) : field;
 }
 
 }  // namespace concur::analysis

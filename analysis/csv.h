@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comma-separated values as RFC 4180 has them, read strictly and written so that they read back.
 //
 // Thread-safe (stateless).
@@ -28,8 +29,11 @@ absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::st
 // surrounding blanks.
 std::string CsvField(absl::string_view field);
 
-// The shortest decimal text that reads back as exactly `value`; "" unless it is finite.
-std::string ShortestDecimal(double value);
+// Text from outside as a field: behind an apostrophe where a spreadsheet would take it for a
+// formula, which is for what begins with "=", "+", "-" or "@" and is no number.
+std::string CsvText(absl::string_view text);
+// The inverse: `field` without such an apostrophe.
+absl::string_view WithoutApostrophe(absl::string_view field);
 
 }  // namespace concur::analysis
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/curve.h"
 
 #include <algorithm>
@@ -12,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
 #include "analysis/correlation.h"
@@ -47,7 +48,7 @@ absl::Status CheckOptions(const CurveOptions& options) {
 size_t PairCount(size_t benchmarks) { return benchmarks * (benchmarks - 1) / 2; }
 
 // Subsets are summed up as replicates are, by quantiles.
-void Summarize(std::vector<double>& values, double level, CurvePoint& point) {
+void SummarizeCurve(std::vector<double>& values, double level, CurvePoint& point) {
   std::vector<double> defined;
   for (const double value : values) {
     if (!std::isnan(value)) {
@@ -90,7 +91,7 @@ void AddPoints(size_t benchmarks, double x, int64_t count, const CurveOptions& o
       point.x = x;
       std::vector<double> of_pair(values.begin() + static_cast<ptrdiff_t>(at * draws),
                                   values.begin() + static_cast<ptrdiff_t>((at + 1) * draws));
-      Summarize(of_pair, options.level, point);
+      SummarizeCurve(of_pair, options.level, point);
     }
   }
 }
@@ -124,7 +125,7 @@ absl::StatusOr<std::vector<CurvePoint>> ApproachCurve(const ScoreTable& table,
   if (benchmarks < 2) {
     return points;
   }
-  const WeightedCoefficients evaluator(table, options.coefficient, options.top);
+  const WeightedCoefficients evaluator(table.Oriented(), options.coefficient, options.top);
   WeightedCoefficients::Scratch scratch;
   std::vector<size_t> order(n);
   std::vector<int32_t> weights(n);
@@ -174,10 +175,7 @@ absl::StatusOr<std::vector<CurvePoint>> SizeCurve(
     const ScoreTable& table, absl::Span<const SizedBenchmark> sized,
     absl::Span<const size_t> targets, const CurveOptions& options,
     const std::optional<BootstrapOptions>& bootstrap) {
-  std::vector<std::string> names;
-  for (const AxisEntry& benchmark : table.benchmarks()) {
-    names.push_back(benchmark.name);
-  }
+  const std::vector<std::string> names = NamesOf(table.benchmarks());
   MatrixOptions matrix_options;
   matrix_options.coefficient = options.coefficient;
   matrix_options.top = options.top;
@@ -230,21 +228,19 @@ std::vector<double> ExpectedMaxima(absl::Span<const double> values) {
 absl::StatusOr<SettingScores> GroupSettings(const ScoreTable& each) {
   SettingScores scores;
   scores.table = each;
-  for (const AxisEntry& benchmark : each.benchmarks()) {
-    scores.benchmarks.push_back(benchmark.name);
-  }
+  scores.benchmarks = NamesOf(each.benchmarks());
   for (size_t row = 0; row < each.approaches().size(); ++row) {
     const AxisEntry& entry = each.approaches()[row];
     const auto setting = entry.tags.find("setting");
-    const std::string ending =
-        setting == entry.tags.end() ? "" : absl::StrCat(" #", setting->second);
-    if (ending.empty() || !absl::EndsWith(entry.name, ending)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("approach \"", entry.name,
-                       "\": expected a row for each setting, named \"APPROACH #SETTING\", with the "
-                       "tag setting, as \"concur scores --select each\" gives them"));
+    if (setting == entry.tags.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "approach \"", entry.name,
+          "\": expected a row for each approach and setting, with a column \"setting\" beside the "
+          "approach: approach,setting,BENCHMARK,…; \"concur scores SWEEP --select each -o csv\" "
+          "writes "
+          "such a file"));
     }
-    const std::string name = entry.name.substr(0, entry.name.size() - ending.size());
+    const std::string name(absl::StripSuffix(entry.name, absl::StrCat(" #", setting->second)));
     const auto found = std::find(scores.approaches.begin(), scores.approaches.end(), name);
     const auto at = static_cast<size_t>(found - scores.approaches.begin());
     if (found == scores.approaches.end()) {
@@ -260,17 +256,19 @@ std::vector<ExpectedBest> ExpectedBestCurve(const SettingScores& scores) {
   std::vector<ExpectedBest> curve;
   for (size_t i = 0; i < scores.approaches.size(); ++i) {
     for (size_t b = 0; b < scores.benchmarks.size(); ++b) {
+      // The least of the scores is the greatest of the negated ones, negated.
+      const double sign = scores.table.sign(b);
       std::vector<double> values;
       for (const size_t row : scores.rows[i]) {
         const ScoreCell& cell = scores.table.cell(row, b);
         if (cell.state == CellState::kValue) {
-          values.push_back(cell.value);
+          values.push_back(sign * cell.value);
         }
       }
       const std::vector<double> expected = ExpectedMaxima(values);
       for (size_t k = 0; k < expected.size(); ++k) {
-        curve.push_back(
-            {i, b, static_cast<int64_t>(k + 1), static_cast<int64_t>(values.size()), expected[k]});
+        curve.push_back({i, b, static_cast<int64_t>(k + 1), static_cast<int64_t>(values.size()),
+                         sign * expected[k]});
       }
     }
   }
@@ -285,14 +283,14 @@ absl::StatusOr<std::vector<CurvePoint>> BudgetCurve(const SettingScores& scores,
   if (scores.approaches.empty() || benchmarks < 2) {
     return points;
   }
+  const ScoreTable each = scores.table.Oriented();
   std::vector<AxisEntry> rows;
   size_t budget_max = scores.rows[0].size();
   for (size_t i = 0; i < scores.approaches.size(); ++i) {
     rows.push_back({scores.approaches[i], {}});
     budget_max = std::min(budget_max, scores.rows[i].size());
   }
-  CONCUR_ASSIGN_OR_RETURN(ScoreTable best,
-                          ScoreTable::Create(std::move(rows), scores.table.benchmarks()));
+  CONCUR_ASSIGN_OR_RETURN(ScoreTable best, ScoreTable::Create(std::move(rows), each.benchmarks()));
   const std::vector<int32_t> once(scores.approaches.size(), 1);
   WeightedCoefficients::Scratch scratch;
   for (size_t k = 1; k <= budget_max; ++k) {
@@ -309,7 +307,7 @@ absl::StatusOr<std::vector<CurvePoint>> BudgetCurve(const SettingScores& scores,
               ScoreCell& cell = best.cell(i, b);
               cell = ScoreCell();
               for (size_t s = 0; s < k; ++s) {
-                const ScoreCell& of = scores.table.cell(order[i][s], b);
+                const ScoreCell& of = each.cell(order[i][s], b);
                 if (of.state == CellState::kValue &&
                     (cell.state != CellState::kValue || of.value > cell.value)) {
                   cell = of;
@@ -341,11 +339,9 @@ Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::s
                    {"undefined", "undefined", true}};
   int64_t undefined = 0;
   for (const CurvePoint& point : points) {
-    const bool has_range = point.range.has_value();
     table.rows.push_back(
         {TextCell(benchmarks[point.a]), TextCell(benchmarks[point.b]), NumberCell(point.x),
-         NumberCell(point.value), has_range ? NumberCell(point.range->low) : TableCell(),
-         has_range ? NumberCell(point.range->high) : TableCell(),
+         NumberCell(point.value), LowCell(point.range), HighCell(point.range),
          point.draws > 1 ? NumberCell(point.standard_deviation) : TableCell(),
          point.draws > 0 ? IntegerCell(point.draws) : TableCell(), IntegerCell(point.undefined)});
     undefined += point.undefined;

@@ -1,7 +1,10 @@
-// Concurrence as a function of how much was spent: on approaches, on training data, on tuning.
+// SPDX-License-Identifier: Apache-2.0
+// Concurrence as a function of the number of approaches, of training examples, or of the settings
+// tried in tuning.
 //
 // Thread-safe (stateless). Draws come from named streams of the seed; same inputs, same bytes.
-// Scores are in the table's unit, higher is better. Formulas and sources: docs/statistics.md.
+// Scores are in the table's unit; what is better, each benchmark's goal says. Formulas and sources:
+// docs/statistics.md.
 #ifndef CONCUR_ANALYSIS_CURVE_H_
 #define CONCUR_ANALYSIS_CURVE_H_
 
@@ -69,15 +72,16 @@ absl::StatusOr<std::vector<SizedBenchmark>> SizesByTag(const ScoreTable& table,
 // REQUIRES: all finite.
 std::vector<double> ExpectedMaxima(absl::Span<const double> values);
 
-// A table of single settings, as Select::kEach makes it: rows "APPROACH #SETTING" with the tag
-// setting=SETTING. Scores by approach, then by setting in the table's order.
+// A table of single settings: rows "APPROACH #SETTING", as Select::kEach makes them, or "APPROACH"
+// where there is one setting only, with the tag setting=SETTING. Scores by approach, then by
+// setting in the table's order.
 struct SettingScores {
   std::vector<std::string> approaches;
   std::vector<std::string> benchmarks;
   std::vector<std::vector<size_t>> rows;  // by approach: rows of the table
   ScoreTable table;
 };
-// InvalidArgument when a row has no tag `setting`, or a name that does not end in it.
+// InvalidArgument when a row has no tag `setting`.
 absl::StatusOr<SettingScores> GroupSettings(const ScoreTable& each);
 
 // One row for each approach, benchmark and budget k: the expected best of k of its settings.
@@ -86,7 +90,7 @@ struct ExpectedBest {
   size_t benchmark = 0;
   int64_t k = 0;
   int64_t settings = 0;  // how many have a score
-  double value = 0;
+  double value = 0;      // the expected least score where less is better
 };
 std::vector<ExpectedBest> ExpectedBestCurve(const SettingScores& scores);
 

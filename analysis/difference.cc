@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/difference.h"
 
 #include <algorithm>
@@ -86,6 +87,7 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
   if (approaches == 0 || queries.empty()) {
     return differences;
   }
+  CONCUR_ASSIGN_OR_RETURN(const DrawUnits draws, DrawUnitsOf(used, options));
   const WeightedCoefficients evaluator(used, coefficient, options.top);
   const size_t pairs = evaluator.PairCount(0, names.size());
   const auto replicates = static_cast<size_t>(options.replicates);
@@ -102,7 +104,7 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
   options.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
     WeightedCoefficients::Scratch scratch;
     std::vector<double> row(pairs);
-    ForEachReplicate(options.seed, approaches, replicates, chunk,
+    ForEachReplicate(options.seed, approaches, draws.families, replicates, chunk,
                      [&](size_t replicate, const std::vector<int32_t>& weights) {
                        evaluate(weights, scratch, row, values.data() + replicate, replicates);
                      });
@@ -112,11 +114,16 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
   std::vector<int32_t> weights(approaches, 1);
   std::vector<double> estimates(queries.size());
   evaluate(weights, scratch, row, estimates.data(), 1);
-  std::vector<double> jackknife(queries.size() * approaches);
-  for (size_t i = 0; i < approaches; ++i) {
-    weights[i] = 0;
-    evaluate(weights, scratch, row, jackknife.data() + i, approaches);
-    weights[i] = 1;
+  const size_t units = draws.units.size();
+  std::vector<double> jackknife(queries.size() * units);
+  for (size_t u = 0; u < units; ++u) {
+    for (const size_t i : draws.units[u]) {
+      weights[i] = 0;
+    }
+    evaluate(weights, scratch, row, jackknife.data() + u, units);
+    for (const size_t i : draws.units[u]) {
+      weights[i] = 1;
+    }
   }
   for (size_t q = 0; q < queries.size(); ++q) {
     if (std::isnan(estimates[q])) {
@@ -124,12 +131,17 @@ absl::StatusOr<std::vector<PairDifference>> BootstrapDifferences(
       continue;
     }
     differences[q].value = estimates[q];
+    if (draws.level == 0) {
+      differences[q].warning = "too few families: no interval";
+      continue;
+    }
     std::vector<double> of_query(values.begin() + static_cast<ptrdiff_t>(q * replicates),
                                  values.begin() + static_cast<ptrdiff_t>((q + 1) * replicates));
     const BootstrapInterval interval = IntervalFromReplicates(
-        of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * approaches, approaches),
-        options.level, options.method);
+        of_query, estimates[q], absl::MakeSpan(jackknife).subspan(q * units, units), draws.level,
+        draws.method);
     differences[q].interval = interval.interval;
+    differences[q].p_value = SignPValue(of_query);
     differences[q].warning = interval.warning;
   }
   return differences;

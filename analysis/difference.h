@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much more similarly one pair of benchmarks ranks the approaches than another pair, with an
 // interval.
 //
@@ -35,6 +36,8 @@ struct PairDifference {
   int64_t n_second = 0;
   std::optional<double> value;  // nothing where either coefficient is undefined
   std::optional<Interval> interval;
+  // Two-sided, of no difference: twice the smaller share of replicates on one side of 0.
+  std::optional<double> p_value;
   std::string warning;
 };
 

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/figures.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,12 +19,12 @@
 #include "absl/types/span.h"
 #include "analysis/correlation.h"
 #include "analysis/generalization.h"
+#include "analysis/label_places.h"
 #include "analysis/notes.h"
 #include "analysis/panel.h"
 #include "analysis/svg_canvas.h"
-#include "analysis/text_table.h"
+#include "analysis/text.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -32,43 +34,20 @@ constexpr double kMargin = 16;
 constexpr double kLine = 18;
 constexpr size_t kPanelsPerRow = 3;
 
-absl::StatusOr<size_t> FindBenchmark(const ScoreTable& table, const std::string& name) {
-  std::vector<std::string> names;
-  for (const AxisEntry& entry : table.benchmarks()) {
-    names.push_back(entry.name);
-  }
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown column \"", name, "\"",
-                                                   DidYouMean(name, names), "; the benchmarks are ",
-                                                   absl::StrJoin(names, ", ")));
-  }
-  return static_cast<size_t>(found - names.begin());
-}
-
 // The approaches of each group, by name; the first is all of them.
 absl::StatusOr<std::vector<std::pair<std::string, std::vector<size_t>>>> GroupApproaches(
     const ScoreTable& table, const std::string& tag) {
   std::vector<std::pair<std::string, std::vector<size_t>>> groups = {{"all", {}}};
   std::map<std::string, std::vector<size_t>> by_value;
-  std::set<std::string> tags;
-  bool known = tag.empty();
+  const std::vector<std::string> tags = TagsOf(table.approaches());
+  if (!tag.empty() && std::find(tags.begin(), tags.end(), tag) == tags.end()) {
+    return UnknownTag("group-by: no approach has the tag", tag, tags);
+  }
   for (size_t i = 0; i < table.approaches().size(); ++i) {
     groups[0].second.push_back(i);
-    for (const auto& [name, value] : table.approaches()[i].tags) {
-      tags.insert(name);
-      known = known || name == tag;
-    }
     if (!tag.empty()) {
-      const auto value = table.approaches()[i].tags.find(tag);
-      by_value[value == table.approaches()[i].tags.end() ? "" : value->second].push_back(i);
+      by_value[TagValue(table.approaches()[i], tag)].push_back(i);
     }
-  }
-  if (!known) {
-    const std::vector<std::string> names(tags.begin(), tags.end());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "group-by: no approach has the tag \"", tag, "\"", DidYouMean(tag, names),
-        names.empty() ? "" : absl::StrCat("; the tags are ", absl::StrJoin(names, ", "))));
   }
   for (auto& [value, approaches] : by_value) {
     groups.emplace_back(value.empty() ? absl::StrCat("no ", tag) : absl::StrCat(tag, "=", value),
@@ -82,14 +61,10 @@ Correlation CorrelatePart(const ScoreTable& table, const ScatterPanel& panel,
   std::vector<double> x;
   std::vector<double> y;
   for (const size_t approach : part.approaches) {
-    x.push_back(table.cell(approach, panel.x).value);
-    y.push_back(table.cell(approach, panel.y).value);
+    x.push_back(table.sign(panel.x) * table.cell(approach, panel.x).value);
+    y.push_back(table.sign(panel.y) * table.cell(approach, panel.y).value);
   }
   return Correlate(coefficient, x, y);
-}
-
-std::string CoefficientText(const Correlation& correlation) {
-  return correlation.defined() ? Fixed(correlation.value, 2) : "undef";
 }
 
 // Where panel `i` of a figure lies.
@@ -122,8 +97,41 @@ double DrawNotes(const std::vector<std::string>& notes, double y, double width, 
   return y;
 }
 
-void DrawScatterPanel(const ScoreTable& table, const ScatterPanel& panel, size_t index,
-                      SvgCanvas& canvas) {
+// Writes the names of the panel's labelled points; returns how many have no room.
+size_t DrawPointLabels(const ScoreTable& table, const ScatterPanel& panel, const Panel& plot,
+                       SvgCanvas& canvas) {
+  constexpr double kFont = 10;
+  constexpr size_t kLabelMax = 24;
+  const auto point = [&](size_t approach) {
+    return LabelPlaces::Point{plot.X(table.cell(approach, panel.x).value),
+                              plot.Y(table.cell(approach, panel.y).value)};
+  };
+  std::vector<LabelPlaces::Point> points;
+  for (const size_t approach : panel.parts[0].approaches) {
+    points.push_back(point(approach));
+  }
+  LabelPlaces places(plot.plot(), points);
+  size_t without_room = 0;
+  for (const size_t approach : panel.labels) {
+    const std::vector<size_t>& drawn = panel.parts[0].approaches;
+    if (std::find(drawn.begin(), drawn.end(), approach) == drawn.end()) {
+      continue;
+    }
+    const std::string name = ShortName(table.approaches()[approach].name, kLabelMax);
+    const std::optional<PixelBox> box =
+        places.Place(point(approach), TextWidth(name) * kFont / 12, kFont);
+    if (box.has_value()) {
+      canvas.Text(box->left, box->bottom - 1.5, name, Anchor::kStart, "font-size=\"10\"");
+    } else {
+      ++without_room;
+    }
+  }
+  return without_room;
+}
+
+// Returns how many labels have no room.
+size_t DrawScatterPanel(const ScoreTable& table, const ScatterPanel& panel, size_t index,
+                        SvgCanvas& canvas) {
   const auto [left, top] = PanelCorner(index);
   const ScatterPanel::Part& all = panel.parts[0];
   std::vector<double> xs;
@@ -132,17 +140,25 @@ void DrawScatterPanel(const ScoreTable& table, const ScatterPanel& panel, size_t
     xs.push_back(table.cell(approach, panel.x).value);
     ys.push_back(table.cell(approach, panel.y).value);
   }
-  const Panel plot(LinearAxis(table.benchmarks()[panel.x].name, xs),
-                   LinearAxis(table.benchmarks()[panel.y].name, ys), left, top);
+  const auto axis = [&](size_t benchmark, const std::vector<double>& scores) {
+    const bool minimized = table.sign(benchmark) < 0;
+    Axis made = LinearAxis(
+        absl::StrCat(table.benchmarks()[benchmark].name, minimized ? " (less is better)" : ""),
+        scores);
+    made.reversed = minimized;
+    return made;
+  };
+  const Panel plot(axis(panel.x, xs), axis(panel.y, ys), left, top);
   std::vector<std::string> titles = {table.benchmarks()[panel.y].name};
   constexpr size_t kPartsShown = 3;
   for (size_t i = 0; i < std::min(panel.parts.size(), kPartsShown); ++i) {
     const ScatterPanel::Part& part = panel.parts[i];
     titles.push_back(absl::StrCat(
         part.group, ": τ ",
-        CoefficientText(CorrelatePart(table, panel, part, Coefficient::kKendall)), ", r ",
-        CoefficientText(CorrelatePart(table, panel, part, Coefficient::kPearson)), ", n ",
-        part.approaches.size()));
+        FixedOrUndef(CorrelatePart(table, panel, part, Coefficient::kKendall).OptionalValue(), 2),
+        ", r ",
+        FixedOrUndef(CorrelatePart(table, panel, part, Coefficient::kPearson).OptionalValue(), 2),
+        ", n ", part.approaches.size()));
   }
   plot.DrawFrame(titles, canvas);
   const size_t first = panel.parts.size() > 1 ? 1 : 0;
@@ -155,6 +171,7 @@ void DrawScatterPanel(const ScoreTable& table, const ScatterPanel& panel, size_t
           absl::StrCat(table.approaches()[approach].name, ": ", Fixed(x, 2), ", ", Fixed(y, 2)));
     }
   }
+  return DrawPointLabels(table, panel, plot, canvas);
 }
 
 // Ticks of a transformed axis, at round scores.
@@ -194,20 +211,10 @@ Axis ScaledAxis(const std::string& label, FitScale scale, double full,
   return axis;
 }
 
-// A perfect score of the fit's systems: 100 for percent, 1 for shares, as fit.h guesses it.
-double FullScoreOf(const ShiftFit& fit) {
-  for (const FittedSystem& system : fit.systems) {
-    if (system.from > 1 || system.to > 1) {
-      return 100;
-    }
-  }
-  return 1;
-}
-
 // Draws one fit; returns how many systems have no place on its axes.
 size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
   const auto [left, top] = PanelCorner(index);
-  const double full = FullScoreOf(fit);
+  const double full = fit.full_score;
   const auto place = [&](double score) {
     return fit.scale == FitScale::kLinear ? score : Transform(fit.scale, score / full);
   };
@@ -226,10 +233,9 @@ size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
                    ScaledAxis(fit.to, fit.scale, full, all), left, top);
   std::vector<std::string> titles = {
       fit.to, absl::StrCat(FitScaleName(fit.scale), " scale, ", fit.n, " systems")};
-  titles.push_back(
-      absl::StrCat("slope ", fit.slope.has_value() ? Fixed(*fit.slope, 2) : "undef", ", R² ",
-                   fit.r_squared.has_value() ? Fixed(*fit.r_squared, 2) : "undef", ", mean gap ",
-                   fit.mean_gap.has_value() ? Fixed(*fit.mean_gap, 1) : "undef"));
+  titles.push_back(absl::StrCat("slope ", FixedOrUndef(fit.slope, 2), ", R² ",
+                                FixedOrUndef(fit.r_squared, 2), ", mean gap ",
+                                FixedOrUndef(fit.mean_gap, 1)));
   plot.DrawFrame(titles, canvas);
   plot.DrawLine(1, 0, "stroke=\"#595959\" stroke-dasharray=\"4 3\"", canvas);
   if (fit.slope.has_value() && fit.intercept.has_value()) {
@@ -249,6 +255,24 @@ size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
   return outside;
 }
 
+// How good a score is, from 0 to 1: on the benchmark's scale, or, without limits, among its scores.
+double ShareOf(const ScoreTable& table, size_t benchmark, double score) {
+  std::optional<ScoreRange> range = table.range(benchmark);
+  const bool has_limits = range.has_value();
+  for (const ScoreCell& cell : table.column(benchmark)) {
+    if (cell.state == CellState::kValue && !has_limits) {
+      range = range.value_or(ScoreRange{cell.value, cell.value});
+      range->low = std::min(range->low, cell.value);
+      range->high = std::max(range->high, cell.value);
+    }
+  }
+  if (!range.has_value() || range->low == range->high) {
+    return 0;
+  }
+  const double share = (score - range->low) / (range->high - range->low);
+  return table.sign(benchmark) < 0 ? 1 - share : share;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
@@ -258,12 +282,28 @@ absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
         absl::StrCat("expected at most ", kPanelsMax, " panels, got ", options.y.size()));
   }
   CONCUR_ASSIGN_OR_RETURN(const auto groups, GroupApproaches(table, options.group_by));
-  CONCUR_ASSIGN_OR_RETURN(const size_t x, FindBenchmark(table, options.x));
+  CONCUR_ASSIGN_OR_RETURN(const size_t x,
+                          FindEntry(table.benchmarks(), options.x, "unknown column", "benchmarks"));
+  std::vector<size_t> labels;
+  for (const std::string& pattern : options.labels) {
+    const size_t before = labels.size();
+    for (size_t i = 0; i < table.approaches().size(); ++i) {
+      if (MatchesPattern(pattern, table.approaches()[i].name)) {
+        labels.push_back(i);
+      }
+    }
+    if (labels.size() == before) {
+      return FindEntry(table.approaches(), pattern, "label: unknown approach", "approaches")
+          .status();
+    }
+  }
   std::vector<ScatterPanel> panels;
   for (const std::string& name : options.y) {
     ScatterPanel panel;
     panel.x = x;
-    CONCUR_ASSIGN_OR_RETURN(panel.y, FindBenchmark(table, name));
+    panel.labels = labels;
+    CONCUR_ASSIGN_OR_RETURN(panel.y,
+                            FindEntry(table.benchmarks(), name, "unknown column", "benchmarks"));
     if (panel.y == x) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", name, "\" is on both axes; expected another benchmark"));
@@ -290,22 +330,19 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
                     {"group", "approaches"},
                     {"n", "n", true},
                     {"kendall", "τ", true},
-                    {"kendall_p", "p", true, 4},
+                    {"kendall_p", "p of τ", true, 4},
                     {"pearson", "r", true},
-                    {"pearson_p", "p", true, 4}};
+                    {"pearson_p", "p of r", true, 4}};
   std::set<std::string> missing;
   for (const ScatterPanel& panel : panels) {
     for (const ScatterPanel::Part& part : panel.parts) {
       const Correlation tau = CorrelatePart(table, panel, part, Coefficient::kKendall);
       const Correlation r = CorrelatePart(table, panel, part, Coefficient::kPearson);
-      const auto value = [](const Correlation& correlation) {
-        return correlation.defined() ? NumberCell(correlation.value)
-                                     : NumberCell(std::nullopt, "undef");
-      };
       result.rows.push_back({TextCell(table.benchmarks()[panel.x].name),
                              TextCell(table.benchmarks()[panel.y].name), TextCell(part.group),
-                             IntegerCell(static_cast<int64_t>(part.approaches.size())), value(tau),
-                             NumberCell(tau.p_value), value(r), NumberCell(r.p_value)});
+                             IntegerCell(static_cast<int64_t>(part.approaches.size())),
+                             CoefficientCell(tau.OptionalValue()), NumberCell(tau.p_value),
+                             CoefficientCell(r.OptionalValue()), NumberCell(r.p_value)});
     }
     for (const size_t approach : panel.parts[0].missing) {
       missing.insert(
@@ -320,8 +357,13 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
 
 std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> panels) {
   SvgCanvas canvas;
+  std::vector<std::string> notes;
   for (size_t i = 0; i < panels.size(); ++i) {
-    DrawScatterPanel(table, panels[i], i, canvas);
+    const size_t without_room = DrawScatterPanel(table, panels[i], i, canvas);
+    if (without_room > 0) {
+      notes.push_back(absl::StrCat(table.benchmarks()[panels[i].y].name, ": no room for ",
+                                   without_room, without_room == 1 ? " name" : " names"));
+    }
   }
   const double width = FigureWidth(panels.size());
   double y = PanelsBottom(panels.size());
@@ -339,7 +381,6 @@ std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> p
       x += 28 + TextWidth(name);
     }
   }
-  std::vector<std::string> notes;
   for (const ScatterPanel& panel : panels) {
     if (!panel.parts[0].missing.empty()) {
       std::vector<std::string> names;
@@ -388,47 +429,45 @@ absl::StatusOr<std::string> CrossSvg(const ScoreTable& table) {
   const std::vector<std::vector<bool>> best = BestTrainSets(table);
   double label = 60;
   double head = 20;
-  double highest = 1e-9;
   for (size_t row = 0; row < table.approaches().size(); ++row) {
-    label = std::max(label, TextWidth(Printable(table.approaches()[row].name, kNameMax)));
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      highest = std::max(highest, table.cell(row, b).value);
-    }
+    label = std::max(label, TextWidth(ShortName(table.approaches()[row].name, kNameMax)));
   }
   for (const AxisEntry& benchmark : table.benchmarks()) {
-    head = std::max(head, 0.72 * TextWidth(Printable(benchmark.name, kNameMax)) + 16);
+    head = std::max(head, 0.72 * TextWidth(ShortName(benchmark.name, kNameMax)) + 16);
   }
   SvgCanvas canvas;
   const double left = kMargin + label + 8;
   const double top = kMargin + head;
-  const double perfect = highest > 1 ? 100 : 1;
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
     const double x = left + (static_cast<double>(b) + 0.4) * kCellWidth;
-    canvas.Text(x, top - 8, Printable(table.benchmarks()[b].name, kNameMax), Anchor::kStart,
+    canvas.Text(x, top - 8, ShortName(table.benchmarks()[b].name, kNameMax), Anchor::kStart,
                 absl::StrFormat("transform=\"rotate(-45 %.1f %.1f)\"", x, top - 8));
   }
   for (size_t row = 0; row < table.approaches().size(); ++row) {
     const double y = top + static_cast<double>(row) * kCellHeight;
     canvas.Text(left - 8, y + kCellHeight / 2 + 4,
-                Printable(table.approaches()[row].name, kNameMax), Anchor::kEnd);
+                ShortName(table.approaches()[row].name, kNameMax), Anchor::kEnd);
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
       const ScoreCell& cell = table.cell(row, b);
       const bool has_value = cell.state == CellState::kValue;
-      const Color color = has_value ? SequentialColor(cell.value / perfect) : Color{224, 224, 224};
+      const Color color =
+          has_value ? SequentialColor(ShareOf(table, b, cell.value)) : Color{224, 224, 224};
       const double x = left + static_cast<double>(b) * kCellWidth;
       canvas.BeginGroup(absl::StrCat(table.approaches()[row].name, " on ",
-                                     table.benchmarks()[b].name, ": ", CellText(cell, 2)));
+                                     table.benchmarks()[b].name, ": ",
+                                     CellText(cell, table.decimals(b))));
       canvas.Box(x + 1, y + 1, kCellWidth - 2, kCellHeight - 2,
                  absl::StrCat("fill=\"", Hex(color), "\" stroke=\"",
                               best[row][b] ? "#a3163d" : Hex(color), "\" stroke-width=\"2\""));
       const std::string ink = absl::StrCat("fill=\"", InkOn(color), "\"");
       const bool has_sd = has_value && cell.seeds >= 2;
+      const int decimals = table.decimals(b) - 1;
       canvas.Text(x + kCellWidth / 2, y + kCellHeight / 2 + (has_sd ? -2 : 4),
-                  has_value ? Fixed(cell.value, 1) : CellText(cell, 1), Anchor::kMiddle,
-                  best[row][b] ? ink + " font-weight=\"bold\"" : ink);
+                  has_value ? Fixed(cell.value, decimals) : CellText(cell, decimals),
+                  Anchor::kMiddle, best[row][b] ? ink + " font-weight=\"bold\"" : ink);
       if (has_sd) {
         canvas.Text(x + kCellWidth / 2, y + kCellHeight / 2 + 11,
-                    absl::StrCat("±", Fixed(cell.standard_deviation, 1)), Anchor::kMiddle,
+                    absl::StrCat("±", Fixed(cell.standard_deviation, decimals)), Anchor::kMiddle,
                     ink + " font-size=\"10\"");
       }
       canvas.EndGroup();

@@ -1,5 +1,7 @@
-// Figures as self-contained SVG documents: scatter panels of one benchmark against others, shift
-// panels of one test set against others, and train × test tables as heat maps.
+// SPDX-License-Identifier: Apache-2.0
+// Figures as self-contained SVG documents: matrices as heat maps, scatter panels of one benchmark
+// against others, shift panels of one test set against others, and train × test tables as heat
+// maps.
 //
 // Thread-safe (stateless). Every point and cell has a title with its name and figures. What cannot
 // be drawn (a missing score, a score without a place on a probit axis) is counted below its panel.
@@ -13,10 +15,20 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "analysis/fit.h"
+#include "analysis/matrix.h"
 #include "analysis/score_table.h"
 #include "analysis/table.h"
 
 namespace concur::analysis {
+
+struct MatrixFigure {
+  std::string title = {};  // empty: MatrixTitle
+  double width = 0;        // pixels that the figure takes; 0: as it is drawn
+};
+// The lower triangle coloured from -1 over 0 to 1 with a bar that says so, each cell with its value
+// and its interval where there is one. Text has a contrast of at least 4.5 : 1 to its cell. Long
+// names are cut in the middle; every cell's title has them whole.
+std::string MatrixSvg(const ConcurrenceMatrix& matrix, const MatrixFigure& figure = {});
 
 struct ScatterOptions {
   std::string x;               // a benchmark
@@ -24,6 +36,8 @@ struct ScatterOptions {
   // A tag of approaches whose values make groups, each with its own marker and coefficients; empty:
   // one group.
   std::string group_by;
+  // Approaches whose points are labelled with their names, where there is room.
+  std::vector<std::string> labels = {};
 };
 inline constexpr size_t kPanelsMax = 100;
 
@@ -31,6 +45,7 @@ inline constexpr size_t kPanelsMax = 100;
 struct ScatterPanel {
   size_t x = 0;
   size_t y = 0;
+  std::vector<size_t> labels;  // approaches
   struct Part {
     std::string group;               // "all" or TAG=VALUE
     std::vector<size_t> approaches;  // that have both scores
@@ -39,8 +54,8 @@ struct ScatterPanel {
   std::vector<Part> parts;
 };
 
-// InvalidArgument for an unknown benchmark, one that is also x, too many panels, or a tag that no
-// approach carries.
+// InvalidArgument for an unknown benchmark, one that is also x, too many panels, a tag that no
+// approach carries, or an unknown approach to label.
 absl::StatusOr<std::vector<ScatterPanel>> ScatterPanels(const ScoreTable& table,
                                                         const ScatterOptions& options);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/fit.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/clustered_mean.h"
+#include "analysis/line_intervals.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -24,75 +27,13 @@
 namespace concur::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 using Normal = boost::math::normal_distribution<
     double, boost::math::policies::policy<
                 boost::math::policies::domain_error<boost::math::policies::ignore_error>,
                 boost::math::policies::overflow_error<boost::math::policies::ignore_error>>>;
 
-struct Line {
-  double slope = kNaN;
-  double intercept = kNaN;
-  double r_squared = kNaN;
-};
-
-// Least squares; NaN where undefined.
-Line FitLine(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto n = static_cast<double>(x.size());
-  const Moments mx = ComputeMoments(x);
-  const Moments my = ComputeMoments(y);
-  Line line;
-  if (x.size() < 2 || mx.standard_deviation == 0) {
-    return line;
-  }
-  double xx = 0;
-  double xy = 0;
-  double yy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mx.mean) * (x[i] - mx.mean);
-    xy += (x[i] - mx.mean) * (y[i] - my.mean);
-    yy += (y[i] - my.mean) * (y[i] - my.mean);
-  }
-  if (n < 2 || xx == 0) {
-    return line;
-  }
-  line.slope = xy / xx;
-  line.intercept = my.mean - line.slope * mx.mean;
-  if (my.standard_deviation > 0 && yy > 0) {
-    line.r_squared = std::min(1.0, (xy / xx) * (xy / yy));
-  }
-  return line;
-}
-
 std::optional<double> IfFinite(double value) {
   return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
-}
-
-absl::StatusOr<size_t> FindBenchmark(const ScoreTable& table, const std::string& name) {
-  std::vector<std::string> names;
-  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    if (table.benchmarks()[b].name == name) {
-      return b;
-    }
-    names.push_back(table.benchmarks()[b].name);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown column \"", name, "\"", DidYouMean(name, names)));
-}
-
-absl::Status CheckExcluded(const ScoreTable& table, const std::vector<std::string>& exclude) {
-  std::vector<std::string> names;
-  for (const AxisEntry& approach : table.approaches()) {
-    names.push_back(approach.name);
-  }
-  for (const std::string& name : exclude) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("exclude: unknown approach \"", name, "\"", DidYouMean(name, names)));
-    }
-  }
-  return absl::OkStatus();
 }
 
 double FullScore(const ScoreTable& table) {
@@ -104,6 +45,32 @@ double FullScore(const ScoreTable& table) {
     }
   }
   return 1;
+}
+
+// What a share of 1 is on both benchmarks.
+absl::StatusOr<double> FullScoreOfPair(const ScoreTable& table, size_t from, size_t to,
+                                       FitScale scale) {
+  double full = 0;
+  for (const size_t benchmark : {from, to}) {
+    const Scale& stated = table.benchmarks()[benchmark].metric.scale;
+    const std::optional<ScoreRange> range = table.range(benchmark);
+    if (stated.kind == Scale::Kind::kUnstated || scale == FitScale::kLinear) {
+      continue;
+    }
+    if (!range.has_value() || range->low != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", table.benchmarks()[benchmark].name, "\": a score in ", FitScaleName(scale),
+          " scale must be a share, from 0 to a greatest score; its scale is ", ScaleText(stated)));
+    }
+    if (full != 0 && full != range->high) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", table.benchmarks()[from].name, "\" and \"",
+                       table.benchmarks()[to].name, "\": expected one scale in ",
+                       FitScaleName(scale), " scale, got 0..", full, " and 0..", range->high));
+    }
+    full = range->high;
+  }
+  return full != 0 ? full : FullScore(table);
 }
 
 // Ranks from 1 for the largest; ties share the best rank.
@@ -127,6 +94,7 @@ class Fitter {
     fit.from = table_.benchmarks()[from].name;
     fit.to = table_.benchmarks()[to].name;
     fit.scale = options_.scale;
+    fit.full_score = full_score_;
     CONCUR_RETURN_IF_ERROR(Collect(from, to, fit));
     std::vector<double> x;
     std::vector<double> y;
@@ -154,8 +122,13 @@ class Fitter {
       }
     }
     if (options_.bootstrap.has_value() && fit.slope.has_value()) {
-      Bootstrap(x, y, line, fit);
+      if (UsesStudent(x.size())) {
+        AddStudentIntervals(x, y, fit);
+      } else {
+        Bootstrap(x, y, line, fit);
+      }
     }
+    AddCorrection(x, y, fit);
     return fit;
   }
 
@@ -168,6 +141,85 @@ class Fitter {
     return options_.scale == FitScale::kLinear
                ? value
                : full_score_ * InverseTransform(options_.scale, value);
+  }
+
+  bool UsesStudent(size_t systems) const {
+    return options_.method == LineMethod::kHc3 ||
+           (options_.method == LineMethod::kAuto && systems < kBootstrapSystemsMin);
+  }
+
+  void AddStudentIntervals(const std::vector<double>& x, const std::vector<double>& y,
+                           ShiftFit& fit) const {
+    const double level = options_.bootstrap->level;
+    const LineIntervals intervals(x, y, level);
+    fit.level = level;
+    fit.method = LineMethod::kHc3;
+    fit.slope_interval = intervals.Slope();
+    fit.intercept_interval = intervals.Intercept();
+    if (fit.r_squared.has_value()) {
+      fit.r_squared_interval = RSquaredInterval(*fit.r_squared, x.size(), level);
+    }
+    std::vector<double> gaps;
+    for (FittedSystem& system : fit.systems) {
+      if (system.fitted) {
+        gaps.push_back(system.gap);
+      }
+      const std::optional<Interval> at =
+          system.predicted.has_value() ? intervals.At(ToScale(system.from)) : std::nullopt;
+      if (at.has_value()) {
+        system.predicted_interval = Interval{FromScale(at->low), FromScale(at->high)};
+        AddResidualInterval(system);
+      }
+    }
+    const absl::StatusOr<Interval> gap = MeanInterval(gaps, level);
+    if (gap.ok()) {
+      fit.mean_gap_interval = *gap;
+    }
+  }
+
+  // What the line would be without the noise of the original scores, where all of it is known.
+  void AddCorrection(const std::vector<double>& x, const std::vector<double>& y,
+                     ShiftFit& fit) const {
+    std::vector<double> noise;
+    for (const FittedSystem& system : fit.systems) {
+      if (system.fitted && system.from_error.has_value()) {
+        const double error = *system.from_error * ScaleSlope(system.from);
+        noise.push_back(error * error);
+      }
+    }
+    if (noise.size() == x.size() && !x.empty()) {
+      fit.corrected = CorrectForNoise(
+          x, y, noise, options_.bootstrap.has_value() ? options_.bootstrap->level : 0.95);
+    }
+  }
+
+  // How fast the scale moves with the score, there.
+  double ScaleSlope(double score) const {
+    const double share = score / full_score_;
+    switch (options_.scale) {
+      case FitScale::kLinear:
+        break;
+      case FitScale::kProbit:
+        return 1 / (full_score_ * boost::math::pdf(Normal(), Transform(FitScale::kProbit, share)));
+      case FitScale::kLogit:
+        return 1 / (full_score_ * share * (1 - share));
+    }
+    return 1;
+  }
+
+  // The standard error of a system's original score: given, or of the mean over its seeds.
+  std::optional<double> FromError(size_t row, const ScoreCell& cell) const {
+    if (!options_.from_errors.empty()) {
+      return options_.from_errors[row];
+    }
+    return cell.seeds >= 2
+               ? std::optional(cell.standard_deviation / std::sqrt(static_cast<double>(cell.seeds)))
+               : std::nullopt;
+  }
+
+  static void AddResidualInterval(FittedSystem& system) {
+    system.residual_interval = Interval{system.to - system.predicted_interval->high,
+                                        system.to - system.predicted_interval->low};
   }
 
   absl::Status Collect(size_t from, size_t to, ShiftFit& fit) const {
@@ -192,18 +244,22 @@ class Fitter {
       system.from = x.value;
       system.to = y.value;
       system.gap = x.value - y.value;
+      system.from_error = FromError(i, x);
       system.fitted = std::find(options_.exclude.begin(), options_.exclude.end(), name) ==
                           options_.exclude.end() &&
                       std::isfinite(ToScale(x.value)) && std::isfinite(ToScale(y.value));
       fit.systems.push_back(std::move(system));
     }
+    const double sign = table_.sign(from);
     std::stable_sort(fit.systems.begin(), fit.systems.end(),
-                     [](const FittedSystem& a, const FittedSystem& b) { return a.from > b.from; });
+                     [sign](const FittedSystem& a, const FittedSystem& b) {
+                       return sign * a.from > sign * b.from;
+                     });
     std::vector<double> scores;
     std::vector<double> new_scores;
     for (const FittedSystem& system : fit.systems) {
-      scores.push_back(system.from);
-      new_scores.push_back(system.to);
+      scores.push_back(sign * system.from);
+      new_scores.push_back(sign * system.to);
     }
     const std::vector<int64_t> ranks = CompetitionRanks(scores);
     const std::vector<int64_t> new_ranks = CompetitionRanks(new_scores);
@@ -250,6 +306,7 @@ class Fitter {
           .interval;
     };
     fit.level = options.level;
+    fit.method = LineMethod::kPercentile;
     fit.mean_gap_interval = interval(mean_gaps, *fit.mean_gap);
     for (FittedSystem& system : fit.systems) {
       if (system.predicted.has_value()) {
@@ -273,8 +330,7 @@ class Fitter {
     }
     system.predicted_interval = interval(places, *system.predicted);
     if (system.predicted_interval.has_value()) {
-      system.residual_interval = Interval{system.to - system.predicted_interval->high,
-                                          system.to - system.predicted_interval->low};
+      AddResidualInterval(system);
     }
   }
 
@@ -286,7 +342,8 @@ class Fitter {
 absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleTable>& examples,
                                                       const std::string& benchmark,
                                                       const std::string& approach,
-                                                      double full_score, double level) {
+                                                      double full_score, double level,
+                                                      std::optional<ExampleUnit> unit) {
   for (const ExampleTable& table : examples) {
     const auto found = std::find(table.approaches.begin(), table.approaches.end(), approach);
     if (table.benchmark != benchmark || found == table.approaches.end() || table.examples < 2) {
@@ -294,6 +351,12 @@ absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleT
     }
     const absl::Span<const double> scores =
         table.row(static_cast<size_t>(found - table.approaches.begin()));
+    const ExampleClusters clusters = ClustersOf(table.places, table.examples, unit);
+    if (!clusters.of.empty()) {
+      absl::StatusOr<Interval> interval = ClusteredMeanInterval(scores, clusters, level);
+      CONCUR_RETURN_IF_ERROR(interval.status());
+      return std::optional(Interval{full_score * interval->low, full_score * interval->high});
+    }
     const bool shares = std::all_of(scores.begin(), scores.end(),
                                     [](double score) { return score == 0 || score == 1; });
     absl::StatusOr<Interval> interval =
@@ -309,17 +372,67 @@ absl::StatusOr<std::optional<Interval>> ScoreInterval(const std::vector<ExampleT
 }  // namespace
 
 absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
-                               double level, std::vector<ShiftFit>& fits) {
+                               double level, std::optional<ExampleUnit> unit,
+                               std::vector<ShiftFit>& fits) {
   for (ShiftFit& fit : fits) {
     fit.level = level;
+    for (const ExampleTable& table : examples) {
+      const ExampleUnit used = ClustersOf(table.places, table.examples, unit).unit;
+      if ((table.benchmark == fit.from || table.benchmark == fit.to) &&
+          used != ExampleUnit::kExample) {
+        fit.clustered = true;
+      }
+    }
     for (FittedSystem& system : fit.systems) {
-      CONCUR_ASSIGN_OR_RETURN(system.from_interval,
-                              ScoreInterval(examples, fit.from, system.name, full_score, level));
-      CONCUR_ASSIGN_OR_RETURN(system.to_interval,
-                              ScoreInterval(examples, fit.to, system.name, full_score, level));
+      CONCUR_ASSIGN_OR_RETURN(system.from_interval, ScoreInterval(examples, fit.from, system.name,
+                                                                  full_score, level, unit));
+      CONCUR_ASSIGN_OR_RETURN(system.to_interval, ScoreInterval(examples, fit.to, system.name,
+                                                                full_score, level, unit));
+      CONCUR_ASSIGN_OR_RETURN(
+          system.from_interval_by_question,
+          ScoreInterval(examples, fit.from, system.name, full_score, level, ExampleUnit::kExample));
+      CONCUR_ASSIGN_OR_RETURN(
+          system.to_interval_by_question,
+          ScoreInterval(examples, fit.to, system.name, full_score, level, ExampleUnit::kExample));
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& examples,
+                                               const ScoreTable& table,
+                                               const std::string& benchmark, double full_score,
+                                               std::optional<ExampleUnit> unit) {
+  std::vector<std::optional<double>> errors(table.approaches().size());
+  for (const ExampleTable& scores : examples) {
+    if (scores.benchmark != benchmark) {
+      continue;
+    }
+    const ExampleClusters clusters = ClustersOf(scores.places, scores.examples, unit);
+    for (size_t a = 0; a < scores.approaches.size(); ++a) {
+      const absl::StatusOr<ClusteredMean> mean = ComputeClusteredMean(scores.row(a), clusters);
+      for (size_t row = 0; row < errors.size() && mean.ok(); ++row) {
+        if (table.approaches()[row].name == scores.approaches[a]) {
+          errors[row] = full_score * mean->standard_error;
+        }
+      }
+    }
+  }
+  return errors;
+}
+
+absl::StatusOr<LineMethod> ParseLineMethod(absl::string_view name) {
+  if (name == "auto") {
+    return LineMethod::kAuto;
+  }
+  if (name == "hc3") {
+    return LineMethod::kHc3;
+  }
+  if (name == "percentile") {
+    return LineMethod::kPercentile;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("interval-method: expected auto, hc3 or percentile, got \"", name, "\""));
 }
 
 absl::StatusOr<FitScale> ParseFitScale(absl::string_view name) {
@@ -329,7 +442,7 @@ absl::StatusOr<FitScale> ParseFitScale(absl::string_view name) {
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("scale: expected linear, probit or logit, got \"", name, "\""));
+      absl::StrCat("scale: ", ExpectedOneOf({"linear", "probit", "logit"}, name)));
 }
 
 absl::string_view FitScaleName(FitScale scale) {
@@ -371,16 +484,32 @@ double InverseTransform(FitScale scale, double transformed) {
 absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const std::string& from,
                                                absl::Span<const std::string> to,
                                                const FitOptions& options) {
-  CONCUR_ASSIGN_OR_RETURN(const size_t from_index, FindBenchmark(table, from));
-  CONCUR_RETURN_IF_ERROR(CheckExcluded(table, options.exclude));
+  CONCUR_ASSIGN_OR_RETURN(const size_t from_index,
+                          FindEntry(table.benchmarks(), from, "unknown column", "benchmarks"));
+  for (const std::string& name : options.exclude) {
+    CONCUR_RETURN_IF_ERROR(
+        FindEntry(table.approaches(), name, "exclude: unknown approach", "approaches").status());
+  }
   if (options.bootstrap.has_value()) {
     CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(*options.bootstrap));
   }
-  Fitter fitter(table, options, options.full_score > 0 ? options.full_score : FullScore(table));
   std::vector<ShiftFit> fits;
   for (const std::string& name : to) {
-    CONCUR_ASSIGN_OR_RETURN(const size_t to_index, FindBenchmark(table, name));
-    CONCUR_ASSIGN_OR_RETURN(ShiftFit fit, fitter.Fit(from_index, to_index));
+    CONCUR_ASSIGN_OR_RETURN(const size_t to_index,
+                            FindEntry(table.benchmarks(), name, "unknown column", "benchmarks"));
+    if (table.sign(from_index) != table.sign(to_index)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", from, "\" and \"", name,
+                       "\": expected one goal, got a benchmark of which more is better and one of "
+                       "which less is"));
+    }
+    double full_score = options.full_score;
+    if (full_score <= 0) {
+      CONCUR_ASSIGN_OR_RETURN(full_score,
+                              FullScoreOfPair(table, from_index, to_index, options.scale));
+    }
+    CONCUR_ASSIGN_OR_RETURN(ShiftFit fit,
+                            Fitter(table, options, full_score).Fit(from_index, to_index));
     fits.push_back(std::move(fit));
   }
   return fits;

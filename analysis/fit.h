@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How scores on one test set predict scores on another: least-squares lines in linear, probit or
 // logit scale, the gap, and what each system scores beyond the line (Miller et al., ICML 2020).
 //
@@ -17,8 +18,11 @@
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
 #include "analysis/comparison.h"
+#include "analysis/example_runs.h"
 #include "analysis/intervals.h"
+#include "analysis/line_intervals.h"
 #include "analysis/score_table.h"
+#include "analysis/table.h"
 
 namespace concur::analysis {
 
@@ -32,13 +36,20 @@ absl::string_view FitScaleName(FitScale scale);
 double Transform(FitScale scale, double share);
 double InverseTransform(FitScale scale, double transformed);
 
+// Where intervals come from: HC3 with Student's t (LineIntervals), or the percentile bootstrap over
+// systems, which holds too rarely for few of them. kAuto: HC3 below kBootstrapSystemsMin.
+enum class LineMethod { kAuto, kHc3, kPercentile };
+absl::StatusOr<LineMethod> ParseLineMethod(absl::string_view name);  // auto, hc3, percentile
+inline constexpr size_t kBootstrapSystemsMin = 30;
+
 struct FittedSystem {
   size_t approach = 0;  // row of the table
   std::string name;
   double from = 0;  // scores, in the table's unit
   double to = 0;
   double gap = 0;  // from - to
-  // Ranks by `from` and by `to` among the listed systems: 1 is the best, ties share the best rank.
+  // Ranks by `from` and by `to` among the listed systems: 1 is the best by the benchmarks' goal,
+  // ties share the best rank.
   int64_t rank = 0;
   int64_t new_rank = 0;
   bool fitted = true;  // false: left out of the line (asked for, or a score that is 0 or 100 %)
@@ -46,32 +57,41 @@ struct FittedSystem {
   // Nothing where there is no line, or the scale has no value for `from`.
   std::optional<double> predicted;
   std::optional<double> residual;
-  // With a bootstrap: where the line lies at `from` in the central share `level` of the replicates
-  // (a point of its band), and the score beyond it there. Only the line is uncertain in these.
+  std::optional<double> from_error;  // standard error of `from`, where it is known
+  // With intervals: where the line lies at `from` (a point of its band), and the score beyond it
+  // there. Only the line is uncertain in these.
   std::optional<Interval> predicted_interval;
   std::optional<Interval> residual_interval;
   // Of the scores themselves, where AddScoreIntervals has put them.
   std::optional<Interval> from_interval;
   std::optional<Interval> to_interval;
+  // The same as if examples were independent; differs where they come in clusters.
+  std::optional<Interval> from_interval_by_question;
+  std::optional<Interval> to_interval_by_question;
 };
 
 struct ShiftFit {
   std::string from;
   std::string to;
   FitScale scale = FitScale::kLinear;
-  int64_t n = 0;  // systems behind the line
+  double full_score = 1;  // what a share of 1 is
+  int64_t n = 0;          // systems behind the line
   // Of the transformed scores. Nothing with fewer than two different `from` scores; r_squared also
   // where all `to` scores are equal.
   std::optional<double> slope;
   std::optional<double> intercept;
   std::optional<double> r_squared;
   std::optional<double> mean_gap;  // over the systems behind the line, in the table's unit
-  // Percentile bootstrap over systems, where asked for.
+  // Intervals by `method`, where asked for.
   double level = 0;
+  LineMethod method = LineMethod::kPercentile;
   std::optional<Interval> slope_interval;
   std::optional<Interval> intercept_interval;
   std::optional<Interval> r_squared_interval;
   std::optional<Interval> mean_gap_interval;
+  // The line without the noise of the original scores, where each has a known error.
+  std::optional<CorrectedLine> corrected;
+  bool clustered = false;             // intervals of scores draw passages or documents
   std::vector<FittedSystem> systems;  // by `from`, best first; ties in the table's order
   std::vector<std::string> missing;   // approaches that lack a score
 };
@@ -79,31 +99,44 @@ struct ShiftFit {
 struct FitOptions {
   FitScale scale = FitScale::kLinear;
   std::vector<std::string> exclude;  // approaches to list but not to fit, e.g. human scores
-  // What a perfect score is: 100 for percent, 1 for shares. 0: 100 if any score is above 1, else 1.
+  // What a share of 1 is: 100 for percent, 1 for fractions. 0: by the scale of the two benchmarks;
+  // where neither is stated, 100 if any score of the table is above 1, else 1.
   double full_score = 0;
-  std::optional<BootstrapOptions> bootstrap;  // level, replicates and seed count
+  std::optional<BootstrapOptions> bootstrap;  // for intervals: level, replicates and seed count
+  LineMethod method = LineMethod::kAuto;
+  // By row of the table: standard errors of the original scores, in their unit. Empty: those of
+  // means over seeds.
+  std::vector<std::optional<double>> from_errors;
 };
 
-// One fit for each of `to`. InvalidArgument for an unknown benchmark or excluded approach, for a
-// score outside [0, full_score] in probit or logit scale, and for bad bootstrap options.
+// One fit for each of `to`. InvalidArgument for an unknown benchmark or excluded approach, for two
+// benchmarks of different goals, for bad bootstrap options, and in probit or logit scale for a
+// score outside [0, full_score] and for benchmarks of different scales or of one that is no share.
 absl::StatusOr<std::vector<ShiftFit>> FitShift(const ScoreTable& table, const std::string& from,
                                                absl::Span<const std::string> to,
                                                const FitOptions& options);
 
 // Sets from_interval and to_interval from per-example scores (of share 0 to 1) where there are any:
+// ClusteredMeanInterval where examples come in clusters (by `unit`, as ClustersOf takes it), else
 // Clopper and Pearson's when every score of the list is 0 or 1, else Student's t; in the table's
 // unit, `full_score` being a perfect score. InvalidArgument for a bad level.
 absl::Status AddScoreIntervals(const std::vector<ExampleTable>& examples, double full_score,
-                               double level, std::vector<ShiftFit>& fits);
+                               double level, std::optional<ExampleUnit> unit,
+                               std::vector<ShiftFit>& fits);
 
-// Forms as in writers.h; JSON: {"fits":[{"from","to","scale","n","slope","intercept","r_squared",
-// "mean_gap","systems":[{"name","from","to","gap","rank","new_rank","delta_rank","fitted",
-// "predicted","residual"}],"missing":[…]}]}; with a bootstrap also "level", and "slope_interval"
-// and its like as [low, high]; with score intervals "from_interval" and "to_interval".
-std::string ShiftText(const std::vector<ShiftFit>& fits);
-std::string ShiftCsv(const std::vector<ShiftFit>& fits);  // one line for each system
-std::string ShiftJson(const std::vector<ShiftFit>& fits);
-std::string ShiftJsonLines(const std::vector<ShiftFit>& fits);
+// Standard errors of the scores on `benchmark` by row of `table`, from the same examples.
+std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& examples,
+                                               const ScoreTable& table,
+                                               const std::string& benchmark, double full_score,
+                                               std::optional<ExampleUnit> unit);
+
+// One row for each system. Text is a table for each fit. CSV has a line, and the other forms a
+// note, for each approach that lacks a score. JSON: {"fits":[{"from","to","scale","n","slope",
+// "intercept","r_squared","mean_gap","systems":[{"name","from","to","gap","rank","new_rank",
+// "delta_rank","fitted","predicted","residual"}],"missing":[…]}]}; with a bootstrap also "level",
+// and "slope_interval" and its like as [low, high]; with score intervals "from_interval" and
+// "to_interval". JSON lines: one such fit a line.
+std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format);
 
 }  // namespace concur::analysis
 

@@ -1,28 +1,36 @@
-// Fits as text, CSV and JSON: the second half of fit.h.
+// SPDX-License-Identifier: Apache-2.0
+// Fits in every form.
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "analysis/csv.h"
 #include "analysis/fit.h"
 #include "analysis/intervals.h"
-#include "analysis/text_table.h"
+#include "analysis/json_text.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Positions of columns of ShiftTable.
+constexpr size_t kToColumn = 1;
+constexpr size_t kSystemColumn = 9;
+constexpr size_t kFittedColumn = 16;
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
-}
-
-Json OrNull(const std::optional<double>& value) {
-  return value.has_value() ? Json(*value) : Json();
+// [low, high], or null.
+Json EndsJson(const std::optional<Interval>& interval) {
+  return interval.has_value() ? Json::array({interval->low, interval->high}) : Json();
 }
 
 Json FitJson(const ShiftFit& fit) {
@@ -31,19 +39,25 @@ Json FitJson(const ShiftFit& fit) {
   json["to"] = fit.to;
   json["scale"] = std::string(FitScaleName(fit.scale));
   json["n"] = fit.n;
-  json["slope"] = OrNull(fit.slope);
-  json["intercept"] = OrNull(fit.intercept);
-  json["r_squared"] = OrNull(fit.r_squared);
-  json["mean_gap"] = OrNull(fit.mean_gap);
+  json["slope"] = NumberOrNull(fit.slope);
+  json["intercept"] = NumberOrNull(fit.intercept);
+  json["r_squared"] = NumberOrNull(fit.r_squared);
+  json["mean_gap"] = NumberOrNull(fit.mean_gap);
   if (fit.level > 0) {
     json["level"] = fit.level;
-    const auto add = [&](const char* name, const std::optional<Interval>& interval) {
-      json[name] = interval.has_value() ? Json::array({interval->low, interval->high}) : Json();
-    };
-    add("slope_interval", fit.slope_interval);
-    add("intercept_interval", fit.intercept_interval);
-    add("r_squared_interval", fit.r_squared_interval);
-    add("mean_gap_interval", fit.mean_gap_interval);
+    json["slope_interval"] = EndsJson(fit.slope_interval);
+    json["intercept_interval"] = EndsJson(fit.intercept_interval);
+    json["r_squared_interval"] = EndsJson(fit.r_squared_interval);
+    json["mean_gap_interval"] = EndsJson(fit.mean_gap_interval);
+  }
+  if (fit.slope_interval.has_value()) {
+    json["interval_method"] = fit.method == LineMethod::kHc3 ? "hc3" : "percentile";
+  }
+  if (fit.corrected.has_value()) {
+    json["noise_corrected"] = {{"reliability", fit.corrected->reliability},
+                               {"slope", fit.corrected->slope},
+                               {"intercept", fit.corrected->intercept},
+                               {"slope_interval", EndsJson(fit.corrected->slope_interval)}};
   }
   json["systems"] = Json::array();
   for (const FittedSystem& system : fit.systems) {
@@ -55,120 +69,191 @@ Json FitJson(const ShiftFit& fit) {
                                {"new_rank", system.new_rank},
                                {"delta_rank", system.rank - system.new_rank},
                                {"fitted", system.fitted},
-                               {"predicted", OrNull(system.predicted)},
-                               {"residual", OrNull(system.residual)}});
+                               {"predicted", NumberOrNull(system.predicted)},
+                               {"residual", NumberOrNull(system.residual)}});
     const auto add = [&](const char* name, const std::optional<Interval>& interval) {
       if (interval.has_value()) {
-        json["systems"].back()[name] = Json::array({interval->low, interval->high});
+        json["systems"].back()[name] = EndsJson(interval);
       }
     };
     add("predicted_interval", system.predicted_interval);
     add("residual_interval", system.residual_interval);
     add("from_interval", system.from_interval);
     add("to_interval", system.to_interval);
+    if (fit.clustered) {
+      add("from_interval_by_question", system.from_interval_by_question);
+      add("to_interval_by_question", system.to_interval_by_question);
+    }
   }
   json["missing"] = fit.missing;
   return json;
 }
 
-std::string Figure(const std::optional<double>& value, const std::optional<Interval>& interval) {
-  std::string text = value.has_value() ? absl::StrFormat("%.3f", *value) : "undef";
-  if (interval.has_value()) {
-    absl::StrAppend(&text, absl::StrFormat(" [%.3f, %.3f]", interval->low, interval->high));
-  }
-  return text;
-}
-
 // " [1.20, 3.40]"; "" without an interval.
-std::string Bracketed(const std::optional<Interval>& interval) {
-  return interval.has_value() ? absl::StrFormat(" [%.2f, %.2f]", interval->low, interval->high)
-                              : "";
+std::string Bracketed(const std::optional<Interval>& interval, int decimals) {
+  return interval.has_value() ? " " + IntervalText(*interval, decimals) : "";
 }
 
-}  // namespace
+std::string Figure(const std::optional<double>& value, const std::optional<Interval>& interval,
+                   int decimals) {
+  return FixedOrUndef(value, decimals) + Bracketed(interval, decimals);
+}
 
+// What the line would be without noise in the original scores; "" where that is not known.
+std::string CorrectionText(const ShiftFit& fit) {
+  return fit.corrected.has_value()
+             ? absl::StrCat("; without the noise of the scores on ", fit.from, ": slope ",
+                            Figure(fit.corrected->slope, fit.corrected->slope_interval, 3),
+                            " (reliability ", Fixed(fit.corrected->reliability, 3), ")")
+             : "";
+}
+
+std::string FitTitle(const ShiftFit& fit) {
+  return absl::StrCat(fit.from, " → ", fit.to, ", ", FitScaleName(fit.scale), " scale, ", fit.n,
+                      " systems: slope ", Figure(fit.slope, fit.slope_interval, 3), ", intercept ",
+                      Figure(fit.intercept, fit.intercept_interval, 3), ", R² ",
+                      Figure(fit.r_squared, fit.r_squared_interval, 3), ", mean gap ",
+                      Figure(fit.mean_gap, fit.mean_gap_interval, 2),
+                      fit.level > 0
+                          ? absl::StrCat(" (", ShortestDecimal(fit.level * 100), " % intervals, ",
+                                         fit.method == LineMethod::kHc3 ? "HC3 and Student's t)"
+                                                                        : "bootstrap over systems)")
+                          : "",
+                      CorrectionText(fit));
+}
+
+// What every row of a fit starts with.
+TableRow FitCells(const ShiftFit& fit) {
+  return {TextCell(fit.from),
+          TextCell(fit.to),
+          TextCell(std::string(FitScaleName(fit.scale))),
+          IntegerCell(fit.n),
+          NumberCell(fit.slope),
+          NumberCell(fit.intercept),
+          NumberCell(fit.r_squared),
+          NumberCell(fit.mean_gap)};
+}
+
+// What a row says about its system. The first rank is for people, the second for programs.
+TableRow SystemCells(const FittedSystem& system) {
+  const auto score = [](double value, const std::optional<Interval>& interval) {
+    return NumberCell(value, Fixed(value, 2) + Bracketed(interval, 2));
+  };
+  const int64_t rise = system.rank - system.new_rank;
+  TableCell residual = SignedCell(system.residual);
+  if (system.residual.has_value()) {
+    residual.text += Bracketed(system.residual_interval, 2);
+  }
+  return {IntegerCell(system.rank),
+          WithFootnote(TextCell(system.name), system.fitted ? "" : " †"),
+          score(system.from, system.from_interval),
+          score(system.to, system.to_interval),
+          NumberCell(system.gap),
+          IntegerCell(system.rank),
+          IntegerCell(system.new_rank),
+          IntegerCell(rise, rise == 0 ? "0" : absl::StrFormat("%+d", rise)),
+          YesNoCell(system.fitted),
+          NumberCell(system.predicted),
+          residual,
+          LowCell(system.predicted_interval),
+          HighCell(system.predicted_interval),
+          LowCell(system.residual_interval),
+          HighCell(system.residual_interval),
+          LowCell(system.from_interval),
+          HighCell(system.from_interval),
+          LowCell(system.to_interval),
+          HighCell(system.to_interval)};
+}
+
+std::vector<TableColumn> ShiftColumns() {
+  std::vector<TableColumn> columns = {ForPrograms("from"),
+                                      {"to", "new test set"},
+                                      ForPrograms("scale"),
+                                      ForPrograms("n"),
+                                      ForPrograms("slope"),
+                                      ForPrograms("intercept"),
+                                      ForPrograms("r_squared"),
+                                      ForPrograms("mean_gap"),
+                                      ForPeople("rank", true),
+                                      {"system", "system"},
+                                      {"from_score", "from", true},
+                                      {"to_score", "to", true},
+                                      {"gap", "gap", true},
+                                      ForPrograms("rank"),
+                                      {"new_rank", "new rank", true},
+                                      {"delta_rank", "Δ rank", true},
+                                      ForPrograms("fitted"),
+                                      ForPrograms("predicted"),
+                                      {"residual", "beyond line", true}};
+  columns[kSystemColumn].width_max = 48;
+  for (const char* what : {"predicted", "residual", "from", "to"}) {
+    columns.push_back(ForPrograms(absl::StrCat(what, "_low")));
+    columns.push_back(ForPrograms(absl::StrCat(what, "_high")));
+  }
+  return columns;
+}
+
+// A row for each system; what each fit says, and which approaches lack a score, as notes.
+Table ShiftTable(absl::Span<const ShiftFit> fits) {
+  Table table;
+  table.columns = ShiftColumns();
+  std::vector<std::string> missing;
+  bool all_fitted = true;
+  for (const ShiftFit& fit : fits) {
+    for (const FittedSystem& system : fit.systems) {
+      TableRow row = FitCells(fit);
+      const TableRow cells = SystemCells(system);
+      row.insert(row.end(), cells.begin(), cells.end());
+      table.rows.push_back(std::move(row));
+      all_fitted = all_fitted && system.fitted;
+    }
+    table.notes.push_back(FitTitle(fit));
+    std::vector<std::string> names;
+    for (const std::string& name : fit.missing) {
+      names.push_back(ScreenName(name));
+    }
+    if (!names.empty()) {
+      missing.push_back(
+          absl::StrCat(fits.size() > 1 ? absl::StrCat(fit.to, ": without") : "Without",
+                       " both scores: ", names.size(), ": ", absl::StrJoin(names, "; ")));
+    }
+  }
+  if (!all_fitted) {
+    table.notes.emplace_back("† not part of the fit.");
+  }
+  table.notes.insert(table.notes.end(), missing.begin(), missing.end());
+  return table;
+}
+
+// A table for each fit, below what the fit says.
 std::string ShiftText(const std::vector<ShiftFit>& fits) {
-  using Align = TextTable::Align;
   std::string text;
   for (const ShiftFit& fit : fits) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", Printable(fit.from), " → ", Printable(fit.to),
-                    ", ", FitScaleName(fit.scale), " scale, ", fit.n, " systems: slope ",
-                    Figure(fit.slope, fit.slope_interval), ", intercept ",
-                    Figure(fit.intercept, fit.intercept_interval), ", R² ",
-                    Figure(fit.r_squared, fit.r_squared_interval), ", mean gap ",
-                    fit.mean_gap.has_value() ? absl::StrFormat("%.2f", *fit.mean_gap) : "undef",
-                    Bracketed(fit.mean_gap_interval),
-                    fit.level > 0 ? absl::StrCat(" (", ShortestDecimal(fit.level * 100),
-                                                 " % intervals, bootstrap over systems)")
-                                  : "",
-                    "\n\n");
-    TextTable table({Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
-                     Align::kRight, Align::kRight, Align::kRight});
-    table.AddRow({"rank", "system", "from", "to", "gap", "new rank", "Δ rank", "beyond line"});
-    bool any_left_out = false;
-    for (const FittedSystem& system : fit.systems) {
-      any_left_out = any_left_out || !system.fitted;
-      constexpr size_t kNameMax = 48;
-      table.AddRow(
-          {absl::StrCat(system.rank),
-           Printable(system.name, kNameMax) + (system.fitted ? "" : " †"),
-           absl::StrFormat("%.2f", system.from) + Bracketed(system.from_interval),
-           absl::StrFormat("%.2f", system.to) + Bracketed(system.to_interval),
-           absl::StrFormat("%.2f", system.gap), absl::StrCat(system.new_rank),
-           system.rank == system.new_rank ? "0"
-                                          : absl::StrFormat("%+d", system.rank - system.new_rank),
-           (system.residual.has_value() ? absl::StrFormat("%+.2f", *system.residual) : "—") +
-               Bracketed(system.residual_interval)});
-    }
-    text += table.ToString();
-    if (any_left_out) {
-      text += "\n† not part of the fit.\n";
-    }
-    if (!fit.missing.empty()) {
-      std::vector<std::string> names;
-      for (const std::string& name : fit.missing) {
-        names.push_back(Printable(name, 60));
-      }
-      absl::StrAppend(&text, "\nWithout both scores: ", names.size(), ": ",
-                      absl::StrJoin(names, "; "), "\n");
-    }
+    Table table = ShiftTable({&fit, 1});
+    table.columns[kToColumn].audience = TableColumn::Audience::kPrograms;
+    table.title = table.notes.front();
+    table.notes.erase(table.notes.begin());
+    absl::StrAppend(&text, text.empty() ? "" : "\n", WriteTable(table, TableFormat::kText));
   }
   return text;
 }
 
+// A line for each system, then one for each approach that lacks a score; by fit.
 std::string ShiftCsv(const std::vector<ShiftFit>& fits) {
-  const auto number = [](const std::optional<double>& value) {
-    return value.has_value() ? ShortestDecimal(*value) : "";
-  };
-  std::string text =
-      "from,to,scale,n,slope,intercept,r_squared,mean_gap,system,from_score,to_score,gap,rank,"
-      "new_rank,delta_rank,fitted,predicted,residual,predicted_low,predicted_high,residual_low,"
-      "residual_high,from_low,from_high,to_low,to_high\n";
-  const auto ends = [](const std::optional<Interval>& interval) {
-    return interval.has_value() ? absl::StrCat(",", ShortestDecimal(interval->low), ",",
-                                               ShortestDecimal(interval->high))
-                                : ",,";
-  };
+  Table table;
+  table.columns = ShiftColumns();
   for (const ShiftFit& fit : fits) {
-    const std::string head =
-        absl::StrJoin({CsvField(fit.from), CsvField(fit.to), std::string(FitScaleName(fit.scale)),
-                       absl::StrCat(fit.n), number(fit.slope), number(fit.intercept),
-                       number(fit.r_squared), number(fit.mean_gap)},
-                      ",");
-    for (const FittedSystem& system : fit.systems) {
-      absl::StrAppend(&text, head, ",", CsvField(system.name), ",", ShortestDecimal(system.from),
-                      ",", ShortestDecimal(system.to), ",", ShortestDecimal(system.gap), ",",
-                      system.rank, ",", system.new_rank, ",", system.rank - system.new_rank, ",",
-                      system.fitted ? "yes" : "no", ",", number(system.predicted), ",");
-      absl::StrAppend(&text, number(system.residual), ends(system.predicted_interval),
-                      ends(system.residual_interval), ends(system.from_interval),
-                      ends(system.to_interval), "\n");
-    }
+    Table part = ShiftTable({&fit, 1});
     for (const std::string& name : fit.missing) {
-      absl::StrAppend(&text, head, ",", CsvField(name), ",,,,,,,no,,,,,,,,,,\n");
+      TableRow row = FitCells(fit);
+      row.resize(table.columns.size());
+      row[kSystemColumn] = TextCell(name);
+      row[kFittedColumn] = YesNoCell(false);
+      part.rows.push_back(std::move(row));
     }
+    table.rows.insert(table.rows.end(), part.rows.begin(), part.rows.end());
   }
-  return text;
+  return WriteTable(table, TableFormat::kCsv);
 }
 
 std::string ShiftJson(const std::vector<ShiftFit>& fits) {
@@ -177,15 +262,35 @@ std::string ShiftJson(const std::vector<ShiftFit>& fits) {
   for (const ShiftFit& fit : fits) {
     json["fits"].push_back(FitJson(fit));
   }
-  return Dump(json);
+  return JsonLine(json);
 }
 
 std::string ShiftJsonLines(const std::vector<ShiftFit>& fits) {
   std::string text;
   for (const ShiftFit& fit : fits) {
-    text += Dump(FitJson(fit));
+    text += JsonLine(FitJson(fit));
   }
   return text;
+}
+
+}  // namespace
+
+std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format) {
+  switch (format) {
+    case TableFormat::kText:
+      return ShiftText(fits);
+    case TableFormat::kCsv:
+      return ShiftCsv(fits);
+    case TableFormat::kJson:
+    case TableFormat::kJsonList:
+      return ShiftJson(fits);
+    case TableFormat::kJsonLines:
+      return ShiftJsonLines(fits);
+    case TableFormat::kMarkdown:
+    case TableFormat::kLatex:
+      break;
+  }
+  return WriteTable(ShiftTable(fits), format);
 }
 
 }  // namespace concur::analysis

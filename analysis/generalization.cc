@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/generalization.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
@@ -25,39 +25,21 @@
 namespace concur::analysis {
 namespace {
 
-// Whether `text` is `pattern` with every "*" replaced by some text.
-bool Matches(absl::string_view pattern, absl::string_view text) {
-  size_t p = 0;
-  size_t t = 0;
-  size_t star = absl::string_view::npos;
-  size_t after_star = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after_star = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != absl::string_view::npos) {
-      p = star + 1;
-      t = ++after_star;
-    } else {
-      return false;
+bool IsMinimized(const ScoreTable& table, size_t benchmark) { return table.sign(benchmark) < 0; }
+
+absl::Status CheckOneGoal(const ScoreTable& table, const BenchmarkGroup& group) {
+  for (const size_t benchmark : group.benchmarks) {
+    if (IsMinimized(table, benchmark) != IsMinimized(table, group.benchmarks[0])) {
+      const auto text = [&](size_t b) {
+        return absl::StrCat("\"", table.benchmarks()[b].name, "\", of which ",
+                            IsMinimized(table, b) ? "less" : "more", " is better");
+      };
+      return absl::InvalidArgumentError(
+          absl::StrCat("group ", group.name, ": expected benchmarks of one goal, got ",
+                       text(group.benchmarks[0]), ", and ", text(benchmark)));
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') {
-    ++p;
-  }
-  return p == pattern.size();
-}
-
-std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries) {
-  std::vector<std::string> names;
-  names.reserve(entries.size());
-  for (const AxisEntry& entry : entries) {
-    names.push_back(entry.name);
-  }
-  return names;
+  return absl::OkStatus();
 }
 
 Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup& group) {
@@ -77,23 +59,12 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
   return average;
 }
 
-absl::StatusOr<size_t> FindBaseline(const ScoreTable& table, const std::string& name) {
-  const std::vector<std::string> names = NamesOf(table.approaches());
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("baseline: no approach \"", name, "\"",
-                                                   DidYouMean(name, names), "; the approaches are ",
-                                                   absl::StrJoin(names, ", ")));
-  }
-  return static_cast<size_t>(found - names.begin());
-}
-
-void AssignRanks(std::vector<RankedApproach>& approaches) {
+void AssignRanks(bool minimized, std::vector<RankedApproach>& approaches) {
   std::stable_sort(approaches.begin(), approaches.end(),
-                   [](const RankedApproach& x, const RankedApproach& y) {
+                   [minimized](const RankedApproach& x, const RankedApproach& y) {
                      const std::optional<double>& a = x.averages[0].value;
                      const std::optional<double>& b = y.averages[0].value;
-                     return a.has_value() && (!b.has_value() || *a > *b);
+                     return a.has_value() && (!b.has_value() || (minimized ? *a < *b : *a > *b));
                    });
   for (size_t i = 0; i < approaches.size() && approaches[i].averages[0].value.has_value(); ++i) {
     const bool ties =
@@ -114,6 +85,21 @@ absl::Status MergeRows(const ScoreTable& from, size_t first_column,
   return absl::OkStatus();
 }
 
+// The digits after the point that tell the scores of every benchmark of the group apart.
+int DecimalsOf(const ScoreTable& table, const BenchmarkGroup& group) {
+  int decimals = TableColumn().decimals;
+  for (const size_t benchmark : group.benchmarks) {
+    decimals = std::max(decimals, table.decimals(benchmark));
+  }
+  return decimals;
+}
+
+// Whether some seeds or settings of the scores that are averaged are not there.
+bool IsPartialAverage(const ScoreTable& table, size_t approach, const BenchmarkGroup& group) {
+  return std::any_of(group.benchmarks.begin(), group.benchmarks.end(),
+                     [&](size_t b) { return table.cell(approach, b).IsPartial(); });
+}
+
 }  // namespace
 
 absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::string& text) {
@@ -132,7 +118,7 @@ absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::st
       const size_t before = columns.size();
       bool matched = false;
       for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-        if (Matches(pattern, table.benchmarks()[b].name)) {
+        if (MatchesPattern(pattern, table.benchmarks()[b].name)) {
           columns.insert(b);
           matched = true;
         }
@@ -156,21 +142,14 @@ absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::st
 absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
                                                         const std::string& tag) {
   std::map<std::string, std::vector<size_t>> by_value;
-  std::set<std::string> tags;
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    for (const auto& [name, value] : table.benchmarks()[b].tags) {
-      tags.insert(name);
-      if (name == tag) {
-        by_value[value].push_back(b);
-      }
+    const auto found = table.benchmarks()[b].tags.find(tag);
+    if (found != table.benchmarks()[b].tags.end()) {
+      by_value[found->second].push_back(b);
     }
   }
   if (by_value.empty()) {
-    const std::vector<std::string> known(tags.begin(), tags.end());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "by: no benchmark has the tag \"", tag, "\"", DidYouMean(tag, known),
-        known.empty() ? "; the benchmarks have no tags"
-                      : absl::StrCat("; their tags are ", absl::StrJoin(known, ", "))));
+    return UnknownTag("by: no benchmark has the tag", tag, TagsOf(table.benchmarks()));
   }
   std::vector<BenchmarkGroup> groups;
   groups.reserve(by_value.size());
@@ -180,13 +159,15 @@ absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
   return groups;
 }
 
-BenchmarkGroup AllBenchmarks(const ScoreTable& table) {
-  BenchmarkGroup group;
-  group.name = "all";
+std::vector<BenchmarkGroup> GroupsByGoal(const ScoreTable& table) {
+  std::vector<BenchmarkGroup> groups = {{"more is better", {}}, {"less is better", {}}};
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    group.benchmarks.push_back(b);
+    groups[IsMinimized(table, b) ? 1 : 0].benchmarks.push_back(b);
   }
-  return group;
+  if (groups[0].benchmarks.empty() || groups[1].benchmarks.empty()) {
+    groups = {{"all", groups[groups[0].benchmarks.empty() ? 1 : 0].benchmarks}};
+  }
+  return groups;
 }
 
 absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
@@ -195,6 +176,11 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
   if (groups.empty()) {
     return absl::InvalidArgumentError("expected at least one group of benchmarks, got none");
   }
+  for (const BenchmarkGroup& group : groups) {
+    CONCUR_RETURN_IF_ERROR(CheckOneGoal(table, group));
+  }
+  const bool minimized =
+      !groups[0].benchmarks.empty() && IsMinimized(table, groups[0].benchmarks[0]);
   Generalization result;
   result.groups.assign(groups.begin(), groups.end());
   for (size_t approach = 0; approach < table.approaches().size(); ++approach) {
@@ -206,7 +192,8 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
     result.approaches.push_back(std::move(ranked));
   }
   if (baseline.has_value()) {
-    CONCUR_ASSIGN_OR_RETURN(result.baseline, FindBaseline(table, *baseline));
+    CONCUR_ASSIGN_OR_RETURN(result.baseline, FindEntry(table.approaches(), *baseline,
+                                                       "baseline: no approach", "approaches"));
     const Average& reference = result.approaches[*result.baseline].averages[0];
     if (!reference.value.has_value()) {
       return absl::InvalidArgumentError(
@@ -216,11 +203,12 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
     const double value = *reference.value;
     for (RankedApproach& approach : result.approaches) {
       if (approach.averages[0].value.has_value()) {
-        approach.gain = *approach.averages[0].value - value;
+        const double gain = *approach.averages[0].value - value;
+        approach.gain = minimized ? -gain : gain;
       }
     }
   }
-  AssignRanks(result.approaches);
+  AssignRanks(minimized, result.approaches);
   return result;
 }
 
@@ -232,26 +220,30 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
       generalization.groups[0].benchmarks.size() == 1 ? " benchmark)" : " benchmarks)");
   result.columns = {{"rank", "rank", true}, {"approach", "approach"}};
   for (const BenchmarkGroup& group : generalization.groups) {
-    result.columns.push_back({group.name, group.name, true});
+    result.columns.push_back({group.name, group.name, true, DecimalsOf(table, group)});
   }
   if (generalization.baseline.has_value()) {
     const std::string& name = table.approaches()[*generalization.baseline].name;
     result.columns.push_back({"gain", absl::StrCat("over ", name), true});
   }
   std::vector<std::string> incomplete;
+  bool any_partial = false;
   for (const RankedApproach& approach : generalization.approaches) {
     const std::string& name = table.approaches()[approach.approach].name;
     std::vector<TableCell> row = {approach.rank > 0 ? IntegerCell(approach.rank) : TableCell(),
                                   TextCell(name)};
     std::set<size_t> missing;
-    for (const Average& average : approach.averages) {
-      row.push_back(NumberCell(average.value));
+    for (size_t group = 0; group < approach.averages.size(); ++group) {
+      const Average& average = approach.averages[group];
+      const bool is_partial =
+          average.value.has_value() &&
+          IsPartialAverage(table, approach.approach, generalization.groups[group]);
+      row.push_back(WithFootnote(NumberCell(average.value), is_partial ? kPartialSign : ""));
+      any_partial = any_partial || is_partial;
       missing.insert(average.missing.begin(), average.missing.end());
     }
     if (generalization.baseline.has_value()) {
-      row.push_back(NumberCell(approach.gain, approach.gain.has_value()
-                                                  ? absl::StrFormat("%+.2f", *approach.gain)
-                                                  : ""));
+      row.push_back(SignedCell(approach.gain, DecimalsOf(table, generalization.groups[0])));
     }
     result.rows.push_back(std::move(row));
     if (!missing.empty()) {
@@ -264,6 +256,25 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
       }
       incomplete.push_back(absl::StrCat("  ", name, ": ", absl::StrJoin(names, ", ")));
     }
+  }
+  if (const std::vector<std::string> names = table.Minimized(); !names.empty()) {
+    result.notes.push_back(absl::StrCat(LessIsBetter(names), "."));
+  }
+  for (const BenchmarkGroup& group : generalization.groups) {
+    std::set<std::string> scales;
+    for (const size_t benchmark : group.benchmarks) {
+      scales.insert(ScaleText(table.benchmarks()[benchmark].metric.scale));
+    }
+    scales.erase("");
+    if (scales.size() > 1) {
+      result.notes.push_back(
+          absl::StrCat("The averages of ", group.name,
+                       " mix scores of several scales: ", absl::StrJoin(scales, ", "), "."));
+    }
+  }
+  if (any_partial) {
+    result.notes.push_back(
+        "* some seeds or settings of its scores failed, are pending or were canceled.");
   }
   if (!incomplete.empty()) {
     result.notes.push_back(
@@ -314,7 +325,8 @@ std::string ApproachOfRow(const AxisEntry& row) {
   return std::string(absl::StripSuffix(row.name, absl::StrCat(" ← ", train->second)));
 }
 
-std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& table) {
+std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& scores) {
+  const ScoreTable table = scores.Oriented();
   std::map<std::string, std::vector<size_t>> rows_of;
   for (size_t row = 0; row < table.approaches().size(); ++row) {
     rows_of[ApproachOfRow(table.approaches()[row])].push_back(row);
@@ -340,13 +352,12 @@ std::vector<std::vector<bool>> BestTrainSets(const ScoreTable& table) {
   return best;
 }
 
-absl::StatusOr<Table> CrossTable(const ScoreTable& table, int decimals) {
+absl::StatusOr<Table> CrossTable(const ScoreTable& table) {
   Table result;
   result.columns = {{"approach", "approach"}, {"train", "trained on"}};
   for (const AxisEntry& benchmark : table.benchmarks()) {
-    result.columns.push_back({benchmark.name, benchmark.name, true, decimals});
-    result.columns.push_back({absl::StrCat(benchmark.name, " sd"), "", true, decimals,
-                              TableColumn::Audience::kPrograms});
+    result.columns.push_back({benchmark.name, benchmark.name, true});
+    result.columns.push_back(ForPrograms(absl::StrCat(benchmark.name, " sd")));
   }
   const std::vector<std::vector<bool>> best = BestTrainSets(table);
   bool any_seeds = false;
@@ -363,11 +374,9 @@ absl::StatusOr<Table> CrossTable(const ScoreTable& table, int decimals) {
     std::vector<TableCell> cells = {TextCell(ApproachOfRow(entry)), TextCell(train->second)};
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
       const ScoreCell& cell = table.cell(row, b);
-      const bool has_value = cell.state == CellState::kValue;
-      cells.push_back(NumberCell(has_value ? std::optional(cell.value) : std::nullopt,
-                                 CellText(cell, decimals)));
+      cells.push_back(AsTableCell(table, row, b));
       cells.back().is_marked = best[row][b];
-      const bool has_sd = has_value && cell.seeds >= 2;
+      const bool has_sd = cell.state == CellState::kValue && cell.seeds >= 2;
       cells.push_back(NumberCell(has_sd ? std::optional(cell.standard_deviation) : std::nullopt));
       any_seeds = any_seeds || has_sd;
       any_best = any_best || best[row][b];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well approaches do on many benchmarks at once: macro averages over groups of benchmarks, a
 // ranking by them, and the improvement over a baseline (Fisch et al., MRQA 2019); and which train
 // set serves which test set best (Bartolo et al., TACL 2020).
@@ -36,8 +37,9 @@ absl::StatusOr<BenchmarkGroup> ParseGroup(const ScoreTable& table, const std::st
 absl::StatusOr<std::vector<BenchmarkGroup>> GroupsByTag(const ScoreTable& table,
                                                         const std::string& tag);
 
-// All benchmarks.
-BenchmarkGroup AllBenchmarks(const ScoreTable& table);
+// All benchmarks in one group, "all"; or two, "more is better" and "less is better", where the
+// table has benchmarks of both goals.
+std::vector<BenchmarkGroup> GroupsByGoal(const ScoreTable& table);
 
 struct Average {
   std::optional<double> value;  // the unweighted mean over benchmarks; none when a score is missing
@@ -48,7 +50,8 @@ struct RankedApproach {
   size_t approach = 0;
   int64_t rank = 0;               // by the first group, 1 is the best, ties share it; 0: unranked
   std::vector<Average> averages;  // one for each group
-  std::optional<double> gain;     // first group's average less the baseline's
+  // By how much the first group's average is better than the baseline's; negative: worse.
+  std::optional<double> gain;
 };
 
 struct Generalization {
@@ -57,9 +60,11 @@ struct Generalization {
   std::optional<size_t> baseline;
 };
 
-// Ranks by the first group. An approach that lacks a score of a group has no average of that
-// group: averages over different benchmarks are not comparable. InvalidArgument when there is no
-// group, and for a baseline that the table lacks or that has no average of the first group.
+// Ranks by the first group, the least average first where its benchmarks are minimized. An approach
+// that lacks a score of a group has no average of that group: averages over different benchmarks
+// are not comparable. InvalidArgument when there is no group, for a group of benchmarks with
+// different goals, and for a baseline that the table lacks or that has no average of the first
+// group.
 absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
                                              absl::Span<const BenchmarkGroup> groups,
                                              const std::optional<std::string>& baseline);
@@ -76,7 +81,7 @@ absl::StatusOr<ScoreTable> JoinTables(absl::Span<const ScoreTable> tables);
 // BuildScoreTable makes them with Layout::kTrainInRows), one column for each test benchmark, mean ±
 // sd over seeds. The best train set of each approach is marked in each column; equal best ones are
 // all marked. InvalidArgument when rows carry no tag "train".
-absl::StatusOr<Table> CrossTable(const ScoreTable& table, int decimals = 2);
+absl::StatusOr<Table> CrossTable(const ScoreTable& table);
 
 // For each row of such a table and each column, whether it is the best of its approach.
 // REQUIRES: every row has the tag "train".

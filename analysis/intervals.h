@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Confidence intervals of one score, in closed form.
 //
 // Thread-safe (stateless). `level` is the confidence, strictly between 0 and 1 (0.95: 95 %).
@@ -6,6 +7,8 @@
 #define CONCUR_ANALYSIS_INTERVALS_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -17,6 +20,12 @@ struct Interval {
   double low = 0;
   double high = 0;
 };
+
+// "†" for an interval without width, such as [1, 1] of benchmarks that rank all approaches alike:
+// resampling cannot show its uncertainty, and whoever sees it must. Else "".
+inline std::string DaggerOf(const std::optional<Interval>& interval) {
+  return interval.has_value() && interval->low == interval->high ? "†" : "";
+}
 
 // Mean and sample standard deviation (divisor n - 1), summed in the order given.
 struct Moments {

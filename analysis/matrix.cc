@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/matrix.h"
 
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "analysis/bounds.h"
 #include "analysis/correlation.h"
 #include "analysis/difference.h"
+#include "analysis/families.h"
 #include "analysis/fisher.h"
 #include "analysis/pairwise.h"
 #include "analysis/structure.h"
@@ -21,7 +22,13 @@
 namespace concur::analysis {
 namespace {
 
-void AddFewApproachesWarning(MatrixPair& pair) {
+void AddFewApproachesWarning(const Families& families, MatrixPair& pair) {
+  constexpr double kFamiliesEnough = 5;
+  if (pair.interval.has_value() && families.declared() && families.effective < kFamiliesEnough) {
+    absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ",
+                    "fewer than 5 families of like size: may be too short");
+    return;
+  }
   if (pair.interval.has_value() && pair.correlation.n < kIntervalApproachesMin) {
     absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ", "fewer than ",
                     kIntervalApproachesMin,
@@ -41,14 +48,11 @@ absl::Status AddFisherIntervals(double level, ConcurrenceMatrix& matrix) {
         FisherInterval(matrix.coefficient, pair.correlation.value, pair.correlation.n, level);
     if (interval.ok()) {
       pair.interval = *interval;
-      if (matrix.coefficient == Coefficient::kKendall &&
-          std::abs(pair.correlation.value) > kFisherTauMax) {
-        pair.warning = "tau beyond 0.8: Fisher's z is too short there, see docs/statistics.md";
-      }
+      pair.warning = FisherWarning(matrix.coefficient, pair.correlation.value);
     } else {
       pair.warning = std::string(interval.status().message());
     }
-    AddFewApproachesWarning(pair);
+    AddFewApproachesWarning(matrix.families, pair);
   }
   return absl::OkStatus();
 }
@@ -70,14 +74,37 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
   CONCUR_ASSIGN_OR_RETURN(const std::vector<BootstrapInterval> intervals,
                           BootstrapPairs(table, matrix.coefficient, options));
   matrix.level = options.level;
+  const bool few_families =
+      matrix.families.declared() && matrix.families.effective < kBcaFamiliesMin;
   matrix.interval_method = absl::StrCat(
-      options.method == BootstrapMethod::kBca ? "BCa" : "percentile",
-      " bootstrap over approaches, ", options.replicates, " replicates, seed ", options.seed);
+      options.method == BootstrapMethod::kBca && !few_families ? "BCa" : "percentile",
+      matrix.families.declared() ? " bootstrap over families, " : " bootstrap over approaches, ",
+      options.replicates, " replicates, seed ", options.seed);
   for (size_t i = 0; i < intervals.size(); ++i) {
     if (matrix.pairs[i].correlation.defined()) {
       matrix.pairs[i].interval = intervals[i].interval;
       matrix.pairs[i].warning = intervals[i].warning;
-      AddFewApproachesWarning(matrix.pairs[i]);
+      AddFewApproachesWarning(matrix.families, matrix.pairs[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What is known of relatives among the approaches, and what it means for the intervals.
+absl::Status AddFamilies(const ScoreTable& table, const MatrixOptions& options,
+                         ConcurrenceMatrix& matrix) {
+  CONCUR_ASSIGN_OR_RETURN(matrix.families, FamiliesOf(table, options.families));
+  if (options.fisher_level.has_value() && !options.bootstrap.has_value() &&
+      matrix.families.declared()) {
+    matrix.warnings.push_back(
+        "Fisher's z takes approaches as unrelated; bca and percentile draw families");
+  }
+  const bool with_intervals = options.bootstrap.has_value() || options.fisher_level.has_value();
+  if (with_intervals && !matrix.families.declared() && options.families.empty()) {
+    const std::string reason = LikelyRelatives(table);
+    if (!reason.empty()) {
+      matrix.warnings.push_back(absl::StrCat(
+          reason, ": with relatives intervals are too short; declare them with --families TAG"));
     }
   }
   return absl::OkStatus();
@@ -85,7 +112,6 @@ absl::Status AddIntervals(const ScoreTable& table, const BootstrapOptions& optio
 
 void AddStructure(const ScoreTable& table, const MatrixOptions& options,
                   ConcurrenceMatrix& matrix) {
-  matrix.flags = FlagBenchmarks(table);
   matrix.with_swaps = options.swaps;
   if (options.influences > 0) {
     std::vector<std::vector<Influence>> influences =
@@ -103,28 +129,26 @@ void AddStructure(const ScoreTable& table, const MatrixOptions& options,
 
 }  // namespace
 
-absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
+absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
                                                 const MatrixOptions& options) {
-  const size_t benchmarks = table.benchmarks().size();
+  const size_t benchmarks = scores.benchmarks().size();
   if (benchmarks > kMatrixBenchmarksMax) {
     return absl::InvalidArgumentError(absl::StrCat("expected at most ", kMatrixBenchmarksMax,
                                                    " benchmarks in a matrix, got ", benchmarks,
                                                    "; choose some with --columns or --where"));
   }
+  const ScoreTable table = scores.Oriented();
   ConcurrenceMatrix matrix;
+  matrix.minimized = scores.Minimized();
   matrix.coefficient = options.coefficient;
   matrix.top = options.top;
-  for (size_t b = 0; b < benchmarks; ++b) {
-    matrix.benchmarks.push_back(table.benchmarks()[b].name);
-  }
+  matrix.benchmarks = NamesOf(table.benchmarks());
   ScoreTable complete_cases;
   if (options.complete_cases) {
     complete_cases = table.CompleteCases();
   }
   const ScoreTable& used = options.complete_cases ? complete_cases : table;
-  for (const AxisEntry& approach : used.approaches()) {
-    matrix.approaches.push_back(approach.name);
-  }
+  matrix.approaches = NamesOf(used.approaches());
   if (options.complete_cases) {
     size_t kept = 0;
     for (const AxisEntry& approach : table.approaches()) {
@@ -136,14 +160,22 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
     }
   }
   for (size_t b = 0; b < benchmarks; ++b) {
+    size_t partial = 0;
     for (size_t i = 0; i < used.approaches().size(); ++i) {
       if (used.cell(i, b).state != CellState::kValue) {
         matrix.missing.push_back({i, b, used.cell(i, b).state});
+      } else {
+        partial += used.cell(i, b).IsPartial() ? 1 : 0;
       }
     }
+    if (partial > 0) {
+      matrix.partial.emplace_back(b, partial);
+    }
+    matrix.decimals.push_back(used.decimals(b));
   }
   matrix.pairs.reserve(benchmarks * (benchmarks - (benchmarks > 0 ? 1 : 0)) / 2);
-  PairwiseCorrelations correlations(used, options.coefficient, options.p_values, options.top);
+  PairwiseCorrelations correlations(used, options.coefficient, options.p_values, options.top,
+                                    options.parallel_for);
   for (size_t a = 0; a < benchmarks; ++a) {
     for (size_t b = a + 1; b < benchmarks; ++b) {
       MatrixPair& pair = matrix.pairs.emplace_back();
@@ -152,10 +184,13 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
       pair.correlation = correlations.Compute(a, b, pair.missing);
     }
   }
+  matrix.flags = FlagBenchmarks(options.complete_cases ? scores.CompleteCases() : scores);
   AddStructure(used, options, matrix);
+  CONCUR_RETURN_IF_ERROR(AddFamilies(used, options, matrix));
   if (options.bootstrap.has_value()) {
     BootstrapOptions bootstrap = *options.bootstrap;
     bootstrap.top = options.top;
+    bootstrap.families = options.families;
     CONCUR_RETURN_IF_ERROR(AddIntervals(used, bootstrap, matrix));
     CONCUR_ASSIGN_OR_RETURN(
         matrix.differences,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A concurrence matrix: for every two benchmarks of a score table, how similarly they rank the
 // approaches, on how many approaches that rests, and which ones are missing.
 //
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +18,7 @@
 #include "analysis/bounds.h"
 #include "analysis/correlation.h"
 #include "analysis/difference.h"
+#include "analysis/families.h"
 #include "analysis/intervals.h"
 #include "analysis/score_table.h"
 #include "analysis/structure.h"
@@ -37,6 +40,9 @@ struct MatrixOptions {
   std::optional<double> fisher_level;  // … by Fisher's z; the bootstrap takes precedence
   // Needs the bootstrap.
   std::vector<DifferenceQuery> differences;
+  std::string families;  // the tag of approaches whose values are families, as FamiliesOf takes it
+  // Of the coefficients of many approaches; any order and any threads give the same bits.
+  ParallelFor parallel_for = SequentialFor;
 };
 
 struct MatrixPair {
@@ -51,7 +57,7 @@ struct MatrixPair {
   std::optional<CoefficientBounds> bounds;  // where asked for and there is one
 };
 
-// A score that is not there, and why.
+// A missing score and its reason.
 struct MissingScore {
   size_t approach = 0;
   size_t benchmark = 0;
@@ -66,12 +72,18 @@ struct ConcurrenceMatrix {
   std::vector<std::string> approaches;
   // The upper triangle by rows: (0,1), (0,2), …, (1,2), …
   std::vector<MatrixPair> pairs;
+  Families families;                  // of the approaches
+  std::vector<std::string> warnings;  // about all intervals
   std::vector<MissingScore> missing;  // by benchmark, then approach
-  std::vector<BenchmarkFlag> flags;   // benchmarks that hardly tell approaches apart
-  bool with_swaps = false;            // pairs list their swaps
-  std::vector<std::string> left_out;  // approaches dropped by complete_cases
-  size_t top = kTopDefault;           // of the top-k overlap
-  bool with_bounds = false;           // pairs carry their bounds
+  std::vector<int> decimals;          // of each benchmark's scores
+  // Benchmarks with scores of which some seeds or settings are not there, and how many.
+  std::vector<std::pair<size_t, size_t>> partial;
+  std::vector<BenchmarkFlag> flags;    // benchmarks that hardly tell approaches apart
+  bool with_swaps = false;             // pairs list their swaps
+  std::vector<std::string> left_out;   // approaches dropped by complete_cases
+  std::vector<std::string> minimized;  // benchmarks of which less is better
+  size_t top = kTopDefault;            // of the top-k overlap
+  bool with_bounds = false;            // pairs carry their bounds
   std::vector<PairDifference> differences;
 
   // REQUIRES: a < b < benchmarks.size().
@@ -87,10 +99,11 @@ inline constexpr size_t kMatrixBenchmarksMax = 2000;
 // strongly concurring benchmarks missed the truth too often (docs/statistics.md).
 inline constexpr int64_t kIntervalApproachesMin = 15;
 
-// Computes all pairs. A pair without a defined coefficient says why; it is not an error.
-// InvalidArgument when the table has more than kMatrixBenchmarksMax benchmarks, for differences
-// without a bootstrap, and what BootstrapPairs, BootstrapDifferences, ValidateFisher and
-// BoundsOfPair refuse.
+// Computes all pairs, of oriented scores: a positive coefficient means agreement on what is better,
+// whatever the benchmarks' goals. A pair without a defined coefficient says why; it is not an
+// error. InvalidArgument for a families tag that no approach carries, when the table has more than
+// kMatrixBenchmarksMax benchmarks, for differences without a bootstrap, and what BootstrapPairs,
+// BootstrapDifferences, ValidateFisher and BoundsOfPair refuse.
 absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& table,
                                                 const MatrixOptions& options);
 

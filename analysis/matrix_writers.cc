@@ -1,91 +1,160 @@
-// Matrices: the second half of writers.h.
+// SPDX-License-Identifier: Apache-2.0
+// Matrices in every form.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "analysis/bounds.h"
 #include "analysis/correlation.h"
-#include "analysis/csv.h"
 #include "analysis/difference.h"
+#include "analysis/families.h"
+#include "analysis/intervals.h"
+#include "analysis/json_text.h"
 #include "analysis/matrix.h"
+#include "analysis/multiplicity.h"
 #include "analysis/notes.h"
 #include "analysis/structure.h"
-#include "analysis/text_table.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
 #include "analysis/writers.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr size_t kPairNameMax = 40;
+constexpr size_t kBlockNameMax = 24;  // it stands in every block of columns
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
+// P-values of all pairs after correction for their number, pair by pair.
+struct CorrectedPValues {
+  explicit CorrectedPValues(const ConcurrenceMatrix& matrix) {
+    for (const MatrixPair& pair : matrix.pairs) {
+      plain.push_back(pair.correlation.p_value);
+    }
+    holm = HolmAdjusted(plain);
+    bh = BenjaminiHochbergAdjusted(plain);
+  }
+
+  std::vector<double> plain;
+  std::vector<double> holm;
+  std::vector<double> bh;
+};
+
+// How many pairs are significant, before and after correction; "" where there are no p-values or
+// too few to correct.
+std::string SignificanceText(const ConcurrenceMatrix& matrix) {
+  constexpr size_t kPairsMin = 3;
+  const CorrectedPValues p(matrix);
+  const auto count = [](const std::vector<double>& values) {
+    return std::count_if(values.begin(), values.end(), [](double value) { return value < 0.05; });
+  };
+  const auto tests = std::count_if(p.plain.begin(), p.plain.end(),
+                                   [](double value) { return !std::isnan(value); });
+  if (static_cast<size_t>(tests) < kPairsMin) {
+    return "";
+  }
+  return absl::StrCat("p < .05: ", count(p.plain), " of ", tests, " pairs; ", count(p.holm),
+                      " after Holm's correction, ", count(p.bh), " by Benjamini and Hochberg's",
+                      matrix.families.declared() ? " (p-values take approaches as unrelated)" : "");
 }
 
-// A lower triangle; benchmarks are numbered, and named across too where all names are short.
-TextTable Triangle(const ConcurrenceMatrix& matrix, const TextOptions& options) {
-  constexpr size_t kNameMax = 40;
+std::vector<std::string> MissingNames(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
+  std::vector<std::string> names;
+  for (const size_t approach : pair.missing) {
+    names.push_back(matrix.approaches[approach]);
+  }
+  return names;
+}
+
+// A lower triangle; benchmarks are numbered, and named across too where there is room.
+Table TriangleTable(const ConcurrenceMatrix& matrix, TableFormat format, bool with_intervals) {
   constexpr size_t kShortName = 8;
   const size_t n = matrix.benchmarks.size();
-  const bool short_names =
-      std::all_of(matrix.benchmarks.begin(), matrix.benchmarks.end(),
-                  [](const std::string& name) { return DisplayWidth(name) <= kShortName; });
-  std::vector<TextTable::Align> aligns = {TextTable::Align::kRight, TextTable::Align::kLeft};
-  aligns.resize(n + 1, TextTable::Align::kRight);
-  TextTable text(aligns);
-  std::vector<std::string> heading = {"", ""};
+  const bool is_markdown = format == TableFormat::kMarkdown;
+  const bool with_names =
+      is_markdown ||
+      (format == TableFormat::kText &&
+       std::all_of(matrix.benchmarks.begin(), matrix.benchmarks.end(),
+                   [](const std::string& name) { return DisplayWidth(name) <= kShortName; }));
+  Table table;
+  table.columns = {{"", is_markdown ? "#" : "", !is_markdown},
+                   {"", is_markdown ? "benchmark" : ""}};
+  table.columns[1].width_max = kBlockNameMax;
+  table.key_columns = 2;
   for (size_t b = 0; b + 1 < n; ++b) {
-    heading.push_back(short_names ? Printable(matrix.benchmarks[b]) : absl::StrCat(b + 1));
+    table.columns.push_back({"", with_names ? matrix.benchmarks[b] : absl::StrCat(b + 1), true});
   }
-  text.AddRow(std::move(heading));
   for (size_t b = 0; b < n; ++b) {
-    std::vector<std::string> row = {absl::StrCat(b + 1), Printable(matrix.benchmarks[b], kNameMax)};
+    TableRow row = {IntegerCell(static_cast<int64_t>(b) + 1), TextCell(matrix.benchmarks[b])};
     for (size_t a = 0; a < b; ++a) {
-      row.push_back(PairText(matrix.pair(a, b), options.decimals));
+      row.push_back(TextCell(PairText(matrix.pair(a, b), with_intervals)));
     }
-    text.AddRow(std::move(row));
+    row.resize(table.columns.size(), TextCell(""));
+    table.rows.push_back(std::move(row));
   }
-  return text;
+  return table;
 }
 
-std::string PairList(const ConcurrenceMatrix& matrix, const TextOptions& options) {
-  using Align = TextTable::Align;
-  TextTable text(
-      {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  text.AddRow({"a", "b", "n", "value", "low", "high"});
-  constexpr size_t kNameMax = 40;
-  for (const MatrixPair& pair : matrix.pairs) {
-    const bool has_interval = pair.interval.has_value();
-    text.AddRow(
-        {Printable(matrix.benchmarks[pair.a], kNameMax),
-         Printable(matrix.benchmarks[pair.b], kNameMax),
-         absl::StrCat(pair.correlation.n, pair.missing.empty() ? "" : "*"),
-         pair.correlation.defined() ? Fixed(pair.correlation.value, options.decimals) : "undef",
-         has_interval ? Fixed(pair.interval->low, options.decimals) : "—",
-         has_interval ? Fixed(pair.interval->high, options.decimals) : "—"});
+// A row for each pair.
+Table PairTable(const ConcurrenceMatrix& matrix) {
+  Table table;
+  table.columns = {ForPrograms("coefficient"),
+                   {"a", "a"},
+                   {"b", "b"},
+                   {"n", "n", true},
+                   {"value", "value", true},
+                   {"low", "low", true},
+                   {"high", "high", true},
+                   ForPrograms("p_value"),
+                   ForPrograms("undefined"),
+                   ForPrograms("missing")};
+  table.columns[1].width_max = table.columns[2].width_max = kPairNameMax;
+  if (matrix.with_bounds) {
+    for (const char* key : {"bound_low", "bound_high", "bound_exact"}) {
+      table.columns.push_back(ForPrograms(key));
+    }
   }
-  return text.ToString();
-}
-
-std::string ScreenName(const std::string& name) { return Printable(name, 60); }
-
-// Notes set apart by blank lines; those that continue another are indented.
-std::string Notes(const ConcurrenceMatrix& matrix) {
-  std::string text;
-  for (const std::string& note : MatrixNotes(matrix)) {
-    absl::StrAppend(&text, note[0] == ' ' ? "" : "\n", note, "\n");
+  table.columns.push_back(ForPrograms("p_holm"));
+  table.columns.push_back(ForPrograms("p_bh"));
+  table.columns.push_back(ForPrograms("warning"));
+  const CorrectedPValues p(matrix);
+  for (size_t i = 0; i < matrix.pairs.size(); ++i) {
+    const MatrixPair& pair = matrix.pairs[i];
+    const Correlation& correlation = pair.correlation;
+    table.rows.push_back({TextCell(std::string(CoefficientName(matrix.coefficient))),
+                          TextCell(matrix.benchmarks[pair.a]), TextCell(matrix.benchmarks[pair.b]),
+                          WithFootnote(IntegerCell(correlation.n), pair.missing.empty() ? "" : "*"),
+                          CoefficientCell(correlation.OptionalValue()), LowCell(pair.interval),
+                          WithFootnote(HighCell(pair.interval), DaggerOf(pair.interval)),
+                          NumberCell(correlation.p_value),
+                          TextCell(std::string(UndefinedReason(correlation.undefined))),
+                          TextCell(absl::StrJoin(MissingNames(matrix, pair), "; "))});
+    TableRow& row = table.rows.back();
+    if (matrix.with_bounds && pair.bounds.has_value()) {
+      row.push_back(NumberCell(pair.bounds->low));
+      row.push_back(NumberCell(pair.bounds->high));
+      row.push_back(YesNoCell(pair.bounds->exact));
+    }
+    row.resize(table.columns.size() - 3);
+    row.push_back(NumberCell(p.holm[i]));
+    row.push_back(NumberCell(p.bh[i]));
+    row.push_back(TextCell(pair.warning));
   }
-  return text;
+  return table;
 }
 
 // The strongest influences over all pairs.
-std::string InfluenceNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+std::string InfluenceText(const ConcurrenceMatrix& matrix, const TextOptions& options) {
   constexpr size_t kLinesMax = 20;
   std::vector<std::pair<const MatrixPair*, const Influence*>> all;
   for (const MatrixPair& pair : matrix.pairs) {
@@ -99,55 +168,58 @@ std::string InfluenceNotes(const ConcurrenceMatrix& matrix, const TextOptions& o
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) {
     return std::abs(x.second->change) > std::abs(y.second->change);
   });
-  using Align = TextTable::Align;
-  TextTable text({Align::kLeft, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
-  text.AddRow({"a", "b", "approach", "value", "without it"});
+  Table table;
+  table.title = "Approaches that move a pair most:";
+  table.columns = {{"a", "a"},
+                   {"b", "b"},
+                   {"approach", "approach"},
+                   {"value", "value", true},
+                   {"without", "without it", true}};
   for (size_t i = 0; i < std::min(all.size(), kLinesMax); ++i) {
     const auto& [pair, influence] = all[i];
-    text.AddRow(
-        {ScreenName(matrix.benchmarks[pair->a]), ScreenName(matrix.benchmarks[pair->b]),
-         ScreenName(matrix.approaches[influence->approach]),
-         Fixed(pair->correlation.value, options.decimals),
-         influence->without.has_value() ? Fixed(*influence->without, options.decimals) : "undef"});
+    table.rows.push_back(
+        {TextCell(matrix.benchmarks[pair->a]), TextCell(matrix.benchmarks[pair->b]),
+         TextCell(matrix.approaches[influence->approach]), NumberCell(pair->correlation.value),
+         CoefficientCell(influence->without)});
   }
   return absl::StrCat(
-      "\nApproaches that move a pair most:\n\n", text.ToString(),
+      "\n", WriteTable(table, TableFormat::kText, options),
       all.size() > kLinesMax ? absl::StrCat("and ", all.size() - kLinesMax, " weaker ones\n") : "");
 }
 
-std::string SwapNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+std::string SwapText(const ConcurrenceMatrix& matrix) {
   if (!matrix.with_swaps) {
     return "";
   }
   constexpr size_t kLinesMax = 20;
-  std::string notes;
+  std::string text;
   for (const MatrixPair& pair : matrix.pairs) {
-    absl::StrAppend(&notes, "\n", ScreenName(matrix.benchmarks[pair.a]), " – ",
+    absl::StrAppend(&text, "\n", ScreenName(matrix.benchmarks[pair.a]), " – ",
                     ScreenName(matrix.benchmarks[pair.b]), ": ", pair.swaps.size(), " of ",
                     pair.correlation.n * (pair.correlation.n - 1) / 2,
                     " pairs of approaches swap places\n");
     for (size_t i = 0; i < std::min(pair.swaps.size(), kLinesMax); ++i) {
       const Swap& swap = pair.swaps[i];
-      absl::StrAppend(&notes, "  ", ScreenName(matrix.approaches[swap.first]), " ahead by ",
-                      Fixed(swap.margin_a, options.decimals), ", then ",
+      absl::StrAppend(&text, "  ", ScreenName(matrix.approaches[swap.first]), " ahead by ",
+                      Fixed(swap.margin_a, matrix.decimals[pair.a]), ", then ",
                       ScreenName(matrix.approaches[swap.second]), " by ",
-                      Fixed(swap.margin_b, options.decimals), "\n");
+                      Fixed(swap.margin_b, matrix.decimals[pair.b]), "\n");
     }
     if (pair.swaps.size() > kLinesMax) {
-      absl::StrAppend(&notes, "  and ", pair.swaps.size() - kLinesMax, " closer ones\n");
+      absl::StrAppend(&text, "  and ", pair.swaps.size() - kLinesMax, " closer ones\n");
     }
   }
-  return notes;
+  return text;
 }
 
 void AddStructureJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair, Json& json) {
   if (!pair.influences.empty()) {
     json["influences"] = Json::array();
     for (const Influence& influence : pair.influences) {
-      const bool defined = influence.without.has_value();
-      json["influences"].push_back({{"approach", matrix.approaches[influence.approach]},
-                                    {"without", defined ? Json(*influence.without) : Json()},
-                                    {"change", defined ? Json(influence.change) : Json()}});
+      json["influences"].push_back(
+          {{"approach", matrix.approaches[influence.approach]},
+           {"without", NumberOrNull(influence.without)},
+           {"change", influence.without.has_value() ? Json(influence.change) : Json()}});
     }
   }
   if (matrix.with_swaps) {
@@ -162,55 +234,65 @@ void AddStructureJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair, J
 }
 
 // How far missing scores could move each pair that lacks some.
-std::string BoundsNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+std::string BoundsText(const ConcurrenceMatrix& matrix, const TextOptions& options) {
   if (!matrix.with_bounds) {
     return "";
   }
-  using Align = TextTable::Align;
-  TextTable text(
-      {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  text.AddRow({"a", "b", "missing", "value", "at least", "at most"});
-  size_t rows = 0;
+  Table table;
+  table.title = "Bounds over all values that the missing scores could have:";
+  table.columns = {{"a", "a"},
+                   {"b", "b"},
+                   {"missing", "missing", true},
+                   {"value", "value", true},
+                   {"low", "at least", true},
+                   {"high", "at most", true}};
   bool searched = false;
   for (const MatrixPair& pair : matrix.pairs) {
     if (pair.missing.empty()) {
       continue;
     }
-    ++rows;
-    const bool found = pair.bounds.has_value();
-    const char* mark = found && !pair.bounds->exact ? " ~" : "";
-    searched = searched || mark[0] != 0;
-    text.AddRow(
-        {ScreenName(matrix.benchmarks[pair.a]), ScreenName(matrix.benchmarks[pair.b]),
-         found ? absl::StrCat(pair.bounds->missing) : absl::StrCat(pair.missing.size()),
-         pair.correlation.defined() ? Fixed(pair.correlation.value, options.decimals) : "undef",
-         found ? absl::StrCat(Fixed(pair.bounds->low, options.decimals), mark) : "—",
-         found ? absl::StrCat(Fixed(pair.bounds->high, options.decimals), mark) : "—"});
+    TableRow row = {TextCell(matrix.benchmarks[pair.a]),
+                    TextCell(matrix.benchmarks[pair.b]),
+                    IntegerCell(static_cast<int64_t>(pair.missing.size())),
+                    CoefficientCell(pair.correlation.OptionalValue()),
+                    TableCell(),
+                    TableCell()};
+    if (pair.bounds.has_value()) {
+      const char* mark = pair.bounds->exact ? "" : " ~";
+      searched = searched || !pair.bounds->exact;
+      row[2] = IntegerCell(static_cast<int64_t>(pair.bounds->missing));
+      row[4] = WithFootnote(NumberCell(pair.bounds->low), mark);
+      row[5] = WithFootnote(NumberCell(pair.bounds->high), mark);
+    }
+    table.rows.push_back(std::move(row));
   }
-  if (rows == 0) {
+  if (table.rows.empty()) {
     return "\nBounds: no score is missing, so that each value is its own bound.\n";
   }
   return absl::StrCat(
-      "\nBounds over all values that the missing scores could have:\n\n", text.ToString(),
+      "\n", WriteTable(table, TableFormat::kText, options),
       searched ? "~ found by search: reached for certain, and might be passed\n" : "");
 }
 
-std::string DifferenceNotes(const ConcurrenceMatrix& matrix, const TextOptions& options) {
+std::string DifferenceText(const ConcurrenceMatrix& matrix) {
   std::string text;
   for (const PairDifference& difference : matrix.differences) {
     const DifferenceQuery& of = difference.of;
     absl::StrAppend(
         &text, text.empty() ? "\nDifferences between pairs, from the same replicates:\n" : "",
         "  (", ScreenName(of.a), " – ", ScreenName(of.b), ") less (", ScreenName(of.c), " – ",
-        ScreenName(of.d),
-        "): ", difference.value.has_value() ? Fixed(*difference.value, options.decimals) : "undef",
-        difference.interval.has_value()
-            ? absl::StrCat(" [", Fixed(difference.interval->low, options.decimals), ", ",
-                           Fixed(difference.interval->high, options.decimals), "]")
-            : "",
+        ScreenName(of.d), "): ", FixedOrUndef(difference.value, 2),
+        difference.interval.has_value() ? " " + IntervalText(*difference.interval, 2) : "",
+        difference.p_value.has_value() ? ", p " + Fixed(*difference.p_value, 4) : "",
         difference.warning.empty() ? "" : absl::StrCat("  (", difference.warning, ")"), "\n");
   }
   return text;
+}
+
+// Sets "low" and "high", null without an interval.
+void AddEnds(const std::optional<Interval>& interval, Json& json) {
+  json["low"] = interval.has_value() ? Json(interval->low) : Json();
+  json["high"] = interval.has_value() ? Json(interval->high) : Json();
 }
 
 Json DifferenceJson(const PairDifference& difference) {
@@ -221,36 +303,35 @@ Json DifferenceJson(const PairDifference& difference) {
   json["less_b"] = difference.of.d;
   json["n"] = difference.n_first;
   json["less_n"] = difference.n_second;
-  json["difference"] = difference.value.has_value() ? Json(*difference.value) : Json();
-  const bool has_interval = difference.interval.has_value();
-  json["low"] = has_interval ? Json(difference.interval->low) : Json();
-  json["high"] = has_interval ? Json(difference.interval->high) : Json();
+  json["difference"] = NumberOrNull(difference.value);
+  AddEnds(difference.interval, json);
+  json["p_value"] = NumberOrNull(difference.p_value);
   if (!difference.warning.empty()) {
     json["warning"] = difference.warning;
   }
   return json;
 }
 
-Json PairJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
+Json PairJson(const ConcurrenceMatrix& matrix, const CorrectedPValues& p, size_t index) {
+  const MatrixPair& pair = matrix.pairs[index];
   const Correlation& correlation = pair.correlation;
   Json json;
   json["a"] = matrix.benchmarks[pair.a];
   json["b"] = matrix.benchmarks[pair.b];
   json["n"] = correlation.n;
-  json["value"] = correlation.defined() ? Json(correlation.value) : Json();
-  json["low"] = pair.interval.has_value() ? Json(pair.interval->low) : Json();
-  json["high"] = pair.interval.has_value() ? Json(pair.interval->high) : Json();
-  json["p_value"] = std::isnan(correlation.p_value) ? Json() : Json(correlation.p_value);
+  json["value"] = NumberOrNull(correlation.OptionalValue());
+  AddEnds(pair.interval, json);
+  const auto p_or_null = [](double value) { return std::isnan(value) ? Json() : Json(value); };
+  json["p_value"] = p_or_null(correlation.p_value);
+  json["p_holm"] = p_or_null(p.holm[index]);
+  json["p_bh"] = p_or_null(p.bh[index]);
   if (!correlation.defined()) {
     json["undefined"] = std::string(UndefinedReason(correlation.undefined));
   }
   if (!pair.warning.empty()) {
     json["warning"] = pair.warning;
   }
-  json["missing"] = Json::array();
-  for (const size_t approach : pair.missing) {
-    json["missing"].push_back(matrix.approaches[approach]);
-  }
+  json["missing"] = MissingNames(matrix, pair);
   AddStructureJson(matrix, pair, json);
   if (matrix.with_bounds) {
     json["bounds"] = pair.bounds.has_value() ? Json{{"low", pair.bounds->low},
@@ -262,49 +343,39 @@ Json PairJson(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {
   return json;
 }
 
-}  // namespace
-
-std::string MatrixText(const ConcurrenceMatrix& matrix, const TextOptions& options) {
-  const TextTable triangle = Triangle(matrix, options);
-  const bool as_list = matrix.level > 0 && triangle.Width() > options.width;
-  return absl::StrCat(MatrixTitle(matrix), "\n\n",
-                      as_list ? PairList(matrix, options) : triangle.ToString(), Notes(matrix),
-                      InfluenceNotes(matrix, options), SwapNotes(matrix, options),
-                      BoundsNotes(matrix, options), DifferenceNotes(matrix, options));
+size_t WidestLine(const std::string& text) {
+  size_t width = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    width = std::max(width, DisplayWidth(line));
+  }
+  return width;
 }
 
-std::string MatrixCsv(const ConcurrenceMatrix& matrix) {
-  std::string text =
-      absl::StrCat("coefficient,a,b,n,value,low,high,p_value,undefined,missing",
-                   matrix.with_bounds ? ",bound_low,bound_high,bound_exact" : "", "\n");
-  for (const MatrixPair& pair : matrix.pairs) {
-    const Correlation& correlation = pair.correlation;
-    std::vector<std::string> missing;
-    for (const size_t approach : pair.missing) {
-      missing.push_back(matrix.approaches[approach]);
-    }
-    absl::StrAppend(
-        &text, absl::StrJoin({std::string(CoefficientName(matrix.coefficient)),
-                              CsvField(matrix.benchmarks[pair.a]),
-                              CsvField(matrix.benchmarks[pair.b]), absl::StrCat(correlation.n),
-                              correlation.defined() ? ShortestDecimal(correlation.value) : "",
-                              pair.interval.has_value() ? ShortestDecimal(pair.interval->low) : "",
-                              pair.interval.has_value() ? ShortestDecimal(pair.interval->high) : "",
-                              ShortestDecimal(correlation.p_value),
-                              std::string(UndefinedReason(correlation.undefined)),
-                              CsvField(absl::StrJoin(missing, "; "))},
-                             ","));
-    if (matrix.with_bounds) {
-      const bool found = pair.bounds.has_value();
-      absl::StrAppend(&text, ",", found ? ShortestDecimal(pair.bounds->low) : "", ",",
-                      found ? ShortestDecimal(pair.bounds->high) : "", ",",
-                      !found               ? ""
-                      : pair.bounds->exact ? "yes"
-                                           : "no");
-    }
-    text += "\n";
+// A grid always. Where a terminal has no room for intervals they are left out, or follow as a list
+// of pairs; a grid that is still too wide comes in blocks of columns.
+std::string MatrixText(const ConcurrenceMatrix& matrix, const MatrixTextOptions& options) {
+  const size_t width = options.text.width;
+  Table table = TriangleTable(matrix, TableFormat::kText, /*with_intervals=*/true);
+  const bool is_cut =
+      width > 0 && matrix.level > 0 && WidestLine(WriteTable(table, TableFormat::kText)) > width;
+  if (is_cut) {
+    table = TriangleTable(matrix, TableFormat::kText, /*with_intervals=*/false);
   }
-  return text;
+  table.title = MatrixTitle(matrix);
+  table.notes = MatrixNotes(matrix);
+  if (std::string significance = SignificanceText(matrix); !significance.empty()) {
+    table.notes.push_back(std::move(significance));
+  }
+  std::string pairs;
+  if (is_cut && options.list_intervals) {
+    pairs = absl::StrCat("\n", WriteTable(PairTable(matrix), TableFormat::kText, options.text));
+  } else if (is_cut) {
+    table.notes.push_back(
+        "Intervals are left out, for they do not fit: --interval lists them below.");
+  }
+  return absl::StrCat(WriteTable(table, TableFormat::kText, options.text), pairs,
+                      InfluenceText(matrix, options.text), SwapText(matrix),
+                      BoundsText(matrix, options.text), DifferenceText(matrix));
 }
 
 std::string MatrixJson(const ConcurrenceMatrix& matrix) {
@@ -316,6 +387,9 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
   }
   json["benchmarks"] = matrix.benchmarks;
   json["approaches"] = matrix.approaches;
+  if (!matrix.minimized.empty()) {
+    json["minimized"] = matrix.minimized;
+  }
   if (!matrix.left_out.empty()) {
     json["left_out"] = matrix.left_out;
   }
@@ -327,9 +401,20 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
                                {"approaches", flag.approaches}});
     }
   }
+  if (matrix.families.declared()) {
+    json["families"] = {{"tag", matrix.families.tag},
+                        {"count", matrix.families.members.size()},
+                        {"effective_families", matrix.families.effective},
+                        {"intraclass_correlation", matrix.families.intraclass},
+                        {"effective_approaches", matrix.families.approaches}};
+  }
+  if (!matrix.warnings.empty()) {
+    json["warnings"] = matrix.warnings;
+  }
   json["pairs"] = Json::array();
-  for (const MatrixPair& pair : matrix.pairs) {
-    json["pairs"].push_back(PairJson(matrix, pair));
+  const CorrectedPValues p(matrix);
+  for (size_t i = 0; i < matrix.pairs.size(); ++i) {
+    json["pairs"].push_back(PairJson(matrix, p, i));
   }
   if (!matrix.differences.empty()) {
     json["differences"] = Json::array();
@@ -337,24 +422,49 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
       json["differences"].push_back(DifferenceJson(difference));
     }
   }
-  return Dump(json);
+  return JsonLine(json);
 }
 
 std::string MatrixJsonLines(const ConcurrenceMatrix& matrix) {
   std::string text;
-  for (const MatrixPair& pair : matrix.pairs) {
+  const CorrectedPValues p(matrix);
+  for (size_t i = 0; i < matrix.pairs.size(); ++i) {
     Json json;
     json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
-    json.update(PairJson(matrix, pair));
-    text += Dump(json);
+    json.update(PairJson(matrix, p, i));
+    text += JsonLine(json);
   }
   for (const PairDifference& difference : matrix.differences) {
     Json json;
     json["coefficient"] = std::string(CoefficientName(matrix.coefficient));
     json.update(DifferenceJson(difference));
-    text += Dump(json);
+    text += JsonLine(json);
   }
   return text;
+}
+
+}  // namespace
+
+std::string WriteMatrix(const ConcurrenceMatrix& matrix, TableFormat format,
+                        const MatrixTextOptions& options) {
+  switch (format) {
+    case TableFormat::kText:
+      return MatrixText(matrix, options);
+    case TableFormat::kCsv:
+      return WriteTable(PairTable(matrix), format);
+    case TableFormat::kJson:
+    case TableFormat::kJsonList:
+      return MatrixJson(matrix);
+    case TableFormat::kJsonLines:
+      return MatrixJsonLines(matrix);
+    case TableFormat::kMarkdown:
+    case TableFormat::kLatex:
+      break;
+  }
+  Table table = TriangleTable(matrix, format, /*with_intervals=*/true);
+  table.title = MatrixTitle(matrix);
+  table.notes = MatrixNotes(matrix);
+  return WriteTable(table, format);
 }
 
 }  // namespace concur::analysis

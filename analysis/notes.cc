@@ -1,26 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/notes.h"
 
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/correlation.h"
-#include "analysis/csv.h"
+#include "analysis/families.h"
 #include "analysis/matrix.h"
 #include "analysis/score_table.h"
 #include "analysis/structure.h"
-#include "analysis/text_table.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
 
-std::string ScreenName(const std::string& name) { return Printable(name, 60); }
+constexpr int kNoteDecimals = 2;
 
 void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
   if (!matrix.left_out.empty()) {
@@ -47,6 +50,15 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
                                  " of ", matrix.approaches.size(), ": ",
                                  absl::StrJoin(names, "; ")));
   }
+  if (!matrix.partial.empty()) {
+    std::vector<std::string> names;
+    names.reserve(matrix.partial.size());
+    for (const auto& [benchmark, count] : matrix.partial) {
+      names.push_back(absl::StrCat(ScreenName(matrix.benchmarks[benchmark]), " (", count, ")"));
+    }
+    notes.push_back(absl::StrCat("scores of which some seeds or settings are not there: ",
+                                 absl::StrJoin(names, ", ")));
+  }
 }
 
 void AddUndefined(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
@@ -67,24 +79,44 @@ void AddUndefined(const ConcurrenceMatrix& matrix, std::vector<std::string>& not
 }
 
 void AddWarnings(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
-  std::map<std::string, std::vector<std::string>> warnings;
+  // By mark and text.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> warnings;
   for (const MatrixPair& pair : matrix.pairs) {
     if (!pair.warning.empty()) {
-      warnings[pair.warning].push_back(absl::StrCat(pair.a + 1, "–", pair.b + 1));
+      const std::string dagger = DaggerOf(pair.interval);
+      warnings[{dagger.empty() ? "" : dagger + " ", pair.warning}].push_back(
+          absl::StrCat(pair.a + 1, "–", pair.b + 1));
     }
   }
   for (const auto& [warning, names] : warnings) {
     const bool all = names.size() == matrix.pairs.size();
-    notes.push_back(
-        absl::StrCat("intervals: ", warning, ": ", all ? "all pairs" : absl::StrJoin(names, " ")));
+    notes.push_back(absl::StrCat(warning.first, "intervals: ", warning.second, ": ",
+                                 all ? "all pairs" : absl::StrJoin(names, " ")));
+  }
+}
+
+void AddFamilyNotes(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
+  const Families& families = matrix.families;
+  if (families.declared()) {
+    notes.push_back(absl::StrCat(
+        "families: ", matrix.approaches.size(), " approaches in ", families.members.size(),
+        " families (tag ", ScreenName(families.tag), ") tell about as much as ",
+        Fixed(families.approaches, 1), " unrelated ones (intraclass correlation ",
+        Fixed(families.intraclass, 2), ")"));
+  }
+  for (const std::string& warning : matrix.warnings) {
+    notes.push_back(absl::StrCat("warning: ", warning));
   }
 }
 
 void AddFlags(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) {
   for (const BenchmarkFlag& flag : matrix.flags) {
-    const char* where = flag.kind == BenchmarkFlag::Kind::kCeiling ? "within 1 % of a perfect score"
-                        : flag.kind == BenchmarkFlag::Kind::kFloor ? "within 1 % of zero"
-                                                                   : "with the same score";
+    const std::string where =
+        flag.kind == BenchmarkFlag::Kind::kCeiling ? "within 1 % of a perfect score"
+        : flag.kind == BenchmarkFlag::Kind::kFloor
+            ? absl::StrCat("within 1 % of ",
+                           flag.end == 0 ? "zero" : "the worst score, " + ShortestDecimal(flag.end))
+            : "with the same score";
     notes.push_back(absl::StrCat(ScreenName(matrix.benchmarks[flag.benchmark]), ": ",
                                  BenchmarkFlagName(flag.kind), ": ", flag.approaches, " of ",
                                  matrix.approaches.size(), " approaches ", where));
@@ -93,12 +125,13 @@ void AddFlags(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes) 
 
 }  // namespace
 
-std::string Fixed(double value, int decimals) {
-  std::string text = absl::StrFormat("%.*f", decimals, value);
-  if (text[0] == '-' && text.find_first_not_of("-0.") == std::string::npos) {
-    text.erase(0, 1);
+std::string LessIsBetter(const std::vector<std::string>& benchmarks) {
+  std::vector<std::string> names;
+  names.reserve(benchmarks.size());
+  for (const std::string& name : benchmarks) {
+    names.push_back(ScreenName(name));
   }
-  return text;
+  return absl::StrCat("Less is better on ", absl::StrJoin(names, ", "));
 }
 
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
@@ -115,13 +148,12 @@ std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
   return title;
 }
 
-std::string PairText(const MatrixPair& pair, int decimals) {
-  std::string text = pair.correlation.defined() ? Fixed(pair.correlation.value, decimals) : "undef";
-  if (pair.interval.has_value()) {
-    absl::StrAppend(&text, " [", Fixed(pair.interval->low, decimals), ", ",
-                    Fixed(pair.interval->high, decimals), "]");
+std::string PairText(const MatrixPair& pair, bool with_interval) {
+  std::string text = FixedOrUndef(pair.correlation.OptionalValue(), kNoteDecimals);
+  if (with_interval && pair.interval.has_value()) {
+    absl::StrAppend(&text, " ", IntervalText(*pair.interval, kNoteDecimals));
   }
-  return text + (pair.missing.empty() ? "" : "*");
+  return absl::StrCat(text, DaggerOf(pair.interval), pair.missing.empty() ? "" : "*");
 }
 
 std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
@@ -129,7 +161,13 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
   AddMissing(matrix, notes);
   AddUndefined(matrix, notes);
   AddWarnings(matrix, notes);
+  AddFamilyNotes(matrix, notes);
   AddFlags(matrix, notes);
+  if (!matrix.minimized.empty()) {
+    notes.push_back(absl::StrCat(LessIsBetter(matrix.minimized),
+                                 ": counted the other way round, so that a positive value means "
+                                 "agreement on what is better"));
+  }
   return notes;
 }
 
@@ -148,7 +186,13 @@ std::string CellText(const ScoreCell& cell, int decimals) {
   if (cell.seeds >= 2) {
     absl::StrAppend(&text, " ±", Fixed(cell.standard_deviation, decimals));
   }
-  return text + (cell.failed > 0 || cell.pending > 0 ? "*" : "");
+  return text + (cell.IsPartial() ? kPartialSign : "");
+}
+
+TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark) {
+  const ScoreCell& cell = table.cell(approach, benchmark);
+  return NumberCell(cell.state == CellState::kValue ? std::optional(cell.value) : std::nullopt,
+                    CellText(cell, table.decimals(benchmark)));
 }
 
 std::vector<std::string> ScoreNotes(const ScoreTable& table) {
@@ -159,7 +203,7 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
     for (const ScoreCell& cell : table.column(b)) {
       const bool has_value = cell.state == CellState::kValue;
       without_value += has_value ? 0 : 1;
-      incomplete = incomplete || (has_value && (cell.failed > 0 || cell.pending > 0));
+      incomplete = incomplete || (has_value && cell.IsPartial());
     }
   }
   std::vector<std::string> notes;
@@ -167,8 +211,11 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
     notes.push_back(
         absl::StrCat(without_value, " of ", cells, " cells have no score (—: missing)."));
   }
+  if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
+    notes.push_back(LessIsBetter(minimized) + ".");
+  }
   if (incomplete) {
-    notes.push_back("* some seeds or settings of this cell failed or are pending.");
+    notes.push_back("* some seeds or settings of this cell failed, are pending or were canceled.");
   }
   return notes;
 }

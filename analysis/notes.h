@@ -1,36 +1,46 @@
-// Sentences below a table about what its figures do not show, and the figures' own text; shared by
-// the writers.
+// SPDX-License-Identifier: Apache-2.0
+// Notes below tables (missing scores, undefined pairs, warnings about intervals) and the text of
+// single figures, shared by the writers.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_ANALYSIS_NOTES_H_
 #define CONCUR_ANALYSIS_NOTES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "analysis/matrix.h"
 #include "analysis/score_table.h"
+#include "analysis/table.h"
 
 namespace concur::analysis {
-
-// `value` with so many decimals, and no minus before a rounded zero.
-std::string Fixed(double value, int decimals);
 
 // "Kendall's tau-b over 20 approaches, 26 benchmarks; 95 % intervals: …".
 std::string MatrixTitle(const ConcurrenceMatrix& matrix);
 
-// "0.87", "undef", with " [0.70, 0.95]" where there is an interval and "*" where approaches are
-// missing.
-std::string PairText(const MatrixPair& pair, int decimals);
+// "0.87", "undef", with " [0.70, 0.95]" where there is an interval, "†" where that has no width
+// (intervals.h) and "*" where approaches are missing.
+std::string PairText(const MatrixPair& pair, bool with_interval = true);
 
 // One line each: what is left out, missing scores by benchmark, undefined pairs by reason, warnings
 // about intervals, flags of benchmarks. Names are as Printable gives them, pairs are numbers.
 std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix);
 
-// "12.35 ±0.50*", "failed", "pending" or "—".
+// "Less is better on perplexity, loss".
+std::string LessIsBetter(const std::vector<std::string>& benchmarks);
+
+// What marks a score, or an average of scores, of which some seeds or settings are not there.
+inline constexpr char kPartialSign[] = "*";
+
+// "12.35 ±0.50*", "failed", "pending" or "—"; with so many decimals.
 std::string CellText(const ScoreCell& cell, int decimals);
 
-// How many cells have no score, and what "*" means; empty when there is nothing to say.
+// A score in a Table: CellText for people, the value, if there is one, for programs.
+TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark);
+
+// How many cells have no score, what is minimized, and what "*" means; empty when there is nothing
+// to say.
 std::vector<std::string> ScoreNotes(const ScoreTable& table);
 
 }  // namespace concur::analysis

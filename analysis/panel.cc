@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/panel.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "analysis/text_table.h"
+#include "analysis/text.h"
 
 namespace concur::analysis {
 namespace {
@@ -44,17 +45,19 @@ Panel::Panel(Axis x, Axis y, double left, double top)
     : x_(std::move(x)), y_(std::move(y)), left_(left + kLeft), top_(top + kTop) {}
 
 double Panel::X(double value) const {
-  return left_ + (value - x_.low) / (x_.high - x_.low) * kPlot;
+  const double share = (value - x_.low) / (x_.high - x_.low);
+  return left_ + (x_.reversed ? 1 - share : share) * kPlot;
 }
 double Panel::Y(double value) const {
-  return top_ + kPlot - (value - y_.low) / (y_.high - y_.low) * kPlot;
+  const double share = (value - y_.low) / (y_.high - y_.low);
+  return top_ + (y_.reversed ? share : 1 - share) * kPlot;
 }
 
 void Panel::DrawFrame(const std::vector<std::string>& titles, SvgCanvas& canvas) const {
   double title_top = top_ - 10 - 14 * static_cast<double>(titles.size() - 1);
   for (const std::string& title : titles) {
     const bool first = &title == &titles.front();
-    canvas.Text(left_, title_top, Printable(title, 40), Anchor::kStart,
+    canvas.Text(left_, title_top, ShortName(title, 40), Anchor::kStart,
                 first ? "font-weight=\"bold\"" : "font-size=\"11\"");
     title_top += 14;
   }
@@ -68,10 +71,10 @@ void Panel::DrawFrame(const std::vector<std::string>& titles, SvgCanvas& canvas)
     canvas.Text(left_ - 5, Y(tick) + 4, y_.tick_text(tick), Anchor::kEnd, "font-size=\"11\"");
   }
   canvas.Box(left_, top_, kPlot, kPlot, kAxisStyle);
-  canvas.Text(left_ + kPlot / 2, top_ + kPlot + 32, Printable(x_.label, 32), Anchor::kMiddle);
+  canvas.Text(left_ + kPlot / 2, top_ + kPlot + 32, ShortName(x_.label, 32), Anchor::kMiddle);
   const double x = left_ - 40;
   const double y = top_ + kPlot / 2;
-  canvas.Text(x, y, Printable(y_.label, 32), Anchor::kMiddle,
+  canvas.Text(x, y, ShortName(y_.label, 32), Anchor::kMiddle,
               absl::StrFormat("transform=\"rotate(-90 %.1f %.1f)\"", x, y));
 }
 

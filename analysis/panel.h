@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One square plot of a figure: two axes with ticks, and where values lie on them.
 //
 // Immutable; thread-compatible.
@@ -8,14 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "analysis/label_places.h"
 #include "analysis/svg_canvas.h"
 
 namespace concur::analysis {
 
 struct Axis {
   std::string label;
-  double low = 0;   // in the axis's own scale
-  double high = 1;  // > low
+  double low = 0;         // in the axis's own scale
+  double high = 1;        // > low
+  bool reversed = false;  // `low` is at the right or at the top: what is better is still there
   std::vector<double> ticks;
   std::function<std::string(double)> tick_text;
 };
@@ -38,6 +41,7 @@ class Panel {
 
   double X(double value) const;
   double Y(double value) const;
+  PixelBox plot() const { return {left_, top_, left_ + kPlot, top_ + kPlot}; }
   void DrawFrame(const std::vector<std::string>& titles, SvgCanvas& canvas) const;
   // The part of the line y = intercept + slope * x that lies within the plot.
   void DrawLine(double slope, double intercept, absl::string_view attributes,

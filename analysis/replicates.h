@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws of approaches that all bootstraps over approaches share: the same seed and number of
 // approaches give the same draws, so that replicates of different statistics belong together.
 //
@@ -23,17 +24,26 @@ inline size_t ReplicateChunks(size_t replicates) {
 }
 
 // Calls body(replicate, weights) for each replicate of a chunk, in order; weights[i] says how often
-// approach i was drawn. REQUIRES: approaches > 0.
+// approach i was drawn. Draws approaches or, when there are any, whole `families` (lists of
+// approaches), as many as there are. REQUIRES: approaches > 0.
 template <typename Body>
-void ForEachReplicate(uint64_t seed, size_t approaches, size_t replicates, size_t chunk,
-                      const Body& body) {
+void ForEachReplicate(uint64_t seed, size_t approaches,
+                      const std::vector<std::vector<size_t>>& families, size_t replicates,
+                      size_t chunk, const Body& body) {
   Random random(seed, absl::StrCat("bootstrap/approaches/", chunk));
   std::vector<int32_t> weights(approaches);
   const size_t end = std::min(replicates, (chunk + 1) * kReplicateChunk);
   for (size_t replicate = chunk * kReplicateChunk; replicate < end; ++replicate) {
     std::fill(weights.begin(), weights.end(), 0);
-    for (size_t draw = 0; draw < approaches; ++draw) {
-      ++weights[random.Below(approaches)];
+    if (families.empty()) {
+      for (size_t draw = 0; draw < approaches; ++draw) {
+        ++weights[random.Below(approaches)];
+      }
+    }
+    for (size_t draw = 0; draw < families.size(); ++draw) {
+      for (const size_t member : families[random.Below(families.size())]) {
+        ++weights[member];
+      }
     }
     body(replicate, weights);
   }

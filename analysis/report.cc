@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/report.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,24 +15,29 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "analysis/correlation.h"
-#include "analysis/csv.h"
+#include "analysis/figures.h"
 #include "analysis/generalization.h"
+#include "analysis/json_text.h"
 #include "analysis/markup.h"
 #include "analysis/matrix.h"
 #include "analysis/notes.h"
 #include "analysis/report_assets.h"
+#include "analysis/report_summary.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
+#include "base/decimal.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr Coefficient kCoefficients[] = {Coefficient::kKendall, Coefficient::kPearson,
                                          Coefficient::kSpearman};
@@ -48,90 +55,6 @@ std::string ScriptJson(const Json& json) {
   return absl::StrReplaceAll(text, {{"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}});
 }
 
-std::string Paragraph(absl::string_view text, absl::string_view style = "") {
-  return absl::StrCat("<p", style.empty() ? "" : absl::StrCat(" class=\"", style, "\""), ">",
-                      EscapeXml(text), "</p>\n");
-}
-
-std::string HtmlCell(const Table& table, size_t column, const TableCell& cell, bool is_head) {
-  const TableColumn& about = table.columns[column];
-  const std::string shown = cell.text.empty() && cell.kind == TableCell::Kind::kNumber
-                                ? Fixed(cell.number, about.decimals)
-                            : cell.text.empty() && cell.kind == TableCell::Kind::kInteger
-                                ? absl::StrCat(static_cast<int64_t>(cell.number))
-                            : cell.text.empty() && cell.kind == TableCell::Kind::kYesNo
-                                ? std::string(cell.number != 0 ? "yes" : "no")
-                            : cell.text.empty() && about.is_right ? std::string("—")
-                                                                  : cell.text;
-  std::string key;  // what sorting goes by; nothing where there is no value
-  if (cell.kind == TableCell::Kind::kText) {
-    key = absl::StrCat(" data-v=\"", EscapeXml(cell.text), "\"");
-  } else if (cell.kind != TableCell::Kind::kNone) {
-    key = absl::StrCat(" data-v=\"", ShortestDecimal(cell.number), "\"");
-  }
-  std::vector<std::string> classes;
-  if (about.is_right) {
-    classes.emplace_back("number");
-  }
-  if (cell.is_marked) {
-    classes.emplace_back("best");
-  }
-  if (cell.kind == TableCell::Kind::kNone && about.is_right) {
-    classes.emplace_back("absent");
-  }
-  const std::string style =
-      classes.empty() ? "" : absl::StrCat(" class=\"", absl::StrJoin(classes, " "), "\"");
-  const std::string text = EscapeXml(shown);
-  return is_head ? absl::StrCat("<th scope=\"row\"", key, style, " title=\"", text, "\">", text,
-                                "</th>")
-                 : absl::StrCat("<td", key, style, ">", text, cell.is_marked ? " ◂" : "", "</td>");
-}
-
-// A table with its filter; `id` is an HTML name. `row_texts`, unless empty, are what filtering
-// looks at in each row.
-std::string HtmlTable(const Table& table, const std::string& id, size_t rows_max,
-                      const std::vector<std::string>& row_texts = {}) {
-  std::string html = absl::StrCat(
-      "<div class=\"controls\" data-needs-script hidden><label>Filter rows<input type=\"search\" "
-      "data-table=\"",
-      id, "\" data-count=\"", id, "-count\" placeholder=\"words, tag=value\">",
-      "</label><span class=\"quiet\" id=\"", id, "-count\"></span></div>\n");
-  absl::StrAppend(&html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                  EscapeXml(table.title.empty() ? id : table.title),
-                  "\"><table class=\"sortable\" id=\"", id, "\">\n<thead><tr>");
-  for (const TableColumn& column : table.columns) {
-    if (column.audience != TableColumn::Audience::kPrograms) {
-      absl::StrAppend(&html, "<th scope=\"col\"", column.is_right ? " class=\"number\"" : "", ">",
-                      EscapeXml(column.head), "</th>");
-    }
-  }
-  html += "</tr></thead>\n<tbody>\n";
-  for (size_t r = 0; r < std::min(table.rows.size(), rows_max); ++r) {
-    absl::StrAppend(
-        &html, "<tr",
-        r < row_texts.size() ? absl::StrCat(" data-text=\"", EscapeXml(row_texts[r]), "\"") : "",
-        ">");
-    bool is_head = true;
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (table.columns[c].audience != TableColumn::Audience::kPrograms) {
-        html += HtmlCell(table, c, table.rows[r][c], is_head);
-        is_head = false;
-      }
-    }
-    html += "</tr>\n";
-  }
-  html += "</tbody></table></div>\n";
-  if (table.rows.size() > rows_max) {
-    html += Paragraph(absl::StrCat(table.rows.size() - rows_max, " of ", table.rows.size(),
-                                   " rows are left out; the command line has them all."),
-                      "left-out");
-  }
-  for (const std::string& note : table.notes) {
-    html += Paragraph(note, "quiet");
-  }
-  return html;
-}
-
 std::string EntryText(const AxisEntry& entry) {
   std::string text = entry.name;
   for (const auto& [tag, value] : entry.tags) {
@@ -139,46 +62,6 @@ std::string EntryText(const AxisEntry& entry) {
   }
   return text;
 }
-
-Table ScoresAsTable(const ScoreTable& table) {
-  Table result;
-  result.columns.push_back({"approach", "approach"});
-  std::set<std::string> tags;
-  for (const AxisEntry& approach : table.approaches()) {
-    for (const auto& [tag, value] : approach.tags) {
-      tags.insert(tag);
-    }
-  }
-  for (const std::string& tag : tags) {
-    result.columns.push_back({tag, tag});
-  }
-  for (const AxisEntry& benchmark : table.benchmarks()) {
-    result.columns.push_back({benchmark.name, benchmark.name, true});
-  }
-  for (size_t i = 0; i < table.approaches().size(); ++i) {
-    const AxisEntry& approach = table.approaches()[i];
-    std::vector<TableCell> row = {TextCell(approach.name)};
-    for (const std::string& tag : tags) {
-      const auto found = approach.tags.find(tag);
-      row.push_back(TextCell(found == approach.tags.end() ? "" : found->second));
-    }
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      const ScoreCell& cell = table.cell(i, b);
-      row.push_back(
-          NumberCell(cell.state == CellState::kValue ? std::optional(cell.value) : std::nullopt,
-                     CellText(cell, 2)));
-    }
-    result.rows.push_back(std::move(row));
-  }
-  result.notes = ScoreNotes(table);
-  return result;
-}
-
-// A table's rows, or a table of the rows `kept`.
-struct Subset {
-  std::string name;
-  std::string condition;  // for Where; empty: all
-};
 
 // The tag that makes groups, or "" where none does.
 absl::StatusOr<std::string> GroupTag(const ScoreTable& table, const std::string& asked) {
@@ -189,14 +72,7 @@ absl::StatusOr<std::string> GroupTag(const ScoreTable& table, const std::string&
     }
   }
   if (!asked.empty() && values.count(asked) == 0) {
-    std::vector<std::string> known;
-    known.reserve(values.size());
-    for (const auto& [tag, list] : values) {
-      known.push_back(tag);
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "group-by: no approach has the tag \"", asked, "\"", DidYouMean(asked, known),
-        known.empty() ? "" : absl::StrCat("; the tags are ", absl::StrJoin(known, ", "))));
+    return UnknownTag("group-by: no approach has the tag", asked, TagsOf(table.approaches()));
   }
   if (!asked.empty()) {
     return asked;
@@ -278,8 +154,10 @@ absl::StatusOr<Json> PageData(const ScoreTable& table, const std::string& group_
   json["benchmarks"] = Json::array();
   json["scores"] = Json::array();
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    json["benchmarks"].push_back(
-        {{"name", table.benchmarks()[b].name}, {"text", EntryText(table.benchmarks()[b])}});
+    json["benchmarks"].push_back({{"name", table.benchmarks()[b].name},
+                                  {"text", EntryText(table.benchmarks()[b])},
+                                  {"sign", table.sign(b)},
+                                  {"decimals", table.decimals(b)}});
     Json column = Json::array();
     for (const ScoreCell& cell : table.column(b)) {
       column.push_back(cell.state == CellState::kValue ? Rounded(cell.value) : Json());
@@ -297,8 +175,7 @@ absl::StatusOr<Json> PageData(const ScoreTable& table, const std::string& group_
   json["subsets"].push_back(std::move(all));
   std::set<std::string> values;
   for (const AxisEntry& approach : table.approaches()) {
-    const auto found = approach.tags.find(group_by);
-    values.insert(found == approach.tags.end() ? "" : found->second);
+    values.insert(TagValue(approach, group_by));
   }
   if (group_by.empty() || values.size() < 2 || values.size() > kGroupsMax) {
     return json;
@@ -354,14 +231,17 @@ std::string ConcurrenceSection(const std::string& svg) {
       "</select></label>\n"
       "<label>Filter benchmarks<input id=\"filter\" type=\"search\" placeholder=\"words, "
       "tag=value\"></label>\n<span class=\"quiet\" id=\"matrix-count\"></span></div>\n"
+      "<div class=\"color-bar\" data-needs-script hidden><span>-1</span><span class=\"bar\"></span>"
+      "<span>1</span></div>\n"
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Concurrence matrix\" "
       "data-needs-script hidden><table class=\"matrix\" id=\"matrix\"></table></div>\n"
-      "<p class=\"quiet\" data-needs-script hidden>A line in a cell is the interval, on a scale "
-      "from -1 to 1. Choose a cell to see its approaches.</p>\n"
+      "<p class=\"quiet screen-only\" data-needs-script hidden>Choose a cell to see its approaches."
+      "</p>\n"
       "<div id=\"matrix-notes\"></div>\n<noscript>",
       svg,
       "</noscript>\n"
       "<div id=\"pair\" class=\"columns\" hidden><div class=\"card\"><h3 id=\"pair-title\"></h3>"
+      "<label class=\"check screen-only\"><input type=\"checkbox\" id=\"labels\">Names</label>"
       "<div id=\"pair-plot\"></div></div><div class=\"card\" id=\"pair-facts\"></div></div>\n"
       "</section>\n"
       "<section id=\"all-pairs\" data-needs-script hidden><h2>Pairs of benchmarks</h2>\n"
@@ -376,16 +256,67 @@ std::string ConcurrenceSection(const std::string& svg) {
       "<th scope=\"col\">missing</th></tr></thead><tbody></tbody></table></div></section>\n");
 }
 
+std::string PageScript() { return absl::StrCat("\n", kReportJs); }
+
+// A style or a script that the page may use: by the digest of what stands between its tags.
+std::string SourceOf(absl::string_view content) {
+  return absl::StrCat("'sha256-", absl::Base64Escape(Sha256Of(content).ToBytes()), "'");
+}
+
 std::string Head(const std::string& title) {
+  const std::string style = absl::StrCat("\n", kReportCss);
   return absl::StrCat(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>",
-      title, "</title>\n<style>\n", kReportCss, "</style></head>\n<body>\n<header><h1>", title,
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri "
+      "'none'; form-action 'none'; style-src ",
+      SourceOf(style), "; script-src ", SourceOf(PageScript()), "\">\n<title>", title,
+      "</title>\n<style>", style, "</style></head>\n<body>\n<header><h1>", title,
       "</h1>\n<div class=\"controls theme\" data-needs-script hidden><label>Colours<select "
       "id=\"theme\"><option value=\"auto\">as the system</option><option value=\"light\">light"
       "</option><option value=\"dark\">dark</option></select></label></div></header>\n");
+}
+
+std::string SummarySection(const ScoreTable& shown, const ConcurrenceMatrix* matrix,
+                           const ReportOptions& options) {
+  std::string html = absl::StrCat("<section id=\"summary\"><h2>Summary</h2>\n",
+                                  HtmlParagraph(ComparedText(shown)), "<dl class=\"findings\">\n");
+  for (const Finding& finding : FindingsOf(shown, matrix, options.comparisons)) {
+    absl::StrAppend(&html, "<dt>", EscapeXml(finding.head), "</dt><dd>", EscapeXml(finding.text),
+                    "</dd>\n");
+  }
+  return html + "</dl></section>\n";
+}
+
+// A table under a heading of its own, for the navigation and the page.
+struct PageTable {
+  std::string id;
+  std::string name;     // in the navigation
+  std::string heading;  // above the table
+  Table table;
+  std::vector<std::string> row_texts = {};
+};
+
+// All tables but those of the matrix, in order.
+absl::StatusOr<std::vector<PageTable>> PageTables(const ScoreTable& shown,
+                                                  const ReportOptions& options) {
+  PageTable scores = {"scores", "Scores", "Scores", ScoresTable(shown, /*people_see_tags=*/true)};
+  for (const AxisEntry& approach : shown.approaches()) {
+    scores.row_texts.push_back(EntryText(approach));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Generalization ranking,
+                          RankByAverage(shown, GroupsByGoal(shown), std::nullopt));
+  std::vector<PageTable> tables = {std::move(scores),
+                                   {"averages", "Averages", "Averages over the benchmarks",
+                                    GeneralizationTable(shown, ranking)}};
+  if (!options.comparisons.empty()) {
+    tables.push_back({"comparisons", "Comparisons", "Comparisons of approaches",
+                      ComparisonTable(options.comparisons, options.comparison)});
+  }
+  for (const auto& [heading, table] : options.tables) {
+    tables.push_back({absl::StrCat("more-", tables.size()), heading, heading, table});
+  }
+  return tables;
 }
 
 }  // namespace
@@ -395,48 +326,35 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
   CONCUR_ASSIGN_OR_RETURN(const ScoreTable shown, Cut(table, options, left_out));
   CONCUR_ASSIGN_OR_RETURN(const std::string group_by, GroupTag(shown, options.group_by));
   CONCUR_ASSIGN_OR_RETURN(const Json data, PageData(shown, group_by, options.bootstrap));
-  const bool has_matrix = shown.benchmarks().size() >= 2;
-  std::string html = Head(EscapeXml(options.title));
-  html += "<nav aria-label=\"Sections\">";
-  html +=
-      has_matrix ? "<a href=\"#concurrence\">Concurrence</a><a href=\"#all-pairs\">Pairs</a>" : "";
-  html += "<a href=\"#scores\">Scores</a><a href=\"#averages\">Averages</a>";
-  for (size_t i = 0; i < options.tables.size(); ++i) {
-    absl::StrAppend(&html, "<a href=\"#more-", i, "\">", EscapeXml(options.tables[i].first),
-                    "</a>");
-  }
-  html += "<a href=\"#made\">How this was made</a></nav>\n<main>\n";
-  html += Paragraph(absl::StrCat(table.approaches().size(), " approaches, ",
-                                 table.benchmarks().size(), " benchmarks."));
-  for (const std::string& note : left_out) {
-    html += Paragraph(note, "left-out");
-  }
-  if (has_matrix) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<PageTable> tables, PageTables(shown, options));
+  std::optional<ConcurrenceMatrix> matrix;
+  if (shown.benchmarks().size() >= 2) {
     MatrixOptions matrix_options;
     matrix_options.bootstrap = options.bootstrap;
-    CONCUR_ASSIGN_OR_RETURN(const ConcurrenceMatrix matrix, ComputeMatrix(shown, matrix_options));
-    html += ConcurrenceSection(MatrixSvg(matrix));
-  } else {
-    html +=
-        Paragraph("A concurrence matrix needs the scores of two benchmarks or more.", "left-out");
+    CONCUR_ASSIGN_OR_RETURN(matrix, ComputeMatrix(shown, matrix_options));
   }
-  std::vector<std::string> texts;
-  for (const AxisEntry& approach : shown.approaches()) {
-    texts.push_back(EntryText(approach));
+  std::string html = Head(EscapeXml(options.title));
+  html += "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>";
+  html += matrix.has_value()
+              ? "<a href=\"#concurrence\">Concurrence</a><a href=\"#all-pairs\">Pairs</a>"
+              : "";
+  for (const PageTable& more : tables) {
+    absl::StrAppend(&html, "<a href=\"#", more.id, "\">", EscapeXml(more.name), "</a>");
   }
-  absl::StrAppend(&html, "<section id=\"scores\"><h2>Scores</h2>\n",
-                  HtmlTable(ScoresAsTable(shown), "score-table", options.rows_max, texts),
-                  "</section>\n");
-  const std::vector<BenchmarkGroup> groups = {AllBenchmarks(shown)};
-  CONCUR_ASSIGN_OR_RETURN(const Generalization ranking, RankByAverage(shown, groups, std::nullopt));
-  absl::StrAppend(&html, "<section id=\"averages\"><h2>Averages over the benchmarks</h2>\n",
-                  HtmlTable(GeneralizationTable(shown, ranking), "average-table", options.rows_max),
-                  "</section>\n");
-  for (size_t i = 0; i < options.tables.size(); ++i) {
-    const auto& [heading, more] = options.tables[i];
-    absl::StrAppend(&html, "<section id=\"more-", i, "\"><h2>", EscapeXml(heading), "</h2>\n",
-                    Paragraph(more.title, "quiet"),
-                    HtmlTable(more, absl::StrCat("more-table-", i), options.rows_max),
+  html += "<a href=\"#made\">How this was made</a></nav>\n<main>\n";
+  for (const std::string& note : left_out) {
+    html += HtmlParagraph(note, "left-out");
+  }
+  html += SummarySection(shown, matrix.has_value() ? &*matrix : nullptr, options);
+  html += matrix.has_value()
+              ? ConcurrenceSection(MatrixSvg(*matrix))
+              : HtmlParagraph("A concurrence matrix needs the scores of two benchmarks or more.",
+                              "left-out");
+  for (const PageTable& more : tables) {
+    absl::StrAppend(&html, "<section id=\"", more.id, "\"><h2>", EscapeXml(more.heading), "</h2>\n",
+                    more.table.title.empty() ? "" : HtmlParagraph(more.table.title, "quiet"),
+                    WriteHtmlTable(more.table, {absl::StrCat(more.id, "-table"), options.rows_max,
+                                                more.row_texts}),
                     "</section>\n");
   }
   html += "<section id=\"made\"><h2>How this was made</h2>\n<dl>";
@@ -444,7 +362,7 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
     absl::StrAppend(&html, "<dt>", EscapeXml(name), "</dt><dd>", EscapeXml(value), "</dd>");
   }
   absl::StrAppend(&html, "</dl></section>\n</main>\n<script type=\"application/json\" id=\"data\">",
-                  ScriptJson(data), "</script>\n<script>\n", kReportJs,
+                  ScriptJson(data), "</script>\n<script>", PageScript(),
                   "</script>\n</body></html>\n");
   return html;
 }

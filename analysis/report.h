@@ -1,9 +1,11 @@
-// One self-contained HTML page about a score table: concurrence with intervals, every pair, the
-// scores themselves, averages, comparisons, and what is missing.
+// SPDX-License-Identifier: Apache-2.0
+// One self-contained HTML page about a score table: the findings first, then concurrence with
+// intervals, every pair, the scores themselves, averages, comparisons, and what is missing.
 //
 // Thread-safe (stateless). The page needs no network and no other file. Without scripts it still
 // shows the heat map of Kendall's tau-b and all tables; with them it sorts, filters and switches
-// coefficient. Names are escaped for HTML and for scripts.
+// coefficient. Names are escaped for HTML and for scripts; the page allows no script and no style
+// but its own two, by their digests.
 #ifndef CONCUR_ANALYSIS_REPORT_H_
 #define CONCUR_ANALYSIS_REPORT_H_
 
@@ -15,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
+#include "analysis/comparison.h"
 #include "analysis/score_table.h"
 #include "analysis/table.h"
 
@@ -28,7 +31,10 @@ struct ReportOptions {
   // A tag of approaches whose values get markers and matrices of their own; empty: the first tag
   // with two to six values.
   std::string group_by;
-  // Further tables, each with a heading: comparisons, train × test.
+  // Paired comparisons of approaches, for the summary and a table; none: no per-example scores.
+  std::vector<BenchmarkComparison> comparisons;
+  ComparisonOptions comparison;  // how they were made
+  // Further tables, each with a heading: train × test.
   std::vector<std::pair<std::string, Table>> tables;
   // What is shown at most, so that the page stays usable; what is left out is said at its top.
   size_t benchmarks_max = 60;

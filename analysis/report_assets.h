@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The style sheet and the script of the HTML report, taken from analysis/report/ by the build.
 //
 // Constants; thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/resampling.h"
 
 #include <algorithm>
@@ -11,13 +12,12 @@
 
 #include "absl/types/span.h"
 #include "analysis/correlation.h"
-#include "analysis/intervals.h"
 #include "base/check.h"
 
 namespace concur::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoReplicate = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kBlock = 32;  // lanes that one pass keeps in registers
 
 template <typename Vector, typename Lane>
@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) void SumProducts(const int16_t* left, cons
 }
 
 #if defined(__x86_64__)
-// What most processors have, and the baseline lacks.
+// With AVX2, which most processors have but baseline x86-64 lacks.
 __attribute__((target("avx2"))) void SumProductsWide(const int16_t* left, const int16_t* right,
                                                      size_t rows, size_t stride, int16_t* sums) {
   SumProducts<Shorts32>(left, right, rows, stride, sums);
@@ -85,14 +85,14 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
       approaches_(table.approaches().size()),
       benchmarks_(table.benchmarks().size()),
       lanes_((benchmarks_ + kBlock - 1) / kBlock * kBlock) {
-  // What weighs by rank is evaluated pair by pair.
+  // Coefficients weighted by rank are evaluated pair by pair.
   const bool by_pair =
       coefficient == Coefficient::kWeightedKendall || coefficient == Coefficient::kTopK;
   complete_.assign(benchmarks_, !by_pair);
   present_.assign(benchmarks_ * approaches_, false);
   values_.assign(benchmarks_ * approaches_, 0.0);
   dense_ranks_.assign(approaches_ * lanes_, 0);
-  standardized_.assign(approaches_ * lanes_, 0.0);
+  differences_.assign(approaches_ * lanes_, 0.0);
   order_.resize(benchmarks_ * approaches_);
   for (size_t b = 0; b < benchmarks_; ++b) {
     const absl::Span<const ScoreCell> column = table.column(b);
@@ -111,23 +111,21 @@ WeightedCoefficients::WeightedCoefficients(const ScoreTable& table, Coefficient 
       all_complete_ = false;
       continue;  // its pairs are evaluated one by one
     }
-    double largest = 0;
-    for (size_t i = 0; i < approaches_; ++i) {
-      largest = std::max(largest, std::abs(values[i]));
-    }
-    std::vector<double> scaled(values, values + approaches_);
-    for (double& value : scaled) {
-      value = largest > 0 ? value / largest : 0.0;
-    }
-    const Moments moments = ComputeMoments(scaled);
     int32_t rank = 0;
     for (size_t k = 0; k < approaches_; ++k) {
       rank += k > 0 && values[order[k]] != values[order[k - 1]] ? 1 : 0;
       dense_ranks_[order[k] * lanes_ + b] = rank;
     }
-    if (moments.standard_deviation > 0) {
+    if (rank > 0) {
+      // Each replicate centers them anew; a middle value as the origin keeps the digits of most.
+      const std::vector<double> differences =
+          ScaledDifferences(absl::MakeSpan(values, approaches_), values[order[approaches_ / 2]]);
+      double largest = 0;
+      for (const double difference : differences) {
+        largest = std::max(largest, std::abs(difference));
+      }
       for (size_t i = 0; i < approaches_; ++i) {
-        standardized_[i * lanes_ + b] = (scaled[i] - moments.mean) / moments.standard_deviation;
+        differences_[i * lanes_ + b] = differences[i] / largest;
       }
     }
   }
@@ -150,11 +148,13 @@ void WeightedCoefficients::Evaluate(absl::Span<const int32_t> weights, size_t ro
       scratch.active.push_back(i);
     }
   }
-  scratch.scale.assign(lanes_, kNaN);
+  scratch.scale.assign(lanes_, kNoReplicate);
   if (coefficient_ == Coefficient::kKendall) {
-    // Sums of weights over pairs stay below n² / 2: 16 bits do for up to 255 approaches.
-    constexpr size_t kShortApproachesMax = 255;
-    if (approaches_ <= kShortApproachesMax) {
+    // Sums of products of weights over pairs stay below total² / 2: 16 bits do for totals of up to
+    // 255.
+    constexpr int32_t kShortTotalMax = 255;
+    if (std::accumulate(weights.begin(), weights.end(), 0) <= kShortTotalMax &&
+        approaches_ <= size_t{kShortTotalMax}) {
       EvaluateKendall<Shorts, int16_t>(weights, row_begin, row_end, scratch, scratch.shorts, out);
     } else {
       EvaluateKendall<Ints, int32_t>(weights, row_begin, row_end, scratch, scratch.ints, out);
@@ -215,7 +215,7 @@ void WeightedCoefficients::EvaluateKendall(absl::Span<const int32_t> weights, si
   }
   const Lane* square = reinterpret_cast<const Lane*>(squares);
   for (size_t b = 0; b < benchmarks_; ++b) {
-    scratch.scale[b] = square[b] > 0 ? 1 / std::sqrt(static_cast<double>(square[b])) : kNaN;
+    scratch.scale[b] = square[b] > 0 ? 1 / std::sqrt(static_cast<double>(square[b])) : kNoReplicate;
   }
   size_t at = 0;
   for (size_t a = row_begin; a < row_end; ++a) {
@@ -261,7 +261,32 @@ void WeightedCoefficients::FillWeightedRanks(absl::Span<const int32_t> weights,
   }
 }
 
-// Pearson's r from weighted moments, of standardized scores or of ranks.
+// Subtracts the mean under the weights from the scores of every benchmark.
+void WeightedCoefficients::CenterScores(absl::Span<const int32_t> weights, Scratch& scratch) const {
+  const size_t vectors = lanes_ / kLanesOf<Doubles, double>;
+  double total = 0;
+  std::vector<Doubles>& means = scratch.means;
+  means.assign(vectors, Doubles{});
+  for (const size_t approach : scratch.active) {
+    const double weight = weights[approach];
+    const Doubles* row = scratch.doubles.data() + approach * vectors;
+    total += weight;
+    for (size_t v = 0; v < vectors; ++v) {
+      means[v] += row[v] * weight;
+    }
+  }
+  for (Doubles& mean : means) {
+    mean /= std::max(total, 1.0);
+  }
+  for (const size_t approach : scratch.active) {
+    Doubles* row = scratch.doubles.data() + approach * vectors;
+    for (size_t v = 0; v < vectors; ++v) {
+      row[v] -= means[v];
+    }
+  }
+}
+
+// Pearson's r from weighted moments, of scores or of ranks, whose mean is 0.
 void WeightedCoefficients::EvaluateMoments(absl::Span<const int32_t> weights, size_t row_begin,
                                            size_t row_end, Scratch& scratch, double* out) const {
   constexpr size_t kLanes = kLanesOf<Doubles, double>;
@@ -274,25 +299,20 @@ void WeightedCoefficients::EvaluateMoments(absl::Span<const int32_t> weights, si
   if (coefficient_ == Coefficient::kSpearman) {
     FillWeightedRanks(weights, scratch);
   } else {
-    std::copy(standardized_.begin(), standardized_.end(), scores);
+    std::copy(differences_.begin(), differences_.end(), scores);
+    CenterScores(weights, scratch);
   }
-  scratch.mean.assign(lanes_, 0.0);
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (size_t b = 0; b < benchmarks_; ++b) {
-    double sum = 0;
     double squares = 0;
     bool constant = true;
     for (size_t i = 0; i < active; ++i) {
       const size_t approach = scratch.active[i];
       const double score = scores[approach * lanes_ + b];
-      sum += weights[approach] * score;
       squares += weights[approach] * score * score;
       constant = constant && dense_ranks_[approach * lanes_ + b] ==
                                  dense_ranks_[scratch.active[0] * lanes_ + b];
     }
-    scratch.mean[b] = total > 0 ? sum / total : 0;
-    const double variance = squares - sum * scratch.mean[b];
-    scratch.scale[b] = !constant && variance > 0 ? 1 / std::sqrt(variance) : kNaN;
+    scratch.scale[b] = !constant && squares > 0 ? 1 / std::sqrt(squares) : kNoReplicate;
   }
   size_t at = 0;
   for (size_t a = row_begin; a < row_end; ++a) {
@@ -309,8 +329,7 @@ void WeightedCoefficients::EvaluateMoments(absl::Span<const int32_t> weights, si
       const double* sum = reinterpret_cast<const double*>(sums);
       const size_t end = std::min(block + kPass, benchmarks_);
       for (size_t b = std::max(a + 1, block); b < end; ++b, ++at) {
-        const double value = (sum[b - block] - total * scratch.mean[a] * scratch.mean[b]) *
-                             scratch.scale[a] * scratch.scale[b];
+        const double value = sum[b - block] * scratch.scale[a] * scratch.scale[b];
         out[at] = value > 1 ? 1 : value < -1 ? -1 : value;  // NaN stays
       }
     }
@@ -336,7 +355,7 @@ double WeightedTau(const std::vector<double>& x, const std::vector<double>& y,
   }
   return pairs_x > 0 && pairs_y > 0
              ? std::clamp(difference / std::sqrt(pairs_x * pairs_y), -1.0, 1.0)
-             : kNaN;
+             : kNoReplicate;
 }
 
 // Replaces values by their average ranks under the weights.
@@ -359,22 +378,18 @@ double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
     return std::all_of(v.begin(), v.end(), [&](double value) { return value == v[0]; });
   };
   if (constant(x) || constant(y)) {
-    return kNaN;
+    return kNoReplicate;
   }
   const auto scaled = [&](const std::vector<double>& v) {
-    double largest = 0;
-    for (const double value : v) {
-      largest = std::max(largest, std::abs(value));
-    }
+    std::vector<double> deviations = ScaledDeviations(v);
     double sum = 0;
     double total = 0;
     for (size_t i = 0; i < v.size(); ++i) {
-      sum += w[i] * (v[i] / largest);
+      sum += w[i] * deviations[i];
       total += w[i];
     }
-    std::vector<double> deviations(v.size());
-    for (size_t i = 0; i < v.size(); ++i) {
-      deviations[i] = v[i] / largest - sum / total;
+    for (double& deviation : deviations) {
+      deviation -= sum / total;
     }
     return deviations;
   };
@@ -388,12 +403,12 @@ double WeightedR(const std::vector<double>& x, const std::vector<double>& y,
     yy += w[i] * dy[i] * dy[i];
     xy += w[i] * dx[i] * dy[i];
   }
-  return xx > 0 && yy > 0 ? std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0) : kNaN;
+  return xx > 0 && yy > 0 ? std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0) : kNoReplicate;
 }
 
 }  // namespace
 
-// The plain way, for pairs with missing scores and coefficients that weigh by rank.
+// Direct evaluation, for pairs with missing scores and coefficients that weigh by rank.
 double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
                                           Scratch& scratch) const {
   scratch.x.clear();
@@ -407,7 +422,7 @@ double WeightedCoefficients::EvaluatePair(absl::Span<const int32_t> weights, siz
     }
   }
   if (scratch.x.size() < 2) {
-    return kNaN;
+    return kNoReplicate;
   }
   if (coefficient_ == Coefficient::kKendall) {
     return WeightedTau(scratch.x, scratch.y, scratch.w);

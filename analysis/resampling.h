@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coefficients of all pairs of benchmarks under weights of approaches: what bootstrap and jackknife
 // do thousands of times.
 //
@@ -31,7 +32,7 @@ class WeightedCoefficients {
     std::vector<Ints> ints;
     std::vector<Doubles> doubles;
     std::vector<double> scale;  // by benchmark: 1 / sqrt(variance), NaN when constant
-    std::vector<double> mean;
+    std::vector<Doubles> means;
     std::vector<double> x;
     std::vector<double> y;
     std::vector<double> w;
@@ -56,6 +57,7 @@ class WeightedCoefficients {
                        Scratch& scratch, std::vector<Vector>& memory, double* out) const;
   void EvaluateMoments(absl::Span<const int32_t> weights, size_t row_begin, size_t row_end,
                        Scratch& scratch, double* out) const;
+  void CenterScores(absl::Span<const int32_t> weights, Scratch& scratch) const;
   void FillWeightedRanks(absl::Span<const int32_t> weights, Scratch& scratch) const;
   double EvaluatePair(absl::Span<const int32_t> weights, size_t a, size_t b,
                       Scratch& scratch) const;
@@ -70,7 +72,7 @@ class WeightedCoefficients {
   std::vector<bool> present_;         // benchmark-major
   std::vector<double> values_;        // benchmark-major
   std::vector<int32_t> dense_ranks_;  // approach-major, lanes_ wide; ranks from 0, ties equal
-  std::vector<double> standardized_;  // approach-major, lanes_ wide; complete benchmarks only
+  std::vector<double> differences_;   // approach-major, lanes_ wide; complete benchmarks only
   std::vector<uint32_t> order_;       // benchmark-major: approaches by ascending value
 };
 

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/score_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -60,12 +63,6 @@ absl::StatusOr<Condition> ParseCondition(const std::string& text) {
   return condition;
 }
 
-// An entry without the tag has the empty value.
-std::string TagValue(const AxisEntry& entry, const std::string& tag) {
-  const auto found = entry.tags.find(tag);
-  return found == entry.tags.end() ? "" : found->second;
-}
-
 bool AnyHasTag(const std::vector<AxisEntry>& entries, const std::string& tag) {
   return std::any_of(entries.begin(), entries.end(),
                      [&](const AxisEntry& entry) { return entry.tags.count(tag) > 0; });
@@ -102,6 +99,79 @@ absl::Status Narrow(const std::vector<AxisEntry>& entries, const Condition& cond
 }
 
 }  // namespace
+
+std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries) {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const AxisEntry& entry : entries) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::vector<std::string> TagsOf(const std::vector<AxisEntry>& entries) {
+  std::set<std::string> tags;
+  for (const AxisEntry& entry : entries) {
+    for (const auto& [tag, value] : entry.tags) {
+      tags.insert(tag);
+    }
+  }
+  return {tags.begin(), tags.end()};
+}
+
+std::string TagValue(const AxisEntry& entry, const std::string& tag) {
+  const auto found = entry.tags.find(tag);
+  return found == entry.tags.end() ? "" : found->second;
+}
+
+absl::StatusOr<size_t> FindEntry(const std::vector<AxisEntry>& entries, const std::string& name,
+                                 absl::string_view complaint, absl::string_view kind) {
+  std::vector<std::string> names = NamesOf(entries);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) {
+    return static_cast<size_t>(found - names.begin());
+  }
+  constexpr size_t kListedMax = 40;
+  const size_t rest = names.size() - std::min(names.size(), kListedMax);
+  const std::string suggestion = DidYouMean(name, names);
+  names.resize(names.size() - rest);
+  return absl::InvalidArgumentError(absl::StrCat(
+      complaint, " \"", name, "\"", suggestion, "; the ", kind, " are ", absl::StrJoin(names, ", "),
+      rest > 0 ? absl::StrCat(" and ", rest, " more") : ""));
+}
+
+absl::Status UnknownTag(absl::string_view complaint, const std::string& tag,
+                        const std::vector<std::string>& tags) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(complaint, " \"", tag, "\"", DidYouMean(tag, tags),
+                   tags.empty() ? "; there are no tags"
+                                : absl::StrCat("; the tags are ", absl::StrJoin(tags, ", "))));
+}
+
+bool MatchesPattern(absl::string_view pattern, absl::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = absl::string_view::npos;
+  size_t after_star = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != absl::string_view::npos) {
+      p = star + 1;
+      t = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') {
+    ++p;
+  }
+  return p == pattern.size();
+}
 
 absl::string_view CellStateName(CellState state) {
   switch (state) {
@@ -157,19 +227,9 @@ absl::StatusOr<ScoreTable> ScoreTable::Where(absl::Span<const std::string> condi
     const bool of_rows = AnyHasTag(approaches_, condition.tag);
     const bool of_columns = AnyHasTag(benchmarks_, condition.tag);
     if (!of_rows && !of_columns) {
-      std::set<std::string> tags;
-      for (const std::vector<AxisEntry>* axis : {&approaches_, &benchmarks_}) {
-        for (const AxisEntry& entry : *axis) {
-          for (const auto& [tag, value] : entry.tags) {
-            tags.insert(tag);
-          }
-        }
-      }
-      const std::vector<std::string> names(tags.begin(), tags.end());
-      return absl::InvalidArgumentError(absl::StrCat(
-          "where: unknown tag \"", condition.tag, "\"", DidYouMean(condition.tag, names),
-          names.empty() ? "; the table has no tags"
-                        : absl::StrCat("; the tags are ", absl::StrJoin(names, ", "))));
+      std::vector<AxisEntry> all = approaches_;
+      all.insert(all.end(), benchmarks_.begin(), benchmarks_.end());
+      return UnknownTag("where: unknown tag", condition.tag, TagsOf(all));
     }
     if (of_rows) {
       CONCUR_RETURN_IF_ERROR(Narrow(approaches_, condition, "approach", rows));
@@ -184,25 +244,12 @@ absl::StatusOr<ScoreTable> ScoreTable::SelectBenchmarks(absl::Span<const std::st
   std::vector<size_t> columns;
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    const auto found = std::find_if(benchmarks_.begin(), benchmarks_.end(),
-                                    [&](const AxisEntry& entry) { return entry.name == name; });
-    if (found == benchmarks_.end()) {
-      std::vector<std::string> known;
-      for (const AxisEntry& entry : benchmarks_) {
-        known.push_back(entry.name);
-      }
-      constexpr size_t kListedMax = 40;
-      const size_t rest = known.size() > kListedMax ? known.size() - kListedMax : 0;
-      const std::string suggestion = DidYouMean(name, known);
-      known.resize(known.size() - rest);
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unknown column \"", name, "\"", suggestion, "; the benchmarks are ",
-          absl::StrJoin(known, ", "), rest > 0 ? absl::StrCat(" and ", rest, " more") : ""));
-    }
+    CONCUR_ASSIGN_OR_RETURN(const size_t column,
+                            FindEntry(benchmarks_, name, "unknown column", "benchmarks"));
     if (!seen.insert(name).second) {
       return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" is named twice"));
     }
-    columns.push_back(static_cast<size_t>(found - benchmarks_.begin()));
+    columns.push_back(column);
   }
   return Take(Indices(approaches_.size()), columns);
 }
@@ -219,6 +266,87 @@ ScoreTable ScoreTable::CompleteCases() const {
     }
   }
   return Take(rows, Indices(benchmarks_.size()));
+}
+
+ScoreTable ScoreTable::Oriented() const {
+  ScoreTable table = *this;
+  for (size_t b = 0; b < benchmarks_.size(); ++b) {
+    MetricMeaning& metric = table.benchmarks_[b].metric;
+    if (sign(b) > 0) {
+      continue;
+    }
+    const std::optional<ScoreRange> limits = range(b);
+    metric.goal = Goal::kMaximize;
+    metric.scale = limits.has_value() ? Scale{Scale::Kind::kRange, -limits->high, -limits->low}
+                                      : Scale{Scale::Kind::kNone};
+    for (size_t i = 0; i < approaches_.size(); ++i) {
+      table.cell(i, b).value = -table.cell(i, b).value;
+    }
+  }
+  return table;
+}
+
+std::vector<std::string> ScoreTable::Minimized() const {
+  std::vector<std::string> names;
+  for (const AxisEntry& benchmark : benchmarks_) {
+    if (benchmark.metric.goal == Goal::kMinimize) {
+      names.push_back(benchmark.name);
+    }
+  }
+  return names;
+}
+
+absl::Status ScoreTable::Minimize(absl::Span<const std::string> patterns) {
+  for (const std::string& pattern : patterns) {
+    bool matched = false;
+    for (AxisEntry& benchmark : benchmarks_) {
+      if (MatchesPattern(pattern, benchmark.name)) {
+        benchmark.metric.goal = Goal::kMinimize;
+        matched = true;
+      }
+    }
+    if (!matched) {
+      return FindEntry(benchmarks_, pattern, "minimize: unknown column", "benchmarks").status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<ScoreRange> ScoreTable::range(size_t benchmark) const {
+  const Scale& scale = benchmarks_[benchmark].metric.scale;
+  switch (scale.kind) {
+    case Scale::Kind::kPercent:
+      return ScoreRange{0, 100};
+    case Scale::Kind::kFraction:
+      return ScoreRange{0, 1};
+    case Scale::Kind::kRange:
+      return ScoreRange{scale.low, scale.high};
+    case Scale::Kind::kNone:
+      return std::nullopt;
+    case Scale::Kind::kUnstated:
+      break;
+  }
+  if (sign(benchmark) < 0) {
+    return std::nullopt;
+  }
+  const absl::Span<const ScoreCell> cells = column(benchmark);
+  const bool is_percent = std::any_of(cells.begin(), cells.end(), [](const ScoreCell& cell) {
+    return cell.state == CellState::kValue && cell.value > 1;
+  });
+  return ScoreRange{0, is_percent ? 100.0 : 1.0};
+}
+
+int ScoreTable::decimals(size_t benchmark) const {
+  constexpr int kOfPercents = 2;
+  constexpr int kOfFractions = 4;
+  if (const std::optional<ScoreRange> limits = range(benchmark); limits.has_value()) {
+    return limits->low >= -1 && limits->high <= 1 ? kOfFractions : kOfPercents;
+  }
+  const absl::Span<const ScoreCell> cells = column(benchmark);
+  const bool is_small = std::all_of(cells.begin(), cells.end(), [](const ScoreCell& cell) {
+    return cell.state != CellState::kValue || std::abs(cell.value) <= 1;
+  });
+  return is_small ? kOfFractions : kOfPercents;
 }
 
 std::vector<AxisEntry> ResolveTags(absl::Span<const TaggedName> names) {

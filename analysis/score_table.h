@@ -1,14 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // A score table: what each approach scored on each benchmark, and why where it did not.
 //
 // Immutable after it is filled; thread-compatible. Rows are approaches and columns are benchmarks,
 // both in the order that the caller gave: that order, and nothing else, decides every output.
-// Scores keep the unit of their source (SQuAD's metrics: percent).
+// Scores keep the unit of their source (SQuAD's metrics: percent). Each column says what its scores
+// mean; whatever compares scores (coefficients, ranks, the choice of the best) takes them from
+// Oriented(), the one place where less becomes better.
 #ifndef CONCUR_ANALYSIS_SCORE_TABLE_H_
 #define CONCUR_ANALYSIS_SCORE_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/metric_meaning.h"
 
 namespace concur::analysis {
 
@@ -32,6 +37,9 @@ struct ScoreCell {
   int64_t setting = -1;           // the setting that was chosen; -1: none or several
   int64_t failed = 0;             // failed scores among those that should have made the cell
   int64_t pending = 0;            // scores still to come
+  int64_t missing = 0;            // scores that nobody will make: their jobs were canceled
+  // Whether some of those scores are not there.
+  bool IsPartial() const { return failed > 0 || pending > 0 || missing > 0; }
   bool operator==(const ScoreCell&) const = default;
 };
 
@@ -39,7 +47,28 @@ struct ScoreCell {
 struct AxisEntry {
   std::string name;
   std::map<std::string, std::string> tags;
+  MetricMeaning metric = {};  // of a benchmark: what its scores mean
   bool operator==(const AxisEntry&) const = default;
+};
+
+// Names in order; the tags that some entry carries, sorted; the value of a tag ("": not carried).
+std::vector<std::string> NamesOf(const std::vector<AxisEntry>& entries);
+std::vector<std::string> TagsOf(const std::vector<AxisEntry>& entries);
+std::string TagValue(const AxisEntry& entry, const std::string& tag);
+// Whether `text` is `pattern` with every "*" replaced by some text.
+bool MatchesPattern(absl::string_view pattern, absl::string_view text);
+// The position of the entry called `name`. InvalidArgument otherwise: `complaint`, the name, one
+// like it, and the names that there are: `unknown column "x"; the benchmarks are a, b`.
+absl::StatusOr<size_t> FindEntry(const std::vector<AxisEntry>& entries, const std::string& name,
+                                 absl::string_view complaint, absl::string_view kind);
+// InvalidArgument with `complaint`, the tag, one like it, and the tags that there are.
+absl::Status UnknownTag(absl::string_view complaint, const std::string& tag,
+                        const std::vector<std::string>& tags);
+
+// The worst and the best score that a benchmark allows.
+struct ScoreRange {
+  double low = 0;
+  double high = 0;
 };
 
 class ScoreTable {
@@ -78,6 +107,26 @@ class ScoreTable {
   // Only the rows that have a value in every column.
   ScoreTable CompleteCases() const;
 
+  // The same scores with more being better in every column: those of columns to be minimized are
+  // negated, as is their scale. A table without such columns is returned as it is.
+  ScoreTable Oriented() const;
+  // 1, or -1 where less is better: what orients a score, and takes an oriented one back.
+  double sign(size_t benchmark) const {
+    return benchmarks_[benchmark].metric.goal == Goal::kMinimize ? -1 : 1;
+  }
+  // The benchmarks that are minimized, in order.
+  std::vector<std::string> Minimized() const;
+  // Minimizes the columns whose names match a pattern, in which "*" stands for any text.
+  // InvalidArgument when a pattern matches none.
+  absl::Status Minimize(absl::Span<const std::string> patterns);
+  // Between what the scores of a column can lie; nothing for a scale without limits. Where no scale
+  // is stated: nothing where less is better, since errors and losses have no worst score; else 0 to
+  // 100 if any score of the column is above 1, and 0 to 1 if none is.
+  std::optional<ScoreRange> range(size_t benchmark) const;
+  // The digits after the point that tell a column's scores apart: four where none is beyond 1, two
+  // on any other scale.
+  int decimals(size_t benchmark) const;
+
  private:
   ScoreTable Take(const std::vector<size_t>& rows, const std::vector<size_t>& columns) const;
 
@@ -101,13 +150,28 @@ struct ParsedScores {
   std::vector<std::string> warnings;
 };
 
+// Below the header of a scores CSV: the first fields of rows that say of each benchmark "maximize"
+// or "minimize", and its scale as ScaleText writes it; empty: nothing is stated.
+inline constexpr absl::string_view kGoalRow = "#goal";
+inline constexpr absl::string_view kScaleRow = "#scale";
+
+struct ScoresCsvOptions {
+  std::vector<std::string> tag_columns = {};  // tags also where all values are numbers
+  // Tags that tell rows of one approach apart: where a name comes several times, each becomes
+  // "NAME (VALUE)", "NAME #VALUE" for the key "setting", "NAME ← VALUE" for "train".
+  std::vector<std::string> keys = {};
+  // Patterns of columns whose goal the caller states: they are not asked about.
+  std::vector<std::string> with_goal = {};
+};
+
 // Reads a scores CSV: one row per approach, the first column its name. A column with any value
-// that is neither a number nor empty is a tag, as are those named in `tag_columns`; all others are
-// benchmarks, and their empty cells are missing. Blanks around names and values are dropped.
-// InvalidArgument, as `FILE:LINE: column "X": …`, for what ParseCsv refuses, rows of the wrong
-// length, empty or repeated names, and scores that are NaN or infinite.
+// that is neither a number nor absent is a tag, as are those that the options name; all others are
+// benchmarks. Absent are scores that are empty, "NA", "N/A" (also in small letters), "-", "--" or a
+// dash. Blanks around names and values are dropped. InvalidArgument, as `FILE:LINE: column "X": …`,
+// for what ParseCsv refuses, rows of the wrong length, empty or repeated names, unknown goals and
+// scales, and scores that are NaN or infinite.
 absl::StatusOr<ParsedScores> ParseScoresCsv(absl::string_view text, absl::string_view file,
-                                            absl::Span<const std::string> tag_columns = {});
+                                            const ScoresCsvOptions& options = {});
 
 }  // namespace concur::analysis
 

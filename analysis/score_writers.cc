@@ -1,35 +1,51 @@
-// Score tables: the first half of writers.h.
+// SPDX-License-Identifier: Apache-2.0
+// Score tables in every form.
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "analysis/csv.h"
+#include "analysis/json_text.h"
 #include "analysis/notes.h"
 #include "analysis/score_table.h"
-#include "analysis/text_table.h"
+#include "analysis/table.h"
 #include "analysis/writers.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
-}
-
 Json Entries(const std::vector<AxisEntry>& entries) {
   Json list = Json::array();
   for (const AxisEntry& entry : entries) {
-    list.push_back({{"name", entry.name}, {"tags", entry.tags}});
+    Json json = {{"name", entry.name}, {"tags", entry.tags}};
+    if (!entry.metric.IsPlain()) {
+      json["goal"] = std::string(GoalName(entry.metric.goal));
+      json["scale"] = ScaleText(entry.metric.scale);
+    }
+    list.push_back(std::move(json));
   }
   return list;
+}
+
+// The rows of a scores CSV that say what is better and on which scale; none where all columns are
+// plain.
+std::vector<TableRow> MeaningRows(const ScoreTable& table, size_t tags) {
+  const std::vector<AxisEntry>& benchmarks = table.benchmarks();
+  if (std::all_of(benchmarks.begin(), benchmarks.end(),
+                  [](const AxisEntry& benchmark) { return benchmark.metric.IsPlain(); })) {
+    return {};
+  }
+  std::vector<TableRow> rows(2, TableRow(1 + tags, TableCell()));
+  rows[0][0] = TextCell(std::string(kGoalRow));
+  rows[1][0] = TextCell(std::string(kScaleRow));
+  for (const AxisEntry& benchmark : benchmarks) {
+    rows[0].push_back(TextCell(std::string(GoalName(benchmark.metric.goal))));
+    rows[1].push_back(TextCell(ScaleText(benchmark.metric.scale)));
+  }
+  return rows;
 }
 
 Json CellJson(const ScoreTable& table, size_t approach, size_t benchmark) {
@@ -47,68 +63,8 @@ Json CellJson(const ScoreTable& table, size_t approach, size_t benchmark) {
   json["setting"] = cell.setting >= 0 ? Json(cell.setting) : Json();
   json["failed"] = cell.failed;
   json["pending"] = cell.pending;
+  json["missing"] = cell.missing;
   return json;
-}
-
-}  // namespace
-
-std::string ScoresText(const ScoreTable& table, const TextOptions& options) {
-  constexpr size_t kHeadingMax = 24;
-  std::vector<TextTable::Align> aligns = {TextTable::Align::kLeft};
-  std::vector<std::string> heading = {"approach"};
-  for (const AxisEntry& benchmark : table.benchmarks()) {
-    aligns.push_back(TextTable::Align::kRight);
-    heading.push_back(Printable(benchmark.name, kHeadingMax));
-  }
-  TextTable text(std::move(aligns));
-  text.AddRow(std::move(heading));
-  for (size_t i = 0; i < table.approaches().size(); ++i) {
-    std::vector<std::string> row = {Printable(table.approaches()[i].name, 2 * kHeadingMax)};
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      row.push_back(CellText(table.cell(i, b), options.decimals));
-    }
-    text.AddRow(std::move(row));
-  }
-  std::string result = text.ToString();
-  for (const std::string& note : ScoreNotes(table)) {
-    absl::StrAppend(&result, "\n", note, "\n");
-  }
-  return result;
-}
-
-std::string ScoresCsv(const ScoreTable& table) {
-  std::set<std::string> tags;
-  for (const AxisEntry& approach : table.approaches()) {
-    for (const auto& [tag, value] : approach.tags) {
-      tags.insert(tag);
-    }
-  }
-  // The first column may have any name, also none; the others' differ from it.
-  const bool taken = tags.contains("approach") ||
-                     std::any_of(table.benchmarks().begin(), table.benchmarks().end(),
-                                 [](const AxisEntry& entry) { return entry.name == "approach"; });
-  std::vector<std::string> fields = {taken ? "" : "approach"};
-  for (const std::string& tag : tags) {
-    fields.push_back(CsvField(tag));
-  }
-  for (const AxisEntry& benchmark : table.benchmarks()) {
-    fields.push_back(CsvField(benchmark.name));
-  }
-  std::string text = absl::StrCat(absl::StrJoin(fields, ","), "\n");
-  for (size_t i = 0; i < table.approaches().size(); ++i) {
-    const AxisEntry& approach = table.approaches()[i];
-    fields = {CsvField(approach.name)};
-    for (const std::string& tag : tags) {
-      const auto found = approach.tags.find(tag);
-      fields.push_back(found == approach.tags.end() ? "" : CsvField(found->second));
-    }
-    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      const ScoreCell& cell = table.cell(i, b);
-      fields.push_back(cell.state == CellState::kValue ? ShortestDecimal(cell.value) : "");
-    }
-    absl::StrAppend(&text, absl::StrJoin(fields, ","), "\n");
-  }
-  return text;
 }
 
 std::string ScoresJson(const ScoreTable& table) {
@@ -121,17 +77,69 @@ std::string ScoresJson(const ScoreTable& table) {
       json["cells"].push_back(CellJson(table, i, b));
     }
   }
-  return Dump(json);
+  return JsonLine(json);
 }
 
 std::string ScoresJsonLines(const ScoreTable& table) {
   std::string text;
   for (size_t i = 0; i < table.approaches().size(); ++i) {
     for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-      text += Dump(CellJson(table, i, b));
+      text += JsonLine(CellJson(table, i, b));
     }
   }
   return text;
+}
+
+}  // namespace
+
+Table ScoresTable(const ScoreTable& table, bool people_see_tags) {
+  constexpr size_t kHeadingMax = 24;
+  const std::vector<std::string> tags = TagsOf(table.approaches());
+  // ParseScoresCsv accepts any name, also an empty one, of the first column; names must differ.
+  std::vector<std::string> others = NamesOf(table.benchmarks());
+  others.insert(others.end(), tags.begin(), tags.end());
+  const bool taken = std::find(others.begin(), others.end(), "approach") != others.end();
+  Table result;
+  result.columns = {{taken ? "" : "approach", "approach"}};
+  result.columns[0].width_max = 2 * kHeadingMax;
+  for (const std::string& tag : tags) {
+    result.columns.push_back(people_see_tags ? TableColumn{tag, tag} : ForPrograms(tag));
+  }
+  for (const AxisEntry& benchmark : table.benchmarks()) {
+    result.columns.push_back({benchmark.name, benchmark.name, true});
+    result.columns.back().width_max = kHeadingMax;
+  }
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    const AxisEntry& approach = table.approaches()[i];
+    TableRow row = {TextCell(approach.name)};
+    for (const std::string& tag : tags) {
+      row.push_back(TextCell(TagValue(approach, tag)));
+    }
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      row.push_back(AsTableCell(table, i, b));
+    }
+    result.rows.push_back(std::move(row));
+  }
+  result.notes = ScoreNotes(table);
+  return result;
+}
+
+std::string WriteScores(const ScoreTable& table, TableFormat format, const TextOptions& options) {
+  switch (format) {
+    case TableFormat::kJson:
+    case TableFormat::kJsonList:
+      return ScoresJson(table);
+    case TableFormat::kJsonLines:
+      return ScoresJsonLines(table);
+    case TableFormat::kCsv: {
+      Table result = ScoresTable(table, /*people_see_tags=*/false);
+      const std::vector<TableRow> meaning = MeaningRows(table, TagsOf(table.approaches()).size());
+      result.rows.insert(result.rows.begin(), meaning.begin(), meaning.end());
+      return WriteTable(result, format);
+    }
+    default:
+      return WriteTable(ScoresTable(table, /*people_see_tags=*/false), format, options);
+  }
 }
 
 }  // namespace concur::analysis

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scores CSV of score_table.h.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "absl/types/span.h"
 #include "analysis/csv.h"
 #include "analysis/score_table.h"
+#include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -58,9 +62,16 @@ bool IsDecimal(absl::string_view text) {
   return at == text.size();
 }
 
+// What published tables write where there is no score.
+bool IsAbsent(absl::string_view text) {
+  constexpr std::array<absl::string_view, 9> kAbsent = {"",  "NA", "N/A", "na", "n/a",
+                                                        "-", "--", "–",   "—"};
+  return std::find(kAbsent.begin(), kAbsent.end(), text) != kAbsent.end();
+}
+
 // Kind of a stripped field; `value` is set for numbers.
 ValueKind Classify(absl::string_view text, double& value) {
-  if (text.empty()) {
+  if (IsAbsent(text)) {
     return ValueKind::kEmpty;
   }
   if (IsDecimal(text)) {
@@ -78,6 +89,8 @@ ValueKind Classify(absl::string_view text, double& value) {
 struct Column {
   std::string name;
   bool is_tag = false;
+  MetricMeaning metric;
+  int64_t metric_line = 0;  // of a goal or a scale; 0: none is stated
   std::vector<ValueKind> kinds;
   std::vector<double> values;
 };
@@ -87,10 +100,14 @@ class Reader {
   Reader(absl::string_view file, std::vector<CsvRecord> records)
       : file_(file), records_(std::move(records)) {}
 
-  absl::StatusOr<ParsedScores> Read(absl::Span<const std::string> tag_columns) {
+  absl::StatusOr<ParsedScores> Read(const ScoresCsvOptions& options) {
     CONCUR_RETURN_IF_ERROR(ReadHeader());
-    CONCUR_RETURN_IF_ERROR(ReadNames());
-    CONCUR_RETURN_IF_ERROR(ForceTags(tag_columns));
+    CONCUR_RETURN_IF_ERROR(CheckLengths());
+    CONCUR_RETURN_IF_ERROR(ReadMeanings());
+    CONCUR_RETURN_IF_ERROR(ForceTags(options.tag_columns));
+    CONCUR_RETURN_IF_ERROR(ForceTags(options.keys));
+    CONCUR_RETURN_IF_ERROR(ReadNames(options.keys));
+    with_goal_ = options.with_goal;
     for (size_t i = 1; i < columns_.size(); ++i) {
       CONCUR_RETURN_IF_ERROR(ReadColumn(i));
     }
@@ -114,7 +131,7 @@ class Reader {
     const CsvRecord& header = records_[0];
     for (size_t i = 0; i < header.fields.size(); ++i) {
       Column column;
-      column.name = std::string(absl::StripAsciiWhitespace(header.fields[i]));
+      column.name = std::string(Field(0, i));
       if (column.name.empty() && i > 0) {
         return absl::InvalidArgumentError(
             absl::StrCat(file_, ":", header.line, ": column ", i + 1, " has no name"));
@@ -127,49 +144,139 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadNames() {
-    absl::flat_hash_map<std::string, int64_t> seen;
-    for (size_t r = 1; r < records_.size(); ++r) {
-      const CsvRecord& record = records_[r];
+  absl::Status CheckLengths() const {
+    for (const CsvRecord& record : records_) {
       if (record.fields.size() != columns_.size()) {
         return absl::InvalidArgumentError(
             absl::StrCat(file_, ":", record.line, ": expected ", columns_.size(),
                          " fields as in the header, got ", record.fields.size()));
       }
-      const std::string name(absl::StripAsciiWhitespace(record.fields[0]));
-      if (name.empty()) {
-        return At(record.line, columns_[0].name, "expected the name of an approach, got nothing");
+    }
+    return absl::OkStatus();
+  }
+
+  // The rows "#goal" and "#scale" below the header, which are then gone.
+  absl::Status ReadMeanings() {
+    std::set<std::string> seen;
+    size_t next = 1;
+    for (; next < records_.size(); ++next) {
+      const std::string kind(Field(next, 0));
+      const int64_t line = records_[next].line;
+      if (kind != kGoalRow && kind != kScaleRow) {
+        break;
       }
-      const auto [first, inserted] = seen.emplace(name, record.line);
+      if (!seen.insert(kind).second) {
+        return At(line, columns_[0].name, absl::StrCat("a second row \"", kind, "\""));
+      }
+      for (size_t i = 1; i < columns_.size(); ++i) {
+        const absl::string_view text = Field(next, i);
+        if (text.empty()) {
+          continue;
+        }
+        columns_[i].metric_line = line;
+        absl::Status read;
+        if (kind == kGoalRow) {
+          const absl::StatusOr<Goal> goal = GoalFromName(text);
+          read = goal.status();
+          columns_[i].metric.goal = goal.value_or(Goal::kMaximize);
+        } else {
+          const absl::StatusOr<Scale> scale = ScaleFromText(text);
+          read = scale.status();
+          columns_[i].metric.scale = scale.value_or(Scale());
+        }
+        if (!read.ok()) {
+          return At(line, columns_[i].name, read.message());
+        }
+      }
+    }
+    records_.erase(records_.begin() + 1, records_.begin() + static_cast<std::ptrdiff_t>(next));
+    return absl::OkStatus();
+  }
+
+  // A name that several rows have is told apart by the values of `keys`.
+  absl::Status ReadNames(absl::Span<const std::string> keys) {
+    absl::flat_hash_map<std::string, size_t> rows_of;
+    for (size_t r = 1; r < records_.size(); ++r) {
+      const std::string name(Field(r, 0));
+      if (name.empty()) {
+        return At(records_[r].line, columns_[0].name,
+                  "expected the name of an approach, got nothing");
+      }
+      if (name == kGoalRow || name == kScaleRow) {
+        return At(records_[r].line, columns_[0].name,
+                  absl::StrCat("expected the row \"", name, "\" right below the header"));
+      }
+      ++rows_of[name];
+    }
+    absl::flat_hash_map<std::string, int64_t> seen;
+    for (size_t r = 1; r < records_.size(); ++r) {
+      std::string name(Field(r, 0));
+      if (rows_of[name] > 1) {
+        for (const std::string& key : keys) {
+          absl::StrAppend(&name, KeyText(key, Field(r, ColumnNamed(key))));
+        }
+      }
+      const auto [first, inserted] = seen.emplace(name, records_[r].line);
       if (!inserted) {
-        return At(record.line, columns_[0].name,
-                  absl::StrCat("approach \"", name, "\" is already on line ", first->second));
+        return At(records_[r].line, columns_[0].name,
+                  absl::StrCat("approach \"", name, "\" is already on line ", first->second,
+                               KeyHint(rows_of)));
       }
       approaches_.push_back({name, {}});
     }
     return absl::OkStatus();
   }
 
+  // As the tables of a sweep name a setting and a train set.
+  static std::string KeyText(absl::string_view key, absl::string_view value) {
+    return key == "setting" ? absl::StrCat(" #", value)
+           : key == "train" ? absl::StrCat(" ← ", value)
+                            : absl::StrCat(" (", value, ")");
+  }
+
+  size_t ColumnNamed(absl::string_view name) const {
+    size_t at = 1;
+    while (at < columns_.size() && columns_[at].name != name) {
+      ++at;
+    }
+    return at;
+  }
+
+  // The remedy for rows with one name, with a column that tells them all apart if there is one.
+  std::string KeyHint(const absl::flat_hash_map<std::string, size_t>& rows_of) const {
+    std::string example;
+    for (size_t i = 1; i < columns_.size() && example.empty(); ++i) {
+      std::set<std::pair<absl::string_view, absl::string_view>> seen;
+      bool differ = true;
+      for (size_t r = 1; r < records_.size() && differ; ++r) {
+        differ = rows_of.at(std::string(Field(r, 0))) == 1 ||
+                 (!Field(r, i).empty() && seen.emplace(Field(r, 0), Field(r, i)).second);
+      }
+      example = differ ? columns_[i].name : "";
+    }
+    return absl::StrCat("; --key COLUMN tells rows with one name apart",
+                        example.empty() ? "" : absl::StrCat(", here --key \"", example, "\""));
+  }
+
   absl::Status ForceTags(absl::Span<const std::string> tag_columns) {
     for (const std::string& name : tag_columns) {
-      const auto found = std::find_if(columns_.begin() + 1, columns_.end(),
-                                      [&](const Column& column) { return column.name == name; });
-      if (found == columns_.end()) {
+      const size_t found = ColumnNamed(name);
+      if (found >= columns_.size()) {
         std::vector<std::string> known;
         for (size_t i = 1; i < columns_.size(); ++i) {
           known.push_back(columns_[i].name);
         }
-        return At(
-            records_[0].line, name,
-            absl::StrCat("asked for as a tag, but not in the header", DidYouMean(name, known)));
+        return At(records_[0].line, name,
+                  absl::StrCat("expected a column of this name in the header, got none",
+                               DidYouMean(name, known)));
       }
-      found->is_tag = true;
+      columns_[found].is_tag = true;
     }
     return absl::OkStatus();
   }
 
   absl::string_view Field(size_t record, size_t column) const {
-    return absl::StripAsciiWhitespace(records_[record].fields[column]);
+    return WithoutApostrophe(absl::StripAsciiWhitespace(records_[record].fields[column]));
   }
 
   // Decides whether the column is a tag or a benchmark, and reads it.
@@ -194,6 +301,11 @@ class Reader {
     if (column.is_tag) {
       return absl::OkStatus();
     }
+    if (text_at != 0 && column.metric_line != 0) {
+      return At(records_[text_at].line, column.name,
+                absl::StrCat("expected a number, as line ", column.metric_line,
+                             " says what its scores mean, got \"", Field(text_at, index), "\""));
+    }
     if (text_at != 0) {
       column.is_tag = true;
       if (numbers > 0) {
@@ -209,6 +321,16 @@ class Reader {
                 absl::StrCat("expected a finite number, or nothing for a missing score, got \"",
                              Field(not_finite_at, index), "\""));
     }
+    const bool goal_is_known =
+        column.metric_line != 0 ||
+        std::any_of(with_goal_.begin(), with_goal_.end(), [&](const std::string& pattern) {
+          return MatchesPattern(pattern, column.name);
+        });
+    if (!goal_is_known && UsuallyMinimized(column.name)) {
+      warnings_.push_back(Where(records_[0].line, column.name,
+                                "read as a score of which more is better; if less is better, say "
+                                "so with --minimize or a row \"#goal\" below the header"));
+    }
     return absl::OkStatus();
   }
 
@@ -216,7 +338,7 @@ class Reader {
     std::vector<AxisEntry> benchmarks;
     for (size_t i = 1; i < columns_.size(); ++i) {
       if (!columns_[i].is_tag) {
-        benchmarks.push_back({columns_[i].name, {}});
+        benchmarks.push_back({columns_[i].name, {}, columns_[i].metric});
         continue;
       }
       for (size_t r = 1; r < records_.size(); ++r) {
@@ -248,15 +370,16 @@ class Reader {
   std::vector<CsvRecord> records_;
   std::vector<Column> columns_;
   std::vector<AxisEntry> approaches_;
+  std::vector<std::string> with_goal_;
   std::vector<std::string> warnings_;
 };
 
 }  // namespace
 
 absl::StatusOr<ParsedScores> ParseScoresCsv(absl::string_view text, absl::string_view file,
-                                            absl::Span<const std::string> tag_columns) {
+                                            const ScoresCsvOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(std::vector<CsvRecord> records, ParseCsv(text, file));
-  return Reader(file, std::move(records)).Read(tag_columns);
+  return Reader(file, std::move(records)).Read(options);
 }
 
 }  // namespace concur::analysis

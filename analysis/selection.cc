@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/selection.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "absl/types/span.h"
 #include "analysis/intervals.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -154,11 +156,11 @@ std::map<int64_t, double> MeansBySetting(const Observations& observations) {
 }
 
 // The best setting by one test set; nothing when it has no value.
-std::optional<int64_t> BestSetting(const Observations& observations, bool higher_is_better) {
+std::optional<int64_t> BestSetting(const Observations& observations, Goal goal) {
   std::optional<int64_t> best;
   double best_mean = 0;
   for (const auto& [setting, mean] : MeansBySetting(observations)) {
-    if (!best.has_value() || (higher_is_better ? mean > best_mean : mean < best_mean)) {
+    if (!best.has_value() || (goal == Goal::kMaximize ? mean > best_mean : mean < best_mean)) {
       best = setting;
       best_mean = mean;
     }
@@ -167,16 +169,16 @@ std::optional<int64_t> BestSetting(const Observations& observations, bool higher
 }
 
 std::optional<int64_t> BestSetting(const Evaluations& evaluations, size_t train,
-                                   bool higher_is_better) {
+                                   const std::vector<AxisEntry>& benchmarks) {
   const auto own = evaluations.find(train);
   if (own != evaluations.end()) {
-    const std::optional<int64_t> best = BestSetting(own->second, higher_is_better);
+    const std::optional<int64_t> best = BestSetting(own->second, benchmarks[train].metric.goal);
     if (best.has_value()) {
       return best;
     }
   }
   for (const auto& [test, observations] : evaluations) {
-    const std::optional<int64_t> best = BestSetting(observations, higher_is_better);
+    const std::optional<int64_t> best = BestSetting(observations, benchmarks[test].metric.goal);
     if (best.has_value()) {
       return best;
     }
@@ -186,7 +188,7 @@ std::optional<int64_t> BestSetting(const Evaluations& evaluations, size_t train,
 
 // Sums up observations: a seed's value is the mean over its settings, the cell's the mean over
 // seeds.
-ScoreCell Summarize(const Observations& observations) {
+ScoreCell SummarizeSelection(const Observations& observations) {
   std::map<int64_t, std::vector<double>> by_seed;
   std::set<int64_t> settings;
   ScoreCell cell;
@@ -194,6 +196,7 @@ ScoreCell Summarize(const Observations& observations) {
     settings.insert(observation.setting);
     cell.failed += observation.state == CellState::kFailed ? 1 : 0;
     cell.pending += observation.state == CellState::kPending ? 1 : 0;
+    cell.missing += observation.state == CellState::kMissing ? 1 : 0;
     if (observation.state == CellState::kValue) {
       by_seed[observation.seed].push_back(observation.value);
       cell.examples = std::max(cell.examples, observation.examples);
@@ -323,9 +326,8 @@ class Builder {
     }
     const Evaluations& evaluations = found->second;
     const std::optional<int64_t> best =
-        options_.select == Select::kBest
-            ? BestSetting(evaluations, key.train, options_.higher_is_better)
-            : std::nullopt;
+        options_.select == Select::kBest ? BestSetting(evaluations, key.train, options_.benchmarks)
+                                         : std::nullopt;
     for (const auto& [test, observations] : evaluations) {
       const bool in_rows = options_.layout == Layout::kTrainInRows;
       const size_t column = columns_.at(std::make_pair(in_rows ? 0 : key.train, test));
@@ -337,22 +339,23 @@ class Builder {
                    int64_t setting) const {
     switch (options_.select) {
       case Select::kDefault:
-        return Summarize(OfSetting(observations, 0));
+        return SummarizeSelection(OfSetting(observations, 0));
       case Select::kEach:
-        return Summarize(OfSetting(observations, setting));
+        return SummarizeSelection(OfSetting(observations, setting));
       case Select::kMean:
-        return Summarize(observations);
+        return SummarizeSelection(observations);
       case Select::kBest:
         break;
     }
-    const ScoreCell all = Summarize(observations);
+    const ScoreCell all = SummarizeSelection(observations);
     if (!best.has_value()) {
       return all;
     }
-    ScoreCell cell = Summarize(OfSetting(observations, *best));
+    ScoreCell cell = SummarizeSelection(OfSetting(observations, *best));
     cell.setting = *best;
     cell.failed = all.failed;
     cell.pending = all.pending;
+    cell.missing = all.missing;
     return cell;
   }
 
@@ -373,7 +376,7 @@ absl::StatusOr<Select> ParseSelect(absl::string_view name) {
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("select: expected best, default, mean or each, got \"", name, "\""));
+      absl::StrCat("select: ", ExpectedOneOf({"best", "default", "mean", "each"}, name)));
 }
 
 absl::string_view SelectName(Select select) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the scores of a sweep to one score table: which setting stands for an approach, and how
 // seeds are summed up.
 //
@@ -27,13 +28,14 @@ struct ScoreRecord {
   std::string metric;  // may be empty when there is no value
   double value = 0;
   int64_t examples = 0;
-  CellState state = CellState::kValue;  // kValue, kFailed or kPending
+  CellState state = CellState::kValue;  // kMissing: nobody will make it
 };
 
 // How the settings of an approach become one value.
 //   kBest: one setting for each approach and train benchmark: the best mean over seeds on the train
 //     benchmark's own test set, or, where it was not evaluated there, on the first test set (in the
-//     order of `benchmarks`) that has values. Equal means go to the lower setting. Scores that
+//     order of `benchmarks`) that has values; by the goal of that test set's metric. Equal means go
+//     to the lower setting. Scores that
 //     failed or are still pending could have been better: the cell counts them.
 //   kDefault: setting 0.
 //   kMean: the mean over settings, seed by seed.
@@ -58,11 +60,11 @@ struct SelectionOptions {
   Select select = Select::kBest;
   Layout layout = Layout::kTrainInColumns;
   std::string metric;  // empty: for each test benchmark, the metric of its first record
-  bool higher_is_better = true;
 };
 
 // The table of a sweep. A cell's value is the mean over seeds, its standard deviation is taken over
-// seeds; failed and pending scores are counted in the cell even where others gave it a value.
+// seeds; failed, pending and missing scores are counted in the cell even where others gave it a
+// value.
 // A pair of train and test benchmark that no record names makes no column.
 // InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
 // that is not finite, repeats another record, or when no record has `metric`.

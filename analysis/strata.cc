@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/strata.h"
 
 #include <boost/math/distributions/normal.hpp>
@@ -12,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "analysis/csv.h"
 #include "analysis/intervals.h"
-#include "analysis/notes.h"
 #include "analysis/table.h"
+#include "analysis/text.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
@@ -150,13 +151,11 @@ Table StrataTable(const std::vector<StratifiedPrediction>& predictions, double l
                             IntegerCell(stratum.new_n), share(stratum.new_n, new_n),
                             NumberCell(stratum.new_score), TableCell(), TableCell(), TableCell()});
     }
-    const bool has_interval = prediction.interval.has_value();
     table.rows.push_back({TextCell(prediction.attribute), TextCell("(all)"), IntegerCell(n),
                           NumberCell(100), NumberCell(prediction.score), IntegerCell(new_n),
                           NumberCell(100), NumberCell(prediction.actual),
-                          NumberCell(prediction.predicted),
-                          has_interval ? NumberCell(prediction.interval->low) : TableCell(),
-                          has_interval ? NumberCell(prediction.interval->high) : TableCell()});
+                          NumberCell(prediction.predicted), LowCell(prediction.interval),
+                          HighCell(prediction.interval)});
     if (prediction.predicted.has_value()) {
       std::string note =
           absl::StrCat(prediction.attribute, ": the new mixture alone would move the score from ",

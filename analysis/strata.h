@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of the change from one test set to another follows from its mixture of examples: scores
 // by stratum on the old set, re-weighted by the strata of the new one (Miller et al., ICML 2020).
 //

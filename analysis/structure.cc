@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/structure.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +23,7 @@ bool HasBoth(const ScoreTable& table, size_t approach, size_t a, size_t b) {
          table.cell(approach, b).state == CellState::kValue;
 }
 
-double Deviation(const ScoreTable& table, size_t benchmark) {
+double DeviationOf(const ScoreTable& table, size_t benchmark) {
   std::vector<double> values;
   for (const ScoreCell& cell : table.column(benchmark)) {
     if (cell.state == CellState::kValue) {
@@ -98,8 +100,8 @@ std::vector<Swap> FindSwaps(const ScoreTable& table, size_t a, size_t b) {
     }
   }
   // There is a swap, so that neither deviation is 0.
-  const double deviation_a = Deviation(table, a);
-  const double deviation_b = Deviation(table, b);
+  const double deviation_a = DeviationOf(table, a);
+  const double deviation_b = DeviationOf(table, b);
   const auto lesser = [&](const Swap& swap) {
     return std::min(swap.margin_a / deviation_a, swap.margin_b / deviation_b);
   };
@@ -121,18 +123,14 @@ std::string BenchmarkFlagName(BenchmarkFlag::Kind kind) {
 }
 
 std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {
-  double full = 1;
-  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
-    for (const ScoreCell& cell : table.column(b)) {
-      full = cell.state == CellState::kValue && cell.value > 1 ? 100 : full;
-    }
-  }
   constexpr double kNear = 0.01;
   std::vector<BenchmarkFlag> flags;
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    const std::optional<ScoreRange> range = table.range(b);
+    const double near = range.has_value() ? kNear * (range->high - range->low) : 0;
     int64_t n = 0;
-    int64_t floor = 0;
-    int64_t ceiling = 0;
+    int64_t low = 0;
+    int64_t high = 0;
     int64_t same = 0;  // as the first one
     double first = 0;
     for (const ScoreCell& cell : table.column(b)) {
@@ -141,8 +139,8 @@ std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {
         first = n == 0 ? v : first;
         ++n;
         same += v == first ? 1 : 0;
-        floor += v >= -kNear * full && v <= kNear * full ? 1 : 0;
-        ceiling += v >= (1 - kNear) * full && v <= (1 + kNear) * full ? 1 : 0;
+        low += range.has_value() && v >= range->low - near && v <= range->low + near ? 1 : 0;
+        high += range.has_value() && v >= range->high - near && v <= range->high + near ? 1 : 0;
       }
     }
     if (n < 2) {
@@ -151,12 +149,16 @@ std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {
     if (same == n) {
       flags.push_back({b, BenchmarkFlag::Kind::kConstant, n});
     }
-    if (floor >= 2 && 4 * floor >= n) {
-      flags.push_back({b, BenchmarkFlag::Kind::kFloor, floor});
-    }
-    if (ceiling >= 2 && 4 * ceiling >= n) {
-      flags.push_back({b, BenchmarkFlag::Kind::kCeiling, ceiling});
-    }
+    const auto add = [&](BenchmarkFlag::Kind kind, int64_t count, double end) {
+      if (count >= 2 && 4 * count >= n) {
+        flags.push_back({b, kind, count, end});
+      }
+    };
+    const bool up = table.benchmarks()[b].metric.goal == Goal::kMaximize;
+    const double worst = !range.has_value() ? 0 : up ? range->low : range->high;
+    const double best = !range.has_value() ? 0 : up ? range->high : range->low;
+    add(BenchmarkFlag::Kind::kFloor, up ? low : high, worst);
+    add(BenchmarkFlag::Kind::kCeiling, up ? high : low, best);
   }
   return flags;
 }

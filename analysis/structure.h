@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind a coefficient: the approach that moves it most, the approaches that swap
 // places, and benchmarks that cannot tell approaches apart.
 //
@@ -48,13 +49,14 @@ struct BenchmarkFlag {
   size_t benchmark = 0;
   Kind kind = Kind::kConstant;
   int64_t approaches = 0;  // how many score there
+  double end = 0;          // of the scale: its worst score (floor) or its best one (ceiling)
 };
 // "floor", "ceiling", "constant".
 std::string BenchmarkFlagName(BenchmarkFlag::Kind kind);
 
-// Flags a benchmark when at least a quarter of its scores, and at least two, lie within 1 % of a
-// perfect score (ceiling) or of zero (floor), or when all of two or more are equal (constant).
-// A perfect score is 100 when any score of the table is above 1, else 1.
+// Flags a benchmark when at least a quarter of its scores, and at least two, lie within 1 % of its
+// scale from the best end (ceiling) or the worst end (floor), or when all of two or more are equal
+// (constant). A benchmark whose scale has no limits has no ends.
 std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table);
 
 }  // namespace concur::analysis

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/svg_canvas.h"
 
 #include <algorithm>
@@ -12,14 +13,16 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "analysis/markup.h"
-#include "analysis/text_table.h"
+#include "analysis/text.h"
 
 namespace concur::analysis {
 namespace {
 
-constexpr Color kNegative = {179, 88, 6};
+// Light enough for black text on all of them: white text beside black in cells of nearly one colour
+// looks like a difference.
+constexpr Color kNegative = {224, 130, 20};
 constexpr Color kZero = {247, 247, 247};
-constexpr Color kPositive = {33, 102, 172};
+constexpr Color kPositive = {67, 147, 195};
 
 Color Mix(const Color& from, const Color& to, double share) {
   const auto mix = [share](double a, double b) { return std::round(a + share * (b - a)); };
@@ -152,13 +155,15 @@ void SvgCanvas::Path(absl::string_view data, absl::string_view attributes) {
   absl::StrAppend(&body_, "<path d=\"", data, "\" ", attributes, "/>\n");
 }
 
-std::string SvgCanvas::ToString(double width, double height, absl::string_view title) const {
+std::string SvgCanvas::ToString(double width, double height, absl::string_view title,
+                                double shown_width) const {
+  const double scale = shown_width > 0 ? shown_width / width : 1;
   return absl::StrCat(
       absl::StrFormat(
           "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%.0f\" height=\"%.0f\" "
           "viewBox=\"0 0 %.0f %.0f\" font-family=\"Helvetica, Arial, sans-serif\" "
           "font-size=\"12\">\n",
-          width, height, width, height),
+          scale * width, scale * height, width, height),
       "<title>", EscapeXml(title),
       "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", body_, "</svg>\n");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small part of SVG that Concur's figures are drawn with: text, lines, boxes and markers on a
 // white page, and colours whose contrast is known.
 //
@@ -67,8 +68,10 @@ class SvgCanvas {
   // A path, e.g. "M0 0H10".
   void Path(absl::string_view data, absl::string_view attributes);
 
-  // The document: everything drawn so far on a white page.
-  std::string ToString(double width, double height, absl::string_view title) const;
+  // The document: everything drawn so far on a white page of `width` x `height`, shown
+  // `shown_width` wide; 0: as wide as it is.
+  std::string ToString(double width, double height, absl::string_view title,
+                       double shown_width = 0) const;
 
  private:
   std::string body_;

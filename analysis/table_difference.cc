@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/table_difference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -57,22 +59,23 @@ std::vector<std::pair<size_t, size_t>> Common(const std::vector<AxisEntry>& befo
   return common;
 }
 
-// The scores of one approach on one benchmark in both tables.
+// The scores of one approach on one benchmark in both tables, oriented.
 struct Move {
   const std::string* approach = nullptr;
   double before = 0;
   double after = 0;
 };
 
-Flip MakeFlip(const std::string& benchmark, const Move& first, const Move& second) {
+// `sign` takes oriented scores back to the benchmark's own.
+Flip MakeFlip(const std::string& benchmark, const Move& first, const Move& second, double sign) {
   Flip flip;
   flip.benchmark = benchmark;
   flip.first = *first.approach;
   flip.second = *second.approach;
-  flip.first_before = first.before;
-  flip.first_after = first.after;
-  flip.second_before = second.before;
-  flip.second_after = second.after;
+  flip.first_before = sign * first.before;
+  flip.first_after = sign * first.after;
+  flip.second_before = sign * second.before;
+  flip.second_after = sign * second.after;
   const bool first_alone = first.after < second.before;
   const bool second_alone = first.before < second.after;
   flip.cause = first_alone && second_alone ? Flip::Cause::kEither
@@ -83,10 +86,11 @@ Flip MakeFlip(const std::string& benchmark, const Move& first, const Move& secon
 }
 
 double LesserMargin(const Flip& flip) {
-  return std::min(flip.first_before - flip.second_before, flip.second_after - flip.first_after);
+  return std::min(std::abs(flip.first_before - flip.second_before),
+                  std::abs(flip.second_after - flip.first_after));
 }
 
-void AddFlips(const std::string& benchmark, const std::vector<Move>& moves,
+void AddFlips(const std::string& benchmark, const std::vector<Move>& moves, double sign,
               TableDifference& difference) {
   const size_t begin = difference.flips.size();
   for (size_t i = 0; i < moves.size(); ++i) {
@@ -96,9 +100,9 @@ void AddFlips(const std::string& benchmark, const std::vector<Move>& moves,
       ++difference.pairs;
       difference.ties += (before == 0) != (after == 0) ? 1 : 0;
       if (before > 0 && after < 0) {
-        difference.flips.push_back(MakeFlip(benchmark, moves[i], moves[j]));
+        difference.flips.push_back(MakeFlip(benchmark, moves[i], moves[j], sign));
       } else if (before < 0 && after > 0) {
-        difference.flips.push_back(MakeFlip(benchmark, moves[j], moves[i]));
+        difference.flips.push_back(MakeFlip(benchmark, moves[j], moves[i], sign));
       }
     }
   }
@@ -131,22 +135,29 @@ TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after)
       Common(before.benchmarks(), after.benchmarks(), "benchmarks", difference.only_in_one);
   for (const auto& [b, b_after] : columns) {
     const std::string& benchmark = before.benchmarks()[b].name;
+    const double sign = before.sign(b);
+    if (sign != after.sign(b_after)) {
+      difference.only_in_one.push_back(absl::StrCat(
+          benchmark, ": ", sign < 0 ? "less" : "more",
+          " is better before, and the other way round after; its order is not compared"));
+      continue;
+    }
     std::vector<Move> moves;
     for (const auto& [row, row_after] : rows) {
       const ScoreCell& x = before.cell(row, b);
       const ScoreCell& y = after.cell(row_after, b_after);
       const std::string& approach = before.approaches()[row].name;
       if (x.state == CellState::kValue && y.state == CellState::kValue) {
-        moves.push_back({&approach, x.value, y.value});
+        moves.push_back({&approach, sign * x.value, sign * y.value});
         ++difference.common_cells;
         difference.changed_cells += x.value != y.value ? 1 : 0;
       } else if (x.state != y.state) {
-        difference.only_in_one.push_back(absl::StrCat(approach, " on ", benchmark, ": ",
-                                                      CellText(x, 2), " before, ", CellText(y, 2),
-                                                      " after"));
+        difference.only_in_one.push_back(
+            absl::StrCat(approach, " on ", benchmark, ": ", CellText(x, before.decimals(b)),
+                         " before, ", CellText(y, after.decimals(b_after)), " after"));
       }
     }
-    AddFlips(benchmark, moves, difference);
+    AddFlips(benchmark, moves, sign, difference);
   }
   return difference;
 }
@@ -158,10 +169,10 @@ Table DifferenceTable(const TableDifference& difference, const std::string& befo
                              " pairs of approaches changed order from ", before, " to ", after,
                              "; ", difference.changed_cells, " of ", difference.common_cells,
                              " common scores changed");
-  table.columns = {{"benchmark", "benchmark"},       {"first", "ahead before"},
-                   {"first_before", "before", true}, {"first_after", "after", true},
-                   {"second", "ahead after"},        {"second_before", "before", true},
-                   {"second_after", "after", true},  {"cause", "moved by"}};
+  table.columns = {{"benchmark", "benchmark"},          {"first", "ahead before"},
+                   {"first_before", "its score", true}, {"first_after", "then", true},
+                   {"second", "ahead after"},           {"second_before", "its score before", true},
+                   {"second_after", "after", true},     {"cause", "moved by"}};
   for (const Flip& flip : difference.flips) {
     table.rows.push_back({TextCell(flip.benchmark), TextCell(flip.first),
                           NumberCell(flip.first_before), NumberCell(flip.first_after),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What changed between two score tables: which approaches swapped places, and which cells did it.
 //
 // Thread-safe (stateless). Tables are matched by names; margins are in the scores' unit.
@@ -38,6 +39,7 @@ struct TableDifference {
   std::vector<std::string> only_in_one;
 };
 
+// "Ahead" is by the benchmark's goal; a benchmark with different goals is named, not compared.
 TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after);
 
 // One row for each flip; `before` and `after` name the tables.

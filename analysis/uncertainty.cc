@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/uncertainty.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
+#include "analysis/example_runs.h"
+#include "analysis/families.h"
+#include "analysis/fisher.h"
+#include "analysis/noise.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
@@ -50,9 +56,11 @@ absl::Status CheckRuns(const ExampleRuns& runs) {
 }
 
 // Scores of a benchmark example by example, all runs of all approaches side by side.
-struct Column {
+struct ScoreColumn {
   size_t runs = 0;
   size_t examples = 0;
+  ExampleClusters clusters;        // what is drawn
+  double seed_share = 1;           // of the variance between runs
   size_t test_draw = 0;            // which draw of examples it uses
   size_t system_draw = 0;          // which draws of runs it uses
   std::vector<size_t> first;       // by approach: its first run; one more entry ends the last
@@ -61,7 +69,7 @@ struct Column {
 };
 
 size_t KeyIndex(std::map<std::string, size_t>& keys, const std::string& key, size_t column) {
-  // Keys of the caller and of columns by themselves never meet: the latter start with a blank.
+  // Keys of single columns start with a blank, so that they differ from the keys of the caller.
   const std::string name = key.empty() ? absl::StrCat(" ", column) : absl::StrCat("k", key);
   return keys.emplace(name, keys.size()).first->second;
 }
@@ -69,12 +77,14 @@ size_t KeyIndex(std::map<std::string, size_t>& keys, const std::string& key, siz
 // Beyond this many standard deviations, simulated intervals missed the noise-free coefficient.
 constexpr double kShiftMax = 0.5;
 
-// What one replicate makes of the table in each of three ways.
-enum Kind : size_t { kExamples = 0, kRuns = 1, kAll = 2, kKinds = 3 };
+// What a replicate draws anew: examples in clusters, runs (seeds), approaches and all of these, or
+// examples one by one.
+enum Kind : size_t { kExamples = 0, kRuns = 1, kAll = 2, kExamplesAlone = 3, kKinds = 4 };
 
 class Resampler {
  public:
-  Resampler(const ExampleRuns& runs, const UncertaintyOptions& options)
+  Resampler(const ExampleRuns& runs, const std::vector<ExampleClusters>& clusters,
+            const std::vector<BenchmarkNoise>& noise, const UncertaintyOptions& options)
       : options_(options), approaches_(runs.approaches.size()) {
     std::vector<AxisEntry> rows;
     for (const std::string& name : runs.approaches) {
@@ -85,9 +95,12 @@ class Resampler {
     std::map<std::string, size_t> system_keys;
     for (const BenchmarkRuns& benchmark : runs.benchmarks) {
       names.push_back({benchmark.benchmark, {}});
-      Column& column = columns_.emplace_back();
+      ScoreColumn& column = columns_.emplace_back();
       column.examples = benchmark.examples;
       const size_t at = columns_.size() - 1;
+      column.clusters = clusters[at];
+      column.seed_share = noise[at].seed_share;
+      clustered_ = clustered_ || !column.clusters.of.empty();
       column.test_draw = KeyIndex(
           test_keys,
           benchmark.test_set.empty() ? "" : absl::StrCat(benchmark.test_set, benchmark.examples),
@@ -126,10 +139,16 @@ class Resampler {
 
   const absl::StatusOr<ScoreTable>& table() const { return table_status_; }
   bool several_runs() const { return several_runs_; }
+  bool clustered() const { return clustered_; }
 
   // Replicates of each kind, pair-major.
   std::vector<std::vector<double>> Run(size_t pairs, size_t replicates) const {
-    std::vector<std::vector<double>> values(kKinds, std::vector<double>(pairs * replicates));
+    std::vector<std::vector<double>> values(kKinds);
+    for (const Kind kind : {kExamples, kRuns, kAll, kExamplesAlone}) {
+      if ((kind != kRuns || several_runs_) && (kind != kExamplesAlone || clustered_)) {
+        values[kind].resize(pairs * replicates);
+      }
+    }
     options_.bootstrap.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
       RunChunk(chunk, pairs, replicates, values);
     });
@@ -141,10 +160,11 @@ class Resampler {
 
   // Sets a column's cells from the means of its runs. With `draws` of runs (by approach), from the
   // drawn ones, their deviation stretched by sqrt(S / (S - 1)): drawing S runs out of S varies too
-  // little by just that.
+  // little by just that. It is shortened to what seeds alone cause: the rest of the variance
+  // between runs is that of examples, which are drawn by themselves.
   void Fill(size_t benchmark, const std::vector<double>& means, const Draws* draws,
             ScoreTable& table) const {
-    const Column& column = columns_[benchmark];
+    const ScoreColumn& column = columns_[benchmark];
     for (size_t i = 0; i < approaches_; ++i) {
       const size_t count = column.first[i + 1] - column.first[i];
       ScoreCell& cell = table.cell(i, benchmark);
@@ -165,7 +185,7 @@ class Resampler {
           // Systems that are shared have the same runs; where one lacks some, the rest wraps.
           drawn += own[draw[s % draw.size()] % count];
         }
-        value += std::sqrt(runs / (runs - 1)) * (drawn / runs - value);
+        value += std::sqrt(column.seed_share * runs / (runs - 1)) * (drawn / runs - value);
       }
       cell.state = CellState::kValue;
       cell.value = 100 * value;
@@ -175,7 +195,7 @@ class Resampler {
   void DrawRuns(Random& random, Draws& draws) const {
     draws.resize(draws_of_systems_ * approaches_);
     for (size_t b = 0; b < columns_.size(); ++b) {
-      const Column& column = columns_[b];
+      const ScoreColumn& column = columns_[b];
       for (size_t i = 0; i < approaches_; ++i) {
         const size_t count = column.first[i + 1] - column.first[i];
         std::vector<uint32_t>& draw = draws[column.system_draw * approaches_ + i];
@@ -206,9 +226,9 @@ class Resampler {
         values[kind][pair * replicates + replicate] = row[pair];
       }
     };
-    ForEachReplicate(options_.bootstrap.seed, approaches_, replicates, chunk,
+    ForEachReplicate(options_.bootstrap.seed, approaches_, {}, replicates, chunk,
                      [&](size_t replicate, const std::vector<int32_t>& weights) {
-                       DrawMeans(random, drawn, means);
+                       DrawMeans(random, /*alone=*/false, drawn, means);
                        for (std::vector<uint32_t>& draw : runs) {
                          draw.clear();
                        }
@@ -223,6 +243,11 @@ class Resampler {
                          }
                          record(kRuns, replicate, once);
                        }
+                       if (clustered_) {
+                         DrawMeans(random, /*alone=*/true, drawn, means);
+                         FillAll(means, nullptr, table);
+                         record(kExamplesAlone, replicate, once);
+                       }
                      });
   }
 
@@ -233,20 +258,37 @@ class Resampler {
     }
   }
 
+  // Examples of one draw: as many clusters as there are, or as many single examples.
+  static std::vector<uint32_t> DrawExamples(Random& random, const ScoreColumn& column, bool alone) {
+    std::vector<uint32_t> draw;
+    if (alone || column.clusters.of.empty()) {
+      draw.resize(column.examples);
+      for (uint32_t& example : draw) {
+        example = static_cast<uint32_t>(random.Below(column.examples));
+      }
+      return draw;
+    }
+    std::vector<uint32_t> times(column.clusters.count, 0);
+    for (size_t c = 0; c < times.size(); ++c) {
+      ++times[random.Below(times.size())];
+    }
+    for (size_t e = 0; e < column.examples; ++e) {
+      draw.insert(draw.end(), times[column.clusters.of[e]], static_cast<uint32_t>(e));
+    }
+    return draw;
+  }
+
   // Means of all runs over examples drawn anew.
-  void DrawMeans(Random& random, std::vector<std::vector<uint32_t>>& drawn,
+  void DrawMeans(Random& random, bool alone, std::vector<std::vector<uint32_t>>& drawn,
                  std::vector<std::vector<double>>& means) const {
     for (std::vector<uint32_t>& draw : drawn) {
       draw.clear();
     }
     for (size_t b = 0; b < columns_.size(); ++b) {
-      const Column& column = columns_[b];
+      const ScoreColumn& column = columns_[b];
       std::vector<uint32_t>& draw = drawn[column.test_draw];
       if (draw.empty()) {
-        draw.resize(column.examples);
-        for (uint32_t& example : draw) {
-          example = static_cast<uint32_t>(random.Below(column.examples));
-        }
+        draw = DrawExamples(random, column, alone);
       }
       std::vector<double>& sums = means[b];
       sums.assign(column.runs, 0.0);
@@ -257,17 +299,18 @@ class Resampler {
         }
       }
       for (double& sum : sums) {
-        sum /= static_cast<double>(column.examples);
+        sum /= static_cast<double>(draw.size());
       }
     }
   }
 
   const UncertaintyOptions& options_;
   size_t approaches_;
-  std::vector<Column> columns_;
+  std::vector<ScoreColumn> columns_;
   size_t draws_of_tests_ = 0;
   size_t draws_of_systems_ = 0;
   bool several_runs_ = false;
+  bool clustered_ = false;
   absl::StatusOr<ScoreTable> table_status_ = ScoreTable();
   ScoreTable table_;
 };
@@ -304,6 +347,142 @@ void Split(const Spread& examples, const Spread& runs, bool several_runs, const 
   }
 }
 
+// Coefficients without noise: of the whole table, and of replicates that draw approaches.
+class NoiseFree {
+ public:
+  NoiseFree(const ExampleRuns& runs, const std::vector<BenchmarkNoise>& noise,
+            Coefficient coefficient)
+      : noise_(noise), coefficient_(coefficient) {
+    const std::vector<int32_t> once(runs.approaches.size(), 1);
+    for (size_t a = 0; a < noise.size(); ++a) {
+      reliabilities_.push_back(noise[a].known ? Reliability(noise[a], once) : std::nullopt);
+      for (size_t b = a + 1; b < noise.size(); ++b) {
+        shared_.push_back(SharedNoise(runs.benchmarks[a], noise[a], runs.benchmarks[b], noise[b]));
+      }
+    }
+  }
+
+  const std::vector<std::optional<double>>& reliabilities() const { return reliabilities_; }
+
+  bool Applies(size_t a, size_t b) const {
+    return HasNoiseCorrection(coefficient_) && reliabilities_[a].value_or(0) >= kReliabilityMin &&
+           reliabilities_[b].value_or(0) >= kReliabilityMin;
+  }
+
+  double Correct(size_t pair, size_t a, size_t b, double value) const {
+    return WithoutNoise(coefficient_, value, shared_[pair],
+                        *reliabilities_[a] * *reliabilities_[b]);
+  }
+
+  // Replaces the coefficients of a replicate by those without noise. In a replicate of similar
+  // approaches noise may look larger than the spread; it keeps a little.
+  void CorrectReplicate(const std::vector<int32_t>& weights, std::vector<double>& row) const {
+    constexpr double kLeast = 0.05;
+    std::vector<double> reliabilities;
+    for (const BenchmarkNoise& benchmark : noise_) {
+      reliabilities.push_back(std::max(kLeast, Reliability(benchmark, weights).value_or(kLeast)));
+    }
+    size_t at = 0;
+    for (size_t a = 0; a < noise_.size(); ++a) {
+      for (size_t b = a + 1; b < noise_.size(); ++b, ++at) {
+        row[at] =
+            WithoutNoise(coefficient_, row[at], shared_[at], reliabilities[a] * reliabilities[b]);
+      }
+    }
+  }
+
+ private:
+  // Below this, the correction multiplies its own error too much.
+  static constexpr double kReliabilityMin = 0.3;
+
+  const std::vector<BenchmarkNoise>& noise_;
+  Coefficient coefficient_;
+  std::vector<std::optional<double>> reliabilities_;
+  std::vector<double> shared_;  // by pair
+};
+
+// The interval of a coefficient without noise. For tau: percentiles over approaches, expanded for
+// their number. For r and rho, whose bootstrap is too short: Fisher's z of the observed value, its
+// ends corrected like the value (Hunter and Schmidt, Methods of Meta-Analysis, 2004).
+void AddNoiseFree(const NoiseFree& noise_free, const UncertaintyOptions& options, size_t at,
+                  std::vector<double> replicates, PairUncertainty& pair) {
+  if (!noise_free.Applies(pair.a, pair.b)) {
+    return;
+  }
+  pair.noise_free = noise_free.Correct(at, pair.a, pair.b, *pair.value);
+  const double level = options.bootstrap.level;
+  if (options.coefficient == Coefficient::kKendall) {
+    if (pair.n > 1) {
+      pair.noise_free_interval =
+          IntervalFromReplicates(replicates, *pair.noise_free, {},
+                                 ExpandedLevel(level, static_cast<double>(pair.n)),
+                                 BootstrapMethod::kPercentile)
+              .interval;
+    }
+    return;
+  }
+  const absl::StatusOr<Interval> fisher =
+      FisherInterval(options.coefficient, *pair.value, pair.n, level);
+  if (fisher.ok()) {
+    pair.noise_free_interval = Interval{noise_free.Correct(at, pair.a, pair.b, fisher->low),
+                                        noise_free.Correct(at, pair.a, pair.b, fisher->high)};
+  }
+}
+
+// The coefficients of the data, without each approach, and of all replicates.
+struct Draws {
+  std::vector<double> estimates;            // [pair]
+  std::vector<double> jackknife;            // [pair × approach]
+  std::vector<std::vector<double>> values;  // [kind][pair × replicate]
+  std::vector<double> redrawn;              // [pair × replicate], of approaches alone
+  std::vector<double> corrected;            // the same without noise
+};
+
+Draws DrawAll(const ScoreTable& table, const Resampler& resampler, const NoiseFree& noise_free,
+              const UncertaintyOptions& options, size_t pairs) {
+  const size_t benchmarks = table.benchmarks().size();
+  const size_t approaches = table.approaches().size();
+  const auto replicates = static_cast<size_t>(options.bootstrap.replicates);
+  Draws draws;
+  draws.estimates.resize(pairs);
+  draws.jackknife.resize(pairs * approaches);
+  draws.values.resize(kKinds);
+  draws.redrawn.resize(pairs * replicates);
+  draws.corrected.resize(pairs * replicates);
+  const WeightedCoefficients evaluator(table, options.coefficient, options.bootstrap.top);
+  WeightedCoefficients::Scratch scratch;
+  std::vector<int32_t> weights(approaches, 1);
+  std::vector<double> without(pairs);
+  if (approaches > 0) {
+    evaluator.Evaluate(weights, 0, benchmarks, scratch, draws.estimates.data());
+    for (size_t i = 0; i < approaches; ++i) {
+      weights[i] = 0;
+      evaluator.Evaluate(weights, 0, benchmarks, scratch, without.data());
+      weights[i] = 1;
+      for (size_t pair = 0; pair < pairs; ++pair) {
+        draws.jackknife[pair * approaches + i] = without[pair];
+      }
+    }
+    draws.values = resampler.Run(pairs, replicates);
+    options.bootstrap.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
+      WeightedCoefficients::Scratch own;
+      std::vector<double> row(pairs);
+      ForEachReplicate(options.bootstrap.seed, approaches, {}, replicates, chunk,
+                       [&](size_t replicate, const std::vector<int32_t>& drawn) {
+                         evaluator.Evaluate(drawn, 0, benchmarks, own, row.data());
+                         for (size_t pair = 0; pair < pairs; ++pair) {
+                           draws.redrawn[pair * replicates + replicate] = row[pair];
+                         }
+                         noise_free.CorrectReplicate(drawn, row);
+                         for (size_t pair = 0; pair < pairs; ++pair) {
+                           draws.corrected[pair * replicates + replicate] = row[pair];
+                         }
+                       });
+    });
+  }
+  return draws;
+}
+
 }  // namespace
 
 absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
@@ -322,44 +501,23 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
   Uncertainty result;
   result.options = options;
   result.approaches = runs.approaches;
-  result.left_out = runs.left_out;
   for (const BenchmarkRuns& benchmark : runs.benchmarks) {
     result.benchmarks.push_back(benchmark.benchmark);
+    for (const auto& [who, reason] : LeftOutOf(runs, benchmark)) {
+      result.left_out.push_back(absl::StrCat(who, " on ", benchmark.benchmark, ": ", reason));
+    }
   }
-  const Resampler resampler(runs, options);
+  std::vector<BenchmarkNoise> noise;
+  for (const BenchmarkRuns& benchmark : runs.benchmarks) {
+    result.clusters.push_back(ClustersOf(benchmark.places, benchmark.examples, options.unit));
+    noise.push_back(EstimateNoise(benchmark, result.clusters.back()));
+  }
+  const NoiseFree noise_free(runs, noise, options.coefficient);
+  result.reliabilities = noise_free.reliabilities();
+  const Resampler resampler(runs, result.clusters, noise, options);
   CONCUR_ASSIGN_OR_RETURN(const ScoreTable table, resampler.table());
   const size_t approaches = table.approaches().size();
-  const WeightedCoefficients evaluator(table, options.coefficient, options.bootstrap.top);
-  WeightedCoefficients::Scratch scratch;
-  std::vector<int32_t> weights(approaches, 1);
-  std::vector<double> estimates(pairs);
-  std::vector<double> without(pairs);
-  std::vector<double> jackknife(pairs * approaches);
-  std::vector<std::vector<double>> values(kKinds);
-  std::vector<double> redrawn(pairs * replicates);  // of approaches alone
-  if (approaches > 0) {
-    evaluator.Evaluate(weights, 0, benchmarks, scratch, estimates.data());
-    for (size_t i = 0; i < approaches; ++i) {
-      weights[i] = 0;
-      evaluator.Evaluate(weights, 0, benchmarks, scratch, without.data());
-      weights[i] = 1;
-      for (size_t pair = 0; pair < pairs; ++pair) {
-        jackknife[pair * approaches + i] = without[pair];
-      }
-    }
-    values = resampler.Run(pairs, replicates);
-    options.bootstrap.parallel_for(ReplicateChunks(replicates), [&](size_t chunk) {
-      WeightedCoefficients::Scratch own;
-      std::vector<double> row(pairs);
-      ForEachReplicate(options.bootstrap.seed, approaches, replicates, chunk,
-                       [&](size_t replicate, const std::vector<int32_t>& drawn) {
-                         evaluator.Evaluate(drawn, 0, benchmarks, own, row.data());
-                         for (size_t pair = 0; pair < pairs; ++pair) {
-                           redrawn[pair * replicates + replicate] = row[pair];
-                         }
-                       });
-    });
-  }
+  const Draws draws = DrawAll(table, resampler, noise_free, options, pairs);
   size_t at = 0;
   for (size_t a = 0; a < benchmarks; ++a) {
     for (size_t b = a + 1; b < benchmarks; ++b, ++at) {
@@ -372,21 +530,27 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
                       ? 1
                       : 0;
       }
-      if (approaches == 0 || std::isnan(estimates[at])) {
+      if (approaches == 0 || std::isnan(draws.estimates[at])) {
         pair.warning = "the coefficient is undefined";
         continue;
       }
-      pair.value = estimates[at];
+      pair.value = draws.estimates[at];
       const auto begin = [&](const std::vector<double>& list) {
         return list.data() + at * replicates;
       };
       const bool several = resampler.several_runs();
-      Split(SpreadOf(begin(values[kExamples]), replicates),
-            several ? SpreadOf(begin(values[kRuns]), replicates) : Spread(), several,
-            SpreadOf(begin(redrawn), replicates), pair);
-      std::vector<double> all(begin(values[kAll]), begin(values[kAll]) + replicates);
+      Split(SpreadOf(begin(draws.values[kExamples]), replicates),
+            several ? SpreadOf(begin(draws.values[kRuns]), replicates) : Spread(), several,
+            SpreadOf(begin(draws.redrawn), replicates), pair);
+      if (resampler.clustered()) {
+        pair.examples_alone = SpreadOf(begin(draws.values[kExamplesAlone]), replicates).variance;
+      }
+      AddNoiseFree(noise_free, options, at,
+                   {begin(draws.corrected), begin(draws.corrected) + replicates}, pair);
+      std::vector<double> all(begin(draws.values[kAll]), begin(draws.values[kAll]) + replicates);
       const BootstrapInterval interval = IntervalFromReplicates(
-          all, estimates[at], absl::MakeSpan(jackknife).subspan(at * approaches, approaches),
+          all, draws.estimates[at],
+          absl::MakeSpan(draws.jackknife).subspan(at * approaches, approaches),
           options.bootstrap.level, options.bootstrap.method);
       pair.interval = interval.interval;
       pair.warning = interval.warning;

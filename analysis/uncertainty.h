@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How uncertain each coefficient of a matrix is when approaches, seeds and test examples all count
 // as drawn by chance, how much of that each of them causes, and what more of which could narrow.
 //
@@ -15,33 +16,17 @@
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
 #include "analysis/correlation.h"
+#include "analysis/example_runs.h"
 #include "analysis/intervals.h"
 #include "analysis/score_table.h"
 #include "analysis/table.h"
 
 namespace concur::analysis {
 
-// Per-example scores of one benchmark, run by run: a run is a seed, or a setting and a seed.
-struct BenchmarkRuns {
-  std::string benchmark;
-  // Benchmarks with the same key were scored on the same examples (in the same order), or with the
-  // same trained systems: a replicate draws those for them together. "": shared with none.
-  std::string test_set;
-  std::string systems;
-  size_t examples = 0;
-  // By approach, then run: a score for each example, each a share in [0, 1]. No run: missing.
-  std::vector<std::vector<std::vector<double>>> runs;
-};
-
-struct ExampleRuns {
-  std::vector<std::string> approaches;
-  std::vector<BenchmarkRuns> benchmarks;
-  std::vector<std::string> left_out;  // cells that could not be used, with their reasons
-};
-
 struct UncertaintyOptions {
   Coefficient coefficient = Coefficient::kKendall;
   BootstrapOptions bootstrap;
+  std::optional<ExampleUnit> unit;  // as ClustersOf takes it
 };
 
 // Variances of a coefficient; standard deviations are their roots.
@@ -56,6 +41,12 @@ struct PairUncertainty {
   double examples = 0;          // part of it that more test examples can remove
   std::optional<double> seeds;  // … more seeds; nothing where no approach has two runs
   double approaches = 0;        // the rest: only more approaches can narrow it
+  // As `examples`, with every example drawn alone; nothing where that is how they are drawn.
+  std::optional<double> examples_alone;
+  // The coefficient without noise of seeds and examples, with its interval; nothing where the noise
+  // is not known, is most of the spread, or the coefficient has no correction (noise.h).
+  std::optional<double> noise_free;
+  std::optional<Interval> noise_free_interval;
   // How far noise of seeds and examples moves the coefficient on average: mostly towards 0.
   double shift_by_noise = 0;
 };
@@ -65,6 +56,10 @@ struct Uncertainty {
   std::vector<std::string> benchmarks;
   std::vector<std::string> approaches;
   std::vector<std::string> left_out;
+  // By benchmark: what is drawn in place of single examples, and the share of the variance of
+  // scores that is not noise.
+  std::vector<ExampleClusters> clusters;
+  std::vector<std::optional<double>> reliabilities;
   std::vector<PairUncertainty> pairs;  // the upper triangle by rows
 };
 

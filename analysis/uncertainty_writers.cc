@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uncertainty in words and as a table: the second half of uncertainty.h.
 #include <algorithm>
 #include <cmath>
@@ -7,20 +8,57 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/csv.h"
 #include "analysis/notes.h"
 #include "analysis/table.h"
+#include "analysis/text.h"
 #include "analysis/uncertainty.h"
+#include "base/decimal.h"
 
 namespace concur::analysis {
 namespace {
 
-// A source that causes less than this share of the variance is not worth adding to.
+// Below this share of the variance, more of a source hardly narrows the interval.
 constexpr double kWorthwhile = 0.1;
 
 std::string Deviation(double variance) { return Fixed(std::sqrt(std::max(0.0, variance)), 3); }
+
+// What was drawn, and how much of the spread of scores is no noise.
+void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
+  std::vector<std::string> reliabilities;
+  for (size_t b = 0; b < uncertainty.benchmarks.size(); ++b) {
+    const ExampleClusters& clusters = uncertainty.clusters[b];
+    if (!clusters.of.empty()) {
+      table.notes.push_back(absl::StrCat(uncertainty.benchmarks[b], ": ", clusters.of.size(),
+                                         " questions are drawn in ", clusters.count, " ",
+                                         ExampleUnitName(clusters.unit), "s."));
+    }
+    if (uncertainty.reliabilities[b].has_value()) {
+      reliabilities.push_back(
+          absl::StrCat(uncertainty.benchmarks[b], " ", Fixed(*uncertainty.reliabilities[b], 2)));
+    }
+  }
+  if (!reliabilities.empty()) {
+    table.notes.push_back(
+        absl::StrCat("Reliability (share of the variance of scores that is not "
+                     "noise of seeds and examples): ",
+                     absl::StrJoin(reliabilities, ", "), "."));
+  }
+  double drawn = 0;
+  double alone = 0;
+  for (const PairUncertainty& pair : uncertainty.pairs) {
+    if (pair.examples_alone.has_value()) {
+      drawn += pair.examples;
+      alone += *pair.examples_alone;
+    }
+  }
+  if (alone > 0) {
+    table.notes.push_back(absl::StrCat("Questions drawn alone would cause ",
+                                       Fixed(100 * alone / drawn, 0),
+                                       " % of the variance that examples have here."));
+  }
+}
 
 }  // namespace
 
@@ -44,7 +82,7 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
   }
   std::string text = absl::StrCat("± ", Deviation(pair.total), " (sd); ");
   if (pair.approaches >= kWorthwhile * pair.total) {
-    // Four times as many halve what they cause, and the noise that comes with them.
+    // Four times as many approaches halve their part of the sd, and the noise that comes with it.
     can.insert(can.begin(), absl::StrCat("more approaches (four times as many: about ",
                                          Deviation(pair.total / 4), ")"));
   }
@@ -62,7 +100,6 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
 }
 
 Table UncertaintyTable(const Uncertainty& uncertainty) {
-  using Audience = TableColumn::Audience;
   Table table;
   const BootstrapOptions& bootstrap = uncertainty.options.bootstrap;
   table.title = absl::StrCat(
@@ -71,21 +108,26 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
       ShortestDecimal(bootstrap.level * 100),
       " % intervals: hierarchical bootstrap over approaches, seeds and test examples, ",
       bootstrap.replicates, " replicates, seed ", bootstrap.seed);
-  table.columns = {{"a", "a", false, 2, Audience::kAll},
-                   {"b", "b", false, 2, Audience::kAll},
-                   {"n", "n", true, 2, Audience::kAll},
-                   {"value", "value", true, 2, Audience::kAll},
-                   {"interval", "interval", true, 2, Audience::kPeople},
-                   {"low", "low", true, 2, Audience::kPrograms},
-                   {"high", "high", true, 2, Audience::kPrograms},
-                   {"standard_deviation", "sd", true, 3, Audience::kAll},
-                   {"approaches_share", "approaches %", true, 0, Audience::kAll},
-                   {"examples_share", "examples %", true, 0, Audience::kAll},
-                   {"seeds_share", "seeds %", true, 0, Audience::kAll},
-                   {"floor", "floor", true, 3, Audience::kAll},
-                   {"shift_by_noise", "shift by noise", true, 3, Audience::kAll},
-                   {"in_words", "in words", false, 2, Audience::kPrograms},
-                   {"warning", "warning", false, 2, Audience::kPrograms}};
+  table.columns = {{"a", "a"},
+                   {"b", "b"},
+                   {"n", "n", true},
+                   {"value", "value", true},
+                   ForPeople("interval", true),
+                   ForPrograms("low"),
+                   ForPrograms("high"),
+                   {"noise_free", "noise-free", true},
+                   ForPeople("interval", true),
+                   ForPrograms("noise_free_low"),
+                   ForPrograms("noise_free_high"),
+                   {"standard_deviation", "sd", true, 3},
+                   {"approaches_share", "approaches %", true, 0},
+                   {"examples_share", "examples %", true, 0},
+                   ForPrograms("examples_alone_share"),
+                   {"seeds_share", "seeds %", true, 0},
+                   {"floor", "floor", true, 3},
+                   {"shift_by_noise", "shift by noise", true, 3},
+                   ForPrograms("in_words"),
+                   ForPrograms("warning")};
   std::set<std::string> warnings;
   for (const PairUncertainty& pair : uncertainty.pairs) {
     const bool defined = pair.value.has_value();
@@ -96,26 +138,38 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
       return defined ? NumberCell(std::sqrt(std::max(0.0, variance))) : TableCell();
     };
     const std::string words = UncertaintyInWords(pair);
-    const bool has_interval = pair.interval.has_value();
     table.rows.push_back(
-        {TextCell(uncertainty.benchmarks[pair.a]), TextCell(uncertainty.benchmarks[pair.b]),
-         IntegerCell(pair.n), NumberCell(pair.value),
-         TextCell(has_interval ? absl::StrCat("[", Fixed(pair.interval->low, 2), ", ",
-                                              Fixed(pair.interval->high, 2), "]")
-                               : "—"),
-         has_interval ? NumberCell(pair.interval->low) : TableCell(),
-         has_interval ? NumberCell(pair.interval->high) : TableCell(), deviation(pair.total),
-         share(pair.approaches), share(pair.examples),
+        {TextCell(uncertainty.benchmarks[pair.a]),
+         TextCell(uncertainty.benchmarks[pair.b]),
+         IntegerCell(pair.n),
+         NumberCell(pair.value),
+         WithFootnote(TextCell(pair.interval.has_value() ? IntervalText(*pair.interval, 2) : "—"),
+                      DaggerOf(pair.interval)),
+         LowCell(pair.interval),
+         HighCell(pair.interval),
+         NumberCell(pair.noise_free),
+         TextCell(pair.noise_free_interval.has_value() ? IntervalText(*pair.noise_free_interval, 2)
+                                                       : "—"),
+         LowCell(pair.noise_free_interval),
+         HighCell(pair.noise_free_interval),
+         deviation(pair.total),
+         share(pair.approaches),
+         share(pair.examples),
+         pair.examples_alone.has_value() ? share(*pair.examples_alone) : TableCell(),
          pair.seeds.has_value() ? share(*pair.seeds) : TableCell(),
          deviation(pair.total - pair.examples - pair.seeds.value_or(0)),
-         defined ? NumberCell(pair.shift_by_noise) : TableCell(), TextCell(words),
+         defined ? NumberCell(pair.shift_by_noise) : TableCell(),
+         TextCell(words),
          TextCell(pair.warning)});
     table.notes.push_back(absl::StrCat(uncertainty.benchmarks[pair.a], " – ",
                                        uncertainty.benchmarks[pair.b], ": ", words, "."));
     if (!pair.warning.empty()) {
-      warnings.insert(pair.warning);
+      const std::string dagger = DaggerOf(pair.interval);
+      warnings.insert(
+          absl::StrCat(dagger, dagger.empty() ? "" : " ", "intervals: ", pair.warning, "."));
     }
   }
+  AddBenchmarkNotes(uncertainty, table);
   constexpr size_t kSentencesMax = 40;
   if (table.notes.size() > kSentencesMax) {
     const size_t more = table.notes.size() - kSentencesMax;
@@ -124,7 +178,7 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
         absl::StrCat("and ", more, " pairs more; -o json or csv has every sentence."));
   }
   for (const std::string& warning : warnings) {
-    table.notes.push_back(absl::StrCat("intervals: ", warning, "."));
+    table.notes.push_back(warning);
   }
   if (!uncertainty.left_out.empty()) {
     table.notes.push_back(absl::StrCat(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/weighted_rank.h"
 
 #include <algorithm>
@@ -9,13 +10,13 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
+#include "analysis/coefficient.h"
 #include "base/check.h"
 
 namespace concur::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoRank = std::numeric_limits<double>::quiet_NaN();
 
 // Weights of exchanges, summed over every two values of a group. A value that stands m times and
 // whose copies' weights sum to w meets one of (m', w') with weight m' w + m w'; copies of one value
@@ -120,21 +121,21 @@ double RankedBy(absl::Span<const double> x, absl::Span<const double> y,
   return difference / std::sqrt(total - tied_x) / std::sqrt(total - tied_y);
 }
 
-bool IsConstant(absl::Span<const double> values) {
+bool IsConstantRanking(absl::Span<const double> values) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
 }
 
-Correlation Begin(absl::Span<const double> x, absl::Span<const double> y, size_t more_than,
-                  Undefined too_few) {
+Correlation BeginRanking(absl::Span<const double> x, absl::Span<const double> y, size_t more_than,
+                         Undefined too_few) {
   CONCUR_CHECK(x.size() == y.size());
   Correlation result;
   result.n = static_cast<int64_t>(x.size());
-  result.p_value = kNaN;
+  result.p_value = kNoRank;
   if (x.size() < 2) {
     result.undefined = Undefined::kTooFew;
   } else if (x.size() <= more_than) {
     result.undefined = too_few;
-  } else if (const bool constant_y = IsConstant(y); IsConstant(x)) {
+  } else if (const bool constant_y = IsConstantRanking(y); IsConstantRanking(x)) {
     result.undefined = constant_y ? Undefined::kBothConstant : Undefined::kFirstConstant;
   } else if (constant_y) {
     result.undefined = Undefined::kSecondConstant;
@@ -170,8 +171,8 @@ void FillMembers(absl::Span<const double> values, absl::Span<const double> count
 
 double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double> y,
                             absl::Span<const double> counts, RankScratch& scratch) {
-  if (x.size() < 2 || IsConstant(x) || IsConstant(y)) {
-    return kNaN;
+  if (x.size() < 2 || IsConstantRanking(x) || IsConstantRanking(y)) {
+    return kNoRank;
   }
   const double value = (RankedBy(x, y, counts, scratch) + RankedBy(y, x, counts, scratch)) / 2;
   // What rounding leaves of equal (or opposite) orders.
@@ -182,8 +183,9 @@ double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double>
 double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
                  absl::Span<const double> counts, size_t top, RankScratch& scratch) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
-  if (total <= static_cast<double>(top) || x.size() < 2 || IsConstant(x) || IsConstant(y)) {
-    return kNaN;
+  if (total <= static_cast<double>(top) || x.size() < 2 || IsConstantRanking(x) ||
+      IsConstantRanking(y)) {
+    return kNoRank;
   }
   FillMembers(x, counts, top, scratch.order, scratch.members_x);
   FillMembers(y, counts, top, scratch.order, scratch.members_y);
@@ -195,7 +197,7 @@ double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
 }
 
 Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double> y) {
-  Correlation result = Begin(x, y, 1, Undefined::kTooFew);
+  Correlation result = BeginRanking(x, y, 1, Undefined::kTooFew);
   if (result.defined()) {
     RankScratch scratch;
     const std::vector<double> counts(x.size(), 1.0);
@@ -206,7 +208,7 @@ Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double>
 
 Correlation TopKOverlap(absl::Span<const double> x, absl::Span<const double> y, size_t top) {
   CONCUR_CHECK(top >= 1);
-  Correlation result = Begin(x, y, top, Undefined::kAllOnTop);
+  Correlation result = BeginRanking(x, y, top, Undefined::kAllOnTop);
   if (result.defined()) {
     RankScratch scratch;
     const std::vector<double> counts(x.size(), 1.0);

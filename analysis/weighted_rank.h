@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agreement at the top of two rankings: Kendall's tau with hyperbolic weights, and the overlap of
 // the k best. Higher values are better.
 //
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "analysis/correlation.h"
+#include "analysis/coefficient.h"
 
 namespace concur::analysis {
 

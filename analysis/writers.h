@@ -1,52 +1,55 @@
-// Score tables and matrices as text for people (aligned) and for programs (CSV, JSON, JSON lines).
+// SPDX-License-Identifier: Apache-2.0
+// Score tables and matrices in every form of table.h.
 //
-// Thread-safe (stateless). Every form shows every cell that has no score; programs get numbers in
-// the shortest form that reads back exactly, and null (JSON) or nothing (CSV) where there is none.
+// Thread-safe (stateless). Every form shows every missing, failed and pending score and every
+// undefined pair. JSON has more than rows; kJsonList is the same as kJson.
 #ifndef CONCUR_ANALYSIS_WRITERS_H_
 #define CONCUR_ANALYSIS_WRITERS_H_
 
-#include <cstddef>
 #include <string>
 
 #include "analysis/matrix.h"
 #include "analysis/score_table.h"
+#include "analysis/table.h"
 
 namespace concur::analysis {
 
-struct TextOptions {
-  int decimals = 2;
-  // Columns of the screen: wider matrices with intervals are written as a list of pairs.
-  size_t width = 160;
-};
-
-// Aligned: approaches down, benchmarks across, "mean ±sd" over seeds, "failed", "pending", "—"
-// (missing); "*" marks a score some of whose parts failed or are pending.
-std::string ScoresText(const ScoreTable& table, const TextOptions& options = {});
-// As ParseScoresCsv reads it: approach, tags, benchmarks; empty where there is no value. The
-// reasons are in the other forms only.
-std::string ScoresCsv(const ScoreTable& table);
-// {"approaches":[{"name","tags"}],"benchmarks":[{"name","tags"}],
+// Approaches down, benchmarks across: "mean ±sd" over seeds, "failed", "pending", "—" (missing);
+// "*" marks a score some of whose parts failed, are pending or were canceled.
+//
+// CSV: as ParseScoresCsv reads it: approach, tags, benchmarks; empty where there is no value. The
+// reasons are in the other forms only. Goals and scales are written where any is not plain
+// (MetricMeaning::IsPlain).
+// JSON: {"approaches":[{"name","tags"}],"benchmarks":[{"name","tags","goal","scale"}],
 //  "cells":[{"approach","benchmark","state","value","standard_deviation","seeds","examples",
 //            "setting","failed","pending"}]}; cells by approach, then benchmark.
-std::string ScoresJson(const ScoreTable& table);
-// One such cell a line.
-std::string ScoresJsonLines(const ScoreTable& table);
+// JSON lines: one such cell a line.
+std::string WriteScores(const ScoreTable& table, TableFormat format,
+                        const TextOptions& options = {});
+Table ScoresTable(const ScoreTable& table, bool people_see_tags);
 
-// Aligned: a lower triangle with numbered benchmarks, "*" where approaches are missing, "undef"
-// where the coefficient has no value; below it, what is missing and why. With intervals,
-// "0.87 [0.70, 0.95]", or a list of pairs where that is too wide.
-std::string MatrixText(const ConcurrenceMatrix& matrix, const TextOptions& options = {});
-// coefficient,a,b,n,value,low,high,p_value,undefined,missing (names joined by "; "), and with
-// bounds bound_low,bound_high,bound_exact. Differences are in the other forms only.
-std::string MatrixCsv(const ConcurrenceMatrix& matrix);
-// {"coefficient","benchmarks":[…],"approaches":[…],"pairs":[{"a","b","n","value","low","high",
-//  "p_value","missing":[…]}]}; "undefined" says why where "value" is null; with intervals also
-// "level" and "interval_method"; with complete cases "left_out"; with bounds, in each pair
-// "bounds":{"low","high","missing","exact"};
-// "differences":[{"a","b","less_a","less_b","n","less_n", "difference","low","high"}].
-std::string MatrixJson(const ConcurrenceMatrix& matrix);
-// One pair a line, then one difference a line, each with "coefficient".
-std::string MatrixJsonLines(const ConcurrenceMatrix& matrix);
+// How a matrix is written as text.
+struct MatrixTextOptions {
+  TextOptions text;
+  bool list_intervals = false;  // below, where the grid has no room for them
+};
+
+// A lower triangle with numbered benchmarks, "*" where approaches are missing, "undef" where the
+// coefficient has no value; below it, what is missing and why. With intervals, "0.87 [0.70, 0.95]".
+// Where a terminal has no room for intervals, its text is without them.
+//
+// CSV: coefficient,a,b,n,value,low,high,p_value,undefined,missing (names joined by "; "), with
+// bounds bound_low,bound_high,bound_exact, and warning (about the interval). Differences are in the
+// other forms only. JSON:
+// {"coefficient","benchmarks":[…],"approaches":[…],"pairs":[{"a","b","n","value","low",
+//  "high","p_value","missing":[…]}]}; "minimized" names benchmarks of which less is better, where
+//  there are any; "undefined" says why where "value" is null; with intervals
+// also "level" and "interval_method"; with complete cases "left_out"; with bounds, in each pair
+//  "bounds":{"low","high","missing","exact"};
+//  "differences":[{"a","b","less_a","less_b","n","less_n", "difference","low","high"}].
+// JSON lines: one pair a line, then one difference a line, each with "coefficient".
+std::string WriteMatrix(const ConcurrenceMatrix& matrix, TableFormat format,
+                        const MatrixTextOptions& options = {});
 
 }  // namespace concur::analysis
 

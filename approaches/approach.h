@@ -1,4 +1,5 @@
-// A native approach: a training procedure and the model that it yields.
+// SPDX-License-Identifier: Apache-2.0
+// A native approach: a training procedure and the model it produces.
 //
 // Single-threaded and deterministic: the same data, hyperparameters and seed give the same model
 // file and the same answers, bit for bit. Approaches and models are thread-compatible.
@@ -48,17 +49,14 @@ class Approach {
   virtual absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
                                                        const Parameters& parameters,
                                                        uint64_t seed) const = 0;
-  // DataLoss when the reader's bytes are no such model.
+  // DataLoss when the reader's bytes are not a model of this approach.
   virtual absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const = 0;
 };
-
-// InvalidArgument: no answer of the training data is a span of its passage.
-absl::Status NothingToLearn();
 
 // Every native approach, in the order of listings.
 const std::vector<std::unique_ptr<Approach>>& AllApproaches();
 
-// NotFound with a suggestion when there is none of that name.
+// NotFound, with a suggestion, for unknown names.
 absl::StatusOr<const Approach*> FindApproach(absl::string_view name);
 
 std::unique_ptr<Approach> MakeRandomSpan();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/candidates.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ bool IsPercent(const PassageText& passage, int32_t i) {
   return text == "%" || text == "°";
 }
 
-// Punctuation that no candidate spans.
+// Punctuation that candidates do not cross.
 bool IsBarrier(const Token& token) {
   return token.shape == Shape::kPunctuation &&
          (token.first == ';' || token.first == '(' || token.first == ')' || token.first == '[' ||

@@ -1,5 +1,6 @@
-// Candidate answers of a passage: token spans within a sentence that could be phrases. There is no
-// parser; cheap rules on the ends of spans stand in for one.
+// SPDX-License-Identifier: Apache-2.0
+// Candidate answers of a passage: token spans within a sentence that could be phrases. Simple
+// rules on the ends of spans replace a parser.
 //
 // Pure.
 #ifndef CONCUR_APPROACHES_CANDIDATES_H_
@@ -19,19 +20,19 @@ namespace concur::approaches {
 // a word is a candidate; empty only when the passage has no word.
 std::vector<TokenSpan> Candidates(const PassageText& passage, int32_t tokens_max);
 
-// Candidates to learn from as right answers: those equal to an answer span without its leading
-// article; if there is none, the one that shares most words with an answer, when at least half are
-// shared (word F1 of the spans as ranges). Sorted indexes.
+// The candidates that training treats as right answers: those equal to an answer span without its
+// leading article; if there is none, the one with the largest word F1 (of the spans as ranges) with
+// an answer, if that is above 0.5. Sorted indexes.
 std::vector<int32_t> GoldCandidates(const PassageText& passage, const qa::Question& question,
                                     const std::vector<TokenSpan>& candidates);
 
 // The longest answer of the data in tokens, without leading articles, at most `tokens_max`; 0 when
-// no answer is a span of its passage. Where training shows only short answers, candidates may be as
-// short. `passages` are the data's, in order.
+// no answer is a span of its passage. It limits candidates: where training has only short answers,
+// longer ones need not be considered. `passages` are the data's, in order.
 int32_t LongestAnswer(const std::vector<PassageText>& passages, const qa::Dataset& data,
                       int32_t tokens_max);
 
-// The same for approaches that learn nothing else; `tokens_max` when no answer is a span.
+// As above, for approaches that learn nothing else; `tokens_max` when no answer is a span.
 int32_t LongestCandidate(const qa::Dataset& data, int32_t tokens_max);
 
 }  // namespace concur::approaches

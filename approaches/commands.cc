@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/commands.h"
 
 #include <memory>
@@ -29,11 +30,6 @@ const std::vector<std::unique_ptr<Approach>>& AllApproaches() {
     return list;
   }();
   return all;
-}
-
-absl::Status NothingToLearn() {
-  return absl::InvalidArgumentError(
-      "no question has an answer that is a span of its passage; there is nothing to learn from");
 }
 
 absl::StatusOr<const Approach*> FindApproach(absl::string_view name) {

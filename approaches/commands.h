@@ -1,4 +1,5 @@
-// What `concur-qa` does, apart from reading its command line.
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `concur-qa`, without the parsing of its command line.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_APPROACHES_COMMANDS_H_
@@ -19,7 +20,8 @@ struct TrainOptions {
   uint64_t seed = 0;
   std::vector<std::string> assignments;  // name=value
 };
-// Trains and writes the model file at once. The configuration is checked before the data is read.
+// Trains and writes the model file atomically. The configuration is checked before the data is
+// read.
 absl::Status Train(const TrainOptions& options);
 
 struct PredictOptions {
@@ -30,11 +32,11 @@ struct PredictOptions {
 // Answers every question of the data set, in its order.
 absl::Status Predict(const PredictOptions& options);
 
-// Approaches with their hyperparameters, for people.
+// A listing of approaches with their hyperparameters.
 std::string ListApproaches();
 
 // 0; 78 (configuration: a retry cannot help) for bad arguments, data sets and absent files; 75
-// (try again later) for want of memory or disk; 1 otherwise.
+// (retry later) when memory or disk space runs out; 1 otherwise.
 int ExitCodeOf(const absl::Status& status);
 
 }  // namespace concur::approaches

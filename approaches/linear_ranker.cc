@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/linear_ranker.h"
 
 #include <algorithm>
@@ -9,32 +10,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "approaches/candidates.h"
+#include "approaches/training.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
 namespace concur::approaches {
+namespace {
 
-std::vector<ParameterSpec> RankerParameters() {
-  return {{.name = "max_span_tokens",
-           .kind = ParameterSpec::Kind::kInteger,
-           .default_value = 8,
-           .low = 1,
-           .high = 30,
-           .help = "longest candidate, in tokens"},
-          {.name = "hash_bits",
-           .kind = ParameterSpec::Kind::kInteger,
-           .default_value = 20,
-           .low = 8,
-           .high = 24,
-           .help = "features share 2^hash_bits weights"}};
-}
+constexpr int32_t kHashBitsMin = 8;
+constexpr int32_t kHashBitsMax = 24;
 
-RankerOptions RankerOptionsOf(const Parameters& parameters) {
-  RankerOptions options;
-  options.tokens_max = static_cast<int32_t>(parameters.Integer("max_span_tokens"));
-  options.hash_bits = static_cast<int32_t>(parameters.Integer("hash_bits"));
-  return options;
-}
+}  // namespace
 
 LinearRanker::LinearRanker(const RankerOptions& options, Featurizer featurizer)
     : options_(options),
@@ -42,23 +28,12 @@ LinearRanker::LinearRanker(const RankerOptions& options, Featurizer featurizer)
       mask_((uint32_t{1} << static_cast<uint32_t>(options.hash_bits)) - 1),
       weights_(size_t{mask_} + 1) {}
 
-absl::Status LinearRanker::Prepare(const qa::Dataset& data) {
-  passages_.reserve(data.passages.size());
-  for (const qa::Passage& passage : data.passages) {
-    frequency_.Add(passages_.emplace_back(passage.context));
-  }
-  const int32_t longest = LongestAnswer(passages_, data, options_.tokens_max);
-  if (longest == 0) {
-    return NothingToLearn();
-  }
-  options_.tokens_max = longest;
-  return absl::OkStatus();
-}
-
-void LinearRanker::EndTraining() { passages_ = {}; }
-
-void LinearRanker::Score(Example& example) const {
-  const FeatureGroups& groups = example.groups;
+void LinearRanker::Score(const PassageText& passage, const qa::Question& question,
+                         Example& example) const {
+  const QuestionText text(question.text);
+  FeatureGroups& groups = example.groups;
+  groups.Clear();
+  featurizer_(passage, text, Matching(passage, text, frequency_), example.candidates, groups);
   example.group_scores.assign(groups.groups(), 0);
   for (size_t g = 0; g < groups.groups(); ++g) {
     double sum = 0;
@@ -77,41 +52,32 @@ void LinearRanker::Score(Example& example) const {
   }
 }
 
-void LinearRanker::ForEachExample(const qa::Dataset& data, uint64_t seed, int64_t epoch,
-                                  const Learn& learn) {
-  std::vector<std::pair<int32_t, int32_t>> order;  // passage, question
-  for (size_t p = 0; p < data.passages.size(); ++p) {
-    for (size_t q = 0; q < data.passages[p].questions.size(); ++q) {
-      order.emplace_back(static_cast<int32_t>(p), static_cast<int32_t>(q));
-    }
-  }
-  Random(seed, absl::StrCat("epoch ", epoch)).Shuffle(order);
+absl::Status LinearRanker::Train(const qa::Dataset& data, uint64_t seed, int64_t epochs,
+                                 Learner& learner) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<PassageText> passages,
+                          ReadTrainingPassages(data, frequency_, options_.tokens_max));
   Example example;
-  for (const auto& [p, q] : order) {
-    const PassageText& passage = passages_[static_cast<size_t>(p)];
-    const qa::Question& question =
-        data.passages[static_cast<size_t>(p)].questions[static_cast<size_t>(q)];
-    example.candidates = Candidates(passage, options_.tokens_max);
-    example.gold = GoldCandidates(passage, question, example.candidates);
-    if (example.gold.empty()) {
-      continue;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    std::vector<std::pair<size_t, size_t>> order = QuestionIndexes(data);
+    Random(seed, absl::StrCat("epoch ", epoch)).Shuffle(order);
+    for (const auto& [p, q] : order) {
+      const qa::Question& question = data.passages[p].questions[q];
+      example.candidates = Candidates(passages[p], options_.tokens_max);
+      example.gold = GoldCandidates(passages[p], question, example.candidates);
+      if (!example.gold.empty()) {
+        Score(passages[p], question, example);
+        learner.Learn(example);
+      }
     }
-    const QuestionText text(question.text);
-    example.groups.Clear();
-    featurizer_(passage, text, Matching(passage, text, frequency_), example.candidates,
-                example.groups);
-    Score(example);
-    learn(example);
   }
+  learner.Finish();
+  return absl::OkStatus();
 }
 
 TokenSpan LinearRanker::Answer(const PassageText& passage, const qa::Question& question) const {
   Example example;
   example.candidates = Candidates(passage, options_.tokens_max);
-  const QuestionText text(question.text);
-  featurizer_(passage, text, Matching(passage, text, frequency_), example.candidates,
-              example.groups);
-  Score(example);
+  Score(passage, question, example);
   TokenSpan best;
   double best_score = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < example.candidates.size(); ++i) {
@@ -151,15 +117,39 @@ absl::Status LinearRanker::LoadFrom(ModelReader& reader) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Model>> LoadRanker(ModelReader& reader, Featurizer featurizer) {
+std::vector<ParameterSpec> RankerApproach::parameters() const {
+  std::vector<ParameterSpec> specs = LearnerParameters();
+  specs.push_back(SpanTokensParameter(8));
+  specs.push_back({.name = "hash_bits",
+                   .kind = ParameterSpec::Kind::kInteger,
+                   .default_value = 20,
+                   .low = kHashBitsMin,
+                   .high = kHashBitsMax,
+                   .help = "features share 2^hash_bits weights"});
+  return specs;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> RankerApproach::Train(const qa::Dataset& data,
+                                                             const Parameters& parameters,
+                                                             uint64_t seed) const {
+  RankerOptions options;
+  options.tokens_max = static_cast<int32_t>(parameters.Integer("max_span_tokens"));
+  options.hash_bits = static_cast<int32_t>(parameters.Integer("hash_bits"));
+  auto ranker = std::make_unique<LinearRanker>(options, featurizer_);
+  const std::unique_ptr<LinearRanker::Learner> learner = NewLearner(*ranker, parameters);
+  CONCUR_RETURN_IF_ERROR(ranker->Train(data, seed, parameters.Integer("epochs"), *learner));
+  return ranker;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> RankerApproach::Load(ModelReader& reader) const {
   RankerOptions options;
   options.tokens_max = reader.Number<int32_t>();
   options.hash_bits = reader.Number<int32_t>();
-  if (options.tokens_max < 1 || options.tokens_max > 30 || options.hash_bits < 8 ||
-      options.hash_bits > 24) {
+  if (options.tokens_max < 1 || options.tokens_max > kSpanTokensMax ||
+      options.hash_bits < kHashBitsMin || options.hash_bits > kHashBitsMax) {
     return absl::DataLossError("model: its contents do not fit the approach; train it again");
   }
-  auto ranker = std::make_unique<LinearRanker>(options, featurizer);
+  auto ranker = std::make_unique<LinearRanker>(options, featurizer_);
   CONCUR_RETURN_IF_ERROR(ranker->LoadFrom(reader));
   return ranker;
 }

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // A linear ranker of candidate spans: score = sum of the weights of hashed binary features.
-// Candidates share most of their features (all spans that start at a token share what that start
-// looks like), so features come in groups, and a group is scored and updated once.
+// Candidates share most of their features (for example, all spans that start at the same token), so
+// features form groups, and each group is scored and updated once.
 //
 // FeatureGroups is a value; LinearRanker is thread-compatible.
 #ifndef CONCUR_APPROACHES_LINEAR_RANKER_H_
@@ -8,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ namespace concur::approaches {
 // The features of all candidates of one question.
 class FeatureGroups {
  public:
-  // Starts a group and returns its number; Add appends to it.
+  // Starts a group, to which Add appends, and returns its number.
   int32_t Begin() {
     begins_.push_back(static_cast<uint32_t>(features_.size()));
     return static_cast<int32_t>(begins_.size()) - 1;
@@ -73,15 +73,11 @@ struct RankerOptions {
   int32_t hash_bits = 20;  // 2^bits weights
 };
 
-// The longest candidate and the number of weights, as hyperparameters of every ranker.
-std::vector<ParameterSpec> RankerParameters();
-RankerOptions RankerOptionsOf(const Parameters& parameters);
-
 class LinearRanker : public Model {
  public:
   LinearRanker(const RankerOptions& options, Featurizer featurizer);
 
-  // One question made ready to learn from.
+  // One question with its candidates, for training.
   struct Example {
     FeatureGroups groups;
     std::vector<double> group_scores;
@@ -89,38 +85,59 @@ class LinearRanker : public Model {
     std::vector<int32_t> gold;   // right candidates, sorted; never empty
     std::vector<TokenSpan> candidates;
   };
-  // Calls `learn` once for each question that has a right candidate, in an order fixed by `seed`
-  // and `epoch`, with the scores of the current weights.
-  using Learn = std::function<void(Example&)>;
-  void ForEachExample(const qa::Dataset& data, uint64_t seed, int64_t epoch, const Learn& learn);
-
-  // Reads the data once: word statistics and tokens. InvalidArgument when no question has a right
-  // candidate.
-  absl::Status Prepare(const qa::Dataset& data);
+  // The rule by which an approach updates the weights.
+  class Learner {
+   public:
+    virtual ~Learner() = default;
+    // Learns from an example that has the scores of the current weights; may change it.
+    virtual void Learn(Example& example) = 0;
+    // Called after the last example.
+    virtual void Finish() {}
+  };
+  // Learns `epochs` times from each question that has a right candidate, in an order fixed by
+  // `seed` and the epoch. InvalidArgument when no answer is a span of its passage.
+  absl::Status Train(const qa::Dataset& data, uint64_t seed, int64_t epochs, Learner& learner);
 
   size_t IndexOf(uint32_t feature) const { return feature & mask_; }
   std::vector<float>& weights() { return weights_; }
-
-  // Drops what only training needs.
-  void EndTraining();
 
   void Save(ModelWriter& writer) const override;
   absl::Status LoadFrom(ModelReader& reader);
   TokenSpan Answer(const PassageText& passage, const qa::Question& question) const override;
 
  private:
-  void Score(Example& example) const;
+  // Fills in groups and scores for the example's candidates.
+  void Score(const PassageText& passage, const qa::Question& question, Example& example) const;
 
   RankerOptions options_;
   const Featurizer featurizer_;
   uint32_t mask_ = 0;
   std::vector<float> weights_;
   DocumentFrequency frequency_;
-  std::vector<PassageText> passages_;  // of the training data
 };
 
-// Reads a ranker that was saved.
-absl::StatusOr<std::unique_ptr<Model>> LoadRanker(ModelReader& reader, Featurizer featurizer);
+// An approach that ranks candidates by `featurizer`; subclasses add the learner.
+class RankerApproach : public Approach {
+ public:
+  explicit RankerApproach(Featurizer featurizer) : featurizer_(featurizer) {}
+
+  uint32_t version() const override { return 1; }
+  // Those of the learner, `max_span_tokens` and `hash_bits`.
+  std::vector<ParameterSpec> parameters() const final;
+  absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
+                                               const Parameters& parameters,
+                                               uint64_t seed) const final;
+  absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const final;
+
+ private:
+  // One of them is `epochs`.
+  virtual std::vector<ParameterSpec> LearnerParameters() const = 0;
+  // The ranker outlives the learner.
+  virtual std::unique_ptr<LinearRanker::Learner> NewLearner(LinearRanker& ranker,
+                                                            const Parameters& parameters) const = 0;
+
+  const Featurizer featurizer_;
+};
 
 }  // namespace concur::approaches
 

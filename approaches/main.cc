@@ -1,13 +1,14 @@
-// concur-qa: the native approaches as commands, in the form that approach files call.
-#include <CLI/CLI.hpp>
+// SPDX-License-Identifier: Apache-2.0
+// concur-qa: the native approaches as commands, for the command lines of approach files.
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "approaches/commands.h"
-#include "base/usage.h"
+#include "command/command.h"
 
 namespace concur::approaches {
 namespace {
@@ -15,40 +16,36 @@ namespace {
 constexpr int kExitConfiguration = 78;
 
 int Run(int argc, char** argv) {
-  CLI::App app("Native question-answering approaches: train a model, predict answers.",
-               "concur-qa");
-  app.require_subcommand(1);
+  Command app("Native question-answering approaches: train a model, predict answers.", "concur-qa");
+  app.AddVersion();
+  app.RequireSubcommand();
 
   TrainOptions train;
-  CLI::App* train_command = app.add_subcommand("train", "Train an approach, write a model file");
-  train_command->add_option("--approach", train.approach, "Name; see `concur-qa list`")->required();
-  train_command->add_option("--train", train.train, "Data set: SQuAD v1.1 JSON or MRQA lines")
-      ->required();
-  train_command->add_option("--model", train.model, "Model file to write")->required();
-  train_command->add_option("--seed", train.seed, "Fixes the model bit for bit")
-      ->default_val(uint64_t{0});
-  train_command->add_option("--set", train.assignments, "A hyperparameter: name=value")
-      ->allow_extra_args(false);
+  Command* train_command = app.AddSubcommand("train", "Train an approach, write a model file");
+  train_command->AddOption("--approach", train.approach, "Name; see `concur-qa list`")->Required();
+  train_command->AddOption("--train", train.train, "Data set: SQuAD v1.1 JSON or MRQA lines")
+      ->Required();
+  train_command->AddOption("--model", train.model, "Model file to write")->Required();
+  train_command->AddOption("--seed", train.seed, "Fixes the model bit for bit")->ShowDefault();
+  train_command->AddOption("--set", train.assignments, "A hyperparameter: name=value")
+      ->OneValueEach();
 
   PredictOptions predict;
-  CLI::App* predict_command = app.add_subcommand("predict", "Answer the questions of a data set");
-  predict_command->add_option("--model", predict.model, "Model file")->required();
-  predict_command->add_option("--data", predict.data, "Data set")->required();
-  predict_command->add_option("--predictions", predict.predictions, "Answers to write")->required();
+  Command* predict_command = app.AddSubcommand("predict", "Answer the questions of a data set");
+  predict_command->AddOption("--model", predict.model, "Model file")->Required();
+  predict_command->AddOption("--data", predict.data, "Data set")->Required();
+  predict_command->AddOption("--predictions", predict.predictions, "Answers to write")->Required();
 
-  CLI::App* list_command = app.add_subcommand("list", "Show approaches and hyperparameters");
+  Command* list_command = app.AddSubcommand("list", "Show approaches and hyperparameters");
 
-  NameUsageErrors(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitConfiguration;
+  if (const std::optional<int> exit_status = app.Parse(argc, argv, kExitConfiguration)) {
+    return *exit_status;
   }
-  if (list_command->parsed()) {
+  if (list_command->Parsed()) {
     std::fputs(ListApproaches().c_str(), stdout);
     return 0;
   }
-  const absl::Status status = train_command->parsed() ? Train(train) : Predict(predict);
+  const absl::Status status = train_command->Parsed() ? Train(train) : Predict(predict);
   if (!status.ok()) {
     std::fprintf(stderr, "concur-qa: %s\n", std::string(status.message()).c_str());
   }

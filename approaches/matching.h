@@ -1,6 +1,7 @@
-// How the words of a question meet a passage: the ground that every approach here stands on.
+// SPDX-License-Identifier: Apache-2.0
+// Matches of a question's words in a passage, which all approaches that learn use.
 //
-// Immutable after construction; refers to nothing.
+// Immutable after construction; does not refer to its arguments.
 #ifndef CONCUR_APPROACHES_MATCHING_H_
 #define CONCUR_APPROACHES_MATCHING_H_
 
@@ -37,7 +38,7 @@ struct Matching {
   Matching(const PassageText& passage, const QuestionText& question,
            const DocumentFrequency& frequency);
 
-  // One distinct content stem of the question (every word where the question has no content).
+  // One distinct content stem of the question (of any word if it has no content words).
   struct Term {
     Hash stem = 0;
     double weight = 0;               // idf

@@ -1,5 +1,6 @@
-// exp and log that give the same bits on every machine: the C library picks other code paths on
-// other processors. Accurate to about 1e-14 relative, which is ample for learning.
+// SPDX-License-Identifier: Apache-2.0
+// exp and log with the same bits on every machine; the C library chooses its code by processor. The
+// relative error is about 1e-14.
 //
 // Pure.
 #ifndef CONCUR_APPROACHES_MATH_H_

@@ -1,27 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // Large-margin ranking of candidate spans: passive-aggressive updates (Crammer et al., 2006, PA-I)
-// against the most violating candidate, with averaged weights. A wrong candidate must stay behind
-// the right one by a margin that grows with how little of the answer it holds.
+// against the most violating candidate, with averaged weights. A wrong candidate must score less
+// than the right one by a margin that grows as its overlap with the answer shrinks.
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "approaches/approach.h"
 #include "approaches/linear_ranker.h"
-#include "base/status_macros.h"
+#include "approaches/parameters.h"
 
 namespace concur::approaches {
 namespace {
-
-struct Options {
-  double aggressiveness = 0.003;
-  double margin = 1;
-  int64_t epochs = 3;
-};
 
 // 1 - word F1 of two token ranges.
 double Cost(const TokenSpan& a, const TokenSpan& b) {
@@ -29,12 +23,15 @@ double Cost(const TokenSpan& a, const TokenSpan& b) {
   return shared <= 0 ? 1 : 1 - 2.0 * shared / (a.last - a.first + 1 + b.last - b.first + 1);
 }
 
-class Learner {
+class MarginLearner : public LinearRanker::Learner {
  public:
-  Learner(LinearRanker& ranker, const Options& options)
-      : ranker_(ranker), options_(options), sums_(ranker.weights().size()) {}
+  MarginLearner(LinearRanker& ranker, double aggressiveness, double margin)
+      : ranker_(ranker),
+        aggressiveness_(aggressiveness),
+        margin_(margin),
+        sums_(ranker.weights().size()) {}
 
-  void Learn(const LinearRanker::Example& example) {
+  void Learn(LinearRanker::Example& example) override {
     ++steps_;
     size_t right = static_cast<size_t>(example.gold[0]);
     for (const int32_t i : example.gold) {
@@ -50,7 +47,7 @@ class Learner {
         cost =
             std::min(cost, Cost(example.candidates[i], example.candidates[static_cast<size_t>(g)]));
       }
-      const double violation = example.scores[i] + options_.margin * cost;
+      const double violation = example.scores[i] + margin_ * cost;
       if (cost > 0 && violation > worst) {
         worst = violation;
         wrong = i;
@@ -68,7 +65,7 @@ class Learner {
     if (norm <= 0) {
       return;
     }
-    const double step = std::min(options_.aggressiveness, loss / norm);
+    const double step = std::min(aggressiveness_, loss / norm);
     ForEachDifference(example, right, wrong, [&](int32_t g, double sign) {
       const uint32_t* end = example.groups.end(static_cast<size_t>(g));
       for (const uint32_t* f = example.groups.begin(static_cast<size_t>(g)); f != end; ++f) {
@@ -80,14 +77,14 @@ class Learner {
   }
 
   // Replaces the weights by their mean over all steps.
-  void Average() {
+  void Finish() override {
     for (size_t i = 0; i < sums_.size() && steps_ > 0; ++i) {
       ranker_.weights()[i] -= sums_[i] / static_cast<float>(steps_);
     }
   }
 
  private:
-  // The groups that only one of the two candidates has, with +1 for the right one's.
+  // The groups that only one of the two candidates has, with sign +1 for the right one's.
   template <typename Use>
   static void ForEachDifference(const LinearRanker::Example& example, size_t right, size_t wrong,
                                 Use use) {
@@ -102,58 +99,39 @@ class Learner {
   }
 
   LinearRanker& ranker_;
-  const Options options_;
+  const double aggressiveness_;
+  const double margin_;
   std::vector<float> sums_;
   int64_t steps_ = 0;
 };
 
-class MaxMargin : public Approach {
+class MaxMargin : public RankerApproach {
  public:
+  MaxMargin() : RankerApproach(&PairFeatures) {}
+
   std::string name() const override { return "max-margin"; }
   std::string summary() const override {
     return "large-margin ranker over pairs of question words and words around the span";
   }
-  uint32_t version() const override { return 1; }
-  std::vector<ParameterSpec> parameters() const override {
-    std::vector<ParameterSpec> specs = {{.name = "aggressiveness",
-                                         .default_value = 0.003,
-                                         .low = 1e-6,
-                                         .high = 10,
-                                         .help = "largest step (C of PA-I)"},
-                                        {.name = "margin",
-                                         .default_value = 1,
-                                         .low = 0,
-                                         .high = 100,
-                                         .help = "margin against a span without any answer word"},
-                                        {.name = "epochs",
-                                         .kind = ParameterSpec::Kind::kInteger,
-                                         .default_value = 3,
-                                         .low = 1,
-                                         .high = 100,
-                                         .help = "passes over the training data"}};
-    for (ParameterSpec& spec : RankerParameters()) {
-      specs.push_back(std::move(spec));
-    }
-    return specs;
+
+ private:
+  std::vector<ParameterSpec> LearnerParameters() const override {
+    return {{.name = "aggressiveness",
+             .default_value = 0.003,
+             .low = 1e-6,
+             .high = 10,
+             .help = "largest step (C of PA-I)"},
+            {.name = "margin",
+             .default_value = 1,
+             .low = 0,
+             .high = 100,
+             .help = "margin against a span without any answer word"},
+            EpochsParameter(3)};
   }
-  absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
-                                               const Parameters& parameters,
-                                               uint64_t seed) const override {
-    const Options options{parameters.Real("aggressiveness"), parameters.Real("margin"),
-                          parameters.Integer("epochs")};
-    auto ranker = std::make_unique<LinearRanker>(RankerOptionsOf(parameters), &PairFeatures);
-    CONCUR_RETURN_IF_ERROR(ranker->Prepare(data));
-    Learner learner(*ranker, options);
-    for (int64_t epoch = 0; epoch < options.epochs; ++epoch) {
-      ranker->ForEachExample(data, seed, epoch,
-                             [&](const LinearRanker::Example& example) { learner.Learn(example); });
-    }
-    learner.Average();
-    ranker->EndTraining();
-    return ranker;
-  }
-  absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const override {
-    return LoadRanker(reader, &PairFeatures);
+  std::unique_ptr<LinearRanker::Learner> NewLearner(LinearRanker& ranker,
+                                                    const Parameters& parameters) const override {
+    return std::make_unique<MarginLearner>(ranker, parameters.Real("aggressiveness"),
+                                           parameters.Real("margin"));
   }
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model files: self-describing, checked, little-endian.
 //
 //   "CONCURQA" | format u32 | body size u64 | SHA-256 of the body | body
@@ -41,8 +42,8 @@ class ModelWriter {
   std::string body_;
 };
 
-// Reads what a ModelWriter wrote. After a failure, everything read is zero or empty and status()
-// says so; callers check once at the end.
+// Reads the output of a ModelWriter. After a failure all reads return zero or empty values; callers
+// check status() once at the end.
 class ModelReader {
  public:
   explicit ModelReader(std::string body) : body_(std::move(body)) {}
@@ -67,13 +68,13 @@ class ModelReader {
     Take(values.data(), size * sizeof(T));
     return values;
   }
-  // Marks the bytes as no valid model; `ok` is a condition that a valid model meets.
+  // Fails unless `ok`, a condition that valid models meet.
   void Require(bool ok) {
     if (!ok) {
       Fail();
     }
   }
-  // OK when every read was and nothing is left; DataLoss otherwise.
+  // OK if every read succeeded and no bytes are left; DataLoss otherwise.
   absl::Status Finish() const;
 
  private:
@@ -85,11 +86,11 @@ class ModelReader {
   bool failed_ = false;
 };
 
-// Replaces the file at `path` at once.
+// Replaces the file at `path` atomically.
 absl::Status WriteModelFile(const std::string& path, const ModelWriter& writer);
 
-// A reader at the start of the body. InvalidArgument when the file is no model; DataLoss when it
-// is cut or damaged; each names `path`.
+// A reader at the start of the body. InvalidArgument when the file is not a model; DataLoss when
+// it is truncated or damaged. Messages name `path`.
 absl::StatusOr<ModelReader> ReadModelFile(const std::string& path);
 
 }  // namespace concur::approaches

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/neural_layers.h"
 
 #include <algorithm>
@@ -44,6 +45,26 @@ bool AllFinite(const std::vector<float>& values) {
 
 }  // namespace
 
+void AdamValues::StartTraining() {
+  gradients_.assign(values_.size(), 0);
+  means_.assign(values_.size(), 0);
+  squares_.assign(values_.size(), 0);
+}
+
+void AdamValues::EndTraining() {
+  gradients_ = {};
+  means_ = {};
+  squares_ = {};
+}
+
+void AdamValues::Load(ModelReader& reader) {
+  const auto values = reader.Numbers<float>();
+  reader.Require(values.size() == values_.size() && AllFinite(values));
+  if (values.size() == values_.size()) {
+    values_ = values;
+  }
+}
+
 Tensor Weights::Add(int64_t rows, int64_t cols) {
   const Tensor tensor{static_cast<int64_t>(values_.size()), rows, cols};
   values_.resize(values_.size() + static_cast<size_t>(rows * cols));
@@ -56,12 +77,6 @@ void Weights::Randomize(const Tensor& tensor, Random& random) {
     values_[static_cast<size_t>(tensor.offset + i)] =
         static_cast<float>((2 * random.Uniform() - 1) * bound);
   }
-}
-
-void Weights::StartTraining() {
-  gradients_.assign(values_.size(), 0);
-  means_.assign(values_.size(), 0);
-  squares_.assign(values_.size(), 0);
 }
 
 double Weights::GradientSquare() const {
@@ -79,24 +94,11 @@ void Weights::Step(float rate, float scale, int64_t step) {
   }
 }
 
-void Weights::EndTraining() {
-  gradients_ = {};
-  means_ = {};
-  squares_ = {};
-}
-
-void Weights::Load(ModelReader& reader) {
-  const auto values = reader.Numbers<float>();
-  reader.Require(values.size() == values_.size() && AllFinite(values));
-  if (values.size() == values_.size()) {
-    values_ = values;
-  }
-}
-
 Embeddings::Embeddings(int64_t size, int32_t bits)
-    : size_(size),
+    : AdamValues((size_t{1} << static_cast<uint32_t>(bits)) * static_cast<size_t>(size)),
+      size_(size),
       mask_((size_t{1} << static_cast<uint32_t>(bits)) - 1),
-      values_((mask_ + 1) * static_cast<size_t>(size)) {}
+      touched_(mask_ + 1) {}
 
 void Embeddings::Randomize(Random& random) {
   for (float& value : values_) {
@@ -109,13 +111,6 @@ void Embeddings::AddRow(size_t row, float* out) const {
   for (int64_t i = 0; i < size_; ++i) {
     out[i] += values[i];
   }
-}
-
-void Embeddings::StartTraining() {
-  gradients_.assign(values_.size(), 0);
-  means_.assign(values_.size(), 0);
-  squares_.assign(values_.size(), 0);
-  touched_.assign(mask_ + 1, false);
 }
 
 void Embeddings::AddGradient(size_t row, const float* gradient) {
@@ -152,21 +147,6 @@ void Embeddings::Step(float rate, float scale, int64_t step) {
   rows_.clear();
 }
 
-void Embeddings::EndTraining() {
-  gradients_ = {};
-  means_ = {};
-  squares_ = {};
-  touched_ = {};
-}
-
-void Embeddings::Load(ModelReader& reader) {
-  const auto values = reader.Numbers<float>();
-  reader.Require(values.size() == values_.size() && AllFinite(values));
-  if (values.size() == values_.size()) {
-    values_ = values;
-  }
-}
-
 Matrix Pad(const Matrix& input, int64_t width) {
   Matrix padded = Matrix::Zero(input.rows(), input.cols() + width - 1);
   padded.middleCols((width - 1) / 2, input.cols()) = input;
@@ -175,8 +155,7 @@ Matrix Pad(const Matrix& input, int64_t width) {
 
 namespace {
 
-// Column i is columns i .. i + width - 1 of `padded`, one below the other: they lie one after the
-// other in memory.
+// Column i stacks the columns i .. i + width - 1 of `padded`, which are contiguous in memory.
 auto Windows(const Matrix& padded, int64_t width) {
   return Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(padded.data(), padded.rows() * width,
                                                            padded.cols() - width + 1,

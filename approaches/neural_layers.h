@@ -1,11 +1,13 @@
-// What the neural reader is made of: weights with their gradients and Adam, convolution over
-// tokens, softmax. Matrices have one column a token.
+// SPDX-License-Identifier: Apache-2.0
+// Layers of the neural reader: weights with their gradients and Adam, convolution over tokens,
+// softmax. Matrices have one column per token.
 //
 // Thread-compatible, single-threaded, deterministic.
 #ifndef CONCUR_APPROACHES_NEURAL_LAYERS_H_
 #define CONCUR_APPROACHES_NEURAL_LAYERS_H_
 
 #include <Eigen/Core>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,10 +28,28 @@ struct Tensor {
   int64_t cols = 0;
 };
 
-// All dense weights of a network in one block.
-class Weights {
+// Numbers that training fits by Adam (Kingma and Ba, 2015).
+class AdamValues {
  public:
-  // Zeros; Randomize fills those that need it.
+  explicit AdamValues(size_t size = 0) : values_(size) {}
+
+  void StartTraining();
+  void EndTraining();
+  void Save(ModelWriter& writer) const { writer.Numbers(values_); }
+  // The reader fails unless the file has as many numbers, all finite.
+  void Load(ModelReader& reader);
+
+ protected:
+  std::vector<float> values_;
+  std::vector<float> gradients_;  // these three are empty except during training
+  std::vector<float> means_;
+  std::vector<float> squares_;
+};
+
+// All dense weights of a network in one block.
+class Weights : public AdamValues {
+ public:
+  // A matrix of zeros.
   Tensor Add(int64_t rows, int64_t cols);
   // Uniform in ±sqrt(6 / (rows + cols)) (Glorot and Bengio, 2010).
   void Randomize(const Tensor& tensor, Random& random);
@@ -41,25 +61,14 @@ class Weights {
     return {gradients_.data() + tensor.offset, tensor.rows, tensor.cols};
   }
 
-  void StartTraining();
   double GradientSquare() const;
-  // One step of Adam (Kingma and Ba, 2015) with gradients times `scale`, which it then clears.
+  // One step of Adam with gradients times `scale`, which it then clears.
   void Step(float rate, float scale, int64_t step);
-  void EndTraining();
-
-  void Save(ModelWriter& writer) const { writer.Numbers(values_); }
-  void Load(ModelReader& reader);
-
- private:
-  std::vector<float> values_;
-  std::vector<float> gradients_;  // these three are empty outside of training
-  std::vector<float> means_;
-  std::vector<float> squares_;
 };
 
 // Embeddings of hashed words: a token is the sum of the row of its word and that of its suffix.
-// Only rows that a batch touches are updated.
-class Embeddings {
+// Only rows with a gradient in the batch are updated.
+class Embeddings : public AdamValues {
  public:
   Embeddings(int64_t size, int32_t bits);
 
@@ -69,24 +78,16 @@ class Embeddings {
   // Adds row `row` to `out`, of size() numbers.
   void AddRow(size_t row, float* out) const;
 
-  void StartTraining();
+  // REQUIRES, as for Step: StartTraining was called.
   void AddGradient(size_t row, const float* gradient);
   double GradientSquare() const;
   void Step(float rate, float scale, int64_t step);
-  void EndTraining();
-
-  void Save(ModelWriter& writer) const { writer.Numbers(values_); }
-  void Load(ModelReader& reader);
 
  private:
   const int64_t size_;
   const size_t mask_;
-  std::vector<float> values_;
-  std::vector<float> gradients_;
-  std::vector<float> means_;
-  std::vector<float> squares_;
   std::vector<bool> touched_;
-  std::vector<size_t> rows_;  // touched ones, in order of first touch
+  std::vector<size_t> rows_;  // touched ones, in order of their first gradient
 };
 
 // Convolution over `width` (odd) neighbouring columns with zeros beyond the ends, then max(0, x).
@@ -94,15 +95,15 @@ class Embeddings {
 Matrix Pad(const Matrix& input, int64_t width);
 Matrix Convolve(const Matrix& padded, int64_t width, const ConstMatrixMap& weights,
                 const ConstMatrixMap& bias);
-// `output` is what Convolve gave, `gradient` that of the loss by it. Adds to the weights'
-// gradients and returns the gradient by the unpadded input.
+// The backward pass. `output` is Convolve's, `gradient` that of the loss with respect to it. Adds
+// to the weights' gradients; returns the gradient with respect to the unpadded input.
 Matrix ConvolveBack(const Matrix& padded, int64_t width, const ConstMatrixMap& weights,
                     const Matrix& output, const Matrix& gradient, MatrixMap weights_gradient,
                     MatrixMap bias_gradient);
 
 // Softmax of each column, in place.
 void SoftmaxColumns(Matrix& scores);
-// Gradient by the scores, given the softmax and the gradient by it.
+// Gradient with respect to the scores, given the softmax and the gradient with respect to it.
 Matrix SoftmaxColumnsBack(const Matrix& softmax, const Matrix& gradient);
 
 }  // namespace concur::approaches

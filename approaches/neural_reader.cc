@@ -1,11 +1,11 @@
-// A neural reader in the manner of Chen et al.'s DrQA (2017), in small: learned word embeddings,
+// SPDX-License-Identifier: Apache-2.0
+// A small neural reader similar to DrQA (Chen et al., 2017): learned word embeddings,
 // passage words aligned to the question by attention, matching features, two convolutions instead
 // of recurrent layers, and bilinear scores of the answer's start and end. Start and end are
 // normalized together, over candidate spans.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,8 +16,9 @@
 #include "approaches/approach.h"
 #include "approaches/candidates.h"
 #include "approaches/matching.h"
-#include "approaches/math.h"
 #include "approaches/neural_layers.h"
+#include "approaches/training.h"
+#include "base/status_macros.h"
 
 namespace concur::approaches {
 namespace {
@@ -38,10 +39,10 @@ struct Options {
   int32_t batch = 8;
   int32_t tokens_max = 8;
   int32_t embedding_bits = 14;
-  bool features = true;  // see words that match, rare ones and stop words; false: embeddings alone
+  bool features = true;  // matches, rarity and stop words as input; false: embeddings only
 };
 
-// One question with its passage, as the network takes it.
+// One question with its passage, as input of the network.
 struct Input {
   std::vector<size_t> words;     // embedding rows of the passage's tokens
   std::vector<size_t> suffixes;  // the same tokens' suffix rows
@@ -53,7 +54,7 @@ struct Input {
   std::vector<TokenSpan> candidates;
 };
 
-// What the forward pass leaves for the backward pass.
+// Intermediate values of the forward pass, for the backward pass.
 struct State {
   Matrix passage;         // embeddings
   Matrix question;        // embeddings
@@ -64,7 +65,7 @@ struct State {
   Matrix padded_input;
   Matrix first;
   Matrix padded_first;
-  Matrix both;  // first and second convolution, one below the other
+  Matrix both;  // outputs of the first and second convolution, stacked
   Matrix padded_question;
   Matrix question_hidden;
   Matrix question_attention;
@@ -107,9 +108,9 @@ class Network {
 
   Input Read(const PassageText& passage, const qa::Question& question,
              const DocumentFrequency& frequency, int32_t tokens_max) const;
-  // `dropout` is null outside of training.
+  // `dropout` is null except during training.
   void Forward(const Input& input, Random* dropout, State& state) const;
-  // Adds the gradients, given those by the candidates' scores.
+  // Adds the gradients, given those with respect to the candidates' scores.
   void Backward(const Input& input, const State& state, const std::vector<double>& gradient);
 
   void StartTraining() {
@@ -155,7 +156,7 @@ class Network {
     }
   }
   void ReadQuestion(const Input& input, State& state) const;
-  // Returns the gradient by the question's embeddings.
+  // Returns the gradient with respect to the question's embeddings.
   Matrix QuestionBack(const Input& input, const State& state, const Vector& gradient);
 
   const Options o_;
@@ -401,7 +402,7 @@ class NeuralModel : public Model {
   absl::Status Train(const qa::Dataset& data, uint64_t seed);
 
  private:
-  // One question; adds its gradients. False when it has no right candidate.
+  // Adds the gradients of one question. False when it has no right candidate.
   bool Learn(const PassageText& passage, const qa::Question& question, Random& dropout);
 
   Options options_;
@@ -417,42 +418,15 @@ bool NeuralModel::Learn(const PassageText& passage, const qa::Question& question
   }
   State state;
   network_.Forward(input, &dropout, state);
-  std::vector<double>& p = state.scores;
-  const double top = *std::max_element(p.begin(), p.end());
-  double sum = 0;
-  for (double& score : p) {
-    score = Exp(score - top);
-    sum += score;
-  }
-  double right = 0;
-  for (double& score : p) {
-    score /= sum;
-  }
-  for (const int32_t i : gold) {
-    right += p[static_cast<size_t>(i)];
-  }
-  for (const int32_t i : gold) {
-    p[static_cast<size_t>(i)] -= p[static_cast<size_t>(i)] / std::max(right, 1e-12);
-  }
-  network_.Backward(input, state, p);
+  LikelihoodGradient(gold, state.scores);
+  network_.Backward(input, state, state.scores);
   return true;
 }
 
 absl::Status NeuralModel::Train(const qa::Dataset& data, uint64_t seed) {
-  std::vector<PassageText> passages;
-  passages.reserve(data.passages.size());
-  std::vector<std::pair<size_t, size_t>> order;  // passage, question
-  for (size_t p = 0; p < data.passages.size(); ++p) {
-    frequency_.Add(passages.emplace_back(data.passages[p].context));
-    for (size_t q = 0; q < data.passages[p].questions.size(); ++q) {
-      order.emplace_back(p, q);
-    }
-  }
-  const int32_t longest = LongestAnswer(passages, data, options_.tokens_max);
-  if (longest == 0) {
-    return NothingToLearn();
-  }
-  options_.tokens_max = longest;
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<PassageText> passages,
+                          ReadTrainingPassages(data, frequency_, options_.tokens_max));
+  std::vector<std::pair<size_t, size_t>> order = QuestionIndexes(data);
   network_.Randomize(seed);
   network_.StartTraining();
   Random dropout(seed, "dropout");
@@ -496,10 +470,7 @@ class NeuralReader : public Approach {
     options.tokens_max = static_cast<int32_t>(parameters.Integer("max_span_tokens"));
     options.features = parameters.Choice("features") == 0;
     auto model = std::make_unique<NeuralModel>(options);
-    absl::Status status = model->Train(data, seed);
-    if (!status.ok()) {
-      return status;
-    }
+    CONCUR_RETURN_IF_ERROR(model->Train(data, seed));
     return model;
   }
   absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const override {
@@ -512,7 +483,7 @@ class NeuralReader : public Approach {
     options.features = features == 1;
     if (features < 0 || features > 1 || options.embedding < 4 || options.embedding > 256 ||
         options.hidden < 4 || options.hidden > 512 || options.tokens_max < 1 ||
-        options.tokens_max > 30 || options.embedding_bits != Options().embedding_bits) {
+        options.tokens_max > kSpanTokensMax || options.embedding_bits != Options().embedding_bits) {
       return absl::DataLossError("model: its contents do not fit the approach; train it again");
     }
     auto model = std::make_unique<NeuralModel>(options);
@@ -526,12 +497,7 @@ std::vector<ParameterSpec> NeuralReader::parameters() const {
   const Options standard;
   return {
       {.name = "lr", .default_value = standard.lr, .low = 1e-7, .high = 1, .help = "Adam's step"},
-      {.name = "epochs",
-       .kind = kInteger,
-       .default_value = static_cast<double>(standard.epochs),
-       .low = 1,
-       .high = 100,
-       .help = "passes over the training data"},
+      EpochsParameter(standard.epochs),
       {.name = "embedding",
        .kind = kInteger,
        .default_value = static_cast<double>(standard.embedding),
@@ -555,12 +521,7 @@ std::vector<ParameterSpec> NeuralReader::parameters() const {
        .low = 1,
        .high = 1024,
        .help = "questions an update"},
-      {.name = "max_span_tokens",
-       .kind = kInteger,
-       .default_value = static_cast<double>(standard.tokens_max),
-       .low = 1,
-       .high = 30,
-       .help = "longest candidate, in tokens"},
+      SpanTokensParameter(standard.tokens_max),
       {.name = "features",
        .kind = ParameterSpec::Kind::kChoice,
        .choices = {"all", "none"},

@@ -1,20 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "approaches/feature_builder.h"
 #include "approaches/linear_ranker.h"
 
 namespace concur::approaches {
 namespace {
 
-constexpr Hash kEdge = 1;
-
-uint32_t Step(double share, uint32_t steps) {
-  return std::min(steps - 1, static_cast<uint32_t>(std::clamp(share, 0.0, 1.0) * steps));
-}
-
-// Signed distance in a few steps.
+// A signed distance in tokens, coarser with distance.
 uint32_t Side(int32_t distance) {
   const uint32_t size =
       distance < 0 ? static_cast<uint32_t>(-distance) : static_cast<uint32_t>(distance);
@@ -22,16 +18,11 @@ uint32_t Side(int32_t distance) {
   return distance < 0 ? 10 + step : step;
 }
 
-class Builder {
+class PairFeatureBuilder : public FeatureBuilder {
  public:
-  Builder(const PassageText& passage, const QuestionText& question, const Matching& matching,
-          FeatureGroups& groups)
-      : p_(passage),
-        q_(question),
-        m_(matching),
-        out_(groups),
-        kind_(Mix(static_cast<Hash>(question.kind), 177)),
-        focus_(question.focus == 0 ? kind_ : question.focus) {
+  PairFeatureBuilder(const PassageText& passage, const QuestionText& question,
+                     const Matching& matching, FeatureGroups& groups)
+      : FeatureBuilder(passage, question, matching, 177, groups) {
     place_.resize(m_.terms.size());
     for (size_t k = 0; k < m_.terms.size(); ++k) {
       for (size_t i = 0; i < q_.tokens.size(); ++i) {
@@ -43,28 +34,17 @@ class Builder {
     }
   }
 
-  void Build(const std::vector<TokenSpan>& candidates);
-
  private:
-  const Token* At(int32_t i) const {
-    return i >= 0 && i < p_.size() ? &p_.tokens[static_cast<size_t>(i)] : nullptr;
-  }
   Hash StemAt(int32_t i) const { return At(i) == nullptr ? kEdge : At(i)->stem; }
 
-  int32_t Boundary(int32_t i, int32_t step);
-  int32_t Sentence(int32_t s);
-  int32_t Span(const TokenSpan& span);
+  int32_t Boundary(int32_t i, int32_t step) override;
+  int32_t Sentence(int32_t s) override;
+  int32_t Span(const TokenSpan& span, size_t candidate) override;
 
-  const PassageText& p_;
-  const QuestionText& q_;
-  const Matching& m_;
-  FeatureGroups& out_;
-  const Hash kind_;
-  const Hash focus_;
-  std::vector<uint32_t> place_;  // of each term in the question, relative to the question word
+  std::vector<uint32_t> place_;  // position of each term relative to the question word
 };
 
-int32_t Builder::Boundary(int32_t i, int32_t step) {
+int32_t PairFeatureBuilder::Boundary(int32_t i, int32_t step) {
   const int32_t group = out_.Begin();
   const uint32_t base = step < 0 ? 1100 : 1200;
   const Token& token = *At(i);
@@ -77,15 +57,15 @@ int32_t Builder::Boundary(int32_t i, int32_t step) {
     out_.Add(base + 10, Mix(kind_, static_cast<Hash>(d)), outer);
     out_.Add(base + 11, focus_, outer);
     out_.Add(base + 12, q_.verb, outer);
-    // Every word of the question with every word around the span: what is learned here are
-    // paraphrases ("located" with "in").
+    // Pairs every word of the question with every word around the span, to learn paraphrases
+    // ("located" and "in").
     for (const Matching::Term& term : m_.terms) {
       if (outer != kEdge) {
         out_.Add(base + 13, Mix(term.stem, side), outer);
       }
     }
   }
-  // Question words nearest to this end, and where the question has them.
+  // The question words nearest to this end, and their positions in the question.
   int32_t at = i;
   for (uint32_t n = 0; n < 2; ++n) {
     at = at < 0 || at >= p_.size() ? at
@@ -103,7 +83,7 @@ int32_t Builder::Boundary(int32_t i, int32_t step) {
   return group;
 }
 
-int32_t Builder::Sentence(int32_t s) {
+int32_t PairFeatureBuilder::Sentence(int32_t s) {
   const int32_t group = out_.Begin();
   const auto index = static_cast<size_t>(s);
   const double best = *std::max_element(m_.sentences.begin(), m_.sentences.end());
@@ -113,7 +93,7 @@ int32_t Builder::Sentence(int32_t s) {
   return group;
 }
 
-int32_t Builder::Span(const TokenSpan& span) {
+int32_t PairFeatureBuilder::Span(const TokenSpan& span, size_t) {
   const int32_t group = out_.Begin();
   const auto length = static_cast<uint32_t>(span.last - span.first + 1);
   uint32_t matched = 0;
@@ -142,7 +122,7 @@ int32_t Builder::Span(const TokenSpan& span) {
   out_.Add(1024, focus_, At(span.last)->suffix);
   out_.Add(1025, Mix(kind_, coverage), std::min(length, 3U));
   out_.Add(1026, Mix(focus_, form), length);
-  // Each word of the question: how far from the span it is found.
+  // The distance of each question word from the span.
   uint32_t close = 0;
   for (size_t k = 0; k < m_.terms.size() && k < 16; ++k) {
     int32_t best = 1000;
@@ -164,28 +144,12 @@ int32_t Builder::Span(const TokenSpan& span) {
   return group;
 }
 
-void Builder::Build(const std::vector<TokenSpan>& candidates) {
-  std::vector<int32_t> starts(static_cast<size_t>(p_.size()), -1);
-  std::vector<int32_t> ends(static_cast<size_t>(p_.size()), -1);
-  std::vector<int32_t> sentences(m_.sentences.size(), -1);
-  for (const TokenSpan& span : candidates) {
-    int32_t& start = starts[static_cast<size_t>(span.first)];
-    int32_t& end = ends[static_cast<size_t>(span.last)];
-    const int32_t s = p_.sentence[static_cast<size_t>(span.first)];
-    int32_t& sentence = sentences[static_cast<size_t>(s)];
-    start = start < 0 ? Boundary(span.first, -1) : start;
-    end = end < 0 ? Boundary(span.last, 1) : end;
-    sentence = sentence < 0 ? Sentence(s) : sentence;
-    out_.Candidate({start, end, sentence, Span(span)});
-  }
-}
-
 }  // namespace
 
 void PairFeatures(const PassageText& passage, const QuestionText& question,
                   const Matching& matching, const std::vector<TokenSpan>& candidates,
                   FeatureGroups& groups) {
-  Builder(passage, question, matching, groups).Build(candidates);
+  PairFeatureBuilder(passage, question, matching, groups).Build(candidates);
 }
 
 }  // namespace concur::approaches

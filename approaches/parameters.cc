@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/parameters.h"
 
 #include <cmath>
@@ -96,6 +97,24 @@ double Parameters::Real(absl::string_view name) const {
   const auto found = values_.find(std::string(name));
   CONCUR_CHECK(found != values_.end());
   return found->second;
+}
+
+ParameterSpec EpochsParameter(int64_t default_value) {
+  return {.name = "epochs",
+          .kind = ParameterSpec::Kind::kInteger,
+          .default_value = static_cast<double>(default_value),
+          .low = 1,
+          .high = 100,
+          .help = "passes over the training data"};
+}
+
+ParameterSpec SpanTokensParameter(int32_t default_value) {
+  return {.name = "max_span_tokens",
+          .kind = ParameterSpec::Kind::kInteger,
+          .default_value = static_cast<double>(default_value),
+          .low = 1,
+          .high = kSpanTokensMax,
+          .help = "longest candidate, in tokens"};
 }
 
 std::string Describe(const ParameterSpec& spec) {

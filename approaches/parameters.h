@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed hyperparameters of the native approaches, as `--set name=value` gives them.
 //
 // Values; pure.
@@ -14,7 +15,7 @@
 
 namespace concur::approaches {
 
-// What one hyperparameter may be.
+// The declaration of a hyperparameter.
 struct ParameterSpec {
   enum class Kind { kInteger, kReal, kChoice };
 
@@ -44,6 +45,12 @@ class Parameters {
  private:
   std::map<std::string, double> values_;
 };
+
+// Hyperparameters that several approaches have: passes over the training data, and the longest
+// candidate in tokens.
+inline constexpr int32_t kSpanTokensMax = 30;
+ParameterSpec EpochsParameter(int64_t default_value);
+ParameterSpec SpanTokensParameter(int32_t default_value);
 
 // `lr (real, 0.001..10, default 0.1): help`, for listings and messages.
 std::string Describe(const ParameterSpec& spec);

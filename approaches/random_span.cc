@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ class RandomSpanModel : public Model {
     if (candidates.empty()) {
       return {};
     }
-    // A stream of its own for each question: other questions of the data set change nothing.
+    // Each question has its own stream, so that answers do not depend on other questions.
     return candidates[Random(seed_, question.id).Below(candidates.size())];
   }
 
@@ -39,14 +40,7 @@ class RandomSpan : public Approach {
     return "a candidate span at random; learns only how long answers are";
   }
   uint32_t version() const override { return 1; }
-  std::vector<ParameterSpec> parameters() const override {
-    return {{.name = "max_span_tokens",
-             .kind = ParameterSpec::Kind::kInteger,
-             .default_value = 6,
-             .low = 1,
-             .high = 30,
-             .help = "longest candidate, in tokens"}};
-  }
+  std::vector<ParameterSpec> parameters() const override { return {SpanTokensParameter(6)}; }
   absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
                                                const Parameters& parameters,
                                                uint64_t seed) const override {
@@ -56,7 +50,7 @@ class RandomSpan : public Approach {
   absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const override {
     const auto seed = reader.Number<uint64_t>();
     const auto tokens_max = reader.Number<int32_t>();
-    reader.Require(tokens_max >= 1 && tokens_max <= 30);
+    reader.Require(tokens_max >= 1 && tokens_max <= kSpanTokensMax);
     return std::make_unique<RandomSpanModel>(seed, tokens_max);
   }
 };

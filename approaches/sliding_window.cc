@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sliding window of Richardson et al., "MCTest" (2013), algorithms 1 and 2, over candidate
 // spans instead of given choices, in sentences chosen as by Rajpurkar et al. (2016): a candidate
 // must lie in a sentence whose overlap with the question is largest.
@@ -18,14 +19,14 @@
 namespace concur::approaches {
 namespace {
 
-struct Options {
+struct SlidingWindowOptions {
   int32_t tokens_max = 4;
   int32_t window_extra = 0;     // tokens added to the window beyond |question ∪ answer|
   bool best_sentences = true;   // only sentences of largest overlap
   double distance_weight = -1;  // below 0: algorithm 1, no distance
 };
 
-// What the scores of all candidates of one question share.
+// Computes the scores of the candidates of one question.
 class Scorer {
  public:
   Scorer(const PassageText& passage, const QuestionText& question) : passage_(passage) {
@@ -61,7 +62,7 @@ class Scorer {
     }
   }
 
-  // The largest information of question and answer words in a window that holds the span.
+  // The largest information of question and answer words in a window that contains the span.
   double WindowScore(const TokenSpan& span, int32_t window_extra) const {
     double own = 0;
     int32_t fresh = 0;
@@ -99,7 +100,7 @@ class Scorer {
   int32_t Overlap(const TokenSpan& span) const {
     return overlap_[static_cast<size_t>(passage_.sentence[static_cast<size_t>(span.first)])];
   }
-  // Overlap of the sentence without the candidate.
+  // Whether the span has no words but the question's.
   bool Repeats(const TokenSpan& span) const {
     for (int32_t i = span.first; i <= span.last; ++i) {
       if (!in_question_[static_cast<size_t>(i)]) {
@@ -113,7 +114,7 @@ class Scorer {
   const PassageText& passage_;
   int32_t question_size_ = 0;
   std::vector<double> information_;  // of each token
-  std::vector<double> sums_;         // of the question's words' information before each token
+  std::vector<double> sums_;         // prefix sums of the question words' information
   std::vector<bool> in_question_;
   std::vector<int32_t> content_positions_;
   std::vector<int32_t> overlap_;  // of each sentence
@@ -121,7 +122,7 @@ class Scorer {
 
 class SlidingWindowModel : public Model {
  public:
-  explicit SlidingWindowModel(const Options& options) : options_(options) {}
+  explicit SlidingWindowModel(const SlidingWindowOptions& options) : options_(options) {}
 
   void Save(ModelWriter& writer) const override {
     writer.Number(options_.tokens_max);
@@ -148,7 +149,7 @@ class SlidingWindowModel : public Model {
         score -= options_.distance_weight * scorer.Distance(span);
       }
       if (scorer.Repeats(span)) {
-        score -= 1000;  // words of the question answer only when there is nothing else
+        score -= 1000;  // spans of question words only are a last resort
       }
       if (score > best_score) {
         best_score = score;
@@ -159,7 +160,7 @@ class SlidingWindowModel : public Model {
   }
 
  private:
-  const Options options_;
+  const SlidingWindowOptions options_;
 };
 
 class SlidingWindow : public Approach {
@@ -177,12 +178,7 @@ class SlidingWindow : public Approach {
   uint32_t version() const override { return 1; }
   std::vector<ParameterSpec> parameters() const override {
     std::vector<ParameterSpec> specs = {
-        {.name = "max_span_tokens",
-         .kind = ParameterSpec::Kind::kInteger,
-         .default_value = 2,
-         .low = 1,
-         .high = 30,
-         .help = "longest candidate, in tokens"},
+        SpanTokensParameter(2),
         {.name = "window_extra",
          .kind = ParameterSpec::Kind::kInteger,
          .default_value = 0,
@@ -207,7 +203,7 @@ class SlidingWindow : public Approach {
   absl::StatusOr<std::unique_ptr<Model>> Train(const qa::Dataset& data,
                                                const Parameters& parameters,
                                                uint64_t) const override {
-    Options options;
+    SlidingWindowOptions options;
     options.tokens_max =
         LongestCandidate(data, static_cast<int32_t>(parameters.Integer("max_span_tokens")));
     options.window_extra = static_cast<int32_t>(parameters.Integer("window_extra"));
@@ -216,12 +212,12 @@ class SlidingWindow : public Approach {
     return std::make_unique<SlidingWindowModel>(options);
   }
   absl::StatusOr<std::unique_ptr<Model>> Load(ModelReader& reader) const override {
-    Options options;
+    SlidingWindowOptions options;
     options.tokens_max = reader.Number<int32_t>();
     options.window_extra = reader.Number<int32_t>();
     options.best_sentences = reader.Number<uint8_t>() != 0;
     options.distance_weight = reader.Number<double>();
-    reader.Require(options.tokens_max >= 1 && options.tokens_max <= 30 &&
+    reader.Require(options.tokens_max >= 1 && options.tokens_max <= kSpanTokensMax &&
                    options.window_extra >= 0 && options.window_extra <= 100);
     return std::make_unique<SlidingWindowModel>(options);
   }

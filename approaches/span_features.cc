@@ -1,23 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "approaches/feature_builder.h"
 #include "approaches/linear_ranker.h"
 
 namespace concur::approaches {
 namespace {
 
-// 0..steps-1 for 0..1.
-uint32_t Step(double share, uint32_t steps) {
-  const double clipped = std::clamp(share, 0.0, 1.0);
-  return std::min(steps - 1, static_cast<uint32_t>(clipped * steps));
-}
-
-// Distances in tokens, coarser with distance.
+// A distance in tokens, coarser with distance.
 uint32_t Gap(int32_t distance) {
   return distance <= 4    ? static_cast<uint32_t>(distance)
          : distance <= 6  ? 5
@@ -27,29 +23,26 @@ uint32_t Gap(int32_t distance) {
                           : 9;
 }
 
-constexpr Hash kEdge = 1;  // stands for the word beyond the passage
-
-class Builder {
+class SpanFeatureBuilder : public FeatureBuilder {
  public:
-  Builder(const PassageText& passage, const QuestionText& question, const Matching& matching,
-          FeatureGroups& groups)
-      : p_(passage),
-        q_(question),
-        m_(matching),
-        out_(groups),
-        kind_(Mix(static_cast<Hash>(question.kind), 77)),
-        focus_(question.focus == 0 ? kind_ : question.focus) {
+  SpanFeatureBuilder(const PassageText& passage, const QuestionText& question,
+                     const Matching& matching, const std::vector<TokenSpan>& candidates,
+                     FeatureGroups& groups)
+      : FeatureBuilder(passage, question, matching, 77, groups) {
     for (const Token& token : p_.tokens) {
       ++counts_[token.stem];
     }
+    near_.reserve(candidates.size());
+    wide_.reserve(candidates.size());
+    for (const TokenSpan& span : candidates) {
+      near_.push_back(m_.Proximity(span, 2));
+      wide_.push_back(m_.Proximity(span, 12));
+      near_max_ = std::max(near_max_, near_.back());
+      wide_max_ = std::max(wide_max_, wide_.back());
+    }
   }
-
-  void Build(const std::vector<TokenSpan>& candidates);
 
  private:
-  const Token* At(int32_t i) const {
-    return i >= 0 && i < p_.size() ? &p_.tokens[static_cast<size_t>(i)] : nullptr;
-  }
   Hash WordAt(int32_t i) const { return At(i) == nullptr ? kEdge : At(i)->word; }
   Hash ShapeAt(int32_t i) const {
     return At(i) == nullptr                      ? 99
@@ -77,23 +70,18 @@ class Builder {
     return 10;
   }
 
-  // `i` is the end of the span, `step` points out of it: -1 for a start, 1 for a last token.
-  int32_t Boundary(int32_t i, int32_t step);
-  int32_t Sentence(int32_t s);
-  int32_t Span(const TokenSpan& span, double near, double wide);
+  int32_t Boundary(int32_t i, int32_t step) override;
+  int32_t Sentence(int32_t s) override;
+  int32_t Span(const TokenSpan& span, size_t candidate) override;
 
-  const PassageText& p_;
-  const QuestionText& q_;
-  const Matching& m_;
-  FeatureGroups& out_;
-  const Hash kind_;
-  const Hash focus_;
+  std::vector<double> near_;  // of each candidate: how near the question's words are
+  std::vector<double> wide_;  // the same, with a wider window
   double near_max_ = 0;
   double wide_max_ = 0;
   absl::flat_hash_map<Hash, int32_t> counts_;
 };
 
-int32_t Builder::Boundary(int32_t i, int32_t step) {
+int32_t SpanFeatureBuilder::Boundary(int32_t i, int32_t step) {
   const int32_t group = out_.Begin();
   const uint32_t base = step < 0 ? 100 : 200;
   const Token& token = *At(i);
@@ -118,7 +106,7 @@ int32_t Builder::Boundary(int32_t i, int32_t step) {
   out_.Add(base + 11, kind_, token.suffix);
   out_.Add(base + 12, focus_, token.stem);
   out_.Add(base + 13, focus_, token.suffix);
-  // What surrounds the blank of the question, found around the span.
+  // Whether words next to the question's blank are next to the span.
   const Hash beside = outer == kEdge ? kEdge : At(i + step)->stem;
   const bool first = beside == BlankNeighbour(step);
   const bool second =
@@ -132,7 +120,7 @@ int32_t Builder::Boundary(int32_t i, int32_t step) {
   return group;
 }
 
-int32_t Builder::Sentence(int32_t s) {
+int32_t SpanFeatureBuilder::Sentence(int32_t s) {
   const int32_t group = out_.Begin();
   const auto index = static_cast<size_t>(s);
   const double share = m_.sentences[index];
@@ -157,7 +145,9 @@ int32_t Builder::Sentence(int32_t s) {
   return group;
 }
 
-int32_t Builder::Span(const TokenSpan& span, double near, double wide) {
+int32_t SpanFeatureBuilder::Span(const TokenSpan& span, size_t candidate) {
+  const double near = near_[candidate];
+  const double wide = wide_[candidate];
   const int32_t group = out_.Begin();
   const auto length = static_cast<uint32_t>(span.last - span.first + 1);
   Hash shapes = 0;
@@ -221,39 +211,12 @@ int32_t Builder::Span(const TokenSpan& span, double near, double wide) {
   return group;
 }
 
-void Builder::Build(const std::vector<TokenSpan>& candidates) {
-  std::vector<int32_t> starts(static_cast<size_t>(p_.size()), -1);
-  std::vector<int32_t> ends(static_cast<size_t>(p_.size()), -1);
-  std::vector<int32_t> sentences(m_.sentences.size(), -1);
-  std::vector<double> near;
-  std::vector<double> wide;
-  near.reserve(candidates.size());
-  wide.reserve(candidates.size());
-  for (const TokenSpan& span : candidates) {
-    near.push_back(m_.Proximity(span, 2));
-    wide.push_back(m_.Proximity(span, 12));
-    near_max_ = std::max(near_max_, near.back());
-    wide_max_ = std::max(wide_max_, wide.back());
-  }
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const TokenSpan& span = candidates[i];
-    int32_t& start = starts[static_cast<size_t>(span.first)];
-    int32_t& end = ends[static_cast<size_t>(span.last)];
-    const int32_t s = p_.sentence[static_cast<size_t>(span.first)];
-    int32_t& sentence = sentences[static_cast<size_t>(s)];
-    start = start < 0 ? Boundary(span.first, -1) : start;
-    end = end < 0 ? Boundary(span.last, 1) : end;
-    sentence = sentence < 0 ? Sentence(s) : sentence;
-    out_.Candidate({start, end, sentence, Span(span, near[i], wide[i])});
-  }
-}
-
 }  // namespace
 
 void SpanFeatures(const PassageText& passage, const QuestionText& question,
                   const Matching& matching, const std::vector<TokenSpan>& candidates,
                   FeatureGroups& groups) {
-  Builder(passage, question, matching, groups).Build(candidates);
+  SpanFeatureBuilder(passage, question, matching, candidates, groups).Build(candidates);
 }
 
 }  // namespace concur::approaches

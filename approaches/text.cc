@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "approaches/text.h"
 
 #include <algorithm>
@@ -63,8 +64,8 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 
-// One character at `i`: its length in bytes and whether it belongs to words. Ill-formed bytes are
-// characters of one byte.
+// The length in bytes of the character at `i` and whether it is a word character. An ill-formed
+// byte counts as one character.
 struct Character {
   size_t bytes = 1;
   enum { kSpace, kWord, kPunctuation } kind = kPunctuation;
@@ -92,7 +93,7 @@ Character CharacterAt(absl::string_view text, size_t i) {
     code = (code << 6U) | (next & 0x3FU);
   }
   c.bytes = bytes;
-  // Combining marks belong to the word that they follow, whatever \w says.
+  // Combining marks belong to the word that they follow, although \w excludes them.
   const bool mark = code >= 0x300 && code < 0x370;
   c.kind = qa::IsSpaceCodePoint(static_cast<int32_t>(code)) || code == 0x200B ? Character::kSpace
            : mark || qa::IsWordCodePoint(static_cast<int32_t>(code))          ? Character::kWord
@@ -129,7 +130,7 @@ Shape ShapeOf(absl::string_view text, Hash word) {
                                  : Shape::kUpper;
 }
 
-// A light suffix stripper: forms of one word mostly meet, and that is all that matching needs.
+// A light suffix stripper: most forms of a word get the same stem, which is enough for matching.
 std::string StemOf(std::string word) {
   const auto ends = [&](absl::string_view suffix, size_t rest) {
     return word.size() >= suffix.size() + rest && absl::EndsWith(word, suffix);
@@ -223,7 +224,7 @@ bool EndsSentence(absl::string_view text, const std::vector<Token>& tokens, size
   if (token.first == '.' && i > 0) {
     const Token& before = tokens[i - 1];
     if (before.end < token.begin) {
-      return true;  // " . " separates, whatever follows
+      return true;  // " . " always separates
     }
     const bool initial = before.end - before.begin == 1 && before.shape == Shape::kTitle;
     if (initial || (Abbreviations().contains(before.word) && before.end == token.begin)) {
@@ -233,7 +234,7 @@ bool EndsSentence(absl::string_view text, const std::vector<Token>& tokens, size
   return tokens[i + 1].shape != Shape::kLower;
 }
 
-// The place of a question word, or of a blank such as "XXXXX", "@placeholder" or "____".
+// The position of a question word, or of a blank such as "XXXXX", "@placeholder" or "____".
 QuestionKind KindOf(absl::string_view text, const std::vector<Token>& tokens, int32_t* blank) {
   struct Known {
     Hash word;

@@ -1,5 +1,6 @@
-// Passages and questions as tokens. A token carries hashes of its lower-case form and its stem
-// instead of text: features are hashes in the end.
+// SPDX-License-Identifier: Apache-2.0
+// Passages and questions as tokens. A token has hashes of its lower-case form and of its stem
+// instead of their texts, as features are hashed anyway.
 //
 // PassageText and QuestionText are values; functions are pure.
 #ifndef CONCUR_APPROACHES_TEXT_H_
@@ -23,7 +24,7 @@ constexpr Hash Mix(Hash a, Hash b) {
   return h * 0xC4CEB9FE1A85EC53ULL;
 }
 
-// What a token looks like; one of these.
+// The form of a token.
 enum class Shape : uint8_t {
   kPunctuation,
   kLower,    // "cat"
@@ -48,7 +49,7 @@ struct Token {
   char first = 0;        // first byte, for punctuation
 };
 
-// Splits at white space and around punctuation; never inside a character.
+// Splits at white space and around punctuation, never inside a character.
 std::vector<Token> Tokenize(absl::string_view text);
 
 struct PassageText {
@@ -69,7 +70,7 @@ struct PassageText {
   std::vector<int32_t> sentence_starts;  // first token of each sentence, then size()
 };
 
-// What the question asks for.
+// The kind of answer that a question asks for.
 enum class QuestionKind : uint8_t {
   kWho,
   kWhose,
@@ -95,8 +96,8 @@ struct QuestionText {
   Hash verb = 0;      // stem of the next content word after the focus, or 0
 };
 
-// The spans of a question's answers as token ranges: the marked ones, else every occurrence of an
-// answer's text in the passage. Ends that cut a token are moved to the token's ends.
+// The spans of a question's answers as token ranges: the marked spans, or every occurrence of
+// an answer's text in the passage if there are none. Ends inside a token move to the token's ends.
 std::vector<std::pair<int32_t, int32_t>> AnswerSpans(const PassageText& passage,
                                                      const qa::Question& question);
 

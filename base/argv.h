@@ -1,4 +1,5 @@
-// Arguments and environments as exec takes them.
+// SPDX-License-Identifier: Apache-2.0
+// Arguments and environments in the form that exec takes.
 #ifndef CONCUR_BASE_ARGV_H_
 #define CONCUR_BASE_ARGV_H_
 
@@ -7,8 +8,9 @@
 
 namespace concur {
 
-// Pointers into `texts`, which stays as it is while they are used, and a null pointer. exec writes
-// to none of them, though its type says so.
+// Pointers to the strings of `texts` and a null pointer at the end. Valid until `texts` changes.
+// The pointers are not const because exec's signature asks for it; exec does not write to the
+// strings.
 inline std::vector<char*> ArgvOf(const std::vector<std::string>& texts) {
   std::vector<char*> argv;
   argv.reserve(texts.size() + 1);

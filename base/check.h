@@ -1,5 +1,6 @@
-// CONCUR_CHECK states what only a bug can break; it is on in every build and
-// ends the process. What the world can cause is an absl::Status instead.
+// SPDX-License-Identifier: Apache-2.0
+// CONCUR_CHECK ends the process if its condition is false, in every build. Use it for conditions
+// that only a bug can break; errors that input or the system can cause are an absl::Status.
 #ifndef CONCUR_BASE_CHECK_H_
 #define CONCUR_BASE_CHECK_H_
 

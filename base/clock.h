@@ -1,5 +1,6 @@
-// Where time comes from. Code that decides takes a time as an argument; code
-// that drives it holds a Clock. Tests hold a SimulatedClock (tests/testing).
+// SPDX-License-Identifier: Apache-2.0
+// The source of the current time. Pure code takes times as arguments; the code that calls it holds
+// a Clock. Tests use a SimulatedClock (tests/testing).
 //
 // Thread-safe.
 #ifndef CONCUR_BASE_CLOCK_H_
@@ -17,8 +18,8 @@ class Clock {
   virtual absl::Time Now() = 0;
 };
 
-// The machine's clock, made monotonic: wall time at construction plus the time
-// of CLOCK_BOOTTIME since, so that a step of the wall clock ends no lease.
+// The machine's clock, made monotonic: the wall time at construction plus the CLOCK_BOOTTIME that
+// has passed since, so that setting the wall clock expires no lease.
 class SystemClock : public Clock {
  public:
   SystemClock();
@@ -29,7 +30,7 @@ class SystemClock : public Clock {
   absl::Duration start_boot_;
 };
 
-// "2026-03-01T12:00:00Z", with milliseconds when there are any. ISO 8601, UTC.
+// ISO 8601 in UTC: "2026-03-01T12:00:00Z", with milliseconds unless they are zero.
 std::string FormatIsoTime(absl::Time time);
 
 }  // namespace concur

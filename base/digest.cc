@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/digest.h"
 
 #include <openssl/evp.h>
@@ -49,8 +50,8 @@ absl::StatusOr<Digest> Digest::FromHex(absl::string_view hex) {
 
 namespace {
 
-// Fetched once, and never given back: OpenSSL 3 looks EVP_sha256() up at every initialization,
-// which takes longer than hashing what a content key is made of.
+// Fetched once and never freed: with EVP_sha256(), OpenSSL 3 looks the algorithm up at every
+// initialization, which takes longer than hashing the fields of a content key.
 const EVP_MD* Algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   CONCUR_CHECK(algorithm != nullptr);
@@ -61,7 +62,7 @@ const EVP_MD* Algorithm() {
 
 struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
-  bool is_new = true;  // to be initialized before the first byte
+  bool is_new = true;  // not initialized yet
   ~Context() { EVP_MD_CTX_free(evp); }
 };
 
@@ -87,7 +88,7 @@ void Sha256::UpdateField(absl::string_view data) {
 }
 
 Digest Sha256::Finish() {
-  Update("");  // of nothing, too
+  Update("");  // initializes the context if nothing was added
   Digest digest;
   CONCUR_CHECK(EVP_DigestFinal_ex(context_->evp, digest.bytes.data(), nullptr) == 1);
   context_->is_new = true;

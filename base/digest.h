@@ -1,4 +1,5 @@
-// SHA-256: the name of an artifact and the identity of a cell.
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256 digests, which name artifacts and identify cells.
 //
 // Digest is a value; Sha256 is thread-compatible.
 #ifndef CONCUR_BASE_DIGEST_H_
@@ -27,7 +28,7 @@ struct Digest {
   bool IsZero() const { return *this == Digest(); }
   // 64 lower-case hexadecimal digits.
   std::string ToHex() const;
-  // The 32 bytes as they are.
+  // The 32 raw bytes.
   std::string ToBytes() const;
   // InvalidArgument unless `hex` is 64 hexadecimal digits.
   static absl::StatusOr<Digest> FromHex(absl::string_view hex);
@@ -45,7 +46,7 @@ class Sha256 {
   void Update(absl::string_view data);
   // Adds `data` preceded by its length, so that ("ab","c") and ("a","bc") differ.
   void UpdateField(absl::string_view data);
-  // Returns the digest of all that was added and starts anew.
+  // Returns the digest of everything added and resets the hash.
   Digest Finish();
 
  private:

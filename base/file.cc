@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -60,7 +61,7 @@ constexpr int64_t kBlockBytes = int64_t{1} << 17;
 // Calls `use` with each block of the file.
 template <typename Use>
 absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
-  // Small files have small buffers; the size of others, as in /proc, is not known.
+  // Small files get small buffers. Files in /proc report a size of 0.
   struct stat info {};
   const bool is_small = fstat(fd, &info) == 0 && info.st_size > 0 && info.st_size < kBlockBytes;
   std::string buffer(static_cast<size_t>(is_small ? info.st_size + 1 : kBlockBytes), '\0');
@@ -174,6 +175,83 @@ absl::Status MakeDirectories(const std::string& path, int mode) {
     return ErrnoStatus(errno, path, "make directory");
   }
   return absl::OkStatus();
+}
+
+namespace {
+
+constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
+
+// Takes the rights of others from an open file or directory.
+absl::Status TakeRightsOfOthers(int fd, const std::string& path) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) {
+    return ErrnoStatus(errno, path, "stat");
+  }
+  if (info.st_uid != geteuid()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": belongs to the user with the id ", info.st_uid, ", and this program runs as ",
+        geteuid(), ": run it as that user, give it to this one (chown -R ", geteuid(), " ", path,
+        "), or choose another place"));
+  }
+  if ((info.st_mode & kOfOthers) == 0) {
+    return absl::OkStatus();
+  }
+  // Some file systems take a change of mode and do nothing.
+  if (fchmod(fd, info.st_mode & 07777 & ~kOfOthers) != 0 || fstat(fd, &info) != 0 ||
+      (info.st_mode & kOfOthers) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": other users can read it, and its file system keeps it so: choose a ",
+                     "directory on another file system"));
+  }
+  return absl::OkStatus();
+}
+
+// Whether a directory is empty or holds one of `marks`.
+bool IsOwn(const std::string& path, std::initializer_list<absl::string_view> marks) {
+  std::error_code error;
+  if (std::filesystem::is_empty(path, error) && !error) {
+    return true;
+  }
+  for (const absl::string_view mark : marks) {
+    if (std::filesystem::exists(
+            std::filesystem::symlink_status(absl::StrCat(path, "/", mark), error))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status MakePrivateDirectory(const std::string& path,
+                                  std::initializer_list<absl::string_view> marks) {
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(path, 0700));
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  struct stat info {};
+  if (fstat(fd.get(), &info) == 0 && info.st_uid == geteuid() && (info.st_mode & kOfOthers) != 0 &&
+      !IsOwn(path, marks)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": other users can enter it, and it holds files that are not Concur's: ",
+                     "choose a directory of its own, such as ", path,
+                     "/concur, or if nobody else uses it: chmod 700 ", path));
+  }
+  return TakeRightsOfOthers(fd.get(), path);
+}
+
+absl::Status MakePrivateFile(const std::string& path) {
+  const FileDescriptor fd(
+      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  struct stat info {};
+  if (fstat(fd.get(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a regular file"));
+  }
+  return TakeRightsOfOthers(fd.get(), path);
 }
 
 absl::StatusOr<FileDigest> DigestFile(const std::string& path) {

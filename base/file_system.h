@@ -1,7 +1,8 @@
-// The few things that small durable files ask of a disk, as an interface: so that code which keeps
-// such files can be given a disk that loses, refuses and crashes (sim/disk.h).
+// SPDX-License-Identifier: Apache-2.0
+// The file operations that small durable files need, as an interface, so that the simulator can
+// inject lost writes, errors and crashes (sim/disk.h).
 //
-// An implementation says how thread-safe it is; the real one is.
+// Each implementation states its thread contract; RealFileSystem is thread-safe.
 #ifndef CONCUR_BASE_FILE_SYSTEM_H_
 #define CONCUR_BASE_FILE_SYSTEM_H_
 
@@ -18,7 +19,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // As the functions of base/file.h that are called so.
+  // Like the functions of the same names in base/file.h.
   virtual absl::Status MakeDirectories(const std::string& path, int mode) = 0;
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
   virtual absl::Status WriteAtomically(const std::string& path, absl::string_view contents,
@@ -26,12 +27,12 @@ class FileSystem {
 
   // The names in a directory, ascending.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& directory) = 0;
-  // Neither is durable when it returns: after a power cut the old names may stand again.
+  // Neither is durable when it returns: a power cut may restore the old names.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;
 };
 
-// The machine's own.
+// The machine's file system.
 FileSystem& RealFileSystem();
 
 }  // namespace concur

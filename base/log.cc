@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -41,7 +42,7 @@ spdlog::logger& Logger() {
   return *logger;
 }
 
-// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
+// Size in bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one.
 size_t Utf8Length(absl::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -59,7 +60,7 @@ size_t Utf8Length(absl::string_view text) {
       return 0;
     }
   }
-  // Overlong forms, surrogates, and what is beyond Unicode.
+  // Overlong forms, surrogates, and code points beyond Unicode.
   const bool bad =
       length > 2 && ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
                      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90));
@@ -71,7 +72,7 @@ std::string JsonEscape(absl::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     if (length != 1) {
-      // A program's output may be anything; a line of JSON may not.
+      // Output of programs may be invalid UTF-8; JSON must not be.
       absl::StrAppend(&out, length == 0 ? "\\ufffd" : text.substr(0, length));
       text.remove_prefix(length == 0 ? 1 : length);
       continue;
@@ -91,7 +92,7 @@ std::string JsonEscape(absl::string_view text) {
   return out;
 }
 
-// A log line is one line, whatever a job or a peer put into a message.
+// Escapes line breaks that a job or a peer put into a message.
 std::string OneLine(absl::string_view text) {
   std::string out;
   for (char c : text) {

@@ -1,6 +1,7 @@
-// The process's log: one line an event on standard error, text or JSON.
+// SPDX-License-Identifier: Apache-2.0
+// The process's log: one line per event on standard error, as text or JSON.
 //
-// Thread-safe. A thin face over spdlog, whose headers are heavy.
+// Thread-safe. Wraps spdlog, whose headers are slow to compile.
 #ifndef CONCUR_BASE_LOG_H_
 #define CONCUR_BASE_LOG_H_
 
@@ -12,10 +13,10 @@
 
 namespace concur {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError, kNone };  // kNone: of SetLog alone
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kNone };  // kNone: for SetLog only
 enum class LogFormat { kText, kJson };
 
-// Named values that follow the message: {{"job", "s1/4"}, {"worker", "w1"}}.
+// Named values that are logged after the message: {{"job", "s1/4"}, {"worker", "w1"}}.
 using LogFields = std::vector<std::pair<absl::string_view, std::string>>;
 
 // Messages below `level` are dropped. The default is kInfo, as text.

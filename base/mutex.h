@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A std::mutex with Abseil's thread annotations, which clang's -Wthread-safety
 // checks. Not absl::Mutex: Debian's Abseil is built without ThreadSanitizer
 // support, and data guarded by it gives false race reports.
@@ -41,8 +42,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
-  // Waits until notified or `timeout` has passed; may also wake for no reason.
-  // Returns true when the time ran out.
+  // Waits until notified or until `timeout` has passed; may also wake spuriously.
+  // Returns true on timeout.
   bool WaitWithTimeout(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const bool timed_out = timeout == absl::InfiniteDuration()

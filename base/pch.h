@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that nearly every file includes; compiled once. A file still names
 // what it uses, so that it compiles without this one (the clang preset does).
 #ifndef CONCUR_BASE_PCH_H_
@@ -10,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>

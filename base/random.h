@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every machine, compiler and library: the
 // generator is xoshiro256** (Blackman and Vigna, 2021), seeded from SHA-256 of
-// a seed and the name of a stream. Streams of different names are independent,
-// so that a new use of randomness changes no old one.
+// a seed and the name of a stream. Streams with different names are independent,
+// so that a new use of randomness does not change existing ones.
 //
 // Thread-compatible. The standard library's distributions are not used: their
 // results differ between implementations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Early return on errors, for functions that return absl::Status or StatusOr.
 #ifndef CONCUR_BASE_STATUS_MACROS_H_
 #define CONCUR_BASE_STATUS_MACROS_H_

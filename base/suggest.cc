@@ -1,26 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/suggest.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace concur {
 namespace {
 
+// Insertions, deletions, substitutions, and exchanges of neighbours, which are usual slips.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> before(b.size() + 1);  // the row before the last
+  std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) {
     row[j] = j;
   }
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before.swap(last);
+    last.swap(row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
     }
   }
   return row[b.size()];
@@ -47,6 +55,16 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
     }
   }
   return nearest;
+}
+
+std::string ExpectedOneOf(const std::vector<std::string>& names, absl::string_view got) {
+  constexpr size_t kShownBytesMax = 100;
+  std::string text = "expected ";
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
+  }
+  return absl::StrCat(text, ", got \"", absl::Utf8SafeCEscape(got.substr(0, kShownBytesMax)), "\"",
+                      DidYouMean(got, names));
 }
 
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {

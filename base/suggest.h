@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "did you mean …?" for unknown names.
 #ifndef CONCUR_BASE_SUGGEST_H_
 #define CONCUR_BASE_SUGGEST_H_
@@ -9,12 +10,15 @@
 
 namespace concur {
 
-// The candidate nearest to `name` by edit distance, or "" when none is near
-// (more than a third of the name's length away). Ties go to the first.
+// The candidate nearest to `name` by edit distance, the first of equals; "" when all are further
+// away than a third of the name's length.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
-// ` (did you mean "x"?)`, or "" when nothing is near.
+// ` (did you mean "x"?)`, or "" when there is no near candidate.
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates);
+
+// `expected a, b or c, got "x"`, with DidYouMean.
+std::string ExpectedOneOf(const std::vector<std::string>& names, absl::string_view got);
 
 }  // namespace concur
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ void ThreadPool::Close() {
   {
     MutexLock lock(mu_);
     closing_ = true;
-    // Destroyed without the lock: work may own anything.
+    // Destroyed without the lock: destructors of tasks may call the pool.
     ready.swap(ready_);
     delayed.swap(delayed_);
   }
@@ -47,7 +48,7 @@ void ThreadPool::SubmitAfter(absl::Duration delay, std::function<void()> work) {
     }
     delayed_.emplace(clock_.Now() + delay, std::move(work));
   }
-  // Whoever sleeps until a later time must look again.
+  // A thread that waits for a later task must compute its timeout again.
   changed_.NotifyAll();
 }
 

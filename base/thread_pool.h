@@ -1,4 +1,5 @@
-// A few threads for work that must not hold up the thread that asks for it: downloads, hashing,
+// SPDX-License-Identifier: Apache-2.0
+// A fixed number of threads that run tasks which would block the caller: downloads, hashing,
 // scoring, starting processes.
 #ifndef CONCUR_BASE_THREAD_POOL_H_
 #define CONCUR_BASE_THREAD_POOL_H_
@@ -16,10 +17,12 @@
 
 namespace concur {
 
-// Thread-safe. The threads live as long as the pool: children that they start with a parent-death
-// signal keep their parent.
+// Thread-safe. The threads live as long as the pool, so that children started with a parent-death
+// signal are not killed early. Tasks of one thread run in the order of submission, delayed ones
+// once their time has come.
 class ThreadPool {
  public:
+  // At least one thread is started.
   explicit ThreadPool(int threads);
   ~ThreadPool() { Close(); }
   ThreadPool(const ThreadPool&) = delete;
@@ -28,13 +31,13 @@ class ThreadPool {
   void Submit(std::function<void()> work);
   void SubmitAfter(absl::Duration delay, std::function<void()> work);
 
-  // Waits for what is under way, drops what has not begun, and what is submitted from now on. Not
-  // to be called from the pool's own threads.
+  // Waits for running tasks; drops queued tasks and all that are submitted later. Must not be
+  // called from the pool's own threads.
   void Close();
 
  private:
   void Run();
-  // The next piece of work, or an empty function when the pool closes.
+  // Waits for the next task; returns an empty function when the pool closes.
   std::function<void()> Take();
 
   SystemClock clock_;  // monotonic
@@ -43,7 +46,7 @@ class ThreadPool {
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<std::function<void()>> ready_ ABSL_GUARDED_BY(mu_);
   std::multimap<absl::Time, std::function<void()>> delayed_ ABSL_GUARDED_BY(mu_);
-  std::vector<std::thread> threads_;  // of the owner's thread
+  std::vector<std::thread> threads_;  // used by the owner's thread only
 };
 
 }  // namespace concur

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Concurrence matrices and their bootstrap, beside SciPy, pandas and R's pcaPP on tables of the same shape.
 
 usage: analysis.py

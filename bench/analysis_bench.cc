@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concurrence matrices and their bootstrap. Targets, on one core: both coefficients of all 496
 // pairs of a table of 20 approaches × 32 benchmarks in 100 µs; 10,000 bootstrap replicates of both
 // in 0.25 s, the same bits on two threads; Kendall of 1,000 approaches × 300 benchmarks in 1 s.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/bench artifacts [MIB]: an artifact (default 1 GiB) to the coordinator and back, over TCP
 on loopback and as a worker moves it, beside what bounds that: a copy with a sync, SHA-256, and
 gRPC streams that nobody writes or hashes. Each figure is the best of three, in one run."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users wait for, in milliseconds of one process that stays connected: the program `concur`
 // takes longer to start than most calls take.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gRPC gives at most on this machine: empty calls a second between two processes over a unix
 // socket, the floor under everything that a coordinator answers.
 //

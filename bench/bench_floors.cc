@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this machine's disk and SQLite give at most: the floors under a durable result.
 //
 //   bench_floors DIRECTORY [SECONDS]     prints one JSON object of rates a second

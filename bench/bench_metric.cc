@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest job there is: writes one metric to the file that its second argument names. With a
 // fourth argument also its process's number, so that no two jobs leave the same bytes.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floor under anything that runs processes: two loops that spawn a program and wait for it.
 //
 //   bench_spawn JOBS [LOOPS [PROGRAM]]     prints processes a second

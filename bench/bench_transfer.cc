@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An artifact through a coordinator, as a worker moves it, and what bounds that on this machine.
 //
 //   bench_transfer floors FILE DIRECTORY        copy with a sync, SHA-256, gRPC streams of nothing

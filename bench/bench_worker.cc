@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hundreds of workers in one process that run nothing: what they are told to start succeeds at once
 // or after a drawn time. What is measured with them is the coordinator.
 //
@@ -152,6 +153,7 @@ class FakeWorker {
         incarnation_(absl::StrCat(name_, "-", absl::ToUnixNanos(absl::Now()))) {}
 
   void Start() {
+    UploadSystem();
     MutexLock lock(mu_);
     Send();
   }
@@ -194,6 +196,22 @@ class FakeWorker {
     absl::Duration run_time;  // as drawn
   };
 
+  // All train jobs report this system: a coordinator counts no result whose artifacts it has not.
+  static std::string System() { return std::string(1000, 's'); }
+  void UploadSystem() {
+    grpc::ClientContext context;
+    v1::UploadArtifactResponse response;
+    const auto writer = stub_->UploadArtifact(&context, &response);
+    v1::UploadArtifactRequest request;
+    request.set_digest(Sha256Of(System()).ToBytes());
+    request.set_data(System());
+    writer->Write(request);
+    writer->WritesDone();
+    if (const grpc::Status status = writer->Finish(); !status.ok()) {
+      tally_.Failed(status.error_message());
+    }
+  }
+
   void Finish(const v1::AttemptId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const auto running = running_.find({id.sweep(), id.job()});
     if (running == running_.end()) {
@@ -208,9 +226,8 @@ class FakeWorker {
     if (running->second.is_train) {
       v1::Artifact& system = *result.add_artifacts();
       system.set_kind(v1::Artifact::KIND_SYSTEM);
-      const Digest digest = Sha256Of(absl::StrCat(id.sweep(), "/", id.job()));
-      system.set_digest(digest.ToBytes());
-      system.set_size_bytes(1000);
+      system.set_digest(system_digest_);
+      system.set_size_bytes(static_cast<int64_t>(System().size()));
     } else {
       v1::Metric& metric = *result.add_metrics();
       metric.set_name("accuracy");
@@ -287,6 +304,7 @@ class FakeWorker {
   }
 
   const Flags& flags_;
+  const std::string system_digest_ = Sha256Of(System()).ToBytes();
   const std::unique_ptr<v1::WorkerGateway::Stub> stub_;
   Tally& tally_;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paired bootstrap of 20 approaches on one benchmark of 10,000 examples, 10,000 replicates, on one
 // thread: the target is 2 s.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durable results a second: a coordinator with its disk synced, and workers that run nothing.
 
 usage: completions.py [JOBS ...]      default: 1000 10000 100000 1000000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every benchmark needs: a coordinator of its own, timing, tables, and the check of accounting."""
 
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What following a concurrence matrix live costs the coordinator: `concur matrix --watch`.
 
 usage: live.py [FOLLOWERS ...]      default: 0 1 8

@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real jobs on two slots. Concur's have all that a job has: run directory, captured output, time-out,
 a metric read back, durable result; its job is a program of three system calls that writes the metric,
 as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
-multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-new (each job
-leaves other metrics), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
+multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-processes and
+concur-shm-processes (no control groups), concur-new (each job leaves other metrics), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
 """
 
 import argparse
@@ -72,6 +73,18 @@ class ConcurInMemory(Concur):
     run_options = ["--run-dir", "/dev/shm"]
 
 
+class ConcurWithoutGroups(Concur):
+    key = "concur-processes"
+    name = "Concur, no control groups"
+    run_options = ["--containment", "processes"]
+
+
+class ConcurInMemoryWithoutGroups(Concur):
+    key = "concur-shm-processes"
+    name = "Concur, run directories in /dev/shm, no control groups"
+    run_options = ["--run-dir", "/dev/shm", "--containment", "processes"]
+
+
 class ConcurNew(Concur):
     key = "concur-new"
     name = "Concur, other metrics from each job"
@@ -84,7 +97,8 @@ def main():
     parser.add_argument("--only", nargs="+", default=[])
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
-    entries = [Floor(), Concur(), ConcurInMemory(), ConcurNew(), Xargs(), Parallel(), Spooler(),
+    entries = [Floor(), Concur(), ConcurWithoutGroups(), ConcurInMemory(),
+               ConcurInMemoryWithoutGroups(), ConcurNew(), Xargs(), Parallel(), Spooler(),
                Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
     def work(rival):

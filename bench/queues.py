@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Completions a second of jobs that do nothing, durable but for Dask's: queues beside Concur.
 
 usage: queues.py [JOBS] [--only NAME ...]      default: 20000 jobs, fewer for slow rivals; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What grows, or must not: submissions, memory and disk of many jobs, a restart with them, answers
 under load, and what else the project's table of targets asks for.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the scheduler costs: microseconds for each thing it does and bytes for each job, for sweeps
 // of growing size. Constant columns mean that nothing is quadratic.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole process `concur score`, beside a script of the same usage as SQuAD's official one.
 
 usage: score.py DATA PREDICTIONS [SCRIPT]      SCRIPT is run as: python3 SCRIPT DATA PREDICTIONS

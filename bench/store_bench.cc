@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the SQLite store takes completions, how large they lie on disk, and how long a restart
 // reads them.
 //

@@ -1,16 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
 # One target per folder. DEPS of a target are the layers that it may include;
 # tests/tidy checks the same rule on the sources.
 
+# The precompiled header `pch`, that of base/ if it is empty.
 function(concur_use_pch target pch)
+  if(NOT pch)
+    set(pch concur_pch)
+  endif()
   if(CONCUR_PCH)
     target_precompile_headers(${target} REUSE_FROM ${pch})
   endif()
 endfunction()
 
-# concur_cc_library(NAME n DEPS … [PRIVATE_DEPS …] [SRCS …] [NO_PCH])
+# Compiles about 16 files of a target as one unit: headers and the templates that files share take
+# longer than what a file holds. So names local to a file must be unique within its folder.
+function(concur_use_unity target)
+  if(CONCUR_UNITY)
+    get_target_property(sources ${target} SOURCES)
+    list(LENGTH sources files)
+    math(EXPR units "(${files} + 15) / 16")
+    math(EXPR files_per_unit "(${files} + ${units} - 1) / ${units}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON
+                          UNITY_BUILD_BATCH_SIZE ${files_per_unit})
+    # A class of a .cc file with members of local types is taken for one of a header.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# concur_cc_library(NAME n DEPS … [PRIVATE_DEPS …] [SRCS …] [PCH …])
 # SRCS default to every .cc of the folder and below, except main.cc.
 function(concur_cc_library)
-  cmake_parse_arguments(ARG "NO_PCH" "NAME" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;PCH" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(NOT ARG_SRCS)
     file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
     list(FILTER ARG_SRCS EXCLUDE REGEX "/main\\.cc$")
@@ -26,29 +46,27 @@ function(concur_cc_library)
   target_link_libraries(concur_${ARG_NAME}
     PUBLIC ${ARG_DEPS}
     PRIVATE concur_warnings ${ARG_PRIVATE_DEPS})
-  if(NOT ARG_NO_PCH)
-    concur_use_pch(concur_${ARG_NAME} concur_pch)
-  endif()
+  concur_use_unity(concur_${ARG_NAME})
+  concur_use_pch(concur_${ARG_NAME} "${ARG_PCH}")
 endfunction()
 
-# concur_cc_binary(NAME n SRCS … DEPS …)
+# concur_cc_binary(NAME n SRCS … DEPS … [PCH …])
 function(concur_cc_binary)
-  cmake_parse_arguments(ARG "NO_PCH" "NAME" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_include_directories(${ARG_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${ARG_NAME} PRIVATE concur_warnings ${ARG_DEPS})
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-  if(NOT ARG_NO_PCH)
-    concur_use_pch(${ARG_NAME} concur_pch)
-  endif()
+  concur_use_unity(${ARG_NAME})
+  concur_use_pch(${ARG_NAME} "${ARG_PCH}")
 endfunction()
 
-# concur_cc_test(NAME n [SRCS … default: every *_test.cc of the folder] DEPS … [LABELS …] [TIMEOUT seconds] [BINARIES targets…])
+# concur_cc_test(NAME n [SRCS … default: every *_test.cc of the folder] DEPS … [LABELS …] [TIMEOUT seconds] [BINARIES targets…] [PCH …])
 # One program for a folder's tests, one CTest entry. Test programs find the source tree
 # through the environment variable CONCUR_SOURCE_DIR and binaries through CONCUR_BIN_DIR.
 function(concur_cc_test)
-  cmake_parse_arguments(ARG "NO_PCH" "NAME;TIMEOUT" "SRCS;DEPS;LABELS;BINARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;PCH" "SRCS;DEPS;LABELS;BINARIES" ${ARGN})
   if(NOT ARG_SRCS)
     file(GLOB_RECURSE ARG_SRCS CONFIGURE_DEPENDS *.cc)
   endif()
@@ -57,12 +75,13 @@ function(concur_cc_test)
   endif()
   add_executable(${ARG_NAME}_test ${ARG_SRCS})
   target_include_directories(${ARG_NAME}_test PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_options(${ARG_NAME}_test PRIVATE ${CONCUR_QUICK_COMPILE})
   target_link_libraries(${ARG_NAME}_test PRIVATE concur_warnings ${ARG_DEPS}
                         GTest::gmock GTest::gtest GTest::gtest_main)
-  if(NOT ARG_NO_PCH)
-    concur_use_pch(${ARG_NAME}_test concur_test_pch)
+  concur_use_unity(${ARG_NAME}_test)
+  if(NOT ARG_PCH)
+    set(ARG_PCH concur_test_pch)
   endif()
+  concur_use_pch(${ARG_NAME}_test ${ARG_PCH})
   if(ARG_BINARIES)
     add_dependencies(${ARG_NAME}_test ${ARG_BINARIES})
   endif()

@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access.h"
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -17,42 +17,6 @@
 namespace concur {
 namespace {
 
-constexpr MethodRule kMethodRules[] = {
-    {"/concur.v1.Coordinator/CreateSweep", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/GetSweep", Role::kViewer, false},
-    {"/concur.v1.Coordinator/ListSweeps", Role::kViewer, false},
-    {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/ResumeSweep", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/CancelSweep", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/DeleteSweep", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/RetryJobs", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/ListJobs", Role::kViewer, false},
-    {"/concur.v1.Coordinator/GetJob", Role::kViewer, false},
-    {"/concur.v1.Coordinator/WatchSweep", Role::kViewer, false},
-    {"/concur.v1.Coordinator/ListWorkers", Role::kViewer, false},
-    {"/concur.v1.Coordinator/ListDurations", Role::kViewer, false},
-    {"/concur.v1.Coordinator/DrainWorker", Role::kAdmin, true},
-    {"/concur.v1.Coordinator/ListPools", Role::kViewer, false},
-    {"/concur.v1.Coordinator/GetPool", Role::kViewer, false},
-    {"/concur.v1.Coordinator/CreatePool", Role::kAdmin, true},
-    {"/concur.v1.Coordinator/PausePool", Role::kAdmin, true},
-    {"/concur.v1.Coordinator/ResumePool", Role::kAdmin, true},
-    {"/concur.v1.Coordinator/DeletePool", Role::kAdmin, true},
-    {"/concur.v1.Coordinator/ListScores", Role::kViewer, false},
-    {"/concur.v1.Coordinator/GetMatrix", Role::kViewer, false},
-    {"/concur.v1.Coordinator/ReadLog", Role::kViewer, false},
-    // Also keeps what it finds from collection: part of submitting.
-    {"/concur.v1.Coordinator/FindMissingArtifacts", Role::kSubmitter, false},
-    // As FindMissingArtifacts.
-    {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter, false},
-    {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, true},
-    {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, false},
-    {"/concur.v1.WorkerGateway/Sync", Role::kWorker, true},
-    {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker, false},
-    {"/concur.v1.WorkerGateway/UploadArtifact", Role::kWorker, true},
-    {"/concur.v1.WorkerGateway/DownloadArtifact", Role::kWorker, false},
-};
-
 constexpr absl::string_view kScheme = "Bearer ";
 constexpr size_t kTokenBytesMax = 1'000;
 
@@ -61,15 +25,6 @@ std::string Date(absl::Time time) {
 }
 
 }  // namespace
-
-absl::Span<const MethodRule> MethodRules() { return kMethodRules; }
-
-const MethodRule* FindMethodRule(absl::string_view method) {
-  const auto* found =
-      std::find_if(std::begin(kMethodRules), std::end(kMethodRules),
-                   [method](const MethodRule& rule) { return rule.method == method; });
-  return found == std::end(kMethodRules) ? nullptr : found;
-}
 
 Access::Access(Clock& clock, std::string data_directory)
     : clock_(clock), data_directory_(std::move(data_directory)) {}
@@ -91,8 +46,8 @@ absl::Status Access::ReloadLocked() {
   if (version == version_) {
     return absl::OkStatus();
   }
-  // A version that cannot be read is no reason to go by an older one, in which a token may still
-  // live that was revoked since.
+  // When the new version cannot be read, the old one must not be used: a token that was revoked
+  // since is live in it.
   CONCUR_ASSIGN_OR_RETURN(std::vector<TokenRecord> loaded, LoadTokens(data_directory_));
   tokens_.clear();
   for (TokenRecord& record : loaded) {
@@ -104,8 +59,12 @@ absl::Status Access::ReloadLocked() {
 }
 
 absl::StatusOr<Caller> Access::Authenticate(absl::string_view authorization) {
+  ++authentications_;
+  if (!admits_) {
+    return absl::UnavailableError("the coordinator starts or stops");
+  }
   if (!open_user_.empty()) {
-    return Caller{open_user_, Role::kAdmin, ""};
+    return Caller{open_user_, Role::kAdmin, "", Sha256Of(authorization)};
   }
   if (authorization.empty()) {
     return absl::UnauthenticatedError(
@@ -115,14 +74,26 @@ absl::StatusOr<Caller> Access::Authenticate(absl::string_view authorization) {
   if (!absl::StartsWith(authorization, kScheme) || authorization.size() > kTokenBytesMax) {
     return absl::UnauthenticatedError("authorization: expected \"Bearer TOKEN\"");
   }
-  const Digest digest = Sha256Of(authorization.substr(kScheme.size()));
-  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
+  return FindLocked(Sha256Of(authorization.substr(kScheme.size())));
+}
+
+absl::Status Access::CheckStillValid(const Digest& sender) {
+  if (!open_user_.empty()) {
+    return absl::OkStatus();
+  }
+  MutexLock lock(mutex_);
+  return FindLocked(sender).status();
+}
+
+absl::StatusOr<Caller> Access::FindLocked(const Digest& digest) {
+  const absl::Time now = clock_.Now();
   if (const absl::Status status = ReloadLocked(); !status.ok()) {
     LogError("tokens cannot be read", {{"error", std::string(status.message())}});
     return absl::UnavailableError("the coordinator cannot read its tokens; see its log");
   }
-  // Timing tells at most how far a hash agrees, and nobody can aim at a hash.
+  // No constant-time comparison: timing reveals a prefix of the hash at most, and nobody can
+  // choose a token by its hash.
   const auto found = tokens_.find(digest);
   if (found == tokens_.end()) {
     return absl::UnauthenticatedError(
@@ -139,21 +110,16 @@ absl::StatusOr<Caller> Access::Authenticate(absl::string_view authorization) {
     return absl::UnauthenticatedError(
         absl::StrCat(name, " expired on ", Date(record.expire_time), "; ask for a new one"));
   }
-  return Caller{record.user, record.role, record.id};
+  return Caller{record.user, record.role, record.id, digest};
 }
 
-absl::StatusOr<Caller> Access::Check(absl::string_view method, absl::string_view authorization) {
-  CONCUR_ASSIGN_OR_RETURN(Caller caller, Authenticate(authorization));
-  const MethodRule* rule = FindMethodRule(method);
-  if (rule == nullptr) {
-    return absl::PermissionDeniedError(absl::StrCat(method, " is in no rule of this coordinator"));
+absl::Status CheckMayCall(const Caller& caller, const MethodRule& rule) {
+  if (RoleSuffices(caller.role, rule.least)) {
+    return absl::OkStatus();
   }
-  if (!RoleSuffices(caller.role, rule->least)) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "the token ", caller.token, " of ", caller.user, " has the role ", RoleName(caller.role),
-        "; ", method.substr(method.rfind('/') + 1), " asks for ", RoleName(rule->least)));
-  }
-  return caller;
+  return absl::PermissionDeniedError(absl::StrCat("the token ", caller.token, " of ", caller.user,
+                                                  " has the role ", RoleName(caller.role), "; ",
+                                                  rule.name(), " asks for ", RoleName(rule.least)));
 }
 
 absl::Status CheckMayChange(const Caller& caller, absl::string_view sweep,

@@ -1,12 +1,12 @@
-// Who calls, and whether they may: one check for both services.
-//
-// kMethodRules gives every method its least role. A method that is not in it is refused: a new RPC
-// is closed until somebody decides who may call it.
+// SPDX-License-Identifier: Apache-2.0
+// Authenticates callers by their tokens, and says what they may do. Independent of the protocol: a
+// call is authenticated once, by its "authorization" header, and carries the Caller from then on.
 #ifndef CONCUR_COORDINATOR_ACCESS_H_
 #define CONCUR_COORDINATOR_ACCESS_H_
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -14,33 +14,27 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/mutex.h"
+#include "coordinator/method_table.h"
 #include "coordinator/tokens.h"
 
 namespace concur {
 
-struct MethodRule {
-  absl::string_view method;  // "/concur.v1.Coordinator/GetSweep"
-  Role least;
-  bool changes;  // something that others see: goes to the audit log
-};
-absl::Span<const MethodRule> MethodRules();
-// Null when there is no such method.
-const MethodRule* FindMethodRule(absl::string_view method);
-
 struct Caller {
   std::string user;
   Role role = Role::kViewer;
-  std::string token;  // its id, never the token itself
+  std::string token = {};  // its id, never the token itself
+  // Equal for calls with the same token, from which it is a hash.
+  Digest sender = {};
 };
 
 // Thread-safe.
 class Access {
  public:
-  // Reads the tokens of the data directory, again whenever their file has changed. `clock` outlives
-  // it.
+  // Reads the tokens of the data directory, and again whenever their file has changed. `clock`
+  // outlives it.
   Access(Clock& clock, std::string data_directory);
   // Lets everybody do everything, as `user`: --insecure-listen-without-authentication.
   static Access Open(Clock& clock, std::string user);
@@ -50,19 +44,29 @@ class Access {
   // says what is wrong with it; Unavailable when the tokens cannot be read.
   absl::StatusOr<Caller> Authenticate(absl::string_view authorization);
 
-  // Authenticate, and PermissionDenied unless the caller's role suffices for the method.
-  absl::StatusOr<Caller> Check(absl::string_view method, absl::string_view authorization);
+  // Until admitted, Authenticate answers Unavailable, so that clients come back: a server is
+  // reached before its users' programs can find its token, and after they cannot any more.
+  void set_admits(bool admits) { admits_ = admits; }
+
+  // OK while the token with this hash (Caller::sender) is valid, as Authenticate says it.
+  absl::Status CheckStillValid(const Digest& sender);
+
+  // Calls of Authenticate so far.
+  int64_t authentications_for_test() const { return authentications_; }
 
  private:
   struct OpenTag {};
   Access(OpenTag, Clock& clock, std::string user);
+  absl::StatusOr<Caller> FindLocked(const Digest& digest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReloadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Clock& clock_;
   const std::string data_directory_;
-  const std::string open_user_;  // not empty: everybody is this one
+  const std::string open_user_;  // not empty: everybody is this user
+  std::atomic<int64_t> authentications_{0};
+  std::atomic<bool> admits_{true};
 
-  // What tells one version of the file from the next.
+  // Identifies one version of the file.
   struct Version {
     ino_t inode = 0;
     int64_t size = -1;
@@ -74,6 +78,9 @@ class Access {
   Version version_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Digest, TokenRecord> tokens_ ABSL_GUARDED_BY(mutex_);
 };
+
+// PermissionDenied unless the caller's role suffices for the method.
+absl::Status CheckMayCall(const Caller& caller, const MethodRule& rule);
 
 // PermissionDenied unless the caller is the owner or an admin.
 absl::Status CheckMayChange(const Caller& caller, absl::string_view sweep, absl::string_view owner);

@@ -1,5 +1,8 @@
-// What `concur-coordinator` does beside serving: commands on a data directory, all of which but
-// `restore` work while a coordinator runs on it.
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `concur-coordinator` on a data directory. All but `restore` work while a
+// coordinator runs on it.
+//
+// Thread-compatible.
 #ifndef CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
 #define CONCUR_COORDINATOR_ADMIN_COMMANDS_H_
 
@@ -8,21 +11,19 @@
 #include "absl/status/status.h"
 #include "coordinator/data_place.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
-class App;
-}
-
 namespace concur {
 
-// What the command that was given does; empty when none was.
+class Command;
+
+// The work of the given command; empty when none was given.
 using AdminWork = std::function<absl::Status(const DataPlace& place)>;
 
 // `token` with create, list, revoke. REQUIRES: both outlive the parsing of the command line.
-void AddTokenCommands(CLI::App& app, AdminWork* work);
+void AddTokenCommands(Command& app, AdminWork* work);
 // `init-tls`. REQUIRES: as above.
-void AddInitTlsCommand(CLI::App& app, AdminWork* work);
+void AddInitTlsCommand(Command& app, AdminWork* work);
 // `check`, `backup` and `restore`. REQUIRES: as above.
-void AddDataCommands(CLI::App& app, AdminWork* work);
+void AddDataCommands(Command& app, AdminWork* work);
 
 }  // namespace concur
 

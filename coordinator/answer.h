@@ -1,4 +1,7 @@
-// The shape of a unary call: some work in an engine turn, its value answered after the commit.
+// SPDX-License-Identifier: Apache-2.0
+// How unary calls are answered: work in an engine turn, whose value is sent after the commit.
+//
+// Thread-safe.
 #ifndef CONCUR_COORDINATOR_ANSWER_H_
 #define CONCUR_COORDINATOR_ANSWER_H_
 
@@ -30,7 +33,8 @@ void AnswerOn(grpc::ServerUnaryReactor* reactor, Engine& engine, Response* respo
   });
 }
 
-// The same for a call whose reactor nobody has asked for: a context makes one each time.
+// The same, with the context's own reactor. REQUIRES: DefaultReactor was not called: a context
+// makes one once.
 template <typename Response>
 grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* context,
                                  Response* response,
@@ -40,8 +44,8 @@ grpc::ServerUnaryReactor* Answer(Engine& engine, grpc::CallbackServerContext* co
   return reactor;
 }
 
-// The same for what changes nothing: answered before the next turn, with what is durable, and
-// written by the pool, so that the engine's thread does not wait for the network.
+// The same for work that changes nothing: it runs before the next turn, on durable state, and the
+// pool sends the answer, so that the engine's thread does not wait for the network.
 template <typename Response>
 grpc::ServerUnaryReactor* AnswerRead(
     Engine& engine, ThreadPool& pool, grpc::CallbackServerContext* context, Response* response,
@@ -61,7 +65,7 @@ grpc::ServerUnaryReactor* AnswerRead(
   return reactor;
 }
 
-// Ends a call that needs no engine.
+// Ends a call without the engine.
 inline grpc::ServerUnaryReactor* AnswerNow(grpc::CallbackServerContext* context,
                                            const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

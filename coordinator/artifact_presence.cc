@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/artifact_presence.h"
 
 #include <string>
@@ -9,39 +10,29 @@
 #include "base/digest.h"
 
 namespace concur {
-namespace {
-
-// Every artifact that a sweep reads.
-std::vector<const DataFile*> DataFilesOf(const SweepSpec& spec) {
-  std::vector<const DataFile*> files;
-  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    for (const auto* file : {&benchmark.train, &benchmark.test}) {
-      if (file->has_value()) {
-        files.push_back(&**file);
-      }
-    }
-  }
-  return files;
-}
-
-}  // namespace
-
 absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
   std::vector<std::string> missing;
-  for (const DataFile* file : DataFilesOf(spec)) {
-    absl::Status there = artifacts.Touch(file->digest);
+  for (const SweepFile& file : FilesOf(spec)) {
+    absl::Status there = artifacts.Touch(file.digest);
+    absl::StatusOr<int64_t> bytes = there.ok() ? artifacts.Size(file.digest) : there;
+    there = bytes.status();
     if (!there.ok() && !absl::IsNotFound(there)) {
       return there;
     }
+    if (bytes.ok() && *bytes != file.bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("size_bytes: expected ", *bytes,
+                                                     ", the size of the uploaded ", file.name,
+                                                     ", got ", file.bytes));
+    }
     if (!there.ok()) {
-      missing.push_back(absl::StrCat(file->path, " (", file->digest.ToHex().substr(0, 12), "…)"));
+      missing.push_back(absl::StrCat(file.name, " (", file.digest.ToHex().substr(0, 12), "…)"));
     }
   }
   if (missing.empty()) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("these data files were not uploaded: ", absl::StrJoin(missing, ", ")));
+      absl::StrCat("these files were not uploaded: ", absl::StrJoin(missing, ", ")));
 }
 
 absl::Status FindMissing(const v1::FindMissingArtifactsRequest& request, ArtifactStore& artifacts,

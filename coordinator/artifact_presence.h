@@ -1,6 +1,7 @@
-// Which artifacts are there already, for those who are about to need them.
+// SPDX-License-Identifier: Apache-2.0
+// Which artifacts are stored already.
 //
-// Functions are thread-safe; they block for as long as the store takes to say.
+// Functions are thread-safe, and block for as long as the store takes to answer.
 #ifndef CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
 #define CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
 
@@ -11,12 +12,13 @@
 
 namespace concur {
 
-// FailedPrecondition names the data files of a sweep that are not there. Keeps the others from
-// collection until the sweep stands.
+// FailedPrecondition names the data files of a sweep that are not stored; InvalidArgument one whose
+// stated size is not that of the stored file, by which quotas count. Keeps the others from
+// garbage collection until the sweep is saved.
 absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts);
 
-// Adds the digests that are not there to `response`, and keeps the others from collection for a
-// while. InvalidArgument for what is no digest.
+// Adds the digests that are not stored to `response`, and keeps the others from garbage collection
+// for a while. InvalidArgument for an invalid digest.
 absl::Status FindMissing(const v1::FindMissingArtifactsRequest& request, ArtifactStore& artifacts,
                          v1::FindMissingArtifactsResponse* response);
 

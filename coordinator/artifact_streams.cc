@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/artifact_streams.h"
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "coordinator/authorization.h"
 #include "coordinator/disk_space.h"
 #include "rpc/status.h"
 #include "store/artifact_reader.h"
@@ -26,7 +28,7 @@ absl::StatusOr<Digest> DigestOf(const std::string& bytes) {
              : absl::InvalidArgumentError(absl::StrCat("digest: ", digest.status().message()));
 }
 
-// While the pool hashes and writes a piece, gRPC receives the next one.
+// An upload. While the pool hashes and writes a piece, gRPC receives the next one.
 class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
  public:
   Receiver(ArtifactStore& artifacts, ThreadPool& pool, PartialUploads& partial,
@@ -49,10 +51,11 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
   void OnDone() override { delete this; }
 
  private:
-  // Nothing is under way: takes the piece that came and has the next one read, or ends.
+  // Neither a read nor a write is in progress: takes the piece that was read and reads the next
+  // one, or ends.
   void Advance() {
     if (!taken_.ok()) {
-      return;  // whoever found that ends the call
+      return;  // Taken ends the call
     }
     if (!more_) {
       pool_.Submit([this] { Close(End()); });
@@ -62,25 +65,44 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
     under_way_ = 2;
     StartRead(incoming_);
     if (limits_.admit != nullptr) {
-      std::exchange(limits_.admit, nullptr)([this](absl::Status admitted) {
-        pool_.Submit(
-            [this, admitted = std::move(admitted)] { Taken(admitted.ok() ? Take() : admitted); });
-      });
+      Admit();
       return;
     }
     pool_.Submit([this] { Taken(Take()); });
+  }
+  // By the first message.
+  void Admit() {
+    const auto admit = std::exchange(limits_.admit, nullptr);
+    const absl::StatusOr<Digest> digest = DigestOf(piece_->digest());
+    if (!digest.ok()) {
+      pool_.Submit([this, status = digest.status()] { Taken(status); });
+      return;
+    }
+    digest_ = *digest;
+    admit(digest_, std::max<int64_t>(0, piece_->size_bytes()),
+          [this](absl::StatusOr<int64_t> admitted) {
+            is_admitted_ = admitted.ok();
+            if (admitted.ok()) {
+              admitted_max_ = *admitted;
+            }
+            pool_.Submit(
+                [this, status = admitted.status()] { Taken(status.ok() ? Take() : status); });
+          });
   }
   void Taken(const absl::Status& status) {
     taken_ = status;
     const bool goes_on = under_way_.fetch_sub(1) == 1;
     if (!status.ok()) {
-      Close(status);  // whether or not another piece comes
+      Close(status);  // even if a read is in progress
     } else if (goes_on) {
       Advance();
     }
   }
   void Close(const absl::Status& status) {
     writer_.reset();
+    if (is_admitted_ && limits_.ended != nullptr) {
+      limits_.ended(digest_, kept_bytes_);
+    }
     Finish(rpc::ToGrpcStatus(status));
   }
 
@@ -96,10 +118,16 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the artifact has more bytes than limits.artifact_bytes_max, ", limits_.bytes_max));
     }
+    if (writer_->bytes() + static_cast<int64_t>(piece_->data().size()) > admitted_max_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the upload has more than ", admitted_max_,
+                       " bytes, the size that it announced or that the quota leaves"));
+    }
     return Stored(writer_->Append(piece_->data()));
   }
 
-  // What the store said. Whoever tries again when it is full needs the room.
+  // Returns the store's status. When it is full, drops interrupted uploads to make room for
+  // retries.
   absl::Status Stored(absl::Status status) {
     if (absl::IsResourceExhausted(status)) {
       partial_.GiveUpAll();
@@ -118,7 +146,7 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
     if (size_bytes_ < 0) {
       return absl::InvalidArgumentError("size_bytes: expected 0 or more");
     }
-    if (offset > 0) {  // under way: goes on when the disk is nearly full
+    if (offset > 0) {  // resumed: allowed even when the disk is nearly full
       writer_ = partial_.Take(sender_, digest_, offset);
       return writer_ != nullptr
                  ? absl::OkStatus()
@@ -133,25 +161,29 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
     return absl::OkStatus();
   }
 
-  // No more pieces: complete, or broken off. A stream that is broken ends like any other; only the
-  // size that was announced tells, and without one the digest.
+  // No more pieces: complete, or interrupted. A broken stream ends like any other; only the
+  // announced size shows the difference, and without one the digest.
   absl::Status End() {
     if (writer_ == nullptr) {
       return absl::InvalidArgumentError("digest: the first message must announce it");
     }
     if (writer_->bytes() < size_bytes_) {
-      absl::Status broken_off = absl::DataLossError(
+      absl::Status interrupted = absl::DataLossError(
           absl::StrCat("the upload ended after ", writer_->bytes(), " of ", size_bytes_, " bytes"));
-      // It may have come whole some other way before anybody noticed that this one was broken off.
+      // It may have been uploaded some other way before this interruption was noticed.
+      const int64_t bytes = writer_->bytes();
       if (!artifacts_.Size(digest_).ok() && partial_.Keep(sender_, digest_, std::move(writer_))) {
+        kept_bytes_ = bytes;
         pool_.SubmitAfter(partial_.limits().kept_for,
                           [&partial = partial_] { partial.GiveUpOld(); });
       }
-      return broken_off;
+      return interrupted;
     }
-    response_->set_size_bytes(writer_->bytes());
+    const int64_t bytes = writer_->bytes();
+    response_->set_size_bytes(bytes);
     const absl::StatusOr<Digest> digest = writer_->Finish();
     CONCUR_RETURN_IF_ERROR(Stored(digest.status()));
+    kept_bytes_ = bytes;
     response_->set_digest(digest->ToBytes());
     partial_.GiveUp(sender_, digest_);
     return absl::OkStatus();
@@ -169,12 +201,15 @@ class Receiver : public grpc::ServerReadReactor<v1::UploadArtifactRequest> {
   std::atomic<int> under_way_{1};  // a read, a piece that is taken
   bool more_ = true;               // after the last read
   absl::Status taken_;
+  bool is_admitted_ = false;
+  int64_t admitted_max_ = std::numeric_limits<int64_t>::max();
+  int64_t kept_bytes_ = 0;  // stored, or held for a resumption
   Digest digest_;
   int64_t size_bytes_ = 0;  // as announced; 0: unknown
   std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
-// Reads ahead: while gRPC sends a piece, the pool reads and hashes the next one.
+// A download. While gRPC sends a piece, the pool reads and hashes the next one.
 class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
  public:
   Sender(ArtifactStore& artifacts, ThreadPool& pool, const v1::DownloadArtifactRequest& request)
@@ -199,13 +234,14 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
   void OnDone() override { delete this; }
 
  private:
-  // Fills the piece that is not on its way.
+  // Fills the piece that is not being sent.
   void Read() {
     read_ = reader_->Next(kSendBytes, ahead_->mutable_data());
     Settle();
   }
 
-  // Whoever comes last of the read and the write sends what was read, and has the next one read.
+  // Called after the read and after the write: the later of the two sends the piece that was read,
+  // and starts the next read.
   void Settle() {
     if (under_way_.fetch_sub(1) != 1) {
       return;
@@ -234,7 +270,7 @@ class Sender : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
   bool gone_ = false;              // after the last write
 };
 
-// What its sender needs not send.
+// How much of the artifact the sender can skip.
 absl::Status FindUploadOffset(ArtifactStore& artifacts, PartialUploads& partial,
                               const Digest& sender, const v1::GetUploadOffsetRequest& request,
                               v1::GetUploadOffsetResponse* response) {
@@ -243,7 +279,7 @@ absl::Status FindUploadOffset(ArtifactStore& artifacts, PartialUploads& partial,
   if (absl::IsUnavailable(there)) {
     return there;
   }
-  response->set_stored(there.ok());  // what cannot be kept is replaced by what is sent
+  response->set_stored(there.ok());  // an artifact that cannot be kept is uploaded again
   if (!there.ok()) {
     response->set_offset(partial.Offset(sender, digest));
   }
@@ -253,12 +289,11 @@ absl::Status FindUploadOffset(ArtifactStore& artifacts, PartialUploads& partial,
 }  // namespace
 
 grpc::ServerUnaryReactor* AnswerUploadOffset(ArtifactStore& artifacts, ThreadPool& pool,
-                                             PartialUploads& partial,
-                                             grpc::CallbackServerContext* context,
+                                             PartialUploads& partial, CallContext* call,
                                              const v1::GetUploadOffsetRequest* request,
                                              v1::GetUploadOffsetResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  pool.Submit([&artifacts, &partial, sender = SenderOf(*context), request, response, reactor] {
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  pool.Submit([&artifacts, &partial, sender = call->caller().sender, request, response, reactor] {
     reactor->Finish(
         rpc::ToGrpcStatus(FindUploadOffset(artifacts, partial, sender, *request, response)));
   });

@@ -1,17 +1,21 @@
-// Artifacts on the wire, the same for users and for workers.
+// SPDX-License-Identifier: Apache-2.0
+// Uploads and downloads of artifacts, the same for users and for workers.
+//
+// Thread-safe.
 #ifndef CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
 #define CONCUR_COORDINATOR_ARTIFACT_STREAMS_H_
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/digest.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
+#include "coordinator/call_context.h"
 #include "coordinator/partial_uploads.h"
 #include "store/artifact_store.h"
 
@@ -19,22 +23,25 @@ namespace concur {
 
 struct UploadLimits {
   int64_t bytes_max = 0;      // of one artifact
-  int64_t disk_free_min = 0;  // with less free on the disk, none is taken; 0: whatever fits
-  // Asked before the first byte is kept, and answers once, on any thread; null: nobody is asked.
-  std::function<void(std::function<void(absl::Status)>)> admit;
+  int64_t disk_free_min = 0;  // with less free disk space, uploads are refused; 0: no limit
+  // Called before the first byte is stored, with the digest and the size that the sender announces
+  // (0: unknown); it answers once, on any thread, how many bytes are admitted. Null: `bytes_max`.
+  std::function<void(const Digest& digest, int64_t announced,
+                     std::function<void(absl::StatusOr<int64_t>)> done)>
+      admit;
+  // Called at the end of an admitted upload with the bytes that are stored or kept. May be null.
+  std::function<void(const Digest& digest, int64_t bytes)> ended;
 };
 
-// Says what the sender of an artifact needs not send. Disk work runs on the pool.
+// Says how much of an artifact its sender can skip. File I/O runs on the pool.
 grpc::ServerUnaryReactor* AnswerUploadOffset(ArtifactStore& artifacts, ThreadPool& pool,
-                                             PartialUploads& partial,
-                                             grpc::CallbackServerContext* context,
+                                             PartialUploads& partial, CallContext* call,
                                              const v1::GetUploadOffsetRequest* request,
                                              v1::GetUploadOffsetResponse* response);
 
-// Reactors that delete themselves when their call is done. Disk work runs on the pool. An artifact
-// beyond its limits is ResourceExhausted. What came of an upload that is broken off, by its sender
-// or by whoever broke the connection, goes to `partial`, and is taken from there for one that goes
-// on; what was refused is not kept.
+// Reactors that delete themselves when their call is done. File I/O runs on the pool. An artifact
+// beyond its limits is ResourceExhausted. An upload that its sender or a broken connection
+// interrupts is kept in `partial`, from where it can be resumed; a refused upload is not kept.
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* ReceiveArtifact(
     ArtifactStore& artifacts, ThreadPool& pool, PartialUploads& partial, const Digest& sender,
     const UploadLimits& limits, v1::UploadArtifactResponse* response);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/audit_log.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 namespace concur {
 namespace {
 
-constexpr size_t kTextBytesMax = 500;  // of each value: a stranger chooses some of them
+constexpr size_t kTextBytesMax = 500;  // of each value; callers choose some of them
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
 
 std::string LineOf(const AuditEntry& entry, absl::Time now) {

@@ -1,11 +1,13 @@
-// Who did what: one JSON line for each call that changes something, and for each that was refused.
+// SPDX-License-Identifier: Apache-2.0
+// The audit log: one JSON line for each call that changes something, and for each refused call.
 //
-// DATA/audit/calls.jsonl holds calls of people and workers whose token is good, refused.jsonl those
-// of strangers, apart, so that no stranger can push out what insiders did. Each is rotated: at
-// `bytes_max` it becomes FILE.1, FILE.1 becomes FILE.2, and so on; the oldest goes.
+// DATA/audit/calls.jsonl holds the calls of authenticated users and workers, refused.jsonl all
+// others, so that unauthenticated callers cannot push authenticated calls out of the log. Each file
+// is rotated: at `bytes_max` it becomes FILE.1, FILE.1 becomes FILE.2, and so on; the oldest is
+// removed.
 //
-// Lines go to the operating system at once and to the disk when it likes: a power loss may cost the
-// last few. A failed write is logged and stops nobody's work.
+// Lines are written without syncing the disk: a power loss may cost the last few. A failed write is
+// logged, and does not fail the call.
 //
 // Thread-safe.
 #ifndef CONCUR_COORDINATOR_AUDIT_LOG_H_
@@ -25,12 +27,12 @@
 namespace concur {
 
 struct AuditEntry {
-  std::string user;         // "": a stranger
+  std::string user;         // "": not authenticated
   std::string token;        // its id
   std::string certificate;  // the client certificate's name, with mutual TLS
   std::string peer;         // "ipv4:10.0.0.7:41234"
   std::string method;       // "CancelSweep"
-  std::string target;       // what was to be changed
+  std::string target;       // what the call was to change
   absl::Status outcome;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/collector.h"
 
 #include <memory>
@@ -28,8 +29,8 @@ std::pair<bool, bool> CellOf(const Scheduler& scheduler, const SweepView& sweep,
 void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner) {
   const SweepView sweep = *scheduler.FindSweep(id);
   const RetainedSweep retained{sweep.expansion->spec().keep, IsTerminal(sweep.state)};
-  for (const Digest& digest : DataDigestsOf(sweep.expansion->spec())) {
-    planner.AddData(retained, digest);
+  for (const SweepFile& file : FilesOf(sweep.expansion->spec())) {
+    planner.AddFile(retained, file);
   }
   for (uint32_t index = 0; index < sweep.expansion->job_count(); ++index) {
     const JobView job = scheduler.ViewJob({id, index});

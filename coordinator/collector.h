@@ -1,7 +1,8 @@
-// Removes artifacts that nothing needs any more, now and then.
+// SPDX-License-Identifier: Apache-2.0
+// Garbage collection of artifacts, at intervals.
 //
-// What lives is decided in one engine turn (core/retention.h), which also records which systems are
-// about to go; only after that turn's commit are files removed, on the pool.
+// One engine turn decides which artifacts are live (core/retention.h), and records which systems
+// are about to be removed. After that turn's commit, the pool removes the files.
 //
 // Thread-safe. Public methods do not block.
 #ifndef CONCUR_COORDINATOR_COLLECTOR_H_
@@ -24,8 +25,8 @@ namespace concur {
 
 struct CollectorOptions {
   absl::Duration interval = absl::Minutes(10);
-  // Artifacts are kept so long after they were last written, needed or not: further back than the
-  // longest outage after which a worker may still hand in a result that names them.
+  // Artifacts are kept for this long after they were last written, live or not: longer than any
+  // outage after which a worker may still hand in a result that names them.
   absl::Duration grace = absl::Hours(24);
 };
 
@@ -37,7 +38,7 @@ class Collector {
 
   // Collects after each interval from now on, until the pool ends.
   void Start();
-  // Collects once; `done` gets how many bytes were freed, on some other thread.
+  // Collects once; `done` gets the number of bytes freed, on another thread.
   void Collect(std::function<void(absl::StatusOr<int64_t>)> done);
 
  private:
@@ -49,12 +50,12 @@ class Collector {
   const CollectorOptions options_;
 };
 
-// The turn that comes before any file is removed: plans, records which systems are about to go, and
-// gives the plan to `done`, on the engine's thread, once that is durable. Both outlive the turn.
+// The engine turn before any file is removed: plans, records which systems are about to be removed,
+// and calls `done` on the engine's thread once that is durable. Both outlive the turn.
 void PlanCollection(Engine& engine, Store& store,
                     std::function<void(absl::StatusOr<RetentionPlan>)> done);
 
-// What is live, over everything that the scheduler and the store know.
+// The live artifacts of everything in the scheduler and the store.
 absl::StatusOr<RetentionPlan> PlanRetention(const Scheduler& scheduler, Store& store);
 
 }  // namespace concur

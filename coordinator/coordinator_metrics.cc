@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/coordinator_metrics.h"
 
 #include <sys/statvfs.h>
@@ -14,11 +15,11 @@
 namespace concur {
 namespace {
 
-// Totals are asked for at most so often, however many scrape.
+// The least time between two requests for totals, for all scrapes together.
 constexpr absl::Duration kTotalsAgeMax = absl::Seconds(1);
-// A scrape waits so long for the engine; Prometheus gives up after 10 s.
+// How long a scrape waits for the engine; Prometheus gives up after 10 s.
 constexpr absl::Duration kScrapeWait = absl::Seconds(2);
-// An engine that was heard of so recently is ready: a long commit is no outage.
+// An engine that answered this recently is ready: a long commit is not an outage.
 constexpr absl::Duration kReadyAgeMax = absl::Seconds(10);
 
 std::array<prometheus::Gauge*, 3> ResourceGauges(MetricSet& metrics, const std::string& what,

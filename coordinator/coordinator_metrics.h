@@ -1,9 +1,10 @@
-// The coordinator's metrics: what every turn of the engine did, counted as it happens, and the
-// state of jobs, sweeps and workers, asked for when somebody scrapes.
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's metrics: counts of what every turn of the engine did, and the state of jobs,
+// sweeps and workers at the time of a scrape.
 //
-// A scrape waits for the engine, never the engine for a scrape: totals are one request in the
-// engine's inbox, at most one a second however many ask, and when the engine does not answer in
-// time the last ones are shown with their age.
+// A scrape never delays the engine: totals are one request in the engine's inbox, at most one a
+// second for all scrapes. When the engine does not answer in time, the last totals are shown with
+// their age.
 #ifndef CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
 #define CONCUR_COORDINATOR_COORDINATOR_METRICS_H_
 
@@ -41,7 +42,7 @@ class TotalsCache {
 
   Engine& engine_;
   Clock& clock_;
-  // Shared with the request that is under way: the engine may answer when nobody waits any more.
+  // Shared with the request in progress: the engine may answer after the wait has timed out.
   const std::shared_ptr<Shared> shared_;
 };
 
@@ -65,7 +66,7 @@ class CoordinatorMetrics : public EngineObserver {
   MetricSet& metrics_;
   TotalsCache totals_;
   const std::string data_directory_;
-  Mutex show_;  // one scrape at a time takes the totals over
+  Mutex show_;  // one scrape at a time copies the totals
 
   prometheus::Counter& turns_;
   prometheus::Counter& requests_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/coordinator_service.h"
 
 #include <algorithm>
@@ -13,12 +14,14 @@
 #include "coordinator/answer.h"
 #include "coordinator/artifact_presence.h"
 #include "coordinator/artifact_streams.h"
-#include "coordinator/authorization.h"
 #include "coordinator/disk_space.h"
 #include "coordinator/job_pages.h"
 #include "coordinator/submission_forecast.h"
 #include "coordinator/sweep_streams.h"
 #include "coordinator/views.h"
+#include "core/fields.h"
+#include "core/sweep.h"
+#include "rpc/convert_score.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/convert_value.h"
 
@@ -49,11 +52,11 @@ absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
   return value;
 }
 
-// What looks wrong about running this sweep here and now, but does not stop it.
+// Warnings about running this sweep on the current workers.
 std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& pools,
                                     const SweepSpec& spec) {
   if (!pools.Limits().empty()) {
-    return {};  // they start what is missing
+    return {};  // they start the workers that are missing
   }
   std::vector<KnownWorker> live;
   for (WorkerView& worker : scheduler.ListWorkers()) {
@@ -67,7 +70,7 @@ std::vector<std::string> WarningsOf(const Scheduler& scheduler, const Pools& poo
   return CapacityWarnings(spec, live);
 }
 
-// Pools say the most that they will ever have; a live worker may have more.
+// Fails when a job fits neither on the workers of pools nor on a live worker, which may be larger.
 absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
                                const SweepSpec& spec, std::vector<PoolLimit> limits) {
   const std::vector<PoolLimit> of_pools = pools.Limits();
@@ -98,20 +101,18 @@ absl::Status CheckLimits(const Expansion& expansion, const ServiceLimits& limits
 
 // The sweep of that name, if the caller may change it.
 absl::StatusOr<SweepId> ResolveOwnSweep(const Scheduler& scheduler, const std::string& sweep,
-                                        const absl::StatusOr<Caller>& caller) {
-  CONCUR_RETURN_IF_ERROR(caller.status());
+                                        const Caller& caller) {
   CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, sweep));
   CONCUR_RETURN_IF_ERROR(
-      CheckMayChange(*caller, id.ToString(), scheduler.FindSweep(id)->row->owner));
+      CheckMayChange(caller, id.ToString(), scheduler.FindSweep(id)->row->owner));
   return id;
 }
 
 template <typename Change>
-grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContext* context,
-                                      v1::Sweep* response, absl::StatusOr<Caller> caller,
+grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Sweep* response,
                                       std::string sweep, Change change) {
-  return Answer<v1::Sweep>(engine, context, response,
-                           [caller = std::move(caller), sweep = std::move(sweep),
+  return Answer<v1::Sweep>(engine, call, response,
+                           [caller = call->caller(), sweep = std::move(sweep),
                             change](Scheduler& scheduler) -> absl::StatusOr<v1::Sweep> {
                              CONCUR_ASSIGN_OR_RETURN(SweepId id,
                                                      ResolveOwnSweep(scheduler, sweep, caller));
@@ -122,9 +123,9 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, grpc::CallbackServerContex
 
 }  // namespace
 
-CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts,
+CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
                                        PartialUploads& partial, ThreadPool& pool,
-                                       ThreadPool& transfers, ThreadPool& answers, Access& access,
+                                       ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
@@ -132,54 +133,52 @@ CoordinatorService::CoordinatorService(Engine& engine, ArtifactStore& artifacts,
       pool_(pool),
       transfers_(transfers),
       answers_(answers),
-      access_(access),
-      limits_(std::move(limits)) {}
+      limits_(std::move(limits)),
+      uploads_(clock, limits_.uploads_kept) {}
 
-absl::StatusOr<Caller> CoordinatorService::CallerOf(
-    const grpc::CallbackServerContext& context) const {
-  return access_.Authenticate(AuthorizationOf(context));
-}
+// --- sweeps --------------------------------------------------------------------------------------
 
-// --- sweeps
-// ---------------------------------------------------------------------------------------
-
-grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
                                                           const v1::CreateSweepRequest* request,
                                                           v1::CreateSweepResponse* response) {
   if (request->request_id().empty() || request->request_id().size() > kRequestIdBytesMax) {
-    return AnswerNow(context, absl::InvalidArgumentError(
-                                  absl::StrCat("request_id: expected 1 to ", kRequestIdBytesMax,
-                                               " bytes, got ", request->request_id().size())));
+    return AnswerNow(call, absl::InvalidArgumentError(
+                               absl::StrCat("request_id: expected 1 to ", kRequestIdBytesMax,
+                                            " bytes, got ", request->request_id().size())));
   }
-  const absl::StatusOr<Caller> caller = CallerOf(*context);
-  if (!caller.ok()) {
-    return AnswerNow(context, caller.status());
+  if (const absl::Status usable = CheckSweepName(request->spec().name()); !usable.ok()) {
+    return AnswerNow(call, AtField(FieldPath("spec.name"), usable));
   }
   absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
   absl::StatusOr<Expansion> made =
       spec.ok() ? Expansion::Make(*std::move(spec)) : absl::StatusOr<Expansion>(spec.status());
   if (!made.ok()) {
-    return AnswerNow(context, made.status());
+    return AnswerNow(call, made.status());
   }
-  // Shared: the scheduler keeps it for as long as the sweep stands.
+  // Shared: the scheduler keeps it for as long as it has the sweep.
   auto expansion = std::make_shared<const Expansion>(*std::move(made));
   if (absl::Status status = CheckLimits(*expansion, limits_); !status.ok()) {
-    return AnswerNow(context, status);
+    return AnswerNow(call, status);
   }
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    // Uploads that were broken off take room of this disk unless they go to object storage.
+    // Interrupted uploads occupy this disk unless they go to object storage.
     absl::Status status =
         artifacts_.directory().empty()
             ? CheckDiskSpace(limits_.data_directory, limits_.disk_free_min)
             : MakeDiskSpace(limits_.data_directory, limits_.disk_free_min, partial_);
     if (!status.ok()) {
-      return AnswerNow(context, status);
+      return AnswerNow(call, status);
     }
   }
-  Scheduler::Submission submission{caller->user, request->request_id(),
+  Scheduler::Submission submission{call->caller().user, request->request_id(),
                                    rpc::EncodeSpec(expansion->spec()), expansion};
-  auto submit = [this, submission = std::move(submission), validate_only,
+  std::vector<Digest> data;
+  for (const SweepFile& file : FilesOf(expansion->spec())) {
+    data.push_back(file.digest);
+  }
+  submission.unclaimed_bytes = uploads_.BytesOf(submission.owner, data);
+  auto submit = [this, submission = std::move(submission), data, validate_only,
                  sweeps_max = limits_.sweeps_max, pools = &engine_.pools(),
                  stated_limits = limits_.pools](
                     Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
@@ -190,9 +189,11 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
       answer.add_warnings(std::move(warning));
     }
     if (validate_only) {
-      CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(submission.owner, submission.expansion->spec()));
+      CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(submission.owner, submission.expansion->spec(),
+                                                  submission.unclaimed_bytes));
       answer.mutable_sweep()->set_name(submission.expansion->spec().name);
       answer.mutable_sweep()->set_owner(submission.owner);
+      answer.mutable_sweep()->mutable_counts()->set_blocked(submission.expansion->job_count());
       answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
       return answer;
     }
@@ -203,6 +204,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
     }
     const size_t sweeps_before = scheduler.sweep_count();
     CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
+    uploads_.Claim(submission.owner, data);
     const bool is_new = scheduler.sweep_count() > sweeps_before;
     if (auto basis = is_new ? BasisOfForecast(scheduler, id) : std::nullopt) {
       RecordForecast(engine_, pool_, *std::move(basis));
@@ -211,10 +213,10 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
     return answer;
   };
   if (validate_only) {
-    return Answer<v1::CreateSweepResponse>(engine_, context, response, std::move(submit));
+    return Answer<v1::CreateSweepResponse>(engine_, call, response, std::move(submit));
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  // Object storage may take its time to say what it has.
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  // On the pool, because object storage may be slow.
   transfers_.Submit([this, reactor, response, expansion, submit = std::move(submit)] {
     if (absl::Status status = CheckDataIsThere(expansion->spec(), artifacts_); !status.ok()) {
       reactor->Finish(rpc::ToGrpcStatus(status));
@@ -225,7 +227,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(grpc::CallbackServerCo
   return reactor;
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::GetSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::GetSweep(CallContext* call,
                                                        const v1::GetSweepRequest* request,
                                                        v1::Sweep* response) {
   const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
@@ -235,10 +237,10 @@ grpc::ServerUnaryReactor* CoordinatorService::GetSweep(grpc::CallbackServerConte
       *response->mutable_spec() = rpc::ToProto(sweep->expansion->spec());
     }
   }
-  return AnswerNow(context, sweep.status());
+  return AnswerNow(call, sweep.status());
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(CallContext* call,
                                                          const v1::ListSweepsRequest* request,
                                                          v1::ListSweepsResponse* response) {
   const absl::StatusOr<size_t> size = PageSize(request->page_size());
@@ -246,7 +248,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerCon
   absl::Status status = size.status();
   status.Update(before.status());
   if (status.ok()) {
-    // One more than the page holds tells whether there is another one.
+    // One sweep more than the page holds shows whether there is another page.
     std::vector<SweepFacts> sweeps = engine_.board().List(*before, request->owner(), *size + 1);
     if (sweeps.size() > *size) {
       sweeps.pop_back();
@@ -256,53 +258,52 @@ grpc::ServerUnaryReactor* CoordinatorService::ListSweeps(grpc::CallbackServerCon
       *response->add_sweeps() = SweepProto(sweep.View());
     }
   }
-  return AnswerNow(context, status);
+  return AnswerNow(call, status);
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::PauseSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::PauseSweep(CallContext* call,
                                                          const v1::PauseSweepRequest* request,
                                                          v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
+  return ChangeSweep(engine_, call, response, request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.PauseSweep(id); });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::ResumeSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ResumeSweep(CallContext* call,
                                                           const v1::ResumeSweepRequest* request,
                                                           v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
+  return ChangeSweep(engine_, call, response, request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.ResumeSweep(id); });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::CancelSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::CancelSweep(CallContext* call,
                                                           const v1::CancelSweepRequest* request,
                                                           v1::Sweep* response) {
-  return ChangeSweep(engine_, context, response, CallerOf(*context), request->sweep(),
+  return ChangeSweep(engine_, call, response, request->sweep(),
                      [](Scheduler& scheduler, SweepId id) { return scheduler.CancelSweep(id); });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::DeleteSweep(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::DeleteSweep(CallContext* call,
                                                           const v1::DeleteSweepRequest* request,
                                                           v1::DeleteSweepResponse* response) {
   return Answer<v1::DeleteSweepResponse>(
-      engine_, context, response,
-      [request, caller = CallerOf(*context)](
-          Scheduler& scheduler) -> absl::StatusOr<v1::DeleteSweepResponse> {
+      engine_, call, response,
+      [request,
+       caller = call->caller()](Scheduler& scheduler) -> absl::StatusOr<v1::DeleteSweepResponse> {
         CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveOwnSweep(scheduler, request->sweep(), caller));
         CONCUR_RETURN_IF_ERROR(scheduler.DeleteSweep(id));
         return v1::DeleteSweepResponse();
       });
 }
 
-// --- jobs
-// -----------------------------------------------------------------------------------------
+// --- jobs ----------------------------------------------------------------------------------------
 
-grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(CallContext* call,
                                                         const v1::RetryJobsRequest* request,
                                                         v1::RetryJobsResponse* response) {
   return Answer<v1::RetryJobsResponse>(
-      engine_, context, response,
+      engine_, call, response,
       [request,
-       caller = CallerOf(*context)](Scheduler& scheduler) -> absl::StatusOr<v1::RetryJobsResponse> {
+       caller = call->caller()](Scheduler& scheduler) -> absl::StatusOr<v1::RetryJobsResponse> {
         CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveOwnSweep(scheduler, request->sweep(), caller));
         const std::vector<uint32_t> jobs(request->jobs().begin(), request->jobs().end());
         CONCUR_ASSIGN_OR_RETURN(uint32_t retried,
@@ -313,7 +314,7 @@ grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(grpc::CallbackServerCont
       });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ListJobs(CallContext* call,
                                                        const v1::ListJobsRequest* request,
                                                        v1::ListJobsResponse* response) {
   const absl::StatusOr<SweepFacts> sweep = engine_.board().Find(request->sweep());
@@ -322,10 +323,13 @@ grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerConte
   absl::Status status = sweep.status();
   status.Update(size.status());
   status.Update(from.status());
-  if (!status.ok()) {
-    return AnswerNow(context, status);
+  if (status.ok()) {
+    status = CheckJobFilters(*request, *sweep->expansion);
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (!status.ok()) {
+    return AnswerNow(call, status);
+  }
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   ListJobsPage(engine_, answers_, *request, sweep->row.id, *from, *size,
                [reactor, response](absl::StatusOr<v1::ListJobsResponse> page) {
                  const absl::Status made = page.status();
@@ -337,10 +341,10 @@ grpc::ServerUnaryReactor* CoordinatorService::ListJobs(grpc::CallbackServerConte
   return reactor;
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::GetJob(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::GetJob(CallContext* call,
                                                      const v1::GetJobRequest* request,
                                                      v1::Job* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   engine_.Explain(
       [text = request->job()](Scheduler& scheduler) { return ResolveJob(scheduler, text); },
       [reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
@@ -360,14 +364,13 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(grpc::CallbackServerContext
   return reactor;
 }
 
-// --- workers
-// --------------------------------------------------------------------------------------
+// --- workers -------------------------------------------------------------------------------------
 
-grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
                                                           const v1::ListWorkersRequest* request,
                                                           v1::ListWorkersResponse* response) {
   return AnswerRead<v1::ListWorkersResponse>(
-      engine_, answers_, context, response,
+      engine_, answers_, call, response,
       [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         v1::ListWorkersResponse page;
@@ -387,12 +390,12 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(grpc::CallbackServerCo
       });
 }
 
-// Groups keep their numbers while a coordinator runs: a token is the number of the next one.
-grpc::ServerUnaryReactor* CoordinatorService::ListDurations(grpc::CallbackServerContext* context,
+// A page token is the number of the next group: groups keep their numbers while a coordinator runs.
+grpc::ServerUnaryReactor* CoordinatorService::ListDurations(CallContext* call,
                                                             const v1::ListDurationsRequest* request,
                                                             v1::ListDurationsResponse* response) {
   return AnswerRead<v1::ListDurationsResponse>(
-      engine_, answers_, context, response,
+      engine_, answers_, call, response,
       [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListDurationsResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         CONCUR_ASSIGN_OR_RETURN(const uint64_t from, NumberToken(request->page_token()));
@@ -420,11 +423,11 @@ grpc::ServerUnaryReactor* CoordinatorService::ListDurations(grpc::CallbackServer
       });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(CallContext* call,
                                                           const v1::DrainWorkerRequest* request,
                                                           v1::Worker* response) {
   return Answer<v1::Worker>(
-      engine_, context, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
+      engine_, call, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
         CONCUR_RETURN_IF_ERROR(scheduler.DrainWorker(request->worker(), !request->undo()));
         for (const WorkerView& worker : scheduler.ListWorkers()) {
           if (worker.info.name == request->worker()) {
@@ -435,14 +438,13 @@ grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(grpc::CallbackServerCo
       });
 }
 
-// --- scores
-// ---------------------------------------------------------------------------------------
+// --- scores --------------------------------------------------------------------------------------
 
-grpc::ServerUnaryReactor* CoordinatorService::ListScores(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ListScores(CallContext* call,
                                                          const v1::ListScoresRequest* request,
                                                          v1::ListScoresResponse* response) {
   return AnswerRead<v1::ListScoresResponse>(
-      engine_, answers_, context, response,
+      engine_, answers_, call, response,
       [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListScoresResponse> {
         CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size(), 1000, 10'000));
@@ -450,10 +452,10 @@ grpc::ServerUnaryReactor* CoordinatorService::ListScores(grpc::CallbackServerCon
         const uint32_t count = scheduler.FindSweep(id)->expansion->job_count();
         v1::ListScoresResponse page;
         uint32_t next = 0;
-        for (v1::Score& score :
-             ScoreProtos(scheduler, id, static_cast<uint32_t>(std::min<uint64_t>(from, count)),
-                         static_cast<uint32_t>(size), request->metric(), &next)) {
-          *page.add_scores() = std::move(score);
+        for (const JobScore& score :
+             PageOfScores(scheduler, id, static_cast<uint32_t>(std::min<uint64_t>(from, count)),
+                          static_cast<uint32_t>(size), request->metric(), &next)) {
+          *page.add_scores() = rpc::ToProto(score);
         }
         if (next < count) {
           page.set_next_page_token(absl::StrCat(next));
@@ -462,46 +464,17 @@ grpc::ServerUnaryReactor* CoordinatorService::ListScores(grpc::CallbackServerCon
       });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::GetMatrix(grpc::CallbackServerContext* context,
-                                                        const v1::GetMatrixRequest* request,
-                                                        v1::Matrix* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.Read<SweepScores>(
-      [request](const Scheduler& scheduler) -> absl::StatusOr<SweepScores> {
-        CONCUR_ASSIGN_OR_RETURN(SweepId id, ResolveSweep(scheduler, request->sweep()));
-        return CollectScores(scheduler, id, request->metric());
-      },
-      [this, reactor, request, response](absl::StatusOr<SweepScores> scores) {
-        if (!scores.ok()) {
-          reactor->Finish(rpc::ToGrpcStatus(scores.status()));
-          return;
-        }
-        // Coefficients take their time: not on the engine's thread.
-        auto shared = std::make_shared<SweepScores>(*std::move(scores));  // into a copyable closure
-        pool_.Submit([reactor, request, response, shared] {
-          absl::StatusOr<v1::Matrix> matrix = MatrixProto(std::move(*shared), *request);
-          const absl::Status status = matrix.status();
-          if (status.ok()) {
-            *response = *std::move(matrix);
-          }
-          reactor->Finish(rpc::ToGrpcStatus(status));
-        });
-      });
-  return reactor;
-}
-
-// --- artifacts and streams
-// ------------------------------------------------------------------------
+// --- artifacts and streams -----------------------------------------------------------------------
 
 grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
-    grpc::CallbackServerContext* context, const v1::FindMissingArtifactsRequest* request,
+    CallContext* call, const v1::FindMissingArtifactsRequest* request,
     v1::FindMissingArtifactsResponse* response) {
   if (request->digests_size() > kDigestsMax) {
-    return AnswerNow(context, absl::InvalidArgumentError(
-                                  absl::StrCat("digests: at most ", kDigestsMax,
-                                               " in one call, got ", request->digests_size())));
+    return AnswerNow(call, absl::InvalidArgumentError(absl::StrCat("digests: at most ", kDigestsMax,
+                                                                   " in one call, got ",
+                                                                   request->digests_size())));
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   transfers_.Submit([this, request, response, reactor] {
     reactor->Finish(rpc::ToGrpcStatus(FindMissing(*request, artifacts_, response)));
   });
@@ -509,39 +482,44 @@ grpc::ServerUnaryReactor* CoordinatorService::FindMissingArtifacts(
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetUploadOffset(
-    grpc::CallbackServerContext* context, const v1::GetUploadOffsetRequest* request,
+    CallContext* call, const v1::GetUploadOffsetRequest* request,
     v1::GetUploadOffsetResponse* response) {
-  return AnswerUploadOffset(artifacts_, transfers_, partial_, context, request, response);
+  return AnswerUploadOffset(artifacts_, transfers_, partial_, call, request, response);
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* CoordinatorService::UploadArtifact(
-    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  UploadLimits limits{limits_.artifact_bytes_max, limits_.disk_free_min, nullptr};
-  limits.admit = [this, caller = CallerOf(*context)](std::function<void(absl::Status)> done) {
-    engine_.Call<bool>(
-        [caller](Scheduler& scheduler) -> absl::StatusOr<bool> {
-          CONCUR_RETURN_IF_ERROR(caller.status());
-          // Whose it is shows when a sweep names it; here, whether there is any room at all.
-          CONCUR_RETURN_IF_ERROR(scheduler.CheckQuota(caller->user, SweepSpec()));
-          return true;
+    CallContext* call, v1::UploadArtifactResponse* response) {
+  UploadLimits limits{limits_.artifact_bytes_max, limits_.disk_free_min, nullptr, nullptr};
+  limits.admit = [this, user = call->caller().user, bytes_max = limits.bytes_max](
+                     const Digest& digest, int64_t announced,
+                     std::function<void(absl::StatusOr<int64_t>)> done) {
+    engine_.Call<int64_t>(
+        [this, user, digest, announced,
+         bytes_max](Scheduler& scheduler) -> absl::StatusOr<int64_t> {
+          const std::optional<int64_t> free_bytes = scheduler.FreeBytesOf(user);
+          return free_bytes.has_value() ? uploads_.Begin(user, digest, announced, *free_bytes)
+                                        : bytes_max;
         },
-        [done = std::move(done)](const absl::StatusOr<bool>& may) { done(may.status()); });
+        std::move(done));
   };
-  return ReceiveArtifact(artifacts_, transfers_, partial_, SenderOf(*context), limits, response);
+  limits.ended = [this, user = call->caller().user](const Digest& digest, int64_t bytes) {
+    uploads_.End(user, digest, bytes);
+  };
+  return ReceiveArtifact(artifacts_, transfers_, partial_, call->caller().sender, limits, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* CoordinatorService::DownloadArtifact(
-    grpc::CallbackServerContext* /*context*/, const v1::DownloadArtifactRequest* request) {
+    CallContext* /*call*/, const v1::DownloadArtifactRequest* request) {
   return SendArtifact(artifacts_, transfers_, *request);
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::FollowSweep(
-    const v1::WatchSweepRequest& request) {
-  return StreamSweep(engine_.board(), request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::WatchSweep(
+    CallContext* /*call*/, const v1::WatchSweepRequest* request) {
+  return StreamSweep(engine_.board(), *request);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
-    grpc::CallbackServerContext* /*context*/, const v1::ReadLogRequest* request) {
+    CallContext* /*call*/, const v1::ReadLogRequest* request) {
   return StreamLog(engine_, artifacts_, transfers_, *request);
 }
 

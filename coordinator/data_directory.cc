@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/data_directory.h"
 
 #include <fcntl.h>
@@ -41,7 +42,7 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
-// What an artifact is to people, and what brings it back.
+// By artifact: what it is, and how to get it back.
 using ArtifactUses = absl::flat_hash_map<Digest, std::string>;
 
 std::string RemedyFor(ArtifactKind kind, JobId job) {
@@ -83,7 +84,7 @@ ArtifactUses UsesOf(const DatabaseContents& contents,
   return uses;
 }
 
-// Every artifact that what the database holds still needs.
+// Every artifact that is live by the contents of the database.
 absl::StatusOr<absl::flat_hash_set<Digest>> NeededArtifacts(
     DatabaseContents contents, std::vector<std::shared_ptr<const Expansion>> expansions) {
   MemoryStore attempts;
@@ -97,7 +98,7 @@ absl::StatusOr<absl::flat_hash_set<Digest>> NeededArtifacts(
   return std::move(plan.live);
 }
 
-// A database's content and what it says of artifacts.
+// The artifacts that a database refers to, and those that it needs.
 struct Inventory {
   ArtifactUses uses;
   absl::flat_hash_set<Digest> needed;
@@ -235,7 +236,7 @@ absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std
     CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(partial + kDatabase, report));
     CONCUR_RETURN_IF_ERROR(CopyRest(place, inventory, {partial, std::nullopt}, report));
     CONCUR_RETURN_IF_ERROR(SyncDirectory(partial));
-    // Refuses to replace what came into being meanwhile.
+    // Does not replace a directory that was created meanwhile.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
       return ErrnoStatus(errno, to, "create");
     }
@@ -266,7 +267,7 @@ absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const D
   }
   DataReport report;
   CONCUR_ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(from + kDatabase, report));
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(directory));
   CONCUR_RETURN_IF_ERROR(CopyRest({from, std::nullopt}, inventory, place, report));
   CONCUR_RETURN_IF_ERROR(RestoreDatabase(from + kDatabase, directory + kDatabase));
   return report;

@@ -1,5 +1,5 @@
-// A coordinator's data directory as a whole, looked at from outside: is it sound, copy it, put a
-// copy in place.
+// SPDX-License-Identifier: Apache-2.0
+// Checks, backups and restores of a coordinator's data directory as a whole.
 //
 // Functions without state. CheckDataDirectory and BackUpDataDirectory may run while a coordinator
 // has the directory open.
@@ -16,27 +16,27 @@
 namespace concur {
 
 struct DataReport {
-  // What is wrong, a sentence each, that names the row or the artifact and what it belongs to.
+  // One sentence per fault, which names the row or the artifact and what it belongs to.
   std::vector<std::string> findings;
   int64_t sweeps = 0;
   int64_t results = 0;
-  int64_t artifacts = 0;       // that are sound
-  int64_t artifact_bytes = 0;  // theirs together
+  int64_t artifacts = 0;  // that are sound
+  int64_t artifact_bytes = 0;
 };
 
-// Reads every row of the database with its checksum and every artifact with its digest, and looks
-// for artifacts that results need and that are not there. A damaged artifact is set aside, never to
-// be served again. NotFound when there is no database.
+// Verifies the checksum of every row of the database and the digest of every artifact, and that all
+// artifacts are stored that results need. A damaged artifact is moved aside, and not served again.
+// NotFound when there is no database.
 absl::StatusOr<DataReport> CheckDataDirectory(const DataPlace& place);
 
 // Copies the database as of now, then the sound artifacts, then the hashes of tokens, to the new
-// directory `to`; those of object storage, too. Certificates, keys and the audit log are left out.
+// directory `to`, also from object storage. Certificates, keys and the audit log are left out.
 // AlreadyExists when `to` exists; DataLoss when the database is damaged; on failure there is no
 // `to`. Findings are damaged or missing artifacts, which the copy lacks.
 absl::StatusOr<DataReport> BackUpDataDirectory(const DataPlace& place, const std::string& to);
 
 // The same from a backup to `place`, whose directory must hold no database (AlreadyExists). The
-// database comes last: a restore that was interrupted can be done again.
+// database is copied last, so that an interrupted restore can be repeated.
 absl::StatusOr<DataReport> RestoreDataDirectory(const std::string& from, const DataPlace& place);
 
 }  // namespace concur

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/data_place.h"
 
 #include <filesystem>
@@ -31,7 +32,7 @@ bool HasArtifacts(const std::string& directory) {
          !error;
 }
 
-// What was recorded: id and location, "" when nothing was.
+// The recorded id and location, "" when there is no record.
 absl::StatusOr<std::pair<std::string, std::string>> ReadRecord(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path, kRecordBytesMax);
   if (absl::IsNotFound(text.status())) {
@@ -57,6 +58,10 @@ absl::Status CheckFirstUse(const std::string& directory, const std::string& loca
 }
 
 }  // namespace
+
+absl::Status MakeDataDirectory(const std::string& directory) {
+  return MakePrivateDirectory(directory, {"concur.db", "tokens.json"});
+}
 
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const DataPlace& place) {
   const std::string path = place.directory + kRecord;
@@ -91,7 +96,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const
                        ", and the options say ", store->location(), ", where none are"));
     }
     CONCUR_RETURN_IF_ERROR(CheckFirstUse(place.directory, store->location()));
-    CONCUR_RETURN_IF_ERROR(MakeDirectories(place.directory, 0700));
+    CONCUR_RETURN_IF_ERROR(MakeDataDirectory(place.directory));
     CONCUR_RETURN_IF_ERROR(
         WriteFileAtomically(path, absl::StrCat(id, " ", store->location(), "\n"), 0600));
   }

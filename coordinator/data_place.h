@@ -1,5 +1,6 @@
-// Where a coordinator's data lies: a directory, and object storage for the artifacts when the
-// options say so.
+// SPDX-License-Identifier: Apache-2.0
+// Where a coordinator's data is: a directory, and object storage for the artifacts if the options
+// name it.
 #ifndef CONCUR_COORDINATOR_DATA_PLACE_H_
 #define CONCUR_COORDINATOR_DATA_PLACE_H_
 
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "store/artifact_store.h"
@@ -19,10 +21,14 @@ struct DataPlace {
   std::optional<s3::Options> s3;
 };
 
-// The artifacts of a data directory, which is made if needed. They are in one place only, and
-// DIRECTORY/object-storage says which object storage that is: FailedPrecondition when the options
-// say something else than what was done before, or when the storage's prefix is another
-// coordinator's. Errors of the storage say what is to be mended. Outlived by `clock`.
+// Makes the data directory, which its user alone may enter, as base/file.h's MakePrivateDirectory
+// does; `concur.db` or `tokens.json` in it show that it is a coordinator's.
+absl::Status MakeDataDirectory(const std::string& directory);
+
+// The artifacts of a data directory, which is created if needed. They are in one place only, and
+// DIRECTORY/object-storage records which object storage that is: FailedPrecondition when the
+// options name another place than the record, or when the storage's prefix belongs to another
+// coordinator. Errors of the storage say how to fix them. `clock` outlives the store.
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const DataPlace& place);
 
 }  // namespace concur

@@ -1,4 +1,5 @@
-// How much room the data directory has left.
+// SPDX-License-Identifier: Apache-2.0
+// The free space of the data directory's file system.
 #ifndef CONCUR_COORDINATOR_DISK_SPACE_H_
 #define CONCUR_COORDINATOR_DISK_SPACE_H_
 
@@ -10,10 +11,10 @@
 
 namespace concur {
 
-// ResourceExhausted when the file system of `directory` has less than `free_min` bytes for us; OK
-// when that cannot be found out.
+// ResourceExhausted when the file system of `directory` has less than `free_min` bytes available;
+// OK when that cannot be determined.
 absl::Status CheckDiskSpace(const std::string& directory, int64_t free_min);
-// The same after `partial` was given up, where that is needed.
+// The same, but first drops the uploads in `partial` if there is too little space.
 absl::Status MakeDiskSpace(const std::string& directory, int64_t free_min, PartialUploads& partial);
 
 }  // namespace concur

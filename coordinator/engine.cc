@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace concur {
 namespace {
 
-// Between two tries of a commit that found the disk full.
+// Between attempts to commit to a full disk.
 constexpr absl::Duration kStallWaitMin = absl::Milliseconds(250);
 constexpr absl::Duration kStallWaitMax = absl::Seconds(5);
 
@@ -29,7 +30,7 @@ Engine::Engine(Clock& clock, Store& store, EngineOptions options)
       options_(std::move(options)),
       pools_(options_.pools_policy),
       now_(clock.Now()) {
-  // Cursors change with every start: what they count is not stored.
+  // A new epoch with every start, because the changes that cursors number are not stored.
   board_ = std::make_unique<SweepBoard>(clock_, options_.board,
                                         absl::StrCat(absl::Hex(absl::ToUnixMicros(now_))));
 }
@@ -58,11 +59,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
   CONCUR_ASSIGN_OR_RETURN(engine->scheduler_,
                           Scheduler::Restore(engine->options_.policy, std::move(snapshot),
                                              std::move(expansions), engine->now_));
-  std::vector<SweepNews> news;
+  std::vector<SweepUpdate> updates;
   for (const SweepId& id : engine->scheduler_->ListSweeps()) {
-    news.push_back(engine->NewsOf(id, {}));
+    updates.push_back(engine->UpdateOf(id, {}));
   }
-  engine->board_->Publish(std::move(news), engine->now_);
+  engine->board_->Publish(std::move(updates), engine->now_);
   return engine;
 }
 
@@ -83,7 +84,7 @@ void Engine::Stop() {
     thread_.join();
   }
   board_->Stop();
-  // What is left, of a thread that has ended or never was.
+  // Requests that the thread, if there was one, has not taken.
   std::vector<Request> rest;
   std::vector<ReadRequest> reads;
   {
@@ -104,14 +105,14 @@ void Engine::Stop() {
   for (auto& [worker, parked] : std::exchange(parked_, {})) {
     parked.done(status);
   }
-  for (auto& [id, tap] : std::exchange(taps_, {})) {
-    for (auto& [ticket, waiter] : tap.waiters) {
+  for (auto& [id, log] : std::exchange(followed_logs_, {})) {
+    for (auto& [ticket, waiter] : log.waiters) {
       waiter.second(status);
     }
   }
 }
 
-// OK while there is room for one more.
+// OK while there is room for one more request.
 absl::Status Engine::RefusalLocked() const {
   if (stopping_) {
     return absl::UnavailableError("the coordinator is shutting down");
@@ -244,7 +245,7 @@ bool Engine::Turn() {
   return had_requests;
 }
 
-// Between turns memory holds what is on disk, unless the disk is full.
+// Between turns, memory and disk hold the same state, unless the disk is full.
 void Engine::AnswerReads(std::vector<ReadRequest>& reads) {
   for (ReadRequest& read : reads) {
     if (stalled_) {
@@ -267,7 +268,7 @@ void Engine::FinishTurn(AppliedTurn turn) {
     request.done();
   }
   AnswerSyncs();
-  ExpireTaps();
+  AnswerFollowers();
 }
 
 void Engine::EndProcess(const absl::Status& status) {
@@ -281,11 +282,21 @@ void Engine::EndProcess(const absl::Status& status) {
   std::_Exit(EXIT_FAILURE);
 }
 
+void Engine::CheckStore() {
+  Post({[](Scheduler&) {},
+        [this] {
+          if (const absl::Status status = store_.CheckPlace(); !status.ok()) {
+            EndProcess(status);
+          }
+        },
+        [](const absl::Status&) {}});
+}
+
 // --- a full disk
 // ------------------------------------------------------------------------------------
 
-// The turn's effects are kept, and saved when there is space. Whoever waits for it is told that the
-// outcome is not known, as if the connection had broken: it may yet be carried out.
+// The turn's effects are kept, and saved when there is space. Its callers get an error that says
+// that the outcome is unknown, as if the connection had broken: it may still be carried out.
 void Engine::StallTurn(AppliedTurn turn, const absl::Status& full) {
   LogError("the disk is full: nothing new is taken until there is space again",
            {{"error", std::string(full.message())}});
@@ -301,7 +312,7 @@ void Engine::StallTurn(AppliedTurn turn, const absl::Status& full) {
     request.refuse(unknown);
   }
   for (auto& [worker, parked] : std::exchange(parked_, {})) {
-    scheduler_->StopListening(worker);
+    scheduler_->DropParkedCall(worker);
     parked.done(unknown);
   }
   stalled_ = std::move(turn);
@@ -332,7 +343,7 @@ bool Engine::RunTurnWhileStalled(std::vector<Request>& requests) {
   LogInfo("the disk has space again");
   AppliedTurn turn = *std::move(stalled_);
   stalled_.reset();
-  // Nobody was heard meanwhile, as after a restart.
+  // No worker could renew its lease meanwhile, as after a restart.
   scheduler_->GrantLeases(now_);
   FinishTurn(std::move(turn));
   return !requests.empty();
@@ -343,7 +354,7 @@ bool Engine::RunTurnWhileStalled(std::vector<Request>& requests) {
 
 void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
                      std::function<void(absl::StatusOr<Explanation>)> done) {
-  // Told after the commit: what is explained is durable.
+  // After the commit, so that what is explained is durable.
   Call<JobId>(std::move(find), [this, done = std::move(done)](absl::StatusOr<JobId> job) {
     if (!job.ok()) {
       done(job.status());
@@ -366,7 +377,7 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
     SyncDone done;
     absl::Status status;
   };
-  // Shared by the three steps of one request, of which the last or the refusal ends it.
+  // Shared by the three closures of one request; either the second or the third ends it.
   auto state = std::make_shared<State>(State{std::move(request), std::move(done), {}});
   Post({[this, state](Scheduler& scheduler) {
           state->status = scheduler.Sync(state->request);
@@ -384,7 +395,7 @@ void Engine::Sync(SyncRequest request, SyncDone done) {
           parked.sequence = state->request.sequence;
           parked.deadline = now_ + std::min(state->request.wait, options_.park_max);
           parked.done = std::exchange(state->done, nullptr);
-          parked.at_once = state->request.leaving;
+          parked.at_once = state->request.shutting_down;
           parked_.emplace(worker, std::move(parked));
         },
         [state] {
@@ -409,7 +420,7 @@ void Engine::CancelSync(const std::string& worker, const std::string& incarnatio
           }
           it->second.done(absl::CancelledError("the worker went away"));
           parked_.erase(it);
-          scheduler.StopListening(worker);
+          scheduler.DropParkedCall(worker);
         },
         [] {}, [](const absl::Status&) {}, /*always=*/true});
 }

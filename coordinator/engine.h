@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Engine: one thread that owns the Scheduler and the Store.
 //
-// One turn: take the whole inbox; fix `now`; let the scheduler catch up with it; apply each
-// request; hand out work; one commit; then answer. Nothing is answered before it is durable, and a
-// burst of requests shares one sync of the disk. Reads come first: they see what the turns before
-// have saved, and wait for no commit. What is read of sweeps alone, and who watches them, does not
-// come here at all: every turn leaves the news on the SweepBoard. A failed commit ends the process:
-// memory is ahead of disk. Only a full disk is waited for: the turn stays unanswered, and
-// everything new is refused (ResourceExhausted), until there is space again.
+// One turn: take the whole inbox; fix `now`; advance the scheduler to it; apply each request; hand
+// out work; one commit; then answer. Nothing is answered before it is durable, and a burst of
+// requests shares one sync of the disk. Reads are answered before the turn: they see what earlier
+// turns have saved, and wait for no commit. Reads and watches of sweeps bypass the engine: every
+// turn publishes its changes on the SweepBoard. A failed commit ends the process, because memory
+// would be ahead of the disk. The exception is a full disk: the turn stays unanswered, and new
+// requests are refused (ResourceExhausted), until there is space again.
 //
 // Public methods are thread-safe and do not block. Callbacks run on the engine's thread, once each,
 // and must not block; they may call the engine again.
@@ -44,14 +45,14 @@ namespace concur {
 
 struct EngineOptions {
   SchedulerPolicy policy;
-  // The longest time for which a call is parked, whatever the caller wishes.
+  // The longest time for which a call is parked; callers can ask for less.
   absl::Duration park_max = absl::Seconds(20);
   SweepBoardOptions board;
   // Bytes of a running job's log that are kept for followers.
   size_t log_window_bytes = size_t{1} << 20;
-  // Requests that wait for the engine; more are refused (ResourceExhausted).
+  // Requests waiting for the engine; further ones are refused (ResourceExhausted).
   size_t inbox_max = 100'000;
-  // Told to workers: where artifacts lie, for those who share the disk.
+  // Sent to workers: where artifacts are, for workers that share the disk.
   std::string artifact_directory;
   std::string artifact_store_id;
   // Pools of the options; more may be saved in the store.
@@ -70,7 +71,7 @@ class Engine {
                                                         EngineOptions options);
   ~Engine();
 
-  // Tells `observer`, which outlives the engine, of every turn. REQUIRES: before Start.
+  // Calls `observer`, which outlives the engine, after every turn. REQUIRES: before Start.
   void AddObserver(EngineObserver& observer) { observers_.push_back(&observer); }
   // Starts the thread. Without it, tests call RunUntilIdle.
   void Start();
@@ -81,7 +82,11 @@ class Engine {
   bool RunTurn();
   // Runs turns until the inbox is empty. REQUIRES: no thread was started.
   void RunUntilIdle();
-  // When the next turn has something to do without a new request.
+
+  // Has the thread ask the store whether its files are where they were (Store::CheckPlace). If not,
+  // the process ends as after a failed commit.
+  void CheckStore();
+  // When the next turn is due even if no request arrives.
   absl::Time NextDeadline() const;
 
   // Runs `work` in the next turn and gives its value to `done` after the commit.
@@ -108,10 +113,10 @@ class Engine {
               [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
   }
 
-  // What is durable of sweeps, and who watches them. The caller starts its thread.
+  // The durable state of sweeps, and their watchers. The caller starts its thread.
   SweepBoard& board() { return *board_; }
 
-  // All there is to say about one job.
+  // The explanation of one job's state.
   struct Explanation {
     const Scheduler* scheduler = nullptr;  // valid during the callback
     JobId job;
@@ -124,19 +129,19 @@ class Engine {
   // --- workers ----------------------------------------------------------------------------------
 
   using SyncDone = std::function<void(absl::StatusOr<SyncResponse>)>;
-  // Answers when there is something to say or the request's wait is over. A later Sync of the same
-  // worker supersedes a parked one, which is answered with nothing to do.
+  // Answers when there are orders or the request's wait is over. A later Sync of the same worker
+  // supersedes a parked one, which is answered with no orders.
   void Sync(SyncRequest request, SyncDone done);
-  // The caller of that Sync went away.
+  // The caller of that Sync has disconnected.
   void CancelSync(const std::string& worker, const std::string& incarnation, uint64_t sequence);
 
   // --- pools ------------------------------------------------------------------------------------
 
-  // For what runs on the engine's thread only, that is in the work of Call.
+  // For use on the engine's thread only, that is in the work of Call.
   Pools& pools() { return pools_; }
   absl::Time turn_time() const { return now_; }
-  // From now on pools are planned, and `carry` is given what is to be done, on the engine's thread,
-  // once all of it is saved. It must not block.
+  // From now on pools are planned, and `carry` receives the actions on the engine's thread, once
+  // all of them are saved. It must not block.
   using PoolCarrier = std::function<void(PoolActions)>;
   void ConnectPools(PoolCarrier carry);
 
@@ -146,23 +151,23 @@ class Engine {
     AttemptId id;
     int64_t offset = 0;
     std::string data;
-    // The attempt has ended: the rest stands in this artifact, or there is no log if it is zero.
+    // The attempt has ended: the rest of the log is in this artifact; zero: there is no log.
     bool ended = false;
     Digest artifact;
   };
   using LogDone = std::function<void(absl::StatusOr<LogBatch>)>;
-  // The log of a job's latest attempt from `offset` on; for a running one, answers when there is
-  // more than that. NotFound; FailedPrecondition when the job never ran.
+  // The log of a job's latest attempt from `offset` on; of a running one, answers once there is
+  // more. NotFound; FailedPrecondition when the job never ran.
   uint64_t WaitForLog(JobId job, int64_t offset, LogDone done);
 
-  // Nobody waits for this ticket any more; its callback gets Cancelled unless it has run.
+  // Cancels the wait with this ticket: its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
 
-  // Whether a turn waits for space on the disk.
+  // Whether a turn is waiting for space on the disk.
   bool is_stalled() const { return stalled_.has_value(); }
 
-  // For the tests' sake: a failed commit calls this instead of ending the process. The engine
-  // behaves as a dead process from then on: it answers nobody.
+  // A failed commit calls this instead of ending the process. From then on the engine behaves like
+  // a dead process: it answers nothing.
   void SetFatalForTest(std::function<void(absl::Status)> fatal) { fatal_ = std::move(fatal); }
   Scheduler& scheduler_for_test() { return *scheduler_; }
 
@@ -171,9 +176,9 @@ class Engine {
     std::function<void(Scheduler&)> work;
     std::function<void()> done;
     std::function<void(absl::Status)> refuse;
-    bool always = false;  // changes nothing durable: done though the disk is full
+    bool always = false;  // changes nothing durable: runs even while the disk is full
   };
-  // What is left of a turn once its requests were applied.
+  // A turn whose requests were applied, before its commit.
   struct AppliedTurn {
     Effects effects;
     std::vector<Request> requests;
@@ -191,11 +196,11 @@ class Engine {
     SyncDone done;
     bool at_once = false;
   };
-  // What followers want of one running attempt.
-  struct LogTap {
+  // The end of a running attempt's log, and those who wait for more of it.
+  struct FollowedLog {
     int64_t begin = 0;  // offset of data[0]
     std::string data;
-    int64_t asked = -1;  // offset of the last order that was sent
+    int64_t asked = -1;  // offset that was last requested from the worker
     std::map<uint64_t, std::pair<int64_t, LogDone>> waiters;  // by ticket
     absl::Time unused_since = absl::InfiniteFuture();
   };
@@ -208,12 +213,12 @@ class Engine {
   void Loop();
   bool Turn();
   void FinishTurn(AppliedTurn turn);
-  // Never returns but in a test.
+  // Returns only in tests.
   void EndProcess(const absl::Status& status);
   void StallTurn(AppliedTurn turn, const absl::Status& full);
   bool RunTurnWhileStalled(std::vector<Request>& requests);
   void Publish(Effects effects);
-  SweepNews NewsOf(SweepId id, std::vector<JobEvent> events) const;
+  SweepUpdate UpdateOf(SweepId id, std::vector<JobEvent> events) const;
   PoolActions AdvancePools();
   PoolWorld MakePoolWorld() const;
   std::string ExplainPools(JobId job) const;
@@ -224,13 +229,13 @@ class Engine {
   bool LogsAreDue(const std::string& worker) const;
   void AddLogOrders(const std::string& worker, SyncResponse& response);
   void AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done);
-  void ExpireTaps();
+  void AnswerFollowers();
 
   // Constant after construction.
   Clock& clock_;
   Store& store_;
   const EngineOptions options_;
-  std::unique_ptr<SweepBoard> board_;  // of its own synchronization
+  std::unique_ptr<SweepBoard> board_;  // synchronizes itself
   std::vector<EngineObserver*> observers_;
 
   // Owned by the engine's thread.
@@ -239,7 +244,7 @@ class Engine {
   PoolCarrier carry_;
   absl::Time now_ = absl::InfinitePast();
   absl::btree_map<std::string, ParkedSync> parked_;  // by worker
-  absl::btree_map<AttemptId, LogTap> taps_;
+  absl::btree_map<AttemptId, FollowedLog> followed_logs_;
   absl::flat_hash_map<uint64_t, AttemptId> log_tickets_;
   std::optional<AppliedTurn> stalled_;  // not durable yet: the disk is full
   absl::Status stall_reason_;

@@ -1,6 +1,8 @@
-// The coordinator's log of what happens: sweeps, workers and attempts, each line with their ids.
+// SPDX-License-Identifier: Apache-2.0
+// Logs what happens to sweeps, workers and attempts; each line has their ids. Successes are logged
+// at debug level, because there are thousands.
 //
-// A success is a debug line: there are thousands. Owned by the engine's thread.
+// Owned by the engine's thread.
 #ifndef CONCUR_COORDINATOR_ENGINE_LOG_H_
 #define CONCUR_COORDINATOR_ENGINE_LOG_H_
 
@@ -22,7 +24,7 @@ class EngineLog : public EngineObserver {
   void LogQuarantine(const WorkerRow& row);
   static void LogAttempts(const Effects& effects);
 
-  // What was said of them last; bounded by the sweeps and workers that the scheduler keeps.
+  // What was logged last; bounded by the sweeps and workers that the scheduler keeps.
   std::map<SweepId, std::string> sweeps_;
   std::map<std::string, std::string> workers_;
   std::map<std::string, absl::Time> quarantines_;  // their ends, by worker

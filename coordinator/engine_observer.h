@@ -1,4 +1,5 @@
-// Who hears what the engine does: the log, the metrics.
+// SPDX-License-Identifier: Apache-2.0
+// Observes the engine's turns, for the log and the metrics.
 //
 // Called on the engine's thread after a turn's commit; must not block.
 #ifndef CONCUR_COORDINATOR_ENGINE_OBSERVER_H_
@@ -14,7 +15,7 @@ namespace concur {
 class EngineObserver {
  public:
   struct Turn {
-    size_t requests = 0;  // that this turn dealt with
+    size_t requests = 0;  // applied by this turn
     absl::Duration work;  // from taking the inbox to the commit
     absl::Duration commit;
     bool committed = false;  // there was something to save, and it is saved

@@ -1,4 +1,5 @@
-// The engine's pools: what they see of the scheduler, and what they want of it.
+// SPDX-License-Identifier: Apache-2.0
+// The engine's pools: the scheduler's state as they see it, and the actions that they plan.
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,13 +25,14 @@ PoolWorld Engine::MakePoolWorld() const {
     seen.place.time_left = worker.end_time - now_;
     seen.place.running = worker.running;
     seen.live = !worker.lost;
+    seen.called = worker.called;
     seen.draining = worker.draining;
     world.workers.push_back(std::move(seen));
   }
   return world;
 }
 
-// What workers are told goes into this turn's commit; the rest is carried out after it.
+// Drain orders go into this turn's commit; the other actions are carried out after it.
 PoolActions Engine::AdvancePools() {
   if (!carry_ || pools_.empty()) {
     return {};
@@ -40,13 +42,13 @@ PoolActions Engine::AdvancePools() {
   }
   PoolActions actions = pools_.TakeActions();
   for (const auto& [worker, drain] : std::exchange(actions.drain, {})) {
-    // One that is not known any more needs not be told.
+    // An unknown worker needs no order.
     scheduler_->DrainWorker(worker, drain).IgnoreError();
   }
   return actions;
 }
 
-// What pools do for a job that waits for a worker.
+// What the pools do for a job that waits for a worker.
 std::string Engine::ExplainPools(JobId job) const {
   if (scheduler_->ViewJob(job).state != JobState::kReady) {
     return "";

@@ -1,4 +1,5 @@
-// What turns leave on the board, and following logs: waits that a turn answers.
+// SPDX-License-Identifier: Apache-2.0
+// What a turn publishes on the board, and the logs that clients follow.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -13,8 +14,8 @@
 namespace concur {
 namespace {
 
-// A tap that nobody waits for is kept for a while: a follower asks again right after each answer.
-constexpr absl::Duration kTapKept = absl::Seconds(30);
+// A log that nobody waits for is kept for a while: a follower asks again right after each answer.
+constexpr absl::Duration kFollowedLogKept = absl::Seconds(30);
 
 std::optional<std::string> WorkerOf(const Scheduler& scheduler, AttemptId id) {
   if (!scheduler.HasJob(id.job)) {
@@ -32,16 +33,16 @@ std::optional<std::string> WorkerOf(const Scheduler& scheduler, AttemptId id) {
 // --- sweeps
 // ---------------------------------------------------------------------------------------
 
-SweepNews Engine::NewsOf(SweepId id, std::vector<JobEvent> events) const {
-  SweepNews news;
-  news.id = id;
+SweepUpdate Engine::UpdateOf(SweepId id, std::vector<JobEvent> events) const {
+  SweepUpdate update;
+  update.id = id;
   const std::optional<SweepView> view = scheduler_->FindSweep(id);
   if (!view) {
-    news.owner_use = scheduler_->UseOf(board_->OwnerOf(id));
-    return news;
+    update.owner_use = scheduler_->UseOf(board_->OwnerOf(id));
+    return update;
   }
   auto facts = std::make_shared<SweepFacts>();
-  // All but the spec's bytes, which may be megabytes.
+  // Everything except the spec's bytes, which may be megabytes.
   facts->row.id = id;
   facts->row.owner = view->row->owner;
   facts->row.name = view->row->name;
@@ -54,10 +55,11 @@ SweepNews Engine::NewsOf(SweepId id, std::vector<JobEvent> events) const {
   facts->state = view->state;
   facts->counts = view->counts;
   facts->reused = view->reused;
+  facts->queued = view->queued;
   facts->owner_use = view->owner_use;
-  news.facts = std::move(facts);
-  news.events = std::move(events);
-  return news;
+  update.facts = std::move(facts);
+  update.events = std::move(events);
+  return update;
 }
 
 void Engine::Publish(Effects effects) {
@@ -71,24 +73,24 @@ void Engine::Publish(Effects effects) {
   if (events.empty()) {
     return;
   }
-  std::vector<SweepNews> news;
+  std::vector<SweepUpdate> updates;
   for (auto& [id, of_sweep] : events) {
-    news.push_back(NewsOf(id, std::move(of_sweep)));
+    updates.push_back(UpdateOf(id, std::move(of_sweep)));
   }
-  board_->Publish(std::move(news), now_);
+  board_->Publish(std::move(updates), now_);
 }
 
 void Engine::CancelWait(uint64_t ticket) {
   Post({[this, ticket](Scheduler&) {
           const absl::Status status = absl::CancelledError("the caller went away");
           if (const auto it = log_tickets_.find(ticket); it != log_tickets_.end()) {
-            LogTap& tap = taps_[it->second];
+            FollowedLog& log = followed_logs_[it->second];
             log_tickets_.erase(it);
-            if (const auto waiter = tap.waiters.find(ticket); waiter != tap.waiters.end()) {
+            if (const auto waiter = log.waiters.find(ticket); waiter != log.waiters.end()) {
               LogDone done = std::move(waiter->second.second);
-              tap.waiters.erase(waiter);
-              if (tap.waiters.empty()) {
-                tap.unused_since = now_;
+              log.waiters.erase(waiter);
+              if (log.waiters.empty()) {
+                log.unused_since = now_;
               }
               done(status);
             }
@@ -106,8 +108,8 @@ uint64_t Engine::WaitForLog(JobId job, int64_t offset, LogDone done) {
     MutexLock lock(mutex_);
     ticket = next_ticket_++;
   }
-  auto shared_done = std::make_shared<LogDone>(std::move(done));  // by work or by refusal
-  // In the second step: an answer about an ended attempt must be durable.
+  auto shared_done = std::make_shared<LogDone>(std::move(done));  // of the answer and the refusal
+  // After the commit: an answer about an ended attempt must be durable.
   Post({[](Scheduler&) {},
         [this, ticket, job, offset, shared_done] {
           AnswerLog(ticket, job, offset, std::move(*shared_done));
@@ -124,26 +126,26 @@ void Engine::AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done)
   const JobView view = scheduler_->ViewJob(job);
   const AttemptId id{job, view.attempt};
   if (view.state == JobState::kRunning) {
-    LogTap& tap = taps_[id];
-    if (tap.data.empty() && tap.waiters.empty()) {
-      tap.begin = offset;
-      tap.asked = -1;
+    FollowedLog& log = followed_logs_[id];
+    if (log.data.empty() && log.waiters.empty()) {
+      log.begin = offset;
+      log.asked = -1;
     }
-    const int64_t end = tap.begin + static_cast<int64_t>(tap.data.size());
-    if (offset < tap.begin) {  // an earlier piece than is kept: fetch the log anew
-      tap.data.clear();
-      tap.begin = offset;
-      tap.asked = -1;
+    const int64_t end = log.begin + static_cast<int64_t>(log.data.size());
+    if (offset < log.begin) {  // before the window that is kept: fetch the log again
+      log.data.clear();
+      log.begin = offset;
+      log.asked = -1;
     } else if (offset < end) {
       LogBatch batch;
       batch.id = id;
       batch.offset = offset;
-      batch.data = tap.data.substr(static_cast<size_t>(offset - tap.begin), kLogChunkBytesMax);
+      batch.data = log.data.substr(static_cast<size_t>(offset - log.begin), kLogChunkBytesMax);
       done(std::move(batch));
       return;
     }
-    tap.unused_since = absl::InfiniteFuture();
-    tap.waiters[ticket] = {offset, std::move(done)};
+    log.unused_since = absl::InfiniteFuture();
+    log.waiters[ticket] = {offset, std::move(done)};
     log_tickets_[ticket] = id;
     return;
   }
@@ -151,8 +153,8 @@ void Engine::AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done)
   batch.id = id;
   batch.ended = true;
   const auto log_of = [](const JobResult& result) {
-    const ArtifactRef* log = FindArtifact(result, ArtifactKind::kLog);
-    return log == nullptr ? Digest() : log->digest;
+    const ArtifactRef* artifact = FindArtifact(result, ArtifactKind::kLog);
+    return artifact == nullptr ? Digest() : artifact->digest;
   };
   if (view.result != nullptr) {
     batch.artifact = log_of(*view.result);
@@ -173,47 +175,48 @@ void Engine::AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done)
 
 void Engine::TakeLogChunks(const SyncRequest& request) {
   for (const LogChunk& chunk : request.log_chunks) {
-    const auto it = taps_.find(chunk.id);
-    if (it == taps_.end()) {
+    const auto it = followed_logs_.find(chunk.id);
+    if (it == followed_logs_.end()) {
       continue;
     }
-    LogTap& tap = it->second;
-    const int64_t end = tap.begin + static_cast<int64_t>(tap.data.size());
+    FollowedLog& log = it->second;
+    const int64_t end = log.begin + static_cast<int64_t>(log.data.size());
     if (chunk.offset > end) {
-      continue;  // a gap: it is asked for again
+      continue;  // a gap: the missing part is requested again
     }
     const int64_t known = end - chunk.offset;
     if (known >= static_cast<int64_t>(chunk.data.size())) {
       continue;
     }
-    tap.data.append(chunk.data, static_cast<size_t>(known));
-    if (tap.data.size() > options_.log_window_bytes) {
-      const size_t cut = tap.data.size() - options_.log_window_bytes;
-      tap.data.erase(0, cut);
-      tap.begin += static_cast<int64_t>(cut);
+    log.data.append(chunk.data, static_cast<size_t>(known));
+    if (log.data.size() > options_.log_window_bytes) {
+      const size_t cut = log.data.size() - options_.log_window_bytes;
+      log.data.erase(0, cut);
+      log.begin += static_cast<int64_t>(cut);
     }
   }
 }
 
 bool Engine::LogsAreDue(const std::string& worker) const {
-  return std::any_of(taps_.begin(), taps_.end(), [&](const auto& entry) {
-    const LogTap& tap = entry.second;
-    return tap.asked != tap.begin + static_cast<int64_t>(tap.data.size()) &&
+  return std::any_of(followed_logs_.begin(), followed_logs_.end(), [&](const auto& entry) {
+    const FollowedLog& log = entry.second;
+    return log.asked != log.begin + static_cast<int64_t>(log.data.size()) &&
            WorkerOf(*scheduler_, entry.first) == worker;
   });
 }
 
 void Engine::AddLogOrders(const std::string& worker, SyncResponse& response) {
-  for (auto& [id, tap] : taps_) {
+  for (auto& [id, log] : followed_logs_) {
     if (WorkerOf(*scheduler_, id) == worker) {
-      tap.asked = tap.begin + static_cast<int64_t>(tap.data.size());
-      response.logs.push_back({id, tap.asked});
+      log.asked = log.begin + static_cast<int64_t>(log.data.size());
+      response.logs.push_back({id, log.asked});
     }
   }
 }
 
-// Answers followers that have news, and drops taps of attempts that ended or that nobody follows.
-void Engine::ExpireTaps() {
+// Answers the waits for which there are new bytes, and drops the logs of attempts that have ended
+// or that nobody follows.
+void Engine::AnswerFollowers() {
   struct Answer {
     uint64_t ticket;
     JobId job;
@@ -221,25 +224,25 @@ void Engine::ExpireTaps() {
     LogDone done;
   };
   std::vector<Answer> answers;
-  for (auto it = taps_.begin(); it != taps_.end();) {
-    auto& [id, tap] = *it;
+  for (auto it = followed_logs_.begin(); it != followed_logs_.end();) {
+    auto& [id, log] = *it;
     const bool running = WorkerOf(*scheduler_, id).has_value();
-    const int64_t end = tap.begin + static_cast<int64_t>(tap.data.size());
-    for (auto waiter = tap.waiters.begin(); waiter != tap.waiters.end();) {
+    const int64_t end = log.begin + static_cast<int64_t>(log.data.size());
+    for (auto waiter = log.waiters.begin(); waiter != log.waiters.end();) {
       if (!running || waiter->second.first < end) {
         answers.push_back(
             {waiter->first, id.job, waiter->second.first, std::move(waiter->second.second)});
         log_tickets_.erase(waiter->first);
-        waiter = tap.waiters.erase(waiter);
+        waiter = log.waiters.erase(waiter);
       } else {
         ++waiter;
       }
     }
-    if (tap.waiters.empty() && tap.unused_since == absl::InfiniteFuture()) {
-      tap.unused_since = now_;
+    if (log.waiters.empty() && log.unused_since == absl::InfiniteFuture()) {
+      log.unused_since = now_;
     }
-    if (!running || (tap.waiters.empty() && now_ - tap.unused_since > kTapKept)) {
-      it = taps_.erase(it);
+    if (!running || (log.waiters.empty() && now_ - log.unused_since > kFollowedLogKept)) {
+      it = followed_logs_.erase(it);
     } else {
       ++it;
     }

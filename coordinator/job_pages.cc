@@ -1,33 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/job_pages.h"
 
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/suggest.h"
 #include "coordinator/views.h"
 #include "rpc/convert_value.h"
 
 namespace concur {
 namespace {
 
-// Jobs that the engine's thread looks at before it does something else.
-constexpr uint64_t kLookedAtMax = 20'000;
+// Jobs that the engine's thread examines before it does something else.
+constexpr uint64_t kJobsExaminedMax = 20'000;
 
-bool IsAskedFor(const v1::ListJobsRequest& request, const Scheduler& scheduler,
-                const Expansion& expansion, JobId job) {
+bool Matches(const v1::ListJobsRequest& request, const Scheduler& scheduler,
+             const Expansion& expansion, JobId job) {
   const auto& states = request.states();
   if (!states.empty() && std::find(states.begin(), states.end(),
                                    rpc::ToProto(scheduler.JobStateOf(job))) == states.end()) {
     return false;
   }
-  if (request.approach().empty() && request.benchmark().empty()) {
+  if (request.approach().empty() && request.benchmark().empty() && request.worker().empty() &&
+      !request.has_setting_index() && !request.has_seed()) {
     return true;
   }
   const SweepSpec& spec = expansion.spec();
   const JobCoordinates at = expansion.Locate(job.index);
   const Block& block = expansion.blocks()[at.block];
+  if ((request.has_setting_index() && at.setting != request.setting_index()) ||
+      (request.has_seed() && spec.seeds[at.seed_index] != request.seed()) ||
+      (!request.worker().empty() && scheduler.ViewJob(job).worker != request.worker())) {
+    return false;
+  }
   if (!request.approach().empty() && spec.approaches[block.approach].name != request.approach()) {
     return false;
   }
@@ -37,7 +48,13 @@ bool IsAskedFor(const v1::ListJobsRequest& request, const Scheduler& scheduler,
          (!at.is_train && spec.benchmarks[at.test_benchmark].name == request.benchmark());
 }
 
-// One page under way. Shared by the steps that make it.
+absl::Status UnknownFilter(absl::string_view what, const std::string& name,
+                           const std::vector<std::string>& known) {
+  return absl::NotFoundError(
+      absl::StrCat("the sweep has no ", what, " \"", name, "\"", DidYouMean(name, known)));
+}
+
+// One page in progress. Shared by the closures that build it.
 class PageCall : public std::enable_shared_from_this<PageCall> {
  public:
   using Done = std::function<void(absl::StatusOr<v1::ListJobsResponse>)>;
@@ -68,10 +85,10 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
     }
     expansion_ = scheduler.SharedExpansion(sweep_);
     const uint64_t count = expansion_->job_count();
-    const uint64_t end = std::min(count, next_ + std::min(kLookedAtMax, count));
+    const uint64_t end = std::min(count, next_ + std::min(kJobsExaminedMax, count));
     for (; next_ < end; ++next_) {
       const JobId job{sweep_, static_cast<uint32_t>(next_)};
-      if (!IsAskedFor(request_, scheduler, *expansion_, job)) {
+      if (!Matches(request_, scheduler, *expansion_, job)) {
         continue;
       }
       if (jobs_.size() == size_) {
@@ -112,7 +129,7 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
   ThreadPool& pool_;
   const v1::ListJobsRequest& request_;
   const SweepId sweep_;
-  uint64_t next_;  // the first index that was not looked at
+  uint64_t next_;  // the first index that was not examined
   const size_t size_;
   const Done done_;
   std::shared_ptr<const Expansion> expansion_;  // shared with the scheduler
@@ -122,6 +139,53 @@ class PageCall : public std::enable_shared_from_this<PageCall> {
 };
 
 }  // namespace
+
+absl::Status CheckJobFilters(const v1::ListJobsRequest& request, const Expansion& expansion) {
+  const SweepSpec& spec = expansion.spec();
+  const auto add = [](const auto& things, std::vector<std::string>* names) {
+    for (const auto& thing : things) {
+      names->push_back(thing.name);
+    }
+  };
+  const auto is_in = [](const std::string& name, const std::vector<std::string>& names) {
+    return name.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<std::string> approaches;
+  std::vector<std::string> benchmarks;
+  add(spec.approaches, &approaches);
+  add(spec.benchmarks, &benchmarks);
+  add(spec.train_sets, &benchmarks);
+  if (!is_in(request.approach(), approaches)) {
+    return UnknownFilter("approach", request.approach(), approaches);
+  }
+  if (!is_in(request.benchmark(), benchmarks)) {
+    return UnknownFilter("benchmark", request.benchmark(), benchmarks);
+  }
+  if (request.has_setting_index()) {
+    size_t settings = 0;
+    for (uint32_t approach = 0; approach < spec.approaches.size(); ++approach) {
+      if (request.approach().empty() || approaches[approach] == request.approach()) {
+        settings = std::max(settings, expansion.Settings(approach).size());
+      }
+    }
+    if (request.setting_index() >= settings) {
+      return absl::NotFoundError(absl::StrCat(
+          "no setting ", request.setting_index(),
+          settings == 1 ? ": the only one is 0" : absl::StrCat(": they are 0 to ", settings - 1)));
+    }
+  }
+  if (request.has_seed() &&
+      std::find(spec.seeds.begin(), spec.seeds.end(), request.seed()) == spec.seeds.end()) {
+    constexpr size_t kSeedsShown = 10;
+    const std::vector<int64_t> first(
+        spec.seeds.begin(),
+        spec.seeds.begin() + static_cast<std::ptrdiff_t>(std::min(spec.seeds.size(), kSeedsShown)));
+    return absl::NotFoundError(absl::StrCat("the sweep has no seed ", request.seed(),
+                                            ": its seeds are ", absl::StrJoin(first, ", "),
+                                            spec.seeds.size() > kSeedsShown ? ", …" : ""));
+  }
+  return absl::OkStatus();
+}
 
 void ListJobsPage(Engine& engine, ThreadPool& pool, const v1::ListJobsRequest& request,
                   SweepId sweep, uint64_t from, size_t size,

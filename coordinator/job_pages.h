@@ -1,5 +1,6 @@
-// Pages of a sweep's jobs. The engine's thread copies what the scheduler knows of them; a pool
-// makes the answer of it, which takes several times as long.
+// SPDX-License-Identifier: Apache-2.0
+// Pages of a sweep's jobs. The engine's thread copies the jobs; a pool builds the answer, which
+// takes several times as long.
 //
 // Stateless.
 #ifndef CONCUR_COORDINATOR_JOB_PAGES_H_
@@ -9,15 +10,21 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/engine.h"
+#include "core/expansion.h"
 #include "core/ids.h"
 
 namespace concur {
 
-// Up to `size` of the sweep's jobs from index `from` on that the request asks for. `done` is called
+// NotFound, with the nearest name, when the request asks for an approach, a benchmark, a setting or
+// a seed that the sweep does not have.
+absl::Status CheckJobFilters(const v1::ListJobsRequest& request, const Expansion& expansion);
+
+// Up to `size` of the sweep's jobs from index `from` on that match the request. `done` is called
 // once, on a thread of `pool` or the caller's. `request`, `engine` and `pool` outlive that.
 void ListJobsPage(Engine& engine, ThreadPool& pool, const v1::ListJobsRequest& request,
                   SweepId sweep, uint64_t from, size_t size,

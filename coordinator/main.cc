@@ -1,28 +1,30 @@
-// concur-coordinator: keeps sweeps, gives jobs to workers, answers the concur program.
+// SPDX-License-Identifier: Apache-2.0
+// concur-coordinator: stores sweeps, assigns jobs to workers, and answers the concur program.
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/usage.h"
+#include "base/version.h"
+#include "command/command.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/server.h"
 #include "spec/options.h"
 #include "spec/options_yaml.h"
 
-// jemalloc's: memory that nobody uses goes back to the kernel after a second of work instead of
-// ten.
+// Options of jemalloc: unused memory is returned to the kernel after one second instead of ten.
 extern "C" const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:1000";
 
@@ -49,7 +51,7 @@ std::string DefaultDataDirectory() {
   return std::string(home == nullptr ? "." : home) + "/.local/share/concur";
 }
 
-// The variable's value, which this process and its children have no more.
+// The variable's value. Removes it from the environment of this process and its children.
 std::string TakeFromEnvironment(const char* name) {
   // Read before any thread is started.
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
@@ -83,8 +85,8 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.listen = from.listen;
   options.metrics_listen = from.metrics_listen;
   options.health_listen = from.health_listen;
-  options.version = CONCUR_VERSION;
-  // Absolute: other programs are told of files in it.
+  options.version = kVersion;
+  // Absolute, because other programs get paths of files in it.
   std::error_code error;
   options.data_directory =
       std::filesystem::absolute(
@@ -121,15 +123,16 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   return options;
 }
 
-// Until SIGINT or SIGTERM.
+// Serves until SIGINT or SIGTERM.
 int Serve(ServerOptions options) {
-  // Signals are waited for, not handled: blocked in all threads, which inherit this mask.
+  // sigwait receives the signals, so they are blocked in all threads, which inherit this mask.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  umask(077);
 
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(clock, std::move(options));
@@ -145,10 +148,10 @@ int Serve(ServerOptions options) {
 }
 
 int Main(int argc, char** argv) {
-  // Of gRPC's locks: Debian's Abseil keeps a graph of all that are held, at 2 % of a busy
+  // Debian's Abseil keeps a graph of all locks held, including gRPC's, which takes 2 % of a busy
   // coordinator's time.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  CLI::App app("Concur's coordinator: keeps sweeps, gives jobs to workers.", "concur-coordinator");
+  Command app("Concur's coordinator: keeps sweeps, gives jobs to workers.", "concur-coordinator");
   std::string options_file;
   std::string data_directory;
   std::string listen;
@@ -156,42 +159,38 @@ int Main(int argc, char** argv) {
   std::string health_listen;
   std::string log_format = "text";
   bool verbose = false;
-  app.add_option("--options", options_file, "options file (kind: CoordinatorOptions)");
-  app.add_option("--data-dir", data_directory,
-                 "where everything is kept (default: ~/.local/share/concur)");
-  app.add_option("--listen", listen,
-                 "HOST:PORT or unix:PATH; port 0 takes a free one (default: 127.0.0.1:7447)");
-  app.add_option("--metrics-listen", metrics_listen,
-                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
-                 "127.0.0.1:9464 (default: none)");
-  app.add_option("--health-listen", health_listen,
-                 "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
-                 "(default: none)");
-  app.add_option("--log-format", log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--verbose", verbose, "log more: every job");
+  app.AddOption("--options", options_file, "options file (kind: CoordinatorOptions)");
+  app.AddOption("--data-dir", data_directory,
+                "where everything is kept (default: ~/.local/share/concur)");
+  app.AddOption("--listen", listen,
+                "HOST:PORT or unix:PATH; port 0 takes a free one (default: 127.0.0.1:7447)");
+  app.AddOption("--metrics-listen", metrics_listen,
+                "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
+                "127.0.0.1:9464 (default: none)");
+  app.AddOption("--health-listen", health_listen,
+                "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
+                "(default: none)");
+  app.AddOption("--log-format", log_format, "text or json")->OneOf({"text", "json"});
+  app.AddFlag("--verbose", verbose, "log more: every job");
   TlsFiles tls;
-  app.add_option("--tls-certificate", tls.certificate, "the server's certificate: speak TLS")
-      ->type_name("FILE");
-  app.add_option("--tls-key", tls.key, "the key of that certificate")->type_name("FILE");
-  app.add_option("--tls-client-ca", tls.client_ca,
-                 "ask clients for a certificate that this CA signed")
-      ->type_name("FILE");
+  app.AddOption("--tls-certificate", tls.certificate, "the server's certificate: speak TLS")
+      ->TypeName("FILE");
+  app.AddOption("--tls-key", tls.key, "the key of that certificate")->TypeName("FILE");
+  app.AddOption("--tls-client-ca", tls.client_ca,
+                "ask clients for a certificate that this CA signed")
+      ->TypeName("FILE");
   bool without_authentication = false;
-  app.add_flag("--insecure-listen-without-authentication", without_authentication,
-               "let whoever reaches the address do everything, in clear text; never do this on a "
-               "network that others use");
-  app.set_version_flag("--version", CONCUR_VERSION);
-  app.fallthrough();
+  app.AddFlag("--insecure-listen-without-authentication", without_authentication,
+              "let whoever reaches the address do everything, in clear text; never do this on a "
+              "network that others use");
+  app.AddVersion();
+  app.Fallthrough();
   AdminWork admin_work;
   AddTokenCommands(app, &admin_work);
   AddInitTlsCommand(app, &admin_work);
   AddDataCommands(app, &admin_work);
-  NameUsageErrors(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  if (const std::optional<int> exit_status = app.Parse(argc, argv)) {
+    return *exit_status;
   }
   SetLog(verbose ? LogLevel::kDebug : LogLevel::kInfo,
          log_format == "json" ? LogFormat::kJson : LogFormat::kText);
@@ -242,6 +241,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace concur
 
-// Nothing but a lack of memory throws past Main.
+// Main throws only when memory runs out.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return concur::Main(argc, argv); }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/partial_uploads.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ std::vector<PartialUploads::Held>::iterator PartialUploads::FindLocked(const Dig
   });
 }
 
-// Writers are given up without the lock: they remove files, and speak to object storage.
+// Writers are dropped after the lock is released: they remove files or call object storage.
 
 bool PartialUploads::Keep(const Digest& sender, const Digest& artifact,
                           std::unique_ptr<Writer> writer) {
@@ -74,7 +75,7 @@ void PartialUploads::GiveUpOld() {
   const absl::Time now = clock_.Now();
   std::vector<Held> old;
   MutexLock lock(mu_);
-  // They are in the order of their ends.
+  // Sorted by their ends.
   const auto young =
       std::find_if(held_.begin(), held_.end(), [now](const Held& held) { return held.end > now; });
   old.assign(std::make_move_iterator(held_.begin()), std::make_move_iterator(young));

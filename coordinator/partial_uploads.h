@@ -1,10 +1,11 @@
-// Uploads that were broken off, kept until their senders come back and go on where they stopped.
+// SPDX-License-Identifier: Apache-2.0
+// Interrupted uploads, kept until their senders resume them.
 //
-// What is kept is the store's writer itself: a temporary file, or an open multipart upload. So it
-// is the same for every store, and a coordinator that restarts knows of none: then uploads begin
-// again. What was sent belongs to the sender who sent it: nobody else can find it or add to it.
+// The store's writer itself is kept: a temporary file, or an open multipart upload. Thus it works
+// the same for every store, and does not survive a restart of the coordinator: then uploads begin
+// again. An upload belongs to its sender: nobody else can find it or add to it.
 //
-// Thread-safe. What gives up a writer may block for as long as the store takes to forget it.
+// Thread-safe. Functions that drop a writer block for as long as the store takes to discard it.
 #ifndef CONCUR_COORDINATOR_PARTIAL_UPLOADS_H_
 #define CONCUR_COORDINATOR_PARTIAL_UPLOADS_H_
 
@@ -23,8 +24,8 @@
 namespace concur {
 
 struct PartialUploadLimits {
-  size_t count_max = 64;                 // one more, and the oldest goes
-  int64_t bytes_min = int64_t{1} << 20;  // less is sent again as fast
+  size_t count_max = 64;                 // beyond it the oldest is dropped
+  int64_t bytes_min = int64_t{1} << 20;  // less is as fast to send again
   absl::Duration kept_for = absl::Minutes(15);
 };
 
@@ -37,20 +38,20 @@ class PartialUploads {
 
   const PartialUploadLimits& limits() const { return limits_; }
 
-  // Keeps what came of an upload of `artifact`, unless more of it is kept already. `sender` is any
-  // name for whoever sent it. True if it is kept: then GiveUpOld is to be called when `kept_for`
-  // has passed.
+  // Keeps an interrupted upload of `artifact`, unless more of it is kept already. `sender`
+  // identifies the sender. Returns whether it is kept; then the caller calls GiveUpOld after
+  // `kept_for`.
   bool Keep(const Digest& sender, const Digest& artifact, std::unique_ptr<Writer> writer);
   // How many bytes are kept; 0: none.
   int64_t Offset(const Digest& sender, const Digest& artifact);
-  // Hands out the writer that has taken exactly `offset` bytes; null when none has. The caller
-  // keeps it or gives it up.
+  // Hands out the writer that holds exactly `offset` bytes, or null. The caller either keeps it
+  // again or drops it.
   std::unique_ptr<Writer> Take(const Digest& sender, const Digest& artifact, int64_t offset);
-  // What was sent has come whole some other way.
+  // Drops this upload: the artifact was stored some other way.
   void GiveUp(const Digest& sender, const Digest& artifact);
-  // What has been kept for too long.
+  // Drops uploads that have been kept for too long.
   void GiveUpOld();
-  // Everything: for a store that has no room.
+  // Drops all uploads, for a store that is full.
   void GiveUpAll();
 
  private:
@@ -60,7 +61,7 @@ class PartialUploads {
     absl::Time end;
     std::unique_ptr<Writer> writer;
   };
-  // The place of what is kept and not too old, else the end.
+  // The upload, if it is kept and not too old, else the end.
   std::vector<Held>::iterator FindLocked(const Digest& sender, const Digest& artifact)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

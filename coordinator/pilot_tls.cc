@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/pilot_tls.h"
 
 #include <arpa/inet.h>
@@ -24,32 +25,32 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kPemBytesMax = 1 << 20;
+constexpr int64_t kPilotPemBytesMax = 1 << 20;
 
 template <auto kFree>
-struct Freer {
+struct PilotFreer {
   template <typename T>
   void operator()(T* thing) const {
     kFree(thing);
   }
 };
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
-using StoreContext = std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>>;
-using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+using PilotBio = std::unique_ptr<BIO, PilotFreer<BIO_free_all>>;
+using PilotKey = std::unique_ptr<EVP_PKEY, PilotFreer<EVP_PKEY_free>>;
+using PilotCertificate = std::unique_ptr<X509, PilotFreer<X509_free>>;
+using PilotStore = std::unique_ptr<X509_STORE, PilotFreer<X509_STORE_free>>;
+using PilotStoreContext = std::unique_ptr<X509_STORE_CTX, PilotFreer<X509_STORE_CTX_free>>;
+using PilotNames = std::unique_ptr<GENERAL_NAMES, PilotFreer<GENERAL_NAMES_free>>;
 
-Bio ReaderOf(const std::string& pem) {
-  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+PilotBio ReaderOf(const std::string& pem) {
+  return PilotBio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// All certificates of a PEM text, in order; the rest of it is passed over.
-std::vector<Certificate> CertificatesOf(const std::string& pem) {
-  std::vector<Certificate> certificates;
-  const Bio bio = ReaderOf(pem);
+// All certificates of a PEM text, in order; other contents are ignored.
+std::vector<PilotCertificate> CertificatesOf(const std::string& pem) {
+  std::vector<PilotCertificate> certificates;
+  const PilotBio bio = ReaderOf(pem);
   for (;;) {
-    Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    PilotCertificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
     if (certificate == nullptr) {
       break;
     }
@@ -59,22 +60,23 @@ std::vector<Certificate> CertificatesOf(const std::string& pem) {
   return certificates;
 }
 
-// Why a CA's clients or servers (`purpose`) would refuse the certificate; "" when they take it.
+// Why clients or servers (`purpose`) that trust the CA would refuse the certificate; "" if they
+// would accept it.
 std::string WhyRefused(const std::string& certificate_pem, const std::string& ca_pem, int purpose) {
-  const std::vector<Certificate> chain = CertificatesOf(certificate_pem);
-  const std::vector<Certificate> authorities = CertificatesOf(ca_pem);
+  const std::vector<PilotCertificate> chain = CertificatesOf(certificate_pem);
+  const std::vector<PilotCertificate> authorities = CertificatesOf(ca_pem);
   if (chain.empty() || authorities.empty()) {
     return chain.empty() ? "no certificate in PEM" : "no CA in PEM";
   }
-  const Store store(X509_STORE_new());
-  for (const Certificate& authority : authorities) {
+  const PilotStore store(X509_STORE_new());
+  for (const PilotCertificate& authority : authorities) {
     X509_STORE_add_cert(store.get(), authority.get());
   }
   STACK_OF(X509)* between = sk_X509_new_null();
   for (size_t i = 1; i < chain.size(); ++i) {
     sk_X509_push(between, chain[i].get());
   }
-  const StoreContext context(X509_STORE_CTX_new());
+  const PilotStoreContext context(X509_STORE_CTX_new());
   std::string why;
   if (X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), between) != 1 ||
       X509_STORE_CTX_set_purpose(context.get(), purpose) != 1) {
@@ -88,9 +90,9 @@ std::string WhyRefused(const std::string& certificate_pem, const std::string& ca
 }
 
 bool IsKeyOf(const std::string& key_pem, const std::string& certificate_pem) {
-  const std::vector<Certificate> chain = CertificatesOf(certificate_pem);
-  const Bio bio = ReaderOf(key_pem);
-  const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const std::vector<PilotCertificate> chain = CertificatesOf(certificate_pem);
+  const PilotBio bio = ReaderOf(key_pem);
+  const PilotKey key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
   const bool matches =
       !chain.empty() && key != nullptr && X509_check_private_key(chain[0].get(), key.get()) == 1;
   ERR_clear_error();
@@ -100,7 +102,7 @@ bool IsKeyOf(const std::string& key_pem, const std::string& certificate_pem) {
 // The host names and IP addresses that a certificate is for.
 std::vector<std::string> HostsOf(X509* certificate) {
   std::vector<std::string> hosts;
-  const Names names(static_cast<GENERAL_NAMES*>(
+  const PilotNames names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
@@ -122,11 +124,11 @@ std::string Beside(const std::string& path, const char* name) {
   return absl::StrCat(slash == std::string::npos ? "" : path.substr(0, slash + 1), name);
 }
 
-// The CA by which workers know the server.
+// The CA that workers trust for the server's certificate.
 absl::StatusOr<std::string> FindAuthority(const TlsFiles& server, const PilotFiles& files,
                                           const std::string& server_certificate) {
   if (!files.ca.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(std::string ca, ReadFile(files.ca, kPemBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(std::string ca, ReadFile(files.ca, kPilotPemBytesMax));
     const std::string why = WhyRefused(server_certificate, ca, X509_PURPOSE_SSL_SERVER);
     return why.empty() ? absl::StatusOr<std::string>(std::move(ca))
                        : absl::InvalidArgumentError(
@@ -136,7 +138,7 @@ absl::StatusOr<std::string> FindAuthority(const TlsFiles& server, const PilotFil
   std::vector<std::string> tried;
   for (const std::string& path : {server.client_ca, Beside(server.certificate, "ca.pem")}) {
     const absl::StatusOr<std::string> ca =
-        path.empty() ? absl::NotFoundError("none") : ReadFile(path, kPemBytesMax);
+        path.empty() ? absl::NotFoundError("none") : ReadFile(path, kPilotPemBytesMax);
     if (!ca.ok()) {
       continue;
     }
@@ -157,17 +159,17 @@ absl::StatusOr<std::string> FindAuthority(const TlsFiles& server, const PilotFil
 absl::StatusOr<PilotTls> PilotTls::Load(const TlsFiles& server, const PilotFiles& files) {
   PilotTls tls;
   if (server.certificate.empty()) {
-    // What is named is for whatever stands before the coordinator.
+    // The files are for a proxy in front of the coordinator.
     for (const auto& [path, text] :
          {std::pair(&files.ca, &tls.ca_), std::pair(&files.certificate, &tls.certificate_),
           std::pair(&files.key, &tls.key_)}) {
       if (!path->empty()) {
-        CONCUR_ASSIGN_OR_RETURN(*text, ReadFile(*path, kPemBytesMax));
+        CONCUR_ASSIGN_OR_RETURN(*text, ReadFile(*path, kPilotPemBytesMax));
       }
     }
     return tls;
   }
-  CONCUR_ASSIGN_OR_RETURN(tls.server_certificate_, ReadFile(server.certificate, kPemBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(tls.server_certificate_, ReadFile(server.certificate, kPilotPemBytesMax));
   CONCUR_ASSIGN_OR_RETURN(tls.ca_, FindAuthority(server, files, tls.server_certificate_));
   if (server.client_ca.empty()) {
     return tls;
@@ -176,15 +178,16 @@ absl::StatusOr<PilotTls> PilotTls::Load(const TlsFiles& server, const PilotFiles
   const std::string certificate =
       named ? files.certificate : Beside(server.certificate, "client.pem");
   const std::string key = named ? files.key : Beside(server.certificate, "client.key");
-  absl::StatusOr<std::string> certificate_pem = ReadFile(certificate, kPemBytesMax);
-  absl::StatusOr<std::string> key_pem = ReadFile(key, kPemBytesMax);
+  absl::StatusOr<std::string> certificate_pem = ReadFile(certificate, kPilotPemBytesMax);
+  absl::StatusOr<std::string> key_pem = ReadFile(key, kPilotPemBytesMax);
   if (!certificate_pem.ok() || !key_pem.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "pilots.certificate, pilots.key: expected what the workers of pools show to a coordinator "
         "with tls.client_ca: ",
         (certificate_pem.ok() ? key_pem : certificate_pem).status().message()));
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string client_ca, ReadFile(server.client_ca, kPemBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::string client_ca,
+                          ReadFile(server.client_ca, kPilotPemBytesMax));
   if (const std::string why = WhyRefused(*certificate_pem, client_ca, X509_PURPOSE_SSL_CLIENT);
       !why.empty()) {
     return absl::InvalidArgumentError(
@@ -204,7 +207,7 @@ absl::Status PilotTls::CheckAddress(absl::string_view address) const {
   if (server_certificate_.empty() || absl::StartsWith(address, "unix:")) {
     return absl::OkStatus();
   }
-  const std::vector<Certificate> chain = CertificatesOf(server_certificate_);
+  const std::vector<PilotCertificate> chain = CertificatesOf(server_certificate_);
   std::string host(address.substr(0, address.rfind(':')));
   if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);

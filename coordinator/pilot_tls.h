@@ -1,6 +1,7 @@
-// What the workers of pools know their coordinator by, and what they show to it, where it speaks
-// TLS. All of it is checked before any worker is started: one on another machine that cannot
-// connect tells nobody but its own log.
+// SPDX-License-Identifier: Apache-2.0
+// The TLS files that the workers of pools use: the CA of the coordinator's certificate, and their
+// own certificate. All of them are checked before any worker is started, because a worker on
+// another machine that cannot connect reports it only in its own log.
 //
 // Immutable after Load.
 #ifndef CONCUR_COORDINATOR_PILOT_TLS_H_
@@ -29,16 +30,16 @@ struct PilotFiles {
 
 class PilotTls {
  public:
-  // `server` is what the coordinator uses itself. Without a certificate nothing is needed, and what
-  // `files` names is for a proxy before the coordinator. With one, what is not named in `files` is
-  // looked for beside the server's certificate, where init-tls puts it: ca.pem (before it, the
-  // server's client_ca) and, when the server asks its clients for a certificate, client.pem and
-  // client.key.
-  // InvalidArgument, naming the field of the options, when something is missing or would be
-  // refused by the other side: another CA, an expired certificate, a key of another one.
+  // `server` has the coordinator's own files. If it has no certificate, none are needed, and those
+  // in `files` are for a proxy in front of the coordinator. If it has, files that `files` does not
+  // name default to those that init-tls puts beside the server's certificate: ca.pem (or the
+  // server's client_ca, which takes precedence) and, when the server requires client certificates,
+  // client.pem and client.key.
+  // InvalidArgument, naming the field of the options, when a file is missing or would be refused by
+  // the other side: another CA, an expired certificate, a key of another certificate.
   static absl::StatusOr<PilotTls> Load(const TlsFiles& server, const PilotFiles& files);
 
-  // InvalidArgument, with the names that there are, unless the server's certificate is for the host
+  // InvalidArgument, which lists the certificate's names, unless it is for the host
   // of "HOST:PORT". OK without TLS and for unix sockets.
   absl::Status CheckAddress(absl::string_view address) const;
 

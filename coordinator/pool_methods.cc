@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CoordinatorService: pools.
 #include <optional>
 #include <string>
@@ -6,24 +7,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "coordinator/answer.h"
 #include "coordinator/coordinator_service.h"
 #include "coordinator/views.h"
 #include "rpc/convert_pool.h"
 #include "rpc/convert_value.h"
-#include "rpc/validate.h"
 
 namespace concur {
 namespace {
-
-constexpr size_t kReasonBytesMax = 1000;
 
 v1::Pilot PilotProto(const PilotRow& row) {
   v1::Pilot proto;
   proto.set_name(row.name);
   proto.set_phase(static_cast<v1::Pilot::Phase>(static_cast<int>(row.phase) + 1));
-  proto.set_external_id(rpc::CleanUtf8(row.external_id));
-  proto.set_message(rpc::CleanUtf8(row.message));
+  proto.set_external_id(CleanUtf8(row.external_id));
+  proto.set_message(CleanUtf8(row.message));
   *proto.mutable_request_time() = rpc::ToProto(row.request_time);
   *proto.mutable_phase_time() = rpc::ToProto(row.phase_time);
   return proto;
@@ -34,14 +33,14 @@ v1::Pool PoolProto(const PoolView& view) {
   *proto.mutable_spec() = rpc::ToProto(*view.spec);
   proto.set_from_options(view.from_options);
   proto.set_paused(view.paused);
-  proto.set_pause_reason(rpc::CleanUtf8(view.pause_reason));
+  proto.set_pause_reason(CleanUtf8(view.pause_reason));
   proto.set_pending(view.pending);
   proto.set_starting(view.starting);
   proto.set_working(view.working);
-  proto.set_leaving(view.draining);
+  proto.set_draining(view.draining);
   proto.set_wanted(view.wanted);
   proto.set_failures(view.failures);
-  proto.set_last_failure(rpc::CleanUtf8(view.last_failure));
+  proto.set_last_failure(CleanUtf8(view.last_failure));
   if (view.last_failure_time != absl::InfinitePast()) {
     *proto.mutable_last_failure_time() = rpc::ToProto(view.last_failure_time);
   }
@@ -51,7 +50,7 @@ v1::Pool PoolProto(const PoolView& view) {
   return proto;
 }
 
-// NotFound with the names that there are.
+// The pool with its state, or NotFound.
 absl::StatusOr<v1::Pool> FindPoolProto(const Pools& pools, const std::string& name) {
   const std::optional<PoolView> view = pools.Find(name);
   if (!view) {
@@ -60,11 +59,11 @@ absl::StatusOr<v1::Pool> FindPoolProto(const Pools& pools, const std::string& na
   return PoolProto(*view);
 }
 
-// A change of one pool, answered with the pool.
+// Changes one pool, and answers with the pool.
 template <typename Change>
-grpc::ServerUnaryReactor* ChangePool(Engine& engine, grpc::CallbackServerContext* context,
-                                     v1::Pool* response, std::string name, Change change) {
-  return Answer<v1::Pool>(engine, context, response,
+grpc::ServerUnaryReactor* ChangePool(Engine& engine, CallContext* call, v1::Pool* response,
+                                     std::string name, Change change) {
+  return Answer<v1::Pool>(engine, call, response,
                           [&engine, name = std::move(name),
                            change = std::move(change)](Scheduler&) -> absl::StatusOr<v1::Pool> {
                             CONCUR_RETURN_IF_ERROR(change(engine.pools()));
@@ -74,10 +73,10 @@ grpc::ServerUnaryReactor* ChangePool(Engine& engine, grpc::CallbackServerContext
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CoordinatorService::ListPools(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ListPools(CallContext* call,
                                                         const v1::ListPoolsRequest* /*request*/,
                                                         v1::ListPoolsResponse* response) {
-  return Answer<v1::ListPoolsResponse>(engine_, context, response,
+  return Answer<v1::ListPoolsResponse>(engine_, call, response,
                                        [this](Scheduler&) -> absl::StatusOr<v1::ListPoolsResponse> {
                                          v1::ListPoolsResponse answer;
                                          for (const PoolView& view : engine_.pools().List()) {
@@ -87,17 +86,17 @@ grpc::ServerUnaryReactor* CoordinatorService::ListPools(grpc::CallbackServerCont
                                        });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::GetPool(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::GetPool(CallContext* call,
                                                       const v1::GetPoolRequest* request,
                                                       v1::Pool* response) {
-  return Answer<v1::Pool>(engine_, context, response,
+  return Answer<v1::Pool>(engine_, call, response,
                           [this, name = request->pool()](Scheduler&) -> absl::StatusOr<v1::Pool> {
                             const Pools& pools = engine_.pools();
                             CONCUR_ASSIGN_OR_RETURN(v1::Pool proto, FindPoolProto(pools, name));
                             CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                                                     pools.Explain(name));
                             for (const std::string& line : lines) {
-                              proto.add_explanation(rpc::CleanUtf8(line));
+                              proto.add_explanation(CleanUtf8(line));
                             }
                             const std::vector<const PilotRow*> pilots = pools.Find(name)->pilots;
                             for (const PilotRow* row : pilots) {
@@ -107,60 +106,51 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPool(grpc::CallbackServerContex
                           });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::CreatePool(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::CreatePool(CallContext* call,
                                                          const v1::CreatePoolRequest* request,
                                                          v1::Pool* response) {
   const absl::StatusOr<PoolSpec> spec = rpc::FromProto(request->spec());
   if (!spec.ok()) {
-    return AnswerNow(context, spec.status());
+    return AnswerNow(call, spec.status());
   }
   if (!limits_.providers.contains(spec->provider)) {
-    return AnswerNow(context, absl::FailedPreconditionError(
-                                  absl::StrCat("spec.provider: this coordinator has no provider \"",
-                                               ProviderKindName(spec->provider), "\"")));
+    return AnswerNow(call, absl::FailedPreconditionError(
+                               absl::StrCat("spec.provider: this coordinator has no provider \"",
+                                            ProviderKindName(spec->provider), "\"")));
   }
   if (limits_.check_pool) {
     if (const absl::Status checked = limits_.check_pool(*spec); !checked.ok()) {
-      return AnswerNow(context, absl::FailedPreconditionError(checked.message()));
+      return AnswerNow(call, absl::FailedPreconditionError(checked.message()));
     }
   }
-  return ChangePool(engine_, context, response, spec->name, [spec = *spec](Pools& pools) {
+  return ChangePool(engine_, call, response, spec->name, [spec = *spec](Pools& pools) {
     return pools.Add(spec, rpc::EncodePool(spec));
   });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::PausePool(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::PausePool(CallContext* call,
                                                         const v1::PausePoolRequest* request,
                                                         v1::Pool* response) {
-  const absl::Status checked =
-      rpc::CheckText(rpc::FieldPath("request").Field("reason"), request->reason(), kReasonBytesMax);
-  if (!checked.ok()) {
-    return AnswerNow(context, checked);
-  }
-  const absl::StatusOr<Caller> caller = CallerOf(*context);
-  if (!caller.ok()) {
-    return AnswerNow(context, caller.status());
-  }
   std::string reason =
-      request->reason().empty() ? absl::StrCat("by ", caller->user) : request->reason();
-  return ChangePool(engine_, context, response, request->pool(),
+      request->reason().empty() ? absl::StrCat("by ", call->caller().user) : request->reason();
+  return ChangePool(engine_, call, response, request->pool(),
                     [name = request->pool(), reason = std::move(reason)](Pools& pools) {
                       return pools.Pause(name, reason);
                     });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::ResumePool(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::ResumePool(CallContext* call,
                                                          const v1::ResumePoolRequest* request,
                                                          v1::Pool* response) {
-  return ChangePool(engine_, context, response, request->pool(),
+  return ChangePool(engine_, call, response, request->pool(),
                     [name = request->pool()](Pools& pools) { return pools.Resume(name); });
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::DeletePool(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* CoordinatorService::DeletePool(CallContext* call,
                                                          const v1::DeletePoolRequest* request,
                                                          v1::DeletePoolResponse* response) {
   return Answer<v1::DeletePoolResponse>(
-      engine_, context, response,
+      engine_, call, response,
       [this, name = request->pool(),
        at_once = request->at_once()](Scheduler&) -> absl::StatusOr<v1::DeletePoolResponse> {
         CONCUR_RETURN_IF_ERROR(engine_.pools().Remove(name, at_once));

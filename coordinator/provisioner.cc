@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/provisioner.h"
 
 #include <string>
@@ -10,8 +11,8 @@
 namespace concur {
 namespace {
 
-// Lets the pools know in the engine's next turn.
-void Tell(Engine& engine, std::function<void(Pools&, absl::Time)> what) {
+// Runs `what` in the engine's next turn.
+void UpdatePools(Engine& engine, std::function<void(Pools&, absl::Time)> what) {
   engine.Call<bool>(
       [&engine, what = std::move(what)](Scheduler&) -> absl::StatusOr<bool> {
         what(engine.pools(), engine.turn_time());
@@ -52,7 +53,7 @@ void Provisioner::Carry(const PoolActions& actions) {
   for (const PoolActions::Stop& stop : actions.stop) {
     if (provision::Provider* provider = Find(stop.provider)) {
       provider->Stop(stop.pilots, [](const absl::Status& status) {
-        if (!status.ok()) {  // it is repeated until it shows
+        if (!status.ok()) {  // repeated until an observation shows that they stopped
           LogWarning("workers could not be stopped", {{"error", std::string(status.message())}});
         }
       });
@@ -70,7 +71,8 @@ void Provisioner::Start(const PoolActions::Start& start) {
       LogWarning("workers could not be started",
                  {{"pool", pool}, {"error", std::string(ids.status().message())}});
     }
-    Tell(engine_, [pilots, ids](Pools& pools, absl::Time now) { pools.Started(pilots, ids, now); });
+    UpdatePools(engine_,
+                [pilots, ids](Pools& pools, absl::Time now) { pools.Started(pilots, ids, now); });
   };
   if (provision::Provider* provider = Find(start.pool.provider)) {
     LogInfo("starting workers", {{"pool", start.pool.name},
@@ -85,7 +87,7 @@ void Provisioner::Start(const PoolActions::Start& start) {
 void Provisioner::Observe(ProviderKind kind) {
   const absl::Time asked = clock_.Now();
   const auto done = [this, kind, asked](const absl::StatusOr<std::vector<PilotReport>>& reports) {
-    Tell(engine_, [kind, asked, reports](Pools& pools, absl::Time now) {
+    UpdatePools(engine_, [kind, asked, reports](Pools& pools, absl::Time now) {
       pools.Observed(kind, reports, asked, now);
     });
   };

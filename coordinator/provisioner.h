@@ -1,4 +1,5 @@
-// Carries out what pools want: gives their actions to providers, and what providers answer to the
+// SPDX-License-Identifier: Apache-2.0
+// Carries out the actions of pools: passes them to providers, and the providers' answers to the
 // engine.
 //
 // Thread-safe. Does not block: providers have threads of their own.
@@ -24,7 +25,7 @@ class Provisioner {
 
   // `clock` and `engine` outlive it. Connects itself to the engine's pools.
   Provisioner(Clock& clock, Engine& engine, Providers providers);
-  // Ends the engine, which may be at work with it, and the providers.
+  // Stops the engine, which may be calling it, and the providers.
   ~Provisioner();
 
   // FailedPrecondition when there is no such provider here.

@@ -1,36 +1,41 @@
-// Latency of calls, counted inside gRPC under the names that gRPC's proposal A66 gives them, the
-// same for every method: grpc_server_call_started_total and grpc_server_call_duration_seconds, by
-// grpc_method and grpc_status.
+// SPDX-License-Identifier: Apache-2.0
+// Latency of calls under the names that gRPC's proposal A66 gives them, the same for every method:
+// grpc_server_call_started_total and grpc_server_call_duration_seconds, by grpc_method and
+// grpc_status.
 //
-// A parked Sync, a watch and a followed log last as long as they are meant to.
+// The duration of a parked Sync, a watch and a followed log is as long as they are meant to last.
+//
+// Thread-safe.
 #ifndef CONCUR_COORDINATOR_RPC_METRICS_H_
 #define CONCUR_COORDINATOR_RPC_METRICS_H_
 
-#include <grpcpp/support/server_interceptor.h>
-
-#include <memory>
+#include <array>
+#include <atomic>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "metrics/metric_set.h"
 
 namespace concur {
 
-// Thread-safe.
-class RpcMetricsFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
+// The metrics of one method.
+class MethodMetrics {
  public:
-  // `metrics` outlives it.
-  explicit RpcMetricsFactory(MetricSet& metrics);
-  ~RpcMetricsFactory() override;
+  // `metrics` outlives it. `name` is A66's: a path without its leading slash, or "other".
+  MethodMetrics(MetricSet& metrics, std::string name);
 
-  grpc::experimental::Interceptor* CreateServerInterceptor(
-      grpc::experimental::ServerRpcInfo* info) override;
+  void Begin() { started_.Increment(); }
+  void End(absl::StatusCode code, absl::Duration duration);
 
  private:
-  struct Method;
-  // Fixed after construction: a stranger's method names make no new labels.
-  absl::flat_hash_map<std::string, std::unique_ptr<Method>> methods_;
-  std::unique_ptr<Method> other_;
+  static constexpr size_t kStatusCodes = 17;  // OK to UNAUTHENTICATED
+
+  MetricSet& metrics_;
+  const std::string name_;
+  prometheus::Counter& started_;
+  // By status, made when one first occurs: most never do.
+  std::array<std::atomic<prometheus::Histogram*>, kStatusCodes> durations_{};
 };
 
 }  // namespace concur

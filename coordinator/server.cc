@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
@@ -22,18 +23,16 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "coordinator/access.h"
-#include "coordinator/audit_interceptor.h"
 #include "coordinator/audit_log.h"
 #include "coordinator/collector.h"
 #include "coordinator/coordinator_metrics.h"
 #include "coordinator/coordinator_service.h"
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
-#include "coordinator/guarded_services.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
-#include "coordinator/rpc_metrics.h"
+#include "coordinator/service_front.h"
 #include "coordinator/tokens.h"
 #include "coordinator/views.h"
 #include "coordinator/worker_service.h"
@@ -53,13 +52,12 @@
 namespace concur {
 namespace {
 
-// Calls that are still under way when the server stops are broken off after so long.
+// How long calls in progress may continue when the server stops.
 constexpr std::chrono::seconds kStopGrace{2};
-// Uploads that were broken off: each has a part in memory, and must be told to the storage when it
-// is given up.
+// Interrupted uploads to object storage: each has a part in memory, and takes a call to abort.
 constexpr size_t kHeldForObjectStorage = 4;
 
-// Clients are told apart by their tokens; the user who runs this finds one in DATA/token.
+// Clients authenticate by tokens; DATA/token has one for the user who runs the coordinator.
 absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOptions& options) {
   if (options.without_authentication) {
     LogWarning("no authentication: whoever reaches this address may do everything");
@@ -69,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Access>> MakeAccess(Clock& clock, const ServerOpt
   return std::make_unique<Access>(clock, options.data_directory);
 }
 
-// InvalidArgument when strangers could read and change what crosses the network.
+// InvalidArgument when calls would cross the network in clear text.
 absl::Status CheckListen(const ServerOptions& options) {
   if (rpc::IsLocalAddress(options.listen) || !options.tls.certificate.empty() ||
       options.without_authentication) {
@@ -111,7 +109,7 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxSendMessageSize(rpc::kMessageBytesLimit);
   // Workers send keepalive pings on connections that carry only a parked Sync.
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, absl::Seconds(5));
-  // Sooner than a client notices: when it comes back, what it had sent is held for it.
+  // Sooner than a client notices: its interrupted upload is kept by the time it reconnects.
   set(GRPC_ARG_KEEPALIVE_TIME_MS, absl::Seconds(10));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::Seconds(10));
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, limits.handshake_timeout);
@@ -123,7 +121,7 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota.Resize(limits.memory_max));
 }
 
-// "0.0.0.0:7447" is no address to call.
+// "0.0.0.0:7447" is not an address that others can connect to.
 std::string ReachableAddress(const std::string& address) {
   for (const char* any : {"0.0.0.0:", "[::]:"}) {
     if (absl::StartsWith(address, any)) {
@@ -135,7 +133,7 @@ std::string ReachableAddress(const std::string& address) {
   return address;
 }
 
-// What keeps a pool's workers from reaching the coordinator, as far as it can be known here.
+// Checks whether a pool's workers can reach the coordinator, as far as the coordinator can tell.
 std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& options,
                                                        const absl::StatusOr<PilotTls>& tls) {
   const std::string address = options.pilots_coordinator.empty() ? ReachableAddress(options.listen)
@@ -152,6 +150,16 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
 }
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
+
+constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
+
+// Also an idle coordinator notices when its database is deleted.
+void WatchStore(ThreadPool& pool, Engine& engine) {
+  pool.SubmitAfter(kStoreCheckInterval, [&pool, &engine] {
+    engine.CheckStore();
+    WatchStore(pool, engine);
+  });
+}
 
 }  // namespace
 
@@ -178,15 +186,14 @@ struct Server::Parts {
   std::unique_ptr<StreamWatch> streams;
   std::unique_ptr<CoordinatorService> coordinator_service;
   std::unique_ptr<WorkerService> worker_service;
-  std::unique_ptr<grpc::Service> guarded_coordinator;
-  std::unique_ptr<grpc::Service> guarded_workers;
+  std::unique_ptr<ServiceFront> front;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
   std::unique_ptr<StatusServer> status_server;
 };
 
-// What monitoring systems ask: metrics, and whether the coordinator is well.
+// Starts the endpoints for monitoring: metrics and health checks.
 absl::Status Server::StartStatus(Parts& parts) {
   if (!parts.options.health_listen.empty()) {
     grpc::ServerBuilder builder;
@@ -217,7 +224,9 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() { Stop(); }
 
 const std::string& Server::address() const { return parts_->address; }
-// Lets pools start workers, now that the address is known which they are to call.
+const Access& Server::access_for_test() const { return *parts_->access; }
+
+// Lets pools start workers, now that their coordinator's address is known.
 absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   const ServerOptions& options = parts.options;
   for (const PoolSpec& pool : options.engine.pools) {
@@ -248,7 +257,7 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
     setup.certificate_pem = parts.pilot_tls->certificate();
     setup.key_pem = parts.pilot_tls->key();
   } else {
-    // Of pools that were added before: nothing is started, and they say why.
+    // Pools that were added before start nothing, and give this reason.
     setup.token = [status = parts.pilot_tls.status()] { return status; };
   }
   std::error_code error;
@@ -274,7 +283,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options = std::move(options);
   CONCUR_RETURN_IF_ERROR(CheckListen(parts->options));
   const std::string& data = parts->options.data_directory;
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(data, 0700));
+  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
   CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
   CONCUR_ASSIGN_OR_RETURN(parts->artifacts, OpenArtifacts(clock, {data, parts->options.s3}));
   PartialUploadLimits held;
@@ -308,20 +317,25 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
   CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
   parts->options.limits.data_directory = data;
+  parts->options.limits.uploads_kept = parts->options.gc_grace;
   parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
                                      ProviderKind::kKubernetes};
   parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
   parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(
-      *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->pool, transfers,
-      *parts->answers, *parts->access, parts->options.limits);
+      clock, *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->pool, transfers,
+      *parts->answers, parts->options.limits);
   parts->worker_service =
       std::make_unique<WorkerService>(*parts->engine, *parts->artifacts, *parts->partial_uploads,
                                       transfers, parts->options.limits.artifact_bytes_max);
-  parts->streams = std::make_unique<StreamWatch>(clock, parts->options.connections.streams);
-  parts->guarded_coordinator =
-      MakeGuardedCoordinator(*parts->access, *parts->streams, *parts->coordinator_service);
-  parts->guarded_workers = MakeGuardedWorkerGateway(*parts->access, *parts->worker_service);
+  parts->streams =
+      std::make_unique<StreamWatch>(clock, parts->options.connections.streams,
+                                    [access = parts->access.get()](const Digest& sender) {
+                                      return access->CheckStillValid(sender);
+                                    });
+  parts->front = std::make_unique<ServiceFront>(
+      ServiceFrontParts{*parts->access, *parts->audit, *parts->streams, parts->metrics.get()},
+      *parts->coordinator_service, *parts->worker_service);
 
   CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ServerCredentials> credentials,
                           MakeServerCredentials(parts->options.tls));
@@ -331,17 +345,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   int port = 0;
   builder.AddListeningPort(parts->options.listen, credentials, &port);
   SetLimits(parts->options.connections, &builder);
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(std::make_unique<AuditInterceptorFactory>(*parts->access, *parts->audit));
-  interceptors.push_back(std::make_unique<StreamWatchFactory>(*parts->streams));
-  if (parts->metrics != nullptr) {
-    interceptors.push_back(std::make_unique<RpcMetricsFactory>(*parts->metrics));
-  }
-  builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  builder.RegisterService(parts->guarded_coordinator.get());
-  builder.RegisterService(parts->guarded_workers.get());
+  parts->front->AddTo(builder);
   parts->engine->Start();
   parts->engine->board().Start(MakeWatchEncoder());
+  parts->access->set_admits(false);
   parts->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(parts->options.listen, "unix:");
   if (parts->server == nullptr || (!is_unix && port == 0)) {
@@ -352,14 +359,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->address =
       is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
   CONCUR_RETURN_IF_ERROR(StartStatus(*parts));
-  // Before the address, which tells the user's programs that they may come.
+  // Before the address file, which tells the user's programs that the server is ready.
   if (absl::Status status = rpc::RecordServer(parts->address, LocalTokenPath(data)); !status.ok()) {
     LogWarning("clients must be given a token: where it lies could not be recorded",
                {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
   }
+  parts->access->set_admits(true);
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
   CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->collector->Start();
+  WatchStore(*parts->pool, *parts->engine);
   LogFields fields = {{"data", data}};
   if (!parts->metrics_address.empty()) {
     fields.push_back({"metrics", parts->metrics_address});
@@ -372,15 +381,16 @@ void Server::Stop() {
   if (parts_->server == nullptr) {
     return;
   }
+  parts_->access->set_admits(false);
   unlink((parts_->options.data_directory + "/address").c_str());
   rpc::ForgetServer(parts_->address);
-  // Whoever checks is told first, and asks the engine nothing more.
+  // Health checks fail first, and stop asking the engine.
   if (parts_->health != nullptr) {
     parts_->health->Shutdown(std::chrono::system_clock::now());
     parts_->health.reset();
   }
   parts_->status_server.reset();
-  // Parked calls are answered by the engine's end, so that the server has nothing to wait for.
+  // The engine answers parked calls when it stops, so that the server need not wait for them.
   parts_->engine->Stop();
   parts_->provisioner.reset();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole coordinator: data directory, engine, services, listening socket.
 //
 // DATA/concur.db and its companions hold the state, DATA/artifacts the artifacts, DATA/tokens.json
-// who may call, DATA/token the token of the user who runs it, DATA/audit who did what, and
+// the hashes of tokens, DATA/token the token of the user who runs it, DATA/audit the audit log, and
 // DATA/address the address that the server listens on while it runs.
 //
 // Thread-compatible.
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "coordinator/access.h"
 #include "coordinator/engine.h"
 #include "coordinator/pilot_tls.h"
 #include "coordinator/service_limits.h"
@@ -23,15 +25,15 @@
 
 namespace concur {
 
-// What one connection may cost. Nothing that a stranger opens stays open for ever.
+// Limits of connections. They also close what unauthenticated clients leave open.
 struct ConnectionLimits {
   absl::Duration handshake_timeout = absl::Seconds(10);
   absl::Duration idle_max = absl::Minutes(30);  // without a call
-  // A connection is replaced after so long, and its calls broken off an hour later: then a reader
-  // that never reads lets go of its stream.
+  // A connection is replaced after this time, and its calls are canceled an hour later: that ends
+  // the stream of a client that never reads.
   absl::Duration age_max = absl::Hours(12);
   absl::Duration age_grace = absl::Hours(1);
-  int streams_max = 1000;  // calls at a time on one connection
+  int streams_max = 1000;  // concurrent calls on one connection
   StreamLimits streams;
   size_t memory_max = size_t{2} << 30;  // of gRPC's buffers, all connections together
 };
@@ -40,26 +42,26 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT or unix:PATH; port 0 takes a free one
   // HOST:PORT of /metrics, /healthz and /readyz, in clear text; "": none.
   std::string metrics_listen;
-  // HOST:PORT that answers gRPC health checks and nothing else, in clear text, for those who check
-  // and speak no TLS; "": none.
+  // HOST:PORT that answers gRPC health checks and nothing else, in clear text, for monitoring that
+  // cannot use TLS; "": none.
   std::string health_listen;
   std::string version;  // of this program
   std::string data_directory;
   std::optional<s3::Options> s3;  // where artifacts are kept; unless set: in the data directory
-  std::string user;               // whom the token in DATA/token is for
-  // Lets everybody do everything, without token and on any address. Not for use.
+  std::string user;               // of the token in DATA/token
+  // Lets everybody do everything, without a token and on any address. For tests.
   bool without_authentication = false;
   TlsFiles tls;
   ConnectionLimits connections;
   EngineOptions engine;
   ServiceLimits limits;
-  // What pools' workers are told; "": the address that the server listens on.
+  // The address for workers of pools; "": the one that the server listens on.
   std::string pilots_coordinator;
   PilotFiles pilots;
   absl::Duration gc_interval = absl::Minutes(10);
   absl::Duration gc_grace = absl::Hours(24);
   int pool_threads = 4;
-  // Of transfers to and from object storage, which wait for a network.
+  // Of transfers to and from object storage, which wait for the network.
   int transfer_threads = 16;
 };
 
@@ -70,13 +72,15 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(Clock& clock, ServerOptions options);
   ~Server();
 
-  // Where it listens: the port is the real one.
+  // The address that it listens on, with the actual port.
   const std::string& address() const;
-  // Where the metrics and the health checks are; "" without.
+  // The addresses of the metrics and the health checks; "": none.
   const std::string& metrics_address() const;
   const std::string& health_address() const;
-  // Answers what is under way, closes the socket and the store. Idempotent.
+  // Answers calls in progress, closes the socket and the store. Idempotent.
   void Stop();
+
+  const Access& access_for_test() const;
 
  private:
   struct Parts;

@@ -1,4 +1,5 @@
-// What the services allow.
+// SPDX-License-Identifier: Apache-2.0
+// The limits of the services.
 //
 // Values.
 #ifndef CONCUR_COORDINATOR_SERVICE_LIMITS_H_
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "core/capacity.h"
 #include "core/pool.h"
 
@@ -23,10 +25,12 @@ struct ServiceLimits {
   std::string data_directory;
   // Sweeps and their data are refused while there are fewer bytes free on the disk.
   int64_t disk_free_min = 0;
-  // The largest workers that others will ever start; empty: unknown.
+  // How long an upload that no sweep uses counts against its user's quota.
+  absl::Duration uploads_kept = absl::Hours(24);
+  // The largest workers that anybody outside the coordinator starts; empty: unknown.
   std::vector<PoolLimit> pools;
   std::set<ProviderKind> providers;  // of pools that can be added
-  // Why a pool's workers could not work here; null: nothing is known.
+  // Whether a pool's workers could connect; null: not checked.
   std::function<absl::Status(const PoolSpec&)> check_pool;
 };
 

@@ -1,18 +1,21 @@
-// Streams that are under way: how many each peer has open, and which stand still because the other
-// side neither reads nor sends. A stream that stands still for too long is broken off, so that
-// nobody holds the coordinator's memory by doing nothing.
+// SPDX-License-Identifier: Apache-2.0
+// Open streams: how many each user has, which are stalled because the other side neither reads nor
+// sends, and whose token is no longer valid. A stream that is stalled for too long is canceled, so
+// that nobody holds the coordinator's memory by doing nothing; gRPC's own limits end idle
+// connections, not idle calls. A stream whose token was revoked or has expired is canceled, too.
 //
-// A peer is a host: its connections count together. What is counted and broken off is what gRPC's
-// own limits do not see: those end idle connections, not idle calls.
+// Streams count by user and host: two users behind one address do not lock each other out, and the
+// connections of a host count together.
 #ifndef CONCUR_COORDINATOR_STREAM_WATCH_H_
 #define CONCUR_COORDINATOR_STREAM_WATCH_H_
 
 #include <grpc/grpc.h>
-#include <grpcpp/support/server_interceptor.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,13 +25,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/mutex.h"
 
 namespace concur {
 
 struct StreamLimits {
-  size_t per_peer_max = 1000;  // of users' streams; workers open theirs one by one
+  size_t per_peer_max = 1000;  // of a user on a host, of methods with StreamLimit::kPerPeer
   absl::Duration stalled_max = absl::Minutes(10);
+  absl::Duration check_interval = absl::Seconds(10);
 };
 
 // "ipv4:10.0.0.7:41234" → "ipv4:10.0.0.7": the peer without its port.
@@ -37,60 +42,56 @@ std::string HostOfPeer(absl::string_view peer);
 // Thread-safe; has a thread of its own.
 class StreamWatch {
  public:
-  // `clock` outlives it.
-  StreamWatch(Clock& clock, const StreamLimits& limits);
+  // `token_is_valid` gets a Caller::sender, and is called without a lock held; Unauthenticated ends
+  // the token's streams. Both outlive it.
+  StreamWatch(Clock& clock, const StreamLimits& limits,
+              std::function<absl::Status(const Digest&)> token_is_valid);
   ~StreamWatch();
   StreamWatch(const StreamWatch&) = delete;
   StreamWatch& operator=(const StreamWatch&) = delete;
 
-  // ResourceExhausted when the peer has more streams open than it may, the one that asks included.
-  absl::Status Check(absl::string_view peer) const;
+  // --- for ServiceFront -------------------------------------------------------------------------
 
-  // --- for the interceptor ----------------------------------------------------------------------
-
-  // A stream begins; `call` lives until End. Only those that are `counted` count for their peer.
-  uint64_t Begin(absl::string_view peer, absl::string_view method, grpc_call* call, bool counted);
+  // A stream begins; `call` lives until End.
+  uint64_t Begin(absl::string_view peer, absl::string_view method, grpc_call* call);
+  // Its caller is known. ResourceExhausted when a `counted` stream would be one more than the user
+  // may have on that host; it does not count then.
+  absl::Status Admit(uint64_t stream, absl::string_view user, const Digest& sender, bool counted);
   // From now on the other side has to read or to send.
   void Wait(uint64_t stream);
-  // It has.
+  // It has read or sent.
   void Go(uint64_t stream);
   void End(uint64_t stream);
+
+  // What the thread does at every interval.
+  void CheckNowForTest() { CheckAll(); }
 
  private:
   struct Stream {
     std::string host;
     std::string method;
     grpc_call* call = nullptr;  // owned by gRPC
-    bool counted = false;
+    std::string user_and_host;  // where it counts; "": nowhere
+    std::optional<Digest> sender;
     absl::Time waits_since = absl::InfiniteFuture();
   };
 
   void Loop();
-  void BreakOff();
+  void CheckAll();
+  void CancelStalled();
+  void CancelRevoked();
 
   Clock& clock_;
   const StreamLimits limits_;
+  const std::function<absl::Status(const Digest&)> token_is_valid_;
   mutable Mutex mutex_;
   CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Stream> streams_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, size_t> by_host_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, size_t> by_user_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;  // the last member: it uses the others from its start
-};
-
-// Tells a StreamWatch of the streams of both services.
-class StreamWatchFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
- public:
-  // `watch` outlives it.
-  explicit StreamWatchFactory(StreamWatch& watch) : watch_(watch) {}
-  // Null for calls that are no streams.
-  grpc::experimental::Interceptor* CreateServerInterceptor(
-      grpc::experimental::ServerRpcInfo* info) override;
-
- private:
-  StreamWatch& watch_;
 };
 
 }  // namespace concur

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/submission_forecast.h"
 
 #include <string>
@@ -80,7 +81,7 @@ void RecordForecast(Engine& engine, ThreadPool& pool, ForecastBasis basis) {
     }
     engine.Call<bool>(
         [sweep = shared->sweep, makespan = *makespan](Scheduler& scheduler) {
-          // Deleted meanwhile: nobody asks.
+          // A sweep that was deleted meanwhile needs none.
           return scheduler.RecordForecast(sweep, makespan).ok();
         },
         [](const absl::StatusOr<bool>& recorded) {

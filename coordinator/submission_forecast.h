@@ -1,6 +1,7 @@
-// How long a sweep is expected to take, worked out when it is submitted, so that it can be compared
-// with how long it took. The same forecast as `concur sweep plan` makes: live workers, and what
-// jobs of these approaches and benchmarks took before.
+// SPDX-License-Identifier: Apache-2.0
+// The expected duration of a sweep, computed when it is submitted, so that it can be compared with
+// the actual one. The same forecast as `concur sweep plan` makes: from the live workers, and the
+// durations of earlier jobs of these approaches and benchmarks.
 //
 // Stateless.
 #ifndef CONCUR_COORDINATOR_SUBMISSION_FORECAST_H_
@@ -20,12 +21,12 @@
 
 namespace concur {
 
-// Larger sweeps are not forecast: it would take the coordinator seconds.
+// Larger sweeps have no forecast, which would take the coordinator seconds.
 inline constexpr uint32_t kForecastJobsMax = 100'000;
 // The same for jobs times workers.
 inline constexpr uint64_t kForecastWorkMax = 10'000'000;
 
-// What was known at the submission.
+// The inputs of a forecast, as of the submission.
 struct ForecastBasis {
   SweepId sweep;
   std::shared_ptr<const Expansion> expansion;  // shared with the scheduler
@@ -34,15 +35,15 @@ struct ForecastBasis {
   std::map<std::tuple<std::string, std::string, bool>, absl::Duration> means;
 };
 
-// For the engine's thread, right after the submission. nullopt when nobody can tell: no worker is
-// live, some jobs' durations are not known, part of the sweep is finished already, or it is too
-// large.
+// For the engine's thread, right after the submission. nullopt when no forecast is possible: no
+// worker is live, some jobs' durations are unknown, part of the sweep is finished already, or it is
+// too large.
 std::optional<ForecastBasis> BasisOfForecast(const Scheduler& scheduler, SweepId sweep);
 
 // nullopt when a job fits on no worker.
 std::optional<absl::Duration> ForecastMakespan(const ForecastBasis& basis);
 
-// Works it out on the pool, and has it saved. `engine` and `pool` outlive that.
+// Computes the forecast on the pool, and saves it. `engine` and `pool` outlive that.
 void RecordForecast(Engine& engine, ThreadPool& pool, ForecastBasis basis);
 
 }  // namespace concur

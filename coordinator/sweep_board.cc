@@ -1,4 +1,5 @@
-// What is published, and who reads it.
+// SPDX-License-Identifier: Apache-2.0
+// Publishing sweeps, and reading them.
 #include "coordinator/sweep_board.h"
 
 #include <algorithm>
@@ -20,63 +21,77 @@ SweepBoard::SweepBoard(Clock& clock, SweepBoardOptions options, std::string epoc
 
 SweepBoard::~SweepBoard() { Stop(); }
 
-void SweepBoard::Publish(std::vector<SweepNews> news, absl::Time now) {
+void SweepBoard::Publish(std::vector<SweepUpdate> updates, absl::Time now) {
   MutexLock lock(mutex_);
-  for (SweepNews& one : news) {
-    PublishOne(std::move(one), now);
+  for (SweepUpdate& update : updates) {
+    PublishOne(std::move(update), now);
   }
-  if (!stirred_.empty() && std::max(now, next_slice_) < asleep_until_) {
+  if (!changed_.empty() && std::max(now, next_slice_) < asleep_until_) {
     asleep_until_ = absl::InfinitePast();
     wake_.NotifyOne();
   }
 }
 
-void SweepBoard::PublishOne(SweepNews news, absl::Time now) {
-  if (news.facts == nullptr) {
-    Remove(news);
+void SweepBoard::PublishOne(SweepUpdate update, absl::Time now) {
+  if (update.facts == nullptr) {
+    Remove(update);
     return;
   }
-  const SweepRow& row = news.facts->row;
+  const SweepRow& row = update.facts->row;
   Owner& owner = owners_[row.owner];
-  owner.use = news.facts->owner_use;
-  Sweep& sweep = sweeps_[news.id];
+  owner.use = update.facts->owner_use;
+  Sweep& sweep = sweeps_[update.id];
   if (sweep.facts == nullptr) {
     ++owner.sweeps;
-    by_name_[row.name].insert(news.id);
+    by_name_[row.name].insert(update.id);
   }
-  sweep.facts = std::move(news.facts);
-  Keep(sweep, std::move(news.events), now);
+  sweep.facts = std::move(update.facts);
+  Measure(sweep, now);
+  Keep(sweep, std::move(update.events), now);
   if (!sweep.idle.empty()) {
-    stirred_.insert(news.id);
+    changed_.insert(update.id);
   }
 }
 
-void SweepBoard::Remove(const SweepNews& news) {
-  const auto it = sweeps_.find(news.id);
+// Counts the jobs that ended by running.
+void SweepBoard::Measure(Sweep& sweep, absl::Time now) {
+  const SweepFacts& facts = *sweep.facts;
+  if (IsTerminal(facts.state)) {
+    sweep.meter = WorkMeter();
+    return;
+  }
+  const auto count = [&facts](JobState state) { return facts.counts[static_cast<size_t>(state)]; };
+  sweep.meter.Add(now,
+                  uint64_t{count(JobState::kSucceeded)} + count(JobState::kFailed) - facts.reused,
+                  count(JobState::kRunning) > 0);
+}
+
+void SweepBoard::Remove(const SweepUpdate& update) {
+  const auto it = sweeps_.find(update.id);
   if (it == sweeps_.end()) {
     return;
   }
   Sweep& sweep = it->second;
   const SweepRow& row = sweep.facts->row;
   Owner& owner = owners_[row.owner];
-  owner.use = news.owner_use;
+  owner.use = update.owner_use;
   if (--owner.sweeps == 0) {
     owners_.erase(row.owner);
   }
   const auto named = by_name_.find(row.name);
-  named->second.erase(news.id);
+  named->second.erase(update.id);
   if (named->second.empty()) {
     by_name_.erase(named);
   }
-  // They find it gone when it is their turn.
+  // They are told that it is gone when it is their turn.
   for (const auto& [number, watcher] : sweep.idle) {
     MakeDue(watcher, watching_.at(watcher), absl::InfinitePast());
   }
-  stirred_.erase(news.id);
+  changed_.erase(update.id);
   sweeps_.erase(it);
 }
 
-// Adds a turn's changes, and drops the oldest beyond what is kept.
+// Adds a turn's changes, and drops the oldest ones beyond the limit.
 void SweepBoard::Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now) const {
   auto changes = std::make_shared<Changes>();
   changes->first = sweep.head + 1;
@@ -102,9 +117,10 @@ std::string SweepBoard::OwnerOf(SweepId id) const {
   return it == sweeps_.end() ? "" : it->second.facts->row.owner;
 }
 
-SweepFacts SweepBoard::Copy(const SweepFacts& facts) const {
-  SweepFacts copy = facts;
-  copy.owner_use = owners_.at(facts.row.owner).use;
+SweepFacts SweepBoard::Copy(const Sweep& sweep) const {
+  SweepFacts copy = *sweep.facts;
+  copy.owner_use = owners_.at(copy.row.owner).use;
+  copy.recent = sweep.meter.Recent(clock_.Now());
   return copy;
 }
 
@@ -114,11 +130,11 @@ absl::StatusOr<SweepFacts> SweepBoard::Find(const std::string& text) const {
     MutexLock lock(mutex_);
     if (const absl::StatusOr<SweepId> id = SweepId::Parse(text); id.ok()) {
       if (const auto it = sweeps_.find(*id); it != sweeps_.end()) {
-        return Copy(*it->second.facts);
+        return Copy(it->second);
       }
     }
     if (const auto named = by_name_.find(text); named != by_name_.end()) {
-      return Copy(*sweeps_.at(*named->second.rbegin()).facts);
+      return Copy(sweeps_.at(*named->second.rbegin()));
     }
     for (const auto& [name, ids] : by_name_) {
       names.push_back(name);
@@ -136,7 +152,7 @@ std::vector<SweepFacts> SweepBoard::List(uint64_t before, const std::string& own
     --it;
     const SweepFacts& facts = *it->second.facts;
     if (owner.empty() || facts.row.owner == owner) {
-      page.push_back(Copy(facts));
+      page.push_back(Copy(it->second));
     }
   }
   return page;

@@ -1,11 +1,12 @@
-// The SweepBoard: what the engine's thread has made durable about sweeps, for everybody else. Reads
-// of sweeps never ask the engine, and watchers are told by a thread of the board's own.
+// SPDX-License-Identifier: Apache-2.0
+// The SweepBoard: the durable state of sweeps, published by the engine's thread. Reads of sweeps
+// never ask the engine, and a thread of the board sends changes to watchers.
 //
 // Of each sweep the board keeps the newest state and the latest changes. A watcher has at most one
-// message under way; when that is written, the next one tells of everything since, so that one who
-// reads slowly costs one message of memory and holds up nobody. What is encoded for one watcher
-// serves all who are as far. One whose changes are no longer kept starts over from the newest
-// state.
+// message in flight; once that is written, the next one has all changes since. A slow reader thus
+// costs one message of memory and delays nobody. A message that is encoded for one watcher is sent
+// to all watchers with the same cursor. A watcher whose changes are no longer kept gets a snapshot
+// of the newest state.
 //
 // Thread-safe. Publish is for the engine's thread, after each commit.
 #ifndef CONCUR_COORDINATOR_SWEEP_BOARD_H_
@@ -35,44 +36,50 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "core/scheduler.h"
+#include "core/work_meter.h"
 
 namespace concur {
 
-// A sweep as it stands on disk. Immutable once published.
+// The state of a sweep on disk. Immutable once published.
 struct SweepFacts {
   SweepRow row;                                // without its spec's bytes
   std::shared_ptr<const Expansion> expansion;  // shared with the scheduler and other readers
   SweepState state = SweepState::kActive;
   StateCounts counts{};
   uint32_t reused = 0;
+  uint32_t queued = 0;
   OwnerUse owner_use;
+  RecentWork recent;  // of a copy that a reader gets
 
   // Valid as long as this is.
-  SweepView View() const { return {&row, expansion.get(), state, counts, reused, owner_use}; }
+  SweepView View() const {
+    return {&row, expansion.get(), state, counts, reused, queued, owner_use, recent};
+  }
 };
 
 // What a turn changed about one sweep.
-struct SweepNews {
+struct SweepUpdate {
   SweepId id;
-  std::shared_ptr<const SweepFacts> facts;  // null: the sweep is gone
+  std::shared_ptr<const SweepFacts> facts;  // null: the sweep was deleted
   std::vector<JobEvent> events;
-  // Of a sweep that is gone, too: what its owner uses now.
+  // What its owner uses now; of a deleted sweep, too.
   OwnerUse owner_use;
 };
 
-// Which changes of jobs a watcher hears of one by one.
+// Which job events a watcher is sent.
 enum class WatchDetail { kAll, kFailures, kNone };
 
-// What a message to a watcher says, beside events. Valid during the encoding.
+// A message to a watcher without its events. Valid during the encoding.
 struct WatchHead {
   const SweepFacts* sweep = nullptr;
+  RecentWork recent;
   std::string cursor;
-  bool reset = false;  // a fresh snapshot: the cursor was too old, or from before a restart
-  absl::Time earliest_change = absl::InfiniteFuture();  // that this tells of; of a snapshot none
+  bool reset = false;  // a snapshot: the cursor was too old, or from before a restart
+  absl::Time earliest_change = absl::InfiniteFuture();  // in this message; of a snapshot none
 };
 
-// How messages become bytes: those of the head, followed by those of the events, in as many pieces
-// as there are. Events of a turn are encoded once, whoever is told of them.
+// How messages are encoded: the bytes of the head, followed by those of the events, in any number
+// of pieces. The events of a turn are encoded once for all watchers.
 struct WatchEncoder {
   std::function<std::string(const WatchHead& head)> head;
   std::function<std::string(const Expansion& expansion, absl::Span<const JobEvent> events,
@@ -81,28 +88,28 @@ struct WatchEncoder {
 };
 
 struct SweepBoardOptions {
-  // A watcher hears of changes at most so often.
+  // The least time between two messages to one watcher.
   absl::Duration watch_interval = absl::Milliseconds(20);
-  // Messages to all watchers together are so far apart, on average: a thousand watchers hear of
-  // changes every 30 ms, ten thousand every 300 ms.
+  // The mean time between messages to all watchers together: a thousand watchers are sent changes
+  // every 30 ms, ten thousand every 300 ms.
   absl::Duration message_spacing = absl::Microseconds(30);
-  // Watchers served in one go; so many are caught up with when the thread was late.
+  // Watchers served in one slice, and the most by which a late thread catches up.
   size_t slice_max = 100;
   size_t watchers_max = 20'000;
   // Changes of one sweep that can be replayed to a watcher that comes back.
   size_t events_max = 10'000;
   // In one message.
   size_t events_per_message_max = 1'000;
-  // Bytes of different messages under way. Beyond it, watchers get snapshots without events.
+  // Bytes of different messages in flight. Beyond it, watchers get snapshots without events.
   size_t bytes_under_way_max = size_t{64} << 20;
 };
 
 class SweepBoard {
  public:
-  // A message, as its encoder made it. Immutable, and shared by all who are sent it.
+  // An encoded message. Immutable, and shared by all watchers that it is sent to.
   class Message {
    public:
-    // `under_way` is shared: what was written may outlive the board in gRPC's buffers.
+    // `under_way` is shared because messages may outlive the board in gRPC's buffers.
     Message(std::string bytes, std::shared_ptr<std::atomic<size_t>> under_way)
         : bytes_(std::move(bytes)), under_way_(std::move(under_way)) {
       *under_way_ += bytes_.size();
@@ -116,7 +123,7 @@ class SweepBoard {
     const std::string bytes_;
     const std::shared_ptr<std::atomic<size_t>> under_way_;
   };
-  // One who watches: told by the board's thread, without a lock held. Must not block.
+  // Called by the board's thread, without a lock held. Must not block.
   class Watcher {
    public:
     virtual ~Watcher() = default;
@@ -133,55 +140,57 @@ class SweepBoard {
 
   // --- the engine's thread ----------------------------------------------------------------------
 
-  void Publish(std::vector<SweepNews> news, absl::Time now);
+  void Publish(std::vector<SweepUpdate> updates, absl::Time now);
   // Of a sweep that was published; "" when it is not known.
   std::string OwnerOf(SweepId id) const;
 
   // --- readers ----------------------------------------------------------------------------------
 
-  // "s12", or the newest sweep of that name; what its owner uses is up to date as well. NotFound
-  // with the names that are near.
+  // "s12", or the newest sweep of that name; its owner's use is current as well. NotFound suggests
+  // similar names.
   absl::StatusOr<SweepFacts> Find(const std::string& text) const;
-  // Newest first: those with numbers below `before` (0: all) of `owner` ("": everybody's).
+  // Newest first: sweeps with numbers below `before` (0: all) of `owner` ("": of all owners).
   std::vector<SweepFacts> List(uint64_t before, const std::string& owner, size_t limit) const;
 
   // --- watchers ---------------------------------------------------------------------------------
 
-  // Starts the thread that tells them. Without it, tests call RunOnce. REQUIRES: once.
+  // Starts the thread that sends messages. Without it, tests call RunOnce. REQUIRES: called once.
   void Start(WatchEncoder encoder);
-  // Ends all watchers (Unavailable), and joins the thread. Later ones are refused.
+  // Ends all watchers (Unavailable), and joins the thread. Later watchers are refused.
   void Stop();
-  // One slice, as the thread would. Returns when there may be something to do again.
+  // Serves one slice, as the thread would. Returns when the next slice is due.
   absl::Time RunOnce(const WatchEncoder& encoder);
 
-  // Tells `watcher` of the sweep: a snapshot, unless the changes since `cursor` are kept. It is
-  // known until End, the last Write, a Written that fails, or a Cancel that returns true; it must
-  // live so long. NotFound; ResourceExhausted when too many watch; Unavailable after Stop.
+  // Sends the sweep's changes since `cursor` to `watcher`, after a snapshot if they are not kept.
+  // The watcher must live until End, the last Write, a Written that fails, or a Cancel that returns
+  // true. NotFound; ResourceExhausted when there are too many watchers; Unavailable after Stop.
   absl::Status Watch(SweepId id, const std::string& cursor, WatchDetail detail, Watcher& watcher);
-  // Its message was written, or could not be. An error, with which its call should end: it is
-  // forgotten.
+  // The watcher's message was written, or (not `ok`) could not be. On an error the board has
+  // forgotten the watcher, whose call should end with that error.
   absl::Status Written(Watcher& watcher, bool ok);
-  // It wants nothing more. True: it is forgotten, and hears nothing any more. False: it hears, or
-  // has heard, of its end by the last Write, End or Written.
+  // Ends a watch. True: the board has forgotten the watcher, and calls it no more. False: the watch
+  // ends, or has ended, by the last Write, End or Written.
   bool Cancel(Watcher& watcher);
   size_t watchers() const;
 
  private:
-  // The changes of one turn, numbered from `first` to `last`: one for each event, or one without.
+  // The changes of one turn, numbered from `first` to `last`: one per event, or one if there are no
+  // events.
   struct Changes {
     uint64_t first = 0;
     uint64_t last = 0;
     absl::Time time;
     std::vector<JobEvent> events;
-    mutable std::string bytes;  // of all events; of the thread that encodes them, once it has
+    mutable std::string bytes;  // of all events once encoded; used by the encoding thread only
   };
   struct Sweep {
     std::shared_ptr<const SweepFacts> facts;
+    WorkMeter meter;    // of a sweep that has not ended
     uint64_t head = 0;  // number of the last change
     // Those that are kept, ascending and without gaps up to `head`. Shared with the thread that
     // encodes them.
     std::deque<std::shared_ptr<const Changes>> changes;
-    absl::btree_map<uint64_t, Watcher*> idle;  // who know everything, by their numbers
+    absl::btree_map<uint64_t, Watcher*> idle;  // that know all changes, by their numbers
   };
   struct Owner {
     OwnerUse use;
@@ -200,10 +209,11 @@ class SweepBoard {
     absl::Time served;  // when it was last sent something
   };
   using WatchingMap = absl::flat_hash_map<Watcher*, Watching>;
-  // What all watchers of a slice share that are equally far.
+  // The message for all watchers of a slice that know the same changes.
   struct Draft {
     SweepId sweep;
     std::shared_ptr<const SweepFacts> facts;
+    RecentWork recent;
     std::vector<std::shared_ptr<const Changes>> changes;  // with numbers beyond `after`
     uint64_t after = 0;
     uint64_t head = 0;
@@ -211,7 +221,7 @@ class SweepBoard {
     bool reset = false;
     // Once it is encoded:
     std::shared_ptr<const Message> message;
-    uint64_t last = 0;  // change that it tells of
+    uint64_t last = 0;  // change in it
     bool is_last = false;
   };
   struct Slice {
@@ -221,18 +231,20 @@ class SweepBoard {
   };
 
   static bool IsWanted(const JobEvent& event, WatchDetail detail);
-  static bool HasNews(const Sweep& sweep, const Watching& watching);
+  static bool HasUpdate(const Sweep& sweep, const Watching& watching);
   static uint64_t DroppedTo(const Sweep& sweep);
-  void PublishOne(SweepNews news, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(const SweepNews& news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PublishOne(SweepUpdate update, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Measure(Sweep& sweep, absl::Time now);
+  void Remove(const SweepUpdate& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now) const;
-  SweepFacts Copy(const SweepFacts& facts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SweepFacts Copy(const Sweep& sweep) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeDue(Watcher* watcher, Watching& watching, absl::Time due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(WatchingMap::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Slice TakeSlice(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static size_t DraftFor(const Sweep& sweep, const Watching& watching, bool reset, Slice& slice);
+  static size_t DraftFor(const Sweep& sweep, const Watching& watching, bool reset, absl::Time now,
+                         Slice& slice);
   void Encode(const WatchEncoder& encoder, Draft& draft) const;
   void Deliver(Slice slice);
   absl::Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -256,7 +268,8 @@ class SweepBoard {
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
   // By time, then by arrival.
   absl::btree_map<std::pair<absl::Time, uint64_t>, Watcher*> due_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_set<SweepId> stirred_ ABSL_GUARDED_BY(mutex_);  // with news for idle watchers
+  // Changed since they had idle watchers.
+  absl::btree_set<SweepId> changed_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_slice_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time asleep_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -1,4 +1,5 @@
-// Who watches what, and who is told next.
+// SPDX-License-Identifier: Apache-2.0
+// The watchers of sweeps, and the messages to them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -31,11 +32,12 @@ uint64_t SweepBoard::DroppedTo(const Sweep& sweep) {
   return sweep.changes.empty() ? sweep.head : sweep.changes.front()->first - 1;
 }
 
-bool SweepBoard::HasNews(const Sweep& sweep, const Watching& watching) {
+bool SweepBoard::HasUpdate(const Sweep& sweep, const Watching& watching) {
   return watching.reset || IsTerminal(sweep.facts->state) || sweep.head > watching.after;
 }
 
-// --- coming and going ----------------------------------------------------------------------------
+// --- adding and removing
+// ----------------------------------------------------------------------------
 
 absl::Status SweepBoard::Watch(SweepId id, const std::string& cursor, WatchDetail detail,
                                Watcher& watcher) {
@@ -58,7 +60,7 @@ absl::Status SweepBoard::Watch(SweepId id, const std::string& cursor, WatchDetai
     return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
   }
   if (watching.after > sweep->second.head) {
-    watching.reset = true;  // no cursor of ours
+    watching.reset = true;  // not a cursor of this board
   }
   watching.number = next_number_++;
   watching.served = absl::InfinitePast();
@@ -74,10 +76,10 @@ absl::Status SweepBoard::Written(Watcher& watcher, bool ok) {
   CONCUR_CHECK(it != watching_.end() && it->second.state == WatchState::kWriting);
   Watching& watching = it->second;
   if (!ok || watching.canceled || stopping_) {
-    const bool left = !ok || watching.canceled;
+    const bool is_gone = !ok || watching.canceled;
     Forget(it);
-    return left ? absl::CancelledError("the reader went away")
-                : absl::UnavailableError("the coordinator is shutting down");
+    return is_gone ? absl::CancelledError("the reader went away")
+                   : absl::UnavailableError("the coordinator is shutting down");
   }
   MakeDue(&watcher, watching, watching.served + options_.watch_interval);
   return absl::OkStatus();
@@ -102,7 +104,7 @@ size_t SweepBoard::watchers() const {
   return watching_.size();
 }
 
-// From any other state; wakes the thread when it would sleep too long.
+// From any other state. Wakes the thread if it would sleep past `due`.
 void SweepBoard::MakeDue(Watcher* watcher, Watching& watching, absl::Time due) {
   watching.state = WatchState::kDue;
   watching.due = due;
@@ -145,7 +147,7 @@ void SweepBoard::Stop() {
     MutexLock lock(mutex_);
     for (auto it = watching_.begin(); it != watching_.end();) {
       const auto here = it++;
-      if (here->second.state != WatchState::kWriting) {  // else Written tells
+      if (here->second.state != WatchState::kWriting) {  // else Written ends it
         waiting.push_back(here->first);
         Forget(here);
       }
@@ -179,7 +181,7 @@ void SweepBoard::Loop() {
 }
 
 absl::Time SweepBoard::NextDue() const {
-  if (!stirred_.empty()) {
+  if (!changed_.empty()) {
     return next_slice_;
   }
   return due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first.first, next_slice_);
@@ -207,9 +209,9 @@ absl::Time SweepBoard::RunOnce(const WatchEncoder& encoder) {
   return NextDue();
 }
 
-// Who knew everything of a sweep that has changed since.
+// Makes the idle watchers of changed sweeps due.
 void SweepBoard::WakeIdle() {
-  for (const SweepId& id : std::exchange(stirred_, {})) {
+  for (const SweepId& id : std::exchange(changed_, {})) {
     for (const auto& [number, watcher] : std::exchange(sweeps_.at(id).idle, {})) {
       Watching& watching = watching_.at(watcher);
       MakeDue(watcher, watching, watching.served + options_.watch_interval);
@@ -217,7 +219,7 @@ void SweepBoard::WakeIdle() {
   }
 }
 
-// Those who are due, longest first, with what they are to be told.
+// The watchers that are due, longest first, with their messages.
 SweepBoard::Slice SweepBoard::TakeSlice(absl::Time now) {
   WakeIdle();
   Slice slice;
@@ -235,7 +237,7 @@ SweepBoard::Slice SweepBoard::TakeSlice(absl::Time now) {
       continue;
     }
     Sweep& sweep = found->second;
-    if (!HasNews(sweep, watching)) {
+    if (!HasUpdate(sweep, watching)) {
       watching.state = WatchState::kIdle;
       sweep.idle.emplace(watching.number, watcher);
       continue;
@@ -244,14 +246,14 @@ SweepBoard::Slice SweepBoard::TakeSlice(absl::Time now) {
                        (too_much && watching.detail != WatchDetail::kNone);
     watching.state = WatchState::kWriting;
     watching.served = now;
-    slice.deliveries.emplace_back(watcher, DraftFor(sweep, watching, reset, slice));
+    slice.deliveries.emplace_back(watcher, DraftFor(sweep, watching, reset, now, slice));
   }
   return slice;
 }
 
-// The draft for whoever is as far as `watching`.
+// The draft for all watchers that know the same changes as `watching`.
 size_t SweepBoard::DraftFor(const Sweep& sweep, const Watching& watching, bool reset,
-                            Slice& slice) {
+                            absl::Time now, Slice& slice) {
   for (size_t i = 0; i < slice.drafts.size(); ++i) {
     const Draft& draft = slice.drafts[i];
     if (draft.sweep == watching.sweep && draft.reset == reset &&
@@ -262,6 +264,7 @@ size_t SweepBoard::DraftFor(const Sweep& sweep, const Watching& watching, bool r
   Draft draft;
   draft.sweep = watching.sweep;
   draft.facts = sweep.facts;
+  draft.recent = sweep.meter.Recent(now);
   draft.after = watching.after;
   draft.head = sweep.head;
   draft.detail = watching.detail;
@@ -270,7 +273,7 @@ size_t SweepBoard::DraftFor(const Sweep& sweep, const Watching& watching, bool r
     auto it =
         std::upper_bound(sweep.changes.begin(), sweep.changes.end(), watching.after,
                          [](uint64_t after, const auto& changes) { return after < changes->last; });
-    // Without events, all that counts is when the first change was.
+    // Without events, only the time of the first change is needed.
     const auto end = watching.detail == WatchDetail::kNone && it != sweep.changes.end()
                          ? std::next(it)
                          : sweep.changes.end();
@@ -314,6 +317,7 @@ void SweepBoard::Encode(const WatchEncoder& encoder, Draft& draft) const {
   }
   WatchHead head;
   head.sweep = draft.facts.get();
+  head.recent = draft.recent;
   head.cursor = absl::StrCat(epoch_, "-", draft.last);
   head.reset = draft.reset;
   if (!draft.changes.empty()) {
@@ -328,7 +332,7 @@ void SweepBoard::Deliver(Slice slice) {
     MutexLock lock(mutex_);
     for (const auto& [watcher, index] : slice.deliveries) {
       const Draft& draft = slice.drafts[index];
-      const auto it = watching_.find(watcher);  // who is being written to stays
+      const auto it = watching_.find(watcher);  // present while it is being written to
       if (draft.is_last) {
         Forget(it);
       } else {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/sweep_streams.h"
 
 #include <grpcpp/support/byte_buffer.h>
@@ -17,9 +18,9 @@
 namespace concur {
 namespace {
 
-// A stream whose next piece comes from a wait in the engine: it asks for one only after the last
-// was written, so that a slow reader holds up nobody. gRPC calls OnCancel, OnWriteDone and OnDone
-// from any thread; the engine answers from its own.
+// A stream whose next piece comes from a wait in the engine. It starts a wait only after the last
+// piece was written, so that a slow reader delays nobody. gRPC calls OnCancel, OnWriteDone and
+// OnDone from any thread; the engine answers from its own.
 template <typename Response>
 class EngineStream : public grpc::ServerWriteReactor<Response> {
  public:
@@ -52,7 +53,7 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
   void OnDone() override { delete this; }
 
  protected:
-  // Starts a wait unless the reader has gone. `start` returns the ticket.
+  // Starts a wait unless the reader has disconnected. `start` returns the ticket.
   template <typename Start>
   void Wait(Start start) {
     bool canceled;
@@ -69,7 +70,7 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
     bool cancel_now = false;
     {
       MutexLock lock(mutex_);
-      if (waiting_) {  // else the answer was faster
+      if (waiting_) {  // else it is already answered
         ticket_ = ticket;
         cancel_now = canceled_;
       }
@@ -109,7 +110,8 @@ WatchDetail DetailOf(v1::WatchSweepRequest::Events events) {
   }
 }
 
-// One watcher of the board, which writes here what it has encoded for all: no bytes are copied.
+// One watcher of the board. It writes messages that the board encoded once for all: no bytes are
+// copied.
 class SweepStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                           private SweepBoard::Watcher {
  public:
@@ -147,7 +149,8 @@ class SweepStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Write(Held message, bool is_last) override {
     is_last_ = is_last;
     const std::string& bytes = message->bytes();
-    // gRPC takes what it does not change as void*, and lets go of the message when it is sent.
+    // gRPC takes the bytes as void* without changing them, and releases the message once it is
+    // sent.
     const grpc::Slice slice(
         const_cast<char*>(bytes.data()), bytes.size(),  // NOLINT
         [](void* held) { delete static_cast<Held*>(held); }, new Held(std::move(message)));

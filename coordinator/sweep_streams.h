@@ -1,6 +1,7 @@
-// The two streams that follow something live: a sweep's events and a job's log.
+// SPDX-License-Identifier: Apache-2.0
+// The streams of live changes: a sweep's events and a job's log.
 //
-// A slow reader holds up nobody: there is one piece under way at a time.
+// Each has one message in flight at a time, so that a slow reader delays nobody.
 #ifndef CONCUR_COORDINATOR_SWEEP_STREAMS_H_
 #define CONCUR_COORDINATOR_SWEEP_STREAMS_H_
 

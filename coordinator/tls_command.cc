@@ -1,4 +1,4 @@
-#include <CLI/CLI.hpp>
+// SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "command/command.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/tls_files.h"
 
@@ -32,21 +33,21 @@ absl::Status Init(const TlsFlags& flags, const std::string& data_directory) {
 
 }  // namespace
 
-void AddInitTlsCommand(CLI::App& app, AdminWork* work) {
-  CLI::App* command = app.add_subcommand(
+void AddInitTlsCommand(Command& app, AdminWork* work) {
+  Command* command = app.AddSubcommand(
       "init-tls", "Make a CA and the certificates of the coordinator and its clients");
   const auto flags = std::make_shared<TlsFlags>();
   command
-      ->add_option("--host", flags->hosts,
-                   "name or IP address by which clients reach the coordinator, beside localhost; "
-                   "repeatable")
-      ->type_name("HOST");
-  command->add_option("--out", flags->directory, "where to write them (default: DATA/tls)")
-      ->type_name("DIR");
-  command->footer(
+      ->AddOption("--host", flags->hosts,
+                  "name or IP address by which clients reach the coordinator, beside localhost; "
+                  "repeatable")
+      ->TypeName("HOST");
+  command->AddOption("--out", flags->directory, "where to write them (default: DATA/tls)")
+      ->TypeName("DIR");
+  command->Footer(
       "Done again, it keeps the CA and renews the other certificates, which live for 825 days;\n"
       "start the coordinator again to show the new one.");
-  command->callback([flags, work] {
+  command->OnParsed([flags, work] {
     *work = [flags](const DataPlace& place) { return Init(*flags, place.directory); };
   });
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/tls_files.h"
 
 #include <arpa/inet.h>
@@ -31,7 +32,7 @@ constexpr absl::Duration kAuthorityLife = absl::Hours(24 * 3650);
 constexpr absl::Duration kLeafLife = absl::Hours(24 * 825);
 constexpr absl::Duration kClockSkew = absl::Minutes(5);
 constexpr int kSerialBits = 127;
-constexpr int64_t kPemBytesMax = 1 << 20;
+constexpr int64_t kTlsPemBytesMax = 1 << 20;
 
 template <auto kFree>
 struct Freer {
@@ -51,7 +52,7 @@ struct Identity {
   Certificate certificate;
 };
 
-// What OpenSSL says about its last failure.
+// OpenSSL's message about its last failure.
 absl::Status OpenSslError(absl::string_view action) {
   char text[256] = "no reason given";
   if (const unsigned long code = ERR_get_error(); code != 0) {  // NOLINT(google-runtime-int)
@@ -131,8 +132,9 @@ absl::Status Save(const Identity& identity, const std::string& directory, const 
 }
 
 absl::StatusOr<Identity> LoadAuthority(const std::string& directory) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string key_pem, ReadFile(directory + "/ca.key", kPemBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(const std::string pem, ReadFile(directory + "/ca.pem", kPemBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::string key_pem,
+                          ReadFile(directory + "/ca.key", kTlsPemBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::string pem, ReadFile(directory + "/ca.pem", kTlsPemBytesMax));
   const Bio key(BIO_new_mem_buf(key_pem.data(), static_cast<int>(key_pem.size())));
   const Bio certificate(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   Identity authority{Key(PEM_read_bio_PrivateKey(key.get(), nullptr, nullptr, nullptr)),
@@ -164,7 +166,7 @@ absl::StatusOr<Identity> LoadOrMakeAuthority(const std::string& directory, absl:
   return made;
 }
 
-// "IP:10.0.0.1" or "DNS:host.example"; anything else could smuggle in further names.
+// "IP:10.0.0.1" or "DNS:host.example"; other texts could add further names.
 absl::StatusOr<std::string> AlternativeName(const std::string& host) {
   unsigned char address[sizeof(in6_addr)];
   if (inet_pton(AF_INET, host.c_str(), address) == 1 ||

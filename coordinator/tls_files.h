@@ -1,6 +1,6 @@
-// Certificates for a coordinator of one's own: a CA, and what it signs for the server and for
-// clients. ECDSA on P-256, signed with SHA-256; the CA lives for ten years, the others for 825
-// days.
+// SPDX-License-Identifier: Apache-2.0
+// Creates a private CA and the certificates that it signs for the server and for clients. ECDSA on
+// P-256, signed with SHA-256; the CA is valid for ten years, the others for 825 days.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_COORDINATOR_TLS_FILES_H_
@@ -15,9 +15,9 @@
 namespace concur {
 
 // Writes ca.pem, ca.key, server.pem, server.key, client.pem and client.key into `directory`; keys
-// have mode 0600. A CA that is there stays, so that doing it again renews the other two, and
-// clients go on trusting. The server's names are `hosts`, host names or IP addresses, beside
-// localhost, 127.0.0.1 and ::1. InvalidArgument when one is neither.
+// have mode 0600. An existing CA is kept: calling it again renews the other two certificates, and
+// clients continue to trust the server. The server's names are `hosts`, host names or IP addresses,
+// beside localhost, 127.0.0.1 and ::1. InvalidArgument when one is neither.
 absl::Status InitTls(const std::string& directory, const std::vector<std::string>& hosts,
                      absl::Time now);
 

@@ -1,5 +1,4 @@
-#include <CLI/CLI.hpp>
-#include <algorithm>
+// SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
 #include <string>
@@ -7,17 +6,21 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "analysis/table.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "command/command.h"
 #include "coordinator/admin_commands.h"
+#include "coordinator/data_place.h"
 #include "coordinator/tokens.h"
 #include "spec/value.h"
 
 namespace concur {
 namespace {
+
+using analysis::TextCell;
 
 struct CreateFlags {
   std::string user;
@@ -26,7 +29,7 @@ struct CreateFlags {
   std::string out;
 };
 
-std::string TimeText(absl::Time time) {
+std::string TokenTime(absl::Time time) {
   return time == absl::InfiniteFuture()
              ? "never"
              : absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
@@ -44,11 +47,11 @@ absl::Status Create(const CreateFlags& flags, const std::string& data_directory)
     }
     expire_time = now + *span;
   }
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(data_directory, 0700));
+  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data_directory));
   CONCUR_ASSIGN_OR_RETURN(const NewToken made,
                           CreateToken(data_directory, flags.user, role, expire_time, now));
   std::cerr << "token " << made.record.id << " of " << flags.user << ", role " << flags.role
-            << ", expires " << TimeText(expire_time)
+            << ", expires " << TokenTime(expire_time)
             << (flags.out.empty() ? "; it is shown this once:\n" : "\n");
   if (!flags.out.empty()) {
     return WriteFileAtomically(flags.out, absl::StrCat(made.token, "\n"), 0600);
@@ -60,21 +63,17 @@ absl::Status Create(const CreateFlags& flags, const std::string& data_directory)
 absl::Status List(const DataPlace& place) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<TokenRecord> tokens, LoadTokens(place.directory));
   const absl::Time now = absl::Now();
-  size_t width = 4;
-  for (const TokenRecord& record : tokens) {
-    width = std::max(width, record.user.size());
+  analysis::Table table;
+  for (const char* head : {"ID", "USER", "ROLE", "STATE", "CREATED", "EXPIRES"}) {
+    table.columns.push_back({head, head});
   }
-  const auto row = [width](absl::string_view id, absl::string_view user, absl::string_view role,
-                           absl::string_view state, absl::string_view created,
-                           absl::string_view expires) {
-    std::cout << absl::StrFormat("%-6s  %-*s  %-9s  %-7s  %-20s  %s\n", id, static_cast<int>(width),
-                                 user, role, state, created, expires);
-  };
-  row("ID", "USER", "ROLE", "STATE", "CREATED", "EXPIRES");
   for (const TokenRecord& record : tokens) {
-    row(record.id, record.user, RoleName(record.role), record.StateAt(now),
-        TimeText(record.create_time), TimeText(record.expire_time));
+    table.rows.push_back(
+        {TextCell(record.id), TextCell(record.user), TextCell(std::string(RoleName(record.role))),
+         TextCell(std::string(record.StateAt(now))), TextCell(TokenTime(record.create_time)),
+         TextCell(TokenTime(record.expire_time))});
   }
+  std::cout << WriteTable(table, analysis::TableFormat::kText);
   return absl::OkStatus();
 }
 
@@ -87,37 +86,37 @@ absl::Status Revoke(const std::string& id, const std::string& data_directory) {
 
 }  // namespace
 
-void AddTokenCommands(CLI::App& app, AdminWork* work) {
-  CLI::App* token = app.add_subcommand("token", "Who may call: create, list and revoke tokens");
-  token->require_subcommand(1);
-  token->footer(
+void AddTokenCommands(Command& app, AdminWork* work) {
+  Command* token = app.AddSubcommand("token", "Who may call: create, list and revoke tokens");
+  token->RequireSubcommand();
+  token->Footer(
       "Works while the coordinator runs, which heeds a change from its next call on.\n"
       "Only the hash of a token is kept: one that is lost is revoked, and another made.");
 
-  CLI::App* create = token->add_subcommand("create", "Make a token and show it, once");
+  Command* create = token->AddSubcommand("create", "Make a token and show it, once");
   const auto flags = std::make_shared<CreateFlags>();
-  create->add_option("--user", flags->user, "whose it is: the owner of sweeps submitted with it")
-      ->required();
+  create->AddOption("--user", flags->user, "whose it is: the owner of sweeps submitted with it")
+      ->Required();
   create
-      ->add_option("--role", flags->role,
-                   "viewer (sees everything), submitter (also submits, and changes sweeps of the "
-                   "user), worker (only runs jobs), admin (everything)")
-      ->required();
-  create->add_option("--expires-in", flags->expires_in, "e.g. 720h; \"never\" for no end")
-      ->capture_default_str();
-  create->add_option("--out", flags->out, "write it to this file, mode 0600, instead of showing it")
-      ->type_name("FILE");
-  create->callback([flags, work] {
+      ->AddOption("--role", flags->role,
+                  "viewer (sees everything), submitter (also submits, and changes sweeps of the "
+                  "user), worker (only runs jobs), admin (everything)")
+      ->Required();
+  create->AddOption("--expires-in", flags->expires_in, "e.g. 720h; \"never\" for no end")
+      ->ShowDefault();
+  create->AddOption("--out", flags->out, "write it to this file, mode 0600, instead of showing it")
+      ->TypeName("FILE");
+  create->OnParsed([flags, work] {
     *work = [flags](const DataPlace& place) { return Create(*flags, place.directory); };
   });
 
-  token->add_subcommand("list", "Tokens, whose they are and until when; never the tokens")
-      ->callback([work] { *work = List; });
+  token->AddSubcommand("list", "Tokens, whose they are and until when; never the tokens")
+      ->OnParsed([work] { *work = List; });
 
-  CLI::App* revoke = token->add_subcommand("revoke", "End a token now");
+  Command* revoke = token->AddSubcommand("revoke", "End a token now");
   const auto id = std::make_shared<std::string>();
-  revoke->add_option("id", *id, "as `token list` shows it, e.g. t3")->required();
-  revoke->callback([id, work] {
+  revoke->AddOption("id", *id, "as `token list` shows it, e.g. t3")->Required();
+  revoke->OnParsed([id, work] {
     *work = [id](const DataPlace& place) { return Revoke(*id, place.directory); };
   });
 }

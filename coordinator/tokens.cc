@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/tokens.h"
 
 #include <fcntl.h>
@@ -20,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "core/fields.h"
 #include "core/names.h"
-#include "rpc/validate.h"
 
 namespace concur {
 namespace {
@@ -29,7 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<absl::string_view, 4> kRoleNames = {"viewer", "submitter", "worker", "admin"};
-// Tokens say what they are, so that secret scanners can find them in places where they must not be.
+// The prefix lets secret scanners recognize tokens in places where they must not be.
 constexpr absl::string_view kTokenPrefix = "concur_";
 constexpr size_t kTokenRandomBytes = 32;
 constexpr int64_t kTokensBytesMax = int64_t{64} << 20;
@@ -67,7 +68,7 @@ Json ToJson(const TokenRecord& record) {
   return json;
 }
 
-// The text of a field; DataLoss when it is missing or no text.
+// The text of a field; DataLoss when it is missing or not a string.
 absl::StatusOr<std::string> TextOf(const Json& json, const char* field) {
   const auto it = json.find(field);
   if (it == json.end() || !it->is_string()) {
@@ -145,7 +146,7 @@ absl::StatusOr<NewToken> AddToken(const std::string& data_directory, const std::
   for (const TokenRecord& record : tokens) {
     last = std::max(last, NumberOf(record));
   }
-  // The newest stays, so that its number is not given again.
+  // The newest is kept, so that its number is not reused.
   tokens.erase(std::remove_if(tokens.begin(), tokens.end(),
                               [now, last](const TokenRecord& record) {
                                 return std::min(record.expire_time, record.revoke_time) <
@@ -218,7 +219,7 @@ absl::StatusOr<std::vector<TokenRecord>> LoadTokens(const std::string& data_dire
 
 absl::StatusOr<NewToken> CreateToken(const std::string& data_directory, const std::string& user,
                                      Role role, absl::Time expire_time, absl::Time now) {
-  CONCUR_RETURN_IF_ERROR(rpc::CheckName(rpc::FieldPath("user"), user));
+  CONCUR_RETURN_IF_ERROR(CheckName(FieldPath("user"), user));
   if (expire_time <= now) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a time of expiry in the future, got ", TimeText(expire_time)));
@@ -246,7 +247,7 @@ absl::StatusOr<TokenRecord> RevokeToken(const std::string& data_directory, absl:
 
 namespace {
 
-// The live token in the file at `path`, made and put there when there is none.
+// The live token in the file at `path`, created there when there is none.
 absl::StatusOr<std::string> EnsureTokenFile(const std::string& data_directory,
                                             const std::string& path, const std::string& user,
                                             Role role, absl::Time now) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/views.h"
 
 #include <algorithm>
@@ -43,20 +44,6 @@ const Metric* FindMetric(const JobResult* result, const std::string& name) {
   return it == result->metrics.end() ? nullptr : &*it;
 }
 
-analysis::CellState CellStateOf(JobState state) {
-  switch (state) {
-    case JobState::kSucceeded:
-      return analysis::CellState::kValue;
-    case JobState::kFailed:
-    case JobState::kSkipped:
-      return analysis::CellState::kFailed;
-    case JobState::kCanceled:
-      return analysis::CellState::kMissing;
-    default:
-      return analysis::CellState::kPending;
-  }
-}
-
 }  // namespace
 
 v1::Sweep SweepProto(const SweepView& sweep) {
@@ -66,6 +53,7 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   proto.set_owner(sweep.row->owner);
   proto.set_state(ToProto(sweep.state));
   *proto.mutable_counts() = ToProto(sweep.counts);
+  proto.mutable_counts()->set_queued(sweep.queued);
   proto.set_reused(sweep.reused);
   *proto.mutable_create_time() = ToProto(sweep.row->create_time);
   if (sweep.row->end_time) {
@@ -78,6 +66,10 @@ v1::Sweep SweepProto(const SweepView& sweep) {
   use.set_running_jobs_max(static_cast<uint32_t>(sweep.owner_use.quota.running_jobs_max));
   use.set_stored_bytes(sweep.owner_use.stored_bytes);
   use.set_stored_bytes_max(sweep.owner_use.quota.stored_bytes_max);
+  if (sweep.recent.span > absl::ZeroDuration()) {
+    proto.set_recent_jobs(static_cast<uint32_t>(sweep.recent.jobs));
+    *proto.mutable_recent_span() = ToProto(sweep.recent.span);
+  }
   if (sweep.row->forecast) {
     *proto.mutable_forecast() = ToProto(*sweep.row->forecast);
   }
@@ -140,6 +132,10 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   for (const auto& [name, value] : worker.info.labels) {
     (*proto.mutable_labels())[name] = value;
   }
+  for (const std::string& notice : worker.info.notices) {
+    proto.add_notices(notice);
+  }
+  proto.mutable_containment()->Add(worker.info.containment.begin(), worker.info.containment.end());
   proto.set_running(worker.running);
   proto.set_succeeded(worker.succeeded);
   proto.set_failed(worker.failed);
@@ -170,7 +166,9 @@ WatchEncoder MakeWatchEncoder() {
   WatchEncoder encoder;
   encoder.head = [](const WatchHead& head) {
     v1::WatchSweepResponse response;
-    *response.mutable_sweep() = SweepProto(head.sweep->View());
+    SweepView sweep = head.sweep->View();
+    sweep.recent = head.recent;
+    *response.mutable_sweep() = SweepProto(sweep);
     response.set_cursor(head.cursor);
     response.set_reset(head.reset);
     if (head.earliest_change != absl::InfiniteFuture()) {
@@ -222,11 +220,11 @@ absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& 
   return id;
 }
 
-std::vector<v1::Score> ScoreProtos(const Scheduler& scheduler, SweepId id, uint32_t first,
+std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint32_t first,
                                    uint32_t count, const std::string& metric, uint32_t* next) {
   const SweepView sweep = *scheduler.FindSweep(id);
   const Expansion& expansion = *sweep.expansion;
-  std::vector<v1::Score> scores;
+  std::vector<JobScore> scores;
   uint32_t index = first;
   for (; index < expansion.job_count() && scores.size() < count; ++index) {
     const JobCoordinates at = expansion.Locate(index);
@@ -235,92 +233,22 @@ std::vector<v1::Score> ScoreProtos(const Scheduler& scheduler, SweepId id, uint3
     }
     const JobView job = scheduler.ViewJob({id, index});
     JobNames names = NamesOf(expansion, at);
-    v1::Score score;
-    score.set_job(job.id.ToString());
-    score.set_approach(std::move(names.approach));
-    score.set_train_set(std::move(names.train));
-    score.set_test_benchmark(std::move(names.test));
-    score.set_setting_index(at.setting);
-    score.set_seed(expansion.spec().seeds[at.seed_index]);
-    score.set_metric(metric.empty() ? expansion.spec().benchmarks[at.test_benchmark].metric
-                                    : metric);
+    JobScore& score = scores.emplace_back();
+    score.job = job.id;
+    score.state = job.state;
+    score.approach = std::move(names.approach);
+    score.train_set = std::move(names.train);
+    score.test_benchmark = std::move(names.test);
+    score.setting = at.setting;
+    score.seed = expansion.spec().seeds[at.seed_index];
+    score.metric = metric.empty() ? expansion.spec().benchmarks[at.test_benchmark].metric : metric;
     if (const Metric* found =
-            job.state == JobState::kSucceeded ? FindMetric(job.result, score.metric()) : nullptr) {
-      score.set_value(found->value);
-      score.set_examples(found->examples);
+            job.state == JobState::kSucceeded ? FindMetric(job.result, score.metric) : nullptr) {
+      score.value = found->value;
+      score.examples = found->examples;
     }
-    score.set_state(ToProto(job.state));
-    scores.push_back(std::move(score));
   }
   *next = index;
-  return scores;
-}
-
-SweepScores CollectScores(const Scheduler& scheduler, SweepId id, const std::string& metric) {
-  const SweepView sweep = *scheduler.FindSweep(id);
-  const Expansion& expansion = *sweep.expansion;
-  const SweepSpec& spec = expansion.spec();
-  SweepScores scores;
-  for (const ApproachSpec& approach : spec.approaches) {
-    scores.options.approaches.push_back({approach.name, approach.tags});
-  }
-  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    scores.options.benchmarks.push_back({benchmark.name, benchmark.tags});
-  }
-  for (const TrainSet& train : spec.train_sets) {
-    const auto same = [&](const BenchmarkSpec& b) { return b.name == train.name; };
-    if (std::none_of(spec.benchmarks.begin(), spec.benchmarks.end(), same)) {
-      scores.options.benchmarks.push_back({train.name, train.tags});
-    }
-  }
-  switch (spec.select) {
-    case Selection::kBest:
-      scores.options.select = analysis::Select::kBest;
-      break;
-    case Selection::kDefault:
-      scores.options.select = analysis::Select::kDefault;
-      break;
-    case Selection::kMean:
-      scores.options.select = analysis::Select::kMean;
-      break;
-    case Selection::kEach:
-      scores.options.select = analysis::Select::kEach;
-      break;
-  }
-  for (uint32_t index = 0; index < expansion.job_count(); ++index) {
-    const JobCoordinates at = expansion.Locate(index);
-    if (at.is_train) {
-      continue;
-    }
-    const JobView job = scheduler.ViewJob({id, index});
-    JobNames names = NamesOf(expansion, at);
-    analysis::ScoreRecord record;
-    record.approach = std::move(names.approach);
-    // An approach that needs no training counts as trained on whatever it is tested on.
-    record.train = names.train.empty() ? names.test : std::move(names.train);
-    record.setting = at.setting;
-    record.seed = expansion.spec().seeds[at.seed_index];
-    record.test = std::move(names.test);
-    record.metric = metric.empty() ? spec.benchmarks[at.test_benchmark].metric : metric;
-    record.state = CellStateOf(job.state);
-    if (record.state == analysis::CellState::kValue) {
-      if (const Metric* found = FindMetric(job.result, record.metric)) {
-        record.value = found->value;
-        record.examples = found->examples;
-      } else {
-        record.state = analysis::CellState::kMissing;
-      }
-    }
-    if (record.state != analysis::CellState::kMissing) {
-      scores.records.push_back(std::move(record));
-    }
-  }
-  // Each benchmark's own metric may differ: the table takes the values as they are.
-  if (metric.empty()) {
-    for (analysis::ScoreRecord& record : scores.records) {
-      record.metric.clear();
-    }
-  }
   return scores;
 }
 

@@ -1,4 +1,5 @@
-// What users are shown, as protobuf: made from the scheduler's views.
+// SPDX-License-Identifier: Apache-2.0
+// What the API shows of sweeps, jobs, workers and scores: made from the scheduler's views.
 //
 // Stateless. Whatever takes the scheduler is called on the engine's thread.
 #ifndef CONCUR_COORDINATOR_VIEWS_H_
@@ -8,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "analysis/selection.h"
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/sweep_board.h"
+#include "core/job_score.h"
 #include "core/scheduler.h"
 
 namespace concur {
@@ -28,20 +29,10 @@ absl::StatusOr<SweepId> ResolveSweep(const Scheduler& scheduler, const std::stri
 // "s12/345" of an existing job, or "NAME/345". NotFound.
 absl::StatusOr<JobId> ResolveJob(const Scheduler& scheduler, const std::string& text);
 
-// The scores of a sweep's eval jobs `first` to `first + count - 1` (by job index), with those that
-// are missing. `metric` empty: each benchmark's own.
-std::vector<v1::Score> ScoreProtos(const Scheduler& scheduler, SweepId id, uint32_t first,
+// The scores of a sweep's eval jobs from job index `first` on, at most `count`, with those that are
+// missing; `next` is where the following page starts. `metric` empty: each benchmark's own.
+std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint32_t first,
                                    uint32_t count, const std::string& metric, uint32_t* next);
-
-// All scores of a sweep as records for a table, and the order of the table's axes.
-struct SweepScores {
-  std::vector<analysis::ScoreRecord> records;
-  analysis::SelectionOptions options;
-};
-SweepScores CollectScores(const Scheduler& scheduler, SweepId id, const std::string& metric);
-
-// The matrix that was asked for. InvalidArgument names the field of the request.
-absl::StatusOr<v1::Matrix> MatrixProto(SweepScores scores, const v1::GetMatrixRequest& request);
 
 }  // namespace concur
 

@@ -1,18 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/worker_service.h"
 
+#include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "coordinator/answer.h"
 #include "coordinator/artifact_streams.h"
-#include "coordinator/authorization.h"
+#include "coordinator/finished_check.h"
 #include "rpc/convert_sync.h"
 #include "rpc/status.h"
 
 namespace concur {
 namespace {
 
-// A parked Sync: when its worker hangs up, the engine must not give it work.
+// A parked Sync. When the worker disconnects, the engine must not give it work.
 class SyncReactor final : public grpc::ServerUnaryReactor {
  public:
   SyncReactor(Engine& engine, const v1::SyncRequest& request)
@@ -21,11 +25,28 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
         incarnation_(request.incarnation()),
         sequence_(request.sequence()) {}
 
-  void OnCancel() override { engine_.CancelSync(worker_, incarnation_, sequence_); }
+  void OnCancel() override {
+    canceled_ = true;
+    engine_.CancelSync(worker_, incarnation_, sequence_);
+  }
   void OnDone() override { delete this; }
+
+  void Pass(SyncRequest request, v1::SyncResponse* response) {
+    if (canceled_) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the worker went away"));
+      return;
+    }
+    engine_.Sync(std::move(request), [this, response](absl::StatusOr<SyncResponse> answer) {
+      if (answer.ok()) {
+        *response = rpc::ToProto(*answer);
+      }
+      Finish(rpc::ToGrpcStatus(answer.status()));
+    });
+  }
 
  private:
   Engine& engine_;
+  std::atomic<bool> canceled_ = false;
   const std::string worker_;
   const std::string incarnation_;
   const uint64_t sequence_;
@@ -33,8 +54,7 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* WorkerService::Sync(grpc::CallbackServerContext* /*context*/,
-                                              const v1::SyncRequest* request,
+grpc::ServerUnaryReactor* WorkerService::Sync(CallContext* /*call*/, const v1::SyncRequest* request,
                                               v1::SyncResponse* response) {
   auto* reactor = new SyncReactor(engine_, *request);
   absl::StatusOr<SyncRequest> converted = rpc::FromProto(*request);
@@ -42,29 +62,37 @@ grpc::ServerUnaryReactor* WorkerService::Sync(grpc::CallbackServerContext* /*con
     reactor->Finish(rpc::ToGrpcStatus(converted.status()));
     return reactor;
   }
-  engine_.Sync(*std::move(converted), [reactor, response](absl::StatusOr<SyncResponse> answer) {
-    if (answer.ok()) {
-      *response = rpc::ToProto(*answer);
-    }
-    reactor->Finish(rpc::ToGrpcStatus(answer.status()));
-  });
+  const bool names_artifacts =
+      std::any_of(converted->finished.begin(), converted->finished.end(),
+                  [](const FinishedAttempt& one) { return !one.result.artifacts.empty(); });
+  if (names_artifacts && artifacts_.directory().empty()) {
+    // Object storage may be slow.
+    pool_.Submit(
+        [this, reactor, response, sync = std::make_shared<SyncRequest>(*std::move(converted))] {
+          CheckFinished(artifacts_, *sync);
+          reactor->Pass(std::move(*sync), response);
+        });
+    return reactor;
+  }
+  CheckFinished(artifacts_, *converted);
+  reactor->Pass(*std::move(converted), response);
   return reactor;
 }
 
-grpc::ServerUnaryReactor* WorkerService::GetUploadOffset(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* WorkerService::GetUploadOffset(CallContext* call,
                                                          const v1::GetUploadOffsetRequest* request,
                                                          v1::GetUploadOffsetResponse* response) {
-  return AnswerUploadOffset(artifacts_, pool_, partial_, context, request, response);
+  return AnswerUploadOffset(artifacts_, pool_, partial_, call, request, response);
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
-    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  return ReceiveArtifact(artifacts_, pool_, partial_, SenderOf(*context),
-                         {artifact_bytes_max_, 0, nullptr}, response);
+    CallContext* call, v1::UploadArtifactResponse* response) {
+  return ReceiveArtifact(artifacts_, pool_, partial_, call->caller().sender,
+                         {artifact_bytes_max_, 0, nullptr, nullptr}, response);
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
-    grpc::CallbackServerContext* /*context*/, const v1::DownloadArtifactRequest* request) {
+    CallContext* /*call*/, const v1::DownloadArtifactRequest* request) {
   return SendArtifact(artifacts_, pool_, *request);
 }
 

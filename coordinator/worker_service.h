@@ -1,17 +1,18 @@
-// The worker service: Syncs go to the engine, artifacts to the store. Behind GuardedWorkerGateway;
-// its methods are those of v1::WorkerGateway::CallbackService.
+// SPDX-License-Identifier: Apache-2.0
+// The worker service: Syncs go to the engine, artifacts to the store. ServiceFront calls its
+// methods, one for each of v1::WorkerGateway.
 //
 // Thread-safe.
 #ifndef CONCUR_COORDINATOR_WORKER_SERVICE_H_
 #define CONCUR_COORDINATOR_WORKER_SERVICE_H_
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
 
 #include "base/thread_pool.h"
 #include "concur/v1/worker.pb.h"
+#include "coordinator/call_context.h"
 #include "coordinator/engine.h"
 #include "coordinator/partial_uploads.h"
 #include "store/artifact_store.h"
@@ -29,15 +30,15 @@ class WorkerService {
         pool_(pool),
         artifact_bytes_max_(artifact_bytes_max) {}
 
-  grpc::ServerUnaryReactor* Sync(grpc::CallbackServerContext* context,
-                                 const v1::SyncRequest* request, v1::SyncResponse* response);
-  grpc::ServerUnaryReactor* GetUploadOffset(grpc::CallbackServerContext* context,
+  grpc::ServerUnaryReactor* Sync(CallContext* call, const v1::SyncRequest* request,
+                                 v1::SyncResponse* response);
+  grpc::ServerUnaryReactor* GetUploadOffset(CallContext* call,
                                             const v1::GetUploadOffsetRequest* request,
                                             v1::GetUploadOffsetResponse* response);
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
-      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response);
+      CallContext* call, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
-      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request);
+      CallContext* call, const v1::DownloadArtifactRequest* request);
 
  private:
   Engine& engine_;

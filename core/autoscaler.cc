@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/autoscaler.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace concur {
@@ -87,7 +89,8 @@ class Planner {
       bins_.push_back({worker.capacity, &worker.labels, worker.time_left, index});
     }
     for (size_t i = 0; i < pools_.size(); ++i) {
-      for (int32_t n = 0; n < pools_[i].waiting; ++n) {
+      doubtful_left_.push_back(pools_[i].doubtful);
+      for (int32_t n = pools_[i].doubtful; n < pools_[i].waiting; ++n) {
         AddPilot(i, false);
       }
     }
@@ -120,7 +123,8 @@ class Planner {
     return order;
   }
 
-  // The pools for a class, those with the fewest unneeded GPUs first, then as they were listed.
+  // The pools for a class: those that are not doubted first, then those with the fewest unneeded
+  // GPUs, then as they were listed.
   std::vector<size_t> PoolOrder(const DemandClass& demand) const {
     std::vector<size_t> order;
     for (size_t i = 0; i < pools_.size(); ++i) {
@@ -129,7 +133,8 @@ class Planner {
       }
     }
     std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
-      return pools_[a].spec->resources.gpus < pools_[b].spec->resources.gpus;
+      return std::pair(pools_[a].doubted, pools_[a].spec->resources.gpus) <
+             std::pair(pools_[b].doubted, pools_[b].spec->resources.gpus);
     });
     return order;
   }
@@ -168,6 +173,13 @@ class Planner {
   }
 
   void Grow(const DemandClass& demand, size_t pool, uint64_t* wanted) {
+    for (; doubtful_left_[pool] > 0 && *wanted > 0; --doubtful_left_[pool]) {
+      AddPilot(pool, false);
+      Fill(demand, bins_.back(), wanted);
+    }
+    if (*wanted == 0) {
+      return;
+    }
     const PoolPlace& place = pools_[pool];
     ScalePlan::Pool& plan = plan_.pools[pool];
     const uint64_t each = FitCount(demand.resources, PlannedCapacity(*place.spec));
@@ -213,6 +225,9 @@ class Planner {
     const PoolPlace& place = pools_[index];
     ScalePlan::Pool& plan = plan_.pools[index];
     int32_t missing = place.spec->workers_min - (place.pilots - place.waiting) - plan.start;
+    for (; doubtful_left_[index] > 0 && missing > 0; --doubtful_left_[index]) {
+      AddPilot(index, false);
+    }
     for (Bin& bin : bins_) {
       if (missing <= 0) {
         break;
@@ -234,6 +249,7 @@ class Planner {
   const AutoscalePolicy& policy_;
   std::vector<Labels> pool_labels_;  // of each pool's workers; Bin points into it
   std::vector<Bin> bins_;
+  std::vector<int32_t> doubtful_left_;  // of each pool: pilots that have no bin yet
   ScalePlan plan_;
 };
 

@@ -1,11 +1,13 @@
-// How many workers each pool should have: a pure function of what waits, what is there and what
-// pools allow.
+// SPDX-License-Identifier: Apache-2.0
+// How many workers each pool should have: a pure function of the waiting jobs, the workers there
+// are and the pools' limits.
 //
 // Jobs are counted by class (resources, labels, priority, expected run time). A class wants as many
 // places at once as keep each busy for AutoscalePolicy::worth, so that ten thousand short jobs ask
 // for a few workers and ten long ones for ten. Places are packed, most important and largest class
-// first, into the workers that live, then into pilots that were asked for and have not come, then
-// into new pilots of the pool that wastes least. What nothing was packed into is surplus.
+// first, into the live workers, then into pilots that were requested and have not come, then into
+// new pilots of the pool that wastes least. A pilot that may never come counts only after the pools
+// without such pilots. Workers and pilots that remain empty are surplus.
 //
 // Deterministic; stateless.
 #ifndef CONCUR_CORE_AUTOSCALER_H_
@@ -46,10 +48,13 @@ struct PoolPlace {
   bool open = true;     // new pilots may be asked for
   int32_t pilots = 0;   // all that are not known to have ended
   int32_t waiting = 0;  // of those, asked for and not yet working
+  // Of `waiting`: may never come. They count only for jobs that no pool above takes.
+  int32_t doubtful = 0;
+  bool doubted = false;  // had such pilots lately: comes after the pools that had none
 };
 
 struct AutoscalePolicy {
-  // A place is worth having when there is so much work for it.
+  // A place is worth having when there is this much work for it.
   absl::Duration worth = absl::Minutes(1);
   // New pilots of a pool in one plan.
   int32_t start_max = 100;

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/blame.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,103 +23,171 @@ bool CountsForBlame(FailureClass failure) {
     case FailureClass::kPreempted:
     case FailureClass::kConfig:
     case FailureClass::kTemporary:
+    case FailureClass::kPoison:
       return false;
   }
   return false;
 }
 
-std::vector<std::string> Blame::AddSuccess(Group group, const std::string& worker, absl::Time now) {
-  std::map<std::string, absl::Time>& succeeded = succeeded_[group];
-  // What was saved comes back in whole nanoseconds; a time to come is from before a clock was set
-  // back.
-  const absl::Time time = absl::FromUnixNanos(absl::ToUnixNanos(now));
+void Blame::Changed(const Row& row, const std::string& worker) {
+  changed_.insert({row.kind.key, worker});
+}
+
+// Notes that the worker can do this, unless that is known well enough.
+void Blame::RecordSuccess(Row& row, const std::string& worker, SweepId sweep, absl::Time time) {
+  // A time to come is from before a clock was set back.
   const auto is_old = [&](absl::Time then) { return then + kSuccessKept <= time || then > time; };
-  const auto oldest =
-      std::min_element(succeeded.begin(), succeeded.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (const auto own = succeeded.find(worker); own != succeeded.end()) {
-    if (is_old(own->second)) {
-      own->second = time;
-      changed_.insert({group, worker});
-    }
-  } else if (succeeded.size() < kSuccessesMax || is_old(oldest->second)) {
-    if (succeeded.size() == kSuccessesMax) {
-      changed_.insert({group, oldest->first});
-      succeeded.erase(oldest);
-    }
-    succeeded[worker] = time;
-    changed_.insert({group, worker});
-  }
-  if (const auto it = failures_.find(worker); it != failures_.end()) {
-    if (it->second.erase(group) > 0) {
-      changed_.insert({group, worker});
-    }
-    if (it->second.empty()) {
-      failures_.erase(it);
+  size_t successes = 0;
+  auto oldest = row.cells.end();
+  for (auto it = row.cells.begin(); it != row.cells.end(); ++it) {
+    if (it->second.success_time) {
+      ++successes;
+      if (oldest == row.cells.end() || it->second.success_time < oldest->second.success_time) {
+        oldest = it;
+      }
     }
   }
+  const auto own = row.cells.find(worker);
+  if (own != row.cells.end() && own->second.success_time) {
+    if (!is_old(*own->second.success_time)) {
+      return;
+    }
+  } else if (successes == kSuccessesMax) {
+    if (!is_old(*oldest->second.success_time)) {
+      return;
+    }
+    Changed(row, oldest->first);
+    oldest->second.success_time.reset();
+    if (oldest->second.empty()) {
+      row.cells.erase(oldest);
+    }
+  }
+  Cell& cell = row.cells[worker];
+  cell.success_time = time;
+  cell.sweep = sweep;
+  Changed(row, worker);
+}
+
+void Blame::DropFailures(Row& row, const std::string& worker) {
+  const auto it = row.cells.find(worker);
+  if (it == row.cells.end() || it->second.failures == 0) {
+    return;
+  }
+  it->second.failures = 0;
+  if (it->second.empty()) {
+    row.cells.erase(it);
+  }
+  const auto failed = failed_.find(worker);
+  failed->second.erase(row.kind.key);
+  if (failed->second.empty()) {
+    failed_.erase(failed);
+  }
+  Changed(row, worker);
+}
+
+std::vector<std::string> Blame::AddSuccess(const Kind& kind, const std::string& worker,
+                                           SweepId sweep, absl::Time now) {
+  Row& row = RowOf(kind);
+  bool is_first = true;
+  bool had_failed = false;
   std::vector<std::string> suspects;
-  if (const auto it = failing_.find(group); it != failing_.end()) {
-    it->second.erase(worker);
-    for (const auto& [other, failures] : it->second) {
-      suspects.push_back(other);
-    }
-    if (it->second.empty()) {
-      failing_.erase(it);
+  for (const auto& [name, cell] : row.cells) {
+    is_first = is_first && !cell.success_time;
+    if (name == worker) {
+      had_failed = cell.failures > 0;
+    } else if (cell.failures > 0) {
+      suspects.push_back(name);
     }
   }
+  if (is_first && had_failed) {
+    Mend(kind.key);
+    suspects.clear();
+  }
+  DropFailures(row, worker);
+  // What was saved comes back in whole nanoseconds.
+  RecordSuccess(row, worker, sweep, absl::FromUnixNanos(absl::ToUnixNanos(now)));
   return suspects;
 }
 
-void Blame::AddFailure(Group group, const std::string& worker) {
-  ++failures_[worker][group];
-  ++failing_[group][worker];
-  changed_.insert({group, worker});
+void Blame::AddFailure(const Kind& kind, const std::string& worker, SweepId sweep) {
+  Row& row = RowOf(kind);
+  Cell& cell = row.cells[worker];
+  ++cell.failures;
+  cell.sweep = sweep;
+  failed_[worker].insert(kind.key);
+  Changed(row, worker);
+}
+
+void Blame::Mend(const Digest& kind) {
+  const auto it = kinds_.find(kind);
+  if (it == kinds_.end()) {
+    return;
+  }
+  std::vector<std::string> workers;
+  for (const auto& [worker, cell] : it->second.cells) {
+    workers.push_back(worker);
+  }
+  for (const std::string& worker : workers) {
+    DropFailures(it->second, worker);
+  }
 }
 
 void Blame::Pardon(const std::string& worker) {
-  const auto it = failures_.find(worker);
-  if (it == failures_.end()) {
+  const auto it = failed_.find(worker);
+  if (it == failed_.end()) {
     return;
   }
-  for (const auto& [group, failures] : it->second) {
-    const auto failing = failing_.find(group);
-    CONCUR_CHECK(failing != failing_.end());
-    failing->second.erase(worker);
-    changed_.insert({group, worker});
-    if (failing->second.empty()) {
-      failing_.erase(failing);
-    }
+  for (const Digest& kind : std::set<Digest>(it->second)) {
+    DropFailures(kinds_.at(kind), worker);
   }
-  failures_.erase(it);
 }
 
 void Blame::Forget(const std::string& worker) {
   Pardon(worker);
-  for (auto it = succeeded_.begin(); it != succeeded_.end();) {
-    if (it->second.erase(worker) > 0) {
-      changed_.insert({it->first, worker});
+  for (auto& [key, row] : kinds_) {
+    if (row.cells.erase(worker) > 0) {
+      Changed(row, worker);
     }
-    it = it->second.empty() ? succeeded_.erase(it) : std::next(it);
+  }
+}
+
+void Blame::ForgetSweep(SweepId sweep) {
+  for (auto& [key, row] : kinds_) {
+    std::vector<std::string> workers;
+    for (const auto& [worker, cell] : row.cells) {
+      if (cell.sweep == sweep) {
+        workers.push_back(worker);
+      }
+    }
+    for (const std::string& worker : workers) {
+      DropFailures(row, worker);
+      row.cells.erase(worker);
+      Changed(row, worker);
+    }
   }
 }
 
 Blame::Suspicion Blame::SuspicionOf(const std::string& worker) const {
   Suspicion suspicion;
-  const auto it = failures_.find(worker);
-  if (it == failures_.end()) {
+  const auto it = failed_.find(worker);
+  if (it == failed_.end()) {
     return suspicion;
   }
-  for (const auto& [group, failures] : it->second) {
-    const auto succeeded = succeeded_.find(group);
-    if (succeeded == succeeded_.end() || succeeded->second.contains(worker)) {
+  for (const Digest& kind : it->second) {
+    const Row& row = kinds_.at(kind);
+    const Cell& own = row.cells.at(worker);
+    std::set<std::string> succeeded;
+    for (const auto& [other, cell] : row.cells) {
+      if (cell.success_time) {
+        succeeded.insert(other);
+      }
+    }
+    if (succeeded.empty() || own.success_time) {
       continue;  // nobody can do it, or this worker did not long ago
     }
-    suspicion.failures += failures;
-    suspicion.groups.push_back(group);
-    for (const auto& [other, time] : succeeded->second) {
-      suspicion.succeeded.insert(other);
-    }
+    suspicion.failures += own.failures;
+    suspicion.kinds.push_back(row.kind);
+    suspicion.succeeded.merge(succeeded);
   }
   return suspicion;
 }
@@ -127,75 +195,72 @@ Blame::Suspicion Blame::SuspicionOf(const std::string& worker) const {
 // --- saving
 // --------------------------------------------------------------------------------------
 
-Blame::Cell Blame::CellOf(Group group, const std::string& worker) const {
-  Cell cell;
-  if (const auto failing = failing_.find(group); failing != failing_.end()) {
-    if (const auto it = failing->second.find(worker); it != failing->second.end()) {
-      cell.failures = it->second;
-    }
+Blame::Cell Blame::CellOf(const Digest& kind, const std::string& worker) const {
+  const auto row = kinds_.find(kind);
+  if (row == kinds_.end()) {
+    return Cell();
   }
-  if (const auto succeeded = succeeded_.find(group); succeeded != succeeded_.end()) {
-    if (const auto it = succeeded->second.find(worker); it != succeeded->second.end()) {
-      cell.success_time = it->second;
-    }
-  }
-  return cell;
+  const auto it = row->second.cells.find(worker);
+  return it == row->second.cells.end() ? Cell() : it->second;
 }
 
 void Blame::ForEach(
-    const std::function<void(Group, const std::string&, const Cell&)>& visit) const {
-  for (const auto& [group, workers] : failing_) {
-    for (const auto& [worker, failures] : workers) {
-      visit(group, worker, CellOf(group, worker));
-    }
-  }
-  for (const auto& [group, workers] : succeeded_) {
-    for (const auto& [worker, time] : workers) {
-      if (const Cell cell = CellOf(group, worker); cell.failures == 0) {  // else it was visited
-        visit(group, worker, cell);
-      }
+    const std::function<void(const Kind&, const std::string&, const Cell&)>& visit) const {
+  for (const auto& [key, row] : kinds_) {
+    for (const auto& [worker, cell] : row.cells) {
+      visit(row.kind, worker, cell);
     }
   }
 }
 
-std::set<std::pair<Blame::Group, std::string>> Blame::TakeChanged() {
-  return std::exchange(changed_, {});
+void Blame::TakeChanged(
+    const std::function<void(const Kind&, const std::string&, const Cell&)>& visit) {
+  for (const auto& [key, worker] : changed_) {
+    visit(kinds_.at(key).kind, worker, CellOf(key, worker));
+  }
+  for (const auto& [key, worker] : std::exchange(changed_, {})) {
+    if (const auto row = kinds_.find(key); row != kinds_.end() && row->second.cells.empty()) {
+      kinds_.erase(row);
+    }
+  }
 }
 
-bool Blame::Restore(Group group, const std::string& worker, const Cell& cell) {
-  const auto succeeded = succeeded_.find(group);
-  if (cell == Cell() || CellOf(group, worker) != Cell() ||
-      (cell.success_time && succeeded != succeeded_.end() &&
-       succeeded->second.size() == kSuccessesMax)) {
+bool Blame::Restore(const Kind& kind, const std::string& worker, const Cell& cell) {
+  if (cell.empty() || !CellOf(kind.key, worker).empty()) {
     return false;
   }
-  if (cell.failures > 0) {
-    failures_[worker][group] = cell.failures;
-    failing_[group][worker] = cell.failures;
+  Row& row = RowOf(kind);
+  size_t successes = cell.success_time ? 1 : 0;
+  for (const auto& [other, known] : row.cells) {
+    successes += known.success_time ? 1 : 0;
   }
-  if (cell.success_time) {
-    succeeded_[group][worker] = *cell.success_time;
+  if (cell.success_time && successes > kSuccessesMax) {
+    return false;
+  }
+  row.cells[worker] = cell;
+  if (cell.failures > 0) {
+    failed_[worker].insert(kind.key);
   }
   return true;
 }
 
 void Blame::CheckInvariants() const {
-  size_t cells = 0;
-  for (const auto& [worker, groups] : failures_) {
-    CONCUR_CHECK(!groups.empty());
-    cells += groups.size();
-    for (const auto& [group, failures] : groups) {
-      CONCUR_CHECK(failures > 0 && failing_.at(group).at(worker) == failures);
+  std::map<std::string, std::set<Digest>> failed;
+  for (const auto& [key, row] : kinds_) {
+    CONCUR_CHECK(row.kind.key == key);
+    size_t successes = 0;
+    for (const auto& [worker, cell] : row.cells) {
+      CONCUR_CHECK(!cell.empty());
+      successes += cell.success_time ? 1 : 0;
+      if (cell.failures > 0) {
+        failed[worker].insert(key);
+      }
     }
+    CONCUR_CHECK(successes <= kSuccessesMax);
+    const auto changed = changed_.lower_bound({key, ""});
+    CONCUR_CHECK(!row.cells.empty() || (changed != changed_.end() && changed->first == key));
   }
-  for (const auto& [group, workers] : failing_) {
-    CONCUR_CHECK(!workers.empty());
-    cells -= workers.size();
-  }
-  CONCUR_CHECK(cells == 0);
-  for (const auto& [group, workers] : succeeded_) {
-    CONCUR_CHECK(!workers.empty() && workers.size() <= kSuccessesMax);
-  }
+  CONCUR_CHECK(failed == failed_);
 }
 
 }  // namespace concur

@@ -1,13 +1,18 @@
-// Who is to blame for failures: what of (approach × benchmark × train or eval) has failed and what
-// has succeeded on which worker.
+// SPDX-License-Identifier: Apache-2.0
+// Who is to blame for failures: what of each kind of job has failed and what has succeeded on which
+// worker. A kind is jobs with the same content but for setting and seed (ContentKeys::KindKeyOf):
+// what a corrected command does says nothing about a worker that failed with the wrong one.
 //
-// A worker is suspect of its failures in those groups in which others succeed and it has not
+// A worker is suspect of its failures in those kinds in which others succeed and it has not
 // lately. What fails on every worker is no worker's fault, and what succeeds on a worker at least
-// now and then is not that worker's either.
+// sometimes is not that worker's either. Failures from before a mend count against nobody: before a
+// retry that a user asked for, and before the first success of a kind if it comes from a worker
+// that had failed, too.
 //
-// Every cell of the table can be saved and put back: a restart must not free a broken worker. So
-// that jobs which succeed by the thousand seldom change a cell, a success is written down anew, or
-// takes the place of another worker's, once in kSuccessKept.
+// Every cell of the table can be saved and restored: a restart must not free a broken worker. So
+// that thousands of successful jobs seldom change a cell, a success is recorded again, or replaces
+// another worker's, only once in kSuccessKept. A cell goes with the sweep that changed it last, so
+// that the table does not outgrow the sweeps that are kept.
 //
 // Thread-compatible; pure, deterministic.
 #ifndef CONCUR_CORE_BLAME_H_
@@ -24,7 +29,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/durations.h"
+#include "base/digest.h"
+#include "core/ids.h"
 #include "core/result.h"
 
 namespace concur {
@@ -35,58 +41,83 @@ bool CountsForBlame(FailureClass failure);
 
 class Blame {
  public:
-  using Group = Durations::Group;
+  // A kind of job. The names are for people: those under which it was first seen.
+  struct Kind {
+    Digest key;
+    std::string approach;
+    std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
+    bool is_train = false;
+  };
 
-  // What is known of a worker in a group.
+  // What is known of a worker in a kind.
   struct Cell {
     uint32_t failures = 0;
     std::optional<absl::Time> success_time;  // in whole nanoseconds
+    SweepId sweep;                           // that changed it last
 
+    bool empty() const { return failures == 0 && !success_time; }
     friend bool operator==(const Cell&, const Cell&) = default;
   };
 
   // How much of what a worker failed others can do.
   struct Suspicion {
-    uint32_t failures = 0;            // in `groups`
-    std::vector<Group> groups;        // in which others succeed, ascending
-    std::set<std::string> succeeded;  // workers that do, at most kSuccessesMax of each group
+    uint32_t failures = 0;            // in `kinds`
+    std::vector<Kind> kinds;          // in which others succeed, by key
+    std::set<std::string> succeeded;  // workers that do, at most kSuccessesMax of each kind
   };
 
-  // The worker has shown that it can do this: its failures in the group are forgotten. Returns the
-  // other workers of which less is thought now, by name.
-  std::vector<std::string> AddSuccess(Group group, const std::string& worker, absl::Time now);
-  void AddFailure(Group group, const std::string& worker);
+  // A job of the sweep succeeded: the worker has shown that it can do this, and its failures in the
+  // kind are forgotten. Returns the other workers that have become more suspect, by name.
+  std::vector<std::string> AddSuccess(const Kind& kind, const std::string& worker, SweepId sweep,
+                                      absl::Time now);
+  void AddFailure(const Kind& kind, const std::string& worker, SweepId sweep);
+  // What made jobs of this kind fail is mended, says a user: nobody's failures in it count.
+  void Mend(const Digest& kind);
   // Forgets the worker's failures.
   void Pardon(const std::string& worker);
   // Forgets the worker altogether.
   void Forget(const std::string& worker);
+  // Forgets the cells that this sweep changed last.
+  void ForgetSweep(SweepId sweep);
 
   Suspicion SuspicionOf(const std::string& worker) const;
 
   // --- saving -----------------------------------------------------------------------------------
 
-  Cell CellOf(Group group, const std::string& worker) const;
-  // Every cell that says something, in any order.
-  void ForEach(const std::function<void(Group, const std::string&, const Cell&)>& visit) const;
-  // The cells that have changed since the last call.
-  std::set<std::pair<Group, std::string>> TakeChanged();
-  // Puts back a cell that was saved. False, and nothing done, when the cell says nothing, stands
-  // already, or is one success too many.
-  bool Restore(Group group, const std::string& worker, const Cell& cell);
+  // The kind of a cell that is, or since the last TakeChanged was, in the table.
+  const Kind& KindOf(const Digest& kind) const { return kinds_.at(kind).kind; }
+  Cell CellOf(const Digest& kind, const std::string& worker) const;
+  // Every cell, by kind and worker.
+  void ForEach(
+      const std::function<void(const Kind&, const std::string&, const Cell&)>& visit) const;
+  // Calls visit for the cells that have changed since the last call; an empty one has gone.
+  void TakeChanged(const std::function<void(const Kind&, const std::string&, const Cell&)>& visit);
+  // Restores a saved cell. False, with nothing changed, when the cell is empty, is there already,
+  // or is one success too many.
+  bool Restore(const Kind& kind, const std::string& worker, const Cell& cell);
 
   // Ends the process when the two sides of the table disagree.
   void CheckInvariants() const;
 
-  // Workers that succeeded that are remembered of each group: one is enough to tell that it can be
-  // done, unless it is the suspect.
+  // How many workers that succeeded are kept for each kind: one proves that it can be done, unless
+  // that one is the suspect.
   static constexpr size_t kSuccessesMax = 3;
   static constexpr absl::Duration kSuccessKept = absl::Minutes(10);
 
  private:
-  std::map<std::string, std::map<Group, uint32_t>> failures_;     // by worker; none is empty
-  std::map<Group, std::map<std::string, uint32_t>> failing_;      // the same by group
-  std::map<Group, std::map<std::string, absl::Time>> succeeded_;  // when, by worker; none is empty
-  std::set<std::pair<Group, std::string>> changed_;
+  struct Row {
+    Kind kind;
+    std::map<std::string, Cell> cells;  // by worker; none is empty
+  };
+
+  Row& RowOf(const Kind& kind) { return kinds_.try_emplace(kind.key, Row{kind, {}}).first->second; }
+  void RecordSuccess(Row& row, const std::string& worker, SweepId sweep, absl::Time time);
+  void DropFailures(Row& row, const std::string& worker);
+  void Changed(const Row& row, const std::string& worker);
+
+  std::map<Digest, Row> kinds_;                     // without cells only while one is in changed_
+  std::map<std::string, std::set<Digest>> failed_;  // by worker, where it has failures; none empty
+  std::set<std::pair<Digest, std::string>> changed_;
 };
 
 }  // namespace concur

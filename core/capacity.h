@@ -1,4 +1,5 @@
-// Whether anything could ever run a sweep's jobs.
+// SPDX-License-Identifier: Apache-2.0
+// Whether any worker could run a sweep's jobs.
 //
 // Pure functions.
 #ifndef CONCUR_CORE_CAPACITY_H_
@@ -28,7 +29,7 @@ struct KnownWorker {
 };
 
 // InvalidArgument, with the path of the field, when some request fits in none of the pools. OK when
-// there are no pools: then nobody has stated a limit.
+// there are no pools: then there is no known limit.
 absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit>& pools);
 
 // One sentence for each request that fits in none of the workers known now. A worker that comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/command_template.h"
 
 #include <map>
@@ -46,11 +47,15 @@ absl::Status Scan(absl::string_view argument, OnText on_text, OnPlaceholder on_p
   return absl::OkStatus();
 }
 
-std::vector<std::string> Candidates(CommandKind kind, const Setting& hyperparameters) {
+std::vector<std::string> Candidates(CommandKind kind, bool has_code,
+                                    const Setting& hyperparameters) {
   std::vector<std::string> names =
       kind == CommandKind::kTrain
           ? std::vector<std::string>{"train", "model", "output", "seed"}
           : std::vector<std::string>{"test", "model", "predictions", "metrics", "output", "seed"};
+  if (has_code) {
+    names.emplace_back("code");
+  }
   for (const auto& [name, value] : hyperparameters) {
     names.push_back(absl::StrCat("hp.", name));
   }
@@ -71,9 +76,9 @@ absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argume
 }
 
 absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
-                                                    const Setting& hyperparameters) {
+                                                    bool has_code, const Setting& hyperparameters) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, PlaceholdersOf(argument));
-  const std::vector<std::string> candidates = Candidates(kind, hyperparameters);
+  const std::vector<std::string> candidates = Candidates(kind, has_code, hyperparameters);
   std::set<std::string> found;
   for (const std::string& name : names) {
     bool known = false;
@@ -87,9 +92,10 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
           "expected a placeholder of the ", kind == CommandKind::kTrain ? "train" : "predict",
           " command ({", absl::StrJoin(candidates, "} {"), "}), got \"{",
           absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", meant,
-          missing_default ? "; a hyperparameter needs a value in hyperparameters.default"
-          : meant.empty() ? "; write {{ and }} for braces"
-                          : ""));
+          name == "code"    ? "; give the approach the field code, a list of its files"
+          : missing_default ? "; a hyperparameter needs a value in hyperparameters.default"
+          : meant.empty()   ? "; write {{ and }} for braces"
+                            : ""));
     }
     found.insert(name);
   }

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placeholders of an approach's commands: {train} {test} {model} {predictions} {metrics}
-// {output} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
+// {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
 //
 // A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
 // (stateless).
@@ -26,9 +27,10 @@ enum class CommandKind { kTrain, kPredict };
 absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argument);
 
 // The placeholders of all arguments. InvalidArgument when one is unknown, has no value in this kind
-// of command, or names a hyperparameter without a default. The message says what exists.
+// of command, is {code} without `has_code`, or names a hyperparameter without a default. The
+// message says what exists.
 absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
-                                                    const Setting& hyperparameters);
+                                                    bool has_code, const Setting& hyperparameters);
 
 // Replaces each placeholder by its value: {"train": "/path", "hp.lr": "0.1", …}. InvalidArgument
 // when one has no value or a brace stands alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/content_key.h"
 
 #include <array>
@@ -59,6 +60,10 @@ Digest KeyOfBlock(const SweepSpec& spec, const Block& block) {
   for (const auto& [name, value] : approach.env) {
     hasher.UpdateField(name);
     hasher.UpdateField(value);
+  }
+  if (approach.code) {  // no count of parts, which would follow, is called so
+    hasher.UpdateField("code");
+    hasher.UpdateField(approach.code->key.ToBytes());
   }
   if (block.has_train) {
     const TrainSet& train_set = spec.train_sets[block.train_set];
@@ -138,6 +143,19 @@ Digest ContentKeys::KeyOf(uint32_t job) const {
   return eval_fields.Hash(hasher);
 }
 
+Digest ContentKeys::KindKeyOf(uint32_t job) const {
+  const JobCoordinates at = expansion_.Locate(job);
+  Sha256 hasher;
+  ShortFields fields;
+  fields.Add(at.is_train ? "train kind" : "eval kind");
+  fields.Add(block_keys_[at.block]);
+  if (!at.is_train) {
+    fields.Add(predict_keys_[expansion_.blocks()[at.block].approach]);
+    fields.Add(test_keys_[at.test_benchmark]);
+  }
+  return fields.Hash(hasher);
+}
+
 std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   const SweepSpec& spec = expansion_.spec();
   const JobCoordinates at = expansion_.Locate(job);
@@ -148,6 +166,9 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   fields.emplace_back("train command", absl::StrJoin(approach.train_command, " "));
   for (const auto& [name, value] : approach.env) {
     fields.emplace_back(absl::StrCat("environment ", name), value);
+  }
+  if (approach.code) {
+    fields.emplace_back("code", approach.code->key.ToHex());
   }
   if (block.has_train) {
     const TrainSet& train_set = spec.train_sets[block.train_set];

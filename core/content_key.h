@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Content keys: what makes two jobs the same work (docs/design/002-content-keys.md).
 //
 //   train = H("train", block, setting, seed)
 //   eval  = H("eval", train key or approach, predict template, test digest, metric, scorer version)
-//   block = H(approach version, train template, env, train-set digests with caps and seed)
+//   block = H(approach version, train template, env, code, train-set digests with caps and seed)
 //
 // H is SHA-256 over length-prefixed fields. Names, owners, priorities, resources and time-outs are
 // not part of a key, but for the names of a mixture's benchmarks, which name its random streams. An
@@ -32,8 +33,11 @@ class ContentKeys {
 
   // The key of a job; about a microsecond. REQUIRES: job < expansion.job_count().
   Digest KeyOf(uint32_t job) const;
+  // What jobs have in common that differ in setting and seed alone: of train jobs their block's
+  // key, of eval jobs also the predict command and the test.
+  Digest KindKeyOf(uint32_t job) const;
   // The key of a block's training, before setting and seed: cells of blocks with different keys
-  // never share a result, so that a look-up may skip whole blocks.
+  // never share a result, so that a search may skip whole blocks.
   const Digest& BlockKey(uint32_t block) const { return block_keys_[block]; }
 
   // The fields that a job's key is made of, by name, for explaining a miss:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/durations.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace concur {
 namespace {
 
-// No job takes longer than this in the books, or less than nothing.
+// The longest time that is counted for a job.
 constexpr int64_t kMicrosMax = int64_t{10'000} * 24 * 3600 * 1'000'000;
 
 }  // namespace

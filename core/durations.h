@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long jobs take, learned from those that succeeded: a mean per (approach, benchmark, train or
 // eval). What a sweep's axes name, not what its jobs are: the memory does not grow with jobs.
 //
-// Sums are of whole microseconds, so that adding and taking away leaves no trace of the order, and
-// a history that is rebuilt from stored results is the one that was lost.
+// Sums are in whole microseconds, so that they do not depend on the order of additions and
+// removals: a history rebuilt from stored results equals the one that was lost.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_DURATIONS_H_
@@ -44,7 +45,7 @@ class Durations {
   std::optional<Group> FindGroup(absl::string_view approach, absl::string_view benchmark,
                                  bool is_train) const;
 
-  // One more succeeded job, or one that no longer counts. `on_rank` hears of each group whose rank
+  // One more succeeded job, or one that no longer counts. Calls on_rank for each group whose rank
   // has changed. REQUIRES, for Remove: it was added.
   void Add(Group group, absl::Duration run_time, OnRank on_rank);
   void Remove(Group group, absl::Duration run_time, OnRank on_rank);

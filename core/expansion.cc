@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/expansion.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Excluded {
   std::vector<uint32_t> tests;
 };
 
-// The rules of a sweep by the fields that they set, so that a block looks only at its own.
+// The rules of a sweep by the fields that they set, so that a block meets only its own.
 class ExcludeIndex {
  public:
   explicit ExcludeIndex(const SweepSpec& spec) {
@@ -163,6 +164,14 @@ absl::Status CheckLabelsAgree(const SweepSpec& spec, const Block& block) {
 
 }  // namespace
 
+std::optional<uint32_t> Block::KindOfTest(uint32_t benchmark) const {
+  const auto it = std::lower_bound(tests.begin(), tests.end(), benchmark);
+  if (it == tests.end() || *it != benchmark) {
+    return std::nullopt;
+  }
+  return first_kind + (has_train ? 1 : 0) + static_cast<uint32_t>(it - tests.begin());
+}
+
 absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   CONCUR_RETURN_IF_ERROR(ValidateSweepSpec(spec));
   Expansion expansion;
@@ -191,6 +200,8 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
       const uint64_t block_cells = settings * seed_count;
       cells += block_cells;
       block.first_job = static_cast<uint32_t>(jobs);
+      block.first_kind = expansion.kind_count_;
+      expansion.kind_count_ += block.JobsPerCell();
       jobs += block_cells * block.JobsPerCell();
       if (jobs > kJobsMax) {
         return absl::InvalidArgumentError(
@@ -218,8 +229,7 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   if (jobs == 0) {
     return absl::InvalidArgumentError(
         "the sweep has no job: no approach meets a train set or a test set that is not excluded; "
-        "look "
-        "at train_on, evaluate_on and exclude");
+        "look at train_on, evaluate_on and exclude");
   }
   expansion.has_labels_ = AnyLabels(spec);
   if (expansion.has_labels_) {
@@ -245,13 +255,13 @@ JobCoordinates Expansion::Locate(uint32_t job) const {
   const auto seeds = static_cast<uint32_t>(spec_.seeds.size());
   JobCoordinates at;
   at.block = static_cast<uint32_t>(after - blocks_.begin()) - 1;
+  at.kind = block.first_kind + within;
   at.setting = cell / seeds;
   at.seed_index = cell % seeds;
   at.is_train = block.has_train && within == 0;
   at.first_job_of_cell = block.first_job + cell * per_cell;
   if (!at.is_train) {
-    at.test_ordinal = within - (block.has_train ? 1 : 0);
-    at.test_benchmark = block.tests[at.test_ordinal];
+    at.test_benchmark = block.tests[within - (block.has_train ? 1 : 0)];
   }
   return at;
 }

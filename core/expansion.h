@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbering of a sweep's jobs, without listing them.
 //
 // A *block* is (approach, train set): it has settings × seeds cells, and every cell has one train
@@ -5,6 +6,10 @@
 // the block. Blocks are ordered by approach, then train set; cells by setting, then seed. A job's
 // index follows from that order alone, so that a million-job sweep takes the memory of its axes.
 // Blocks without any job are left out.
+//
+// A *kind* is the jobs that stand at one place in every cell of a block: its train jobs, or its
+// eval jobs on one benchmark. Kinds are numbered through the sweep, in the order of the jobs of a
+// cell.
 //
 // Immutable; thread-safe. Same spec, same numbers, on every machine.
 #ifndef CONCUR_CORE_EXPANSION_H_
@@ -29,20 +34,27 @@ struct Block {
   bool has_train = true;
   std::vector<uint32_t> tests;  // benchmark indices, ascending; may be empty (train only)
   uint32_t first_job = 0;
+  uint32_t first_kind = 0;
   uint32_t settings = 1;  // of the approach: 1 when its space is empty
   uint32_t cells = 0;     // settings × seeds
 
   uint32_t JobsPerCell() const { return (has_train ? 1 : 0) + static_cast<uint32_t>(tests.size()); }
   uint32_t JobCount() const { return cells * JobsPerCell(); }
+  // REQUIRES: cell < cells; the kind is one of this block's.
+  uint32_t JobOf(uint32_t cell, uint32_t kind) const {
+    return first_job + cell * JobsPerCell() + (kind - first_kind);
+  }
+  // The kind of the eval jobs on a benchmark; nullopt when the block is not tested on it.
+  std::optional<uint32_t> KindOfTest(uint32_t benchmark) const;
 };
 
 // Where a job stands in its sweep.
 struct JobCoordinates {
   uint32_t block = 0;
+  uint32_t kind = 0;
   uint32_t setting = 0;
   uint32_t seed_index = 0;
   bool is_train = false;
-  uint32_t test_ordinal = 0;    // into Block::tests, for an eval job
   uint32_t test_benchmark = 0;  // into SweepSpec::benchmarks, for an eval job
   uint32_t first_job_of_cell = 0;
 };
@@ -58,6 +70,19 @@ class Expansion {
   const std::vector<Block>& blocks() const { return blocks_; }
   uint32_t job_count() const { return job_count_; }
   uint32_t cell_count() const { return cell_count_; }
+  uint32_t kind_count() const { return kind_count_; }
+  // Calls visit(block, test_benchmark) for every kind in order; no benchmark for train jobs.
+  template <typename Visit>
+  void ForEachKind(Visit visit) const {
+    for (const Block& block : blocks_) {
+      if (block.has_train) {
+        visit(block, std::optional<uint32_t>());
+      }
+      for (const uint32_t test : block.tests) {
+        visit(block, std::optional<uint32_t>(test));
+      }
+    }
+  }
 
   // REQUIRES: job < job_count().
   JobCoordinates Locate(uint32_t job) const;
@@ -86,6 +111,7 @@ class Expansion {
   std::vector<std::vector<Setting>> settings_;  // [approach][setting]
   uint32_t job_count_ = 0;
   uint32_t cell_count_ = 0;
+  uint32_t kind_count_ = 0;
   bool has_labels_ = false;
 };
 

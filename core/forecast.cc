@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/forecast.h"
 
 #include <algorithm>
@@ -159,7 +160,7 @@ class World {
  private:
   static constexpr absl::Time kStart = absl::UnixEpoch();
 
-  // Nobody is lost here: calls are made only when there is something to say.
+  // No worker is lost here: calls are made only when there is something to report.
   static SchedulerPolicy WithoutLeases(SchedulerPolicy policy) {
     policy.lease = absl::Hours(24 * 365 * 1000);
     policy.workers_max = SIZE_MAX;
@@ -223,8 +224,10 @@ class World {
       JobResult result;
       result.succeeded = true;
       result.run_time = durations_[end.id.job.index];
-      if (expansion_->Locate(end.id.job.index).is_train) {
+      if (const JobCoordinates at = expansion_->Locate(end.id.job.index); at.is_train) {
         result.artifacts = {{ArtifactKind::kSystem, Digest(), 0}};
+      } else {
+        result.metrics = {{expansion_->spec().benchmarks[at.test_benchmark].metric, 0, 0}};
       }
       worker.finished.push_back({end.id, std::move(result)});
       StartWaiting(end.worker);
@@ -232,8 +235,8 @@ class World {
     }
   }
 
-  // The syncs that are due, and one turn of the scheduler. Every call is parked until there is
-  // something to say: a worker that has nothing to tell hears of new work all the same.
+  // The syncs that are due, and one turn of the scheduler. Every call is parked until there are
+  // orders, so that a worker with nothing to report gets new work too.
   void Turn() {
     scheduler_.AdvanceTo(now_);
     while (!syncs_.empty() && syncs_.begin()->first <= now_) {

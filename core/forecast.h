@@ -1,4 +1,5 @@
-// What a sweep will take, before it runs: the real Scheduler on a virtual clock, with workers that
+// SPDX-License-Identifier: Apache-2.0
+// Forecasts how long a sweep takes: runs the real Scheduler on a virtual clock, with workers that
 // run nothing and jobs that last as long as they are expected to.
 //
 // Pure; thread-compatible. Same arguments, same forecast.

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/ids.h"
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 
 namespace concur {
 namespace {
@@ -24,11 +25,6 @@ bool ParseNumber(absl::string_view text, Number* number) {
     }
   }
   return absl::SimpleAtoi(text, number);
-}
-
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShownBytesMax = 80;
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kShownBytesMax)), "\"");
 }
 
 }  // namespace
@@ -63,6 +59,16 @@ absl::StatusOr<JobId> JobId::Parse(absl::string_view text) {
 
 std::string AttemptId::ToString() const {
   return absl::StrCat(job.ToString(), " attempt ", attempt.number);
+}
+
+absl::Status CheckAttemptId(const FieldPath& path, const AttemptId& id) {
+  const uint64_t sweep = id.job.sweep.number;
+  if (sweep == 0 || sweep > kSweepNumberMax) {
+    return FieldError(path.Field("sweep"),
+                      absl::StrCat("expected 1 to ", kSweepNumberMax, ", got ", sweep));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("job"), id.job.index, 0, int64_t{kJobsMax} - 1));
+  return CheckRange(path.Field("attempt"), id.attempt.number, 1);
 }
 
 }  // namespace concur

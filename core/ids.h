@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of things that the coordinator counts. Values; ordered; hashable.
 //
 // A sweep is "s12"; a job is "s12/345": the 345th job of sweep 12, counted from 0 in the order of
@@ -10,10 +11,16 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/fields.h"
 
 namespace concur {
+
+// Sweeps are numbered up to this: a number fits into 31 bits of the store's keys.
+inline constexpr uint64_t kSweepNumberMax = 0x7fff'fffe;
+inline constexpr uint32_t kJobsMax = 100'000'000;  // of one sweep
 
 struct SweepId {
   uint64_t number = 0;
@@ -66,6 +73,9 @@ struct AttemptId {
   // "s12/345 attempt 2".
   std::string ToString() const;
 };
+
+// InvalidArgument unless a sweep can have such a job, and the job such an attempt.
+absl::Status CheckAttemptId(const FieldPath& path, const AttemptId& id);
 
 }  // namespace concur
 

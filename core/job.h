@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of a job.
 //
 //   BLOCKED ──train done──▶ READY ──leased──▶ RUNNING ──result──▶ SUCCEEDED

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/job_order.h"
 
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
+#include "core/result.h"
 
 namespace concur {
 namespace {
@@ -33,7 +36,46 @@ void FillTrain(const SweepSpec& spec, const TrainSet& train_set, JobOrder& order
   order.format = spec.benchmarks[train_set.parts.front().benchmark].format;
 }
 
+absl::Status CheckInput(const FieldPath& path, const JobOrder::Input& input) {
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("name"), input.name));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("size_bytes"), input.bytes, 0, kArtifactBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckSuffix(path.Field("suffix"), input.suffix));
+  return CheckRange(path.Field("examples_max"), input.examples_max, 0, kExamplesMax);
+}
+
 }  // namespace
+
+absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
+  CONCUR_RETURN_IF_ERROR(CheckAttemptId(path.Field("id"), order.id));
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("owner"), order.owner));
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("sweep_name"), order.sweep_name));
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("approach"), order.approach));
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("benchmark"), order.benchmark));
+  if (order.command.empty()) {
+    return FieldError(path.Field("command"), "expected a program, got an empty list");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckCommand(path, "command", order.command));
+  CONCUR_RETURN_IF_ERROR(CheckEnvironment(path.Field("env"), order.env));
+  if (order.code) {
+    CONCUR_RETURN_IF_ERROR(
+        CheckRange(path.Field("code.size_bytes"), order.code->bytes, 0, kArtifactBytesMax));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckSetting(path, "setting", order.setting));
+  CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), order.resources));
+  CONCUR_RETURN_IF_ERROR(
+      CheckTimeLimit(path.Field("timeout"), order.timeout, absl::ZeroDuration()));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("train"), order.train.size(), kBenchmarksMax));
+  for (size_t i = 0; i < order.train.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("train", i), order.train[i]));
+  }
+  if (order.is_train) {
+    return order.train.empty() ? FieldError(path.Field("train"), "expected at least one")
+                               : absl::OkStatus();
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("system_bytes"), order.system_bytes, 0, kArtifactBytesMax));
+  return CheckInput(path.Field("test"), order.test);
+}
 
 JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
                       uint64_t gpu_mask, const Digest& system, int64_t system_bytes) {
@@ -50,6 +92,9 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.approach = approach.name;
   order.command = at.is_train ? approach.train_command : approach.predict_command;
   order.env = approach.env;
+  if (approach.code) {
+    order.code = {approach.code->digest, approach.code->bytes, approach.code->key};
+  }
   order.setting = expansion.Settings(block.approach)[at.setting];
   order.setting_index = at.setting;
   order.seed = spec.seeds[at.seed_index];

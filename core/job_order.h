@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything a worker needs to carry out one attempt: pure data, made from a sweep's expansion.
 //
 // Values.
@@ -6,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,13 @@ struct JobOrder {
     int64_t examples_max = 0;  // of a mixture's part; 0: all
   };
 
+  // The code of the approach, as {code}.
+  struct CodeInput {
+    Digest digest;  // of the artifact
+    int64_t bytes = 0;
+    Digest key;  // KeyOfCode of its files
+  };
+
   AttemptId id;
   bool is_train = false;
   std::string owner;
@@ -37,6 +46,7 @@ struct JobOrder {
   std::string benchmark;  // the train set of a train job, the test benchmark of an eval job
   std::vector<std::string> command;  // argv with placeholders
   std::map<std::string, std::string> env;
+  std::optional<CodeInput> code;
   Setting setting;
   uint32_t setting_index = 0;
   int64_t seed = 0;
@@ -57,6 +67,10 @@ struct JobOrder {
 
   KeepPolicy keep;
 };
+
+// InvalidArgument, naming the field within `path`, when a value is beyond what a valid sweep
+// implies.
+absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path);
 
 // The order for one attempt. `system` and `system_bytes` come from the result of the train job.
 // REQUIRES: id.job.index < expansion.job_count().

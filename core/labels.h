@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels: what a worker says of itself beside its resources, {"gpu": "a100", "site": "basement"},
 // and what jobs ask of it.
 //
@@ -5,12 +6,15 @@
 #ifndef CONCUR_CORE_LABELS_H_
 #define CONCUR_CORE_LABELS_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 
 #include "core/resources.h"
 
 namespace concur {
+
+inline constexpr size_t kTagsMax = 100;  // tags or labels of one thing
 
 using Labels = std::map<std::string, std::string>;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of an enumeration's names, read in both directions.
 //
 // Stateless. For enumerations whose values are 0, 1, 2, … in the order of the names.
@@ -9,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "core/fields.h"
 
 namespace concur {
 
@@ -32,10 +33,8 @@ absl::StatusOr<Enum> FromNameIn(const std::array<absl::string_view, kSize>& name
       return static_cast<Enum>(i);
     }
   }
-  constexpr size_t kShownBytesMax = 80;
   return absl::InvalidArgumentError(
-      absl::StrCat("expected a ", kind, " (", absl::StrJoin(names, ", "), "), got \"",
-                   absl::CHexEscape(name.substr(0, kShownBytesMax)), "\""));
+      absl::StrCat("expected a ", kind, " (", absl::StrJoin(names, ", "), "), got ", Quoted(name)));
 }
 
 }  // namespace concur

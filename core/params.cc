@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/params.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -11,15 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "base/random.h"
 
 namespace concur {
 namespace {
 
 std::string DoubleText(double value) {
-  char buffer[40];
-  const std::to_chars_result result = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  std::string text(buffer, result.ptr);
+  if (!std::isfinite(value)) {
+    return absl::StrCat(value);
+  }
+  std::string text = ShortestDecimal(value);
   if (text.find_first_not_of("-0123456789") == std::string::npos) {
     text += ".0";
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hyperparameters: typed values, settings, and the spaces that settings are drawn from.
 //
 // Values; pure.

@@ -1,4 +1,5 @@
-// Every number that the scheduler's decisions depend on.
+// SPDX-License-Identifier: Apache-2.0
+// The limits, intervals and thresholds of the scheduler.
 #ifndef CONCUR_CORE_POLICY_H_
 #define CONCUR_CORE_POLICY_H_
 
@@ -27,6 +28,9 @@ struct SchedulerPolicy {
   uint32_t quarantine_failures = 3;
   absl::Duration quarantine_min = absl::Minutes(10);
   absl::Duration quarantine_max = absl::Hours(6);
+  // A job whose worker died so many times in a row while it ran is suspect: it runs alone next, and
+  // is given up when that worker dies, too. 0: never.
+  uint32_t suspect_deaths = 2;
   QuotaPolicy quotas;
   // Of the jitter of back-offs.
   uint64_t seed = 1;

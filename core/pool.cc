@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/pool.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -22,116 +24,83 @@ constexpr std::array<absl::string_view, kVolumeKinds> kVolumeNames = {
 constexpr std::array<absl::string_view, kProviderKinds> kKindNames = {"local", "slurm",
                                                                       "kubernetes"};
 
-absl::Status FieldError(absl::string_view field, absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", message));
+// Text that goes into a script or a command line.
+absl::Status CheckPoolText(const FieldPath& path, absl::string_view text) {
+  return CheckLine(path, text, kPoolTextBytesMax);
 }
 
-// Text that goes into a script or a command line: one line, no control characters.
-absl::Status CheckText(absl::string_view field, absl::string_view text) {
-  if (text.size() > kPoolTextBytesMax) {
-    return FieldError(
-        field, absl::StrCat("expected at most ", kPoolTextBytesMax, " bytes, got ", text.size()));
-  }
-  for (const char c : text) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      return FieldError(field, "expected one line without control characters");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckLines(absl::string_view field, const std::vector<std::string>& lines) {
-  if (lines.size() > kPoolLinesMax) {
-    return FieldError(field,
-                      absl::StrCat("expected at most ", kPoolLinesMax, ", got ", lines.size()));
-  }
+absl::Status CheckLines(const FieldPath& path, absl::string_view field,
+                        const std::vector<std::string>& lines) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(field), lines.size(), kPoolLinesMax));
   for (size_t i = 0; i < lines.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, "[", i, "]"), lines[i]));
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(field, i), lines[i]));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckLabels(absl::string_view field, const Labels& labels) {
-  if (labels.size() > kPoolLabelsMax) {
-    return FieldError(field,
-                      absl::StrCat("expected at most ", kPoolLabelsMax, ", got ", labels.size()));
-  }
+absl::Status CheckPoolLabels(const FieldPath& path, const Labels& labels) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, labels.size(), kPoolLabelsMax));
   for (const auto& [name, value] : labels) {
     if (name.empty() || absl::StrContains(name, '=')) {
-      return FieldError(field, absl::StrCat("expected names without \"=\", got \"", name, "\""));
+      return FieldError(path, absl::StrCat("expected names without \"=\", got ", Quoted(name)));
     }
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), name));
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), value));
+    // As those of the workers, which refuse others when they register.
+    CONCUR_RETURN_IF_ERROR(CheckName(path, name));
+    CONCUR_RETURN_IF_ERROR(CheckLine(path.Field(name), value));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckName(const std::string& name) {
-  if (const absl::Status status = ValidateName(name); !status.ok()) {
-    return FieldError("name", status.message());
-  }
-  if (name.size() > kPoolNameBytesMax) {
-    return FieldError(
-        "name", absl::StrCat("expected at most ", kPoolNameBytesMax, " bytes, got ", name.size()));
-  }
-  return absl::OkStatus();
+absl::Status CheckPoolName(const FieldPath& path, const std::string& name) {
+  CONCUR_RETURN_IF_ERROR(AtField(path, ValidateName(name)));
+  return CheckLine(path, name, kPoolNameBytesMax);
 }
 
-absl::Status CheckNumbers(const PoolSpec& spec) {
-  if (spec.workers_max < 1 || spec.workers_max > kPilotsPerPoolMax) {
-    return FieldError("workers.max", absl::StrCat("expected 1 to ", kPilotsPerPoolMax, ", got ",
-                                                  spec.workers_max));
-  }
+absl::Status CheckNumbers(const FieldPath& path, const PoolSpec& spec) {
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("workers.max"), spec.workers_max, 1, kPilotsPerPoolMax));
   if (spec.workers_min < 0 || spec.workers_min > spec.workers_max) {
-    return FieldError("workers.min", absl::StrCat("expected 0 to workers.max, ", spec.workers_max,
-                                                  ", got ", spec.workers_min));
+    return FieldError(
+        path.Field("workers.min"),
+        absl::StrCat("expected 0 to workers.max, ", spec.workers_max, ", got ", spec.workers_min));
   }
-  const Resources& resources = spec.resources;
-  if (resources.cpu_millis < 1 || resources.memory_bytes < 0 || resources.gpus < 0 ||
-      resources.gpus > kGpusMax) {
-    return FieldError("resources", absl::StrCat("expected some CPU and at most ", kGpusMax,
-                                                " GPUs, got ", ResourcesText(resources)));
-  }
-  return absl::OkStatus();
+  CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), spec.resources));
+  return spec.resources.cpu_millis > 0
+             ? absl::OkStatus()
+             : FieldError(path.Field("resources"),
+                          absl::StrCat("expected some CPU, got ", ResourcesText(spec.resources)));
 }
 
-absl::Status CheckTimes(const PoolSpec& spec) {
-  if (spec.time_limit < absl::Minutes(1)) {
-    return FieldError("time_limit", absl::StrCat("expected at least 1m, got ",
-                                                 absl::FormatDuration(spec.time_limit)));
+absl::Status CheckTimes(const FieldPath& path, const PoolSpec& spec) {
+  CONCUR_RETURN_IF_ERROR(
+      CheckTimeLimit(path.Field("time_limit"), spec.time_limit, kPoolTimeLimitMin));
+  CONCUR_RETURN_IF_ERROR(
+      CheckSpan(path.Field("drain_margin"), spec.drain_margin, absl::ZeroDuration()));
+  if (spec.drain_margin > spec.time_limit / 2) {
+    return FieldError(
+        path.Field("drain_margin"),
+        absl::StrCat("expected at most half of time_limit, ", absl::FormatDuration(spec.time_limit),
+                     ", got ", absl::FormatDuration(spec.drain_margin)));
   }
-  if (spec.drain_margin < absl::ZeroDuration() || spec.drain_margin > spec.time_limit / 2) {
-    return FieldError("drain_margin", absl::StrCat("expected at most half of time_limit, ",
-                                                   absl::FormatDuration(spec.time_limit), ", got ",
-                                                   absl::FormatDuration(spec.drain_margin)));
-  }
-  if (spec.idle_timeout < absl::Seconds(1)) {
-    return FieldError("idle_timeout", absl::StrCat("expected at least 1s, got ",
-                                                   absl::FormatDuration(spec.idle_timeout)));
-  }
-  if (spec.start_timeout < absl::Seconds(1)) {
-    return FieldError("start_timeout", absl::StrCat("expected at least 1s, got ",
-                                                    absl::FormatDuration(spec.start_timeout)));
-  }
-  return absl::OkStatus();
+  CONCUR_RETURN_IF_ERROR(CheckSpan(path.Field("idle_timeout"), spec.idle_timeout, kPoolTimeoutMin));
+  return CheckSpan(path.Field("start_timeout"), spec.start_timeout, kPoolTimeoutMin);
 }
 
-absl::Status CheckSlurm(const SlurmSettings& slurm) {
-  CONCUR_RETURN_IF_ERROR(CheckText("slurm.partition", slurm.partition));
-  CONCUR_RETURN_IF_ERROR(CheckText("slurm.account", slurm.account));
-  CONCUR_RETURN_IF_ERROR(CheckText("slurm.qos", slurm.qos));
-  CONCUR_RETURN_IF_ERROR(CheckText("slurm.constraint", slurm.constraint));
-  CONCUR_RETURN_IF_ERROR(CheckText("slurm.log_directory", slurm.log_directory));
-  CONCUR_RETURN_IF_ERROR(CheckLines("slurm.arguments", slurm.arguments));
-  if (slurm.array_max < 1 || slurm.array_max > 1000) {
-    return FieldError("slurm.array_max", absl::StrCat("expected 1 to 1000, got ", slurm.array_max));
+absl::Status CheckSlurm(const FieldPath& path, const SlurmSettings& slurm) {
+  for (const auto& [field, text] :
+       {std::pair("partition", &slurm.partition), std::pair("account", &slurm.account),
+        std::pair("qos", &slurm.qos), std::pair("constraint", &slurm.constraint),
+        std::pair("log_directory", &slurm.log_directory)}) {
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(field), *text));
   }
+  CONCUR_RETURN_IF_ERROR(CheckLines(path, "arguments", slurm.arguments));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("array_max"), slurm.array_max, 1, kSlurmArrayMax));
   // By these a pilot is found again; another value would lose it.
   for (const char* reserved : {"-J", "--job-name", "-a", "--array", "--parsable", "--wrap"}) {
     for (size_t i = 0; i < slurm.arguments.size(); ++i) {
       const std::string& argument = slurm.arguments[i];
       if (argument == reserved || absl::StartsWith(argument, absl::StrCat(reserved, "="))) {
-        return FieldError(absl::StrCat("slurm.arguments[", i, "]"),
+        return FieldError(path.Field("arguments", i),
                           absl::StrCat("expected no ", reserved, ", which Concur sets itself"));
       }
     }
@@ -139,18 +108,11 @@ absl::Status CheckSlurm(const SlurmSettings& slurm) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCountOf(absl::string_view field, size_t count) {
-  return count <= kPoolVolumesMax
-             ? absl::OkStatus()
-             : FieldError(field,
-                          absl::StrCat("expected at most ", kPoolVolumesMax, ", got ", count));
-}
-
-absl::Status CheckToleration(const std::string& field, const Toleration& toleration) {
-  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".key"), toleration.key));
-  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".value"), toleration.value));
+absl::Status CheckToleration(const FieldPath& path, const Toleration& toleration) {
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("key"), toleration.key));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("value"), toleration.value));
   if (toleration.key.empty() && !toleration.value.empty()) {
-    return FieldError(absl::StrCat(field, ".key"),
+    return FieldError(path.Field("key"),
                       absl::StrCat("expected the key whose value is \"", toleration.value, "\""));
   }
   for (const char* effect : {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}) {
@@ -158,7 +120,7 @@ absl::Status CheckToleration(const std::string& field, const Toleration& tolerat
       return absl::OkStatus();
     }
   }
-  return FieldError(absl::StrCat(field, ".effect"),
+  return FieldError(path.Field("effect"),
                     absl::StrCat("expected NoSchedule, PreferNoSchedule or NoExecute, got \"",
                                  toleration.effect, "\""));
 }
@@ -168,22 +130,22 @@ bool IsAbsolutePath(absl::string_view path) {
          !absl::StrContains(path, ':');
 }
 
-absl::Status CheckVolume(const std::string& field, const PodVolume& volume) {
-  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".path"), volume.mount_path));
-  CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".sub_path"), volume.sub_path));
-  const std::string source =
-      absl::StrCat(field, ".",
-                   static_cast<int>(volume.kind) < kVolumeKinds ? VolumeKindName(volume.kind)
-                                                                : absl::string_view("kind"));
-  CONCUR_RETURN_IF_ERROR(CheckText(source, volume.source));
+absl::Status CheckVolume(const FieldPath& path, const PodVolume& volume) {
+  const FieldPath mount = path.Field("path");
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(mount, volume.mount_path));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("sub_path"), volume.sub_path));
+  const FieldPath source =
+      path.Field(static_cast<int>(volume.kind) < kVolumeKinds ? VolumeKindName(volume.kind)
+                                                              : absl::string_view("kind"));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(source, volume.source));
   if (!IsAbsolutePath(volume.mount_path)) {
-    return FieldError(absl::StrCat(field, ".path"),
+    return FieldError(mount,
                       absl::StrCat("expected an absolute path without \"..\" and \":\", got \"",
                                    volume.mount_path, "\""));
   }
   if (absl::StartsWith(volume.sub_path, "/") || absl::StrContains(volume.sub_path, "..")) {
     return FieldError(
-        absl::StrCat(field, ".sub_path"),
+        path.Field("sub_path"),
         absl::StrCat("expected a path within the volume, got \"", volume.sub_path, "\""));
   }
   if (volume.kind == VolumeKind::kMemory) {
@@ -213,26 +175,26 @@ std::string OwnMountAt(const PoolSpec& spec, const std::string& path) {
   return "";
 }
 
-absl::Status CheckVolumes(const PoolSpec& spec) {
+absl::Status CheckVolumes(const FieldPath& path, const PoolSpec& spec) {
   const std::vector<PodVolume>& volumes = spec.kubernetes.volumes;
-  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.volumes", volumes.size()));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("volumes"), volumes.size(), kPoolVolumesMax));
   std::set<std::string> paths;
   for (size_t i = 0; i < volumes.size(); ++i) {
-    const std::string field = absl::StrCat("kubernetes.volumes[", i, "]");
-    CONCUR_RETURN_IF_ERROR(CheckVolume(field, volumes[i]));
-    const std::string& path = volumes[i].mount_path;
-    if (!OwnMountAt(spec, path).empty() || !paths.insert(path).second) {
+    const FieldPath here = path.Field("volumes", i);
+    CONCUR_RETURN_IF_ERROR(CheckVolume(here, volumes[i]));
+    const std::string& mount = volumes[i].mount_path;
+    if (!OwnMountAt(spec, mount).empty() || !paths.insert(mount).second) {
       return FieldError(
-          absl::StrCat(field, ".path"),
-          absl::StrCat("expected a place where nothing else is mounted, got \"", path, "\""));
+          here.Field("path"),
+          absl::StrCat("expected a place where nothing else is mounted, got \"", mount, "\""));
     }
   }
   return absl::OkStatus();
 }
 
 // "nvidia.com/gpu.product: A100": names and values as Kubernetes takes them for labels.
-absl::Status CheckNodeSelector(const Labels& selector) {
-  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.node_selector", selector.size()));
+absl::Status CheckNodeSelector(const FieldPath& path, const Labels& selector) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, selector.size(), kPoolVolumesMax));
   const auto is_word = [](absl::string_view text, absl::string_view more) {
     return std::all_of(text.begin(), text.end(), [more](char c) {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(more, c);
@@ -241,34 +203,33 @@ absl::Status CheckNodeSelector(const Labels& selector) {
   for (const auto& [name, value] : selector) {
     if (name.empty() || !is_word(name, "-_./") || !is_word(value, "-_.")) {
       return FieldError(
-          "kubernetes.node_selector",
-          absl::StrCat("expected a label such as nvidia.com/gpu.product: A100, got \"",
-                       absl::CHexEscape(name), ": ", absl::CHexEscape(value), "\""));
+          path, absl::StrCat("expected a label such as nvidia.com/gpu.product: A100, got \"",
+                             absl::CHexEscape(name), ": ", absl::CHexEscape(value), "\""));
     }
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat("kubernetes.node_selector.", name), value));
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(name), value));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckKubernetes(const PoolSpec& spec) {
+absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
   const KubernetesSettings& kubernetes = spec.kubernetes;
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.namespace", kubernetes.name_space));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.image", kubernetes.image));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.service_account", kubernetes.service_account));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.gpu_resource", kubernetes.gpu_resource));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.priority_class", kubernetes.priority_class));
-  CONCUR_RETURN_IF_ERROR(CheckText("kubernetes.runtime_class", kubernetes.runtime_class));
-  CONCUR_RETURN_IF_ERROR(CheckNodeSelector(kubernetes.node_selector));
-  CONCUR_RETURN_IF_ERROR(
-      CheckCountOf("kubernetes.image_pull_secrets", kubernetes.image_pull_secrets.size()));
-  CONCUR_RETURN_IF_ERROR(
-      CheckLines("kubernetes.image_pull_secrets", kubernetes.image_pull_secrets));
-  CONCUR_RETURN_IF_ERROR(CheckCountOf("kubernetes.tolerations", kubernetes.tolerations.size()));
-  for (size_t i = 0; i < kubernetes.tolerations.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(CheckToleration(absl::StrCat("kubernetes.tolerations[", i, "]"),
-                                           kubernetes.tolerations[i]));
+  for (const auto& [field, text] :
+       {std::pair("namespace", &kubernetes.name_space), std::pair("image", &kubernetes.image),
+        std::pair("service_account", &kubernetes.service_account),
+        std::pair("gpu_resource", &kubernetes.gpu_resource),
+        std::pair("priority_class", &kubernetes.priority_class),
+        std::pair("runtime_class", &kubernetes.runtime_class)}) {
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(field), *text));
   }
-  return CheckVolumes(spec);
+  CONCUR_RETURN_IF_ERROR(CheckNodeSelector(path.Field("node_selector"), kubernetes.node_selector));
+  CONCUR_RETURN_IF_ERROR(CheckLines(path, "image_pull_secrets", kubernetes.image_pull_secrets));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("tolerations"), kubernetes.tolerations.size(), kPoolVolumesMax));
+  for (size_t i = 0; i < kubernetes.tolerations.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(
+        CheckToleration(path.Field("tolerations", i), kubernetes.tolerations[i]));
+  }
+  return CheckVolumes(path, spec);
 }
 
 }  // namespace
@@ -281,20 +242,20 @@ absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name) {
   return FromNameIn<ProviderKind>(kKindNames, "provider", name);
 }
 
-absl::Status ValidatePoolSpec(const PoolSpec& spec) {
-  CONCUR_RETURN_IF_ERROR(CheckName(spec.name));
+absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path) {
+  CONCUR_RETURN_IF_ERROR(CheckPoolName(path.Field("name"), spec.name));
   if (static_cast<int>(spec.provider) >= kProviderKinds) {
-    return FieldError("provider", "expected local, slurm or kubernetes");
+    return FieldError(path.Field("provider"), "expected local, slurm or kubernetes");
   }
-  CONCUR_RETURN_IF_ERROR(CheckNumbers(spec));
-  CONCUR_RETURN_IF_ERROR(CheckTimes(spec));
-  CONCUR_RETURN_IF_ERROR(CheckLabels("labels", spec.labels));
-  CONCUR_RETURN_IF_ERROR(CheckText("coordinator", spec.coordinator));
-  CONCUR_RETURN_IF_ERROR(CheckText("worker_program", spec.worker_program));
-  CONCUR_RETURN_IF_ERROR(CheckText("work_directory", spec.work_directory));
-  CONCUR_RETURN_IF_ERROR(CheckLines("setup", spec.setup));
-  CONCUR_RETURN_IF_ERROR(CheckSlurm(spec.slurm));
-  return CheckKubernetes(spec);
+  CONCUR_RETURN_IF_ERROR(CheckNumbers(path, spec));
+  CONCUR_RETURN_IF_ERROR(CheckTimes(path, spec));
+  CONCUR_RETURN_IF_ERROR(CheckPoolLabels(path.Field("labels"), spec.labels));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("coordinator"), spec.coordinator));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("worker_program"), spec.worker_program));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("work_directory"), spec.work_directory));
+  CONCUR_RETURN_IF_ERROR(CheckLines(path, "setup", spec.setup));
+  CONCUR_RETURN_IF_ERROR(CheckSlurm(path.Field("slurm"), spec.slurm));
+  return CheckKubernetes(path.Field("kubernetes"), spec);
 }
 
 Resources PlannedCapacity(const PoolSpec& spec) {

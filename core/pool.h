@@ -1,6 +1,7 @@
-// A pool: how workers come to be. It says which provider (this machine, Slurm, Kubernetes) starts
-// them, what each of them has, how many there may be and for how long. A worker that a provider
-// starts is called a *pilot*.
+// SPDX-License-Identifier: Apache-2.0
+// A pool: where workers come from. It names the provider (this machine, Slurm, Kubernetes) that
+// starts them, the resources of each, how many there may be and for how long. A worker that a
+// provider starts is called a *pilot*.
 //
 // Values.
 #ifndef CONCUR_CORE_POOL_H_
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/fields.h"
 #include "core/labels.h"
 #include "core/resources.h"
 
@@ -24,10 +26,14 @@ namespace concur {
 inline constexpr size_t kPoolsMax = 100;
 inline constexpr size_t kPoolNameBytesMax = 40;  // goes into the names of workers, jobs and pods
 inline constexpr int32_t kPilotsPerPoolMax = 10'000;
-inline constexpr size_t kPoolLabelsMax = 100;
-inline constexpr size_t kPoolLinesMax = 100;  // of `setup` and of extra arguments
+inline constexpr size_t kPoolLabelsMax = kTagsMax - 1;  // beside the label "pool"
+inline constexpr size_t kPoolLinesMax = 100;            // of `setup` and of extra arguments
 inline constexpr size_t kPoolTextBytesMax = 4096;
-inline constexpr size_t kPoolVolumesMax = 100;  // and tolerations, and pull secrets
+inline constexpr size_t kPauseReasonBytesMax = 1'000;
+inline constexpr size_t kPoolVolumesMax = 100;  // and tolerations, and labels of nodes
+inline constexpr int32_t kSlurmArrayMax = 1'000;
+inline constexpr absl::Duration kPoolTimeLimitMin = absl::Minutes(1);
+inline constexpr absl::Duration kPoolTimeoutMin = absl::Seconds(1);
 
 // Numbers are stable: they stand in the database.
 enum class ProviderKind : uint8_t { kLocal = 0, kSlurm = 1, kKubernetes = 2 };
@@ -47,7 +53,7 @@ struct SlurmSettings {
   std::string qos;
   std::string constraint;
   std::vector<std::string> arguments;  // more arguments of sbatch, as they are
-  // Where nodes write what a pilot says, on a file system that they have; "": nowhere.
+  // Where nodes write a pilot's output, on a file system that they have; "": nowhere.
   std::string log_directory;
   // Pilots of one sbatch, as a job array; 1: no arrays.
   int32_t array_max = 100;
@@ -55,7 +61,7 @@ struct SlurmSettings {
   friend bool operator==(const SlurmSettings&, const SlurmSettings&) = default;
 };
 
-// A taint of nodes that pods may run on all the same.
+// A taint of nodes that pods tolerate.
 struct Toleration {
   std::string key;     // "": every taint
   std::string value;   // "": whatever the taint's value is
@@ -110,14 +116,14 @@ struct PoolSpec {
   int32_t workers_max = 1;
   Resources resources;  // of each worker
   Labels labels;        // that its workers carry
-  // A worker ends after so long at the latest; the provider is told, too.
+  // A worker ends after so long at the latest; the provider enforces it, too.
   absl::Duration time_limit = absl::InfiniteDuration();
-  // So long before the time limit a worker takes nothing new, finishes what it can and hands back
-  // the rest.
+  // This long before the time limit a worker starts to drain: it takes nothing new, finishes what
+  // it can and hands back the rest.
   absl::Duration drain_margin = absl::Minutes(1);
-  // A worker that is not needed for so long is let go.
+  // A worker that is not needed for so long is drained.
   absl::Duration idle_timeout = absl::Minutes(5);
-  // From the provider's saying that a pilot runs to its worker's first call.
+  // From the provider's report that a pilot runs to its worker's first call.
   absl::Duration start_timeout = absl::Minutes(10);
   // Address of the coordinator as the workers' machines reach it; "": the one it listens on.
   std::string coordinator;
@@ -130,8 +136,8 @@ struct PoolSpec {
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };
 
-// InvalidArgument, naming the field, when a value cannot be meant.
-absl::Status ValidatePoolSpec(const PoolSpec& spec);
+// InvalidArgument, naming the field within `path`, when a value cannot be meant.
+absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path = FieldPath());
 
 // What one of its workers will have, for planning: memory that is not stated is without limit.
 Resources PlannedCapacity(const PoolSpec& spec);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/pools.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::string Cut(absl::string_view message) {
              : absl::StrCat(message.substr(0, kMessageBytesKept), "…");
 }
 
-// Whether a start that ended so may have happened all the same.
+// Whether a start that ended with this status may still have happened.
 bool IsUnsure(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
@@ -90,6 +91,7 @@ absl::Status Pools::Restore(const Snapshot& snapshot, const SpecDecoder& decode,
       pilot.gone_since = row.phase_time;
     } else if (row.phase == PilotPhase::kWorking) {
       pilot.lost_since = now;  // until it calls
+      pilot.restored = true;
     }
   }
   return absl::OkStatus();
@@ -124,6 +126,7 @@ absl::Status Pools::Pause(const std::string& name, std::string reason) {
   if (pool == nullptr) {
     return absl::NotFoundError(absl::StrCat("no pool \"", name, "\""));
   }
+  CONCUR_RETURN_IF_ERROR(CheckText(FieldPath("reason"), reason, kPauseReasonBytesMax));
   pool->row.paused = true;
   pool->row.pause_reason = std::move(reason);
   dirty_pools_.insert(name);
@@ -173,6 +176,14 @@ bool Pools::IsOpen(const Pool& pool, absl::Time now) const {
   const bool reachable =
       provider == providers_.end() || provider->second.failing_since == absl::InfiniteFuture();
   return !pool.row.paused && !pool.row.removing && now >= pool.not_before && reachable;
+}
+
+bool Pools::IsDoubtful(const Pilot& pilot, absl::Time now) const {
+  const bool waits =
+      pilot.row.phase == PilotPhase::kRequested || pilot.row.phase == PilotPhase::kPending;
+  const Pool* pool = FindPool(pilot.row.pool);
+  return waits && (pilot.impossible || (pool != nullptr && pool->row.paused) ||
+                   now - pilot.row.request_time >= policy_.doubt_after);
 }
 
 // --- what becomes of a pilot ---------------------------------------------------------------------
@@ -247,7 +258,7 @@ void Pools::Started(const std::vector<std::string>& pilots,
         SetPhase(pilot, PilotPhase::kPending, "", now);
       }
     } else if (IsUnsure(ids.status())) {
-      // The next observation tells. Until it succeeds nothing more is asked for.
+      // The next observation shows which. Until it succeeds nothing more is requested.
       Provider& provider = providers_[static_cast<ProviderKind>(pilot.row.provider)];
       provider.status = ids.status();
       provider.failing_since = std::min(provider.failing_since, now);
@@ -311,7 +322,7 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
     Touch(pilot.row.name);
   }
   if (report.state == PilotReport::State::kEnded) {
-    // A worker that still calls has not ended, whatever was heard.
+    // A worker that still calls has not ended, whatever its provider reports.
     if (pilot.row.phase == PilotPhase::kGone || pilot.live) {
       return;
     }
@@ -327,6 +338,7 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
   if (pilot.row.phase == PilotPhase::kStopping || (pilot.row.joined && pilot.live)) {
     return;
   }
+  pilot.impossible = report.impossible;
   if (report.state == PilotReport::State::kPending) {
     SetPhase(pilot, PilotPhase::kPending, report.message, now);
     pilot.running_since = absl::InfiniteFuture();

@@ -1,6 +1,7 @@
-// The pools and their pilots: which pilots were asked for, what became of them, when to ask for
-// more and when to let some go. It does no I/O, reads no clock and starts no thread: time and what
-// the world looks like come in through Advance, what providers say through Started and Observed,
+// SPDX-License-Identifier: Apache-2.0
+// The pools and their pilots: which pilots were requested, what became of them, when to request
+// more and when to drain some. It does no I/O, reads no clock and starts no thread: the time and
+// the state of the world come in through Advance, providers' answers through Started and Observed,
 // and what is to be done or saved comes out through TakeActions and TakeRows.
 //
 // A pilot is known by its name alone, "POOL-NUMBER", which is never used twice and is also its
@@ -40,7 +41,7 @@ struct PoolsPolicy {
   absl::Duration backoff_min = absl::Seconds(5);            // after a failed start; doubles
   absl::Duration backoff_max = absl::Minutes(10);
   int32_t failures_max = 5;  // starts that fail in a row before the pool is paused
-  // A pilot that waits and is not needed for so long is called off (or after its pool's
+  // A pilot that waits and is not needed for so long is canceled (or after its pool's
   // idle_timeout, where that is shorter).
   absl::Duration waiting_surplus = absl::Seconds(30);
   // A provider that lists everything but not a pilot, twice, so long after it was asked for, has
@@ -50,7 +51,13 @@ struct PoolsPolicy {
   absl::Duration stop_repeat = absl::Seconds(30);          // a stop is repeated until it shows
   // A pilot whose worker was lost this long ago is stopped, whatever its provider says.
   absl::Duration lost_timeout = absl::Minutes(5);
-  // A worker that was told to go and runs nothing is stopped after so long.
+  // A pilot that has waited so long may never come: jobs do not count on it while another pool
+  // takes them. The same holds at once for pilots of paused pools, and for those that their
+  // provider says cannot start.
+  absl::Duration doubt_after = absl::Minutes(5);
+  // For so long after that, other pools are asked first.
+  absl::Duration doubt_kept = absl::Minutes(10);
+  // A draining worker that runs nothing is stopped after so long.
   absl::Duration leave_timeout = absl::Minutes(1);
   // A pilot that has worked so long shows that its pool works.
   absl::Duration healthy_after = absl::Seconds(30);
@@ -58,7 +65,7 @@ struct PoolsPolicy {
   size_t gone_max = 200;                      // at most so many of each pool
 };
 
-// What a provider says of one pilot.
+// A provider's report on one pilot.
 struct PilotReport {
   enum class State {
     kPending,  // in its queue
@@ -69,6 +76,7 @@ struct PilotReport {
   State state = State::kPending;
   std::string external_id;  // the provider's own id, for people: "123_4", a pod's name
   std::string message;      // why it waits or how it ended, in the provider's words
+  bool impossible = false;  // it waits, and cannot start as things are
 };
 
 // What is to be done. Everything in it was saved before.
@@ -84,7 +92,7 @@ struct PoolActions {
   std::vector<Start> start;
   std::vector<Stop> stop;
   std::vector<ProviderKind> observe;
-  // Workers that are to take nothing new (true) or to work again (false).
+  // Workers to drain (true) or to use again (false).
   std::vector<std::pair<std::string, bool>> drain;
 
   bool empty() const { return start.empty() && stop.empty() && observe.empty() && drain.empty(); }
@@ -94,7 +102,8 @@ struct PoolActions {
 struct PoolWorld {
   struct Worker {
     WorkerPlace place;
-    bool live = true;  // heard of within its lease, and not gone
+    bool live = true;    // its lease has not ended
+    bool called = true;  // since this coordinator started
     bool draining = false;
   };
   std::vector<DemandClass> demand;
@@ -137,12 +146,13 @@ class Pools {
   // `encoded`: the spec as it is saved. InvalidArgument; AlreadyExists, unless it is the same pool;
   // ResourceExhausted.
   absl::Status Add(PoolSpec spec, std::string encoded);
-  // No new pilots; those that are there go on. NotFound.
+  // No new pilots; those that are there go on. NotFound; InvalidArgument for a reason beyond
+  // kPauseReasonBytesMax.
   absl::Status Pause(const std::string& name, std::string reason);
   // Forgets failures. NotFound.
   absl::Status Resume(const std::string& name);
-  // Lets all its pilots finish what they run and go, and forgets it then; with `now`, they are
-  // stopped. NotFound; FailedPrecondition for a pool of the options.
+  // Drains all its pilots, and then forgets it; with `now`, they are stopped. NotFound;
+  // FailedPrecondition for a pool of the options.
   absl::Status Remove(const std::string& name, bool at_once);
 
   // --- time and providers -----------------------------------------------------------------------
@@ -173,7 +183,7 @@ class Pools {
   std::optional<PoolView> Find(const std::string& name) const;
   // The largest workers that pools will have; empty when there are no pools.
   std::vector<PoolLimit> Limits() const;
-  // What the pool does and why, a sentence each. NotFound.
+  // What the pool does and why, in sentences. NotFound.
   absl::StatusOr<std::vector<std::string>> Explain(const std::string& name) const;
   // One sentence about a class of jobs that waits: what pools do about it. "" when there are none.
   std::string ExplainDemand(const Resources& resources, const Labels& labels) const;
@@ -192,6 +202,7 @@ class Pools {
     absl::Time not_before = absl::InfinitePast();
     int32_t wanted = 0;
     bool drop_at_once = false;  // while it is being removed
+    absl::Time doubted_until = absl::InfinitePast();
   };
   struct Pilot {
     PilotRow row;
@@ -201,9 +212,11 @@ class Pools {
     absl::Time lost_since = absl::InfiniteFuture();
     absl::Time gone_since = absl::InfiniteFuture();
     absl::Time drain_since = absl::InfiniteFuture();  // by us
-    absl::Time next_stop = absl::InfinitePast();      // when stopping: when to say so again
+    absl::Time next_stop = absl::InfinitePast();      // when stopping: when to repeat the stop
     int missed = 0;                                   // observations in a row that lacked it
-    bool live = false;                                // its worker, at the last Advance
+    bool live = false;                                // its worker calls, at the last Advance
+    bool restored = false;                            // it worked; its worker has not called since
+    bool impossible = false;                          // as its provider said last
     uint32_t worker_running = 0;
     bool draining() const { return drain_since != absl::InfiniteFuture(); }
   };
@@ -213,7 +226,7 @@ class Pools {
     absl::Time observing_since = absl::InfinitePast();
     absl::Status status;  // of the last observation
     absl::Time failing_since = absl::InfiniteFuture();
-    std::map<std::string, int> strangers;  // pilots of ours that nobody remembers: how often seen
+    std::map<std::string, int> strangers;  // pilots of ours that are not known: how often seen
   };
 
   // pools.cc
@@ -222,6 +235,8 @@ class Pools {
   Pool* FindPool(const std::string& name);
   const Pool* FindPool(const std::string& name) const;
   bool IsOpen(const Pool& pool, absl::Time now) const;
+  // Whether jobs had better not count on a pilot that waits.
+  bool IsDoubtful(const Pilot& pilot, absl::Time now) const;
   void DropPool(const std::string& name);
   void CountFailure(const Pilot& pilot, const std::string& message, absl::Time now);
   void EndPilot(Pilot& pilot, const std::string& message, absl::Time now);
@@ -232,10 +247,12 @@ class Pools {
   // pools_plan.cc
   void FollowWorkers(absl::Time now, const PoolWorld& world);
   void CheckTimeouts(absl::Time now);
+  std::vector<WorkerPlace> PlacesOf(const PoolWorld& world) const;
+  PoolPlace PlaceOf(Pool& pool, absl::Time now) const;
   void Plan(absl::Time now, const PoolWorld& world);
   void StartPilots(Pool& pool, int32_t count, absl::Time now);
   int32_t Undrain(const Pool& pool, int32_t count);
-  void ShrinkWaiting(const Pool& pool, int32_t needed, absl::Time now);
+  void ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, absl::Time now);
   void ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, absl::Time now);
   void EmptyRemovedPools(absl::Time now);
   void DrainPilot(Pilot& pilot, absl::Time now);

@@ -1,8 +1,10 @@
-// Pools: what to ask for, what to let go.
+// SPDX-License-Identifier: Apache-2.0
+// Pools: which pilots to request, which to drain or cancel.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,7 +46,9 @@ void Pools::FollowWorkers(absl::Time now, const PoolWorld& world) {
   for (auto& [name, pilot] : pilots_) {
     const auto it = workers.find(name);
     const bool was_live = pilot.live;
-    pilot.live = it != workers.end() && it->second->live;
+    // A worker of before a restart whose pilot ended since is no worker until it calls.
+    pilot.live = it != workers.end() && it->second->live && it->second->called;
+    pilot.restored = pilot.restored && it != workers.end() && it->second->live && !pilot.live;
     if (!pilot.live) {
       pilot.worker_running = 0;
       if (was_live) {
@@ -62,6 +66,9 @@ void Pools::FollowWorkers(absl::Time now, const PoolWorld& world) {
       pilot.gone_since = absl::InfiniteFuture();
       pilot.row.joined = true;
       SetPhase(pilot, PilotPhase::kWorking, "", now);
+      if (Pool* pool = FindPool(pilot.row.pool)) {
+        pool->doubted_until = absl::InfinitePast();
+      }
     }
     Pool* pool = FindPool(pilot.row.pool);
     if (pool != nullptr && pool->failures > 0 &&
@@ -111,27 +118,44 @@ void Pools::CheckTimeouts(absl::Time now) {
   }
 }
 
-void Pools::Plan(absl::Time now, const PoolWorld& world) {
-  std::vector<WorkerPlace> workers;
+// The workers that take jobs. A pilot's worker that has not called since a restart counts among the
+// pilots that wait.
+std::vector<WorkerPlace> Pools::PlacesOf(const PoolWorld& world) const {
+  std::vector<WorkerPlace> places;
   for (const PoolWorld::Worker& worker : world.workers) {
-    if (worker.live && !worker.draining) {
-      workers.push_back(worker.place);
+    if (worker.live && !worker.draining &&
+        (worker.called || !pilots_.contains(worker.place.name))) {
+      places.push_back(worker.place);
     }
   }
+  return places;
+}
+
+PoolPlace Pools::PlaceOf(Pool& pool, absl::Time now) const {
+  PoolPlace place{&pool.spec, IsOpen(pool, now)};
+  for (const auto& [name, pilot] : pilots_) {
+    if (pilot.row.pool == pool.spec.name && pilot.row.phase != PilotPhase::kGone) {
+      ++place.pilots;
+      place.waiting += IsWaiting(pilot.row.phase) || pilot.restored ? 1 : 0;
+      place.doubtful += IsDoubtful(pilot, now) ? 1 : 0;
+    }
+  }
+  if (place.doubtful > 0) {
+    pool.doubted_until = now + policy_.doubt_kept;
+  }
+  place.doubted = now < pool.doubted_until;
+  return place;
+}
+
+void Pools::Plan(absl::Time now, const PoolWorld& world) {
+  const std::vector<WorkerPlace> workers = PlacesOf(world);
   std::vector<PoolPlace> places;
   std::vector<Pool*> pools;
   for (auto& [name, pool] : pools_) {
     if (pool.row.removing) {
       continue;
     }
-    PoolPlace place{&pool.spec, IsOpen(pool, now)};
-    for (const auto& [pilot_name, pilot] : pilots_) {
-      if (pilot.row.pool == name && pilot.row.phase != PilotPhase::kGone) {
-        ++place.pilots;
-        place.waiting += IsWaiting(pilot.row.phase) ? 1 : 0;
-      }
-    }
-    places.push_back(place);
+    places.push_back(PlaceOf(pool, now));
     pools.push_back(&pool);
   }
   const ScalePlan plan = PlanPools(world.demand, workers, places, policy_.scale);
@@ -146,7 +170,18 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
     pool.wanted = places[i].pilots + plan.pools[i].wanted;
     const int32_t back = Undrain(pool, plan.pools[i].start);
     StartPilots(pool, plan.pools[i].start - back, now);
-    ShrinkWaiting(pool, plan.pools[i].waiting_needed + plan.pools[i].start - back, now);
+    const int32_t waiting = plan.pools[i].waiting_needed + plan.pools[i].start - back;
+    int32_t in_queue = waiting;
+    if (places[i].doubtful > 0) {
+      // They keep their places in the queue until workers have taken what they were for.
+      PoolPlace alone = places[i];
+      alone.open = false;
+      alone.doubtful = 0;
+      in_queue = std::max(
+          in_queue,
+          PlanPools(world.demand, workers, {alone}, policy_.scale).pools[0].waiting_needed);
+    }
+    ShrinkWaiting(pool, waiting, in_queue, now);
     ShrinkWorking(pool, needed, now);
   }
   impossible_.clear();
@@ -183,8 +218,7 @@ void Pools::StartPilots(Pool& pool, int32_t count, absl::Time now) {
   }
 }
 
-// Workers that were told to go and have not yet gone are asked to stay, before new ones are asked
-// for. Returns how many.
+// Draining workers are used again before new ones are requested. Returns how many.
 int32_t Pools::Undrain(const Pool& pool, int32_t count) {
   int32_t back = 0;
   for (auto& [name, pilot] : pilots_) {
@@ -202,9 +236,9 @@ int32_t Pools::Undrain(const Pool& pool, int32_t count) {
   return back;
 }
 
-// The pilots that wait and are the furthest from working are called off when they are too many for
-// a while.
-void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, absl::Time now) {
+// Cancels the waiting pilots that are the furthest from working, once there have been too many for
+// a while. So many more, up to `in_queue`, stay that may start after all.
+void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, absl::Time now) {
   std::vector<Pilot*> waiting;
   for (auto& [name, pilot] : pilots_) {
     if (pilot.row.pool == pool.spec.name && IsWaiting(pilot.row.phase)) {
@@ -212,18 +246,18 @@ void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, absl::Time now) {
     }
   }
   std::stable_sort(waiting.begin(), waiting.end(), [](const Pilot* a, const Pilot* b) {
-    return a->row.phase != b->row.phase ? a->row.phase > b->row.phase
-                                        : a->row.request_time < b->row.request_time;
+    return std::tuple(a->impossible, b->row.phase, a->row.request_time) <
+           std::tuple(b->impossible, a->row.phase, b->row.request_time);
   });
   const absl::Duration patience = std::min(policy_.waiting_surplus, pool.spec.idle_timeout);
   for (size_t i = 0; i < waiting.size(); ++i) {
     Pilot& pilot = *waiting[i];
-    if (i < static_cast<size_t>(std::max(needed, 0))) {
+    if (i < static_cast<size_t>(std::max(pilot.impossible ? needed : in_queue, 0))) {
       pilot.surplus_since = absl::InfiniteFuture();
       continue;
     }
     pilot.surplus_since = std::min(pilot.surplus_since, now);
-    // One that runs already comes, and leaves in its time.
+    // One that runs already will come, and is drained when its time has come.
     if (pilot.row.phase == PilotPhase::kPending && now - pilot.surplus_since >= patience) {
       StopPilot(pilot, "called off: no job waits for it any more", now);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools: what people see of them.
 #include <algorithm>
 #include <map>
@@ -101,7 +102,7 @@ absl::StatusOr<std::vector<std::string>> Pools::Explain(const std::string& name)
   lines.push_back(absl::StrCat(Count(all, "worker", "workers"), " of ", pool->spec.workers_min,
                                " to ", pool->spec.workers_max, ": ", view.working, " working, ",
                                view.starting, " starting, ", view.pending, " in the queue, ",
-                               view.draining, " leaving"));
+                               view.draining, " draining"));
   if (pool->row.removing) {
     lines.push_back("is being removed: goes when its last worker has left");
   } else if (view.paused) {
@@ -117,6 +118,10 @@ absl::StatusOr<std::vector<std::string>> Pools::Explain(const std::string& name)
     lines.push_back(absl::StrCat("jobs would have ", view.wanted, " workers"));
   } else if (all == 0) {
     lines.push_back("no job waits for a worker of this pool");
+  }
+  if (now_ < pool->doubted_until) {
+    lines.push_back(
+        "jobs go to other pools first, where these take them: workers do not come here");
   }
   if (!view.last_failure.empty()) {
     lines.push_back(absl::StrCat("last failure, at ", FormatIsoTime(view.last_failure_time), ": ",

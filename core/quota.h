@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much one owner may use at a time.
 //
 // Values.
@@ -19,7 +20,7 @@ struct Quota {
 };
 
 struct QuotaPolicy {
-  Quota otherwise;  // of whoever is not named
+  Quota otherwise;  // of owners that are not named
   std::map<std::string, Quota> owners;
 
   const Quota& Of(const std::string& owner) const {

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs that could start now, in the order in which they should: higher priority first; among
-// owners, whoever uses least; then older sweeps; eval jobs before train jobs (scores come early);
-// those that are expected to take longest (so that none of them is left for the end); then the
-// job's index.
+// owners, the one that uses least; then older sweeps; eval jobs before train jobs (scores come
+// early); those that are expected to take longest (so that none of them is left for the end); then
+// the job's index.
 //
 // Jobs wait in lanes of equal (priority, owner, sweep, kind, resources, labels, duration group), so
-// that choosing one for a worker looks at lanes, not at jobs, and a lane whose jobs fit nowhere
-// holds up nobody.
+// that choosing one for a worker compares lanes, not jobs, and a lane whose jobs fit nowhere does
+// not block the others.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_READY_QUEUE_H_
@@ -58,12 +59,12 @@ class ReadyQueue {
   bool Contains(const Lane& lane, uint32_t job) const;
   // The first job of the first lane that may be taken. It stays in the queue.
   std::optional<Choice> First(Accept accept, Share share) const;
-  // Takes the first job that fits into `free`, all owners being equal and labels not looked at.
+  // Takes the first job that fits into `free`; shares and labels are ignored.
   std::optional<JobId> Pop(const Resources& free);
 
   // The jobs of a group are now expected to take so long.
   void SetRank(Durations::Group group, Durations::Rank rank);
-  // The least that any lane asks for: a worker with less need not be looked at. INT64_MAX and
+  // The least that any lane asks for: a worker with less can be skipped. INT64_MAX and
   // kUnknownRank when there is none.
   int64_t cpu_millis_min() const { return cpus_.empty() ? INT64_MAX : cpus_.begin()->first; }
   Durations::Rank rank_min() const {
@@ -77,7 +78,7 @@ class ReadyQueue {
   void EraseSweep(SweepId sweep);
 
   size_t size() const { return size_; }
-  // Calls `look` with every lane whose jobs may be taken, and how many there are.
+  // Calls look(lane, jobs) with every lane whose jobs may be taken, and how many there are.
   void ForEachLane(absl::FunctionRef<void(const Lane&, size_t)> look) const;
 
  private:
@@ -108,7 +109,7 @@ class ReadyQueue {
 
   Durations::Rank RankOf(Durations::Group group) const;
   Place PlaceOf(const Lane& lane) const;
-  // Books of the lanes that can be taken.
+  // Count the lanes that can be taken.
   void Enter(const Place& place);
   void Leave(const Place& place);
   static const Jobs* Find(const Lanes& lanes, const Place& place);

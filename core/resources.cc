@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/resources.h"
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 
 namespace concur {
 namespace {
@@ -52,6 +54,16 @@ std::string ResourcesText(const Resources& resources) {
     parts.push_back(absl::StrCat("gpus ", resources.gpus));
   }
   return absl::StrJoin(parts, ", ");
+}
+
+absl::Status CheckResources(const FieldPath& path, const Resources& resources) {
+  if (resources.cpu_millis < 0 || resources.cpu_millis > kCpuMillisMax) {
+    return FieldError(path.Field("cpus"), absl::StrCat("expected 0 to ", kCpuMillisMax / 1000,
+                                                       ", got ", resources.cpu_millis / 1000));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("memory"), resources.memory_bytes, 0, kMemoryBytesMax));
+  return CheckRange(path.Field("gpus"), resources.gpus, 0, kGpusMax);
 }
 
 }  // namespace concur

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job needs and what a worker has.
 #ifndef CONCUR_CORE_RESOURCES_H_
 #define CONCUR_CORE_RESOURCES_H_
 
 #include <cstdint>
 #include <string>
+
+#include "absl/status/status.h"
+#include "core/fields.h"
 
 namespace concur {
 
@@ -21,7 +25,12 @@ struct Resources {
   }
 };
 
+inline constexpr int64_t kCpuMillisMax = 1'000'000'000;       // a million CPUs
+inline constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kGpusMax = 64;  // GPUs of one worker; sets of them are 64-bit masks
+
+// InvalidArgument when a part is negative or beyond its limit; `path` as in core/fields.h.
+absl::Status CheckResources(const FieldPath& path, const Resources& resources);
 
 // "cpus 1, memory 1GiB, gpus 2"; parts that are 0 are left out.
 std::string ResourcesText(const Resources& resources);

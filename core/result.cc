@@ -1,8 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/result.h"
 
 #include <array>
+#include <cmath>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/names.h"
+#include "core/resources.h"
 
 namespace concur {
 namespace {
@@ -11,8 +18,30 @@ constexpr std::array<absl::string_view, kArtifactKinds> kArtifactKindNames = {
     "system", "predictions", "examples", "log", "metrics"};
 
 constexpr std::array<absl::string_view, kFailureClasses> kFailureClassNames = {
-    "none",  "failed",         "oom",    "timeout",   "lost",  "preempted",
-    "spawn", "invalid-output", "config", "temporary", "worker"};
+    "none",  "failed",         "oom",    "timeout",   "lost",   "preempted",
+    "spawn", "invalid-output", "config", "temporary", "worker", "poison"};
+
+// Checks each element, and that they stand in order, none twice.
+template <typename T, typename KeyOf, typename Check>
+absl::Status CheckOrdered(const FieldPath& path, absl::string_view field,
+                          const std::vector<T>& list, KeyOf key_of, Check check) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const FieldPath here = path.Field(field, i);
+    CONCUR_RETURN_IF_ERROR(check(here, list[i]));
+    if (i > 0 && key_of(list[i]) <= key_of(list[i - 1])) {
+      return FieldError(here, absl::StrCat("expected each once and in order, got ", key_of(list[i]),
+                                           " after ", key_of(list[i - 1])));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckArtifact(const FieldPath& path, const ArtifactRef& artifact) {
+  if (static_cast<int>(artifact.kind) >= kArtifactKinds) {
+    return FieldError(path.Field("kind"), "expected a known kind");
+  }
+  return CheckRange(path.Field("size_bytes"), artifact.bytes, 0, kArtifactBytesMax);
+}
 
 }  // namespace
 
@@ -37,6 +66,37 @@ const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind) {
     }
   }
   return nullptr;
+}
+
+absl::Status CheckMetric(const FieldPath& path, const Metric& metric) {
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("name"), metric.name));
+  if (!(std::abs(metric.value) <= kMetricAbsMax)) {
+    return FieldError(path.Field("value"),
+                      absl::StrCat("expected a finite number of at most ", kMetricAbsMax,
+                                   " either way, got ", metric.value));
+  }
+  return CheckRange(path.Field("examples"), metric.examples, 0, kExamplesMax);
+}
+
+absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path) {
+  if (static_cast<int>(result.failure) >= kFailureClasses ||
+      result.succeeded != (result.failure == FailureClass::kNone)) {
+    return FieldError(path.Field("failure"), result.succeeded
+                                                 ? "expected none, since the attempt succeeded"
+                                                 : "expected why the attempt did not succeed");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("exit_code"), result.exit_code, -1, kExitCodeMax));
+  CONCUR_RETURN_IF_ERROR(CheckText(path.Field("message"), result.message, kMessageBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckSpan(path.Field("run_time"), result.run_time, absl::ZeroDuration()));
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("memory_bytes_peak"), result.memory_bytes_peak, 0, kMemoryBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), result.metrics.size(), kMetricsMax));
+  CONCUR_RETURN_IF_ERROR(CheckOrdered(
+      path, "metrics", result.metrics,
+      [](const Metric& metric) -> const std::string& { return metric.name; }, CheckMetric));
+  return CheckOrdered(
+      path, "artifacts", result.artifacts,
+      [](const ArtifactRef& artifact) { return static_cast<int>(artifact.kind); }, CheckArtifact);
 }
 
 }  // namespace concur

@@ -1,4 +1,5 @@
-// How an attempt ended, and what it left.
+// SPDX-License-Identifier: Apache-2.0
+// The result of an attempt: how it ended, its metrics and its artifacts.
 //
 // Values.
 #ifndef CONCUR_CORE_RESULT_H_
@@ -8,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
+#include "core/fields.h"
 
 namespace concur {
 
@@ -52,20 +55,22 @@ enum class FailureClass : uint8_t {
   kOutOfMemory = 2,    // "oom": killed for memory
   kTimeout = 3,        // ran past its time-out
   kLost = 4,           // the worker's lease ran out, or a new incarnation does not know it
-  kPreempted = 5,      // the worker was told to hand it back
+  kPreempted = 5,      // the worker was asked to hand it back
   kSpawn = 6,          // the program could not be started
   kInvalidOutput = 7,  // predictions or metrics missing, malformed or not finite
   kConfig = 8,         // exit code 78, or inputs that can never work: not retried
   kTemporary = 9,      // exit code 75: try again later
   kWorker = 10,        // the worker could not do its part (disk full, artifact missing)
+  kPoison = 11,        // its workers died while it ran, the last one with nothing else: not retried
 };
-inline constexpr int kFailureClasses = 11;
+inline constexpr int kFailureClasses = 12;
 // "none", "failed", "oom", "timeout", "lost", "preempted", "spawn", "invalid-output", "config",
-// "temporary", "worker".
+// "temporary", "worker", "poison".
 absl::string_view FailureClassName(FailureClass failure);
 // InvalidArgument when no class is called so.
 absl::StatusOr<FailureClass> FailureClassFromName(absl::string_view name);
 
+// Every form of a result (columns, protobuf, JSON) lists these fields, in this order: VisitFields.
 struct JobResult {
   bool succeeded = false;
   FailureClass failure = FailureClass::kNone;  // kNone exactly when succeeded
@@ -80,13 +85,40 @@ struct JobResult {
   friend bool operator==(const JobResult&, const JobResult&) = default;
 };
 
+// Calls visit(name, field) for each field of `result`, a JobResult, const or not. What is made from
+// it needs no change for a new field; what is not, tests/testing/full_result.h compares with it.
+template <typename Result, typename Visitor>
+void VisitFields(Result& result, Visitor&& visit) {
+  // Does not compile while a field is missing.
+  auto& [succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics,
+         artifacts] = result;
+  visit("succeeded", succeeded);
+  visit("failure", failure);
+  visit("exit_code", exit_code);
+  visit("message", message);
+  visit("start_time", start_time);
+  visit("run_time", run_time);
+  visit("memory_bytes_peak", memory_bytes_peak);
+  visit("metrics", metrics);
+  visit("artifacts", artifacts);
+}
+
 // The artifact of this kind, or null.
 const ArtifactRef* FindArtifact(const JobResult& result, ArtifactKind kind);
 
-// Limits on what one result may carry; rpc/ refuses more.
+// Limits on one result.
 inline constexpr size_t kMetricsMax = 100;
 inline constexpr size_t kMessageBytesMax = 4096;
 inline constexpr double kMetricAbsMax = 1e15;
+inline constexpr int64_t kExamplesMax = int64_t{1} << 40;  // of a metric, of a part of a mixture
+inline constexpr int64_t kArtifactBytesMax = int64_t{1} << 50;  // a pebibyte
+inline constexpr int32_t kExitCodeMax = 65'535;
+
+// A name without control characters; a value that is finite and at most kMetricAbsMax either way.
+absl::Status CheckMetric(const FieldPath& path, const Metric& metric);
+// InvalidArgument, naming the field within `path`, when a value is beyond its limit, success and
+// failure class contradict each other, or metrics or artifacts are not in order or stand twice.
+absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path);
 
 }  // namespace concur
 

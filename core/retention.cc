@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/retention.h"
 
 #include <algorithm>
@@ -6,6 +7,21 @@
 
 namespace concur {
 namespace {
+
+// Whether an artifact stays once its job has ended. Systems have rules of their own.
+bool PolicyKeeps(const KeepPolicy& keep, ArtifactKind kind, bool succeeded) {
+  switch (kind) {
+    case ArtifactKind::kPredictions:
+    case ArtifactKind::kExamples:
+      return keep.predictions;
+    case ArtifactKind::kLog:
+      return keep.logs || !succeeded;
+    case ArtifactKind::kSystem:
+    case ArtifactKind::kMetrics:
+      return true;  // scores are always kept
+  }
+  return true;
+}
 
 bool NeedsSystem(const RetainedSweep& sweep, const RetainedJob& job) {
   return sweep.keep.systems || !job.cell_ended || (!job.cell_succeeded && !sweep.ended);
@@ -16,40 +32,27 @@ bool NeedsArtifact(const RetainedSweep& sweep, const RetainedJob& job, ArtifactK
   if (!IsTerminal(job.state)) {
     return true;
   }
-  switch (kind) {
-    case ArtifactKind::kSystem:
-      return NeedsSystem(sweep, job);
-    case ArtifactKind::kPredictions:
-    case ArtifactKind::kExamples:
-      return sweep.keep.predictions;
-    case ArtifactKind::kLog:
-      return sweep.keep.logs || job.state != JobState::kSucceeded;
-    case ArtifactKind::kMetrics:
-      return true;  // scores are always kept
-  }
-  return true;
+  return kind == ArtifactKind::kSystem
+             ? NeedsSystem(sweep, job)
+             : PolicyKeeps(sweep.keep, kind, job.state == JobState::kSucceeded);
 }
 
 }  // namespace
 
-std::vector<Digest> DataDigestsOf(const SweepSpec& spec) {
-  std::vector<Digest> digests;
-  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    if (benchmark.train) {
-      digests.push_back(benchmark.train->digest);
-    }
-    if (benchmark.test) {
-      digests.push_back(benchmark.test->digest);
-    }
+int64_t KeptBytesOf(const KeepPolicy& keep, const JobResult& result, bool system_collected) {
+  int64_t bytes = 0;
+  for (const ArtifactRef& artifact : result.artifacts) {
+    const bool kept = artifact.kind == ArtifactKind::kSystem
+                          ? !system_collected
+                          : PolicyKeeps(keep, artifact.kind, result.succeeded);
+    bytes += kept ? artifact.bytes : 0;
   }
-  std::sort(digests.begin(), digests.end());
-  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
-  return digests;
+  return bytes;
 }
 
-void RetentionPlanner::AddData(const RetainedSweep& sweep, const Digest& digest) {
-  if (!sweep.ended) {
-    plan_.live.insert(digest);
+void RetentionPlanner::AddFile(const RetainedSweep& sweep, const SweepFile& file) {
+  if (file.is_code || !sweep.ended) {
+    plan_.live.insert(file.digest);
   }
 }
 

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which artifacts are still needed, and by what rule.
 //
 // Live are: the data files of a sweep that has not ended; of every counted result the metrics file,
 // and the system, the predictions with their per-example scores, and the log as the sweep's
 // KeepPolicy says. Beyond the policy, a system lives until its cell needs it no more: until every
 // eval job of the cell has succeeded, or has ended in a sweep that has ended. The logs of what did
-// not succeed live as long as their sweep does: they are why somebody looks.
+// not succeed live as long as their sweep does: they tell why.
 //
 // An artifact that two results share lives if either needs it.
 //
@@ -19,6 +20,7 @@
 #ifndef CONCUR_CORE_RETENTION_H_
 #define CONCUR_CORE_RETENTION_H_
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -55,13 +57,15 @@ struct RetentionPlan {
   std::vector<JobId> lost_systems;
 };
 
-// The digests of a spec's data files.
-std::vector<Digest> DataDigestsOf(const SweepSpec& spec);
+// How many bytes of artifacts a result keeps as long as its sweep is there, by the sweep's policy;
+// its system counts until it is collected.
+int64_t KeptBytesOf(const KeepPolicy& keep, const JobResult& result, bool system_collected);
 
 class RetentionPlanner {
  public:
-  // A data file of a sweep.
-  void AddData(const RetainedSweep& sweep, const Digest& digest);
+  // What a sweep reads: data until it has ended; code stays with it, since a retry runs it again
+  // and the user's files may have changed.
+  void AddFile(const RetainedSweep& sweep, const SweepFile& file);
   // A job and its counted result.
   void AddJob(const RetainedSweep& sweep, const RetainedJob& job, const JobResult& result);
   // An attempt that did not succeed.

@@ -1,4 +1,5 @@
-// The scheduler's state as rows: what a commit saves and a restart restores.
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the database: a commit saves them, a restart restores the scheduler from them.
 //
 // Values. The scheduler fills a Batch, a Store saves it; Store::Load gives a Snapshot, from which
 // Scheduler::Restore starts.
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/digest.h"
 #include "core/ids.h"
 #include "core/job.h"
 #include "core/result.h"
@@ -29,7 +31,7 @@ struct SweepRow {
   bool paused = false;
   bool canceled = false;
   std::optional<absl::Time> end_time;  // when the last job ended; reset by RetryJobs
-  // From submission to the last end, as it was expected at submission; nullopt: nobody could tell.
+  // From submission to the last end, as it was expected at submission; nullopt: unknown.
   std::optional<absl::Duration> forecast;
 
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
@@ -50,6 +52,8 @@ struct JobRow {
   std::optional<JobId> reused_from;              // the job whose result it shares
   bool system_collected = false;                 // train job whose system was removed by retention
   bool no_reuse = false;                         // somebody asked to run it again
+  uint32_t deaths = 0;                           // of its workers while it ran, in a row
+  bool death_shared = false;                     // other jobs ran beside the last of them
   absl::Time update_time = absl::UnixEpoch();
 
   friend bool operator==(const JobRow&, const JobRow&) = default;
@@ -87,18 +91,20 @@ struct WorkerRow {
   friend bool operator==(const WorkerRow&, const WorkerRow&) = default;
 };
 
-// What is remembered of a worker's jobs of one approach on one benchmark (core/blame.h).
+// What is remembered of a worker's jobs of one kind (core/blame.h). The names are for people.
 struct BlameRow {
   std::string worker;
+  Digest kind;
+  SweepId sweep;  // that changed the row last; it goes with the sweep
   std::string approach;
   std::string benchmark;  // the train set of train jobs, the test benchmark of eval jobs
   bool is_train = false;
   uint32_t failures = 0;                                  // that count against the worker
   std::optional<absl::Time> success_time = std::nullopt;  // when it was seen to succeed
 
-  // A row that says nothing is not kept.
+  // An empty row is not kept.
   bool empty() const { return failures == 0 && !success_time; }
-  auto Key() const { return std::tie(worker, approach, benchmark, is_train); }
+  auto Key() const { return std::tie(worker, kind); }
   friend bool operator==(const BlameRow&, const BlameRow&) = default;
 };
 
@@ -115,11 +121,11 @@ struct PoolRow {
 
 // How far a pilot has come. Numbers are stable: they stand in the database.
 enum class PilotPhase : uint8_t {
-  kRequested = 0,  // its provider was asked for it; it may or may not have heard
+  kRequested = 0,  // its provider was asked for it; whether it received that is open
   kPending = 1,    // waits in its provider's queue
   kStarting = 2,   // runs, says its provider; its worker has not come
   kWorking = 3,    // its worker has come
-  kStopping = 4,   // its provider was told to stop it
+  kStopping = 4,   // its provider was asked to stop it
   kGone = 5,
 };
 inline constexpr int kPilotPhases = 6;

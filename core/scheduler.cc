@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/scheduler.h"
 
 #include <algorithm>
@@ -10,237 +11,87 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "core/sweep_record.h"
 
 namespace concur {
+namespace {
+
+// The job, and what goes with it: an eval job's train job unless that succeeded, and what was
+// skipped, or is to be made again, because of a train job.
+void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
+                    absl::btree_set<uint32_t>* chosen) {
+  chosen->insert(job);
+  const auto train = sweep.expansion->TrainJobOf(job);
+  const bool is_train = sweep.expansion->Locate(job).is_train;
+  if (!is_train && (!train || sweep.jobs[*train].state() == JobState::kSucceeded)) {
+    return;
+  }
+  const uint32_t cause = is_train ? job : *train;
+  chosen->insert(cause);
+  for (uint32_t eval = cause + 1; eval < sweep.expansion->EndOfCell(cause); ++eval) {
+    if ((is_train && rerun_succeeded) || sweep.jobs[eval].state() == JobState::kSkipped) {
+      chosen->insert(eval);
+    }
+  }
+}
+
+// When an eval job is to run again whose train job's system was collected, the train job runs again
+// too: nothing else of that cell may be under way meanwhile.
+absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded) {
+  const JobState state = sweep.jobs[job].state();
+  const auto train = sweep.expansion->TrainJobOf(job);
+  const bool collected = train && sweep.jobs[*train].state() == JobState::kSucceeded &&
+                         sweep.jobs[*train].system_collected;
+  if (!collected || !IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
+    return absl::OkStatus();
+  }
+  for (uint32_t other = *train + 1; other < sweep.expansion->EndOfCell(job); ++other) {
+    if (!IsTerminal(sweep.jobs[other].state())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
+          sweep.IdOf(other).ToString(), " of the same cell is ",
+          JobStateName(sweep.jobs[other].state()), "; wait for its end"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 Scheduler::Scheduler(SchedulerPolicy policy) : policy_(std::move(policy)) {}
+
+Scheduler::~Scheduler() = default;
 
 // --- records and states
 // ---------------------------------------------------------------------------
 
-Scheduler::SweepRecord& Scheduler::SweepOf(JobId id) {
+SweepRecord& Scheduler::SweepOf(JobId id) {
   const auto it = sweeps_.find(id.sweep);
   CONCUR_CHECK(it != sweeps_.end());
   return *it->second;
 }
 
-const Scheduler::SweepRecord& Scheduler::SweepOf(JobId id) const {
+const SweepRecord& Scheduler::SweepOf(JobId id) const {
   const auto it = sweeps_.find(id.sweep);
   CONCUR_CHECK(it != sweeps_.end());
   return *it->second;
 }
 
-ReadyQueue::Lane Scheduler::LaneOf(const SweepRecord& sweep, uint32_t job) const {
-  const Expansion& expansion = *sweep.expansion;
-  const JobCoordinates at = expansion.Locate(job);
-  const ApproachSpec& approach = expansion.spec().approaches[expansion.blocks()[at.block].approach];
-  return ReadyQueue::Lane{
-      .priority = expansion.spec().priority,
-      .owner = sweep.owner,
-      .sweep = sweep.row.id,
-      .is_train = at.is_train,
-      .resources = at.is_train ? approach.train_resources : approach.predict_resources,
-      .labels = LabelSetOf(sweep, at),
-      .group = GroupOf(sweep, at)};
+const JobTable::Job& Scheduler::JobOf(JobId id) const { return SweepOf(id).jobs[id.index]; }
+
+JobState Scheduler::JobStateOf(JobId id) const { return JobOf(id).state(); }
+
+bool Scheduler::HasSystem(JobId job) const { return SweepOf(job).HasSystem(job.index); }
+
+// One that still has its system, since only such a one can serve eval jobs; of these the newest.
+bool Scheduler::IsBetterSource(JobId job, JobId other) const {
+  const bool has_system = HasSystem(job);
+  return has_system != HasSystem(other) ? has_system
+                                        : SweepOf(job).jobs.ResultOf(job.index)->start_time >
+                                              SweepOf(other).jobs.ResultOf(other.index)->start_time;
 }
 
-SweepState Scheduler::StateOf(const SweepRecord& sweep) const {
-  if (sweep.row.canceled) {
-    return sweep.stopping > 0 ? SweepState::kCanceling : SweepState::kCanceled;
-  }
-  uint32_t unfinished = 0;
-  for (int state = 0; state < kJobStates; ++state) {
-    if (!IsTerminal(static_cast<JobState>(state))) {
-      unfinished += sweep.counts[static_cast<size_t>(state)];
-    }
-  }
-  if (unfinished > 0) {
-    return sweep.row.paused ? SweepState::kPaused : SweepState::kActive;
-  }
-  const uint32_t succeeded = sweep.counts[static_cast<size_t>(JobState::kSucceeded)];
-  return succeeded == sweep.slots.size() ? SweepState::kSucceeded : SweepState::kFailed;
-}
-
-// Takes a job out of everything that its present state put it into.
-void Scheduler::LeaveState(SweepRecord& sweep, uint32_t job) {
-  const JobId id{sweep.row.id, job};
-  switch (sweep.slots[job].state) {
-    case JobState::kReady: {
-      const ReadyQueue::Lane lane = LaneOf(sweep, job);
-      if (ready_.Contains(lane, job)) {  // Dispatch has popped it already
-        ready_.Erase(lane, job);
-      }
-      break;
-    }
-    case JobState::kBackoff: {
-      const auto it = not_before_.find(id);
-      CONCUR_CHECK(it != not_before_.end());
-      backoffs_.erase({it->second, id});
-      not_before_.erase(it);
-      break;
-    }
-    case JobState::kBlocked: {
-      const auto it = leader_.find(id);
-      if (it != leader_.end()) {
-        const auto followers = followers_.find(it->second);
-        if (followers != followers_.end()) {
-          followers->second.erase(id);
-          if (followers->second.empty()) {
-            followers_.erase(followers);
-          }
-        }
-        leader_.erase(it);
-      }
-      break;
-    }
-    case JobState::kRunning: {
-      const auto it = running_.find(id);
-      CONCUR_CHECK(it != running_.end());
-      const auto flight = in_flight_.find(it->second.key);
-      if (flight != in_flight_.end() && flight->second == id) {
-        in_flight_.erase(flight);
-      }
-      running_.erase(it);
-      break;
-    }
-    case JobState::kFailed: {
-      uint32_t& failed = TallyOf(sweep, job).failed;
-      CONCUR_CHECK(failed > 0);
-      --failed;
-      break;
-    }
-    case JobState::kSucceeded: {
-      uint32_t& succeeded = TallyOf(sweep, job).succeeded;
-      CONCUR_CHECK(succeeded > 0);
-      --succeeded;
-      break;
-    }
-    default:
-      break;
-  }
-}
-
-// Callers set not_before_ before entering BACKOFF, running_ after entering RUNNING.
-void Scheduler::SetState(SweepRecord& sweep, uint32_t job, JobState state) {
-  Slot& slot = sweep.slots[job];
-  const JobId id{sweep.row.id, job};
-  CONCUR_CHECK(slot.state == state || IsLegalTransition(slot.state, state));
-  const bool derived = slot.attempt == 0 && slot.failures == 0 && slot.lost == 0 &&
-                       slot.flags == 0 &&
-                       (slot.state == JobState::kBlocked || slot.state == JobState::kReady) &&
-                       (state == JobState::kBlocked || state == JobState::kReady);
-  // Nor does one that never left that state before its sweep was canceled: the sweep's row says it.
-  const bool canceled_unseen = state == JobState::kCanceled && sweep.row.canceled &&
-                               slot.attempt == 0 && slot.flags == 0 && slot.failures == 0 &&
-                               slot.lost == 0;
-  absl::Time not_before = absl::InfinitePast();
-  if (state == JobState::kBackoff) {
-    const auto it = not_before_.find(id);
-    CONCUR_CHECK(it != not_before_.end());
-    not_before = it->second;
-  }
-  LeaveState(sweep, job);
-  --sweep.counts[static_cast<size_t>(slot.state)];
-  slot.state = state;
-  ++sweep.counts[static_cast<size_t>(state)];
-  if (state == JobState::kReady) {
-    ready_.Push(LaneOf(sweep, job), job);
-  } else if (state == JobState::kBackoff) {
-    not_before_[id] = not_before;
-    backoffs_.insert({not_before, id});
-  } else if (state == JobState::kSucceeded) {
-    ++TallyOf(sweep, job).succeeded;
-  } else if (state == JobState::kFailed) {
-    ++TallyOf(sweep, job).failed;
-  }
-  if (state == JobState::kRunning || IsTerminal(state)) {
-    last_holder_.erase(id);
-  }
-  // A job that is ready or blocked as its expansion and its train job say needs no row.
-  if (!derived && !canceled_unseen) {
-    Touch(id);
-  }
-  pending_.changed_sweeps.insert(id.sweep);
-  UpdateEnd(sweep);
-}
-
-void Scheduler::UpdateEnd(SweepRecord& sweep) {
-  const bool ended = IsTerminal(StateOf(sweep));
-  if (ended && !sweep.row.end_time) {
-    sweep.row.end_time = now_;
-    TouchSweep(sweep);
-    if (sweep.row.paused) {  // a retry goes on, as after any other end
-      sweep.row.paused = false;
-      ready_.Resume(sweep.row.id);
-    }
-  } else if (!ended && sweep.row.end_time) {
-    sweep.row.end_time.reset();
-    TouchSweep(sweep);
-  }
-}
-
-void Scheduler::Announce(const SweepRecord& sweep, uint32_t job, absl::string_view message) {
-  const Slot& slot = sweep.slots[job];
-  JobEvent event;
-  event.id = {sweep.row.id, job};
-  event.state = slot.state;
-  event.attempt = {slot.attempt};
-  event.failure = slot.failure;
-  event.message = std::string(message);
-  event.reused = (slot.flags & kReused) != 0;
-  if (const auto it = running_.find(event.id); it != running_.end()) {
-    event.worker = holders_[it->second.holder].worker;
-  } else if (slot.result != kNone && sweep.results[slot.result].holder != kNone) {
-    event.worker = holders_[sweep.results[slot.result].holder].worker;
-  }
-  pending_.events.push_back(std::move(event));
-}
-
-const JobResult* Scheduler::ResultOf(const SweepRecord& sweep, uint32_t job) const {
-  const uint32_t index = sweep.slots[job].result;
-  return index == kNone ? nullptr : &sweep.results[index].result;
-}
-
-void Scheduler::PutResult(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder) {
-  DropResult(sweep, job);
-  uint32_t index;
-  if (sweep.free_results.empty()) {
-    index = static_cast<uint32_t>(sweep.results.size());
-    sweep.results.emplace_back();
-  } else {
-    index = sweep.free_results.back();
-    sweep.free_results.pop_back();
-  }
-  sweep.results[index] = StoredResult{std::move(result), holder, JobId{}};
-  sweep.slots[job].result = index;
-  ChargeResult(sweep, job, 1);
-  dirty_results_.insert({sweep.row.id, job});
-}
-
-void Scheduler::DropResult(SweepRecord& sweep, uint32_t job) {
-  Slot& slot = sweep.slots[job];
-  if (slot.result == kNone) {
-    return;
-  }
-  ChargeResult(sweep, job, -1);
-  if ((slot.flags & kReused) != 0) {
-    slot.flags &= static_cast<uint8_t>(~kReused);
-    --sweep.reused;
-  }
-  sweep.results[slot.result] = StoredResult{};
-  sweep.free_results.push_back(slot.result);
-  slot.result = kNone;
-  dirty_results_.insert({sweep.row.id, job});
-}
-
-uint32_t Scheduler::HolderOf(const std::string& worker, const std::string& incarnation) {
-  const auto [it, inserted] =
-      holder_index_.try_emplace({worker, incarnation}, static_cast<uint32_t>(holders_.size()));
-  if (inserted) {
-    holders_.push_back({worker, incarnation});
-  }
-  return it->second;
-}
+void Scheduler::TouchSweep(const SweepRecord& sweep) { dirty_sweeps_.insert(sweep.row.id); }
 
 // --- users
 // ----------------------------------------------------------------------------------------
@@ -259,25 +110,22 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
       return it->second;
     }
   }
-  CONCUR_RETURN_IF_ERROR(CheckQuota(submission.owner, submission.expansion->spec()));
+  CONCUR_RETURN_IF_ERROR(
+      CheckQuota(submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
   const SweepId id{next_sweep_number_++};
   pending_.batch.next_sweep_number = next_sweep_number_;
-  auto owned = std::make_unique<SweepRecord>();
-  SweepRecord& sweep = *owned;
-  sweep.row = SweepRow{.id = id,
-                       .owner = submission.owner,
-                       .name = submission.expansion->spec().name,
-                       .request_id = submission.request_id,
-                       .create_time = now_,
-                       .spec = std::move(submission.spec),
-                       .paused = false,
-                       .canceled = false,
-                       .end_time = std::nullopt,
-                       .forecast = std::nullopt};
-  CONCUR_RETURN_IF_ERROR(AddSweep(std::move(owned), std::move(submission.expansion)));
-  for (uint32_t job = 0; job < sweep.slots.size(); ++job) {
-    if (sweep.slots[job].state == JobState::kReady) {
-      ready_.Push(LaneOf(sweep, job), job);
+  SweepRow row;
+  row.id = id;
+  row.owner = submission.owner;
+  row.name = submission.expansion->spec().name;
+  row.request_id = submission.request_id;
+  row.create_time = now_;
+  row.spec = std::move(submission.spec);
+  CONCUR_RETURN_IF_ERROR(AddSweep(std::move(row), std::move(submission.expansion)));
+  SweepRecord& sweep = *sweeps_.at(id);
+  for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
+    if (sweep.jobs[job].state() == JobState::kReady) {
+      ready_.Push(sweep.LaneOf(job), job);
     }
   }
   ReuseFinishedCells(sweep);
@@ -288,32 +136,24 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
 }
 
 // Puts a sweep with all jobs in their initial states into the tables, but not into the queue.
-absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
-                                 std::shared_ptr<const Expansion> expansion) {
+absl::Status Scheduler::AddSweep(SweepRow row, std::shared_ptr<const Expansion> expansion) {
+  const SweepId id = row.id;
+  auto owned = std::make_unique<SweepRecord>(std::move(row), std::move(expansion));
   SweepRecord& sweep = *owned;
-  const SweepId id = sweep.row.id;
-  sweep.expansion = std::move(expansion);
-  sweep.keys = std::make_unique<ContentKeys>(*sweep.expansion);
-  sweep.slots.resize(sweep.expansion->job_count());
-  sweep.owner = OwnerOf(sweep.row.owner);
-  FindGroups(sweep);
-  FindLabels(sweep);
-  ChargeData(sweep, 1);
-  for (const Block& block : sweep.expansion->blocks()) {
-    if (!block.has_train) {
-      continue;
+  sweep.owner = owners_.Add(sweep.row.owner);
+  const SweepSpec& spec = sweep.expansion->spec();
+  owners_.AddData(sweep.owner, spec);
+  sweep.expansion->ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    const std::string& approach = spec.approaches[block.approach].name;
+    const std::string& benchmark =
+        test ? spec.benchmarks[*test].name : spec.train_sets[block.train_set].name;
+    const Durations::Group group = durations_.GroupOf(approach, benchmark, !test);
+    sweep.groups.push_back(group);
+    ready_.SetRank(group, durations_.RankOf(group));
+    if (sweep.expansion->has_labels()) {
+      sweep.label_sets.push_back(label_sets_.Add(sweep.expansion->LabelsOf(block, test)));
     }
-    const uint32_t stride = block.JobsPerCell();
-    for (uint32_t cell = 0; cell < block.cells; ++cell) {
-      const uint32_t train = block.first_job + cell * stride;
-      for (uint32_t eval = train + 1; eval < train + stride; ++eval) {
-        sweep.slots[eval].state = JobState::kBlocked;
-      }
-    }
-  }
-  for (const Slot& slot : sweep.slots) {
-    ++sweep.counts[static_cast<size_t>(slot.state)];
-  }
+  });
   if (!sweep.row.request_id.empty()) {
     requests_[{sweep.row.owner, sweep.row.request_id}] = id;
   }
@@ -323,7 +163,7 @@ absl::Status Scheduler::AddSweep(std::unique_ptr<SweepRecord> owned,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Scheduler::SweepRecord*> Scheduler::MutableSweep(SweepId id) {
+absl::StatusOr<SweepRecord*> Scheduler::MutableSweep(SweepId id) {
   const auto it = sweeps_.find(id);
   if (it == sweeps_.end()) {
     return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
@@ -333,9 +173,9 @@ absl::StatusOr<Scheduler::SweepRecord*> Scheduler::MutableSweep(SweepId id) {
 
 absl::Status Scheduler::PauseSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (sweep->row.canceled || IsTerminal(StateOf(*sweep))) {
+  if (sweep->row.canceled || IsTerminal(sweep->State())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(StateOf(*sweep))));
+        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State())));
   }
   if (!sweep->row.paused) {
     sweep->row.paused = true;
@@ -348,10 +188,10 @@ absl::Status Scheduler::PauseSweep(SweepId id) {
 
 absl::Status Scheduler::ResumeSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (sweep->row.canceled || IsTerminal(StateOf(*sweep))) {
+  if (sweep->row.canceled || IsTerminal(sweep->State())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(StateOf(*sweep)),
-                     "; RetryJobs returns its unfinished jobs to the queue"));
+        absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State()),
+                     "; concur sweep retry returns its unfinished jobs to the queue"));
   }
   if (sweep->row.paused) {
     sweep->row.paused = false;
@@ -364,7 +204,7 @@ absl::Status Scheduler::ResumeSweep(SweepId id) {
 
 absl::Status Scheduler::CancelSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (sweep->row.canceled || IsTerminal(StateOf(*sweep))) {
+  if (sweep->row.canceled || IsTerminal(sweep->State())) {
     return absl::OkStatus();
   }
   // The row says it for all jobs at once: restoring a canceled sweep cancels what has not ended.
@@ -372,14 +212,14 @@ absl::Status Scheduler::CancelSweep(SweepId id) {
   sweep->row.paused = false;
   TouchSweep(*sweep);
   ready_.EraseSweep(id);
-  for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
-    const JobState state = sweep->slots[job].state;
+  for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+    const JobState state = sweep->jobs[job].state();
     if (IsTerminal(state)) {
       continue;
     }
     if (state == JobState::kRunning) {
-      StopHeld({id, job}, StopReason::kCanceled);
-      sweep->slots[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
+      StopAttempt({id, job}, StopReason::kCanceled);
+      sweep->jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
     }
     SetState(*sweep, job, JobState::kCanceled);
     if (state == JobState::kRunning) {
@@ -393,20 +233,21 @@ absl::Status Scheduler::CancelSweep(SweepId id) {
 
 absl::Status Scheduler::DeleteSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (!IsTerminal(StateOf(*sweep))) {
+  if (!IsTerminal(sweep->State())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("sweep ", id.ToString(), " has not ended: ", SweepStateName(StateOf(*sweep)),
+        absl::StrCat("sweep ", id.ToString(), " has not ended: ", SweepStateName(sweep->State()),
                      "; cancel it first"));
   }
-  for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
-    ChargeResult(*sweep, job, -1);
-    if (sweep->slots[job].state == JobState::kSucceeded) {
+  for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+    owners_.AddBytes(sweep->owner, -sweep->StoredBytesOf(job));
+    if (sweep->jobs[job].state() == JobState::kSucceeded) {
       Unlearn(*sweep, job);
-      UnindexResult(*sweep, job);
+      RemoveFromIndex(*sweep, job);
     }
-    last_holder_.erase({id, job});
+    leases_.RemoveLost({id, job});
   }
-  ChargeData(*sweep, -1);
+  owners_.RemoveData(sweep->owner, sweep->expansion->spec());
+  blame_.ForgetSweep(id);
   requests_.erase({sweep->row.owner, sweep->row.request_id});
   ready_.EraseSweep(id);
   sweeps_.erase(id);
@@ -415,31 +256,43 @@ absl::Status Scheduler::DeleteSweep(SweepId id) {
   return absl::OkStatus();
 }
 
+absl::Status Scheduler::RecordForecast(SweepId id, absl::Duration makespan) {
+  const auto it = sweeps_.find(id);
+  if (it == sweeps_.end()) {
+    return absl::NotFoundError(absl::StrCat("no sweep ", id.ToString()));
+  }
+  if (!it->second->row.forecast) {
+    it->second->row.forecast = makespan;
+    TouchSweep(*it->second);
+    pending_.changed_sweeps.insert(id);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
                                               bool rerun_succeeded) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (StateOf(*sweep) == SweepState::kCanceling) {
+  if (sweep->State() == SweepState::kCanceling) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " is still stopping attempts; try again later"));
   }
   absl::btree_set<uint32_t> chosen;
   for (uint32_t job : jobs) {
-    if (job >= sweep->slots.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("jobs: sweep ", id.ToString(),
-                                                     " has jobs 0 to ", sweep->slots.size() - 1,
-                                                     ", not ", job));
+    if (job >= sweep->jobs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "jobs: sweep ", id.ToString(), " has jobs 0 to ", sweep->jobs.size() - 1, ", not ", job));
     }
     ChooseForRetry(*sweep, job, rerun_succeeded, &chosen);
   }
   if (jobs.empty()) {
-    for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
+    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
       chosen.insert(chosen.end(), job);
     }
     rerun_succeeded = false;
   }
   if (rerun_succeeded) {
     for (uint32_t job : chosen) {
-      const JobState state = sweep->slots[job].state;
+      const JobState state = sweep->jobs[job].state();
       if (!IsTerminal(state)) {
         return absl::FailedPreconditionError(
             absl::StrCat("job ", JobId{id, job}.ToString(), " is ", JobStateName(state),
@@ -458,8 +311,8 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   if (was_canceled && retried > 0) {
     // What stays canceled can no longer be read off the sweep's row.
     sweep->row.canceled = false;
-    for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
-      if (sweep->slots[job].state == JobState::kCanceled) {
+    for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
+      if (sweep->jobs[job].state() == JobState::kCanceled) {
         Touch({id, job});
       }
     }
@@ -472,98 +325,38 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   return retried;
 }
 
-// The job, and what goes with it: an eval job's train job unless that succeeded, and what was
-// skipped, or is to be made again, because of a train job.
-void Scheduler::ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
-                               absl::btree_set<uint32_t>* chosen) {
-  chosen->insert(job);
-  const auto train = sweep.expansion->TrainJobOf(job);
-  const bool is_train = sweep.expansion->Locate(job).is_train;
-  if (!is_train && (!train || sweep.slots[*train].state == JobState::kSucceeded)) {
-    return;
-  }
-  const uint32_t cause = is_train ? job : *train;
-  chosen->insert(cause);
-  for (uint32_t eval = cause + 1; eval < sweep.expansion->EndOfCell(cause); ++eval) {
-    if ((is_train && rerun_succeeded) || sweep.slots[eval].state == JobState::kSkipped) {
-      chosen->insert(eval);
-    }
-  }
-}
-
-// When an eval job is to run again whose train job's system was collected, the train job runs again
-// too: nothing else of that cell may be under way meanwhile.
-absl::Status Scheduler::CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job,
-                                               bool rerun_succeeded) const {
-  const JobState state = sweep.slots[job].state;
-  const auto train = sweep.expansion->TrainJobOf(job);
-  const bool collected = train && sweep.slots[*train].state == JobState::kSucceeded &&
-                         (sweep.slots[*train].flags & kSystemCollected) != 0;
-  if (!collected || !IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
-    return absl::OkStatus();
-  }
-  for (uint32_t other = *train + 1; other < sweep.expansion->EndOfCell(job); ++other) {
-    if (!IsTerminal(sweep.slots[other].state)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "job ", JobId{sweep.row.id, job}.ToString(), " needs its system trained again, but job ",
-          JobId{sweep.row.id, other}.ToString(), " of the same cell is ",
-          JobStateName(sweep.slots[other].state), "; wait for its end"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // REQUIRES: when the job is an eval job, no unfinished job of its cell needs a collected system.
 bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded) {
-  Slot& slot = sweep.slots[job];
-  const bool rerun = rerun_succeeded && slot.state == JobState::kSucceeded;
-  if (!rerun && slot.state != JobState::kFailed && slot.state != JobState::kCanceled &&
-      slot.state != JobState::kSkipped) {
+  JobTable::Job& record = sweep.jobs[job];
+  const bool rerun = rerun_succeeded && record.state() == JobState::kSucceeded;
+  if (!rerun && record.state() != JobState::kFailed && record.state() != JobState::kCanceled &&
+      record.state() != JobState::kSkipped) {
     return false;
+  }
+  if (record.state() == JobState::kFailed) {
+    blame_.Mend(sweep.keys.KindKeyOf(job));
   }
   if (rerun) {
     Unlearn(sweep, job);
-    UnindexResult(sweep, job);
-    slot.flags |= kNoReuse;
+    RemoveFromIndex(sweep, job);
+    record.no_reuse = true;
   }
   DropResult(sweep, job);
-  slot.failures = 0;
-  slot.lost = 0;
-  slot.failure = FailureClass::kNone;
-  slot.flags &= static_cast<uint8_t>(~kSettled);
+  record.failures = 0;
+  record.lost = 0;
+  record.failure = FailureClass::kNone;
+  record.settled = false;
   const auto train = sweep.expansion->TrainJobOf(job);
-  const bool runnable = !train || (sweep.slots[*train].state == JobState::kSucceeded &&
-                                   (sweep.slots[*train].flags & kSystemCollected) == 0);
+  const bool runnable = !train || (sweep.jobs[*train].state() == JobState::kSucceeded &&
+                                   !sweep.jobs[*train].system_collected);
   SetState(sweep, job, runnable ? JobState::kReady : JobState::kBlocked);
-  if (train && !runnable && sweep.slots[*train].state == JobState::kSucceeded) {
+  if (train && !runnable && sweep.jobs[*train].state() == JobState::kSucceeded) {
     // Its system is gone. Nobody asked to train it anew: an equal job's system will do.
     RetryJob(sweep, *train, /*rerun_succeeded=*/true);
-    sweep.slots[*train].flags &= static_cast<uint8_t>(~kNoReuse);
+    sweep.jobs[*train].no_reuse = false;
   }
   Announce(sweep, job, "retried");
   return true;
-}
-
-absl::Status Scheduler::DrainWorker(const std::string& name, bool drain) {
-  const auto it = workers_.find(name);
-  if (it == workers_.end()) {
-    return absl::NotFoundError(absl::StrCat("no worker \"", name, "\""));
-  }
-  WorkerRecord& worker = *it->second;
-  if (!drain) {
-    EndQuarantine(worker);
-    worker.quarantine_span = absl::ZeroDuration();
-    SaveWorker(worker);
-  }
-  if (worker.drain_asked != drain) {
-    worker.drain_asked = drain;
-    SaveWorker(worker);
-    if (worker.lost && !drain && !worker_deadlines_.contains({worker.lease_expire, name})) {
-      worker.lease_expire = now_ + policy_.lost_worker_kept;  // it was kept for the drain's sake
-      worker_deadlines_.insert({worker.lease_expire, name});
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace concur

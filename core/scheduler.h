@@ -1,9 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Scheduler decides which job runs where, and keeps account of every result. It does no I/O,
 // reads no clock and starts no thread: callers pass the time in and carry out the Effects.
 //
 // One turn of its owner: AdvanceTo(now); then any number of requests; then Dispatch(); then
 // TakeEffects() and save the batch; only then answer anybody. What a worker is to do is read with
 // TakeOrders() after Dispatch().
+//
+// Its state lives in small classes, each with invariants of its own: SweepRecord (with JobTable and
+// FailureTallies) for each sweep; ReadyQueue, Leases, Backoffs, ReuseIndex and Durations for jobs
+// by their states; Roster (with Assignments) and Blame for workers; OwnerLedger and LabelSets. The
+// scheduler moves jobs between them; its files are divided by what happens, as the list of private
+// methods shows.
 //
 // Thread-compatible; owned by the Engine's thread. Deterministic: the same calls give the same
 // effects, whatever the process or machine.
@@ -12,7 +19,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,26 +29,35 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/autoscaler.h"
+#include "core/backoffs.h"
 #include "core/blame.h"
-#include "core/content_key.h"
 #include "core/durations.h"
 #include "core/expansion.h"
+#include "core/failure_tallies.h"
 #include "core/ids.h"
 #include "core/job.h"
+#include "core/job_table.h"
+#include "core/label_sets.h"
 #include "core/labels.h"
+#include "core/leases.h"
+#include "core/owner_ledger.h"
 #include "core/policy.h"
-#include "core/quota.h"
 #include "core/ready_queue.h"
+#include "core/reuse_index.h"
+#include "core/roster.h"
 #include "core/rows.h"
+#include "core/suspects.h"
 #include "core/sync.h"
+#include "core/work_meter.h"
 
 namespace concur {
+
+struct SweepRecord;
 
 // A change of one job, for watchers.
 struct JobEvent {
@@ -55,14 +70,14 @@ struct JobEvent {
   bool reused = false;
 };
 
-// What a turn changed: rows to save before anybody is answered, and news to tell afterwards.
+// What a turn changed: rows to save before anybody is answered, and changes to announce then.
 struct Effects {
   Batch batch;
   std::vector<JobEvent> events;             // in the order in which they happened
   absl::btree_set<SweepId> changed_sweeps;  // whose state or counts changed
 };
 
-// What there is to tell a worker now.
+// What a worker is to be answered now.
 struct WorkerOrders {
   struct Start {
     AttemptId id;
@@ -83,6 +98,7 @@ struct JobView {
   Attempt attempt;
   uint32_t failures = 0;
   uint32_t lost = 0;
+  uint32_t deaths = 0;  // of its workers while it ran, in a row
   FailureClass failure = FailureClass::kNone;
   absl::Time not_before = absl::InfinitePast();
   std::string worker;
@@ -97,14 +113,17 @@ struct SweepView {
   SweepState state = SweepState::kActive;
   StateCounts counts{};
   uint32_t reused = 0;
-  OwnerUse owner_use;  // by all sweeps of its owner
+  uint32_t queued = 0;  // of the RUNNING jobs: given ahead, they start when something ends
+  OwnerUse owner_use;   // by all sweeps of its owner
+  RecentWork recent;    // of what runs; the scheduler leaves it unknown
 };
 
 struct WorkerView {
   WorkerInfo info;
   bool draining = false;
   bool lost = false;
-  std::string quarantine_reason;  // why it gets nothing for a while; "" when it does
+  bool called = false;            // since this scheduler started
+  std::string quarantine_reason;  // why it gets no jobs for a while; "" when it does
   absl::Time quarantine_end = absl::InfinitePast();
   absl::Duration quarantine_span;  // of the latest one; the next is longer
   Resources used;
@@ -114,7 +133,7 @@ struct WorkerView {
   uint64_t failed = 0;
   absl::Time last_seen;
   absl::Time lease_expire;
-  // When it hands back what it runs, for its machine is taken away then.
+  // When its machine is taken away, before which it hands back what it runs.
   absl::Time end_time = absl::InfiniteFuture();
 };
 
@@ -134,6 +153,7 @@ struct Totals {
 class Scheduler {
  public:
   explicit Scheduler(SchedulerPolicy policy);
+  ~Scheduler();
 
   // Rebuilds the state that the snapshot was saved from. `expansions` are those of
   // snapshot.sweeps, in the same order. Running attempts get one lease from `now`. DataLoss when
@@ -147,7 +167,7 @@ class Scheduler {
   // Ends expired leases and back-offs. REQUIRES: now >= the time of the previous call; every other
   // method acts at the time of the last AdvanceTo.
   void AdvanceTo(absl::Time now);
-  // Every live worker's lease begins anew at `now`: after a time in which nobody could be heard.
+  // Every live worker's lease begins anew at `now`: after a time in which no call could arrive.
   // REQUIRES: as AdvanceTo.
   void GrantLeases(absl::Time now);
   // When AdvanceTo next has something to do; InfiniteFuture when never.
@@ -160,6 +180,8 @@ class Scheduler {
     std::string request_id;
     std::string spec;                            // encoded, for the store
     std::shared_ptr<const Expansion> expansion;  // shared with views that outlive a turn
+    // What the owner has uploaded beside this sweep's data and no sweep uses: it counts, too.
+    int64_t unclaimed_bytes = 0;
   };
   // Adds a sweep, or returns the one that the owner submitted before with the same request id.
   // Cells that are finished in any sweep are reused at once.
@@ -183,8 +205,15 @@ class Scheduler {
   absl::Status RecordForecast(SweepId id, absl::Duration makespan);
   // OK when the owner may add a sweep with this data; ResourceExhausted, with the numbers, when the
   // quota on stored bytes forbids it. Submit asks the same.
-  absl::Status CheckQuota(const std::string& owner, const SweepSpec& spec) const;
-  OwnerUse UseOf(const std::string& owner) const;
+  absl::Status CheckQuota(const std::string& owner, const SweepSpec& spec,
+                          int64_t unclaimed_bytes) const {
+    return owners_.CheckQuota(owner, spec, unclaimed_bytes);
+  }
+  // How many more bytes the owner may store; nullopt: any number.
+  std::optional<int64_t> FreeBytesOf(const std::string& owner) const {
+    return owners_.FreeBytesOf(owner);
+  }
+  OwnerUse UseOf(const std::string& owner) const { return owners_.UseOf(owner); }
   // The worker takes nothing new until undone; undoing also ends its quarantine and forgets what it
   // failed. NotFound.
   absl::Status DrainWorker(const std::string& name, bool drain);
@@ -199,16 +228,15 @@ class Scheduler {
   // AlreadyExists: another live process has this name; InvalidArgument: no name or incarnation;
   // ResourceExhausted: a new worker beyond the policy's limit.
   absl::Status Sync(const SyncRequest& request);
-  // Gives ready jobs to workers that are listening: those that have synced since their last
-  // TakeOrders.
+  // Gives ready jobs to parked workers: those that have synced since their last TakeOrders.
   void Dispatch();
-  // Whether TakeOrders has anything to say; false of a worker that is not known.
+  // Whether TakeOrders has any order; false of a worker that is not known.
   bool HasOrders(const std::string& worker) const;
-  // What to answer a worker's Sync; from now on it is not listening. Nothing for a worker that is
-  // not known.
+  // What to answer a worker's Sync; from now on it is not parked. Nothing for a worker that is not
+  // known.
   WorkerOrders TakeOrders(const std::string& worker);
-  // A parked call that went away: the worker is not listening until it syncs again.
-  void StopListening(const std::string& worker);
+  // A parked call went away: the worker gets no jobs until it syncs again.
+  void DropParkedCall(const std::string& worker);
 
   // What changed since the last call.
   Effects TakeEffects();
@@ -225,9 +253,11 @@ class Scheduler {
   size_t sweep_count() const { return sweeps_.size(); }
   // REQUIRES: the job exists.
   JobView ViewJob(JobId id) const;
-  JobState JobStateOf(JobId id) const { return SlotOf(id).state; }  // cheaper than a view
+  JobState JobStateOf(JobId id) const;  // cheaper than a view
   bool HasJob(JobId id) const;
   std::vector<WorkerView> ListWorkers() const;  // by name
+  // The jobs whose workers died while they ran, in order.
+  std::vector<std::pair<JobId, Suspects::Deaths>> ListDeaths() const;
   // What is remembered of workers' failures and successes, by BlameRow::Key.
   std::vector<BlameRow> ListBlame() const;
   // Why a job waits, failed, was reused or was refused, in words.
@@ -253,297 +283,138 @@ class Scheduler {
   void CheckInvariants() const;
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
-  // A back-off is so many times what it would be without jitter.
-  static constexpr double kBackoffJitterMin = 0.75;
-  static constexpr double kBackoffJitterMax = 1.25;
-  enum Flag : uint8_t {
-    kSettled = 1,          // the result of the latest attempt was accepted
-    kReused = 2,           // SUCCEEDED with another job's result
-    kSystemCollected = 4,  // train job whose system is gone
-    kNoReuse = 8,          // somebody asked to run it again
-  };
-  // One job in 16 bytes.
-  struct Slot {
-    uint32_t attempt = 0;
-    uint32_t result = kNone;  // into SweepRecord::results
-    uint16_t failures = 0;
-    uint16_t lost = 0;
-    JobState state = JobState::kReady;
-    FailureClass failure = FailureClass::kNone;
-    uint8_t flags = 0;
-  };
-  struct StoredResult {
-    JobResult result;
-    uint32_t holder = kNone;  // into holders_
-    JobId reused_from;        // valid when the slot has kReused
-  };
-  // Of jobs of one kind.
-  struct Tally {
-    uint32_t failed = 0;
-    uint32_t succeeded = 0;
-
-    friend bool operator==(const Tally&, const Tally&) = default;
-  };
-  struct SweepRecord {
-    SweepRow row;
-    std::shared_ptr<const Expansion> expansion;  // shared with the engine's readers
-    std::unique_ptr<ContentKeys> keys;
-    std::vector<Slot> slots;
-    std::vector<StoredResult> results;
-    std::vector<uint32_t> free_results;
-    StateCounts counts{};
-    uint32_t reused = 0;
-    uint32_t stopping = 0;  // attempts that were canceled and that workers are still to stop
-    uint32_t owner = 0;     // into owners_
-    // Of each block: the group of its train jobs, if it has any, then those of its tests.
-    std::vector<absl::InlinedVector<Durations::Group, 2>> groups;
-    std::vector<absl::InlinedVector<Tally, 2>> tallies;  // the same, of its jobs
-    // Likewise: into label_sets_. Empty when no job of the sweep asks for labels.
-    std::vector<absl::InlinedVector<uint32_t, 2>> label_sets;
-  };
-  struct DataUse {
-    int64_t bytes = 0;
-    uint32_t sweeps = 0;
-  };
-  struct Owner {
-    std::string name;
-    int64_t used = 0;     // ShareOf what its attempts occupy now
-    int64_t running = 0;  // how many these are
-    int64_t stored_bytes = 0;
-    Quota quota;
-    absl::flat_hash_map<Digest, DataUse> data;  // of its sweeps
-  };
-  // A worker process that held or holds attempts. Interned: a slot's result names it by index.
-  struct Holder {
-    std::string worker;
-    std::string incarnation;
-  };
-  struct Running {
-    uint32_t holder = kNone;
-    uint64_t gpu_mask = 0;
-    Digest key;
-  };
-  // An attempt that occupies a worker, whatever became of its job.
-  struct Held {
-    Resources resources;
-    uint64_t gpu_mask = 0;
-    bool stopping = false;
-    bool counted = false;  // in SweepRecord::stopping: its sweep's cancelation waits for it
-    StopReason reason = StopReason::kCanceled;
-    bool listed = false;  // by the worker's last Sync
-    bool told = false;    // the order was in an answer since it last changed
-    // Given ahead: it waits at the worker until something ends there, and occupies nothing yet.
-    bool ahead = false;
-    uint32_t owner = kNone;        // into owners_; kNone: of a job that is not known
-    int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
-  };
-  // Who had the lease of an attempt that was lost, and may come back with it.
-  struct LastHolder {
-    uint32_t holder = kNone;
-    uint64_t gpu_mask = 0;
-  };
-  struct WorkerRecord {
-    WorkerInfo info;
-    uint32_t holder = kNone;
-    std::optional<uint64_t> sequence;  // of the last Sync; nullopt before this incarnation's first
-    absl::Time last_seen;
-    absl::Time lease_expire;
-    absl::Time end_time = absl::InfiniteFuture();
-    absl::Duration whole_time = absl::ZeroDuration();  // that it had left at its first Sync
-    bool lost = false;
-    bool drain_asked = false;  // by a user
-    bool drain_self = false;   // by the worker
-    bool drain_told = false;
-    bool listening = false;
-    // Nothing new until then: others succeed on what it fails.
-    absl::Time quarantine_end = absl::InfinitePast();
-    absl::Duration quarantine_span;  // of the latest one; the next is longer
-    std::string quarantine_reason;
-    absl::btree_map<AttemptId, Held> held;
-    Resources used{.cpu_millis = 0};
-    uint64_t gpus_used = 0;
-    // GPUs of what it held when its lease ended: it may come back still using them.
-    absl::flat_hash_map<AttemptId, uint64_t> lost_gpus;
-    absl::btree_set<AttemptId> ahead;  // of `held`
-    int64_t ahead_cpu_micros = 0;      // of all of them
-    absl::btree_set<JobId> local;      // eval jobs whose systems it made; some may have started
-    std::vector<ForgetOrder> forget;
-    uint64_t succeeded = 0;
-    uint64_t failed = 0;
-  };
-
-  // scheduler.cc: states
-  absl::Status AddSweep(std::unique_ptr<SweepRecord> owned,
-                        std::shared_ptr<const Expansion> expansion);
+  // scheduler.cc: sweeps
+  absl::Status AddSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
   absl::StatusOr<SweepRecord*> MutableSweep(SweepId id);
-  bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
-  static void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
-                             absl::btree_set<uint32_t>* chosen);
-  absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job,
-                                      bool rerun_succeeded) const;
   SweepRecord& SweepOf(JobId id);
   const SweepRecord& SweepOf(JobId id) const;
-  Slot& SlotOf(JobId id) { return SweepOf(id).slots[id.index]; }
-  const Slot& SlotOf(JobId id) const { return SweepOf(id).slots[id.index]; }
-  ReadyQueue::Lane LaneOf(const SweepRecord& sweep, uint32_t job) const;
-  SweepState StateOf(const SweepRecord& sweep) const;
+  const JobTable::Job& JobOf(JobId id) const;
+  bool HasSystem(JobId job) const;
+  bool IsBetterSource(JobId job, JobId other) const;
+  void Touch(JobId id) { dirty_jobs_.insert(id); }
+  void TouchSweep(const SweepRecord& sweep);
+  bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
+
+  // scheduler_jobs.cc: the life of a job
   void SetState(SweepRecord& sweep, uint32_t job, JobState state);
   void LeaveState(SweepRecord& sweep, uint32_t job);
-  void Touch(JobId id) { dirty_jobs_.insert(id); }
-  void TouchSweep(const SweepRecord& sweep) { dirty_sweeps_.insert(sweep.row.id); }
-  void Announce(const SweepRecord& sweep, uint32_t job, absl::string_view message = "");
+  void EnterBackoff(SweepRecord& sweep, uint32_t job, absl::Time not_before);
+  void EnterRunning(SweepRecord& sweep, uint32_t job, const Leases::Lease& lease);
   void UpdateEnd(SweepRecord& sweep);
-  const JobResult* ResultOf(const SweepRecord& sweep, uint32_t job) const;
+  void Announce(const SweepRecord& sweep, uint32_t job, absl::string_view message = "");
   void PutResult(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
   void DropResult(SweepRecord& sweep, uint32_t job);
-  uint32_t HolderOf(const std::string& worker, const std::string& incarnation);
-
-  // scheduler_results.cc: what becomes of a job
   void Succeed(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
-  void Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
-  void FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
   void AfterSuccess(SweepRecord& sweep, uint32_t job);
+  // `is_charged`: a lost attempt counts towards the job's budget.
+  void Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder,
+            bool is_charged = true);
+  void FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
   void SkipDependents(SweepRecord& sweep, uint32_t job);
   void LoseAttempt(JobId id, FailureClass failure, const std::string& message);
+  // Its worker died; whether another job may have run beside it there.
+  void LoseAttemptByDeath(JobId id, bool shared, const std::string& message);
+  void EnterReady(SweepRecord& sweep, uint32_t job);
+  void AddToIndex(const SweepRecord& sweep, uint32_t job, const Digest& key);
+  void RemoveFromIndex(const SweepRecord& sweep, uint32_t job);
   bool TryReuse(SweepRecord& sweep, uint32_t job, const Digest& key);
   void ReuseFinishedCells(SweepRecord& sweep);
-  void ReuseCell(SweepRecord& sweep, uint32_t first_job, uint32_t end_job);
-  void IndexResult(const SweepRecord& sweep, uint32_t job, const Digest& key);
-  void UnindexResult(const SweepRecord& sweep, uint32_t job);
-  bool NeedsSystem(const SweepRecord& sweep, uint32_t train_job) const;
-  void EndAttempt(SweepRecord& sweep, uint32_t job, const JobResult& result, uint32_t holder);
   void ReleaseFollowers(JobId leader);
-  bool SystemIsThere(JobId train_job) const;
-  absl::Duration BackoffOf(const SweepRecord& sweep, uint32_t job) const;
+  bool IsHopeless(const SweepRecord& sweep, const FailureTallies::Scope& scope) const;
+  void Skip(SweepRecord& sweep, const FailureTallies::Scope& scope);
+  void GiveUpEarly(SweepRecord& sweep, uint32_t job);
 
-  // scheduler_sync.cc: workers
-  absl::StatusOr<WorkerRecord*> Admit(const SyncRequest& request);
-  void ApplyFinished(WorkerRecord& worker, const FinishedAttempt& finished);
-  void ApplyRunning(WorkerRecord& worker, AttemptId id);
-  void AcceptResult(SweepRecord& sweep, uint32_t job, WorkerRecord& worker, JobResult result);
-  void StartRunning(SweepRecord& sweep, uint32_t job, WorkerRecord& worker, uint64_t gpu_mask,
-                    const Digest& key);
-  bool MayAdopt(const WorkerRecord& worker, AttemptId id) const;
+  // scheduler_workers.cc: what workers hold, their deadlines, quarantine
+  void Assign(Worker& worker, AttemptId id, Assignment assignment);
+  void LeaveQueue(JobId id, const Assignment& assignment);
+  void Unassign(Worker& worker, AttemptId id);
+  void StopAttempt(JobId id, StopReason reason);
+  void LoseWorker(Worker& worker, bool died, const std::string& message);
+  void ForgetWorker(Worker& worker);
+  void SaveWorker(const Worker& worker);
+  Blame::Kind KindOf(const SweepRecord& sweep, uint32_t job) const;
+  void RecordSuccess(const SweepRecord& sweep, uint32_t job, const std::string& worker);
+  void RecordFailure(const SweepRecord& sweep, uint32_t job, const std::string& worker,
+                     FailureClass failure);
+  void JudgeWorker(const std::string& name);
+  void EndQuarantine(Worker& worker);
+
+  // scheduler_sync.cc: the exchange with workers
+  absl::StatusOr<Worker*> Admit(const SyncRequest& request);
+  void Reincarnate(Worker& worker, const SyncRequest& request);
+  void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
+  std::string SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
+                            const JobResult& result);
+  void AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result);
+  void ApplyRunning(Worker& worker, AttemptId id);
+  bool MayAdopt(const Worker& worker, AttemptId id) const;
   void ReturnAttempt(SweepRecord& sweep, uint32_t job);
-  uint64_t GpusOfReturned(const WorkerRecord& worker, AttemptId id) const;
-  void Hold(WorkerRecord& worker, AttemptId id, Held held);
-  void Release(WorkerRecord& worker, AttemptId id);
-  void StopHeld(JobId id, StopReason reason);
-  void LoseWorker(WorkerRecord& worker, FailureClass failure, const std::string& message);
-  void ForgetWorker(const std::string& name);
-  void SaveWorker(const WorkerRecord& worker);
+  uint64_t GpusOfReturned(const Worker& worker, AttemptId id) const;
 
-  // scheduler_dispatch.cc: who gets what, when
-  bool TakesJobs(const WorkerRecord& worker) const;
-  bool DispatchOne(WorkerRecord& worker);
-  bool DispatchAhead(WorkerRecord& worker);
-  bool Give(WorkerRecord& worker, ReadyQueue::Accept accept, bool ahead);
-  std::optional<JobId> Choose(WorkerRecord& worker, ReadyQueue::Accept accept);
-  std::optional<JobId> LocalChoice(WorkerRecord& worker, const ReadyQueue::Lane& like,
-                                   ReadyQueue::Accept accept);
-  void Occupy(WorkerRecord& worker, const Held& held, int sign);
-  void StartAheadThatFits(WorkerRecord& worker);
-  Resources FreeOf(const WorkerRecord& worker) const;
-  bool HasTimeFor(const WorkerRecord& worker, Durations::Group group) const;
-  static int64_t ShareOf(const Held& held);
-  uint32_t OwnerOf(const std::string& name);
-  void FindGroups(SweepRecord& sweep);
-  Durations::Group GroupOf(const SweepRecord& sweep, const JobCoordinates& at) const;
-  void FindLabels(SweepRecord& sweep);
-  uint32_t LabelSetOf(const SweepRecord& sweep, const JobCoordinates& at) const;
-  bool HasLabelsFor(const WorkerRecord& worker, uint32_t label_set) const;
+  // scheduler_dispatch.cc: which job goes where
   void Learn(const SweepRecord& sweep, uint32_t job);
   void Unlearn(const SweepRecord& sweep, uint32_t job);
-  void NoteLocal(const SweepRecord& sweep, uint32_t train_job, WorkerRecord& worker);
-  void CheckDispatch() const;
+  absl::flat_hash_set<const Worker*> DispatchSuspects();
+  Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
+                           const absl::flat_hash_set<const Worker*>& taken);
+  bool RunsSuspect(const Worker& worker) const;
+  bool DispatchOne(Worker& worker);
+  bool DispatchAhead(Worker& worker);
+  bool Give(Worker& worker, ReadyQueue::Accept accept, bool ahead);
+  bool StartOn(Worker& worker, JobId id, bool ahead);
+  std::optional<JobId> Choose(Worker& worker, ReadyQueue::Accept accept);
+  std::optional<JobId> LocalChoice(Worker& worker, const ReadyQueue::Lane& like,
+                                   ReadyQueue::Accept accept);
+  bool HasTimeFor(const Worker& worker, Durations::Group group) const;
+  void AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker);
 
-  // scheduler_quota.cc: what owners use
-  int64_t StoredBytesOf(const SweepRecord& sweep, uint32_t job) const;
-  void ChargeResult(const SweepRecord& sweep, uint32_t job, int sign);
-  void ChargeData(const SweepRecord& sweep, int sign);
-  bool MayStart(uint32_t owner) const;
-  std::string ExplainQuota(uint32_t owner) const;
-  void CheckQuotas() const;
-
-  // scheduler_blame.cc: blame before action
-  void NoteSuccess(const SweepRecord& sweep, uint32_t job, const WorkerRecord& worker);
-  void NoteFailure(const SweepRecord& sweep, uint32_t job, const WorkerRecord& worker,
-                   FailureClass failure);
-  void JudgeWorker(const std::string& name);
-  void EndQuarantine(WorkerRecord& worker);
-  void EndQuarantines();
-  BlameRow BlameRowOf(Durations::Group group, const std::string& worker) const;
-  void CheckBlame() const;
-
-  // scheduler_give_up.cc: what of a sweep is given up early
-  struct Scope;
-  static Tally& TallyOf(SweepRecord& sweep, uint32_t job);
-  static std::vector<Scope> ScopesOf(const SweepRecord& sweep, uint32_t job);
-  static bool FailedAltogether(const SweepRecord& sweep, const Scope& scope, uint32_t* failed);
-  bool IsHopeless(const SweepRecord& sweep, const Scope& scope, uint32_t failed) const;
-  static std::string TextOf(const SweepRecord& sweep, const Scope& scope, uint32_t failed);
-  void Skip(SweepRecord& sweep, const Scope& scope, const std::string& reason);
-  void GiveUpEarly(SweepRecord& sweep, uint32_t job);
-  static std::string ExplainGivenUp(const SweepRecord& sweep, uint32_t job);
-  static std::vector<absl::InlinedVector<Tally, 2>> CountTallies(const SweepRecord& sweep);
-
-  // scheduler_view.cc
+  // scheduler_explain.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
-  std::string ExplainLabels(const Labels& wants) const;
   std::string ExplainNoReuse(JobId id) const;
-  void CheckJob(const SweepRecord& sweep, uint32_t job) const;
-  void CheckSweep(const SweepRecord& sweep) const;
-  void CheckWorkers() const;
-  void CheckSharing() const;
+  std::string ExplainOtherRuns(JobId id) const;
 
-  // scheduler_restore.cc
-  absl::Status RestoreSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
+  // scheduler_restore.cc: from state to rows, and back
   JobRow RowOf(JobId id) const;
+  static BlameRow RowOf(const Blame::Kind& kind, const std::string& worker,
+                        const Blame::Cell& cell);
+  absl::Status RestoreSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
   absl::Status RestoreWorker(const WorkerRow& row);
   absl::Status RestoreBlame(const BlameRow& row);
+  absl::Status RestoreResult(ResultRow row);
   absl::Status RestoreJob(const JobRow& row);
   absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
-  absl::Status FinishRestoreOf(SweepRecord& sweep, uint32_t job);
-  absl::Status RestoreResult(ResultRow row);
   absl::Status FinishRestore();
+  absl::Status FinishRestoreOf(SweepRecord& sweep, uint32_t job);
+
+  // scheduler_check.cc
+  void CheckJob(const SweepRecord& sweep, uint32_t job) const;
+  void CheckWorkers() const;
+  void CheckOwners() const;
+  void CheckDurations() const;
+  void CheckReuse() const;
+  void CheckLeases() const;
 
   const SchedulerPolicy policy_;
   absl::Time now_ = absl::InfinitePast();
+  uint64_t refused_results_ = 0;
+
   uint64_t next_sweep_number_ = 1;
   absl::btree_map<SweepId, std::unique_ptr<SweepRecord>> sweeps_;
   absl::flat_hash_map<std::pair<std::string, std::string>, SweepId> requests_;  // owner, id
+  // Where jobs are besides their sweep, by state: READY in ready_, RUNNING in leases_, BACKOFF in
+  // backoffs_, SUCCEEDED in reuse_ and durations_, BLOCKED perhaps in reuse_.
   ReadyQueue ready_;
+  Leases leases_;
+  Backoffs backoffs_;
+  ReuseIndex reuse_;
   Durations durations_;
-  // What jobs ask of workers' labels, each set once; the first is empty. Sets stay when their
-  // sweeps go, as owners do.
-  std::vector<Labels> label_sets_ = {Labels()};
-  absl::btree_map<Labels, uint32_t> label_set_index_;
-  std::vector<Owner> owners_;
-  absl::flat_hash_map<std::string, uint32_t> owner_index_;
-  absl::btree_set<std::pair<absl::Time, JobId>> backoffs_;
-  absl::flat_hash_map<JobId, absl::Time> not_before_;
-  absl::flat_hash_map<JobId, Running> running_;
-  absl::flat_hash_map<JobId, LastHolder> last_holder_;  // unfinished jobs whose attempt was lost
-  std::vector<Holder> holders_;
-  absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> holder_index_;
-  absl::btree_map<std::string, std::unique_ptr<WorkerRecord>> workers_;
-  absl::btree_set<std::pair<absl::Time, std::string>> worker_deadlines_;
-  absl::btree_set<std::pair<absl::Time, std::string>> quarantines_;  // by their ends
+
+  Roster workers_;
   Blame blame_;
   std::string last_served_;  // worker that the last Dispatch ended with: turns are taken
-
-  // By content key, a succeeded job whose result can be shared: one with a system if there is any;
-  // the others with that key, ascending; and the number of keys per block key.
-  absl::flat_hash_map<Digest, JobId> finished_;
-  absl::flat_hash_map<Digest, absl::InlinedVector<JobId, 1>> finished_others_;
-  absl::flat_hash_map<Digest, uint32_t> finished_blocks_;
-  // Jobs that wait because another job with their key is running.
-  absl::flat_hash_map<Digest, JobId> in_flight_;
-  absl::flat_hash_map<JobId, absl::btree_set<JobId>> followers_;  // by leader
-  absl::flat_hash_map<JobId, JobId> leader_;                      // by follower
-
-  uint64_t refused_results_ = 0;
+  OwnerLedger owners_{policy_.quotas};
+  Suspects suspects_{policy_.suspect_deaths};
+  LabelSets label_sets_;
 
   // What TakeEffects will report.
   absl::flat_hash_set<JobId> dirty_jobs_;

@@ -1,36 +1,29 @@
-// Who gets what, when: choosing jobs for workers that listen.
+// SPDX-License-Identifier: Apache-2.0
+// Which job goes to which parked worker, what jobs are expected to take, and what they ask for.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "core/scheduler.h"
+#include "core/sweep_record.h"
 
 namespace concur {
 namespace {
 
-// What one whole GPU counts in an owner's share, in thousandths of a CPU.
-constexpr int64_t kGpuShare = 16'000;
-// Eval jobs remembered as near to a worker, and looked at when one is chosen.
-constexpr size_t kLocalMax = 4'096;
-constexpr int kLocalLooksMax = 8;
+// Eval jobs remembered of a worker that made their systems, and probed when one is chosen.
+constexpr size_t kLocalJobsMax = 4'096;
+constexpr int kLocalProbesMax = 8;
 
-uint64_t LowestFree(uint64_t used, int32_t count) {
-  uint64_t mask = 0;
-  for (int32_t gpu = 0, taken = 0; gpu < kGpusMax && taken < count; ++gpu) {
-    const uint64_t bit = uint64_t{1} << gpu;
-    if ((used & bit) == 0) {
-      mask |= bit;
-      ++taken;
-    }
-  }
-  return mask;
-}
+// A job is given only where it may take so many times its mean.
+constexpr double kTimeCare = 1.5;
+// But one that fits in a whole worker's time is given in the first part of it.
+constexpr double kWholeShare = 0.9;
 
 // In microseconds of one CPU.
 int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
@@ -42,81 +35,19 @@ int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
 // --- durations
 // ------------------------------------------------------------------------------------
 
-void Scheduler::FindGroups(SweepRecord& sweep) {
-  const SweepSpec& spec = sweep.expansion->spec();
-  for (const Block& block : sweep.expansion->blocks()) {
-    auto& groups = sweep.groups.emplace_back();
-    const std::string& approach = spec.approaches[block.approach].name;
-    if (block.has_train) {
-      groups.push_back(durations_.GroupOf(approach, spec.train_sets[block.train_set].name, true));
-    }
-    for (const uint32_t test : block.tests) {
-      groups.push_back(durations_.GroupOf(approach, spec.benchmarks[test].name, false));
-    }
-    sweep.tallies.emplace_back(groups.size());
-    for (const Durations::Group group : groups) {
-      ready_.SetRank(group, durations_.RankOf(group));
-    }
-  }
-}
-
-Durations::Group Scheduler::GroupOf(const SweepRecord& sweep, const JobCoordinates& at) const {
-  const bool has_train = sweep.expansion->blocks()[at.block].has_train;
-  return sweep.groups[at.block][at.is_train ? 0 : (has_train ? 1 : 0) + at.test_ordinal];
-}
-
-// Kinds of jobs are numbered as in FindGroups.
-void Scheduler::FindLabels(SweepRecord& sweep) {
-  if (!sweep.expansion->has_labels()) {
-    return;
-  }
-  const auto number_of = [this](const Labels& labels) -> uint32_t {
-    if (labels.empty()) {
-      return 0;
-    }
-    const auto [it, is_new] =
-        label_set_index_.try_emplace(labels, static_cast<uint32_t>(label_sets_.size()));
-    if (is_new) {
-      label_sets_.push_back(labels);
-    }
-    return it->second;
-  };
-  for (const Block& block : sweep.expansion->blocks()) {
-    auto& sets = sweep.label_sets.emplace_back();
-    if (block.has_train) {
-      sets.push_back(number_of(sweep.expansion->LabelsOf(block, std::nullopt)));
-    }
-    for (const uint32_t test : block.tests) {
-      sets.push_back(number_of(sweep.expansion->LabelsOf(block, test)));
-    }
-  }
-}
-
-uint32_t Scheduler::LabelSetOf(const SweepRecord& sweep, const JobCoordinates& at) const {
-  if (sweep.label_sets.empty()) {
-    return 0;
-  }
-  const bool has_train = sweep.expansion->blocks()[at.block].has_train;
-  return sweep.label_sets[at.block][at.is_train ? 0 : (has_train ? 1 : 0) + at.test_ordinal];
-}
-
-bool Scheduler::HasLabelsFor(const WorkerRecord& worker, uint32_t label_set) const {
-  return label_set == 0 || LabelsMatch(label_sets_[label_set], worker.info.labels);
-}
-
 // REQUIRES: the job has succeeded. What it took over from another one says nothing new.
 void Scheduler::Learn(const SweepRecord& sweep, uint32_t job) {
-  if ((sweep.slots[job].flags & kReused) == 0) {
+  if (!sweep.jobs[job].reused()) {
     durations_.Add(
-        GroupOf(sweep, sweep.expansion->Locate(job)), ResultOf(sweep, job)->run_time,
+        sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
         [this](Durations::Group group, Durations::Rank rank) { ready_.SetRank(group, rank); });
   }
 }
 
 void Scheduler::Unlearn(const SweepRecord& sweep, uint32_t job) {
-  if ((sweep.slots[job].flags & kReused) == 0) {
+  if (!sweep.jobs[job].reused()) {
     durations_.Remove(
-        GroupOf(sweep, sweep.expansion->Locate(job)), ResultOf(sweep, job)->run_time,
+        sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
         [this](Durations::Group group, Durations::Rank rank) { ready_.SetRank(group, rank); });
   }
 }
@@ -132,142 +63,136 @@ void Scheduler::SetExpectedDurations(
   }
 }
 
-// --- shares and room
-// ------------------------------------------------------------------------------
-
-uint32_t Scheduler::OwnerOf(const std::string& name) {
-  const auto [it, is_new] = owner_index_.try_emplace(name, static_cast<uint32_t>(owners_.size()));
-  if (is_new) {
-    Owner& owner = owners_.emplace_back();
-    owner.name = name;
-    owner.quota = policy_.quotas.Of(name);
-  }
-  return it->second;
-}
-
-// What an attempt counts when owners take turns; one more, so that jobs that claim nothing count.
-int64_t Scheduler::ShareOf(const Held& held) {
-  return 1 + held.resources.cpu_millis + kGpuShare * held.resources.gpus;
-}
-
-void Scheduler::Occupy(WorkerRecord& worker, const Held& held, int sign) {
-  if (!held.ahead) {
-    worker.used.cpu_millis += sign * held.resources.cpu_millis;
-    worker.used.memory_bytes += sign * held.resources.memory_bytes;
-    worker.used.gpus += sign * held.resources.gpus;
-  }
-  if (sign > 0) {
-    worker.gpus_used |= held.gpu_mask;
-  } else {
-    worker.gpus_used &= ~held.gpu_mask;
-  }
-  if (held.owner != kNone) {
-    owners_[held.owner].used += sign * ShareOf(held);
-    owners_[held.owner].running += sign;
-  }
-}
-
-// The worker starts what waits there as soon as there is room; here it is counted so.
-void Scheduler::StartAheadThatFits(WorkerRecord& worker) {
-  while (!worker.ahead.empty()) {
-    const auto it = worker.held.find(*worker.ahead.begin());
-    CONCUR_CHECK(it != worker.held.end());
-    Held& held = it->second;
-    if (!held.resources.FitsIn(FreeOf(worker))) {
-      return;
-    }
-    worker.ahead.erase(worker.ahead.begin());
-    worker.ahead_cpu_micros -= held.ahead_cpu_micros;
-    Occupy(worker, held, -1);
-    held.ahead = false;
-    held.ahead_cpu_micros = 0;
-    Occupy(worker, held, 1);
-  }
-}
-
-Resources Scheduler::FreeOf(const WorkerRecord& worker) const {
-  const Resources& capacity = worker.info.capacity;
-  Resources free{.cpu_millis = capacity.cpu_millis - worker.used.cpu_millis,
-                 .memory_bytes = capacity.memory_bytes - worker.used.memory_bytes,
-                 .gpus = capacity.gpus - worker.used.gpus};
-  if (std::popcount(worker.gpus_used) != worker.used.gpus) {
-    free.gpus = std::min(free.gpus, 0);  // which ones are free is not known until something ends
-  }
-  return free;
-}
-
 // --- dispatch
 // -------------------------------------------------------------------------------------
 
-bool Scheduler::TakesJobs(const WorkerRecord& worker) const {
-  return !worker.lost && !worker.drain_asked && !worker.drain_self && worker.quarantine_end <= now_;
+bool Scheduler::RunsSuspect(const Worker& worker) const {
+  const auto& all = worker.assignments.all();
+  return all.size() == 1 && suspects_.MustRunAlone(all.begin()->first.job);
+}
+
+// The worker that is, or soonest will be, free for a suspect: of those that could run it, the one
+// that holds the fewest attempts. Null when there is none.
+Worker* Scheduler::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
+                                    const absl::flat_hash_set<const Worker*>& taken) {
+  const ReadyQueue::Lane lane = sweep.LaneOf(job);
+  Worker* best = nullptr;
+  for (auto& [name, worker] : workers_) {
+    if (worker->TakesJobs(now_) && !taken.contains(worker.get()) && !RunsSuspect(*worker) &&
+        lane.resources.FitsIn(worker->info.capacity) &&
+        label_sets_.Match(lane.labels, worker->info.labels) && HasTimeFor(*worker, lane.group) &&
+        (best == nullptr || worker->assignments.size() < best->assignments.size())) {
+      best = worker.get();
+    }
+  }
+  return best;
+}
+
+// Starts suspects on workers that have nothing else. Returns the workers that get no other job now:
+// those, and others that are to become empty. At most half of the workers serve suspects.
+absl::flat_hash_set<const Worker*> Scheduler::DispatchSuspects() {
+  absl::flat_hash_set<const Worker*> taken;
+  size_t able = 0;
+  for (const auto& [name, worker] : workers_) {
+    if (worker->TakesJobs(now_)) {
+      ++able;
+      if (RunsSuspect(*worker)) {
+        taken.insert(worker.get());
+      }
+    }
+  }
+  const std::vector<JobId> ready(suspects_.ready().begin(), suspects_.ready().end());
+  for (const JobId& id : ready) {
+    if (taken.size() >= std::max<size_t>(1, able / 2)) {
+      break;
+    }
+    const SweepRecord& sweep = SweepOf(id);
+    if (!suspects_.IsReady(id) || sweep.row.paused || !owners_.MayStart(sweep.owner)) {
+      continue;
+    }
+    Worker* worker = WorkerForSuspect(sweep, id.index, taken);
+    if (worker == nullptr) {
+      continue;
+    }
+    taken.insert(worker);
+    if (worker->parked && worker->assignments.empty()) {
+      suspects_.RemoveReady(id);
+      StartOn(*worker, id, /*ahead=*/false);
+    }
+  }
+  return taken;
 }
 
 void Scheduler::Dispatch() {
+  absl::flat_hash_set<const Worker*> taken;
+  if (suspects_.size() > 0) {
+    taken = DispatchSuspects();
+  }
   if (ready_.size() == 0) {
     return;
   }
-  std::vector<WorkerRecord*> open;
+  std::vector<Worker*> open;
   for (auto& [name, worker] : workers_) {
-    if (worker->listening && TakesJobs(*worker)) {
+    if (worker->parked && worker->TakesJobs(now_) && !taken.contains(worker.get())) {
       open.push_back(worker.get());
     }
   }
   // Turns are taken, beginning after the worker that was served last, so that work spreads.
-  const auto after = std::find_if(open.begin(), open.end(), [&](const WorkerRecord* worker) {
+  const auto after = std::find_if(open.begin(), open.end(), [&](const Worker* worker) {
     return worker->info.name > last_served_;
   });
   std::rotate(open.begin(), after, open.end());
-  std::vector<WorkerRecord*> busy = open;
+  std::vector<Worker*> busy = open;
   while (!open.empty() && ready_.size() > 0) {
-    std::erase_if(open, [&](WorkerRecord* worker) { return !DispatchOne(*worker); });
+    std::erase_if(open, [&](Worker* worker) { return !DispatchOne(*worker); });
   }
   // Only when nobody has room for it is anything given ahead.
   while (!busy.empty() && ready_.size() > 0) {
-    std::erase_if(busy, [&](WorkerRecord* worker) { return !DispatchAhead(*worker); });
+    std::erase_if(busy, [&](Worker* worker) { return !DispatchAhead(*worker); });
   }
 }
 
-bool Scheduler::DispatchOne(WorkerRecord& worker) {
-  const Resources free = FreeOf(worker);
+bool Scheduler::DispatchOne(Worker& worker) {
+  const Resources free = worker.Free();
   // Most workers are full most of the time: they are not compared with every lane.
   return ready_.cpu_millis_min() <= free.cpu_millis &&
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return lane.resources.FitsIn(free) && HasLabelsFor(worker, lane.labels) &&
-                      HasTimeFor(worker, lane.group) && MayStart(lane.owner);
+               return lane.resources.FitsIn(free) &&
+                      label_sets_.Match(lane.labels, worker.info.labels) &&
+                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },
              /*ahead=*/false);
 }
 
-bool Scheduler::DispatchAhead(WorkerRecord& worker) {
+bool Scheduler::DispatchAhead(Worker& worker) {
   const Durations::Rank longest = Durations::RankOf(policy_.ahead_job_max);
   const int64_t cpu_millis = worker.info.capacity.cpu_millis;
-  return worker.ahead.size() < worker.info.queue_max && ready_.rank_min() <= longest &&
-         worker.ahead_cpu_micros < CpuMicros(policy_.ahead, cpu_millis) &&
+  return worker.assignments.ahead() < worker.info.queue_max && ready_.rank_min() <= longest &&
+         worker.assignments.ahead_cpu_micros() < CpuMicros(policy_.ahead, cpu_millis) &&
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
                       lane.resources.FitsIn(worker.info.capacity) &&
-                      HasLabelsFor(worker, lane.labels) && HasTimeFor(worker, lane.group) &&
-                      MayStart(lane.owner);
+                      label_sets_.Match(lane.labels, worker.info.labels) &&
+                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },
              /*ahead=*/true);
 }
 
 // An eval job of the same sweep as `like` whose system the worker made: it need not be fetched.
-std::optional<JobId> Scheduler::LocalChoice(WorkerRecord& worker, const ReadyQueue::Lane& like,
+std::optional<JobId> Scheduler::LocalChoice(Worker& worker, const ReadyQueue::Lane& like,
                                             ReadyQueue::Accept accept) {
   auto it = worker.local.lower_bound(JobId{like.sweep, 0});
-  for (int looks = 0; looks < kLocalLooksMax && it != worker.local.end() && it->sweep == like.sweep;
-       ++looks) {
-    if (!HasJob(*it) || SlotOf(*it).state != JobState::kReady) {
-      it = worker.local.erase(it);  // somebody else has it, or it has ended
+  for (int probes = 0;
+       probes < kLocalProbesMax && it != worker.local.end() && it->sweep == like.sweep; ++probes) {
+    if (!HasJob(*it) || JobOf(*it).state() != JobState::kReady || suspects_.IsReady(*it)) {
+      it = worker.local.erase(it);  // somebody else has it, it has ended, or it must run alone
       continue;
     }
-    const ReadyQueue::Lane lane = LaneOf(SweepOf(*it), it->index);
+    const ReadyQueue::Lane lane = SweepOf(*it).LaneOf(it->index);
     if (accept(lane)) {
       return *it;
     }
@@ -277,8 +202,9 @@ std::optional<JobId> Scheduler::LocalChoice(WorkerRecord& worker, const ReadyQue
 }
 
 // Takes a job out of the queue.
-std::optional<JobId> Scheduler::Choose(WorkerRecord& worker, ReadyQueue::Accept accept) {
-  const auto first = ready_.First(accept, [this](uint32_t owner) { return owners_[owner].used; });
+std::optional<JobId> Scheduler::Choose(Worker& worker, ReadyQueue::Accept accept) {
+  const auto first =
+      ready_.First(accept, [this](uint32_t owner) { return owners_.ShareOf(owner); });
   if (!first) {
     return std::nullopt;
   }
@@ -286,109 +212,129 @@ std::optional<JobId> Scheduler::Choose(WorkerRecord& worker, ReadyQueue::Accept 
   if (!first->lane.is_train) {
     id = LocalChoice(worker, first->lane, accept).value_or(id);
   }
-  ready_.Erase(LaneOf(SweepOf(id), id.index), id.index);
+  ready_.Erase(SweepOf(id).LaneOf(id.index), id.index);
   return id;
 }
 
-bool Scheduler::Give(WorkerRecord& worker, ReadyQueue::Accept accept, bool ahead) {
-  if (worker.held.size() >= kSyncAttemptsMax) {
+bool Scheduler::Give(Worker& worker, ReadyQueue::Accept accept, bool ahead) {
+  if (worker.assignments.size() >= kSyncAttemptsMax) {
     return false;  // it could not list more, which matters to jobs that claim no resources
   }
   while (const std::optional<JobId> id = Choose(worker, accept)) {
-    SweepRecord& sweep = SweepOf(*id);
-    Slot& slot = sweep.slots[id->index];
-    const Digest key = sweep.keys->KeyOf(id->index);
-    if (TryReuse(sweep, id->index, key)) {
-      continue;
+    if (StartOn(worker, *id, ahead)) {
+      return true;
     }
-    if (const auto leader = in_flight_.find(key);
-        leader != in_flight_.end() && (slot.flags & kNoReuse) == 0) {
-      // Equal work is running: wait for its result.
-      const JobId leading = leader->second;
-      SetState(sweep, id->index, JobState::kBlocked);
-      leader_[*id] = leading;
-      followers_[leading].insert(*id);
-      continue;
-    }
-    const ReadyQueue::Lane lane = LaneOf(sweep, id->index);
-    Held held;
-    held.resources = lane.resources;
-    if (ahead) {
-      held.ahead = true;
-      held.ahead_cpu_micros =
-          CpuMicros(durations_.Expected(lane.group).value_or(Durations::Mean{}).mean,
-                    lane.resources.cpu_millis);
-    } else {
-      held.gpu_mask = LowestFree(worker.gpus_used, held.resources.gpus);
-    }
-    // A worker may list attempts that were never given to it, as after a restored backup: a new one
-    // is none of those.
-    do {
-      ++slot.attempt;
-    } while (worker.held.contains(AttemptId{*id, {slot.attempt}}));
-    slot.flags &= static_cast<uint8_t>(~kSettled);
-    StartRunning(sweep, id->index, worker, held.gpu_mask, key);
-    Hold(worker, AttemptId{*id, {slot.attempt}}, held);
-    last_served_ = worker.info.name;
-    return true;
   }
   return false;
 }
 
-void Scheduler::NoteLocal(const SweepRecord& sweep, uint32_t train_job, WorkerRecord& worker) {
+// Gives a job that was taken out of the queue to the worker. False when it took another one's
+// result, or waits for that. REQUIRES: the worker has room.
+bool Scheduler::StartOn(Worker& worker, JobId id, bool ahead) {
+  SweepRecord& sweep = SweepOf(id);
+  JobTable::Job& record = sweep.jobs[id.index];
+  const Digest key = sweep.keys.KeyOf(id.index);
+  if (TryReuse(sweep, id.index, key)) {
+    return false;
+  }
+  if (const std::optional<JobId> leader = reuse_.RunningWith(key);
+      leader && sweep.MayTakeResult(id.index)) {
+    // Equal work is running: wait for its result.
+    SetState(sweep, id.index, JobState::kBlocked);
+    reuse_.AddFollower(*leader, id);
+    return false;
+  }
+  const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
+  Assignment assignment;
+  assignment.resources = lane.resources;
+  if (ahead) {
+    assignment.ahead = true;
+    assignment.ahead_cpu_micros =
+        CpuMicros(durations_.Expected(lane.group).value_or(Durations::Mean{}).mean,
+                  lane.resources.cpu_millis);
+  } else {
+    assignment.gpu_mask = worker.assignments.LowestFreeGpus(lane.resources.gpus);
+  }
+  // A worker may list attempts that were never given to it, as after a restored backup: a new one
+  // is none of those.
+  do {
+    ++record.attempt;
+  } while (worker.assignments.Contains(AttemptId{id, {record.attempt}}));
+  record.settled = false;
+  EnterRunning(sweep, id.index, {worker.holder, assignment.gpu_mask, key});
+  Assign(worker, AttemptId{id, {record.attempt}}, assignment);
+  last_served_ = worker.info.name;
+  return true;
+}
+
+void Scheduler::AddLocalJobs(const SweepRecord& sweep, uint32_t train_job, Worker& worker) {
   for (uint32_t eval = train_job + 1; eval < sweep.expansion->EndOfCell(train_job); ++eval) {
-    if (sweep.slots[eval].state == JobState::kReady) {
-      worker.local.insert({sweep.row.id, eval});
+    if (sweep.jobs[eval].state() == JobState::kReady) {
+      worker.local.insert(sweep.IdOf(eval));
     }
   }
-  while (worker.local.size() > kLocalMax) {
+  while (worker.local.size() > kLocalJobsMax) {
     worker.local.erase(worker.local.begin());  // the oldest sweep's first jobs
   }
 }
 
-// --- invariants
-// -----------------------------------------------------------------------------------
+// --- demand
+// ---------------------------------------------------------------------------------------
 
-void Scheduler::CheckDispatch() const {
-  std::vector<int64_t> used(owners_.size());
+std::vector<DemandClass> Scheduler::Demand() const {
+  std::map<std::tuple<int32_t, Resources, uint32_t, Durations::Rank>, DemandClass> classes;
+  const auto class_of = [&](const ReadyQueue::Lane& lane) -> DemandClass& {
+    DemandClass& demand =
+        classes[{lane.priority, lane.resources, lane.labels, durations_.RankOf(lane.group)}];
+    demand.priority = lane.priority;
+    demand.resources = lane.resources;
+    demand.labels = label_sets_.Get(lane.labels);
+    if (const auto expected = durations_.Expected(lane.group)) {
+      demand.run_time = demand.run_time == absl::InfiniteDuration()
+                            ? expected->mean
+                            : std::max(demand.run_time, expected->mean);
+    }
+    return demand;
+  };
+  ready_.ForEachLane(
+      [&](const ReadyQueue::Lane& lane, size_t jobs) { class_of(lane).ready += jobs; });
+  for (const JobId& id : suspects_.ready()) {
+    if (!SweepOf(id).row.paused) {
+      ++class_of(SweepOf(id).LaneOf(id.index)).ready;
+    }
+  }
   for (const auto& [name, worker] : workers_) {
-    absl::btree_set<AttemptId> ahead;
-    int64_t cpu_micros = 0;
-    for (const auto& [id, held] : worker->held) {
-      if (held.owner != kNone) {
-        used[held.owner] += ShareOf(held);
-      }
-      if (held.ahead) {
-        CONCUR_CHECK(held.gpu_mask == 0 && held.resources.gpus == 0);
-        ahead.insert(id);
-        cpu_micros += held.ahead_cpu_micros;
-      }
+    if (worker->draining()) {
+      continue;
     }
-    CONCUR_CHECK(ahead == worker->ahead && cpu_micros == worker->ahead_cpu_micros);
-    CONCUR_CHECK(worker->local.size() <= kLocalMax);
-  }
-  for (size_t i = 0; i < owners_.size(); ++i) {
-    CONCUR_CHECK(owners_[i].used == used[i]);
-    CONCUR_CHECK(owner_index_.at(owners_[i].name) == i);
-  }
-  CONCUR_CHECK(label_sets_.size() == label_set_index_.size() + 1);
-  std::map<Durations::Group, std::pair<int64_t, uint64_t>> totals;
-  for (const auto& [id, sweep] : sweeps_) {
-    CONCUR_CHECK(owners_[sweep->owner].name == sweep->row.owner);
-    CONCUR_CHECK(sweep->label_sets.size() ==
-                 (sweep->expansion->has_labels() ? sweep->expansion->blocks().size() : 0));
-    for (uint32_t job = 0; job < sweep->slots.size(); ++job) {
-      const Slot& slot = sweep->slots[job];
-      if (slot.state == JobState::kSucceeded && (slot.flags & kReused) == 0) {
-        auto& [micros, count] = totals[GroupOf(*sweep, sweep->expansion->Locate(job))];
-        micros += Durations::MicrosOf(ResultOf(*sweep, job)->run_time);
-        ++count;
+    for (const auto& [id, assignment] : worker->assignments.all()) {
+      if (!assignment.stopping) {
+        DemandClass& demand = class_of(SweepOf(id.job).LaneOf(id.job.index));
+        ++(assignment.ahead ? demand.ready : demand.running);
       }
     }
   }
-  for (Durations::Group group = 0; group < durations_.size(); ++group) {
-    CONCUR_CHECK(durations_.TotalOf(group) == totals[group]);
+  std::vector<DemandClass> demand;
+  demand.reserve(classes.size());
+  for (auto& [key, one] : classes) {
+    demand.push_back(std::move(one));
   }
+  return demand;
+}
+
+// Whether a job of the group is likely to end before the worker's machine is taken away.
+bool Scheduler::HasTimeFor(const Worker& worker, Durations::Group group) const {
+  if (worker.end_time == absl::InfiniteFuture()) {
+    return true;
+  }
+  const absl::Duration left = worker.end_time - now_;
+  const auto expected = durations_.Expected(group);
+  if (!expected) {
+    return left > absl::ZeroDuration();  // somebody must find out
+  }
+  const absl::Duration careful = std::min(
+      kTimeCare * expected->mean, std::max(expected->mean, kWholeShare * worker.whole_time));
+  return careful <= left;
 }
 
 }  // namespace concur

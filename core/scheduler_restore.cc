@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From rows to state and back: what a commit saves, and what a restart makes of it.
 #include <algorithm>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/scheduler.h"
+#include "core/sweep_record.h"
 
 namespace concur {
 
@@ -26,7 +28,7 @@ Effects Scheduler::TakeEffects() {
     if (!HasJob(id)) {
       continue;
     }
-    if (const JobResult* result = ResultOf(SweepOf(id), id.index)) {
+    if (const JobResult* result = SweepOf(id).jobs.ResultOf(id.index)) {
       pending_.batch.put_results.push_back({id, *result});
     } else {
       pending_.batch.delete_results.push_back(id);
@@ -37,47 +39,63 @@ Effects Scheduler::TakeEffects() {
       pending_.batch.put_sweeps.push_back(it->second->row);
     }
   }
-  for (const auto& [group, worker] : blame_.TakeChanged()) {
-    pending_.batch.put_blames.push_back(BlameRowOf(group, worker));
-  }
+  blame_.TakeChanged(
+      [&](const Blame::Kind& kind, const std::string& worker, const Blame::Cell& cell) {
+        pending_.batch.put_blames.push_back(RowOf(kind, worker, cell));
+      });
   dirty_jobs_.clear();
   dirty_results_.clear();
   dirty_sweeps_.clear();
   return std::exchange(pending_, Effects{});
 }
 
+BlameRow Scheduler::RowOf(const Blame::Kind& kind, const std::string& worker,
+                          const Blame::Cell& cell) {
+  return BlameRow{.worker = worker,
+                  .kind = kind.key,
+                  .sweep = cell.sweep,
+                  .approach = kind.approach,
+                  .benchmark = kind.benchmark,
+                  .is_train = kind.is_train,
+                  .failures = cell.failures,
+                  .success_time = cell.success_time};
+}
+
 JobRow Scheduler::RowOf(JobId id) const {
   const SweepRecord& sweep = SweepOf(id);
-  const Slot& slot = sweep.slots[id.index];
+  const JobTable::Job& record = sweep.jobs[id.index];
   JobRow row;
   row.id = id;
-  row.state = slot.state;
-  row.attempt = {slot.attempt};
-  row.failures = slot.failures;
-  row.lost = slot.lost;
-  row.failure = slot.failure;
-  row.system_collected = (slot.flags & kSystemCollected) != 0;
-  row.no_reuse = (slot.flags & kNoReuse) != 0;
+  row.state = record.state();
+  row.attempt = {record.attempt};
+  row.failures = record.failures;
+  row.lost = record.lost;
+  row.failure = record.failure;
+  row.system_collected = record.system_collected;
+  row.no_reuse = record.no_reuse;
+  const Suspects::Deaths deaths = suspects_.Of(id);
+  row.deaths = deaths.in_a_row;
+  row.death_shared = deaths.last_shared;
   row.update_time = now_;
-  if (const auto it = not_before_.find(id); it != not_before_.end()) {
-    row.not_before = it->second;
+  if (record.state() == JobState::kBackoff) {
+    row.not_before = *backoffs_.EndOf(id);
   }
-  uint32_t holder = kNone;
-  if (const auto it = running_.find(id); it != running_.end()) {
-    holder = it->second.holder;
-    row.gpu_mask = it->second.gpu_mask;
-  } else if (const auto last = last_holder_.find(id); last != last_holder_.end()) {
-    holder = last->second.holder;
-    row.gpu_mask = last->second.gpu_mask;
-  } else if (slot.result != kNone) {
-    holder = sweep.results[slot.result].holder;
+  uint32_t holder = kNoHolder;
+  if (const Leases::Lease* lease = leases_.Find(id)) {
+    holder = lease->holder;
+    row.gpu_mask = lease->gpu_mask;
+  } else if (const Leases::Lost* lost = leases_.FindLost(id)) {
+    holder = lost->holder;
+    row.gpu_mask = lost->gpu_mask;
+  } else if (const JobTable::Result* result = sweep.jobs.Find(id.index)) {
+    holder = result->holder;
   }
-  if (holder != kNone) {
-    row.worker = holders_[holder].worker;
-    row.incarnation = holders_[holder].incarnation;
+  if (holder != kNoHolder) {
+    row.worker = leases_.holder(holder).worker;
+    row.incarnation = leases_.holder(holder).incarnation;
   }
-  if ((slot.flags & kReused) != 0) {
-    row.reused_from = sweep.results[slot.result].reused_from;
+  if (record.reused()) {
+    row.reused_from = sweep.jobs.Find(id.index)->source;
   }
   return row;
 }
@@ -106,11 +124,11 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
         std::upper_bound(begin, snapshot.results.end(), sweep,
                          [](SweepId id, const ResultRow& row) { return id < row.id.sweep; });
     if (const auto it = scheduler->sweeps_.find(sweep); it != scheduler->sweeps_.end()) {
-      it->second->results.reserve(static_cast<size_t>(end - begin));
+      it->second->jobs.ReserveResults(static_cast<size_t>(end - begin));
     }
     begin = end;
   }
-  scheduler->finished_.reserve(snapshot.results.size());
+  scheduler->reuse_.Reserve(snapshot.results.size());
   for (ResultRow& row : snapshot.results) {
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreResult(std::move(row)));
   }
@@ -126,7 +144,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
   }
   CONCUR_RETURN_IF_ERROR(scheduler->FinishRestore());
   for (const WorkerRow& row : snapshot.workers) {
-    const WorkerRecord& worker = *scheduler->workers_.at(row.name);
+    const Worker& worker = *scheduler->workers_.Find(row.name);
     if (worker.quarantine_end != row.quarantine_end) {
       scheduler->SaveWorker(worker);  // else every restart would begin the same span anew
     }
@@ -139,9 +157,7 @@ absl::Status Scheduler::RestoreSweep(SweepRow row, std::shared_ptr<const Expansi
     return absl::DataLossError(absl::StrCat(
         "sweep ", row.id.ToString(), " is newer than the counter of sweeps, ", next_sweep_number_));
   }
-  auto owned = std::make_unique<SweepRecord>();
-  owned->row = std::move(row);
-  return AddSweep(std::move(owned), std::move(expansion));
+  return AddSweep(std::move(row), std::move(expansion));
 }
 
 absl::Status Scheduler::RestoreWorker(const WorkerRow& row) {
@@ -150,46 +166,36 @@ absl::Status Scheduler::RestoreWorker(const WorkerRow& row) {
                                             " is in quarantine without a reason, or has a reason ",
                                             "without being in quarantine"));
   }
-  auto worker = std::make_unique<WorkerRecord>();
-  worker->info.name = row.name;
-  worker->info.incarnation = row.incarnation;
-  worker->info.capacity = Resources{.cpu_millis = 0};
-  worker->holder = HolderOf(row.name, row.incarnation);
-  worker->drain_asked = row.draining;
-  worker->last_seen = row.last_seen;
-  worker->lease_expire = now_ + policy_.lease;
-  worker_deadlines_.insert({worker->lease_expire, row.name});
-  worker->quarantine_span = row.quarantine_span;
-  if (row.quarantine_end != absl::InfinitePast()) {
-    // This process may have a clock that was set back: none is longer than it was meant to be.
-    worker->quarantine_end = std::min(row.quarantine_end, now_ + row.quarantine_span);
-    worker->quarantine_reason = row.quarantine_reason;
-    quarantines_.insert({worker->quarantine_end, row.name});
+  if (workers_.Find(row.name) != nullptr) {
+    return absl::DataLossError(absl::StrCat("worker ", row.name, " stands twice"));
   }
-  workers_.emplace(row.name, std::move(worker));
+  WorkerInfo info;
+  info.name = row.name;
+  info.incarnation = row.incarnation;
+  info.capacity = Resources{.cpu_millis = 0};
+  Worker& worker = workers_.Add(std::move(info));
+  worker.holder = leases_.AddHolder(row.name, row.incarnation);
+  worker.drain_asked = row.draining;
+  worker.last_seen = row.last_seen;
+  workers_.SetDeadline(worker, now_ + policy_.lease);
+  worker.quarantine_span = row.quarantine_span;
+  if (row.quarantine_end != absl::InfinitePast()) {
+    // The clock may have been set back: no quarantine lasts longer than its span.
+    workers_.BeginQuarantine(worker, std::min(row.quarantine_end, now_ + row.quarantine_span),
+                             row.quarantine_reason);
+  }
   return absl::OkStatus();
 }
 
 absl::Status Scheduler::RestoreBlame(const BlameRow& row) {
-  const Durations::Group group = durations_.GroupOf(row.approach, row.benchmark, row.is_train);
-  if (!workers_.contains(row.worker) ||
-      !blame_.Restore(group, row.worker, {row.failures, row.success_time})) {
+  if (workers_.Find(row.worker) == nullptr || !sweeps_.contains(row.sweep) ||
+      !blame_.Restore({row.kind, row.approach, row.benchmark, row.is_train}, row.worker,
+                      {row.failures, row.success_time, row.sweep})) {
     return absl::DataLossError(absl::StrCat("what worker \"", row.worker, "\" did of approach \"",
                                             row.approach, "\" on benchmark \"", row.benchmark,
                                             "\" contradicts other rows"));
   }
   return absl::OkStatus();
-}
-
-void Scheduler::GrantLeases(absl::Time now) {
-  now_ = std::max(now_, now);
-  for (auto& [name, worker] : workers_) {
-    if (!worker->lost) {
-      worker_deadlines_.erase({worker->lease_expire, name});
-      worker->lease_expire = now_ + policy_.lease;
-      worker_deadlines_.insert({worker->lease_expire, name});
-    }
-  }
 }
 
 absl::Status Scheduler::RestoreResult(ResultRow row) {
@@ -198,14 +204,12 @@ absl::Status Scheduler::RestoreResult(ResultRow row) {
         absl::StrCat("a result stands for job ", row.id.ToString(), ", which does not exist"));
   }
   SweepRecord& sweep = SweepOf(row.id);
-  Slot& slot = sweep.slots[row.id.index];
-  if (slot.result != kNone) {
+  if (sweep.jobs[row.id.index].has_result()) {
     return absl::DataLossError(
         absl::StrCat("two results stand for job ", row.id.ToString(), ": expected one"));
   }
   // Its owner is charged for it when the job's row says what it is.
-  slot.result = static_cast<uint32_t>(sweep.results.size());
-  sweep.results.push_back(StoredResult{std::move(row.result), kNone, JobId{}});
+  sweep.jobs.PutResult(row.id.index, std::move(row.result), kNoHolder);
   return absl::OkStatus();
 }
 
@@ -215,67 +219,67 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
         absl::StrCat("a row stands for job ", row.id.ToString(), ", which does not exist"));
   }
   SweepRecord& sweep = SweepOf(row.id);
-  Slot& slot = sweep.slots[row.id.index];
-  const bool has_result = slot.result != kNone;
+  JobTable::Job& record = sweep.jobs[row.id.index];
+  const JobResult* result = sweep.jobs.ResultOf(row.id.index);
+  const bool has_result = result != nullptr;
   if (has_result != (row.state == JobState::kSucceeded || row.state == JobState::kFailed)) {
     return absl::DataLossError(absl::StrCat("job ", row.id.ToString(), " is ",
                                             JobStateName(row.state),
                                             has_result ? " but has" : " but lacks", " a result"));
   }
-  if (has_result &&
-      sweep.results[slot.result].result.succeeded != (row.state == JobState::kSucceeded)) {
+  if (has_result && result->succeeded != (row.state == JobState::kSucceeded)) {
     return absl::DataLossError(absl::StrCat("job ", row.id.ToString(), " is ",
                                             JobStateName(row.state),
                                             ", but its result says otherwise"));
   }
-  --sweep.counts[static_cast<size_t>(slot.state)];
-  slot.state = row.state;
-  ++sweep.counts[static_cast<size_t>(slot.state)];
-  slot.attempt = row.attempt.number;
-  slot.failures = static_cast<uint16_t>(std::min<uint32_t>(row.failures, UINT16_MAX));
-  slot.lost = static_cast<uint16_t>(std::min<uint32_t>(row.lost, UINT16_MAX));
-  slot.failure = row.failure;
-  slot.flags = static_cast<uint8_t>((row.system_collected ? kSystemCollected : 0) |
-                                    (row.no_reuse ? kNoReuse : 0));
+  sweep.SetState(row.id.index, row.state);
+  record.attempt = row.attempt.number;
+  record.failures = static_cast<uint16_t>(std::min<uint32_t>(row.failures, UINT16_MAX));
+  record.lost = static_cast<uint16_t>(std::min<uint32_t>(row.lost, UINT16_MAX));
+  record.failure = row.failure;
+  record.system_collected = row.system_collected;
+  record.no_reuse = row.no_reuse;
   const bool ended_by_report =
       row.state == JobState::kSucceeded ||
-      (row.failure != FailureClass::kNone && row.failure != FailureClass::kLost);
+      (row.failure != FailureClass::kNone && row.failure != FailureClass::kLost &&
+       row.failure != FailureClass::kPoison);
   if (ended_by_report && row.state != JobState::kRunning) {
-    slot.flags |= kSettled;
+    record.settled = true;
   }
-  const uint32_t holder = row.worker.empty() ? kNone : HolderOf(row.worker, row.incarnation);
+  const uint32_t holder =
+      row.worker.empty() ? kNoHolder : leases_.AddHolder(row.worker, row.incarnation);
   if (has_result) {
-    StoredResult& stored = sweep.results[slot.result];
-    stored.holder = holder;
+    sweep.jobs.SetHolder(row.id.index, holder);
     if (row.reused_from) {
-      stored.reused_from = *row.reused_from;
-      slot.flags |= kReused | kSettled;
-      ++sweep.reused;
+      sweep.jobs.MarkReused(row.id.index, *row.reused_from);
+      record.settled = true;
     }
   }
-  ChargeResult(sweep, row.id.index, 1);
+  owners_.AddBytes(sweep.owner, sweep.StoredBytesOf(row.id.index));
   if (sweep.row.canceled) {
     return absl::OkStatus();  // FinishRestore cancels what has not ended
   }
+  if (row.deaths > 0 && !IsTerminal(row.state)) {
+    suspects_.Restore(row.id, {row.deaths, row.death_shared});
+  }
   if (row.state == JobState::kBackoff) {
     // This process may have a clock that was set back: no wait is longer than the longest back-off.
-    const absl::Time not_before = std::min(
-        row.not_before, now_ + sweep.expansion->spec().retry.backoff_max * kBackoffJitterMax);
-    not_before_[row.id] = not_before;
-    backoffs_.insert({not_before, row.id});
+    const absl::Time not_before =
+        std::min(row.not_before, now_ + Backoffs::LongestWait(sweep.expansion->spec().retry));
+    backoffs_.Add(row.id, not_before);
   }
   if (row.state == JobState::kRunning) {
     return RestoreRunning(row, sweep, holder);
   }
-  if (holder != kNone && !IsTerminal(row.state) && (slot.flags & kSettled) == 0) {
-    last_holder_[row.id] = {holder, row.gpu_mask};
+  if (holder != kNoHolder && !IsTerminal(row.state) && !record.settled) {
+    leases_.AddLost(row.id, {holder, row.gpu_mask});
   }
   return absl::OkStatus();
 }
 
 absl::Status Scheduler::RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder) {
-  const auto worker = workers_.find(row.worker);
-  if (holder == kNone || worker == workers_.end()) {
+  Worker* worker = workers_.Find(row.worker);
+  if (holder == kNoHolder || worker == nullptr) {
     return absl::DataLossError(absl::StrCat(
         "job ", row.id.ToString(), " runs on a worker that is not known, \"", row.worker, "\""));
   }
@@ -283,13 +287,13 @@ absl::Status Scheduler::RestoreRunning(const JobRow& row, SweepRecord& sweep, ui
     return absl::DataLossError(
         absl::StrCat("job ", row.id.ToString(), " runs, but never had an attempt"));
   }
-  const Digest key = sweep.keys->KeyOf(row.id.index);
-  running_[row.id] = Running{holder, row.gpu_mask, key};
-  in_flight_.try_emplace(key, row.id);
-  Held held;
-  held.resources = LaneOf(sweep, row.id.index).resources;
-  held.gpu_mask = row.gpu_mask;
-  Hold(*worker->second, AttemptId{row.id, row.attempt}, held);
+  const Digest key = sweep.keys.KeyOf(row.id.index);
+  leases_.Begin(row.id, {holder, row.gpu_mask, key});
+  reuse_.AddRunning(key, row.id);
+  Assignment assignment;
+  assignment.resources = sweep.LaneOf(row.id.index).resources;
+  assignment.gpu_mask = row.gpu_mask;
+  Assign(*worker, AttemptId{row.id, row.attempt}, assignment);
   return absl::OkStatus();
 }
 
@@ -299,7 +303,7 @@ absl::Status Scheduler::FinishRestore() {
     if (sweep.row.paused) {
       ready_.Pause(id);
     }
-    for (uint32_t job = 0; job < sweep.slots.size(); ++job) {
+    for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
       CONCUR_RETURN_IF_ERROR(FinishRestoreOf(sweep, job));
     }
   }
@@ -315,40 +319,31 @@ absl::Status Scheduler::FinishRestore() {
 
 // Derives what has no row: ready and blocked jobs, cancellation, the index of results.
 absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
-  Slot& slot = sweep.slots[job];
-  const JobId id{sweep.row.id, job};
-  const auto move_to = [&](JobState state) {
-    --sweep.counts[static_cast<size_t>(slot.state)];
-    slot.state = state;
-    ++sweep.counts[static_cast<size_t>(state)];
-  };
-  if (slot.result != kNone && slot.state != JobState::kSucceeded &&
-      slot.state != JobState::kFailed) {
+  const JobState state = sweep.jobs[job].state();
+  const JobId id = sweep.IdOf(job);
+  if (sweep.jobs[job].has_result() && state != JobState::kSucceeded && state != JobState::kFailed) {
     return absl::DataLossError(
-        absl::StrCat("job ", id.ToString(), " is ", JobStateName(slot.state), " but has a result"));
+        absl::StrCat("job ", id.ToString(), " is ", JobStateName(state), " but has a result"));
   }
-  if (sweep.row.canceled && !IsTerminal(slot.state)) {
-    move_to(JobState::kCanceled);
+  if (sweep.row.canceled && !IsTerminal(state)) {
+    sweep.SetState(job, JobState::kCanceled);
     return absl::OkStatus();
   }
-  if (slot.state == JobState::kBlocked || slot.state == JobState::kReady) {
+  if (state == JobState::kBlocked || state == JobState::kReady) {
     const auto train = sweep.expansion->TrainJobOf(job);
-    const bool runnable = !train || sweep.slots[*train].state == JobState::kSucceeded;
-    if (!runnable && IsTerminal(sweep.slots[*train].state)) {
+    const bool runnable = !train || sweep.jobs[*train].state() == JobState::kSucceeded;
+    if (!runnable && IsTerminal(sweep.jobs[*train].state())) {
       return absl::DataLossError(absl::StrCat("job ", id.ToString(), " waits, but its train job ",
-                                              JobId{sweep.row.id, *train}.ToString(), " is ",
-                                              JobStateName(sweep.slots[*train].state)));
+                                              sweep.IdOf(*train).ToString(), " is ",
+                                              JobStateName(sweep.jobs[*train].state())));
     }
-    move_to(runnable ? JobState::kReady : JobState::kBlocked);
+    sweep.SetState(job, runnable ? JobState::kReady : JobState::kBlocked);
     if (runnable) {
-      ready_.Push(LaneOf(sweep, job), job);
+      EnterReady(sweep, job);
     }
-  } else if (slot.state == JobState::kSucceeded) {
-    ++TallyOf(sweep, job).succeeded;
+  } else if (state == JobState::kSucceeded) {
     Learn(sweep, job);
-    IndexResult(sweep, job, sweep.keys->KeyOf(job));
-  } else if (slot.state == JobState::kFailed) {
-    ++TallyOf(sweep, job).failed;
+    AddToIndex(sweep, job, sweep.keys.KeyOf(job));
   }
   return absl::OkStatus();
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,8 +17,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "core/command_template.h"
 #include "core/names.h"
+#include "core/result.h"
 
 namespace concur {
 namespace {
@@ -25,322 +29,258 @@ constexpr std::array<absl::string_view, 3> kDataFormatNames = {"qa", "file", "qa
 constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "listed"};
 constexpr std::array<absl::string_view, 4> kSelectionNames = {"best", "default", "mean", "each"};
 
-template <typename... Parts>
-absl::Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-// The same status with the field before its message.
-absl::Status At(absl::string_view field, const absl::Status& status) {
-  return status.ok() ? status
-                     : absl::Status(status.code(), absl::StrCat(field, ": ", status.message()));
-}
-
-absl::Status CheckCount(absl::string_view field, uint64_t count, uint64_t count_max) {
-  if (count > count_max) {
-    return Invalid(field, ": expected at most ", count_max, ", got ", count);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckText(absl::string_view field, absl::string_view text, size_t bytes_max) {
-  if (text.size() > bytes_max) {
-    return Invalid(field, ": expected at most ", bytes_max, " bytes, got ", text.size());
-  }
-  if (absl::StrContains(text, '\0')) {
-    return Invalid(field, ": expected text without NUL bytes");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckTags(const std::string& field, const Tags& tags) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(field, tags.size(), kTagsMax));
+absl::Status CheckTags(const FieldPath& path, const Tags& tags) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, tags.size(), kTagsMax));
   for (const auto& [name, value] : tags) {
-    CONCUR_RETURN_IF_ERROR(At(field, ValidateName(name)));
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), value, kNameBytesMax));
+    CONCUR_RETURN_IF_ERROR(AtField(path, ValidateName(name)));
+    CONCUR_RETURN_IF_ERROR(CheckLine(path.Field(name), value));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckCommand(const std::string& field, const std::vector<std::string>& command,
-                          CommandKind kind, const Setting& hyperparameters) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(field, command.size(), kArgumentsMax));
+absl::Status CheckTemplate(const FieldPath& path, absl::string_view name,
+                           const std::vector<std::string>& command, CommandKind kind,
+                           const ApproachSpec& approach) {
+  CONCUR_RETURN_IF_ERROR(CheckCommand(path, name, command));
   for (size_t i = 0; i < command.size(); ++i) {
-    const std::string place = absl::StrCat(field, "[", i, "]");
-    CONCUR_RETURN_IF_ERROR(CheckText(place, command[i], kTextBytesMax));
-    CONCUR_RETURN_IF_ERROR(At(place, CheckArgument(command[i], kind, hyperparameters).status()));
-  }
-  if (!command.empty() && command[0].empty()) {
-    return Invalid(field, "[0]: expected the name of a program, got \"\"");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckEnvironment(const std::string& field,
-                              const std::map<std::string, std::string>& env) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(field, env.size(), kArgumentsMax));
-  for (const auto& [name, value] : env) {
-    bool valid = !name.empty() && name.size() <= kNameBytesMax && !absl::ascii_isdigit(name[0]);
-    for (char c : name) {
-      valid = valid && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_');
-    }
-    if (!valid || absl::StartsWith(name, "CONCUR_")) {
-      return Invalid(field, ": expected the name of an environment variable that does not start ",
-                     "with CONCUR_, got \"", absl::Utf8SafeCEscape(name.substr(0, 100)), "\"");
-    }
-    CONCUR_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".", name), value, kTextBytesMax));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckResources(const std::string& field, const Resources& resources) {
-  constexpr int64_t kCpuMillisMax = 1'000'000'000;
-  if (resources.cpu_millis < 0 || resources.cpu_millis > kCpuMillisMax) {
-    return Invalid(field, ".cpus: expected 0 to 1000000, got ", resources.cpu_millis / 1000);
-  }
-  if (resources.memory_bytes < 0) {
-    return Invalid(field, ".memory: expected a size, got ", resources.memory_bytes);
-  }
-  if (resources.gpus < 0 || resources.gpus > kGpusMax) {
-    return Invalid(field, ".gpus: expected 0 to ", kGpusMax, ", got ", resources.gpus);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckTimeout(absl::string_view field, absl::Duration timeout) {
-  if (timeout < absl::Seconds(1)) {
-    return Invalid(field, ": expected at least 1s, got ", absl::FormatDuration(timeout));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckParams(const std::string& field, const Hyperparameters& hyperparameters) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(field, hyperparameters.defaults.size(), kHyperparametersMax));
-  for (const auto& [name, value] : hyperparameters.defaults) {
-    CONCUR_RETURN_IF_ERROR(At(field, ValidateHyperparameterName(name)));
     CONCUR_RETURN_IF_ERROR(
-        CheckText(absl::StrCat(field, ".default.", name), ParamText(value), kTextBytesMax));
+        AtField(path.Field(name, i), CheckArgument(command[i], kind, approach.code.has_value(),
+                                                   approach.hyperparameters.defaults)
+                                         .status()));
   }
-  CONCUR_RETURN_IF_ERROR(At(field, ValidateHyperparameters(hyperparameters)));
-  for (const auto& [name, distribution] : hyperparameters.space) {
-    if (const auto* choice = std::get_if<Choice>(&distribution)) {
-      CONCUR_RETURN_IF_ERROR(
-          CheckCount(absl::StrCat(field, ".space.", name), choice->values.size(), kSettingsMax));
-      for (const ParamValue& value : choice->values) {
-        CONCUR_RETURN_IF_ERROR(
-            CheckText(absl::StrCat(field, ".space.", name), ParamText(value), kTextBytesMax));
-      }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDistribution(const FieldPath& path, const Distribution& distribution) {
+  if (const auto* choice = std::get_if<Choice>(&distribution)) {
+    CONCUR_RETURN_IF_ERROR(CheckCount(path, choice->values.size(), kSettingsMax));
+    for (const ParamValue& value : choice->values) {
+      CONCUR_RETURN_IF_ERROR(CheckText(path, ParamText(value), kTextBytesMax));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckApproach(const std::string& field, const ApproachSpec& approach) {
-  CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".name"), ValidateName(approach.name)));
-  CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".tags"), approach.tags));
-  if (approach.version.empty()) {
-    return Invalid(field, ".version: expected the version of the approach's code, got \"\"");
+absl::Status CheckHyperparameters(const FieldPath& path, const Hyperparameters& hyperparameters) {
+  CONCUR_RETURN_IF_ERROR(CheckSetting(path, "default", hyperparameters.defaults));
+  CONCUR_RETURN_IF_ERROR(AtField(path, ValidateHyperparameters(hyperparameters)));
+  const FieldPath space = path.Field("space");
+  for (const auto& [name, distribution] : hyperparameters.space) {
+    CONCUR_RETURN_IF_ERROR(CheckDistribution(space.Field(name), distribution));
   }
-  CONCUR_RETURN_IF_ERROR(
-      CheckText(absl::StrCat(field, ".version"), approach.version, kNameBytesMax));
-  CONCUR_RETURN_IF_ERROR(
-      CheckParams(absl::StrCat(field, ".hyperparameters"), approach.hyperparameters));
-  if (approach.predict_command.empty()) {
-    return Invalid(field, ".predict.command: expected a command, got none");
-  }
-  const Setting& defaults = approach.hyperparameters.defaults;
-  CONCUR_RETURN_IF_ERROR(CheckCommand(absl::StrCat(field, ".train.command"), approach.train_command,
-                                      CommandKind::kTrain, defaults));
-  CONCUR_RETURN_IF_ERROR(CheckCommand(absl::StrCat(field, ".predict.command"),
-                                      approach.predict_command, CommandKind::kPredict, defaults));
-  CONCUR_RETURN_IF_ERROR(CheckEnvironment(absl::StrCat(field, ".env"), approach.env));
-  CONCUR_RETURN_IF_ERROR(
-      CheckResources(absl::StrCat(field, ".train.resources"), approach.train_resources));
-  CONCUR_RETURN_IF_ERROR(
-      CheckResources(absl::StrCat(field, ".predict.resources"), approach.predict_resources));
-  CONCUR_RETURN_IF_ERROR(
-      CheckTags(absl::StrCat(field, ".train.resources.labels"), approach.train_labels));
-  CONCUR_RETURN_IF_ERROR(
-      CheckTags(absl::StrCat(field, ".predict.resources.labels"), approach.predict_labels));
-  CONCUR_RETURN_IF_ERROR(
-      CheckTimeout(absl::StrCat(field, ".train.timeout"), approach.train_timeout));
-  return CheckTimeout(absl::StrCat(field, ".predict.timeout"), approach.predict_timeout);
+  return absl::OkStatus();
 }
 
-absl::Status CheckDataFile(const std::string& field, const std::optional<DataFile>& file) {
+absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) {
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(approach.name)));
+  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), approach.tags));
+  if (approach.version.empty() && !approach.code) {
+    return FieldError(path.Field("version"),
+                      "expected the version of the approach's code, got \"\"");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("version"), approach.version));
+  CONCUR_RETURN_IF_ERROR(
+      CheckHyperparameters(path.Field("hyperparameters"), approach.hyperparameters));
+  if (approach.predict_command.empty()) {
+    return FieldError(path.Field("predict.command"), "expected a command, got none");
+  }
+  if (approach.code) {
+    CONCUR_RETURN_IF_ERROR(CheckCode(path.Field("code"), *approach.code));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckTemplate(path, "train.command", approach.train_command, CommandKind::kTrain, approach));
+  CONCUR_RETURN_IF_ERROR(CheckTemplate(path, "predict.command", approach.predict_command,
+                                       CommandKind::kPredict, approach));
+  CONCUR_RETURN_IF_ERROR(CheckEnvironment(path.Field("env"), approach.env));
+  CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("train.resources"), approach.train_resources));
+  CONCUR_RETURN_IF_ERROR(
+      CheckResources(path.Field("predict.resources"), approach.predict_resources));
+  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("train.resources.labels"), approach.train_labels));
+  CONCUR_RETURN_IF_ERROR(
+      CheckTags(path.Field("predict.resources.labels"), approach.predict_labels));
+  CONCUR_RETURN_IF_ERROR(
+      CheckTimeLimit(path.Field("train.timeout"), approach.train_timeout, kTimeoutMin));
+  return CheckTimeLimit(path.Field("predict.timeout"), approach.predict_timeout, kTimeoutMin);
+}
+
+absl::Status CheckDataFile(const FieldPath& path, const std::optional<DataFile>& file) {
   if (!file) {
     return absl::OkStatus();
   }
-  constexpr size_t kSuffixBytesMax = 32;
-  bool valid =
-      file->suffix.size() <= kSuffixBytesMax && (file->suffix.empty() || file->suffix[0] == '.');
-  for (char c : file->suffix) {
-    valid = valid && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
-                      c == '-');
-  }
-  if (!valid) {
-    return Invalid(field, ".suffix: expected a suffix such as \".jsonl.gz\", got \"",
-                   absl::Utf8SafeCEscape(file->suffix.substr(0, 100)), "\"");
-  }
-  if (file->bytes < 0) {
-    return Invalid(field, ".bytes: expected a size, got ", file->bytes);
-  }
-  return CheckText(absl::StrCat(field, ".path"), file->path, kTextBytesMax);
+  CONCUR_RETURN_IF_ERROR(CheckSuffix(path.Field("suffix"), file->suffix));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("bytes"), file->bytes, 0, kArtifactBytesMax));
+  // For people: it need not be UTF-8, and is made so where it is sent.
+  return CheckText(path.Field("path"), CleanUtf8(file->path), kPathBytesMax);
 }
 
-absl::Status CheckBenchmark(const std::string& field, const BenchmarkSpec& benchmark) {
-  CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".name"), ValidateName(benchmark.name)));
-  CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".tags"), benchmark.tags));
-  CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".resources.labels"), benchmark.labels));
-  CONCUR_RETURN_IF_ERROR(CheckDataFile(absl::StrCat(field, ".train"), benchmark.train));
-  CONCUR_RETURN_IF_ERROR(CheckDataFile(absl::StrCat(field, ".test"), benchmark.test));
+absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmark) {
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(benchmark.name)));
+  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), benchmark.tags));
+  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("resources.labels"), benchmark.labels));
+  CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("train"), benchmark.train));
+  CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("test"), benchmark.test));
   if (!benchmark.train && !benchmark.test) {
-    return Invalid(field, ": expected a train or a test file, got neither");
+    return FieldError(path, "expected a train or a test file, got neither");
   }
-  CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".metric"), ValidateName(benchmark.metric)));
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("metric"), ValidateName(benchmark.metric)));
   if (IsQa(benchmark.format) && benchmark.metric != "exact_match" && benchmark.metric != "f1") {
-    return Invalid(field, ".metric: expected exact_match or f1 for format qa, got \"",
-                   benchmark.metric, "\"");
+    return FieldError(
+        path.Field("metric"),
+        absl::StrCat("expected exact_match or f1 for format qa, got \"", benchmark.metric,
+                     "\"; for data of another form write format: file"));
   }
-  return absl::OkStatus();
+  if (IsQa(benchmark.format) && !benchmark.meaning.IsPlain()) {
+    return FieldError(path.Field("metric"),
+                      absl::StrCat("expected goal maximize and scale percent for ",
+                                   benchmark.metric, ", which workers compute so, got ",
+                                   benchmark.meaning.goal == Goal::kMinimize
+                                       ? "minimize"
+                                       : ScaleText(benchmark.meaning.scale)));
+  }
+  return AtField(path.Field("metric").Field("scale"), CheckScale(benchmark.meaning.scale));
 }
 
-absl::Status CheckTrainSet(const std::string& field, const SweepSpec& spec,
+absl::Status CheckTrainSetPart(const FieldPath& path, const SweepSpec& spec,
+                               const TrainSet& train_set, const TrainSet::Part& part) {
+  const FieldPath here = path.Field("benchmark");
+  CONCUR_RETURN_IF_ERROR(CheckIndex(here, part.benchmark, spec.benchmarks.size()));
+  const BenchmarkSpec& benchmark = spec.benchmarks[part.benchmark];
+  if (!benchmark.train) {
+    return FieldError(here, absl::StrCat("\"", benchmark.name, "\" has no train file"));
+  }
+  if (train_set.IsMixture() && !IsQa(benchmark.format)) {
+    return FieldError(here, absl::StrCat("expected format qa in a mixture, got \"", benchmark.name,
+                                         "\" of format file"));
+  }
+  return CheckRange(path.Field("examples_max"), part.examples_max, 0, kExamplesMax);
+}
+
+absl::Status CheckTrainSet(const FieldPath& path, const SweepSpec& spec,
                            const TrainSet& train_set) {
-  CONCUR_RETURN_IF_ERROR(At(absl::StrCat(field, ".name"), ValidateName(train_set.name)));
-  CONCUR_RETURN_IF_ERROR(CheckTags(absl::StrCat(field, ".tags"), train_set.tags));
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(train_set.name)));
+  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), train_set.tags));
   if (train_set.parts.empty()) {
-    return Invalid(field, ".parts: expected at least one benchmark, got none");
+    return FieldError(path.Field("parts"), "expected at least one benchmark, got none");
   }
   std::set<uint32_t> seen;
   for (size_t i = 0; i < train_set.parts.size(); ++i) {
     const TrainSet::Part& part = train_set.parts[i];
-    const std::string place = absl::StrCat(field, ".parts[", i, "]");
-    if (part.benchmark >= spec.benchmarks.size()) {
-      return Invalid(place, ".benchmark: expected an index below ", spec.benchmarks.size(),
-                     ", got ", part.benchmark);
-    }
-    const BenchmarkSpec& benchmark = spec.benchmarks[part.benchmark];
+    const FieldPath here = path.Field("parts", i);
+    CONCUR_RETURN_IF_ERROR(CheckTrainSetPart(here, spec, train_set, part));
     if (!seen.insert(part.benchmark).second) {
-      return Invalid(place, ".benchmark: \"", benchmark.name, "\" stands twice in one mixture");
-    }
-    if (!benchmark.train) {
-      return Invalid(place, ".benchmark: \"", benchmark.name, "\" has no train file");
-    }
-    if (train_set.IsMixture() && !IsQa(benchmark.format)) {
-      return Invalid(place, ".benchmark: expected format qa in a mixture, got \"", benchmark.name,
-                     "\" of format file");
-    }
-    if (part.examples_max < 0) {
-      return Invalid(place, ".examples_max: expected 0 or more, got ", part.examples_max);
+      return FieldError(here.Field("benchmark"),
+                        absl::StrCat("\"", spec.benchmarks[part.benchmark].name,
+                                     "\" stands twice in one mixture"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckExcludeRule(const std::string& field, const SweepSpec& spec,
+absl::Status CheckExcludeRule(const FieldPath& path, const SweepSpec& spec,
                               const ExcludeRule& rule) {
   if (!rule.approach && !rule.train_set && !rule.test_benchmark) {
-    return Invalid(field, ": expected an approach, a train set or a test benchmark, got none");
+    return FieldError(path, "expected an approach, a train set or a test benchmark, got none");
   }
-  if (rule.approach && *rule.approach >= spec.approaches.size()) {
-    return Invalid(field, ".approach: expected an index below ", spec.approaches.size(), ", got ",
-                   *rule.approach);
-  }
-  if (rule.train_set && *rule.train_set >= spec.train_sets.size()) {
-    return Invalid(field, ".train_set: expected an index below ", spec.train_sets.size(), ", got ",
-                   *rule.train_set);
-  }
-  if (rule.test_benchmark && *rule.test_benchmark >= spec.benchmarks.size()) {
-    return Invalid(field, ".test_benchmark: expected an index below ", spec.benchmarks.size(),
-                   ", got ", *rule.test_benchmark);
-  }
-  return absl::OkStatus();
+  const auto check = [&](absl::string_view field, std::optional<uint32_t> index, size_t size) {
+    return index ? CheckIndex(path.Field(field), *index, size) : absl::OkStatus();
+  };
+  CONCUR_RETURN_IF_ERROR(check("approach", rule.approach, spec.approaches.size()));
+  CONCUR_RETURN_IF_ERROR(check("train_set", rule.train_set, spec.train_sets.size()));
+  return check("test_benchmark", rule.test_benchmark, spec.benchmarks.size());
 }
 
-absl::Status CheckRetry(const RetryPolicy& retry) {
-  if (retry.failures_max < 1 || retry.failures_max > kAttemptsMax) {
-    return Invalid("retry.failures_max: expected 1 to ", kAttemptsMax, ", got ",
-                   retry.failures_max);
-  }
-  if (retry.lost_max > kAttemptsMax) {
-    return Invalid("retry.lost_max: expected 0 to ", kAttemptsMax, ", got ", retry.lost_max);
-  }
+absl::Status CheckRetry(const FieldPath& path, const RetryPolicy& retry) {
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("failures_max"), retry.failures_max, 1, kAttemptsMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("lost_max"), retry.lost_max, 0, kAttemptsMax));
   if (retry.backoff_min < absl::ZeroDuration() || retry.backoff_max < retry.backoff_min ||
-      retry.backoff_max > absl::Hours(24)) {
-    return Invalid("retry: expected 0s <= backoff_min <= backoff_max <= 24h, got ",
-                   absl::FormatDuration(retry.backoff_min), " and ",
-                   absl::FormatDuration(retry.backoff_max));
+      retry.backoff_max > kBackoffMax) {
+    return FieldError(path, absl::StrCat("expected 0s <= backoff_min <= backoff_max <= ",
+                                         absl::FormatDuration(kBackoffMax), ", got ",
+                                         absl::FormatDuration(retry.backoff_min), " and ",
+                                         absl::FormatDuration(retry.backoff_max)));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckSizes(const SweepSpec& spec) {
-  CONCUR_RETURN_IF_ERROR(CheckCount("approaches", spec.approaches.size(), kApproachesMax));
-  CONCUR_RETURN_IF_ERROR(CheckCount("benchmarks", spec.benchmarks.size(), kBenchmarksMax));
-  CONCUR_RETURN_IF_ERROR(CheckCount("train_sets", spec.train_sets.size(), kTrainSetsMax));
-  CONCUR_RETURN_IF_ERROR(CheckCount("exclude", spec.exclude.size(), kExcludeRulesMax));
-  CONCUR_RETURN_IF_ERROR(CheckCount("settings.random", spec.random_settings, kSettingsMax - 1));
-  CONCUR_RETURN_IF_ERROR(CheckCount("seeds", spec.seeds.size(), kSeedsMax));
-  CONCUR_RETURN_IF_ERROR(CheckText("description", spec.description, kTextBytesMax));
-  if (spec.approaches.empty()) {
-    return Invalid("approaches: expected at least one, got none");
-  }
-  if (spec.benchmarks.empty()) {
-    return Invalid("benchmarks: expected at least one, got none");
-  }
-  if (spec.seeds.empty()) {
-    return Invalid("seeds: expected at least one, got none");
-  }
-  if (spec.priority > kPriorityMax || spec.priority < -kPriorityMax) {
-    return Invalid("priority: expected ", -kPriorityMax, " to ", kPriorityMax, ", got ",
-                   spec.priority);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckSeedsDiffer(std::vector<int64_t> seeds) {
-  std::sort(seeds.begin(), seeds.end());
-  const auto repeated = std::adjacent_find(seeds.begin(), seeds.end());
-  if (repeated != seeds.end()) {
-    return Invalid("seeds: ", *repeated, " stands twice");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckEvaluateBenchmarks(const SweepSpec& spec) {
-  if (spec.evaluate_on == EvaluateOn::kListed && spec.evaluate_benchmarks.empty()) {
-    return Invalid("evaluate_on: expected at least one benchmark, got none");
-  }
-  for (size_t i = 0; i < spec.evaluate_benchmarks.size(); ++i) {
-    const uint32_t benchmark = spec.evaluate_benchmarks[i];
-    const std::string place = absl::StrCat("evaluate_on[", i, "]");
-    if (benchmark >= spec.benchmarks.size()) {
-      return Invalid(place, ": expected an index below ", spec.benchmarks.size(), ", got ",
-                     benchmark);
-    }
-    if (!spec.benchmarks[benchmark].test) {
-      return Invalid(place, ": \"", spec.benchmarks[benchmark].name, "\" has no test file");
+absl::Status CheckSizes(const FieldPath& path, const SweepSpec& spec) {
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("approaches"), spec.approaches.size(), kApproachesMax));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("benchmarks"), spec.benchmarks.size(), kBenchmarksMax));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("train_sets"), spec.train_sets.size(), kTrainSetsMax));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("exclude"), spec.exclude.size(), kExcludeRulesMax));
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("settings.random"), spec.random_settings, kSettingsMax - 1));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("seeds"), spec.seeds.size(), kSeedsMax));
+  CONCUR_RETURN_IF_ERROR(CheckText(path.Field("description"), spec.description, kTextBytesMax));
+  for (const auto& [field, is_empty] :
+       {std::pair("approaches", spec.approaches.empty()),
+        std::pair("benchmarks", spec.benchmarks.empty()), std::pair("seeds", spec.seeds.empty())}) {
+    if (is_empty) {
+      return FieldError(path.Field(field), "expected at least one, got none");
     }
   }
-  return absl::OkStatus();
+  return CheckRange(path.Field("priority"), spec.priority, -kPriorityMax, kPriorityMax);
+}
+
+absl::Status CheckSeedsDiffer(const FieldPath& path, const std::vector<int64_t>& seeds) {
+  std::vector<int64_t> copy;
+  if (!std::is_sorted(seeds.begin(), seeds.end())) {
+    copy = seeds;
+    std::sort(copy.begin(), copy.end());
+  }
+  const std::vector<int64_t>& sorted = copy.empty() ? seeds : copy;
+  const auto repeated = std::adjacent_find(sorted.begin(), sorted.end());
+  return repeated == sorted.end() ? absl::OkStatus()
+                                  : FieldError(path, absl::StrCat(*repeated, " stands twice"));
+}
+
+absl::Status CheckEvaluateBenchmarks(const FieldPath& path, const SweepSpec& spec) {
+  const bool listed = spec.evaluate_on == EvaluateOn::kListed;
+  const std::vector<uint32_t>& benchmarks = spec.evaluate_benchmarks;
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, benchmarks.size(), kBenchmarksMax));
+  if (listed && benchmarks.empty()) {
+    return FieldError(path, "expected at least one benchmark, got none");
+  }
+  for (size_t i = 0; i < benchmarks.size(); ++i) {
+    const FieldPath here = path.Field("", i);
+    CONCUR_RETURN_IF_ERROR(CheckIndex(here, benchmarks[i], spec.benchmarks.size()));
+    const BenchmarkSpec& benchmark = spec.benchmarks[benchmarks[i]];
+    if (!benchmark.test) {
+      return FieldError(here, absl::StrCat("\"", benchmark.name, "\" has no test file"));
+    }
+  }
+  return listed || benchmarks.empty()
+             ? absl::OkStatus()
+             : FieldError(path, "expected no benchmarks unless it is a list of them");
 }
 
 // Checks each element and that no two have the same name.
 template <typename List, typename Check>
-absl::Status CheckList(absl::string_view field, const List& list, Check check) {
+absl::Status CheckList(const FieldPath& path, absl::string_view field, const List& list,
+                       Check check) {
   std::set<absl::string_view> names;
   for (size_t i = 0; i < list.size(); ++i) {
-    const std::string place = absl::StrCat(field, "[", i, "]");
-    CONCUR_RETURN_IF_ERROR(check(place, list[i]));
+    const FieldPath here = path.Field(field, i);
+    CONCUR_RETURN_IF_ERROR(check(here, list[i]));
     if (!names.insert(list[i].name).second) {
-      return Invalid(place, ".name: \"", list[i].name, "\" stands twice in ", field);
+      return FieldError(here.Field("name"),
+                        absl::StrCat("\"", list[i].name, "\" stands twice in ", field));
     }
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+MetricMeaning MeaningOf(const BenchmarkSpec& benchmark, absl::string_view metric) {
+  if (IsQa(benchmark.format) && (metric == "exact_match" || metric == "f1")) {
+    return {Goal::kMaximize, Scale{Scale::Kind::kPercent, 0, 0}};
+  }
+  return metric == benchmark.metric ? benchmark.meaning : MetricMeaning();
+}
 
 absl::string_view DataFormatName(DataFormat format) { return NameIn(kDataFormatNames, format); }
 absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name) {
@@ -357,6 +297,31 @@ absl::StatusOr<Selection> SelectionFromName(absl::string_view name) {
   return FromNameIn<Selection>(kSelectionNames, "selection", name);
 }
 
+std::vector<SweepFile> FilesOf(const SweepSpec& spec) {
+  std::map<Digest, SweepFile> files;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    for (const std::optional<DataFile>* file : {&benchmark.train, &benchmark.test}) {
+      if (file->has_value()) {
+        files.try_emplace((*file)->digest,
+                          SweepFile{(*file)->digest, (*file)->bytes, (*file)->path, false});
+      }
+    }
+  }
+  for (const ApproachSpec& approach : spec.approaches) {
+    if (approach.code) {
+      files.try_emplace(approach.code->digest,
+                        SweepFile{approach.code->digest, approach.code->bytes,
+                                  absl::StrCat("code of approach ", approach.name), true});
+    }
+  }
+  std::vector<SweepFile> result;
+  result.reserve(files.size());
+  for (auto& [digest, file] : files) {
+    result.push_back(std::move(file));
+  }
+  return result;
+}
+
 absl::Status ValidateName(absl::string_view name) {
   bool valid = !name.empty() && absl::ascii_isalnum(static_cast<unsigned char>(name[0]));
   for (char c : name) {
@@ -364,14 +329,23 @@ absl::Status ValidateName(absl::string_view name) {
             (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._+-@=", c));
   }
   if (!valid) {
-    return Invalid(
+    return absl::InvalidArgumentError(absl::StrCat(
         "expected a name of letters, digits and \"._+-@=\" that starts with a letter or digit, "
         "got \"",
-        absl::Utf8SafeCEscape(name.substr(0, 100)), "\"");
+        absl::Utf8SafeCEscape(name.substr(0, 100)), "\""));
   }
   return name.size() <= kNameBytesMax
              ? absl::OkStatus()
-             : Invalid("expected a name of at most ", kNameBytesMax, " bytes, got ", name.size());
+             : absl::InvalidArgumentError(absl::StrCat("expected a name of at most ", kNameBytesMax,
+                                                       " bytes, got ", name.size()));
+}
+
+absl::Status CheckSweepName(absl::string_view name) {
+  return SweepId::Parse(name).ok()
+             ? absl::InvalidArgumentError(
+                   absl::StrCat("expected a name that does not look like the id of a sweep, got \"",
+                                name, "\"; write \"", name, "-NAME\", for example"))
+             : absl::OkStatus();
 }
 
 absl::Status ValidateHyperparameterName(absl::string_view name) {
@@ -382,28 +356,79 @@ absl::Status ValidateHyperparameterName(absl::string_view name) {
             (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-.", c));
   }
   return valid ? absl::OkStatus()
-               : Invalid(
+               : absl::InvalidArgumentError(absl::StrCat(
                      "expected the name of a hyperparameter (letters, digits, \"_\", \"-\", "
                      "\".\", starting with a letter or \"_\"), got \"",
-                     absl::Utf8SafeCEscape(name.substr(0, 100)), "\"");
+                     absl::Utf8SafeCEscape(name.substr(0, 100)), "\""));
 }
 
-absl::Status ValidateSweepSpec(const SweepSpec& spec) {
-  CONCUR_RETURN_IF_ERROR(At("name", ValidateName(spec.name)));
-  CONCUR_RETURN_IF_ERROR(CheckSizes(spec));
-  CONCUR_RETURN_IF_ERROR(CheckList("approaches", spec.approaches, CheckApproach));
-  CONCUR_RETURN_IF_ERROR(CheckList("benchmarks", spec.benchmarks, CheckBenchmark));
-  CONCUR_RETURN_IF_ERROR(CheckList("train_sets", spec.train_sets,
-                                   [&](const std::string& place, const TrainSet& train_set) {
-                                     return CheckTrainSet(place, spec, train_set);
+absl::Status CheckCommand(const FieldPath& path, absl::string_view name,
+                          const std::vector<std::string>& command) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(name), command.size(), kArgumentsMax));
+  for (size_t i = 0; i < command.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckText(path.Field(name, i), command[i], kTextBytesMax));
+  }
+  if (!command.empty() && command[0].empty()) {
+    return FieldError(path.Field(name, 0), "expected the name of a program, got \"\"");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnvironment(const FieldPath& path,
+                              const std::map<std::string, std::string>& env) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, env.size(), kArgumentsMax));
+  for (const auto& [name, value] : env) {
+    bool valid = !name.empty() && name.size() <= kNameBytesMax && !absl::ascii_isdigit(name[0]);
+    for (char c : name) {
+      valid = valid && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_');
+    }
+    if (!valid || absl::StartsWith(name, "CONCUR_")) {
+      return FieldError(
+          path, absl::StrCat("expected the name of an environment variable that does not start ",
+                             "with CONCUR_, got ", Quoted(name)));
+    }
+    CONCUR_RETURN_IF_ERROR(CheckText(path.Field(name), value, kTextBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSetting(const FieldPath& path, absl::string_view field, const Setting& setting) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, setting.size(), kHyperparametersMax));
+  const FieldPath here = path.Field(field);
+  for (const auto& [name, value] : setting) {
+    CONCUR_RETURN_IF_ERROR(AtField(path, ValidateHyperparameterName(name)));
+    CONCUR_RETURN_IF_ERROR(CheckText(here.Field(name), ParamText(value), kTextBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSuffix(const FieldPath& path, absl::string_view suffix) {
+  bool valid = suffix.size() <= kSuffixBytesMax && suffix != "." && suffix != ".." &&
+               (suffix.empty() || suffix[0] == '.');
+  for (const char c : suffix) {
+    valid = valid && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
+                      c == '-');
+  }
+  return valid ? absl::OkStatus()
+               : FieldError(path, absl::StrCat("expected a suffix such as \".jsonl.gz\", got ",
+                                               Quoted(suffix)));
+}
+
+absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
+  CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(spec.name)));
+  CONCUR_RETURN_IF_ERROR(CheckSizes(path, spec));
+  CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckApproach));
+  CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckBenchmark));
+  CONCUR_RETURN_IF_ERROR(CheckList(path, "train_sets", spec.train_sets,
+                                   [&](const FieldPath& here, const TrainSet& train_set) {
+                                     return CheckTrainSet(here, spec, train_set);
                                    }));
   for (size_t i = 0; i < spec.exclude.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(
-        CheckExcludeRule(absl::StrCat("exclude[", i, "]"), spec, spec.exclude[i]));
+    CONCUR_RETURN_IF_ERROR(CheckExcludeRule(path.Field("exclude", i), spec, spec.exclude[i]));
   }
-  CONCUR_RETURN_IF_ERROR(CheckEvaluateBenchmarks(spec));
-  CONCUR_RETURN_IF_ERROR(CheckRetry(spec.retry));
-  return CheckSeedsDiffer(spec.seeds);
+  CONCUR_RETURN_IF_ERROR(CheckEvaluateBenchmarks(path.Field("evaluate_on"), spec));
+  CONCUR_RETURN_IF_ERROR(CheckRetry(path.Field("retry"), spec.retry));
+  return CheckSeedsDiffer(path.Field("seeds"), spec.seeds);
 }
 
 }  // namespace concur

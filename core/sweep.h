@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep as the coordinator gets it: every name resolved, every data file known by its digest.
 // spec/ makes one from YAML, rpc/ from protobuf; core/expansion.h counts and numbers its jobs.
 //
@@ -16,6 +17,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
+#include "base/metric_meaning.h"
+#include "core/code.h"
+#include "core/fields.h"
+#include "core/ids.h"
 #include "core/labels.h"
 #include "core/params.h"
 #include "core/resources.h"
@@ -23,32 +28,35 @@
 namespace concur {
 
 // Limits on one sweep. A request beyond them is InvalidArgument.
-inline constexpr size_t kNameBytesMax = 200;
 inline constexpr size_t kApproachesMax = 10'000;
 inline constexpr size_t kBenchmarksMax = 10'000;
-inline constexpr uint32_t kSettingsMax = 100'000;
+inline constexpr uint32_t kSettingsMax = 100'000;  // and the values of one choice
 inline constexpr size_t kSeedsMax = 10'000'000;
-inline constexpr uint32_t kJobsMax = 100'000'000;
 inline constexpr size_t kTrainSetsMax = 10'000;
 inline constexpr size_t kExcludeRulesMax = 10'000;
 inline constexpr uint64_t kSettingsTotalMax = 1'000'000;  // over all approaches
 inline constexpr size_t kHyperparametersMax = 100;        // of one approach
-inline constexpr size_t kTagsMax = 100;                   // of one thing
-inline constexpr size_t kArgumentsMax = 1'000;            // of one command
+inline constexpr size_t kArgumentsMax = 1'000;            // of one command; variables of its env
 inline constexpr size_t kTextBytesMax = 65'536;     // an argument, environment value, description
+inline constexpr size_t kPathBytesMax = 4'096;      // of a data file
+inline constexpr size_t kSuffixBytesMax = 32;       // of a data file's name
 inline constexpr int32_t kPriorityMax = 1'000'000;  // and its negative
 inline constexpr uint32_t kAttemptsMax = 1'000;     // of a job, by each count of RetryPolicy
+inline constexpr absl::Duration kTimeoutMin = absl::Seconds(1);
+inline constexpr absl::Duration kBackoffMax = absl::Hours(24);
 
 // Tags of approaches and benchmarks, for selecting and grouping: {"pretrained": "no"}.
 // A tag written without a value has the value "yes".
 using Tags = std::map<std::string, std::string>;
 
 // Commands are argv templates with placeholders {train} {test} {model} {predictions} {metrics}
-// {output} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
+// {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
-  std::string version;
+  std::string version;  // "" only beside `code`, which says as much
+  // The files that the commands need, as {code}; part of the key. Absent: whatever the worker has.
+  std::optional<Code> code;
   // Empty: the approach needs no training (its cells have no train job and no train set).
   std::vector<std::string> train_command;
   std::vector<std::string> predict_command;
@@ -61,6 +69,7 @@ struct ApproachSpec {
   absl::Duration train_timeout = absl::InfiniteDuration();
   absl::Duration predict_timeout = absl::InfiniteDuration();
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
+  bool rerun = false;  // its jobs take no result that another job has; not part of the key
 };
 
 // A data file, named by its bytes. `path` is where the submitting machine read it: for people.
@@ -93,6 +102,9 @@ struct BenchmarkSpec {
   // The metric that matrices use: "exact_match" or "f1" for qa (both are always computed, in
   // percent); for kFile the name of a value of {metrics}.
   std::string metric = "exact_match";
+  // What that metric's values mean, as far as it is stated. Not part of the key: a result is the
+  // same, whoever reads it how.
+  MetricMeaning meaning;
   // Of the workers that may read its data: jobs that train or are evaluated on it ask for these
   // beside their approach's. Not part of the key.
   Labels labels;
@@ -133,7 +145,7 @@ struct ExcludeRule {
 // How several settings of one approach become one score: "best", "default", "mean", "each".
 enum class Selection { kBest, kDefault, kMean, kEach };
 
-// Which artifacts outlive their use. Scores are always kept.
+// Which artifacts are kept once nothing needs them. Scores are always kept.
 struct KeepPolicy {
   bool systems = true;
   bool predictions = true;  // with the per-example scores
@@ -165,11 +177,15 @@ struct SweepSpec {
   int32_t priority = 0;  // higher goes first
   KeepPolicy keep;
   RetryPolicy retry;
-  // What fails altogether is given up once so many of its jobs failed for good, and none succeeded:
-  // an approach on a train set, the same on a test, an approach, a train set, a test benchmark
-  // (core/scheduler_give_up.cc). 0: never.
+  // A part of the sweep is given up once so many of its jobs failed for good and none succeeded: an
+  // approach on a train set, the same on a test, an approach, a train set, a test benchmark
+  // (core/failure_tallies.h). 0: never.
   uint32_t failures_max_per_block = 10;
 };
+
+// What values of `metric` on the benchmark mean: as it states for its own metric; exact_match and
+// f1 of formats that the worker scores are percents.
+MetricMeaning MeaningOf(const BenchmarkSpec& benchmark, absl::string_view metric);
 
 absl::string_view DataFormatName(DataFormat format);
 absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name);
@@ -178,17 +194,42 @@ absl::StatusOr<EvaluateOn> EvaluateOnFromName(absl::string_view name);
 absl::string_view SelectionName(Selection selection);
 absl::StatusOr<Selection> SelectionFromName(absl::string_view name);
 
+// An artifact that a sweep reads.
+struct SweepFile {
+  Digest digest;
+  int64_t bytes = 0;
+  std::string name;  // for people: a data file's path, or "code of approach NAME"
+  bool is_code = false;
+};
+// The data files and the code of a sweep, each once, by digest.
+std::vector<SweepFile> FilesOf(const SweepSpec& spec);
+
 // Names of sweeps, approaches, benchmarks, mixtures and tags: letters, digits and "._+-@=",
 // starting with a letter or digit, at most kNameBytesMax bytes. InvalidArgument otherwise, without
 // the place.
 absl::Status ValidateName(absl::string_view name);
+
+// Refuses the name of a new sweep that looks like an id ("s1"): wherever a sweep is named, ids come
+// first. Sweeps that are stored already may have such names. InvalidArgument, without the place.
+absl::Status CheckSweepName(absl::string_view name);
 // Names of hyperparameters: letters, digits, "_", "-" and ".", starting with a letter or "_".
 absl::Status ValidateHyperparameterName(absl::string_view name);
 
-// InvalidArgument, naming the field, when the spec breaks a limit, an index is out of range, names
-// repeat, a command has an unknown placeholder, or a field has a value that cannot be meant.
-// Does not count jobs: Expansion::Make does.
-absl::Status ValidateSweepSpec(const SweepSpec& spec);
+// Checks that sweeps and the orders made from them share; `path` as in core/fields.h.
+// At most kArgumentsMax arguments, of which the first, if any, is not empty. `name` is the field's.
+absl::Status CheckCommand(const FieldPath& path, absl::string_view name,
+                          const std::vector<std::string>& command);
+// Names are [A-Za-z_][A-Za-z0-9_]* and do not start with CONCUR_.
+absl::Status CheckEnvironment(const FieldPath& path, const std::map<std::string, std::string>& env);
+// Of each value the place is `path.field.NAME`.
+absl::Status CheckSetting(const FieldPath& path, absl::string_view field, const Setting& setting);
+// "", or "." and letters, digits, ".", "_", "-": safe as the end of a file name.
+absl::Status CheckSuffix(const FieldPath& path, absl::string_view suffix);
+
+// InvalidArgument, naming the field within `path`, when the spec breaks a limit, an index is out of
+// range, names repeat, a command has an unknown placeholder, or a field has a value that cannot be
+// meant. Does not count jobs: Expansion::Make does.
+absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path = FieldPath());
 
 }  // namespace concur
 

@@ -1,4 +1,5 @@
-// What a worker and the coordinator tell each other: one idempotent exchange, current state in,
+// SPDX-License-Identifier: Apache-2.0
+// The messages between a worker and the coordinator: one idempotent exchange, current state in,
 // desired state out.
 //
 // Rules that make loss, repetition, delay and reordering harmless:
@@ -7,7 +8,7 @@
 //    (Aborted: send the next). So once a Sync has been applied, nothing that an earlier answer
 //    ordered and this Sync does not list will ever start.
 //  - A worker starts an attempt at most once in its life, and lists every attempt that it knows,
-//    running or finished, in every Sync until the coordinator tells it to forget it.
+//    running or finished, in every Sync until the coordinator orders it to forget it.
 //  - The coordinator repeats every order until a Sync shows its effect.
 //
 // Values.
@@ -19,7 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/fields.h"
 #include "core/ids.h"
 #include "core/job_order.h"
 #include "core/resources.h"
@@ -40,6 +43,12 @@ struct WorkerInfo {
   // as others end. None of them may ask for GPUs.
   uint32_t queue_max = 0;
   std::map<std::string, std::string> labels;
+  // What somebody should look after on its machine, a line each; at most kNoticesMax.
+  std::vector<std::string> notices;
+  // What keeps a job in bounds on it: first "cgroup-v2", "cgroup-v1" or "processes" (no control
+  // group), then what is controlled or the job's own: "memory", "pids", "cpu", "shm", "tmp". Empty
+  // when unknown; at most kContainmentMax.
+  std::vector<std::string> containment;
 };
 
 struct FinishedAttempt {
@@ -56,15 +65,15 @@ struct LogChunk {
 
 struct SyncRequest {
   WorkerInfo worker;
-  uint64_t sequence = 0;  // grows with every call of one incarnation
-  bool draining = false;  // wants no new work
-  bool leaving = false;   // the last Sync of this incarnation: it runs nothing any more
+  uint64_t sequence = 0;       // grows with every call of one incarnation
+  bool draining = false;       // wants no new work
+  bool shutting_down = false;  // the last Sync of this incarnation: it runs nothing any more
   std::vector<AttemptId> running;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
   // Until this worker hands back what still runs, for its machine is taken away then.
   absl::Duration time_left = absl::InfiniteDuration();
-  absl::Duration wait;  // how long the coordinator may park this call when there is nothing to say
+  absl::Duration wait;  // how long the coordinator may park this call while it has no orders
 };
 
 enum class StopReason {
@@ -95,7 +104,7 @@ struct SyncResponse {
   std::vector<StopOrder> stop;
   std::vector<ForgetOrder> forget;
   std::vector<LogOrder> logs;
-  bool drain = false;  // finish what runs, take nothing new; leave when nothing is left
+  bool drain = false;  // finish what runs, take nothing new; exit when nothing is left
   // The worker's leases end so long after the Sync that this answers was received.
   absl::Duration lease;
   // Directory and id of the coordinator's artifact store: a worker that finds a store with this id
@@ -104,11 +113,21 @@ struct SyncResponse {
   std::string artifact_store_id;
 };
 
-// Limits on one exchange; rpc/ refuses more.
+// Limits on one exchange.
+inline constexpr size_t kNoticesMax = 8;
+inline constexpr size_t kNoticeBytesMax = 1'000;
+inline constexpr size_t kContainmentMax = 16;
 inline constexpr size_t kSyncAttemptsMax = 20'000;
 inline constexpr size_t kSyncFinishedMax = 5'000;  // a worker with more sends several Syncs
 inline constexpr size_t kSyncStartsMax = 500;      // orders in one answer
+inline constexpr size_t kSyncLogsMax = 1'000;      // chunks, and orders for them
 inline constexpr size_t kLogChunkBytesMax = size_t{64} * 1024;
+inline constexpr absl::Duration kSyncWaitMax = absl::Seconds(60);
+
+// InvalidArgument, naming the field within `path`, when a value is beyond its limit, or an attempt
+// is listed twice.
+absl::Status ValidateSyncRequest(const SyncRequest& request, const FieldPath& path);
+absl::Status ValidateSyncResponse(const SyncResponse& response, const FieldPath& path);
 
 }  // namespace concur
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fetch/download.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 namespace concur::fetch {
 namespace {
 
-// The file while it comes: PATH.part, locked.
+// The partial file PATH.part, locked.
 class PartFile {
  public:
   static absl::StatusOr<PartFile> Open(const std::string& path) {
@@ -83,7 +84,7 @@ class PartFile {
   int64_t bytes_ = 0;
 };
 
-// One GET that goes on where the part ends; a server that starts from the front is followed.
+// One GET from the end of the partial file; starts over if the server sends from the beginning.
 absl::Status Attempt(Transport& transport, const std::string& url, PartFile& part,
                      const DownloadOptions& options) {
   int64_t total = -1;
@@ -109,7 +110,7 @@ absl::Status Attempt(Transport& transport, const std::string& url, PartFile& par
       });
 }
 
-// Attempts until the file is whole or an error stays.
+// Retries until the file is complete or an error is permanent.
 absl::Status FillPart(Transport& transport, const std::string& url, PartFile& part,
                       const DownloadOptions& options) {
   absl::Duration backoff = options.backoff;
@@ -140,7 +141,7 @@ absl::Status FillPart(Transport& transport, const std::string& url, PartFile& pa
   }
 }
 
-// What is at `path`, when it will do.
+// The existing file at `path` if it is usable.
 absl::StatusOr<FileDigest> Present(const RemoteFile& file, const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
   if (file.sha256.has_value() && digest.digest != *file.sha256) {
@@ -183,7 +184,7 @@ absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& fi
           digest.digest.ToHex(), " (", digest.bytes,
           " bytes); the file was replaced, or something between here and there changes it"));
     }
-    // A part of an older file, or damage on the way: once more from the front.
+    // A part of an older file, or damage in transit: download from the beginning once more.
     CONCUR_RETURN_IF_ERROR(part.Clear());
     resumed = false;
   }

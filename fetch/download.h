@@ -1,7 +1,8 @@
-// Files of the network on disk: resumed, verified, tried again, and under their names only when
-// they are whole.
+// SPDX-License-Identifier: Apache-2.0
+// Downloads of files to disk: resumed, retried and verified; a file gets its name only when it is
+// complete.
 //
-// Thread-compatible; processes that fetch the same file keep out of each other's way by a lock.
+// Thread-compatible; a lock keeps processes from downloading the same file at the same time.
 #ifndef CONCUR_FETCH_DOWNLOAD_H_
 #define CONCUR_FETCH_DOWNLOAD_H_
 
@@ -19,18 +20,18 @@ namespace concur::fetch {
 
 struct RemoteFile {
   std::string url;
-  std::optional<Digest> sha256;  // pinned, or not known
+  std::optional<Digest> sha256;  // expected digest, if known
 };
 
 struct DownloadOptions {
-  int silent_attempts_max = 6;                // in a row that bring no byte
-  absl::Duration backoff = absl::Seconds(1);  // doubled with each of them
+  int silent_attempts_max = 6;                // consecutive attempts without a byte
+  absl::Duration backoff = absl::Seconds(1);  // doubled after each of them
   absl::Duration backoff_max = absl::Minutes(1);
   int64_t bytes_max = int64_t{1} << 40;
   std::function<void(absl::Duration)> sleep = {};  // absl::SleepFor when empty
-  // How much of the file is here; `total` is -1 when the server does not say.
+  // Bytes present so far; `total` is -1 when the server does not say.
   std::function<void(int64_t done, int64_t total)> progress = {};
-  // Before each wait for another attempt: why, and for how long.
+  // Called before each wait for another attempt.
   std::function<void(const absl::Status& why, absl::Duration wait)> on_retry = {};
 };
 
@@ -42,11 +43,11 @@ struct Download {
   Digest sha256;
 };
 
-// Fetches a file to `path`, whose directory is made if absent. What came so far stays in
-// "PATH.part" between attempts and calls, and is gone on OK and when the digest is wrong. A file
-// at `path` of the pinned digest, or of any when none is pinned, is left alone.
-// DataLoss: a whole file came twice and its digest is not the pinned one. FailedPrecondition:
-// another process fetches it. Otherwise the transport's last error; what may pass is tried again.
+// Downloads a file to `path`, creating its directory if needed. Partial contents are kept in
+// "PATH.part" between attempts and calls; they are removed on success and when the digest is wrong.
+// An existing file at `path` is kept if it has the expected digest or if none is given.
+// DataLoss: two complete downloads had another digest. FailedPrecondition: another process
+// downloads the file. Otherwise the transport's last error; transient errors are retried.
 absl::StatusOr<Download> DownloadFile(Transport& transport, const RemoteFile& file,
                                       const std::string& path, const DownloadOptions& options);
 

@@ -1,4 +1,5 @@
-// How a file comes over the network: one GET, from the file's start or from an offset.
+// SPDX-License-Identifier: Apache-2.0
+// One GET request for a file, from its start or from an offset.
 //
 // Thread-compatible.
 #ifndef CONCUR_FETCH_TRANSPORT_H_
@@ -16,10 +17,10 @@
 
 namespace concur::fetch {
 
-// What a server says before the bytes.
+// The response's headers.
 struct Reply {
-  bool from_offset = false;  // false: the bytes start at the file's first, whatever was asked for
-  int64_t bytes = -1;        // that follow; -1 when the server does not say
+  bool from_offset = false;  // false: the server sends the file from its start
+  int64_t bytes = -1;        // of the body; -1 when the server does not say
 };
 
 class Transport {
@@ -28,16 +29,16 @@ class Transport {
   using OnBytes = std::function<absl::Status(absl::string_view bytes)>;
 
   virtual ~Transport() = default;
-  // Calls `on_reply` once and then `on_bytes` with what comes; an error of either ends the call.
-  // Unavailable: worth another try later. NotFound, PermissionDenied, OutOfRange (the offset),
-  // FailedPrecondition, InvalidArgument (the address): not.
+  // Calls `on_reply` once and then `on_bytes` for each block; an error of either ends the call.
+  // Unavailable is transient. NotFound, PermissionDenied, OutOfRange (the offset),
+  // FailedPrecondition and InvalidArgument (the URL) are permanent.
   virtual absl::Status Get(const std::string& url, int64_t offset, const OnReply& on_reply,
                            const OnBytes& on_bytes) = 0;
 };
 
 // HTTP and HTTPS by libcurl: follows redirects, checks certificates, and honours http_proxy,
-// https_proxy, all_proxy and no_proxy. A transfer in which nothing comes for `stall` by `clock` is
-// Unavailable. Outlived by `clock`.
+// https_proxy, all_proxy and no_proxy. A transfer without a byte for `stall` by `clock` is
+// Unavailable. `clock` must outlive the transport.
 std::unique_ptr<Transport> MakeCurlTransport(Clock& clock, absl::Duration stall);
 
 }  // namespace concur::fetch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "http/client.h"
 
 #include <curl/curl.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/mutex.h"
@@ -21,12 +23,14 @@
 namespace concur::http {
 namespace {
 
-constexpr long kConnectSeconds = 30;
-constexpr int kPollMilliseconds = 100;              // how often a silent transfer is looked at
-constexpr size_t kAheadBytesMax = size_t{1} << 20;  // that came before they were asked for
+// How often a transfer without traffic is checked for a stall.
+constexpr absl::Duration kPollMin = absl::Milliseconds(100);
+constexpr absl::Duration kPollMax = absl::Seconds(1);
+constexpr size_t kAheadBytesMax = size_t{1} << 20;  // received before the caller reads them
 constexpr long kReceiveBytes = 256L * 1024;         // at a time
 constexpr long kSendBytes = 1024L * 1024;
 constexpr size_t kIdleMax = 16;  // connections kept
+constexpr char kNothingSentPayload[] = "concur/http/nothing-sent";
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
@@ -38,20 +42,25 @@ struct ListDeleter {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-// A multi handle keeps the connections of what ran on it.
+// A multi handle keeps the connections of its transfers.
 struct Handles {
   std::unique_ptr<CURLM, MultiDeleter> multi;
   std::unique_ptr<CURL, EasyDeleter> easy;
 };
 
-// Children of this process are not to inherit connections.
+// Child processes must not inherit connections.
 curl_socket_t OpenSocket(void* /*user*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-absl::Status StatusOf(CURLcode code, const char* detail, absl::string_view url) {
-  const std::string message =
-      absl::StrCat(url, ": ", detail[0] == '\0' ? curl_easy_strerror(code) : detail);
+bool IsBeforeSending(CURLcode code) {
+  return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+         code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||
+         code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
+         code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
+}
+
+absl::Status StatusOfCode(CURLcode code, const std::string& message) {
   switch (code) {
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -65,7 +74,46 @@ absl::Status StatusOf(CURLcode code, const char* detail, absl::string_view url) 
   }
 }
 
+absl::Status StatusOf(CURL* easy, CURLcode code, const char* detail, absl::string_view url) {
+  absl::Status status = StatusOfCode(
+      code, absl::StrCat(url, ": ", detail[0] == '\0' ? curl_easy_strerror(code) : detail));
+  // After a redirect, the first server has had the request.
+  long redirects = 0;
+  curl_easy_getinfo(easy, CURLINFO_REDIRECT_COUNT, &redirects);
+  if (IsBeforeSending(code) && redirects == 0) {
+    status.SetPayload(kNothingSentPayload, absl::Cord());
+  }
+  return status;
+}
+
 }  // namespace
+
+bool NothingSent(const absl::Status& status) {
+  return status.GetPayload(kNothingSentPayload).has_value();
+}
+
+void Interrupt::Set() {
+  MutexLock lock(mutex_);
+  set_ = true;
+  if (multi_ != nullptr) {
+    curl_multi_wakeup(multi_);
+  }
+}
+
+void Interrupt::Clear() {
+  MutexLock lock(mutex_);
+  set_ = false;
+}
+
+bool Interrupt::IsSet() {
+  MutexLock lock(mutex_);
+  return set_;
+}
+
+void Interrupt::Attach(void* multi) {
+  MutexLock lock(mutex_);
+  multi_ = multi;
+}
 
 // Connections that wait for the next request.
 struct Client::Pool {
@@ -95,28 +143,41 @@ struct Client::Pool {
   }
 };
 
-// A request under way. At its address until its end: libcurl points to it.
+// A request in progress. It is never moved: libcurl has its address.
 struct Exchange::Transfer {
   Clock& clock;
   const absl::Duration stall;
   Client::Pool& pool;
   std::string url;
+  Interrupt* const interrupt;  // may be null
   Handles handles;
   std::unique_ptr<curl_slist, ListDeleter> headers = nullptr;
   char detail[CURL_ERROR_SIZE] = "";
-  std::string ahead = {};       // came before it was asked for
+  std::string ahead = {};       // received before the caller reads them
   size_t ahead_taken = 0;       // of those
-  std::string* sink = nullptr;  // where bytes go while somebody asks for them
+  std::string* sink = nullptr;  // where bytes go during a Read
   size_t sink_bytes_max = 0;
   bool paused = false;
   bool ended = false;
   absl::Status status = absl::OkStatus();  // of the end
-  absl::Time heard = {};
-  curl_off_t moved = 0;  // bytes, when something was last heard
+  absl::Time heard = {};                   // when bytes were last transferred
+  curl_off_t moved = 0;                    // bytes transferred by then
 
-  Transfer(Clock& c, absl::Duration s, Client::Pool& p, std::string u)
-      : clock(c), stall(s), pool(p), url(std::move(u)), handles(p.Take()) {}
+  Transfer(Clock& c, absl::Duration s, Client::Pool& p, const Request& request)
+      : clock(c),
+        stall(request.stall.value_or(s)),
+        pool(p),
+        url(request.url),
+        interrupt(request.interrupt),
+        handles(p.Take()) {
+    if (interrupt != nullptr) {
+      interrupt->Attach(handles.multi.get());
+    }
+  }
   ~Transfer() {
+    if (interrupt != nullptr) {
+      interrupt->Attach(nullptr);
+    }
     if (handles.multi != nullptr && handles.easy != nullptr) {
       curl_multi_remove_handle(handles.multi.get(), handles.easy.get());
       pool.Give(std::move(handles));
@@ -144,8 +205,12 @@ struct Exchange::Transfer {
     return size * count;
   }
 
-  // Lets libcurl work until something changes that the callers wait for; sets `ended`.
+  // Lets libcurl do what can be done without waiting; sets `ended`.
   void Step() {
+    if (interrupt != nullptr && interrupt->IsSet()) {
+      End(absl::CancelledError(absl::StrCat(url, ": interrupted")));
+      return;
+    }
     int running = 0;
     if (paused) {
       paused = false;
@@ -159,8 +224,9 @@ struct Exchange::Transfer {
       int left = 0;
       const CURLMsg* const message = curl_multi_info_read(handles.multi.get(), &left);
       CONCUR_CHECK(message != nullptr && message->msg == CURLMSG_DONE);
-      End(message->data.result == CURLE_OK ? absl::OkStatus()
-                                           : StatusOf(message->data.result, detail, url));
+      End(message->data.result == CURLE_OK
+              ? absl::OkStatus()
+              : StatusOf(handles.easy.get(), message->data.result, detail, url));
     }
   }
   void End(absl::Status how) {
@@ -168,7 +234,9 @@ struct Exchange::Transfer {
     status = std::move(how);
   }
   void Wait() {
-    curl_multi_poll(handles.multi.get(), nullptr, 0, kPollMilliseconds, nullptr);
+    const absl::Duration poll = std::clamp(stall / 200, kPollMin, kPollMax);
+    curl_multi_poll(handles.multi.get(), nullptr, 0,
+                    static_cast<int>(absl::ToInt64Milliseconds(poll)), nullptr);
     curl_off_t down = 0;
     curl_off_t up = 0;
     curl_easy_getinfo(handles.easy.get(), CURLINFO_SIZE_DOWNLOAD_T, &down);
@@ -182,8 +250,8 @@ struct Exchange::Transfer {
           absl::StrCat(url, ": nothing came for ", absl::FormatDuration(stall))));
     }
   }
-  // Until `is_enough` or the end. What the caller did since the last call is not the server's
-  // silence.
+  // Until `is_enough` or the end. Time that the caller spent since the last call does not count as
+  // a stall.
   template <typename Condition>
   void RunUntil(Condition is_enough) {
     heard = clock.Now();
@@ -219,11 +287,17 @@ std::string Exchange::Header(const std::string& name) const {
 }
 
 absl::Status Exchange::Read(int64_t bytes_max, std::string* data) {
+  return Read(static_cast<size_t>(bytes_max), static_cast<size_t>(bytes_max), data);
+}
+
+absl::Status Exchange::ReadSome(int64_t bytes_max, std::string* data) {
+  return Read(1, static_cast<size_t>(bytes_max), data);
+}
+
+absl::Status Exchange::Read(size_t bytes_min, size_t bytes_max, std::string* data) {
   Transfer& transfer = *transfer_;
   const size_t before = data->size();
-  const size_t wanted = before + static_cast<size_t>(bytes_max);
-  const size_t there =
-      std::min(transfer.ahead.size() - transfer.ahead_taken, static_cast<size_t>(bytes_max));
+  const size_t there = std::min(transfer.ahead.size() - transfer.ahead_taken, bytes_max);
   data->append(transfer.ahead, transfer.ahead_taken, there);
   transfer.ahead_taken += there;
   if (transfer.ahead_taken == transfer.ahead.size()) {
@@ -231,8 +305,8 @@ absl::Status Exchange::Read(int64_t bytes_max, std::string* data) {
     transfer.ahead_taken = 0;
   }
   transfer.sink = data;
-  transfer.sink_bytes_max = wanted;
-  transfer.RunUntil([&transfer] { return !transfer.Wants(); });
+  transfer.sink_bytes_max = before + bytes_max;
+  transfer.RunUntil([=] { return data->size() >= before + bytes_min; });
   transfer.sink = nullptr;
   return data->size() > before ? absl::OkStatus() : transfer.status;
 }
@@ -253,14 +327,50 @@ void SetBody(CURL* easy, const Request& request) {
   } else if (request.method != "GET") {
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
-  if (request.method == "PUT" || request.method == "POST") {
+  if (request.method == "PUT" || request.method == "POST" || !request.body.empty()) {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, kSendBytes);
-    // Large bodies are announced, and servers that do not answer that are not waited for.
+    // libcurl announces large bodies by "Expect: 100-continue"; do not wait for that answer.
     curl_easy_setopt(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
   }
+}
+
+void SetBlob(CURL* easy, CURLoption option, const std::string& pem) {
+  if (!pem.empty()) {
+    curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_COPY};  // NOLINT
+    curl_easy_setopt(easy, option, &blob);
+  }
+}
+
+void SetTls(CURL* easy, const ClientOptions& options) {
+  if (!options.ca_file.empty()) {
+    curl_easy_setopt(easy, CURLOPT_CAINFO, options.ca_file.c_str());
+  }
+  SetBlob(easy, CURLOPT_CAINFO_BLOB, options.ca_pem);
+  SetBlob(easy, CURLOPT_SSLCERT_BLOB, options.certificate_pem);
+  SetBlob(easy, CURLOPT_SSLKEY_BLOB, options.key_pem);
+  if (!options.certificate_pem.empty()) {
+    curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+    curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+  }
+  if (!options.verify_server) {
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+}
+
+void SetTimes(CURL* easy, const ClientOptions& options, absl::Duration timeout) {
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                   static_cast<long>(absl::ToInt64Milliseconds(options.connect_timeout)));
+  if (timeout != absl::InfiniteDuration()) {
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                     static_cast<long>(absl::ToInt64Milliseconds(timeout)));
+  }
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 20L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
 }
 
 void Sign(CURL* easy, const Signature& signature) {
@@ -274,7 +384,7 @@ void Sign(CURL* easy, const Signature& signature) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Exchange>> Client::Send(const Request& request) {
-  auto owned = std::make_unique<Exchange::Transfer>(clock_, options_.stall, *pool_, request.url);
+  auto owned = std::make_unique<Exchange::Transfer>(clock_, options_.stall, *pool_, request);
   Exchange::Transfer& transfer = *owned;
   CURL* const easy = transfer.handles.easy.get();
   if (easy == nullptr || transfer.handles.multi == nullptr) {
@@ -285,7 +395,7 @@ absl::StatusOr<std::unique_ptr<Exchange>> Client::Send(const Request& request) {
   curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request.redirects_max > 0 ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_MAXREDIRS, static_cast<long>(request.redirects_max));
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request.fresh_connection ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "concur");
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.detail);
@@ -293,9 +403,8 @@ absl::StatusOr<std::unique_ptr<Exchange>> Client::Send(const Request& request) {
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Exchange::Transfer::OnBytes);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  if (!options_.ca_file.empty()) {
-    curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
-  }
+  SetTls(easy, options_);
+  SetTimes(easy, options_, request.timeout);
   for (const std::string& header : request.headers) {
     transfer.headers.reset(curl_slist_append(transfer.headers.release(), header.c_str()));
   }
@@ -310,7 +419,7 @@ absl::StatusOr<std::unique_ptr<Exchange>> Client::Send(const Request& request) {
   if (curl_multi_add_handle(transfer.handles.multi.get(), easy) != CURLM_OK) {
     return absl::ResourceExhaustedError(absl::StrCat(request.url, ": out of memory"));
   }
-  // libcurl keeps the bodies of redirects that it follows to itself: bytes are the answer's.
+  // libcurl drops the bodies of redirects that it follows: these bytes are the answer's.
   transfer.RunUntil([&transfer] { return !transfer.ahead.empty(); });
   if (transfer.ahead.empty()) {
     CONCUR_RETURN_IF_ERROR(transfer.status);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "metrics/metric_set.h"
 
 #include <dirent.h>
@@ -30,7 +31,7 @@ double CpuSeconds() {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-// The second number of /proc/self/statm: pages that are in memory.
+// From the second number of /proc/self/statm: resident pages.
 double ResidentBytes() {
   constexpr int64_t kStatmBytesMax = 4096;
   const absl::StatusOr<std::string> statm = ReadFile("/proc/self/statm", kStatmBytesMax);
@@ -50,7 +51,7 @@ double OpenFiles() {
     return 0;
   }
   double count = -3;  // ".", ".." and the directory's own
-  // A directory stream of this function alone.
+  // The directory stream is local to this function.
   while (readdir(directory) != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     ++count;
   }

@@ -1,11 +1,11 @@
-// Numbers for Prometheus: a thin face over prometheus-cpp's registry, with one prefix for all
-// names.
+// SPDX-License-Identifier: Apache-2.0
+// Metrics for Prometheus: a thin wrapper around prometheus-cpp's registry.
 //
-// Names are concur_…, end in _seconds, _bytes or _total where that is what they count, and have
-// labels of few values only: never a sweep, a job or whatever else grows without limit.
+// Names begin with concur_, end in _seconds, _bytes or _total where that is their unit, and have
+// labels with few values only: never a sweep, a job or anything else without a bound.
 //
-// Thread-safe: counters and gauges are atomics, a histogram takes a lock of its own for as long as
-// adding one number takes. A scrape holds none of them while it writes its text.
+// Thread-safe: counters and gauges are atomics, and a histogram locks itself while it adds a
+// number. A scrape holds no lock while it writes its text.
 #ifndef CONCUR_METRICS_METRIC_SET_H_
 #define CONCUR_METRICS_METRIC_SET_H_
 
@@ -26,10 +26,10 @@ class Registry;
 
 namespace concur {
 
-// Bounds of histograms, in seconds.
+// Bucket bounds of histograms, in seconds.
 std::vector<double> ShortSpans();  // 10 µs to 10 s: work inside a process
 std::vector<double> LongSpans();   // 100 ms to a week: jobs
-// Those that gRPC's proposal A66 asks of its clients' and servers' latencies: 10 µs to 100 s.
+// 10 µs to 100 s: those of gRPC's proposal A66 for latencies of calls.
 std::vector<double> RpcSpans();
 
 class MetricSet {
@@ -50,11 +50,11 @@ class MetricSet {
   prometheus::Histogram& Histogram(const std::string& name, const std::string& help,
                                    const std::vector<double>& bounds, const Labels& labels = {});
 
-  // Once. Adds what this process uses: CPU time, memory, open files, its start; and the program's
-  // version. Read anew for each Text.
+  // Adds the CPU time, memory, open files and start time of this process, and the program's
+  // version. Measured for each Text. REQUIRES: called once.
   void AddProcess(const std::string& program, const std::string& version);
 
-  // All of it in Prometheus' text format.
+  // All metrics in Prometheus' text format.
   std::string Text();
 
  private:

@@ -1,37 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "metrics/status_server.h"
 
 #include <arpa/inet.h>
-#include <civetweb.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "base/log.h"
+#include "absl/synchronization/notification.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
 
 namespace concur {
 namespace {
 
-// Scrapes are few and short. One thread is for those who ask, one for those who dawdle.
-constexpr char kThreads[] = "3";
-constexpr char kRequestMillisecondsMax[] = "2000";
-constexpr char kRequestBytesMax[] = "8192";
+constexpr char kText[] = "text/plain; charset=utf-8";
+constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr int kBacklog = 512;
+constexpr size_t kConnectionBytesMax = 16384;  // of a request's head, and of what is being sent
 
 struct Address {
   std::string host;  // without brackets
   int port = 0;
 };
 
-// Names are refused: civetweb would listen on whatever they happen to mean.
+// Host names are refused, since they may resolve to unexpected addresses.
 absl::StatusOr<Address> ParseAddress(const std::string& listen) {
   const size_t colon = listen.rfind(':');
   Address address;
@@ -61,145 +69,219 @@ std::string AddressText(const Address& address, int port) {
                                               : absl::StrCat(address.host, ":", port);
 }
 
-void Answer(mg_connection* connection, int status, absl::string_view type, absl::string_view body) {
-  const bool head_only = absl::string_view(mg_get_request_info(connection)->request_method) ==
-                         absl::string_view("HEAD");
-  const std::string head =
-      absl::StrCat("HTTP/1.1 ", status, " ", mg_get_response_code_text(connection, status),
-                   "\r\nContent-Type: ", type, "\r\nContent-Length: ", body.size(),
-                   status == 405 ? "\r\nAllow: GET, HEAD" : "",
-                   "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
-  mg_write(connection, head.data(), head.size());
-  if (!head_only) {
-    mg_write(connection, body.data(), body.size());
+// A socket that listens, and the port that it has.
+absl::StatusOr<std::pair<FileDescriptor, int>> Listen(const Address& address) {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  auto* any = reinterpret_cast<sockaddr*>(&storage);  // NOLINT: as the system call wants it
+  const bool is_v6 = absl::StrContains(address.host, ':');
+  if (is_v6) {
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);  // NOLINT
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(static_cast<uint16_t>(address.port));
+    inet_pton(AF_INET6, address.host.c_str(), &v6->sin6_addr);
+    size = sizeof *v6;
+  } else {
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);  // NOLINT
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(static_cast<uint16_t>(address.port));
+    inet_pton(AF_INET, address.host.c_str(), &v4->sin_addr);
+    size = sizeof *v4;
   }
-}
-
-constexpr char kText[] = "text/plain; charset=utf-8";
-
-// Whether the page is asked for, and not something done to it.
-bool IsRead(mg_connection* connection) {
-  const absl::string_view method = mg_get_request_info(connection)->request_method;
-  if (method == "GET" || method == "HEAD") {
-    return true;
+  FileDescriptor fd(
+      socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;
+  if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd.get(), any, size) != 0 || listen(fd.get(), kBacklog) != 0 ||
+      getsockname(fd.get(), any, &size) != 0) {
+    return ErrnoStatus(errno, AddressText(address, address.port), "listen");
   }
-  Answer(connection, 405, kText, "expected GET or HEAD\n");
-  return false;
+  const int port = is_v6 ? ntohs(reinterpret_cast<sockaddr_in6*>(&storage)->sin6_port)  // NOLINT
+                         : ntohs(reinterpret_cast<sockaddr_in*>(&storage)->sin_port);   // NOLINT
+  return std::pair(std::move(fd), port);
 }
 
-int OnMetrics(mg_connection* connection, void* pages) {
-  if (IsRead(connection)) {
-    Answer(connection, 200, "text/plain; version=0.0.4; charset=utf-8",
-           static_cast<StatusPages*>(pages)->metrics());
-  }
-  return 200;  // whatever is not 0 tells civetweb that the request was dealt with
+unsigned Seconds(absl::Duration duration) {
+  return static_cast<unsigned>(
+      std::max<int64_t>(1, absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1)))));
 }
 
-int OnHealth(mg_connection* connection, void*) {
-  if (IsRead(connection)) {
-    Answer(connection, 200, kText, "ok\n");
-  }
-  return 200;
-}
+struct Answer {
+  unsigned status = 200;
+  const char* type = kText;
+  std::string body;
+};
 
-int OnReady(mg_connection* connection, void* pages) {
-  if (IsRead(connection)) {
-    const absl::Status status = static_cast<StatusPages*>(pages)->ready();
-    Answer(connection, status.ok() ? 200 : 503, kText,
-           status.ok() ? std::string("ok\n") : absl::StrCat(status.message(), "\n"));
-  }
-  return 200;
-}
-
-int OnOther(mg_connection* connection, void*) {
-  Answer(connection, 404, kText, "no such page; there are /metrics, /healthz and /readyz\n");
-  return 200;
-}
-
-int OnMessage(const mg_connection*, const char* message) {
-  LogDebug("http", {{"reason", message}});
-  return 1;
-}
+// A request from its head to the end of its answer.
+struct Request {
+  bool is_asked = false;  // of a page's thread
+  std::optional<Answer> answer;
+};
 
 }  // namespace
 
-struct StatusServer::Http {
-  explicit Http(StatusPages given) : pages(std::move(given)) { mg_init_library(0); }
-  ~Http() {
-    if (context != nullptr) {
-      Stop();
+// libmicrohttpd's server: one thread moves all bytes. A request for a slow page is suspended while
+// the page's own thread makes the answer.
+class StatusServer::Loop {
+ public:
+  Loop(StatusPages pages, const StatusLimits& limits) : pages_(std::move(pages)), limits_(limits) {}
+
+  // A server with suspended requests cannot be stopped: all that were asked for are answered first.
+  ~Loop() {
+    {
+      MutexLock lock(mu_);
+      stopping_ = true;
     }
-    mg_exit_library();
+    for (Page* page : {&metrics_page_, &ready_page_}) {
+      absl::Notification done;
+      page->thread.Submit([&done] { done.Notify(); });
+      done.WaitForNotification();
+    }
+    if (daemon_ != nullptr) {
+      MHD_stop_daemon(daemon_);
+    }
   }
 
-  // civetweb's listener looks whether it is to stop every two seconds, or when somebody connects.
-  void Stop() {
-    std::atomic<bool> stopped = false;
-    std::thread stopper([&] {
-      mg_stop(context);
-      stopped = true;
+  // Takes over the socket. False when the system has no room for a server.
+  bool Start(FileDescriptor listener) {
+    daemon_ = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &OnRequest,
+        this, MHD_OPTION_LISTEN_SOCKET, listener.get(), MHD_OPTION_CONNECTION_LIMIT,
+        static_cast<unsigned>(limits_.connections_max), MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        static_cast<unsigned>(limits_.connections_per_peer_max), MHD_OPTION_CONNECTION_TIMEOUT,
+        Seconds(limits_.idle_max), MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytesMax,
+        MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this, MHD_OPTION_NOTIFY_COMPLETED,
+        &OnCompleted, this, MHD_OPTION_END);
+    if (daemon_ == nullptr) {
+      return false;
+    }
+    listener.Release();  // the daemon closes it
+    return true;
+  }
+
+ private:
+  // A page whose function may take its time.
+  struct Page {
+    ThreadPool thread{1};
+    std::atomic<size_t> waiting = 0;
+  };
+
+  static void OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
+                           MHD_ConnectionNotificationCode code) {
+    auto* loop = static_cast<Loop*>(self);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+      --loop->connections_;
+    } else if (++loop->connections_ > loop->limits_.connections_max / 2) {
+      MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                Seconds(loop->limits_.idle_max_under_pressure));
+    }
+  }
+
+  static void OnCompleted(void* /*self*/, MHD_Connection* /*connection*/, void** context,
+                          MHD_RequestTerminationCode /*how*/) {
+    delete static_cast<Request*>(*context);
+    *context = nullptr;
+  }
+
+  // Called when the head has come, for each piece of a body, at their end, and after a suspension.
+  static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
+                              const char* method, const char* /*version*/, const char* /*upload*/,
+                              size_t* upload_bytes, void** context) {
+    if (*context == nullptr) {
+      *context = new Request;
+      return absl::string_view(method) == "GET" || absl::string_view(method) == "HEAD"
+                 ? MHD_YES
+                 : Send(connection, {405, kText, "expected GET or HEAD\n"});
+    }
+    auto* request = static_cast<Request*>(*context);
+    if (*upload_bytes > 0) {
+      *upload_bytes = 0;  // no page reads a body
+      return MHD_YES;
+    }
+    if (!request->answer.has_value() && !request->is_asked) {
+      static_cast<Loop*>(self)->Route(connection, path, *request);
+    }
+    return request->answer.has_value() ? Send(connection, *request->answer) : MHD_YES;
+  }
+
+  static MHD_Result Send(MHD_Connection* connection, const Answer& answer) {
+    MHD_Response* response = MHD_create_response_from_buffer(
+        answer.body.size(), const_cast<char*>(answer.body.data()),  // NOLINT: it is copied
+        MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type);
+    const MHD_Result queued = MHD_queue_response(connection, answer.status, response);
+    MHD_destroy_response(response);
+    return queued;
+  }
+
+  void Route(MHD_Connection* connection, absl::string_view path, Request& request) {
+    if (path == "/healthz") {
+      request.answer = Answer{.body = "ok\n"};
+    } else if (path == "/readyz") {
+      Ask(connection, ready_page_, request, [this] {
+        const absl::Status status = pages_.ready();
+        return Answer{
+            .status = status.ok() ? 200u : 503u,
+            .body = status.ok() ? std::string("ok\n") : absl::StrCat(status.message(), "\n")};
+      });
+    } else if (path == "/metrics") {
+      Ask(connection, metrics_page_, request,
+          [this] { return Answer{.type = kMetricsText, .body = pages_.metrics()}; });
+    } else {
+      request.answer =
+          Answer{404, kText, "no such page; there are /metrics, /healthz and /readyz\n"};
+    }
+  }
+
+  void Ask(MHD_Connection* connection, Page& page, Request& request, std::function<Answer()> make) {
+    MutexLock lock(mu_);
+    if (stopping_ || page.waiting >= limits_.waiting_max) {
+      request.answer = Answer{503, kText, "too many requests for this page at a time\n"};
+      return;
+    }
+    ++page.waiting;
+    request.is_asked = true;
+    MHD_suspend_connection(connection);
+    page.thread.Submit([connection, &page, &request, make = std::move(make)] {
+      request.answer = make();
+      --page.waiting;
+      MHD_resume_connection(connection);
     });
-    while (!stopped) {
-      mg_connection* knock =
-          mg_connect_client(knock_host.c_str(), bound_port, /*use_ssl=*/0, nullptr, 0);
-      mg_close_connection(knock);
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    stopper.join();
   }
 
-  StatusPages pages;
-  mg_context* context = nullptr;
-  std::string knock_host;
-  int bound_port = 0;
+  const StatusPages pages_;
+  const StatusLimits limits_;
+  std::atomic<size_t> connections_ = 0;
+  Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  Page metrics_page_;
+  Page ready_page_;
+  MHD_Daemon* daemon_ = nullptr;
 };
 
-StatusServer::StatusServer(std::unique_ptr<Http> http) : http_(std::move(http)) {}
+StatusServer::StatusServer(std::string address, std::unique_ptr<Loop> loop)
+    : address_(std::move(address)), loop_(std::move(loop)) {}
 
 StatusServer::~StatusServer() = default;
 
 absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(const std::string& listen,
-                                                                  StatusPages pages) {
-  absl::StatusOr<Address> address = ParseAddress(listen);
-  if (!address.ok()) {
-    return address.status();
-  }
-  auto http = std::make_unique<Http>(std::move(pages));
-  const std::string port = AddressText(*address, address->port);
-  const std::array<const char*, 13> options = {"listening_ports",
-                                               port.c_str(),
-                                               "num_threads",
-                                               kThreads,
-                                               "request_timeout_ms",
-                                               kRequestMillisecondsMax,
-                                               "max_request_size",
-                                               kRequestBytesMax,
-                                               "enable_keep_alive",
-                                               "no",
-                                               "enable_directory_listing",
-                                               "no",
-                                               nullptr};
-  mg_callbacks callbacks{};
-  callbacks.log_message = OnMessage;
-  http->context = mg_start(&callbacks, nullptr, const_cast<const char**>(options.data()));
-  mg_server_port bound{};
-  if (http->context == nullptr || mg_get_server_ports(http->context, 1, &bound) != 1) {
+                                                                  StatusPages pages,
+                                                                  const StatusLimits& limits) {
+  CONCUR_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
+  absl::StatusOr<std::pair<FileDescriptor, int>> bound = Listen(address);
+  if (!bound.ok()) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics on ", listen,
                      ": the address is taken or not this machine's; choose another with "
                      "--metrics-listen"));
   }
-  mg_set_request_handler(http->context, "/metrics$", OnMetrics, &http->pages);
-  mg_set_request_handler(http->context, "/healthz$", OnHealth, nullptr);
-  mg_set_request_handler(http->context, "/readyz$", OnReady, &http->pages);
-  mg_set_request_handler(http->context, "**", OnOther, nullptr);  // the first that matches is taken
-  http->bound_port = bound.port;
-  http->knock_host = address->host == "0.0.0.0" ? "127.0.0.1"
-                     : address->host == "::"    ? "::1"
-                                                : address->host;
-  auto server = std::unique_ptr<StatusServer>(new StatusServer(std::move(http)));
-  server->address_ = AddressText(*address, bound.port);
-  return server;
+  auto loop = std::make_unique<Loop>(std::move(pages), limits);
+  if (!loop->Start(std::move(bound->first))) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve metrics on ", listen, ": no thread or descriptor is left"));
+  }
+  return std::unique_ptr<StatusServer>(
+      new StatusServer(AddressText(address, bound->second), std::move(loop)));
 }
 
 }  // namespace concur

@@ -1,19 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages that a monitoring system reads over HTTP: /metrics, /healthz and /readyz.
 //
-// HTTP itself is civetweb's: a few threads, a limit on the time and the size of a request, and no
-// other page than these three. Nothing on them is secret, and nothing can be changed through them;
-// they still belong on the loopback device or a network of the machines' own.
+// By libmicrohttpd: one thread moves all bytes and waits for nobody, so that idle connections keep
+// no probe out. /readyz and /metrics have a thread each, whose functions may take their time. The
+// pages are not secret and change nothing; still, serve them on the loopback interface or a private
+// network only.
 //
-// Thread-compatible; the pages' functions run on the server's threads, several at a time.
+// Thread-compatible; the pages' functions run on the server's threads.
 #ifndef CONCUR_METRICS_STATUS_SERVER_H_
 #define CONCUR_METRICS_STATUS_SERVER_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace concur {
 
@@ -21,17 +25,30 @@ struct StatusPages {
   // Of /metrics, in Prometheus' text format.
   std::function<std::string()> metrics;
   // Of /readyz: OK, or why work cannot be done now (503). /healthz says only that the process
-  // answers: who restarts what is merely waiting makes it wait longer.
+  // answers: restarting a process that is merely waiting would prolong the outage.
   std::function<absl::Status()> ready;
+};
+
+struct StatusLimits {
+  size_t connections_max = 1024;
+  // Less, so that one address leaves room for the probes of others. Further ones are closed.
+  size_t connections_per_peer_max = 768;
+  // Connections without traffic are closed after this time, and those that come when half of the
+  // connections are taken after the shorter one. Whole seconds.
+  absl::Duration idle_max = absl::Seconds(5);
+  absl::Duration idle_max_under_pressure = absl::Seconds(1);
+  // Requests for one page that wait for it or are being answered; more get 503.
+  size_t waiting_max = 16;
 };
 
 class StatusServer {
  public:
   // Listens on HOST:PORT, where port 0 takes a free one and the host is an address, not a name.
-  // InvalidArgument when it is none; Unavailable when it is taken or not this machine's.
+  // InvalidArgument for another form; Unavailable when it is taken or not this machine's.
   static absl::StatusOr<std::unique_ptr<StatusServer>> Start(const std::string& listen,
-                                                             StatusPages pages);
-  // Waits for requests that are being answered.
+                                                             StatusPages pages,
+                                                             const StatusLimits& limits = {});
+  // Waits for the pages' functions, not for clients.
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
   StatusServer& operator=(const StatusServer&) = delete;
@@ -40,11 +57,11 @@ class StatusServer {
   const std::string& address() const { return address_; }
 
  private:
-  struct Http;
-  explicit StatusServer(std::unique_ptr<Http> http);
+  class Loop;
+  StatusServer(std::string address, std::unique_ptr<Loop> loop);
 
   std::string address_;
-  const std::unique_ptr<Http> http_;
+  std::unique_ptr<Loop> loop_;
 };
 
 }  // namespace concur

@@ -1,4 +1,5 @@
-// Runs a program of somebody else's to its end: no shell, bounded time, bounded output.
+// SPDX-License-Identifier: Apache-2.0
+// Runs an external program to its end: no shell, bounded time, bounded output.
 //
 // Thread-safe (stateless). Blocks the calling thread.
 #ifndef CONCUR_PROVISION_COMMAND_H_

@@ -1,16 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/kube_client.h"
 
-#include <curl/curl.h>
-
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 
@@ -18,11 +19,11 @@ namespace concur::provision {
 namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(20);
-constexpr long kConnectSeconds = 5;
-constexpr int kPollMilliseconds = 1000;                // a silent watch looks at its time so often
-constexpr size_t kAnswerBytesMax = size_t{256} << 20;  // a list of all pilots and their pods
-constexpr size_t kLineBytesMax = size_t{4} << 20;      // one event
-constexpr size_t kErrorBytesMax = size_t{64} << 10;
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+constexpr int64_t kAnswerBytesMax = int64_t{256} << 20;  // a list of all pilots and their pods
+constexpr int64_t kLineBytesMax = int64_t{4} << 20;      // one event
+constexpr int64_t kErrorBytesMax = int64_t{64} << 10;
+constexpr int64_t kPieceBytes = int64_t{64} << 10;
 constexpr size_t kMessageBytesMax = 1000;
 
 constexpr KubeRight kRights[] = {
@@ -45,7 +46,7 @@ const KubeRight& RightOf(KubeVerb verb) {
   CONCUR_CHECK(false);
 }
 
-// The server's own words: a Status object's message, or what there is.
+// The server's own message: that of a Status object, or else the first line.
 std::string MessageOf(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (json.is_object() && json.contains("message") && json["message"].is_string()) {
@@ -54,11 +55,11 @@ std::string MessageOf(const std::string& body) {
   return body.substr(0, std::min<size_t>(body.find('\n'), 200));
 }
 
-absl::Status StatusOf(long code, const KubeRight& right, const std::string& server,
-                      const KubeConfig& config, const std::string& body) {
+absl::Status StatusOf(int code, const KubeRight& right, const KubeConfig& config,
+                      const std::string& body) {
   const std::string said = MessageOf(body);
-  const std::string message =
-      absl::StrCat("kubernetes: ", server, " answers ", code, said.empty() ? "" : ": ", said);
+  const std::string message = absl::StrCat("kubernetes: ", config.server, " answers ", code,
+                                           said.empty() ? "" : ": ", said);
   switch (code) {
     case 400:
     case 405:
@@ -88,124 +89,27 @@ absl::Status StatusOf(long code, const KubeRight& right, const std::string& serv
   }
 }
 
-// Whether the request cannot have reached the server.
-bool NothingSent(CURLcode code) {
-  return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||
-         code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
-         code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
+absl::Status AnswerTooLong() {
+  return absl::ResourceExhaustedError("kubernetes: the server's answer is too long");
 }
 
-struct EasyDeleter {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-struct MultiDeleter {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-};
-struct ListDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
-void SetBlob(CURL* easy, CURLoption option, const std::string& pem) {
-  if (!pem.empty()) {
-    curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_COPY};
-    curl_easy_setopt(easy, option, &blob);
-  }
-}
-
-void SetCredentials(CURL* easy, const KubeConfig& config) {
-  SetBlob(easy, CURLOPT_CAINFO_BLOB, config.ca_pem);
-  SetBlob(easy, CURLOPT_SSLCERT_BLOB, config.certificate_pem);
-  SetBlob(easy, CURLOPT_SSLKEY_BLOB, config.key_pem);
-  if (!config.certificate_pem.empty()) {
-    curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
-    curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
-  }
-  if (config.insecure_skip_verify) {
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-  }
+http::ClientOptions HttpOptions(const KubeConfig& config) {
+  http::ClientOptions options;
+  options.connect_timeout = kConnectTimeout;
+  options.ca_pem = config.ca_pem;
+  options.certificate_pem = config.certificate_pem;
+  options.key_pem = config.key_pem;
+  options.verify_server = !config.insecure_skip_verify;
+  return options;
 }
 
 }  // namespace
 
-void KubeInterrupt::Set() {
-  MutexLock lock(mutex_);
-  set_ = true;
-  if (multi_ != nullptr) {
-    curl_multi_wakeup(multi_);
-  }
-}
-
-void KubeInterrupt::Clear() {
-  MutexLock lock(mutex_);
-  set_ = false;
-}
-
-bool KubeInterrupt::IsSet() {
-  MutexLock lock(mutex_);
-  return set_;
-}
-
-void KubeInterrupt::Attach(void* multi) {
-  MutexLock lock(mutex_);
-  multi_ = multi;
-}
-
 absl::Span<const KubeRight> KubeRights() { return kRights; }
 
-// One request and what comes back.
-struct KubeClient::Exchange {
-  CURL* easy = nullptr;
-  std::string body;  // all of it, or of a watch the line that is not yet whole
-  const std::function<absl::Status(absl::string_view)>* on_line = nullptr;
-  KubeInterrupt* interrupt = nullptr;
-  absl::Status status;  // of taking the bytes
-
-  static CURLcode PerformUntil(KubeInterrupt& interrupt, CURL* easy);
-
-  long Code() const {
-    long code = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
-    return code;
-  }
-
-  void Take(absl::string_view bytes) {
-    const bool is_lines = on_line != nullptr && Code() == 200;
-    const size_t bytes_max = is_lines       ? kLineBytesMax
-                             : Code() < 300 ? kAnswerBytesMax
-                                            : kErrorBytesMax;
-    while (is_lines && status.ok()) {
-      const size_t end = bytes.find('\n');
-      if (end == bytes.npos) {
-        break;
-      }
-      body.append(bytes.data(), end);
-      bytes.remove_prefix(end + 1);
-      if (!body.empty()) {
-        status = (*on_line)(body);
-      }
-      body.clear();
-    }
-    if (body.size() + bytes.size() > bytes_max) {
-      if (Code() < 300) {
-        status = absl::ResourceExhaustedError("kubernetes: the server's answer is too long");
-      }
-      return;
-    }
-    body.append(bytes.data(), bytes.size());
-  }
-
-  static size_t OnBytes(char* data, size_t size, size_t count, void* self) {
-    auto& exchange = *static_cast<Exchange*>(self);
-    exchange.Take({data, size * count});
-    return exchange.status.ok() ? size * count : CURL_WRITEFUNC_ERROR;
-  }
-};
-
-KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {
-  static std::once_flag once;
-  std::call_once(once, [] { CONCUR_CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); });
-}
+KubeClient::KubeClient(Clock& clock, KubeConfig config)
+    : config_(std::move(config)),
+      http_(std::make_unique<http::Client>(clock, HttpOptions(config_))) {}
 
 std::string KubeClient::Url(KubeVerb verb, const std::string& name_space, const std::string& name,
                             const std::string& query) const {
@@ -215,115 +119,90 @@ std::string KubeClient::Url(KubeVerb verb, const std::string& name_space, const 
                       name, query.empty() ? "" : "?", query);
 }
 
-// As curl_easy_perform; CURLE_ABORTED_BY_CALLBACK when it was interrupted.
-CURLcode KubeClient::Exchange::PerformUntil(KubeInterrupt& interrupt, CURL* easy) {
-  const std::unique_ptr<CURLM, MultiDeleter> multi(curl_multi_init());
-  if (multi == nullptr || curl_multi_add_handle(multi.get(), easy) != CURLM_OK) {
-    return CURLE_OUT_OF_MEMORY;
-  }
-  interrupt.Attach(multi.get());
-  CURLcode code = CURLE_OK;
-  for (int running = 1; running > 0;) {
-    if (interrupt.IsSet()) {
-      code = CURLE_ABORTED_BY_CALLBACK;
-      break;
-    }
-    if (curl_multi_perform(multi.get(), &running) != CURLM_OK ||
-        (running > 0 &&
-         curl_multi_poll(multi.get(), nullptr, 0, kPollMilliseconds, nullptr) != CURLM_OK)) {
-      code = CURLE_FAILED_INIT;
-      break;
-    }
-  }
-  interrupt.Attach(nullptr);
-  int left = 0;
-  if (const CURLMsg* message = curl_multi_info_read(multi.get(), &left);
-      message != nullptr && code == CURLE_OK) {
-    code = message->data.result;
-  }
-  curl_multi_remove_handle(multi.get(), easy);
-  return code;
-}
-
-absl::Status KubeClient::Perform(KubeVerb verb, const std::string& url, const std::string& body,
-                                 absl::Duration timeout, Exchange& exchange) const {
-  CONCUR_ASSIGN_OR_RETURN(const std::string token, config_.CurrentToken());
-  const std::unique_ptr<CURL, EasyDeleter> easy(curl_easy_init());
-  if (easy == nullptr) {
-    return absl::ResourceExhaustedError("kubernetes: out of memory");
-  }
-  exchange.easy = easy.get();
-  const KubeRight& right = RightOf(verb);
-  char detail[CURL_ERROR_SIZE] = "";
-  std::unique_ptr<curl_slist, ListDeleter> headers(
-      curl_slist_append(nullptr, "Content-Type: application/json"));
-  if (!token.empty()) {
-    headers.reset(curl_slist_append(headers.release(),
-                                    absl::StrCat("Authorization: Bearer ", token).c_str()));
-  }
-  const auto set = [&easy](CURLoption option, auto value) {
-    curl_easy_setopt(easy.get(), option, value);
-  };
-  set(CURLOPT_URL, url.c_str());
-  set(CURLOPT_HTTPHEADER, headers.get());
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_ERRORBUFFER, detail);
-  set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  set(CURLOPT_WRITEFUNCTION, &Exchange::OnBytes);
-  set(CURLOPT_WRITEDATA, &exchange);
-  set(CURLOPT_USERAGENT, "concur");
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_TCP_KEEPIDLE, 20L);
-  set(CURLOPT_TCP_KEEPINTVL, 10L);
-  if (exchange.on_line != nullptr) {
-    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(absl::ToInt64Seconds(timeout)));
-  } else {
-    set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(timeout)));
-  }
-  if (right.name == "create" || right.name == "delete") {
-    set(CURLOPT_CUSTOMREQUEST, right.name == "create" ? "POST" : "DELETE");
-    set(CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
-    set(CURLOPT_POSTFIELDS, body.c_str());
-  }
-  SetCredentials(easy.get(), config_);
-  const CURLcode code = exchange.interrupt == nullptr
-                            ? curl_easy_perform(easy.get())
-                            : Exchange::PerformUntil(*exchange.interrupt, easy.get());
-  if (code == CURLE_ABORTED_BY_CALLBACK) {
+absl::Status KubeClient::TransportError(const absl::Status& status, absl::string_view url) const {
+  if (absl::IsCancelled(status)) {
     return absl::CancelledError("stopped");
   }
-  CONCUR_RETURN_IF_ERROR(exchange.status);
-  if (code != CURLE_OK) {
-    const std::string message =
-        absl::StrCat("kubernetes: ", config_.server, " (from ", config_.origin,
-                     "): ", detail[0] == '\0' ? curl_easy_strerror(code) : detail);
-    return NothingSent(code) ? absl::FailedPreconditionError(message)
-                             : absl::DeadlineExceededError(message);
+  absl::string_view reason = status.message();
+  absl::ConsumePrefix(&reason, absl::StrCat(url, ": "));
+  const std::string message =
+      absl::StrCat("kubernetes: ", config_.server, " (from ", config_.origin, "): ", reason);
+  return http::NothingSent(status) ? absl::FailedPreconditionError(message)
+                                   : absl::DeadlineExceededError(message);
+}
+
+// Returns an answer of success (2xx).
+absl::StatusOr<std::unique_ptr<http::Exchange>> KubeClient::Send(KubeVerb verb,
+                                                                 http::Request request) const {
+  CONCUR_ASSIGN_OR_RETURN(const std::string token, config_.CurrentToken());
+  const KubeRight& right = RightOf(verb);
+  request.method = right.name == "create" ? "POST" : right.name == "delete" ? "DELETE" : "GET";
+  request.fresh_connection = request.method != "GET";
+  request.headers = {"Content-Type: application/json"};
+  if (!token.empty()) {
+    request.headers.push_back(absl::StrCat("Authorization: Bearer ", token));
   }
-  const long http = exchange.Code();
-  return http >= 200 && http < 300 ? absl::OkStatus()
-                                   : StatusOf(http, right, config_.server, config_, exchange.body);
+  absl::StatusOr<std::unique_ptr<http::Exchange>> exchange = http_->Send(request);
+  if (!exchange.ok()) {
+    return TransportError(exchange.status(), request.url);
+  }
+  const int code = (*exchange)->code();
+  if (code >= 200 && code < 300) {
+    return exchange;
+  }
+  std::string said;
+  (*exchange)->Read(kErrorBytesMax, &said).IgnoreError();  // the code counts without it
+  return StatusOf(code, right, config_, said);
 }
 
 absl::StatusOr<std::string> KubeClient::Call(KubeVerb verb, const std::string& name_space,
                                              const std::string& name, const std::string& query,
                                              const std::string& body) const {
-  Exchange exchange;
-  CONCUR_RETURN_IF_ERROR(
-      Perform(verb, Url(verb, name_space, name, query), body, kCallTimeout, exchange));
-  return std::move(exchange.body);
+  const std::string url = Url(verb, name_space, name, query);
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<http::Exchange> exchange,
+                          Send(verb, {.url = url, .body = body, .timeout = kCallTimeout}));
+  std::string answer;
+  for (size_t before = 1; before != answer.size();) {
+    before = answer.size();
+    if (const absl::Status status = exchange->Read(kPieceBytes, &answer); !status.ok()) {
+      return TransportError(status, url);
+    }
+    if (static_cast<int64_t>(answer.size()) > kAnswerBytesMax) {
+      return AnswerTooLong();
+    }
+  }
+  return answer;
 }
 
 absl::Status KubeClient::Watch(
     KubeVerb verb, const std::string& name_space, const std::string& query,
-    absl::Duration silence_max, KubeInterrupt& interrupt,
+    absl::Duration silence_max, http::Interrupt& interrupt,
     const std::function<absl::Status(absl::string_view)>& on_line) const {
-  Exchange exchange;
-  exchange.on_line = &on_line;
-  exchange.interrupt = &interrupt;
-  return Perform(verb, Url(verb, name_space, "", query), "", silence_max, exchange);
+  const std::string url = Url(verb, name_space, "", query);
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<http::Exchange> exchange,
+                          Send(verb, {.url = url, .stall = silence_max, .interrupt = &interrupt}));
+  std::string unread;  // a line that is not yet whole, then the bytes that came last
+  for (;;) {
+    const size_t before = unread.size();
+    if (const absl::Status status = exchange->ReadSome(kPieceBytes, &unread); !status.ok()) {
+      return TransportError(status, url);
+    }
+    if (unread.size() == before) {
+      return absl::OkStatus();
+    }
+    size_t begin = 0;
+    for (size_t end = unread.find('\n', before); end != unread.npos;
+         end = unread.find('\n', begin)) {
+      if (end > begin) {
+        CONCUR_RETURN_IF_ERROR(on_line(absl::string_view(unread).substr(begin, end - begin)));
+      }
+      begin = end + 1;
+    }
+    unread.erase(0, begin);
+    if (static_cast<int64_t>(unread.size()) > kLineBytesMax) {
+      return AnswerTooLong();
+    }
+  }
 }
 
 }  // namespace concur::provision

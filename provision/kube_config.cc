@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/kube_config.h"
 
 #include <cstdlib>
@@ -23,7 +24,7 @@ using spec::YamlNode;
 constexpr int64_t kFileBytesMax = 1 << 20;
 
 // Null when there is none.
-const YamlNode* Child(const YamlNode* node, absl::string_view key) {
+const YamlNode* ChildOf(const YamlNode* node, absl::string_view key) {
   if (node == nullptr) {
     return nullptr;
   }
@@ -36,17 +37,17 @@ const YamlNode* Child(const YamlNode* node, absl::string_view key) {
 }
 
 std::string TextOf(const YamlNode* node, absl::string_view key) {
-  const YamlNode* child = Child(node, key);
+  const YamlNode* child = ChildOf(node, key);
   return child == nullptr ? "" : child->text;
 }
 
 // The entry of `clusters`, `users` or `contexts` with this name, below `inner`.
 absl::StatusOr<const YamlNode*> Named(const spec::YamlFile& file, absl::string_view list,
                                       const std::string& name, absl::string_view inner) {
-  if (const YamlNode* items = Child(&file.root, list)) {
+  if (const YamlNode* items = ChildOf(&file.root, list)) {
     for (const YamlNode& item : items->items) {
       if (TextOf(&item, "name") == name) {
-        return Child(&item, inner);
+        return ChildOf(&item, inner);
       }
     }
   }
@@ -74,7 +75,7 @@ absl::StatusOr<std::string> Pem(const spec::YamlFile& file, const YamlNode* node
 
 absl::Status ReadUser(const spec::YamlFile& file, const YamlNode* user, KubeConfig* config) {
   for (const char* plugin : {"exec", "auth-provider"}) {
-    if (Child(user, plugin) != nullptr) {
+    if (ChildOf(user, plugin) != nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat(file.path, ": user.", plugin,
                        ": a plugin is not run here; make a service account and give its token"));

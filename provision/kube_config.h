@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How to reach a Kubernetes API server: from within a pod, or from a kubeconfig.
 //
 // Of a kubeconfig, this reads what servers and certificates are made of: clusters with a CA, users

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/kube_objects.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 namespace concur::provision {
 namespace {
 
-constexpr size_t kNameBytesMax = 63;
-constexpr size_t kMessageBytesMax = 500;
+constexpr size_t kKubernetesNameBytesMax = 63;
+constexpr size_t kPodMessageBytesMax = 500;
 constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
 constexpr int kMetricsPort = 9465;       // as in k8s/overlays/static-workers
 constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
@@ -33,7 +34,7 @@ std::string Lower(const std::string& text) {
 
 // A label's value: at most 63 bytes of letters, digits and "-_.", alphanumeric at both ends.
 std::string LabelValue(const std::string& text) {
-  std::string value = text.substr(0, kNameBytesMax);
+  std::string value = text.substr(0, kKubernetesNameBytesMax);
   for (char& c : value) {
     const bool good =
         absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
@@ -270,7 +271,7 @@ const KubeJson* TrueCondition(const KubeJson& object, absl::string_view type) {
 
 std::string Said(const std::string& reason, const std::string& message) {
   return absl::StrCat(reason, reason.empty() || message.empty() ? "" : ": ",
-                      message.substr(0, kMessageBytesMax));
+                      message.substr(0, kPodMessageBytesMax));
 }
 
 // The state of the worker's container: {"running": …}, {"waiting": …} or {"terminated": …}; null.
@@ -380,13 +381,13 @@ std::string PilotSelector(const std::string& coordinator_id) {
 
 std::string KubeJobName(const std::string& coordinator_id, const std::string& pilot) {
   std::string name = absl::StrCat("concur-", Lower(coordinator_id), "-", Lower(pilot));
-  if (name.size() <= kNameBytesMax && Lower(pilot) == pilot && pilot.back() != '-') {
+  if (name.size() <= kKubernetesNameBytesMax && Lower(pilot) == pilot && pilot.back() != '-') {
     return name;
   }
   constexpr size_t kDigestBytes = 16;
   const std::string digest =
       Sha256Of(absl::StrCat(coordinator_id, "/", pilot)).ToHex().substr(0, kDigestBytes);
-  name = name.substr(0, kNameBytesMax - kDigestBytes - 1);
+  name = name.substr(0, kKubernetesNameBytesMax - kDigestBytes - 1);
   while (name.back() == '-') {
     name.pop_back();
   }

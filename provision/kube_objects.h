@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pilots as Kubernetes objects: the Job that is made for one, and what its Job and pod say of it.
 //
 // One Job for each pilot. An Indexed Job for many would make fewer objects, but a Job cannot let go

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All objects of one kind that a selector selects, kept up to date: one list, then a watch from its
 // resourceVersion on, and a list again whenever the watch cannot go on (410 Gone, a malformed
 // event, a broken connection).
@@ -62,7 +63,7 @@ class KubeWatch {
   const std::string name_space_;
   const std::string selector_;
   const KubeWatchOptions options_;
-  KubeInterrupt interrupt_;
+  http::Interrupt interrupt_;
 
   // Shared with those who keep an object while the next state of it comes.
   using Objects_ = std::map<std::string, std::shared_ptr<const KubeJson>>;

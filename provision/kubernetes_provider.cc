@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/kubernetes_provider.h"
 
 #include <memory>
@@ -41,6 +42,11 @@ bool IsOpen(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
 
+// Whether a namespace will answer so again: the other namespaces are looked at without it.
+bool IsRefused(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsNotFound(status);
+}
+
 }  // namespace
 
 KubernetesProvider::KubernetesProvider(Clock& clock, PilotSetup setup, FindConfig find_config,
@@ -73,28 +79,37 @@ absl::Status KubernetesProvider::Connect() {
   LogInfo("Kubernetes is at hand",
           {{"server", config.server}, {"namespace", config.name_space}, {"from", config.origin}});
   const std::string own = config.name_space;
-  client_ = std::make_unique<KubeClient>(std::move(config));
+  client_ = std::make_unique<KubeClient>(clock_, std::move(config));
   std::set<std::string> names = LoadNamespaces(setup_);
   names.insert(own);
   for (const std::string& name : names) {
-    CONCUR_RETURN_IF_ERROR(Open(name, /*remember=*/false).status());
+    Open(name);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<KubernetesProvider::Namespace*> KubernetesProvider::Open(const std::string& name,
-                                                                        bool remember) {
+// After it has answered once, so that one without rights is not looked at for good, and before
+// anything is made there, so that it is found again.
+absl::Status KubernetesProvider::Remember(const std::string& name) {
+  if (name == client_->config().name_space) {
+    return absl::OkStatus();
+  }
+  std::set<std::string> names = LoadNamespaces(setup_);
+  if (!names.insert(name).second) {
+    return absl::OkStatus();
+  }
+  if (absl::Status status = Look(namespaces_.at(name)).status(); !status.ok()) {
+    namespaces_.erase(name);
+    return status;
+  }
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(setup_.directory, 0700));
+  return WriteFileAtomically(NamespacesFile(setup_), absl::StrJoin(names, "\n") + "\n");
+}
+
+KubernetesProvider::Namespace& KubernetesProvider::Open(const std::string& name) {
   const auto it = namespaces_.find(name);
   if (it != namespaces_.end()) {
-    return &it->second;
-  }
-  if (remember) {
-    // Before anything is made there, so that it is found again.
-    std::set<std::string> names = LoadNamespaces(setup_);
-    names.insert(name);
-    CONCUR_RETURN_IF_ERROR(MakeDirectories(setup_.directory, 0700));
-    CONCUR_RETURN_IF_ERROR(
-        WriteFileAtomically(NamespacesFile(setup_), absl::StrJoin(names, "\n") + "\n"));
+    return it->second;
   }
   Namespace& place = namespaces_[name];
   const std::string selector = PilotSelector(setup_.coordinator_id);
@@ -102,7 +117,7 @@ absl::StatusOr<KubernetesProvider::Namespace*> KubernetesProvider::Open(const st
                                            name, selector, options_.watch);
   place.pods = std::make_unique<KubeWatch>(*client_, KubeVerb::kListPods, KubeVerb::kWatchPods,
                                            name, selector, options_.watch);
-  return &place;
+  return place;
 }
 
 // --- starting ------------------------------------------------------------------------------------
@@ -113,7 +128,8 @@ absl::StatusOr<std::vector<std::string>> KubernetesProvider::StartNow(
   CONCUR_RETURN_IF_ERROR(Connect());
   const std::string name_space = pool.kubernetes.name_space.empty() ? client_->config().name_space
                                                                     : pool.kubernetes.name_space;
-  CONCUR_ASSIGN_OR_RETURN(Namespace * place, Open(name_space, /*remember=*/true));
+  Namespace* const place = &Open(name_space);
+  CONCUR_RETURN_IF_ERROR(Remember(name_space));
   CONCUR_ASSIGN_OR_RETURN(const std::string token, setup_.token());
   CONCUR_RETURN_IF_ERROR(EnsureSecret(name_space, token, *place));
   std::vector<std::string> ids;
@@ -196,8 +212,8 @@ absl::Status KubernetesProvider::Delete(const std::string& name_space, const std
 absl::Status KubernetesProvider::StopNow(const std::vector<std::string>& pilots) {
   CONCUR_RETURN_IF_ERROR(Connect());
   const std::set<std::string> wanted(pilots.begin(), pilots.end());
-  for (auto& [name_space, place] : namespaces_) {
-    CONCUR_ASSIGN_OR_RETURN(const Pairs pairs, Look(place));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Seen> all, LookEverywhere());
+  for (const auto& [name_space, pairs] : all) {
     for (const auto& [job_name, pair] : pairs) {
       const PilotReport report = KubeReport(*pair.job, pair.pod.get(), "");
       if (wanted.contains(report.name) && report.state != PilotReport::State::kEnded) {
@@ -231,6 +247,27 @@ absl::StatusOr<KubernetesProvider::Pairs> KubernetesProvider::Look(Namespace& pl
   return pairs;
 }
 
+// Namespaces that refuse to be looked at are left out, unless all of them do: the pools of the
+// others go on.
+absl::StatusOr<std::vector<KubernetesProvider::Seen>> KubernetesProvider::LookEverywhere() {
+  std::vector<Seen> all;
+  absl::Status refusal;
+  for (auto& [name_space, place] : namespaces_) {
+    absl::StatusOr<Pairs> pairs = Look(place);
+    if (pairs.ok()) {
+      all.emplace_back(name_space, *std::move(pairs));
+    } else if (IsRefused(pairs.status())) {
+      refusal.Update(pairs.status());
+    } else {
+      return pairs.status();
+    }
+  }
+  if (all.empty()) {
+    return refusal;
+  }
+  return all;
+}
+
 // A Job whose pods are refused (a quota, a policy) says why in events alone.
 absl::Status KubernetesProvider::LookForEvents(const std::string& name_space, Namespace& place) {
   if (clock_.Now() < place.next_events) {
@@ -256,8 +293,9 @@ absl::Status KubernetesProvider::LookForEvents(const std::string& name_space, Na
 absl::StatusOr<std::vector<PilotReport>> KubernetesProvider::ObserveNow() {
   CONCUR_RETURN_IF_ERROR(Connect());
   std::vector<PilotReport> reports;
-  for (auto& [name_space, place] : namespaces_) {
-    CONCUR_ASSIGN_OR_RETURN(const Pairs pairs, Look(place));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Seen> all, LookEverywhere());
+  for (const auto& [name_space, pairs] : all) {
+    Namespace& place = namespaces_.at(name_space);
     for (const auto& [job_name, pair] : pairs) {
       const std::optional<absl::Time> ended = KubeEndTime(*pair.job);
       if (pair.pod == nullptr && !ended.has_value()) {

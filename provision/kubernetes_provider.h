@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pilots as Kubernetes Jobs: created through the API server's REST interface, watched, and deleted
 // when they are no longer needed.
 //
@@ -61,10 +62,12 @@ class KubernetesProvider final : public Provider {
     std::shared_ptr<const KubeJson> job;
     std::shared_ptr<const KubeJson> pod;  // null while there is none
   };
-  using Pairs = std::map<std::string, Pair>;  // by the Job's name
+  using Pairs = std::map<std::string, Pair>;   // by the Job's name
+  using Seen = std::pair<std::string, Pairs>;  // of a namespace
 
   absl::Status Connect();
-  absl::StatusOr<Namespace*> Open(const std::string& name, bool remember);
+  Namespace& Open(const std::string& name);
+  absl::Status Remember(const std::string& name);
   absl::StatusOr<std::vector<std::string>> StartNow(const PoolSpec& pool,
                                                     const std::vector<std::string>& pilots);
   absl::Status StartOne(const PoolSpec& pool, const std::string& pilot, const std::string& secret,
@@ -74,6 +77,7 @@ class KubernetesProvider final : public Provider {
   absl::Status StopNow(const std::vector<std::string>& pilots);
   absl::StatusOr<std::vector<PilotReport>> ObserveNow();
   absl::StatusOr<Pairs> Look(Namespace& place);
+  absl::StatusOr<std::vector<Seen>> LookEverywhere();
   absl::Status LookForEvents(const std::string& name_space, Namespace& place);
   absl::Status Delete(const std::string& name_space, const std::string& job);
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pilots as processes of this machine. They outlive the coordinator, which finds them again by
-// their directories: DIR/NAME/pid says which process it is, and a pid that was handed out again is
-// told by the time of the process's start. DIR/NAME/log has what the worker said.
+// their directories: DIR/NAME/pid says which process it is, and the start time of the
+// process tells whether the pid was reused. DIR/NAME/log is the worker's log.
 //
 // Thread-safe. Processes are started and looked at on a thread of its own.
 #ifndef CONCUR_PROVISION_LOCAL_PROVIDER_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Provider starts and stops pilots (worker processes) somewhere: on this machine, through Slurm,
 // through Kubernetes. It decides nothing: core/pools.h says what to start and stop, and keeps
 // account of what became of it.
 //
 // What a new provider must do:
-//  - Know pilots by name. Names are unique for ever; ids of the engine behind may be lost and
-//  handed
-//    out again, so every question and every stop goes by name (a job's name, a label). All names of
-//    one coordinator are told from others' by PilotSetup::coordinator_id.
+//  - Know pilots by name. Names are unique for ever. Ids of the engine behind may be lost and
+//  reused,
+//    so every query and every stop uses the name (a job's name, a label).
+//    PilotSetup::coordinator_id distinguishes one coordinator's names from others'.
 //  - Start is asked once for a name. An answer that leaves open whether the pilots were started is
 //    Unavailable, DeadlineExceeded or Aborted: then the next Observe settles it. Any other error
 //    means that they were not, and its message is shown to people as it is: put the engine's own
@@ -15,10 +16,9 @@
 //    or fails. A report from which some are missing is worse than none: they would be given up.
 //    An ended pilot is reported as kEnded while the engine remembers it, with why it ended; one
 //    that waits, with why it waits.
-//  - Stop ends pilots now, whatever they run; unknown names and ended ones are OK. (Letting a
-//  worker
-//    finish goes through its Sync, not through its provider.) It is repeated until Observe shows
-//    it.
+//  - Stop ends pilots now, whatever they run; unknown names and ended ones are OK. (A worker is
+//  asked
+//    to finish by its Sync, not by its provider.) It is repeated until Observe reports the end.
 //  - The worker's name is the pilot's name. Its command line is WorkerCommand's, its environment
 //    holds the token (CONCUR_TOKEN) where others cannot read it; so with the key.
 //

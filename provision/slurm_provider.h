@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pilots as Slurm jobs: sbatch starts them (as job arrays), one squeue for all says what became of
-// them, scancel stops them. What the programs are told and say is in provision/slurm_text.h.
+// them, scancel stops them. Their command lines and output are in
+// provision/slurm_text.h.
 //
 // Thread-safe. Slurm's programs run one at a time on a thread of its own, each for a limited time,
 // so that a controller that does not answer holds up nobody.

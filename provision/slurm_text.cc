@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/slurm_text.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace concur::provision {
 namespace {
 
 constexpr absl::Duration kSubmitTimeout = absl::Seconds(60);
-constexpr size_t kMessageBytesMax = 600;
+constexpr size_t kSlurmMessageBytesMax = 600;
 constexpr size_t kFields = 5;
 constexpr char kKeyVariable[] = "CONCUR_PILOT_KEY";
 
@@ -41,22 +42,24 @@ std::string DirectoryOf(const std::string& program) {
 struct Reason {
   absl::string_view code;
   absl::string_view words;
+  bool impossible = false;  // somebody has to change something first
 };
 constexpr Reason kReasons[] = {
     {"AssocGrpCpuLimit", "the account's limit on CPUs is reached"},
-    {"AssocGrpCPUMinutesLimit", "the account's CPU minutes are used up"},
+    {"AssocGrpCPUMinutesLimit", "the account's CPU minutes are used up", true},
     {"AssocMaxJobsLimit", "the account's limit on jobs is reached"},
-    {"BadConstraints", "no node has the constraint: this will never run"},
+    {"BadConstraints", "no node has the constraint: this will never run", true},
     {"BeginTime", "not before its begin time"},
-    {"JobHeldAdmin", "held by an administrator"},
-    {"JobHeldUser", "held: `scontrol release` lets it go"},
+    {"JobHeldAdmin", "held by an administrator", true},
+    {"JobHeldUser", "held: `scontrol release` lets it go", true},
     {"Licenses", "waits for a license"},
     {"NodeDown", "the nodes that it needs are down"},
     {"None", "waits for Slurm's scheduler to look at it"},
-    {"PartitionDown", "its partition is down"},
-    {"PartitionInactive", "its partition is inactive"},
-    {"PartitionNodeLimit", "asks for more nodes than its partition has: this will never run"},
-    {"PartitionTimeLimit", "time_limit is longer than its partition allows: this will never run"},
+    {"PartitionDown", "its partition is down", true},
+    {"PartitionInactive", "its partition is inactive", true},
+    {"PartitionNodeLimit", "asks for more nodes than its partition has: this will never run", true},
+    {"PartitionTimeLimit", "time_limit is longer than its partition allows: this will never run",
+     true},
     {"Priority", "other jobs are before it"},
     {"QOSMaxCpuPerUserLimit", "the QOS's limit on CPUs is reached"},
     {"QOSMaxJobsPerUserLimit", "the QOS's limit on jobs is reached"},
@@ -65,6 +68,17 @@ constexpr Reason kReasons[] = {
     {"Reservation", "waits for its reservation"},
     {"Resources", "waits for room"},
 };
+
+// Null when it is not known.
+const Reason* FindReason(absl::string_view reason) {
+  for (const Reason& known : kReasons) {
+    // "ReqNodeNotAvail, UnavailableNodes:n[1-4]".
+    if (reason == known.code || absl::StartsWith(reason, absl::StrCat(known.code, ","))) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
 
 std::optional<PilotReport::State> StateOf(absl::string_view state) {
   static constexpr std::array<absl::string_view, 6> kPending = {
@@ -288,6 +302,8 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
     pilot.report.external_id = std::string(fields[0]);
     if (*state == PilotReport::State::kPending) {
       pilot.report.message = PendingReasonText(fields[3]);
+      const Reason* reason = FindReason(fields[3]);
+      pilot.report.impossible = reason != nullptr && reason->impossible;
     } else if (*state == PilotReport::State::kEnded) {
       pilot.report.message = absl::StrCat(
           "Slurm job ", fields[0], " ended: ", fields[2],
@@ -299,13 +315,8 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
 }
 
 std::string PendingReasonText(absl::string_view reason) {
-  for (const Reason& known : kReasons) {
-    // "ReqNodeNotAvail, UnavailableNodes:n[1-4]".
-    if (reason == known.code || absl::StartsWith(reason, absl::StrCat(known.code, ","))) {
-      return absl::StrCat(known.words, " (", reason, ")");
-    }
-  }
-  return std::string(reason);
+  const Reason* known = FindReason(reason);
+  return known == nullptr ? std::string(reason) : absl::StrCat(known->words, " (", reason, ")");
 }
 
 absl::Status SlurmError(absl::string_view program, const CommandResult& result) {
@@ -315,8 +326,8 @@ absl::Status SlurmError(absl::string_view program, const CommandResult& result) 
     absl::ConsumePrefix(&line, "error: ");
     absl::StrAppend(&text, text.empty() ? "" : "; ", absl::CHexEscape(line));
   }
-  if (text.size() > kMessageBytesMax) {
-    text = absl::StrCat(text.substr(0, kMessageBytesMax), "…");
+  if (text.size() > kSlurmMessageBytesMax) {
+    text = absl::StrCat(text.substr(0, kSlurmMessageBytesMax), "…");
   }
   if (text.empty()) {
     text = absl::StrCat("exit code ", result.exit_code, " without a word");

@@ -1,4 +1,5 @@
-// What Slurm's programs are told and what they print: text in, values out.
+// SPDX-License-Identifier: Apache-2.0
+// Command lines of Slurm's programs, and parsers of what they print.
 //
 // Pilots are known by the name of their Slurm job, "concur-ID-POOL-NUMBER", where ID is the
 // coordinator's and NUMBER that of the first pilot of a job array; never by the id that sbatch

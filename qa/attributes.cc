@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/attributes.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/suggest.h"
 #include "qa/normalize.h"
 
 namespace concur::qa {
@@ -112,9 +115,12 @@ absl::StatusOr<Attribute> ParseAttribute(absl::string_view name) {
       return attribute;
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("by: expected question-length, passage-length, answer-type or agreement, got \"",
-                   name, "\""));
+  std::vector<std::string> names;
+  names.reserve(std::size(kAll));
+  for (const Attribute attribute : kAll) {
+    names.emplace_back(AttributeName(attribute));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("by: ", ExpectedOneOf(names, name)));
 }
 
 absl::string_view AttributeName(Attribute attribute) {

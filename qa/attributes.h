@@ -1,5 +1,6 @@
-// Attributes by which test examples fall into strata: what may make a new test set harder than an
-// old one.
+// SPDX-License-Identifier: Apache-2.0
+// Attributes that divide test examples into strata, to find what makes a new test set harder than
+// an old one.
 //
 // Thread-safe (stateless). Every example is in exactly one stratum of an attribute.
 #ifndef CONCUR_QA_ATTRIBUTES_H_

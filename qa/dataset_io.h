@@ -1,5 +1,6 @@
-// Reading and writing data sets: SQuAD v1.1 JSON and MRQA JSON lines, plain or gzipped. The form
-// is recognised from the bytes, not from the name.
+// SPDX-License-Identifier: Apache-2.0
+// Reading and writing data sets: SQuAD v1.1 JSON and MRQA JSON lines, plain or gzipped. The format
+// is detected from the contents, not from the file name.
 //
 // Thread-safe (stateless). Every error is "PATH:LINE: FIELD: what was expected, what was found";
 // SQuAD files, which often have one line, name the article, paragraph and question as well.
@@ -25,14 +26,19 @@ absl::Status ForEachPassage(const std::string& path,
 // The whole data set. InvalidArgument on malformed input, duplicate question ids or no question.
 absl::StatusOr<Dataset> ReadDataset(const std::string& path);
 
-// Writes MRQA JSON lines; gzipped when `path` ends in ".gz". The file appears under its name only
-// when it is complete and synced; dropped without Finish, nothing is left. Same passages, same
-// bytes (the gzip header carries no time).
-class MrqaWriter {
+// Fails as ReadDataset does, holding one passage or article at a time and the ids.
+absl::Status CheckDataset(const std::string& path);
+
+// Writes what the name of the file says: SQuAD v1.1 JSON when it ends in ".json", else MRQA JSON
+// lines; gzipped with ".gz" after that. SQuAD JSON has no header, and an answer that does not stand
+// in the passage is placed at 0. The file appears under its name only
+// when it is complete and synced; a writer destroyed before Finish leaves no file. The same
+// passages give the same bytes (the gzip header has no time).
+class DatasetWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<MrqaWriter>> Create(const std::string& path,
-                                                            const Header& header);
-  virtual ~MrqaWriter() = default;
+  static absl::StatusOr<std::unique_ptr<DatasetWriter>> Create(const std::string& path,
+                                                               const Header& header);
+  virtual ~DatasetWriter() = default;
   virtual absl::Status Write(const Passage& passage) = 0;
   virtual absl::Status Finish() = 0;
 };

@@ -1,13 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // The internal form of a question-answering data set: MRQA's, with spans as byte offsets.
 //
 // Values.
 #ifndef CONCUR_QA_EXAMPLE_H_
 #define CONCUR_QA_EXAMPLE_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "absl/strings/string_view.h"
 
 namespace concur::qa {
 
@@ -19,12 +24,23 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
+inline absl::string_view TextOf(absl::string_view context, const Span& span) {
+  return context.substr(static_cast<size_t>(span.begin),
+                        static_cast<size_t>(span.end - span.begin));
+}
+
+// Adds a span unless it is in the list.
+inline void AddSpan(const Span& span, std::vector<Span>& spans) {
+  if (std::find(spans.begin(), spans.end(), span) == spans.end()) {
+    spans.push_back(span);
+  }
+}
+
 struct Question {
   std::string id;  // unique in a data set
   std::string text;
   std::vector<std::string> answers;  // gold answers; at least one in a valid data set
-  // Where answers stand in the context: one span an occurrence that the source marks. May be empty
-  // (sources without spans).
+  // The occurrences of answers in the context that the source marks; empty if it marks none.
   std::vector<Span> spans;
 
   friend bool operator==(const Question&, const Question&) = default;

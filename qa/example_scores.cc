@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/example_scores.h"
 
 #include <simdjson.h>
@@ -22,6 +23,20 @@ namespace {
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
+// Sets `place` where the line has the key.
+absl::Status ReadPlace(const simdjson::dom::object& object, const char* key, const std::string& id,
+                       int64_t& place) {
+  constexpr int64_t kPlaceMax = int64_t{1} << 31;
+  const auto field = object[key];
+  if (field.error() == simdjson::NO_SUCH_FIELD) {
+    return absl::OkStatus();
+  }
+  if (field.get(place) != simdjson::SUCCESS || place < 0 || place > kPlaceMax) {
+    return Wrong(absl::StrCat(key, " of ", Shown(id), ": expected a whole number from 0 to 2^31"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExampleScore> ParseLine(absl::string_view line, simdjson::dom::parser& parser) {
   simdjson::dom::object object;
   const simdjson::error_code code = parser.parse(line.data(), line.size()).get(object);
@@ -44,6 +59,8 @@ absl::StatusOr<ExampleScore> ParseLine(absl::string_view line, simdjson::dom::pa
   if (object["f1"].get(score.f1) != simdjson::SUCCESS || !(score.f1 >= 0 && score.f1 <= 1)) {
     return Wrong(absl::StrCat("f1 of ", Shown(score.id), ": expected a number from 0 to 1"));
   }
+  CONCUR_RETURN_IF_ERROR(ReadPlace(object, "passage", score.id, score.passage));
+  CONCUR_RETURN_IF_ERROR(ReadPlace(object, "document", score.id, score.document));
   return score;
 }
 

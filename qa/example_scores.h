@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-example scores, read back: the inverse of PerExampleJsonLines.
 //
 // Thread-safe (stateless).
@@ -12,9 +13,10 @@
 
 namespace concur::qa {
 
-// Reads lines of {"id": "…", "exact_match": 0 or 1, "f1": 0..1}, in their order; other keys are
-// ignored, empty lines skipped. InvalidArgument, as `FILE:LINE: …`, for anything else, an id that
-// comes twice, and text without any example.
+// Reads lines of {"id": "…", "exact_match": 0 or 1, "f1": 0..1}, in their order, and "passage" and
+// "document" where they are: whole numbers up to 2^31. Other keys are ignored, empty lines skipped.
+// InvalidArgument, as `FILE:LINE: …`, for anything else, an id that comes twice, and text without
+// any example.
 absl::StatusOr<std::vector<ExampleScore>> ParseExampleScores(absl::string_view text,
                                                              absl::string_view file);
 

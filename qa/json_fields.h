@@ -1,5 +1,6 @@
-// Fields of JSON values that come from outside, with errors that name the place: what was
-// expected, what was found. For .cc files only (it includes simdjson).
+// SPDX-License-Identifier: Apache-2.0
+// Reads fields of JSON values from input files; errors name the place, what was expected and what
+// was found. For .cc files only (it includes simdjson).
 //
 // Thread-compatible.
 #ifndef CONCUR_QA_JSON_FIELDS_H_
@@ -23,8 +24,7 @@ namespace concur::qa {
 class JsonFields {
  public:
   using Element = simdjson::dom::element;
-  // The fields of an object that the caller knows; lives on the stack, as there is one for each
-  // value of a file.
+  // The fields of an object to read. An initializer list, to avoid an allocation for each object.
   using Known = std::initializer_list<std::pair<absl::string_view, std::optional<Element>*>>;
 
   // InvalidArgument "PLACE: MESSAGE".
@@ -32,12 +32,12 @@ class JsonFields {
   // InvalidArgument "PLACE: FIELD: expected EXPECTED, got FOUND".
   absl::Status Wrong(absl::string_view field, absl::string_view expected,
                      const Element& found) const;
-  // Why `text` is not JSON, after the parser said `code`. Lines count from `first_line`.
+  // Explains why the parser failed on `text` with `code`. Lines count from `first_line`.
   absl::Status BadJson(absl::string_view text, simdjson::error_code code,
                        int64_t first_line = 1) const;
 
-  // Fills the known fields that `value` has; ignores others. InvalidArgument when `value`, which
-  // the message calls `what`, is no object or has a known field twice.
+  // Sets the known fields that `value` has; ignores others. InvalidArgument when `value`, called
+  // `what` in the message, is not an object or has a known field twice.
   absl::Status Collect(const Element& value, absl::string_view what, const Known& known) const;
   // InvalidArgument when the field is missing or of another type.
   absl::StatusOr<std::string> Text(const std::optional<Element>& value,
@@ -47,9 +47,8 @@ class JsonFields {
   absl::StatusOr<int64_t> Integer(const std::optional<Element>& value,
                                   absl::string_view field) const;
 
-  std::string place;     // of the value at hand: "FILE:LINE: qas[2]"
-  absl::string_view id;  // of the question at hand, which errors name after the place; whoever sets
-                         // it takes it back
+  std::string place;     // of the current value: "FILE:LINE: qas[2]"
+  absl::string_view id;  // of the current question; named in errors unless empty
 };
 
 }  // namespace concur::qa

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/json_items.h"
 
 #include <simdjson.h>
@@ -28,9 +29,9 @@ namespace {
 
 constexpr size_t kFrameBytesMax = size_t{1} << 20;
 
-// Bytes of `text` before the quote that ends the string it begins within; all when it goes on. In
-// `escaped`: whether a backslash stands before the first byte, then before the one after the last.
-// REQUIRES: `text` is not empty after a backslash.
+// `text` begins inside a string: returns the bytes before the closing quote, or all if there is
+// none. `escaped` says whether a backslash precedes the first byte, and is set for the byte after
+// the last. REQUIRES: `text` is not empty after a backslash.
 inline size_t StringBytes(absl::string_view text, bool& escaped) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
@@ -54,7 +55,7 @@ inline size_t StringBytes(absl::string_view text, bool& escaped) {
   }
 }
 
-// What a byte outside strings means within an item.
+// The role of a byte of an item, outside strings.
 enum class Meaning : uint8_t { kNothing, kQuote, kOpen, kClose, kComma, kNewLine };
 
 Meaning MeaningOf(char c) {
@@ -72,13 +73,14 @@ Meaning MeaningOf(char c) {
 
 bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// What ExplainJsonError says, without the place: lines of a frame are not those of the file.
+// The text of ExplainJsonError without its place: line numbers of the frame are not those of the
+// file.
 std::string Reason(const std::string& explained) {
   const size_t colon = explained.find(": ");
   return colon == std::string::npos ? explained : explained.substr(colon + 2);
 }
 
-// Cuts a document into items. The frame is the document without items and white space.
+// Splits a document into items. The frame is the rest of the document.
 class Splitter {
  public:
   // Items are the elements of the list `list`, or the document's members when it is empty.
@@ -116,11 +118,11 @@ class Splitter {
     return absl::InvalidArgumentError(absl::StrCat(path_, ":", line_, ": ", message));
   }
   void TakeInFrame(char c);
-  // These two move on by themselves.
+  // These two advance `position_`.
   absl::Status TakeBetweenItems(char c);
   absl::Status TakeInItem();
   absl::Status EndItem(bool last);
-  // Moves bytes of the block that were walked over to the item or the frame.
+  // Appends the bytes between `copied_` and `end` to the item or the frame.
   absl::Status Copy(size_t end);
 
   const std::string& path_;
@@ -130,14 +132,14 @@ class Splitter {
 
   absl::string_view block_;
   size_t position_ = 0;  // in the block
-  size_t copied_ = 0;    // bytes of the block before this one are copied
+  size_t copied_ = 0;    // bytes of the block already copied
 
   bool in_string_ = false;
   bool escaped_ = false;
   bool in_items_ = false;
   bool seen_items_ = false;
-  bool begun_ = false;  // an item has begun
-  bool more_ = false;   // something follows the document
+  bool begun_ = false;  // inside an item
+  bool more_ = false;   // more text follows the document
   int depth_ = 0;       // of brackets: in the frame, or in the item
   int64_t line_ = 1;
   int64_t item_line_ = 1;
@@ -169,7 +171,7 @@ absl::Status Splitter::Copy(size_t end) {
   return absl::OkStatus();
 }
 
-// What is copied to the frame too late for the key to be seen is copied here.
+// At a bracket, first copies the frame's bytes so far, as they may hold the list's key.
 void Splitter::TakeInFrame(char c) {
   line_ += c == '\n' ? 1 : 0;
   more_ = more_ || (seen_items_ && depth_ == 0 && !IsJsonSpace(c));
@@ -231,7 +233,7 @@ absl::Status Splitter::TakeBetweenItems(char c) {
   return absl::OkStatus();
 }
 
-// To behind the byte that ends the item, or to the end of the block, or into a string there.
+// Advances past the byte that ends the item, or to the end of the block.
 absl::Status Splitter::TakeInItem() {
   size_t at = position_;
   for (; at < block_.size(); ++at) {
@@ -367,32 +369,23 @@ absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item) {
 
 absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
                              size_t line_bytes_max) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, line_bytes_max));
   simdjson::dom::parser parser;
   JsonFields fields;
-  while (true) {
-    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
-    if (!more) {
-      return absl::OkStatus();
-    }
+  const auto parse = [&](const LineReader& lines) {
     const absl::string_view line = lines.line();
-    if (line.find_first_not_of(" \t\r") == line.npos) {
-      continue;
-    }
     fields.place = lines.place();
     JsonFields::Element value;
     const simdjson::error_code code =
         parser.parse(line.data(), line.size(), /*realloc_if_needed=*/true).get(value);
-    if (code != simdjson::SUCCESS) {
-      return fields.BadJson(line, code, lines.number());
-    }
-    CONCUR_RETURN_IF_ERROR(on_item(value, fields.place));
-  }
+    return code == simdjson::SUCCESS ? on_item(value, fields.place)
+                                     : fields.BadJson(line, code, lines.number());
+  };
+  return ForEachTextLine(path, parse, line_bytes_max);
 }
 
 absl::StatusOr<bool> FirstObjectHas(const std::string& path, absl::string_view key) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
-  std::string last;  // string at hand, or the one before; cut one byte behind the key's length
+  std::string last;  // current or last string, up to one byte more than the key
   int depth = 0;
   bool in_string = false;
   bool escaped = false;

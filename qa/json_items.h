@@ -1,5 +1,6 @@
-// Walks a JSON document of any size in bounded memory, item by item. Only where items begin and
-// end is found here; simdjson parses each of them, and at the end what stands around them.
+// SPDX-License-Identifier: Apache-2.0
+// Reads a JSON document of any size item by item, in bounded memory. This code only splits the
+// document into items; simdjson parses each item and, at the end, the text around them.
 //
 // Thread-safe (stateless). For .cc files only (it includes simdjson).
 #ifndef CONCUR_QA_JSON_ITEMS_H_
@@ -17,10 +18,10 @@
 
 namespace concur::qa {
 
-// Longest item as text: an article of SQuAD, a passage of DROP, a line.
+// Size limit of an item's text: an article of SQuAD, a passage of DROP, a line.
 inline constexpr size_t kJsonItemBytesMax = size_t{32} << 20;
 
-// Gets an item and its place, "FILE:LINE: data[3]"; its first error ends the walk.
+// Gets an item and its place, "FILE:LINE: data[3]"; its first error ends the reading.
 using OnJsonItem =
     std::function<absl::Status(const JsonFields::Element& item, const std::string& place)>;
 
@@ -29,10 +30,11 @@ using OnJsonItem =
 absl::Status ForEachListItem(const std::string& path, absl::string_view list,
                              const OnJsonItem& on_item);
 
-// The members of the document, which is an object; each comes as an object of one member.
+// The members of the document, which must be an object; each is passed as an object with that
+// member only.
 absl::Status ForEachMember(const std::string& path, const OnJsonItem& on_item);
 
-// The lines of a JSON-lines file; blank ones are skipped. Places are "FILE:LINE".
+// The lines of a JSON-lines file without blank lines. Places are "FILE:LINE".
 absl::Status ForEachJsonLine(const std::string& path, const OnJsonItem& on_item,
                              size_t line_bytes_max = LineReader::kLineBytesMax);
 

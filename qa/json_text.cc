@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/json_text.h"
 
 #include <cstddef>
@@ -8,12 +9,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "qa/utf8.h"
 
 namespace concur::qa {
 namespace {
 
-// Keeps nothing but the first error.
+// Records the first error only.
 class ErrorFinder : public nlohmann::json::json_sax_t {
  public:
   bool null() override { return true; }

@@ -1,4 +1,5 @@
-// JSON details that readers and writers of data share.
+// SPDX-License-Identifier: Apache-2.0
+// JSON strings and error messages, for the readers and writers of data.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_QA_JSON_TEXT_H_
@@ -15,9 +16,9 @@ namespace concur::qa {
 // REQUIRES: `text` is valid UTF-8.
 void AppendJsonString(absl::string_view text, std::string& out);
 
-// Why and where `text` is not one JSON value: `line 3, column 7: expected …`. For error messages
-// only: it parses a second time. Columns count bytes from 1, lines from `first_line`; "" when
-// nothing is wrong.
+// Where and why `text` is not one JSON value: `line 3, column 7: expected …`; "" if it is. Parses
+// the text again, so use it for error messages only. Columns count bytes from 1, lines from
+// `first_line`.
 std::string ExplainJsonError(absl::string_view text, int64_t first_line = 1);
 
 // `text` for an error message: quoted, cut after 60 bytes, control characters shown.

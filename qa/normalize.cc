@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/normalize.h"
 
 #include <unicode/bytestream.h>
@@ -13,12 +14,12 @@
 #include <string>
 
 #include "base/check.h"
-#include "qa/utf8.h"
+#include "base/utf8.h"
 
 namespace concur::qa {
 namespace {
 
-// What a byte of ASCII means to the normalization.
+// How the normalization treats an ASCII byte.
 enum class AsciiClass : uint8_t { kSpace, kWord, kPunctuation, kOther };
 
 constexpr std::array<AsciiClass, 128> kAsciiClasses = [] {
@@ -36,12 +37,12 @@ constexpr std::array<AsciiClass, 128> kAsciiClasses = [] {
 
 bool IsArticle(absl::string_view word) { return word == "a" || word == "an" || word == "the"; }
 
-// Collects text between white space, dropping runs of word characters that are articles. An
-// article is replaced by a space, so that "l'áb" and the like split as the script splits them.
-// What comes out is never longer than what goes in.
+// Collects words, dropping runs of word characters that are articles. An article is replaced by a
+// space, so that texts such as "l'áb" split as in the official script. The output is never longer
+// than the input.
 class Collector {
  public:
-  // REQUIRES: at most `bytes_max` bytes go in.
+  // REQUIRES: at most `bytes_max` bytes are added.
   explicit Collector(size_t bytes_max) : out_(bytes_max, '\0'), end_(out_.data()) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
@@ -98,9 +99,9 @@ class Collector {
   }
 
   std::string out_;
-  char* end_;  // of what is collected
+  char* end_;  // of the output
   bool pending_space_ = false;
-  char* run_ = nullptr;  // where the run of word characters starts; null outside of one
+  char* run_ = nullptr;  // start of the current run of word characters, or null
 };
 
 std::string NormalizeAscii(absl::string_view text) {

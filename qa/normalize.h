@@ -1,6 +1,8 @@
-// The normalization that SQuAD's metrics compare answers in: lower case, no ASCII punctuation, no
-// articles, single spaces. Equal to the official v1.1 evaluation script on all text, whose lower(),
-// \b and split() follow Unicode: final sigma, combining marks, no-break spaces.
+// SPDX-License-Identifier: Apache-2.0
+// SQuAD's normalization of answers, after which its metrics compare them: lower case, no ASCII
+// punctuation, no articles, single spaces. Equal to the official v1.1 evaluation script on all
+// text, whose lower(), \b and split() follow Unicode: final sigma, combining marks, no-break
+// spaces.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_QA_NORMALIZE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/predictions.h"
 
 #include <simdjson.h>
@@ -7,59 +8,46 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "qa/json_fields.h"
 #include "qa/json_text.h"
 #include "qa/raw_bytes.h"
 
 namespace concur::qa {
-namespace {
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-
-}  // namespace
 
 absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path));
+  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path, kPredictionsBytesMax));
   absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
-  if (absl::StartsWith(text, "\xEF\xBB\xBF")) {
-    text.remove_prefix(3);
-  }
-  const auto invalid = [&](absl::string_view message) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", message));
-  };
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  JsonFields json;
+  json.place = path;
   if (text.find_first_not_of(" \t\r\n") == absl::string_view::npos) {
-    return invalid("the file is empty; expected predictions {\"id\": \"answer\"}");
+    return json.Invalid("the file is empty; expected predictions {\"id\": \"answer\"}");
   }
-  // It keeps the strings.
+  // The predictions refer to the parser's strings.
   const auto parser = std::make_shared<simdjson::dom::parser>();
   simdjson::dom::element document;
   const simdjson::error_code code =
       parser->parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(document);
-  if (code == simdjson::MEMALLOC) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, ": out of memory"));
-  }
   if (code != simdjson::SUCCESS) {
-    const std::string reason = ExplainJsonError(text);
-    return invalid(
-        absl::StrCat("not valid JSON: ", reason.empty() ? simdjson::error_message(code) : reason));
+    return json.BadJson(text, code);
   }
   if (!document.is_object()) {
-    return invalid("expected an object {\"id\": \"answer\"}, got another JSON value");
+    return json.Invalid("expected an object {\"id\": \"answer\"}, got another JSON value");
   }
+  const auto view = [](std::string_view v) { return absl::string_view(v.data(), v.size()); };
   const simdjson::dom::object object(document);
   Predictions predictions(parser);
   predictions.Reserve(object.size());
   for (const auto& [key, value] : object) {
     if (!value.is_string()) {
-      return invalid(absl::StrCat(Shown(View(key)), ": expected a string, got ",
-                                  value.is_object()  ? "an object"
-                                  : value.is_array() ? "a list"
-                                                     : simdjson::minify(value)));
+      return json.Wrong(Shown(view(key)), "a string", value);
     }
-    if (!predictions.Add(View(key), View(value))) {
-      return invalid(absl::StrCat(Shown(View(key)), ": appears twice; ids must be unique"));
+    if (!predictions.Add(view(key), view(std::string_view(value)))) {
+      return json.Invalid(Shown(view(key)) + ": appears twice; ids must be unique");
     }
   }
   return predictions;

@@ -1,4 +1,5 @@
-// What a system answered: a SQuAD predictions file.
+// SPDX-License-Identifier: Apache-2.0
+// The answers of a system: a SQuAD predictions file.
 #ifndef CONCUR_QA_PREDICTIONS_H_
 #define CONCUR_QA_PREDICTIONS_H_
 
@@ -17,11 +18,12 @@ namespace concur::qa {
 // Answers by question id. Copies share their texts.
 class Predictions {
  public:
-  // All texts lie in `owner`, which lives as long as the predictions.
+  // `owner` holds all texts; it is kept as long as the predictions (shared by their copies).
   explicit Predictions(std::shared_ptr<const void> owner) : owner_(std::move(owner)) {}
 
   void Reserve(size_t count) { answers_.reserve(count); }
-  // False, and nothing changes, when the id has an answer already. REQUIRES: the owner's texts.
+  // Returns false and changes nothing when the id has an answer already. REQUIRES: `owner` holds
+  // both.
   bool Add(absl::string_view id, absl::string_view answer) {
     return answers_.emplace(id, answer).second;
   }
@@ -35,6 +37,10 @@ class Predictions {
   std::shared_ptr<const void> owner_;
   absl::flat_hash_map<absl::string_view, absl::string_view> answers_;
 };
+
+// Of a predictions file, unpacked. Reading takes up to ten times as much memory, on a worker beside
+// the job that wrote it.
+inline constexpr int64_t kPredictionsBytesMax = int64_t{128} << 20;
 
 // Reads {"id": "answer", …}, plain or gzipped. InvalidArgument on anything else: another type,
 // NaN, an id that appears twice.

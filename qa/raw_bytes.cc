@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/raw_bytes.h"
 
 #include <algorithm>
@@ -15,18 +16,18 @@
 
 namespace concur::qa {
 
-absl::StatusOr<std::string> ReadRawBytes(const std::string& path) {
+absl::StatusOr<std::string> ReadRawBytes(const std::string& path, int64_t bytes_max) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<RawStream> stream, RawStream::Open(path));
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(std::min(stream->file_bytes(), kRawBytesMax)) + kRawPadding);
+  bytes.reserve(static_cast<size_t>(std::min(stream->file_bytes(), bytes_max)) + kRawPadding);
   while (true) {
     CONCUR_ASSIGN_OR_RETURN(const absl::string_view block, stream->Next());
     if (block.empty()) {
       break;
     }
-    if (static_cast<int64_t>(bytes.size() + block.size()) > kRawBytesMax) {
+    if (static_cast<int64_t>(bytes.size() + block.size()) > bytes_max) {
       return absl::ResourceExhaustedError(absl::StrCat(path, ": holds more than the limit of ",
-                                                       kRawBytesMax, " bytes; split the file"));
+                                                       bytes_max, " bytes; split the file"));
     }
     bytes.append(block.data(), block.size());
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a data file, whether it is gzipped or not.
 //
 // Thread-safe (stateless).
@@ -12,17 +13,14 @@
 
 namespace concur::qa {
 
-// Largest data file, unpacked: ICU counts bytes in 31 bits.
-inline constexpr int64_t kRawBytesMax = (int64_t{1} << 31) - 1024;
-
-// Bytes of zero that ReadRawBytes leaves readable after the contents.
+// Zero bytes that ReadRawBytes appends, as simdjson reads beyond the text.
 inline constexpr size_t kRawPadding = 64;
 
 // The file's bytes, unpacked when they start with gzip's magic number (any number of members),
 // followed by kRawPadding zero bytes that are not part of the contents. DataLoss when the gzip
 // stream is damaged, ends early or is followed by other bytes; ResourceExhausted above
-// kRawBytesMax.
-absl::StatusOr<std::string> ReadRawBytes(const std::string& path);
+// `bytes_max`; otherwise as RawStream.
+absl::StatusOr<std::string> ReadRawBytes(const std::string& path, int64_t bytes_max);
 
 }  // namespace concur::qa
 

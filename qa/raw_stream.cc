@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/raw_stream.h"
 
 #include <sys/stat.h>
@@ -7,24 +8,26 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "qa/utf8.h"
+#include "base/utf8.h"
 
 namespace concur::qa {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 18;
+constexpr size_t kReadBytes = size_t{1} << 18;
 constexpr absl::string_view kGzipMagic = "\x1f\x8b";
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -34,7 +37,7 @@ class PlainStream : public RawStream {
       : path_(std::move(path)),
         fd_(std::move(fd)),
         file_bytes_(file_bytes),
-        block_(kBlockBytes, '\0') {}
+        block_(kReadBytes, '\0') {}
 
   absl::StatusOr<absl::string_view> Next() override {
     ssize_t got = 0;
@@ -58,7 +61,7 @@ class PlainStream : public RawStream {
 class GzipStream : public RawStream {
  public:
   GzipStream(std::string path, std::unique_ptr<RawStream> packed)
-      : path_(std::move(path)), packed_(std::move(packed)), block_(kBlockBytes, '\0') {}
+      : path_(std::move(path)), packed_(std::move(packed)), block_(kReadBytes, '\0') {}
   ~GzipStream() override {
     if (ready_) {
       inflateEnd(&stream_);
@@ -98,6 +101,8 @@ class GzipStream : public RawStream {
       }
       between_members_ = code == Z_STREAM_END;
       if (const size_t made = block_.size() - stream_.avail_out; made > 0) {
+        made_ += static_cast<int64_t>(made);
+        CONCUR_RETURN_IF_ERROR(CheckRatio());
         return absl::string_view(block_).substr(0, made);
       }
     }
@@ -105,6 +110,14 @@ class GzipStream : public RawStream {
   int64_t file_bytes() const override { return packed_->file_bytes(); }
 
  private:
+  absl::Status CheckRatio() const {
+    if (made_ <= kGzipFreeBytes || made_ / kGzipRatioMax <= used_) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": gzip: unpacks to more than ", kGzipRatioMax, " times its size (",
+                     made_, " bytes of ", used_, "); if it is meant to, give it unpacked"));
+  }
   std::string AtByte() const {
     return absl::StrCat(" at byte ", used_, " of ", packed_->file_bytes());
   }
@@ -115,7 +128,7 @@ class GzipStream : public RawStream {
     }
     return absl::string_view();
   }
-  // A member's magic number may be cut by the end of a block: then inflate judges the second byte.
+  // If a block ends inside the magic number, inflate checks its second byte.
   absl::Status StartMember() {
     if (!absl::StartsWith(kGzipMagic, input_.substr(0, kGzipMagic.size()))) {
       return absl::DataLossError(
@@ -133,6 +146,7 @@ class GzipStream : public RawStream {
   bool ready_ = false;
   absl::string_view input_;
   int64_t used_ = 0;
+  int64_t made_ = 0;
   bool between_members_ = false;
   std::string block_;
 };
@@ -217,6 +231,21 @@ absl::StatusOr<bool> LineReader::Next() {
   }
   CONCUR_RETURN_IF_ERROR(CheckLine());
   return true;
+}
+
+absl::Status ForEachTextLine(const std::string& path,
+                             const std::function<absl::Status(const LineReader&)>& on_line,
+                             size_t line_bytes_max) {
+  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, line_bytes_max));
+  while (true) {
+    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
+    if (!more) {
+      return absl::OkStatus();
+    }
+    if (!absl::StripAsciiWhitespace(lines.line()).empty()) {
+      CONCUR_RETURN_IF_ERROR(on_line(lines));
+    }
+  }
 }
 
 absl::Status LineReader::CheckLine() {

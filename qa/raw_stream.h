@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data file as a stream, plain or gzipped, in bounded memory: blocks of bytes, or lines.
 //
 // Thread-compatible.
@@ -6,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,33 +18,39 @@
 
 namespace concur::qa {
 
+// A gzip file may unpack to so many times its size, and to kGzipFreeBytes whatever its size: a
+// small file must not fill a machine's memory or disk. Texts and their annotations stay below 20
+// times.
+inline constexpr int64_t kGzipRatioMax = 100;
+inline constexpr int64_t kGzipFreeBytes = int64_t{64} << 20;
+
 class RawStream {
  public:
-  // Opens a regular file; what starts with gzip's magic number is unpacked (any number of members).
+  // Opens a regular file; unpacks it if it starts with gzip's magic number (any number of members).
   static absl::StatusOr<std::unique_ptr<RawStream>> Open(const std::string& path);
   virtual ~RawStream() = default;
 
   // The next bytes, valid until the next call; empty at the end. DataLoss when the gzip stream is
-  // damaged, ends early or is followed by other bytes.
+  // damaged, ends early or is followed by other bytes; InvalidArgument beyond kGzipRatioMax.
   virtual absl::StatusOr<absl::string_view> Next() = 0;
-  // Size of the file as it lies on disk.
+  // Size of the file on disk.
   virtual int64_t file_bytes() const = 0;
 };
 
-// `status` of a RawStream of `path` with the line behind the path.
+// `status` of a RawStream of `path` with the line number added after the path.
 absl::Status AtLine(const absl::Status& status, absl::string_view path, int64_t line);
 
 // Lines without their ends ("\n" or "\r\n"). A byte order mark at the start is skipped.
 class LineReader {
  public:
-  // Longest line unless told otherwise; longer ones are an error that costs no more memory.
+  // Default limit of a line; longer ones are an error and are not read into memory.
   static constexpr size_t kLineBytesMax = size_t{32} << 20;
 
   static absl::StatusOr<LineReader> Open(const std::string& path,
                                          size_t line_bytes_max = kLineBytesMax);
 
-  // Whether there was another line, then in line(). InvalidArgument with path and line for a line
-  // that is too long, invalid UTF-8 or UTF-16; DataLoss as RawStream.
+  // Reads the next line into line(); false at the end. InvalidArgument with path and line for a
+  // line that is too long, invalid UTF-8 or UTF-16; DataLoss as RawStream.
   absl::StatusOr<bool> Next();
 
   // Valid until the next call of Next. REQUIRES: Next returned true.
@@ -60,12 +68,17 @@ class LineReader {
   std::string path_;
   std::unique_ptr<RawStream> stream_;
   size_t line_bytes_max_;
-  absl::string_view block_;  // what is left of the stream's last bytes
+  absl::string_view block_;  // unread bytes of the stream's last block
   bool ended_ = false;
-  std::string joined_;  // a line that several blocks share
+  std::string joined_;  // a line that spans several blocks
   absl::string_view line_;
   int64_t number_ = 0;
 };
+
+// Calls `on_line` with each line that is not blank; its first error ends the reading.
+absl::Status ForEachTextLine(const std::string& path,
+                             const std::function<absl::Status(const LineReader& lines)>& on_line,
+                             size_t line_bytes_max = LineReader::kLineBytesMax);
 
 }  // namespace concur::qa
 

@@ -1,8 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/score.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/json_text.h"
@@ -21,11 +21,11 @@
 namespace concur::qa {
 namespace {
 
-// A text as the metrics see it.
+// A normalized text and its words.
 struct Normalized {
   explicit Normalized(absl::string_view raw) : text(NormalizeAnswer(raw)) {}
 
-  // Sorted once, when F1 needs them.
+  // Sorted on the first computation of F1.
   const std::vector<absl::string_view>& Words() {
     if (words.empty()) {
       words = NormalizedWords(text);
@@ -77,7 +77,7 @@ ExampleScore ScoreQuestion(const Question& question, const Predictions& predicti
     }
     Normalized gold(question.answers[i]);
     if (prediction.text == gold.text) {
-      // F1 of equal texts is 1, or 0 without a word; nothing that follows can be better.
+      // F1 of equal texts is 1, or 0 without words; other answers cannot give more.
       score.exact_match = true;
       score.f1 = std::max(score.f1, gold.text.empty() ? 0.0 : 1.0);
       if (score.f1 == 1) {
@@ -118,6 +118,28 @@ ScoreReport ReportOf(std::vector<ExampleScore> examples, int64_t extra) {
   return report;
 }
 
+// Numbers passages and documents in the order they come.
+class Places {
+ public:
+  void Next(const Passage& passage) {
+    ++passage_;
+    document_ = -1;
+    if (!passage.title.empty()) {
+      const auto number = static_cast<int64_t>(documents_.size());
+      document_ = documents_.emplace(passage.title, number).first->second;
+    }
+  }
+  void Mark(ExampleScore& score) const {
+    score.passage = passage_;
+    score.document = document_;
+  }
+
+ private:
+  int64_t passage_ = -1;
+  int64_t document_ = -1;
+  absl::flat_hash_map<std::string, int64_t> documents_;
+};
+
 }  // namespace
 
 bool ExactMatch(absl::string_view prediction, absl::string_view gold) {
@@ -133,10 +155,13 @@ double F1(absl::string_view prediction, absl::string_view gold) {
 ScoreReport Score(const Dataset& dataset, const Predictions& predictions) {
   std::vector<ExampleScore> examples;
   examples.reserve(static_cast<size_t>(dataset.QuestionCount()));
+  Places places;
   for (const Passage& passage : dataset.passages) {
+    places.Next(passage);
     for (const Question& question : passage.questions) {
       examples.push_back(ScoreQuestion(question, predictions));
       examples.back().id = question.id;
+      places.Mark(examples.back());
     }
   }
   return ReportOf(std::move(examples), PredictionsWithoutQuestion(dataset, predictions));
@@ -146,10 +171,13 @@ absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions
   std::vector<ExampleScore> examples;
   examples.reserve(predictions.size());
   int64_t found = 0;
+  Places places;
   CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](Passage passage) {
+    places.Next(passage);
     for (Question& question : passage.questions) {
       examples.push_back(ScoreQuestion(question, predictions));
       examples.back().id = std::move(question.id);
+      places.Mark(examples.back());
       found += examples.back().missing ? 0 : 1;
     }
     return absl::OkStatus();
@@ -168,10 +196,13 @@ ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& pred
   };
   absl::flat_hash_map<std::string, Worst> worst_of;
   std::vector<ExampleScore> examples;
+  Places places;
   for (const Passage& passage : dataset.passages) {
+    places.Next(passage);
     for (const Question& question : passage.questions) {
       ExampleScore score = ScoreQuestion(question, predictions);
       score.id = question.id.substr(0, question.id.find('-'));
+      places.Mark(score);
       const bool original = score.id == question.id;
       const auto [it, fresh] = worst_of.emplace(score.id, Worst{examples.size(), original});
       if (fresh) {
@@ -180,6 +211,7 @@ ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& pred
       }
       ExampleScore& worst = examples[it->second.example];
       if (!original && (it->second.original || score.f1 < worst.f1)) {
+        score.passage = worst.passage;  // variants of one passage belong together
         worst = std::move(score);
         it->second.original = false;
       }
@@ -196,9 +228,13 @@ std::string PerExampleJsonLines(const ScoreReport& report) {
     AppendJsonString(example.id, out);
     out.append(example.exact_match ? ", \"exact_match\": 1, \"f1\": "
                                    : ", \"exact_match\": 0, \"f1\": ");
-    std::array<char, 32> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), example.f1).ptr;
-    out.append(digits.data(), end);
+    AppendShortestDecimal(example.f1, &out);
+    if (example.passage >= 0) {
+      absl::StrAppend(&out, ", \"passage\": ", example.passage);
+    }
+    if (example.document >= 0) {
+      absl::StrAppend(&out, ", \"document\": ", example.document);
+    }
     out.append("}\n");
   }
   return out;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQuAD's metrics: exact match and F1 of predicted answers, maximum over gold answers.
 //
 // Thread-safe (stateless functions over values).
@@ -21,8 +22,8 @@ inline constexpr char kScorerVersion[] = "squad-1";
 // 1 when the normalized texts are equal, else 0.
 bool ExactMatch(absl::string_view prediction, absl::string_view gold);
 
-// Harmonic mean of word precision and recall, 0..1. 0 when no word is shared, two empty texts
-// included.
+// Harmonic mean of word precision and recall, 0..1. 0 when no word is shared, also for two empty
+// texts.
 double F1(absl::string_view prediction, absl::string_view gold);
 
 struct ExampleScore {
@@ -30,6 +31,10 @@ struct ExampleScore {
   bool exact_match = false;
   double f1 = 0;         // 0..1
   bool missing = false;  // no prediction; counts as 0
+  // What the question shares with others: its passage and its document (passages with the same
+  // title), numbered from 0 in the data set's order; -1: unknown, as a document without a title.
+  int64_t passage = -1;
+  int64_t document = -1;
 };
 
 struct ScoreReport {
@@ -57,8 +62,8 @@ absl::StatusOr<ScoreReport> ScoreFile(const std::string& path, const Predictions
 // REQUIRES: at least one question.
 ScoreReport ScoreWorstOfVariants(const Dataset& dataset, const Predictions& predictions);
 
-// One line an example: {"id": "…", "exact_match": 1, "f1": 0.5}; EM 0 or 1, F1 0..1 (shortest
-// text that reads back as the same double).
+// One line per example: {"id": "…", "exact_match": 1, "f1": 0.5, "passage": 3, "document": 0}; EM 0
+// or 1, F1 0..1 (shortest text that reads back as the same double); without what is unknown.
 std::string PerExampleJsonLines(const ScoreReport& report);
 
 }  // namespace concur::qa

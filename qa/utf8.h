@@ -1,5 +1,6 @@
-// UTF-8: validation, and the relation between code points and bytes. The formats count answers'
-// places in code points; Concur counts bytes.
+// SPDX-License-Identifier: Apache-2.0
+// Conversion between offsets in code points and in bytes. Files give answer positions in code
+// points; Concur uses bytes.
 //
 // Thread-safe (stateless functions, immutable values).
 #ifndef CONCUR_QA_UTF8_H_
@@ -12,12 +13,6 @@
 #include "absl/strings/string_view.h"
 
 namespace concur::qa {
-
-// The offset of the first byte that is not part of well-formed UTF-8 (surrogates and overlong
-// forms are ill-formed), or npos when all is well.
-size_t FindInvalidUtf8(absl::string_view text);
-
-bool IsAscii(absl::string_view text);
 
 // Code points of valid UTF-8.
 int64_t CountCodePoints(absl::string_view text);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/channel.h"
 
 #include <grpcpp/channel.h>
@@ -46,8 +47,10 @@ class TokenAdder final : public grpc::experimental::Interceptor {
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(
             grpc::experimental::InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
-      methods->GetSendInitialMetadata()->insert(
-          {"authorization", absl::StrCat("Bearer ", credentials_.CurrentToken())});
+      if (const std::string token = credentials_.CurrentToken(); !token.empty()) {
+        methods->GetSendInitialMetadata()->insert(
+            {"authorization", absl::StrCat("Bearer ", token)});
+      }
     }
     methods->Proceed();
   }
@@ -132,15 +135,15 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view add
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // repeats are decided here
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for a cluster
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);             // CallWithRetry retries
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // HTTP proxies do not apply
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a new channel connects anew
   std::shared_ptr<grpc::ChannelCredentials> channel_credentials =
       credentials.ca.empty()
           ? grpc::InsecureChannelCredentials()
           : grpc::SslCredentials({credentials.ca, credentials.key, credentials.certificate});
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
-  if (!credentials.token.empty()) {
+  if (!credentials.token.empty() || !credentials.recorded_for.empty()) {
     interceptors.push_back(std::make_unique<TokenAdderFactory>(credentials));
   }
   return grpc::experimental::CreateCustomChannelWithInterceptors(
@@ -151,7 +154,7 @@ bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
                   const std::function<bool()>& is_canceled) {
   constexpr absl::Duration kStep = absl::Milliseconds(50);
   const absl::Time end = absl::Now() + duration;
-  // A server that is there and refuses gets the whole pause.
+  // A server that is connected and refuses calls gets the whole pause.
   const bool connected =
       channel != nullptr && channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY;
   while (true) {

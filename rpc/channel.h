@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a client reaches a coordinator: addresses, channels, deadlines, and calls that are repeated
 // while nobody answers.
 //
@@ -28,7 +29,7 @@ namespace concur::rpc {
 inline constexpr int kMessageBytesLimit = 128 * 1024 * 1024;
 // Pieces of an artifact's stream.
 inline constexpr int64_t kChunkBytes = int64_t{256} * 1024;
-// Of smaller artifacts, a coordinator holds nothing when their upload is broken off.
+// An interrupted upload of at most this size starts again: what was received is discarded.
 inline constexpr int64_t kResumableBytesMin = int64_t{1} << 20;
 
 // InvalidArgument unless `address` is "host:port", "[v6]:port" or "unix:/path"; a port is 0 to
@@ -41,10 +42,9 @@ absl::StatusOr<std::string> ParseAddress(absl::string_view address);
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(absl::string_view address,
                                                            const Credentials& credentials = {});
 
-// Waits before a call is repeated, at most for `duration`, and less when the channel gets connected
-// meanwhile. Connections of gRPC's blocking API make progress only while somebody waits on the
-// channel, so that sleeping would not do. A null `channel` is slept on. False as soon as
-// `is_canceled`, when there is one, says true.
+// Waits before a retry: for `duration`, or until the channel connects. With gRPC's blocking API a
+// connection makes progress only while a thread waits on the channel, so sleeping is not enough.
+// Without a `channel` it sleeps. Returns false as soon as `is_canceled`, if set, returns true.
 bool WaitToRepeat(grpc::Channel* channel, absl::Duration duration,
                   const std::function<bool()>& is_canceled);
 

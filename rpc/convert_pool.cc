@@ -1,16 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/convert_pool.h"
 
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "rpc/convert_value.h"
 
 namespace concur::rpc {
 namespace {
-
-void SetSpan(absl::Duration duration, google::protobuf::Duration* out) { *out = ToProto(duration); }
 
 absl::StatusOr<absl::Duration> SpanOr(bool is_set, const google::protobuf::Duration& proto,
                                       const FieldPath& path, absl::Duration standard) {
@@ -114,11 +112,11 @@ v1::PoolSpec ToProto(const PoolSpec& spec) {
   *proto.mutable_resources() = ToProto(spec.resources);
   proto.mutable_labels()->insert(spec.labels.begin(), spec.labels.end());
   if (spec.time_limit != absl::InfiniteDuration()) {
-    SetSpan(spec.time_limit, proto.mutable_time_limit());
+    *proto.mutable_time_limit() = ToProto(spec.time_limit);
   }
-  SetSpan(spec.drain_margin, proto.mutable_drain_margin());
-  SetSpan(spec.idle_timeout, proto.mutable_idle_timeout());
-  SetSpan(spec.start_timeout, proto.mutable_start_timeout());
+  *proto.mutable_drain_margin() = ToProto(spec.drain_margin);
+  *proto.mutable_idle_timeout() = ToProto(spec.idle_timeout);
+  *proto.mutable_start_timeout() = ToProto(spec.start_timeout);
   proto.set_coordinator(spec.coordinator);
   proto.set_worker_program(spec.worker_program);
   proto.set_work_directory(spec.work_directory);
@@ -141,8 +139,9 @@ absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto, const FieldPath& p
   if (!proto.has_resources()) {
     return FieldError(path.Field("resources"), "expected what each worker has, got nothing");
   }
-  CONCUR_ASSIGN_OR_RETURN(spec.resources, FromProto(proto.resources(), path.Field("resources")));
-  CONCUR_ASSIGN_OR_RETURN(spec.labels, TagsFromProto(proto.labels(), path, "labels"));
+  spec.resources = FromProto(proto.resources());
+  CONCUR_ASSIGN_OR_RETURN(spec.labels,
+                          FromProto(proto.labels(), path.Field("labels"), kPoolLabelsMax));
   CONCUR_ASSIGN_OR_RETURN(spec.time_limit, SpanOr(proto.has_time_limit(), proto.time_limit(),
                                                   path.Field("time_limit"), standard.time_limit));
   CONCUR_ASSIGN_OR_RETURN(spec.drain_margin,
@@ -161,9 +160,7 @@ absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto, const FieldPath& p
   spec.slurm = SlurmFromProto(proto.slurm());
   CONCUR_ASSIGN_OR_RETURN(spec.kubernetes,
                           KubernetesFromProto(proto.kubernetes(), path.Field("kubernetes")));
-  if (const absl::Status status = ValidatePoolSpec(spec); !status.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path.ToString(), ".", status.message()));
-  }
+  CONCUR_RETURN_IF_ERROR(ValidatePoolSpec(spec, path));
   return spec;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // protobuf ↔ core: pools.
 //
 // Stateless; thread-safe.
@@ -9,13 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "concur/v1/pool.pb.h"
+#include "core/fields.h"
 #include "core/pool.h"
-#include "rpc/validate.h"
 
 namespace concur::rpc {
 
 v1::PoolSpec ToProto(const PoolSpec& spec);
-// Also checks what core's ValidatePoolSpec does.
+// Refuses what ValidatePoolSpec does.
 absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto,
                                    const FieldPath& path = FieldPath("spec"));
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // protobuf ↔ core: a sweep's specification, and its form in the database.
 //
 // Stateless; thread-safe.
@@ -11,14 +12,12 @@
 #include "concur/v1/resources.pb.h"
 #include "core/sweep.h"
 #include "rpc/convert_value.h"
-#include "rpc/validate.h"
 
 namespace concur::rpc {
 
 v1::SweepSpec ToProto(const SweepSpec& spec);
 
-// Checks every field and every reference between fields; what remains for Expansion::Make is the
-// size of the product. Unset rules have core's defaults. InvalidArgument names the field.
+// Refuses what ValidateSweepSpec does. Unset rules have core's defaults.
 absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& spec, const FieldPath& path);
 inline absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& spec) {
   return FromProto(spec, FieldPath("spec"));

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // core → protobuf; the way back is in convert_sweep.cc.
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/utf8.h"
 #include "rpc/convert_sweep.h"
 
 namespace concur::rpc {
@@ -44,6 +46,20 @@ v1::Command CommandToProto(const std::vector<std::string>& argv, const Resources
   return proto;
 }
 
+v1::Code ToProto(const Code& code) {
+  v1::Code proto;
+  proto.set_digest(code.digest.ToBytes());
+  proto.set_size_bytes(code.bytes);
+  for (const CodeFile& file : code.files) {
+    v1::Code::File& added = *proto.add_files();
+    added.set_path(file.path);
+    added.set_digest(file.digest.ToBytes());
+    added.set_size_bytes(file.bytes);
+    added.set_executable(file.is_executable);
+  }
+  return proto;
+}
+
 v1::Approach ToProto(const ApproachSpec& approach) {
   v1::Approach proto;
   proto.set_name(approach.name);
@@ -62,6 +78,10 @@ v1::Approach ToProto(const ApproachSpec& approach) {
     (*proto.mutable_space())[name] = ToProto(distribution);
   }
   proto.mutable_env()->insert(approach.env.begin(), approach.env.end());
+  if (approach.code) {
+    *proto.mutable_code() = ToProto(*approach.code);
+  }
+  proto.set_rerun(approach.rerun);
   return proto;
 }
 
@@ -72,6 +92,22 @@ v1::DataFile ToProto(const DataFile& file) {
   proto.set_path(CleanUtf8(file.path));  // only for people
   proto.set_suffix(file.suffix);
   return proto;
+}
+
+v1::Benchmark::Scale::Kind ToProto(Scale::Kind kind) {
+  switch (kind) {
+    case Scale::Kind::kUnstated:
+      return v1::Benchmark::Scale::KIND_UNSPECIFIED;
+    case Scale::Kind::kPercent:
+      return v1::Benchmark::Scale::KIND_PERCENT;
+    case Scale::Kind::kFraction:
+      return v1::Benchmark::Scale::KIND_FRACTION;
+    case Scale::Kind::kRange:
+      return v1::Benchmark::Scale::KIND_RANGE;
+    case Scale::Kind::kNone:
+      return v1::Benchmark::Scale::KIND_NONE;
+  }
+  return v1::Benchmark::Scale::KIND_UNSPECIFIED;
 }
 
 v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
@@ -86,6 +122,15 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
     *proto.mutable_test() = ToProto(*benchmark.test);
   }
   proto.set_metric(benchmark.metric);
+  // Maximizing is what sweeps of programs before goals say: not at all.
+  if (benchmark.meaning.goal == Goal::kMinimize) {
+    proto.set_goal(v1::Benchmark::GOAL_MINIMIZE);
+  }
+  if (const Scale& scale = benchmark.meaning.scale; scale.kind != Scale::Kind::kUnstated) {
+    proto.mutable_scale()->set_kind(ToProto(scale.kind));
+    proto.mutable_scale()->set_low(scale.low);
+    proto.mutable_scale()->set_high(scale.high);
+  }
   proto.mutable_labels()->insert(benchmark.labels.begin(), benchmark.labels.end());
   return proto;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/convert_value.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 
 namespace concur::rpc {
 namespace {
@@ -24,9 +26,6 @@ constexpr int64_t kTimestampSecondsMax = 253'402'300'799;
 constexpr int64_t kDurationSecondsMax = 315'576'000'000;
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 
-constexpr int64_t kExitCodeMin = -1;
-constexpr int64_t kExitCodeMax = 65'535;
-
 template <typename E>
 absl::Status UnknownEnum(const FieldPath& path, E value) {
   const auto number = static_cast<int64_t>(value);
@@ -35,13 +34,10 @@ absl::Status UnknownEnum(const FieldPath& path, E value) {
                               : absl::StrCat("expected a known value, got number ", number));
 }
 
-// A message that FromProto accepts: a result that the other side refuses would come for ever.
-std::string MessageText(const std::string& message) {
-  std::string text = CleanUtf8(absl::string_view(message).substr(0, kMessageBytesMax));
+// A message that ValidateJobResult accepts: a refused result would be sent for ever.
+std::string MessageText(absl::string_view message) {
+  std::string text = CleanUtf8(message, kMessageBytesMax);
   std::replace(text.begin(), text.end(), '\0', ' ');
-  while (text.size() > kMessageBytesMax || !IsUtf8(text)) {
-    text.resize(std::min(text.size() - 1, kMessageBytesMax));  // never splits a character
-  }
   return text;
 }
 
@@ -82,7 +78,9 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
 
 absl::StatusOr<absl::Duration> FromProto(const google::protobuf::Duration& duration,
                                          const FieldPath& path) {
-  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("seconds"), duration.seconds(), 0, kSpanSecondsMax));
+  // Negative spans have no use here.
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("seconds"), duration.seconds(), 0, kDurationSecondsMax));
   CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("nanos"), duration.nanos(), 0, kNanosPerSecond - 1));
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
@@ -119,11 +117,8 @@ absl::StatusOr<ParamValue> FromProto(const v1::ParamValue& value, const FieldPat
     case v1::ParamValue::kIntValue:
       return ParamValue(int64_t{value.int_value()});
     case v1::ParamValue::kDoubleValue:
-      CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("double_value"), value.double_value()));
       return ParamValue(value.double_value());
     case v1::ParamValue::kStringValue:
-      CONCUR_RETURN_IF_ERROR(
-          CheckText(path.Field("string_value"), value.string_value(), kArgumentBytesMax));
       return ParamValue(value.string_value());
     case v1::ParamValue::KIND_NOT_SET:
       break;
@@ -141,12 +136,10 @@ google::protobuf::Map<std::string, v1::ParamValue> ToProto(const Setting& settin
 
 absl::StatusOr<Setting> FromProto(const google::protobuf::Map<std::string, v1::ParamValue>& setting,
                                   const FieldPath& path, absl::string_view name) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(name), setting.size(), kParamsMax));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(name), setting.size(), kHyperparametersMax));
   Setting result;
   for (const auto& [key, value] : setting) {
-    const FieldPath entry = path.Entry(name, key);
-    CONCUR_RETURN_IF_ERROR(CheckName(entry, key));
-    CONCUR_ASSIGN_OR_RETURN(result[key], FromProto(value, entry));
+    CONCUR_ASSIGN_OR_RETURN(result[key], FromProto(value, path.Entry(name, key)));
   }
   return result;
 }
@@ -159,12 +152,7 @@ v1::Resources ToProto(const Resources& resources) {
   return proto;
 }
 
-absl::StatusOr<Resources> FromProto(const v1::Resources& resources, const FieldPath& path) {
-  CONCUR_RETURN_IF_ERROR(
-      CheckRange(path.Field("cpu_millis"), resources.cpu_millis(), 0, kCpuMillisMax));
-  CONCUR_RETURN_IF_ERROR(
-      CheckRange(path.Field("memory_bytes"), resources.memory_bytes(), 0, kMemoryBytesMax));
-  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("gpus"), resources.gpus(), 0, kGpusMax));
+Resources FromProto(const v1::Resources& resources) {
   Resources result;
   result.cpu_millis = resources.cpu_millis();
   result.memory_bytes = resources.memory_bytes();
@@ -188,31 +176,11 @@ KeepPolicy FromProto(const v1::KeepPolicy& keep) {
   return result;
 }
 
-absl::StatusOr<Tags> TagsFromProto(const google::protobuf::Map<std::string, std::string>& tags,
-                                   const FieldPath& path, absl::string_view name) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(name), tags.size(), kTagsMax));
-  Tags result;
-  for (const auto& [key, value] : tags) {
-    const FieldPath entry = path.Entry(name, key);
-    CONCUR_RETURN_IF_ERROR(CheckName(entry, key));
-    CONCUR_RETURN_IF_ERROR(CheckOptionalName(entry, value));
-    result[key] = value;
-  }
-  return result;
-}
-
-absl::StatusOr<std::map<std::string, std::string>> EnvironmentFromProto(
-    const google::protobuf::Map<std::string, std::string>& env, const FieldPath& path,
-    absl::string_view name) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field(name), env.size(), kEnvironmentMax));
-  std::map<std::string, std::string> result;
-  for (const auto& [key, value] : env) {
-    const FieldPath entry = path.Entry(name, key);
-    CONCUR_RETURN_IF_ERROR(CheckEnvironmentName(entry, key));
-    CONCUR_RETURN_IF_ERROR(CheckText(entry, value, kArgumentBytesMax));
-    result[key] = value;
-  }
-  return result;
+absl::StatusOr<std::map<std::string, std::string>> FromProto(
+    const google::protobuf::Map<std::string, std::string>& map, const FieldPath& path,
+    size_t count_max) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, map.size(), count_max));
+  return std::map<std::string, std::string>(map.begin(), map.end());
 }
 
 // The enums of core/ start at 0 and follow the order of the protobuf ones, which have an
@@ -250,14 +218,14 @@ absl::StatusOr<SweepState> FromProto(v1::Sweep::State state, const FieldPath& pa
 static_assert(v1::FAILURE_CLASS_FAILED == static_cast<int>(FailureClass::kFailed));
 static_assert(v1::FAILURE_CLASS_LOST == static_cast<int>(FailureClass::kLost));
 static_assert(v1::FAILURE_CLASS_CONFIG == static_cast<int>(FailureClass::kConfig));
-static_assert(v1::FAILURE_CLASS_WORKER == static_cast<int>(FailureClass::kWorker));
+static_assert(v1::FAILURE_CLASS_POISON == static_cast<int>(FailureClass::kPoison));
 
 v1::FailureClass ToProto(FailureClass failure) {
   return static_cast<v1::FailureClass>(static_cast<int>(failure));
 }
 
 absl::StatusOr<FailureClass> FromProto(v1::FailureClass failure, const FieldPath& path) {
-  if (failure < v1::FAILURE_CLASS_UNSPECIFIED || failure > v1::FAILURE_CLASS_WORKER) {
+  if (failure < v1::FAILURE_CLASS_UNSPECIFIED || failure > v1::FAILURE_CLASS_POISON) {
     return UnknownEnum(path, failure);
   }
   return static_cast<FailureClass>(static_cast<int>(failure));
@@ -328,108 +296,53 @@ v1::JobResult ToProto(const JobResult& result) {
   proto.set_exit_code(result.exit_code);
   proto.set_message(MessageText(result.message));
   *proto.mutable_start_time() = ToProto(result.start_time);
-  *proto.mutable_run_time() =
-      ToProto(std::clamp(result.run_time, absl::ZeroDuration(), absl::Seconds(kSpanSecondsMax)));
+  *proto.mutable_run_time() = ToProto(std::clamp(result.run_time, absl::ZeroDuration(), kSpanMax));
   proto.set_memory_bytes_peak(result.memory_bytes_peak);
-  for (const Metric& metric : result.metrics) {
+  for (const auto& [name, value, examples] : result.metrics) {
     v1::Metric* out = proto.add_metrics();
-    out->set_name(metric.name);
-    out->set_value(metric.value);
-    out->set_examples(metric.examples);
+    out->set_name(name);
+    out->set_value(value);
+    out->set_examples(examples);
   }
-  for (const ArtifactRef& artifact : result.artifacts) {
+  for (const auto& [kind, digest, bytes] : result.artifacts) {
     v1::Artifact* out = proto.add_artifacts();
-    out->set_kind(ToProto(artifact.kind));
-    out->set_digest(artifact.digest.ToBytes());
-    out->set_size_bytes(artifact.bytes);
+    out->set_kind(ToProto(kind));
+    out->set_digest(digest.ToBytes());
+    out->set_size_bytes(bytes);
   }
   return proto;
 }
-
-namespace {
-
-absl::Status MetricsFromProto(const v1::JobResult& proto, const FieldPath& path,
-                              JobResult* result) {
-  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), proto.metrics_size(), kMetricsMax));
-  for (int i = 0; i < proto.metrics_size(); ++i) {
-    const v1::Metric& metric = proto.metrics(i);
-    const FieldPath here = path.Field("metrics", i);
-    CONCUR_RETURN_IF_ERROR(CheckName(here.Field("name"), metric.name()));
-    CONCUR_RETURN_IF_ERROR(CheckFinite(here.Field("value"), metric.value()));
-    if (metric.value() > kMetricAbsMax || metric.value() < -kMetricAbsMax) {
-      return FieldError(here.Field("value"), absl::StrCat("expected at most ", kMetricAbsMax,
-                                                          " either way, got ", metric.value()));
-    }
-    CONCUR_RETURN_IF_ERROR(
-        CheckRange(here.Field("examples"), metric.examples(), 0, kArtifactBytesMax));
-    result->metrics.push_back({metric.name(), metric.value(), metric.examples()});
-  }
-  std::sort(result->metrics.begin(), result->metrics.end(),
-            [](const Metric& a, const Metric& b) { return a.name < b.name; });
-  const auto twice =
-      std::adjacent_find(result->metrics.begin(), result->metrics.end(),
-                         [](const Metric& a, const Metric& b) { return a.name == b.name; });
-  if (twice != result->metrics.end()) {
-    return FieldError(path.Field("metrics"),
-                      absl::StrCat("expected each metric once, got ", twice->name, " twice"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ArtifactsFromProto(const v1::JobResult& proto, const FieldPath& path,
-                                JobResult* result) {
-  CONCUR_RETURN_IF_ERROR(
-      CheckCount(path.Field("artifacts"), proto.artifacts_size(), kArtifactKinds));
-  for (int i = 0; i < proto.artifacts_size(); ++i) {
-    const v1::Artifact& artifact = proto.artifacts(i);
-    const FieldPath here = path.Field("artifacts", i);
-    ArtifactRef ref;
-    CONCUR_ASSIGN_OR_RETURN(ref.kind, FromProto(artifact.kind(), here.Field("kind")));
-    CONCUR_ASSIGN_OR_RETURN(ref.digest, DigestFromBytes(artifact.digest(), here.Field("digest")));
-    CONCUR_RETURN_IF_ERROR(
-        CheckRange(here.Field("size_bytes"), artifact.size_bytes(), 0, kArtifactBytesMax));
-    ref.bytes = artifact.size_bytes();
-    result->artifacts.push_back(ref);
-  }
-  std::sort(result->artifacts.begin(), result->artifacts.end(),
-            [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; });
-  for (size_t i = 1; i < result->artifacts.size(); ++i) {
-    if (result->artifacts[i].kind == result->artifacts[i - 1].kind) {
-      return FieldError(
-          path.Field("artifacts"),
-          absl::StrCat("expected each kind once, got ",
-                       v1::Artifact::Kind_Name(ToProto(result->artifacts[i].kind)), " twice"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath& path) {
   JobResult result;
   result.succeeded = proto.succeeded();
   CONCUR_ASSIGN_OR_RETURN(result.failure, FromProto(proto.failure(), path.Field("failure")));
-  if (result.succeeded != (result.failure == FailureClass::kNone)) {
-    return FieldError(path.Field("failure"), result.succeeded
-                                                 ? "expected none, since the attempt succeeded"
-                                                 : "expected why the attempt did not succeed");
-  }
-  CONCUR_RETURN_IF_ERROR(
-      CheckRange(path.Field("exit_code"), proto.exit_code(), kExitCodeMin, kExitCodeMax));
   result.exit_code = proto.exit_code();
-  CONCUR_RETURN_IF_ERROR(CheckText(path.Field("message"), proto.message(), kMessageBytesMax));
   result.message = proto.message();
   if (proto.has_start_time()) {
     CONCUR_ASSIGN_OR_RETURN(result.start_time,
                             FromProto(proto.start_time(), path.Field("start_time")));
   }
   CONCUR_ASSIGN_OR_RETURN(result.run_time, FromProto(proto.run_time(), path.Field("run_time")));
-  CONCUR_RETURN_IF_ERROR(
-      CheckRange(path.Field("memory_bytes_peak"), proto.memory_bytes_peak(), 0, kMemoryBytesMax));
   result.memory_bytes_peak = proto.memory_bytes_peak();
-  CONCUR_RETURN_IF_ERROR(MetricsFromProto(proto, path, &result));
-  CONCUR_RETURN_IF_ERROR(ArtifactsFromProto(proto, path, &result));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), proto.metrics_size(), kMetricsMax));
+  for (const v1::Metric& metric : proto.metrics()) {
+    result.metrics.push_back({metric.name(), metric.value(), metric.examples()});
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("artifacts"), proto.artifacts_size(), kArtifactKinds));
+  for (int i = 0; i < proto.artifacts_size(); ++i) {
+    const v1::Artifact& artifact = proto.artifacts(i);
+    const FieldPath here = path.Field("artifacts", i);
+    ArtifactRef& ref = result.artifacts.emplace_back();
+    CONCUR_ASSIGN_OR_RETURN(ref.kind, FromProto(artifact.kind(), here.Field("kind")));
+    CONCUR_ASSIGN_OR_RETURN(ref.digest, DigestFromBytes(artifact.digest(), here.Field("digest")));
+    ref.bytes = artifact.size_bytes();
+  }
+  std::sort(result.metrics.begin(), result.metrics.end(),
+            [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::sort(result.artifacts.begin(), result.artifacts.end(),
+            [](const ArtifactRef& a, const ArtifactRef& b) { return a.kind < b.kind; });
   return result;
 }
 

@@ -1,12 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // protobuf ↔ core: times, digests, hyperparameters, resources, states and results.
 //
-// Everywhere in rpc/: ToProto never fails, FromProto checks everything (rpc/validate.h) and gives
-// InvalidArgument with the field's path. FromProto(ToProto(x)) is x, for any x that is valid.
+// Everywhere in rpc/: ToProto never fails. FromProto converts shapes: it refuses, as
+// InvalidArgument with the field's path, what core's types cannot hold (unknown enum values, absent
+// messages, digests of another length) and lists and maps beyond core's limits before it copies
+// them. What the values must be is for core's Validate functions to say; FromProto of a whole
+// request, response or specification calls them. FromProto(ToProto(x)) is x, for any x that is
+// valid.
 //
 // Stateless; thread-safe.
 #ifndef CONCUR_RPC_CONVERT_VALUE_H_
 #define CONCUR_RPC_CONVERT_VALUE_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -16,13 +22,13 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "concur/v1/resources.pb.h"
+#include "core/fields.h"
 #include "core/ids.h"
 #include "core/job.h"
 #include "core/params.h"
 #include "core/resources.h"
 #include "core/result.h"
 #include "core/sweep.h"
-#include "rpc/validate.h"
 
 namespace concur::rpc {
 
@@ -33,7 +39,7 @@ absl::StatusOr<absl::Time> FromProto(const google::protobuf::Timestamp& time,
 
 // Infinite spans become the longest that protobuf can say; leave the field unset for them instead.
 google::protobuf::Duration ToProto(absl::Duration duration);
-// Refuses negative spans and those above kSpanSecondsMax.
+// Refuses negative spans.
 absl::StatusOr<absl::Duration> FromProto(const google::protobuf::Duration& duration,
                                          const FieldPath& path);
 
@@ -49,17 +55,15 @@ absl::StatusOr<Setting> FromProto(const google::protobuf::Map<std::string, v1::P
                                   const FieldPath& path, absl::string_view name);
 
 v1::Resources ToProto(const Resources& resources);
-absl::StatusOr<Resources> FromProto(const v1::Resources& resources, const FieldPath& path);
+Resources FromProto(const v1::Resources& resources);
 
 v1::KeepPolicy ToProto(const KeepPolicy& keep);
 KeepPolicy FromProto(const v1::KeepPolicy& keep);
 
-// Tags and labels: names with values, at most kTagsMax. `name` is that of the map's field.
-absl::StatusOr<Tags> TagsFromProto(const google::protobuf::Map<std::string, std::string>& tags,
-                                   const FieldPath& path, absl::string_view name);
-absl::StatusOr<std::map<std::string, std::string>> EnvironmentFromProto(
-    const google::protobuf::Map<std::string, std::string>& env, const FieldPath& path,
-    absl::string_view name);
+// Tags, labels and environments.
+absl::StatusOr<std::map<std::string, std::string>> FromProto(
+    const google::protobuf::Map<std::string, std::string>& map, const FieldPath& path,
+    size_t count_max);
 
 v1::Job::State ToProto(JobState state);
 absl::StatusOr<JobState> FromProto(v1::Job::State state, const FieldPath& path);
@@ -77,8 +81,7 @@ StateCounts FromProto(const v1::StateCounts& counts);
 
 // Messages are made UTF-8 and cut to kMessageBytesMax.
 v1::JobResult ToProto(const JobResult& result);
-// Refuses a failure class with success and success without one's absence, metrics that are not
-// finite or beyond kMetricAbsMax, names or kinds twice. Metrics and artifacts come out in order.
+// Metrics and artifacts come out in order.
 absl::StatusOr<JobResult> FromProto(const v1::JobResult& result, const FieldPath& path);
 
 }  // namespace concur::rpc

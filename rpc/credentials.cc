@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/credentials.h"
 
 #include <sys/stat.h>
@@ -70,7 +71,7 @@ std::optional<uid_t> ListenerOf(int port) {
   return std::nullopt;
 }
 
-// PermissionDenied when another user serves the address: one who waits for our token.
+// PermissionDenied when another user listens at the address, who could collect the token.
 absl::Status CheckServerIsOurs(absl::string_view address) {
   std::optional<uid_t> uid;
   if (absl::StartsWith(address, "unix:")) {
@@ -131,20 +132,19 @@ absl::Status ReadPem(const std::string& path, std::string* pem) {
   return absl::OkStatus();
 }
 
-// The recorded token of a local address; nothing when there is none.
-absl::Status FindRecorded(absl::string_view address, Credentials* credentials) {
-  if (!IsLocalAddress(address)) {
-    return absl::OkStatus();
-  }
-  const absl::StatusOr<std::string> record = ReadFile(RecordPath(address), kTokenBytesMax);
+// The recorded token of credentials->recorded_for, in place of the one found before; nothing
+// changes when the record does not name another file.
+absl::Status FindRecorded(Credentials* credentials) {
+  const absl::StatusOr<std::string> record =
+      ReadFile(RecordPath(credentials->recorded_for), kTokenBytesMax);
   if (!record.ok()) {
     return absl::OkStatus();
   }
   const std::string path(absl::StripAsciiWhitespace(*record));
-  if (access(path.c_str(), F_OK) != 0) {
-    return absl::OkStatus();  // of a coordinator whose directory is gone
+  if (path == credentials->token_file || access(path.c_str(), F_OK) != 0) {
+    return absl::OkStatus();  // the same, or the coordinator's directory was removed
   }
-  CONCUR_RETURN_IF_ERROR(CheckServerIsOurs(address));
+  CONCUR_RETURN_IF_ERROR(CheckServerIsOurs(credentials->recorded_for));
   CONCUR_ASSIGN_OR_RETURN(credentials->token, ReadToken(path));
   credentials->token_file = path;
   return absl::OkStatus();
@@ -153,6 +153,12 @@ absl::Status FindRecorded(absl::string_view address, Credentials* credentials) {
 }  // namespace
 
 std::string Credentials::CurrentToken() const {
+  if (!recorded_for.empty()) {
+    Credentials found = *this;
+    if (FindRecorded(&found).ok() && found.token_file != token_file) {
+      return found.token;
+    }
+  }
   if (token_file.empty()) {
     return token;
   }
@@ -184,8 +190,10 @@ absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
   if (!files.token.empty()) {
     CONCUR_ASSIGN_OR_RETURN(credentials.token, ReadToken(files.token));
     credentials.token_file = files.token;
-  } else if (credentials.token = Environment("CONCUR_TOKEN"); credentials.token.empty()) {
-    CONCUR_RETURN_IF_ERROR(FindRecorded(address, &credentials));
+  } else if (credentials.token = Environment("CONCUR_TOKEN");
+             credentials.token.empty() && IsLocalAddress(address)) {
+    credentials.recorded_for = std::string(address);
+    CONCUR_RETURN_IF_ERROR(FindRecorded(&credentials));
   }
   return credentials;
 }

@@ -1,9 +1,9 @@
-// What a client shows to a coordinator, and how it knows the coordinator: the CA that it trusts, a
-// certificate of its own, and a bearer token.
+// SPDX-License-Identifier: Apache-2.0
+// The credentials of a client: the CA that it trusts, its own certificate, and a bearer token.
 //
-// On its own machine a person needs none of these by name. A coordinator writes down, in the home
-// of the user who runs it, where the token of its address lies (RecordServer); that user's clients
-// find it there, and nobody else's do.
+// On the coordinator's machine its user need not name a token: the coordinator records in that
+// user's home directory where the token for its address is (RecordServer), and only that user's
+// clients find it there.
 //
 // Thread-safe (stateless functions; Credentials is a value).
 #ifndef CONCUR_RPC_CREDENTIALS_H_
@@ -31,9 +31,11 @@ struct Credentials {
   std::string key;
   std::string token_file;  // "": `token` is all there is
   std::string token;
+  std::string recorded_for;  // the local address whose recorded token is used; "": one was named
 
-  // The token, read anew from its file, so that a renewed one counts without a restart; what was
-  // read before when the file is gone.
+  // The token, read again from its file, so that a renewed one is used without a restart; the token
+  // read before if the file is gone. A recorded one is looked up again, too: a coordinator that is
+  // still starting records it only then. "" when there is none.
   std::string CurrentToken() const;
 };
 
@@ -46,8 +48,8 @@ bool IsLocalAddress(absl::string_view address);
 absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
                                             const CredentialFiles& files);
 
-// Writes down, for this user's clients, that `token_file` is for the coordinator at `address` on
-// this machine. In $XDG_STATE_HOME/concur/servers, else ~/.local/state/concur/servers.
+// Records for this user's clients that `token_file` is for the coordinator at `address` on this
+// machine. In $XDG_STATE_HOME/concur/servers, else ~/.local/state/concur/servers.
 absl::Status RecordServer(absl::string_view address, const std::string& token_file);
 void ForgetServer(absl::string_view address);
 

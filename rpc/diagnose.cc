@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/diagnose.h"
 
 #include <arpa/inet.h>
@@ -109,8 +110,8 @@ FileDescriptor Connect(absl::string_view address) {
   return found == nullptr ? FileDescriptor() : Connect(found->ai_addr, found->ai_addrlen);
 }
 
-// Takes over what the client trusts and shows. Pieces that cannot be read are left out: then the
-// handshake fails in a way that is reported.
+// Loads the client's CA and certificate. Parts that cannot be read are left out: then the handshake
+// fails with an error that is reported.
 void UseCredentials(SSL_CTX* context, const Credentials& credentials) {
   const Bio ca(BIO_new_mem_buf(credentials.ca.data(), static_cast<int>(credentials.ca.size())));
   while (const Certificate certificate{PEM_read_bio_X509(ca.get(), nullptr, nullptr, nullptr)}) {
@@ -144,7 +145,7 @@ absl::Status Refuse(absl::string_view address, absl::string_view why) {
   return absl::PermissionDeniedError(absl::StrCat("the coordinator at ", address, " ", why));
 }
 
-// Why the server's certificate is not believed.
+// Why the server's certificate was rejected.
 absl::Status ExplainVerification(absl::string_view address, long result) {  // NOLINT
   if (result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH) {
     return Refuse(address,
@@ -161,8 +162,8 @@ absl::Status ExplainVerification(absl::string_view address, long result) {  // N
                                       "): name the CA of this coordinator"));
 }
 
-// After the client's side of the handshake: a server that is content speaks first (SETTINGS); one
-// that is not content with the client's certificate hangs up.
+// After the client's side of the handshake: a server that accepts the client's certificate sends
+// SETTINGS; one that rejects it closes the connection.
 absl::Status ExplainSilence(absl::string_view address, SSL* session,
                             const Credentials& credentials) {
   char byte = 0;

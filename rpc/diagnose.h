@@ -1,5 +1,6 @@
-// Why a coordinator that is there cannot be spoken with: gRPC only says that it is unavailable,
-// which is also what it says when nobody is there.
+// SPDX-License-Identifier: Apache-2.0
+// Explains failed TLS handshakes: gRPC reports them as Unavailable, as it does a server that does
+// not run.
 //
 // Thread-safe (stateless); blocks for a few seconds at most.
 #ifndef CONCUR_RPC_DIAGNOSE_H_
@@ -11,9 +12,9 @@
 
 namespace concur::rpc {
 
-// Shakes hands once, as a client with these credentials would. PermissionDenied says what does not
-// fit (TLS against none, another CA, a name that the certificate lacks, no certificate of the
-// client's or a wrong one) and what to do. OK when nobody listens or nothing of this is wrong.
+// Performs one handshake as a client with these credentials. PermissionDenied says what is wrong
+// (TLS on one side only, another CA, a name missing from the certificate, a missing or wrong client
+// certificate) and what to do. OK when no server listens or the handshake succeeds.
 absl::Status DiagnoseHandshake(absl::string_view address, const Credentials& credentials);
 
 }  // namespace concur::rpc

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/status.h"
 
 #include <cstddef>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "rpc/validate.h"
+#include "base/utf8.h"
 
 namespace concur::rpc {
 namespace {
@@ -20,9 +21,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   }
   absl::string_view message = status.message();
   const bool cut = message.size() > kStatusBytesMax;
-  return grpc::Status(
-      static_cast<grpc::StatusCode>(status.raw_code()),
-      absl::StrCat(CleanUtf8(message.substr(0, kStatusBytesMax)), cut ? " (cut)" : ""));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
+                      absl::StrCat(CleanUtf8(message, kStatusBytesMax), cut ? " (cut)" : ""));
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // absl::Status ↔ grpc::Status. The codes are the same numbers; a message keeps its text, cut to
 // what fits into gRPC's trailers and made UTF-8.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/bugs.h"
 
 #include <array>
@@ -20,6 +21,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "counted-again",
     "quarantine-forgotten",
     "blame-forgotten",
+    "deaths-forgotten",
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",

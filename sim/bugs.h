@@ -1,5 +1,6 @@
-// Bugs that can be planted, one at a time, to show that the simulation would find them. Each stands
-// in a wrapper around one of the real interfaces, never in the real code.
+// SPDX-License-Identifier: Apache-2.0
+// Bugs that can be injected, one at a time, to show that the simulation finds them. Each is in a
+// wrapper around one of the real interfaces, not in the real code.
 //
 // Values.
 #ifndef CONCUR_SIM_BUGS_H_
@@ -19,31 +20,32 @@ enum class Bug : uint8_t {
   // Of the coordinator's store.
   kCommitNotSynced,      // a commit is acknowledged before it is on disk
   kCommitNotAtomic,      // a power cut leaves half of a commit
-  kCancelNotSaved,       // the row of a canceled sweep does not say so
-  kAttemptNotSaved,      // the number of an attempt is saved one behind
-  kRequestIdNotSaved,    // a submission that is repeated after a restart is not recognized
-  kRunningNotRequeued,   // a restart gives up what was running
+  kCancelNotSaved,       // the row of a canceled sweep is not marked canceled
+  kAttemptNotSaved,      // the number of an attempt is saved minus one
+  kRequestIdNotSaved,    // a submission repeated after a restart is not recognized
+  kRunningNotRequeued,   // a restart abandons running attempts
   kCountedAgain,         // a restart forgets that a failed attempt was counted
-  kQuarantineForgotten,  // a restart frees workers that are set aside
-  kBlameForgotten,       // a restart forgets what workers failed
+  kQuarantineForgotten,  // a restart ends quarantines
+  kBlameForgotten,       // a restart forgets the failures of workers
+  kDeathsForgotten,      // a restart forgets whose workers died
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
-  kStaleAttemptAccepted,  // the number of a finished attempt is not looked at
+  kStaleAttemptAccepted,  // the attempt number of a result is not checked
   kLeaseNeverEnds,        // a silent worker keeps its jobs
   kSubmittedTwice,        // a repeated submission makes another sweep
   kNameTakenOver,         // a second worker takes the name of a live one
   kKeyForgetsData,        // content keys do not cover the data
-  kGivenUpAtOnce,         // one failure is enough to give up what is like it
+  kGivenUpAtOnce,         // one failure is enough to give up similar jobs
   // Of artifacts.
-  kCollectorTakesLive,  // artifacts that are needed are removed
-  kPublishSkipped,      // a result is handed in before its artifacts are
+  kCollectorTakesLive,  // artifacts still in use are removed
+  kPublishSkipped,      // a result is reported before its artifacts are uploaded
   // Of the worker.
-  kOldAnswerTaken,    // the answer to a superseded call is carried out
-  kForgottenUnasked,  // a result is dropped once it was sent
-  kSpoolNotRead,      // results of an earlier incarnation are not handed in
+  kOldAnswerTaken,    // the response to a superseded call is applied
+  kForgottenUnasked,  // a result is dropped once it is sent
+  kSpoolNotRead,      // results of an earlier incarnation are not reported
   kSpoolNotSynced,    // a power cut empties the spool
 };
-inline constexpr size_t kBugs = 22;  // kNone apart
+inline constexpr size_t kBugs = 23;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

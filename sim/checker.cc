@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/checker.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace concur::sim {
 namespace {
 
-// Everything acknowledged is looked at after so many turns, and whenever the coordinator restarts.
+// Turns between checks of all acknowledged changes, which are also checked at each restart.
 constexpr uint64_t kTurnsBetweenFullChecks = 64;
 
 std::string ScoreText(const std::vector<Metric>& metrics) {
@@ -94,7 +95,7 @@ void Checker::OnLoad(const Snapshot& snapshot) {
   }
   for (const auto& [id, row] : rows_) {
     if (!sweeps.contains(id.sweep)) {
-      continue;  // deleted, or CheckAcknowledged says so
+      continue;  // deleted; otherwise CheckAcknowledged reports it
     }
     const auto it = loaded.find(id);
     const uint32_t attempt = it == loaded.end() ? 0 : it->second->attempt.number;
@@ -111,14 +112,15 @@ void Checker::OnLoad(const Snapshot& snapshot) {
     }
   }
   if (in_doubt_) {
-    // Nobody was told; but if it is durable after all, what it counted is counted.
+    // It was not acknowledged, but if it is durable, its results are counted.
     const bool durable =
         std::any_of(in_doubt_->put_jobs.begin(), in_doubt_->put_jobs.end(), [&](const JobRow& row) {
           const auto it = loaded.find(row.id);
           return it != loaded.end() && it->second->update_time == row.update_time;
         });
     for (const AttemptRow& row : in_doubt_->put_attempts) {
-      if (durable && row.result.failure != FailureClass::kLost) {
+      if (durable && row.result.failure != FailureClass::kLost &&
+          row.result.failure != FailureClass::kPoison) {
         counted_.insert({row.id, row.attempt});
       }
     }
@@ -158,15 +160,25 @@ bool Checker::SystemsAreCollected(const std::set<JobId>& jobs) const {
   });
 }
 
-// A finished cell never runs again unless somebody asks, or its system is gone and needed.
+// Whether the job's approach was submitted to run although its results are known.
+bool Checker::IsRerun(const Expansion& expansion, uint32_t job) {
+  return expansion.spec()
+      .approaches[expansion.blocks()[expansion.Locate(job).block].approach]
+      .rerun;
+}
+
+// A finished cell never runs again unless a user asks or its collected system is needed.
 void Checker::CheckNewAttempt(const JobRow& row) {
   const Digest* key = KeyOf(row.id);
   const auto it = key == nullptr ? finished_.end() : finished_.find(*key);
   if (it == finished_.end() || it->second.empty() || row.no_reuse) {
     return;
   }
-  const size_t planned = planned_.at(row.id.sweep);
-  const bool is_train = workload_.sweeps[planned].expansion->Locate(row.id.index).is_train;
+  const Expansion& expansion = *workload_.sweeps[planned_.at(row.id.sweep)].expansion;
+  const bool is_train = expansion.Locate(row.id.index).is_train;
+  if (IsRerun(expansion, row.id.index)) {
+    return;
+  }
   if (!is_train || !SystemsAreCollected(it->second)) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " runs as attempt ", row.attempt.number,
                              " although ", it->second.begin()->ToString(),
@@ -180,6 +192,12 @@ void Checker::CheckRow(const JobRow& row) {
   if (row.attempt.number < attempt) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " went back from attempt ", attempt, " to ",
                              row.attempt.number));
+  }
+  const auto planned = planned_.find(row.id.sweep);
+  if (row.reused_from && planned != planned_.end() &&
+      IsRerun(*workload_.sweeps[planned->second].expansion, row.id.index)) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " took the result of ",
+                             row.reused_from->ToString(), " though it was to run"));
   }
   const auto retry = retried_.find(row.id.sweep);
   const bool may_change = retry != retried_.end() &&
@@ -219,7 +237,7 @@ void Checker::CheckResult(const ResultRow& row) {
         absl::StrCat("the result that counts for ", id.ToString(), " is not one that it had"));
   }
   for (const ArtifactRef& artifact : row.result.artifacts) {
-    // A repeat may be counted after retention has removed what nobody needs; a system is needed.
+    // A job may succeed again after retention removed an unneeded result; systems are needed.
     if (artifact.kind == ArtifactKind::kSystem && !has_artifact_(artifact.digest)) {
       world_.Fail(absl::StrCat(id.ToString(), " was counted before its system was stored"));
     }
@@ -229,10 +247,11 @@ void Checker::CheckResult(const ResultRow& row) {
 
 void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
   const AttemptId id{row.id, row.attempt};
-  const bool lost =
-      row.result.failure == FailureClass::kLost || row.result.failure == FailureClass::kNone;
+  const bool lost = row.result.failure == FailureClass::kLost ||
+                    row.result.failure == FailureClass::kPoison ||
+                    row.result.failure == FailureClass::kNone;
   if (!lost) {
-    // Preempted before it began: the agent says so, and no executor knows.
+    // Preempted before its start: reported by the agent alone, not by an executor.
     if (!reports_.contains(id) && row.result.failure != FailureClass::kPreempted) {
       world_.Fail(absl::StrCat("a failure was counted for ", id.ToString(), ", which had none"));
     }
@@ -304,7 +323,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     }
     PutRow(row);
   }
-  // What is deleted in a turn is not there to be reused in it.
+  // Results deleted in a turn cannot be reused in it.
   for (const SweepId& id : batch.delete_sweeps) {
     DropSweep(id);
   }
@@ -336,15 +355,14 @@ void Checker::OnSyncAnswered(const SyncResponse& response) {
       continue;
     }
     ++acknowledged_;
-    // What is run again, or deleted, in the turn that counted it leaves no trace of that.
+    // A result that is rerun or deleted in the turn that counted it is not in the batch.
     if (!counted_.contains(order.id) && !rerun_.contains(order.id.job.sweep) &&
         !trained_again_.contains(order.id.job) && !deleted_.contains(order.id.job.sweep)) {
       world_.Fail(absl::StrCat("the result of ", order.id.ToString(),
                                " was acknowledged and is not saved"));
     }
     const auto row = rows_.find(order.id.job);
-    // A job that failed in this attempt may have another job's result by now: nothing of its own
-    // counts.
+    // A job that failed in this attempt may have reused another job's result since.
     if (row != rows_.end() && row->second.state == JobState::kSucceeded &&
         row->second.attempt == order.id.attempt && !row->second.reused_from) {
       results_[order.id.job] = order.id;
@@ -435,11 +453,11 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
       const std::vector<Metric> metrics =
           view.result == nullptr ? std::vector<Metric>() : view.result->metrics;
       if (view.state == JobState::kCanceled && once_canceled_.contains(id)) {
-        continue;  // a retry of other jobs has revived the sweep
+        continue;  // a retry of other jobs undid the cancel
       }
       if (view.state == JobState::kSkipped && outcomes[job].state == JobState::kFailed &&
           workload_.sweeps[planned].failures_max > 0) {
-        continue;  // given up after others like it had failed: CheckSkipped knows whether rightly
+        continue;  // given up after similar jobs failed; CheckSkipped checks that
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
         world_.Fail(absl::StrCat(

@@ -1,8 +1,9 @@
-// The promises, watched from outside: what was acknowledged, what was counted, what ran, and what
-// must never happen. A broken promise goes to World::Fail; the checks inside the real code
+// SPDX-License-Identifier: Apache-2.0
+// Checks the system's guarantees from outside: acknowledged requests are durable, each result is
+// counted once, no job runs twice. A violation goes to World::Fail; the checks inside the real code
 // (CheckInvariants) end the process.
 //
-// One thread. Pure observer: it draws no chance and changes nothing.
+// One thread. Only observes: it draws no random numbers and changes nothing.
 #ifndef CONCUR_SIM_CHECKER_H_
 #define CONCUR_SIM_CHECKER_H_
 
@@ -25,7 +26,7 @@
 
 namespace concur::sim {
 
-// How a job ends in a world without faults.
+// The outcome of a job in a world without faults.
 struct JobOutcome {
   JobState state = JobState::kReady;
   std::vector<Metric> metrics;
@@ -37,28 +38,29 @@ using Outcomes = std::vector<std::vector<JobOutcome>>;
 
 class Checker {
  public:
-  // `expected` is null in the world that finds it out. All outlive the checker.
+  // `expected` is null in the fault-free world, which produces it. All must outlive the checker.
   Checker(World& world, const Workload& workload, const Outcomes* expected);
 
   // --- workers ----------------------------------------------------------------------------------
 
-  // A worker process lives, or is dead or about to leave.
+  // A worker process runs, or is dead or draining.
   void OnProcess(const std::string& incarnation, bool alive);
-  // It starts an attempt; `gpus_used` are those of the attempts that it has not ended.
+  // The worker starts an attempt; `gpus_used` are those of its unfinished attempts.
   void OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used);
-  // It says how one ended.
+  // The worker reports the end of an attempt.
   void OnReport(const FinishedAttempt& finished);
 
   // --- the coordinator --------------------------------------------------------------------------
 
-  // The store was opened and read: what was acknowledged must be there. `now` is the coordinator's.
+  // The store was opened and read: it must have all acknowledged changes. `now` is the
+  // coordinator's.
   void OnLoad(const Snapshot& snapshot);
   void OnRestored(const Scheduler& scheduler, absl::Time now);
-  // Every lease began anew: the disk was full until now.
+  // All leases were renewed, as the disk was full until now.
   void OnLeasesGranted(absl::Time now) { restored_at_ = now; }
-  // The store said that a batch is durable, or failed to.
+  // The store returned from the commit of a batch.
   void OnCommit(const Batch& batch, bool durable, absl::Time now);
-  // The process ends with this turn: it may be durable.
+  // The process ends in this turn, whose changes may be durable.
   void OnTurnInDoubt(const Scheduler& scheduler);
   void OnSyncApplied(const std::string& incarnation, absl::Time now);
   void OnSyncAnswered(const SyncResponse& response);
@@ -71,11 +73,11 @@ class Checker {
 
   // --- users ------------------------------------------------------------------------------------
 
-  // Acknowledged.
+  // The request was acknowledged.
   void OnSubmitted(size_t planned, SweepId id);
   void OnCanceled(SweepId id);
-  // Applied, perhaps not yet durable: what has ended may begin again; what succeeded only with
-  // `rerun`, or when its system was `collected` before.
+  // A retry was applied, perhaps not durably: finished jobs may run again; those that succeeded
+  // only with `rerun`, or if their system was `collected` before.
   void OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected);
   void OnDeleted(SweepId id);
 
@@ -86,11 +88,12 @@ class Checker {
   void CheckOutcomes(const Scheduler& scheduler);
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t counted() const { return counted_.size(); }
-  uint64_t given_up() const { return given_up_; }        // jobs that were never tried to their end
-  uint64_t quarantines() const { return quarantines_; }  // that began
+  uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
+  uint64_t quarantines() const { return quarantines_; }  // started quarantines
 
  private:
   void CheckRow(const JobRow& row);
+  static bool IsRerun(const Expansion& expansion, uint32_t job);
   void CheckNewAttempt(const JobRow& row);
   void CheckResult(const ResultRow& row);
   void CheckAttempt(const AttemptRow& row, absl::Time now);
@@ -115,19 +118,19 @@ class Checker {
   std::set<AttemptId> started_;
   std::map<AttemptId, std::vector<JobResult>> reports_;
 
-  // What is durable, as far as the store has said.
-  std::map<SweepId, size_t> planned_;  // which planned sweep it is
+  // The state known to be durable.
+  std::map<SweepId, size_t> planned_;  // number of the planned sweep
   std::map<JobId, JobRow> rows_;
   std::map<Digest, std::set<JobId>> finished_;  // jobs that succeeded, by content key
   std::set<AttemptId> counted_;
   std::set<SweepId> once_canceled_;
-  std::optional<Batch> in_doubt_;    // a commit that failed may be durable
-  std::map<SweepId, bool> retried_;  // since the last commit; whether with `rerun`
+  std::optional<Batch> in_doubt_;    // a failed commit, which may be durable
+  std::map<SweepId, bool> retried_;  // since the last commit; value: with `rerun`
   std::set<SweepId> rerun_;          // within the last commit, with `rerun`
-  std::set<JobId> collected_;        // of retried_, train jobs whose systems were gone
+  std::set<JobId> collected_;        // train jobs of retried_ whose systems were collected
   std::set<JobId> trained_again_;    // those within the last commit
 
-  // What is held against workers, as the scheduler said it after a turn.
+  // Failures held against workers, as the scheduler reported them after a turn.
   struct SetAside {
     absl::Time end;
     absl::Duration span;
@@ -136,23 +139,24 @@ class Checker {
     friend bool operator==(const SetAside&, const SetAside&) = default;
   };
   struct Held {
-    std::map<std::string, SetAside> set_aside;  // by worker; also once its quarantine has ended
+    std::map<std::string, SetAside> set_aside;  // by worker, also after its quarantine
     std::vector<BlameRow> blame;
+    std::vector<std::pair<JobId, Suspects::Deaths>> deaths;
   };
   static Held HeldBy(const Scheduler& scheduler);
-  // "" when a restart at `now` made `after` of it.
+  // The difference from `after`, the state after a restart at `now`; "" if there is none.
   static std::string DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now);
-  Held held_;                          // after the last turn that is durable
-  std::optional<Held> held_in_doubt_;  // after one that may be
+  Held held_;                          // after the last durable turn
+  std::optional<Held> held_in_doubt_;  // after a turn that may be durable
 
   absl::Time restored_at_ = absl::InfinitePast();
   std::map<std::string, absl::Time> last_sync_;  // by incarnation, in the coordinator's time
 
-  // What somebody was told.
+  // Acknowledged to users and workers.
   std::map<size_t, SweepId> submitted_;
   std::set<SweepId> canceled_;
   std::set<SweepId> deleted_;
-  std::set<SweepId> revived_;           // retried at some time: no longer canceled
+  std::set<SweepId> revived_;           // retried once, hence no longer canceled
   std::map<JobId, AttemptId> results_;  // successes
   uint64_t acknowledged_ = 0;
   uint64_t given_up_ = 0;

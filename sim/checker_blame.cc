@@ -1,4 +1,5 @@
-// The checks of what is held against workers, and of what is given up early.
+// SPDX-License-Identifier: Apache-2.0
+// Checks of quarantines and of jobs that are given up early.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -22,6 +23,7 @@ Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
     }
   }
   held.blame = scheduler.ListBlame();
+  held.deaths = scheduler.ListDeaths();
   return held;
 }
 
@@ -46,7 +48,7 @@ void Checker::OnTurnInDoubt(const Scheduler& scheduler) { held_in_doubt_ = HeldB
 std::string Checker::DifferenceAfterRestart(const Held& before, const Held& after, absl::Time now) {
   for (const auto& [worker, set_aside] : before.set_aside) {
     const auto it = after.set_aside.find(worker);
-    // A clock that was set back makes none longer.
+    // Setting the clock back prolongs no quarantine.
     const absl::Time end = std::min(set_aside.end, now + set_aside.span);
     if (it == after.set_aside.end() || it->second.span != set_aside.span ||
         it->second.reason != set_aside.reason ||
@@ -66,6 +68,10 @@ std::string Checker::DifferenceAfterRestart(const Held& before, const Held& afte
     return absl::StrCat("a restart changed what is held against workers: ", before.blame.size(),
                         " rows became ", after.blame.size());
   }
+  if (before.deaths != after.deaths) {
+    return absl::StrCat("a restart changed which jobs' workers died: ", before.deaths.size(),
+                        " jobs became ", after.deaths.size());
+  }
   return "";
 }
 
@@ -81,7 +87,7 @@ void Checker::CheckBlameKept(const Scheduler& scheduler, absl::Time now) {
   held_in_doubt_.reset();
 }
 
-// Who is set aside gets nothing new.
+// A worker in quarantine gets no new jobs.
 void Checker::CheckNotSetAside(const JobRow& row, absl::Time now) {
   const auto it = held_.set_aside.find(row.worker);
   if (row.state == JobState::kRunning && it != held_.set_aside.end() && it->second.end > now) {
@@ -106,7 +112,7 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
       continue;
     }
     ++given_up_;
-    // What a retry has put back in the same turn can no longer be counted.
+    // Jobs that a retry requeued in the same turn cannot be counted any more.
     if (!retried_.contains(id.sweep) && !IsHopeless(id, just_succeeded)) {
       world_.Fail(absl::StrCat("job ", id.ToString(), " was given up although not ",
                                workload_.sweeps[planned->second].failures_max,
@@ -115,8 +121,9 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
   }
 }
 
-// Whether as many jobs as the user said failed, and none succeeded, of: its approach on its train
-// set; the same, evaluated on its test; its approach; its train set; its test.
+// Whether the user's limit of jobs failed, and none succeeded, in one of these groups: the job's
+// approach on its train set; the same, evaluated on its test; its approach; its train set; its
+// test.
 bool Checker::IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const {
   const PlannedSweep& sweep = workload_.sweeps[planned_.at(id.sweep)];
   const Expansion& expansion = *sweep.expansion;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/coordinator_machine.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace concur::sim {
 namespace {
 
-// Short, so that workers come and go within a world.
+// Short, so that workers are lost and return within a world.
 constexpr uint32_t kQuarantineFailures = 2;
 constexpr absl::Duration kQuarantineMin = absl::Seconds(20);
 constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
@@ -24,7 +25,7 @@ constexpr absl::Duration kBootJumpMax = absl::Hours(2);
 
 }  // namespace
 
-// Tells the checker what went to the disk and what came back.
+// Reports commits and their results to the checker.
 class CoordinatorMachine::CheckedStore : public Store {
  public:
   CheckedStore(Store& store, Checker& checker, Clock& clock)
@@ -39,7 +40,7 @@ class CoordinatorMachine::CheckedStore : public Store {
   }
   absl::Status Commit(const Batch& batch) override {
     absl::Status status = store_.Commit(batch);
-    if (!absl::IsResourceExhausted(status)) {  // then nothing was saved, and it is tried again
+    if (!absl::IsResourceExhausted(status)) {  // nothing was saved; the engine retries
       checker_.OnCommit(batch, status.ok(), clock_.Now());
     }
     return status;
@@ -72,7 +73,7 @@ void CoordinatorMachine::Start() {
     return;
   }
   if (process_ > 0 && world_.Strikes(Fault::kClockJump)) {
-    // Within a process time only goes forward; the next one may begin earlier.
+    // Time is monotonic within a process; the next process may start at an earlier time.
     clock_.Jump(world_.Between(-kBootJumpMax, kBootJumpMax));
   }
   ++process_;
@@ -125,7 +126,7 @@ void CoordinatorMachine::Start() {
 }
 
 void CoordinatorMachine::End(bool power_cut) {
-  ++process_;  // answers of this process are not given any more
+  ++process_;  // responses of this process are dropped from now on
   disk_.TookFault();
   disk_.Restart(power_cut);
   engine_.reset();
@@ -209,7 +210,7 @@ void CoordinatorMachine::RunTurn() {
 
 // --- calls ---------------------------------------------------------------------------------------
 
-// The planted bugs of the worker service.
+// The injected bugs of the worker service.
 void CoordinatorMachine::Mutate(SyncRequest& request) {
   std::optional<WorkerView> known;
   for (WorkerView& worker : scheduler().ListWorkers()) {
@@ -283,7 +284,7 @@ void CoordinatorMachine::Collect(absl::Duration grace) {
         }
         const absl::Time before = clock_.Now() - grace;
         const bool takes_live = world_.bug() == Bug::kCollectorTakesLive;
-        // Files go some time after the commit, whatever has become of the process meanwhile.
+        // Files are removed some time after the commit, even if the process has ended since.
         world_.After(world_.Between(absl::ZeroDuration(), kCollectDelayMax),
                      [this, live = std::move(plan->live), before, takes_live] {
                        std::erase_if(artifacts_, [&](const auto& artifact) {

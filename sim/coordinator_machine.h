@@ -1,5 +1,6 @@
-// The machine on which the coordinator runs: the real Engine with its Scheduler on a Store, turn by
-// turn, one process after the other.
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's machine: runs the real Engine with its Scheduler on a Store, turn by turn, in
+// one process after another.
 //
 // One thread.
 #ifndef CONCUR_SIM_COORDINATOR_MACHINE_H_
@@ -31,7 +32,7 @@ class CoordinatorMachine {
   CoordinatorMachine(World& world, Checker& checker, const Workload& workload, StoreDisk& disk);
   ~CoordinatorMachine();
 
-  // Starts the process; should its disk not let it, it is tried again.
+  // Starts the process; retries if the disk fails.
   void Start();
   bool up() const { return engine_ != nullptr; }
   // REQUIRES: up().
@@ -39,18 +40,18 @@ class CoordinatorMachine {
 
   // --- what happens to machines -----------------------------------------------------------------
 
-  // Ends the process without a word, and starts the next one some time later.
+  // Kills the process and starts the next one some time later.
   void Kill(bool power_cut);
   void Pause(absl::Duration duration);
   void JumpClock(absl::Duration by);
-  // Turns come late until then.
+  // Delays turns until then.
   void SlowDown(absl::Duration duration) { slow_until_ = world_.now() + duration; }
   // Ends pauses and slowness.
   void Recover();
 
   // --- calls, as they arrive --------------------------------------------------------------------
 
-  // Unavailable when no process is there to take them. A killed process answers nobody.
+  // Unavailable when no process runs. A killed process answers no calls.
   void Sync(SyncRequest request, std::function<void(absl::StatusOr<SyncResponse>)> done);
   void CancelSync(const std::string& worker, const std::string& incarnation, uint64_t sequence);
   template <typename T>
@@ -77,7 +78,7 @@ class CoordinatorMachine {
     }
     ScheduleTurn(world_.now() + TurnDelay());
   }
-  // Durable when it is OK.
+  // If OK, the change is durable.
   absl::Status Upload(const Digest& digest);
   absl::Status Download(const Digest& digest) const;
 
@@ -85,7 +86,7 @@ class CoordinatorMachine {
 
   bool HasArtifact(const Digest& digest) const { return artifacts_.contains(digest); }
   void PutArtifact(const Digest& digest) { artifacts_[digest] = clock_.Now(); }
-  // Removes what nothing needs and what is older than `grace`, as Collector does.
+  // Removes unneeded artifacts older than `grace`, as Collector does.
   void Collect(absl::Duration grace);
 
  private:
@@ -103,13 +104,13 @@ class CoordinatorMachine {
   const Workload& workload_;
   StoreDisk& disk_;
   MachineClock clock_;
-  std::map<Digest, absl::Time> artifacts_;  // when each was last put, by this machine's clock
+  std::map<Digest, absl::Time> artifacts_;  // time of the last upload, by this machine's clock
 
-  uint64_t process_ = 0;  // number of the process, or of the next one
+  uint64_t process_ = 0;  // number of the current or next process
   std::unique_ptr<Store> disk_store_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Engine> engine_;  // null while there is no process
-  bool ended_ = false;              // within a turn: a commit failed
+  std::unique_ptr<Engine> engine_;  // null while no process runs
+  bool ended_ = false;              // a commit of this turn failed
 
   absl::Time turn_at_ = absl::InfiniteFuture();
   uint64_t turn_number_ = 0;

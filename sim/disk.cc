@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/disk.h"
 
 #include <string>
@@ -38,7 +39,7 @@ absl::Status Disk::WriteAtomically(const std::string& path, absl::string_view co
   }
   if (world_.Strikes(Fault::kSpoolTorn)) {
     power_is_cut_ = true;
-    // Within the temporary file, or after the rename but before the directory was synced.
+    // While the temporary file is written, or after the rename but before the directory is synced.
     if (world_.random().Chance(0.5)) {
       const size_t kept = world_.random().Below(contents.size() + 1);
       files_[absl::StrCat(path, ".tmp.1")] = File(std::string(contents.substr(0, kept)));
@@ -50,7 +51,7 @@ absl::Status Disk::WriteAtomically(const std::string& path, absl::string_view co
   const bool synced = world_.bug() != Bug::kSpoolNotSynced;
   files_[path] = File(std::string(contents), synced);
   if (synced) {
-    // Syncing the directory makes earlier removals in it durable, too.
+    // Syncing the directory also makes earlier removals in it durable.
     std::erase_if(files_, [](const auto& entry) { return !entry.second.exists; });
   }
   return absl::OkStatus();

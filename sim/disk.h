@@ -1,6 +1,7 @@
-// The disk on which a simulated worker keeps its spool: the real code's files, with what a real
-// disk does to them. Writes may be cut off by a power cut, refused for lack of space, or unreadable
-// later; a removal that was not synced may be undone by a power cut.
+// SPDX-License-Identifier: Apache-2.0
+// The disk of a simulated worker's spool, with the faults of a real one. Writes may be truncated by
+// a power cut, refused for lack of space, or unreadable later; a power cut may undo a removal that
+// was not synced.
 //
 // One thread.
 #ifndef CONCUR_SIM_DISK_H_
@@ -31,12 +32,12 @@ class Disk : public FileSystem {
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Remove(const std::string& path) override;
 
-  // The power was cut within a write: the machine is dead, and its owner is to call Restart.
+  // The power was cut during a write: the machine is dead until its owner calls Restart.
   bool power_is_cut() const { return power_is_cut_; }
-  // The disk as the next process finds it. A process that was merely killed finds all that was
-  // written; after a power cut each change that was not synced stands or not, by chance.
+  // Makes the disk ready for the next process. After a kill all writes are there; after a power cut
+  // each change that was not synced is kept or lost, at random.
   void Restart(bool power_cut);
-  // How often a file could not be read, so far.
+  // Failed reads so far.
   int read_errors() const { return read_errors_; }
 
  private:
@@ -46,8 +47,8 @@ class Disk : public FileSystem {
 
     std::string contents;
     bool exists = true;
-    bool synced = true;    // `exists` and `contents` are what a power cut leaves
-    bool existed = false;  // when not synced: what stood there before
+    bool synced = true;    // `exists` and `contents` survive a power cut
+    bool existed = false;  // the synced state, if not synced
     std::string old_contents;
   };
   absl::Status Dead() const { return absl::UnavailableError("the power is cut"); }

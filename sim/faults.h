@@ -1,4 +1,5 @@
-// What can go wrong in a simulated world, how often, and how often it did.
+// SPDX-License-Identifier: Apache-2.0
+// The faults of a simulated world, their rates and their counts.
 //
 // Values.
 #ifndef CONCUR_SIM_FAULTS_H_
@@ -17,17 +18,17 @@ enum class Fault : uint8_t {
   // Network: of a message.
   kDrop,
   kDuplicate,
-  kDelay,      // so long that later messages overtake it
-  kHangUp,     // a lost message whose sender is told at once, not after its time-out
+  kDelay,      // long enough that later messages arrive before it
+  kHangUp,     // a lost message whose sender gets an error at once
   kPartition,  // one way, between two machines
   // The coordinator's disk: of a commit, or of a start.
-  kCommitLost,        // killed before the commit
-  kCommitTorn,        // power cut within the commit
-  kCommitUnanswered,  // killed after the commit
+  kCommitLost,        // process killed before the commit
+  kCommitTorn,        // power cut during the commit
+  kCommitUnanswered,  // process killed after the commit
   kDiskFull,
   kReadError,
   // The worker's disk.
-  kSpoolTorn,  // power cut within a write
+  kSpoolTorn,  // power cut during a write
   kSpoolFull,
   kSpoolReadError,
   // Machines.
@@ -35,8 +36,8 @@ enum class Fault : uint8_t {
   kCoordinatorPowerCut,
   kWorkerKill,
   kWorkerPowerCut,
-  kWorkerDrain,   // an orderly end, and a new incarnation
-  kIdentityLost,  // a restart that does not know the incarnation before it
+  kWorkerDrain,   // drained, then restarted as a new incarnation
+  kIdentityLost,  // restarted without knowing its last incarnation
   kNameClaimed,   // a second worker with the name of a live one
   kPause,
   kClockJump,
@@ -48,7 +49,7 @@ enum class Fault : uint8_t {
   kJobSpawnFails,
   kJobBadOutput,
   kJobTemporary,
-  kJobOrphaned,  // its processes outlive their worker, and end while nobody looks
+  kJobOrphaned,  // its processes outlive their worker and end unobserved
 };
 inline constexpr size_t kFaults = 30;
 
@@ -59,17 +60,17 @@ std::array<Fault, kFaults> AllFaults();
 
 using FaultCounts = std::array<uint64_t, kFaults>;
 
-// How often each kind happens: for messages, commits and attempts the chance of each; for machines
-// the weight among the events that strike every few seconds.
+// The rate of each kind: for messages, commits and attempts a probability; for machines the weight
+// among the machine faults, one of which happens every few seconds.
 struct FaultRates {
   std::array<double, kFaults> rate{};
-  // How often a machine is struck.
+  // Rate of machine faults.
   double strikes_per_minute = 0;
 
   double operator[](Fault fault) const { return rate[static_cast<size_t>(fault)]; }
 
-  // Each kind is absent in about half of the worlds, and rare or frequent in the others: faults
-  // that hide each other also occur alone.
+  // Each kind is absent in about half of the worlds and rare or frequent in the others, so that
+  // faults that mask each other also occur alone.
   static FaultRates Draw(Random& random);
 };
 

@@ -1,4 +1,5 @@
-// A network that loses, repeats, delays and reorders messages, and that can be cut one way.
+// SPDX-License-Identifier: Apache-2.0
+// A network that loses, duplicates, delays and reorders messages, and can be cut in one direction.
 //
 // One thread.
 #ifndef CONCUR_SIM_NETWORK_H_
@@ -21,16 +22,16 @@ inline constexpr Node kUsersNode = 1;  // workers follow
 
 class Network {
  public:
-  // No message is under way for longer.
+  // Longest delay of a message.
   static constexpr absl::Duration kDelayMax = absl::Seconds(12);
 
   explicit Network(World& world) : world_(world) {}
 
   // Delivers a message some time later: once, twice or never. When it is lost, `lost` may be called
-  // instead, as for a connection that breaks; or nothing is, as for one that is half open.
+  // (a broken connection) or not (a half-open one).
   void Send(Node from, Node to, std::function<void()> deliver, std::function<void()> lost = {});
 
-  // Messages from one node to the other are lost until then.
+  // Messages from one node to the other are lost until `until`.
   void Cut(Node from, Node to, absl::Duration duration);
   void Heal() { cuts_.clear(); }
 

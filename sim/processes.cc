@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/processes.h"
 
 #include <algorithm>
@@ -22,7 +23,9 @@ constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
 constexpr int kExitTemporary = 75;
-constexpr int ExitStatus(int code) { return code << 8; }  // as waitpid gives it
+constexpr int kExitBroken = 1;  // of a broken worker's commands, which fail fast
+constexpr absl::Duration kBrokenTime = absl::Milliseconds(200);
+constexpr int ExitStatus(int code) { return code << 8; }  // as from waitpid
 
 absl::Duration RetryDelay(int tries) {
   return std::min(kRetryMax, kRetryMin * (1 << std::min(tries, 10)));
@@ -35,19 +38,20 @@ bool MayWorkLater(const absl::Status& status) {
 }  // namespace
 
 Processes::Processes(World& world, Checker& checker, Clock& clock, ArtifactCalls& calls,
-                     std::set<Digest>& kept, std::function<void()> wake)
+                     std::set<Digest>& kept, std::function<void()> wake, std::function<void()> die)
     : world_(world),
       checker_(checker),
       clock_(clock),
       calls_(calls),
       kept_(kept),
-      wake_(std::move(wake)) {}
+      wake_(std::move(wake)),
+      die_(std::move(die)) {}
 
 Processes::~Processes() {
   *alive_ = false;
   for (const auto& [id, run] : runs_) {
-    // Its processes go on without a worker; the next one kills what is left of them. Either way
-    // nobody hears how they ended.
+    // Its processes continue without a worker; the next worker kills the rest of them. How they
+    // ended is not reported in either case.
     if (run.started && world_.Strikes(Fault::kJobOrphaned) && world_.tracing()) {
       world_.Trace(absl::StrCat(id.ToString(), " goes on without its worker"));
     }
@@ -72,6 +76,13 @@ std::function<void(absl::Status)> Processes::IfAlive(std::function<void(absl::St
 
 void Processes::SetCoordinatorStore(const worker::CoordinatorStore& /*store*/) {}
 
+void Processes::SetLeaseEnd(absl::Time end) {
+  lease_end_ = end;
+  for (const AttemptId& id : std::exchange(held_, {})) {
+    Launch(id);
+  }
+}
+
 // --- running -------------------------------------------------------------------------------------
 
 void Processes::Start(const JobOrder& order) {
@@ -86,7 +97,7 @@ void Processes::Start(const JobOrder& order) {
   Fetch(order.id, 0);
 }
 
-// Gets the system of an eval job; data files are taken to be there.
+// Fetches the system of an eval job; data files are assumed to be present.
 void Processes::Fetch(const AttemptId& id, int tries) {
   const auto it = runs_.find(id);
   if (it == runs_.end() || it->second.stopped) {
@@ -122,6 +133,10 @@ void Processes::Launch(const AttemptId& id) {
     return;
   }
   Run& run = it->second;
+  if (clock_.Now() >= lease_end_) {
+    held_.insert(id);
+    return;
+  }
   if (world_.Strikes(Fault::kJobSpawnFails)) {
     runs_.erase(it);
     Report(id, FailedResult(FailureClass::kSpawn, "the program could not be started"), true);
@@ -130,10 +145,22 @@ void Processes::Launch(const AttemptId& id) {
   run.started = true;
   run.start_time = clock_.Now();
   const JobBehavior behavior = BehaviorOf(run.order);
+  if (behavior.kills_worker) {
+    Later(behavior.run_time, [this, id] {
+      if (runs_.contains(id)) {
+        const std::function<void()> die = die_;  // this is gone before it returns
+        die();
+      }
+    });
+    return;
+  }
   ProcessEnd end;
   end.run_time = absl::Trunc(behavior.run_time * slowness_, absl::Microseconds(1));
   end.wait_status = ExitStatus(behavior.exit_code);
-  if (world_.Strikes(Fault::kJobHangs) || end.run_time > run.order.timeout) {
+  if (broken_ && world_.faults()) {
+    end.run_time = kBrokenTime;
+    end.wait_status = ExitStatus(kExitBroken);
+  } else if (world_.Strikes(Fault::kJobHangs) || end.run_time > run.order.timeout) {
     end.run_time = run.order.timeout;
     end.killed_for = KillCause::kTimeout;
     end.wait_status = SIGKILL;
@@ -179,7 +206,7 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
   Report(id, std::move(result), shared || skipped);
 }
 
-// What worker::CollectOutputs makes of files, made of the job's behavior.
+// The result of worker::CollectOutputs, computed from the job's behavior.
 JobResult Processes::Collect(const JobOrder& order, JobResult result) {
   const auto keep = [&](ArtifactKind kind, const std::string& bytes) {
     const Digest digest = Sha256Of(bytes);
@@ -217,7 +244,7 @@ void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   if (again && !at_once) {
     return;
   }
-  // It obeys at once, in its own time, or not before it is killed.
+  // The process ends at once, some time later, or only when it is killed.
   ProcessEnd end;
   end.killed_for = KillCause::kStop;
   end.wait_status = SIGKILL;

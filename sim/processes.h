@@ -1,6 +1,7 @@
-// The executor of a simulated worker: attempts that fetch their inputs, run, end in every way that
-// processes end, and hand their artifacts in. How an end becomes a result is the real code's
-// (worker/finish.h); so is everything that the agent does with it.
+// SPDX-License-Identifier: Apache-2.0
+// The executor of a simulated worker: attempts fetch their inputs, run, end in all ways that
+// processes can, and upload their artifacts. Real code makes results of the ends (worker/finish.h)
+// and handles them (the agent).
 //
 // One thread; lives as long as its worker's process.
 #ifndef CONCUR_SIM_PROCESSES_H_
@@ -24,7 +25,7 @@
 
 namespace concur::sim {
 
-// How a worker moves artifacts: calls that end some time later, perhaps with Unavailable.
+// Transfers of artifacts: calls that end some time later, perhaps with Unavailable.
 class ArtifactCalls {
  public:
   using Done = std::function<void(absl::Status)>;
@@ -32,20 +33,21 @@ class ArtifactCalls {
   virtual ~ArtifactCalls() = default;
   virtual void Upload(const Digest& digest, Done done) = 0;
   virtual void Download(const Digest& digest, Done done) = 0;
-  // Stores it at once on a disk that worker and coordinator share. False: there is none.
+  // Stores it immediately on a disk shared with the coordinator. False if there is none.
   virtual bool PutShared(const Digest& digest) = 0;
 };
 
 class Processes : public worker::Executor {
  public:
-  // `kept` are the artifacts on the worker's disk, which outlive this. `wake` says that Poll has
-  // something to give. All outlive this.
+  // `kept` are the artifacts on the worker's disk. `wake` is called when Poll has reports, `die`
+  // when a job kills the worker's process: it destroys this. All must outlive this.
   Processes(World& world, Checker& checker, Clock& clock, ArtifactCalls& calls,
-            std::set<Digest>& kept, std::function<void()> wake);
-  // The worker process is gone: nothing is reported any more.
+            std::set<Digest>& kept, std::function<void()> wake, std::function<void()> die);
+  // The worker process has ended: reports stop.
   ~Processes() override;
 
   void SetCoordinatorStore(const worker::CoordinatorStore& store) override;
+  void SetLeaseEnd(absl::Time end) override;
   void Start(const JobOrder& order) override;
   void Stop(const AttemptId& id, worker::StopCause cause, bool at_once) override;
   void Publish(const FinishedAttempt& finished) override;
@@ -53,17 +55,19 @@ class Processes : public worker::Executor {
   std::vector<worker::ExecutorReport> Poll() override;
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
-  // The machine is slow: what starts from now on takes so many times as long.
+  // Slows the machine: attempts that start from now on take `factor` times as long.
   void SetSlowness(double factor) { slowness_ = factor; }
+  // Every command fails until the faults end.
+  void SetBroken(bool broken) { broken_ = broken; }
   size_t running() const { return runs_.size(); }
 
  private:
   struct Run {
     JobOrder order;
-    bool started = false;  // the command, not only its preparation
+    bool started = false;  // the command runs; false while it is prepared
     absl::Time start_time;
     std::optional<worker::StopCause> stopped;
-    uint64_t end_number = 0;  // of the end that counts: an earlier one replaces it
+    uint64_t end_number = 0;  // of the scheduled end, which an earlier one replaces
   };
 
   void Fetch(const AttemptId& id, int tries);
@@ -73,7 +77,7 @@ class Processes : public worker::Executor {
   JobResult Collect(const JobOrder& order, JobResult result);
   void Report(const AttemptId& id, JobResult result, bool published);
   void TryPublish(const FinishedAttempt& finished, size_t next, int tries);
-  // Runs `work` later, unless this is gone by then.
+  // Runs `work` later, unless this has been destroyed by then.
   void Later(absl::Duration delay, std::function<void()> work);
   std::function<void(absl::Status)> IfAlive(std::function<void(absl::Status)> work);
 
@@ -83,10 +87,14 @@ class Processes : public worker::Executor {
   ArtifactCalls& calls_;
   std::set<Digest>& kept_;
   const std::function<void()> wake_;
-  // Shared with the events that may come after this is gone.
+  const std::function<void()> die_;
+  // Shared with events that may fire after this is destroyed.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   double slowness_ = 1;
+  bool broken_ = false;
   uint64_t next_end_ = 1;
+  absl::Time lease_end_ = absl::InfinitePast();
+  std::set<AttemptId> held_;  // ready to start, but for the lease
   std::map<AttemptId, Run> runs_;
   std::set<AttemptId> publishing_;
   std::vector<worker::ExecutorReport> reports_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/runner.h"
 
 #include <poll.h>
@@ -34,10 +35,10 @@ namespace {
 
 constexpr int kPollMilliseconds = 200;
 
-// A child process that writes lines to its parent; what it writes to standard error is kept.
+// A child process that writes lines to its parent; its standard error is kept.
 class Child {
  public:
-  // `work` gets the end of the pipe to write to. Its process ends when it returns.
+  // Runs `work` with the write end of the pipe in a process that ends when it returns.
   static absl::StatusOr<std::unique_ptr<Child>> Start(const std::function<void(int)>& work) {
     int ends[2];
     if (pipe(ends) != 0) {
@@ -75,7 +76,7 @@ class Child {
 
   int fd() const { return read_end_.get(); }
 
-  // Reads what there is; whole lines go to `use`. False at the end.
+  // Reads available output and passes complete lines to `use`. False at the end.
   bool Read(const std::function<void(const std::string&)>& use) {
     char buffer[1 << 16];
     const ssize_t got = read(read_end_.get(), buffer, sizeof buffer);
@@ -90,7 +91,7 @@ class Child {
     return got > 0;
   }
 
-  // Waits for its end. "" when it ended by itself; else its last words.
+  // Waits for the process. "" if it exited normally; else the end of its standard error.
   std::string Wait() {
     int status = 0;
     waitpid(std::exchange(pid_, 0), &status, 0);
@@ -113,7 +114,7 @@ class Child {
   std::string rest_;
 };
 
-// A stream into a pipe that goes on without its reader.
+// A stream into a pipe; ignores that the reader has closed it.
 class PipeBuffer : public std::streambuf {
  public:
   explicit PipeBuffer(int fd) : fd_(fd) {}
@@ -176,7 +177,7 @@ void RunSome(const SimulationOptions& options, uint64_t first, uint64_t end, uin
     one.trace = nullptr;
     if (!WriteAll(fd, absl::StrCat("begin ", seed, "\n"), "pipe").ok() ||
         !WriteAll(fd, EndLine(seed, Simulate(one)), "pipe").ok()) {
-      return;  // nobody reads any more
+      return;  // the parent has closed the pipe
     }
   }
 }
@@ -188,7 +189,7 @@ absl::StatusOr<SeedsReport> RunSeeds(const SeedsOptions& options) {
   const auto stride = static_cast<uint64_t>(std::max(options.processes, 1));
   struct Lane {
     std::unique_ptr<Child> child;
-    uint64_t seed = 0;  // that it is at
+    uint64_t seed = 0;  // the current one
   };
   std::vector<Lane> lanes(std::min(stride, options.seeds));
   const auto start = [&](Lane& lane, uint64_t first) -> absl::Status {

@@ -1,7 +1,8 @@
-// Runs many simulated worlds, in several processes: a failed check within the real code ends only
-// the process of its seed, and is reported like any other broken promise.
+// SPDX-License-Identifier: Apache-2.0
+// Runs many simulated worlds, in several processes: a failed check in the real code ends only
+// the process of its seed and is reported like any other violation.
 //
-// Functions fork and wait; the caller has no other threads that matter to the simulation.
+// Functions fork and wait; the caller must have no other threads that affect the simulation.
 #ifndef CONCUR_SIM_RUNNER_H_
 #define CONCUR_SIM_RUNNER_H_
 
@@ -17,12 +18,12 @@
 namespace concur::sim {
 
 struct SeedsOptions {
-  SimulationOptions simulation;  // `seed` and `trace` are not looked at
+  SimulationOptions simulation;  // `seed` and `trace` are ignored
   uint64_t first_seed = 1;
   uint64_t seeds = 1;
   int processes = 1;
-  size_t failures_max = 1;  // no new seed is begun after so many
-  // Called now and then with the number of seeds that have ended; may be empty. False ends the run.
+  size_t failures_max = 1;  // no new seed is started after so many
+  // Called repeatedly with the number of finished seeds; may be empty. False ends the run.
   std::function<bool(uint64_t)> progress;
 };
 
@@ -32,7 +33,7 @@ struct SeedFailure {
 };
 
 struct SeedsReport {
-  uint64_t seeds = 0;  // that have ended
+  uint64_t seeds = 0;  // finished
   uint64_t steps = 0;
   uint64_t jobs = 0;
   uint64_t counted = 0;
@@ -43,10 +44,10 @@ struct SeedsReport {
   std::vector<SeedFailure> failures;  // by seed
 };
 
-// Internal when the system gives no process or pipe.
+// Internal when a process or pipe cannot be created.
 absl::StatusOr<SeedsReport> RunSeeds(const SeedsOptions& options);
 
-// What happened in one world, a line for each event, and its broken promise last: the last
+// The trace of one world, one line per event and the violation at the end; only the last
 // `lines_max` lines.
 absl::StatusOr<std::vector<std::string>> TraceOf(const SimulationOptions& options,
                                                  size_t lines_max);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/simulation.h"
 
 #include <algorithm>
@@ -22,14 +23,14 @@
 namespace concur::sim {
 namespace {
 
-// Once faults have stopped: time for leases, back-offs, restarts and time-outs, and then for the
-// jobs themselves, even if one worker does them one after the other.
+// Time limit after faults have stopped: for leases, back-offs, restarts and time-outs, and for all
+// jobs one after another.
 constexpr absl::Duration kSettleTime = absl::Minutes(10);
 constexpr int kAttemptsWorth = 3;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
 constexpr absl::Duration kCollectInterval = absl::Seconds(45);
 constexpr absl::Duration kCollectGrace = absl::Hours(24);
-constexpr uint64_t kSeedsPerSqlite = 8;  // in one of so many worlds the store is SQLite's
+constexpr uint64_t kSeedsPerSqlite = 8;  // one in so many worlds uses SQLite's store
 constexpr size_t kGuestsMax = 2;         // workers that claim another's name
 
 class Simulation {
@@ -64,10 +65,10 @@ class Simulation {
     ScheduleCollection();
     RunUntil([this] { return world_.age() >= workload_.faults_end; });
     Heal();
-    // Messages that were delayed still come.
+    // Delayed messages still arrive.
     const absl::Time calm = world_.now() + Network::kDelayMax;
     RunUntil([&] { return world_.now() > calm; }) && Resume();
-    // What failed for no fault of its own, and what was given up, is tried once more.
+    // Jobs that failed because of faults, or were given up, are retried once.
     !world_.failed() && Settle() && Retry() && Settle();
     Check();
     Epilogue();
@@ -115,7 +116,7 @@ class Simulation {
         std::make_unique<WorkerMachine>(world_, network_, checker_, coordinator_, planned, node));
   }
 
-  // SQLite costs most of a world's time; the bugs of rows are planted in the other disk.
+  // SQLite takes most of a world's time; bugs of rows are injected by the other disk only.
   std::unique_ptr<StoreDisk> MakeDisk() {
     const bool sqlite = expected_ != nullptr && options_.seed % kSeedsPerSqlite == 0 &&
                         (options_.bug == Bug::kNone || options_.bug == Bug::kCommitNotSynced);
@@ -134,12 +135,12 @@ class Simulation {
     return Do([this] { users_.RetryFailed(); }) && Resume();
   }
 
-  // What was retried stays paused if it was paused when it ended.
+  // A retried sweep stays paused if it was paused when it ended.
   bool Resume() {
     return RunUntil([this] { return users_.idle(); }) && Do([this] { users_.ResumeAll(); });
   }
 
-  // Runs events until `done`, looking now and then. False when a promise broke on the way.
+  // Runs events until `done`, which is checked periodically. False after a violation.
   bool RunUntil(const std::function<bool()>& done) {
     bool ended = false;
     std::function<void()> look = [&] {
@@ -173,7 +174,7 @@ class Simulation {
     });
   }
 
-  // One of the machine faults, by weight.
+  // Draws a machine fault by weight.
   void Strike() {
     constexpr Fault kMachineFaults[] = {Fault::kPartition,           Fault::kCoordinatorKill,
                                         Fault::kCoordinatorPowerCut, Fault::kWorkerKill,
@@ -243,7 +244,7 @@ class Simulation {
     }
   }
 
-  // A second machine whose worker has the name of another one, for a while.
+  // Adds a machine whose worker claims another worker's name, for a while.
   void InviteGuest(const PlannedWorker& planned, absl::Duration duration) {
     if (workers_.size() >= workload_.workers.size() + kGuestsMax) {
       return;
@@ -281,7 +282,7 @@ class Simulation {
 
   // --- the end ----------------------------------------------------------------------------------
 
-  // No fault strikes any more: all work must end, within a bounded time.
+  // Without further faults all work must end within a bounded time.
   bool Settle() {
     const absl::Time deadline =
         world_.now() + kSettleTime + kAttemptsWorth * workload_.SerialTime();
@@ -295,7 +296,7 @@ class Simulation {
     });
   }
 
-  // What is still under way; "" when nothing is.
+  // Describes unfinished work; "" if there is none.
   std::string Unrest() const {
     if (!coordinator_.up()) {
       return "the coordinator is down";
@@ -331,8 +332,8 @@ class Simulation {
     }
   }
 
-  // Much later: retention takes what nothing needs, somebody asks for some of it again, and the
-  // coordinator loses power once more.
+  // Much later: retention removes unneeded artifacts, users rerun some jobs, and the coordinator
+  // loses power once more.
   void Epilogue() {
     if (world_.failed()) {
       return;
@@ -360,13 +361,14 @@ class Simulation {
   const std::unique_ptr<StoreDisk> disk_;
   CoordinatorMachine coordinator_;
   Users users_;
-  std::vector<std::unique_ptr<WorkerMachine>> workers_;  // those of the workload, then guests
+  std::vector<std::unique_ptr<WorkerMachine>>
+      workers_;  // those of the workload, then claimants of names
 };
 
 }  // namespace
 
 SimulationReport Simulate(const SimulationOptions& options) {
-  // First without faults, bugs and users who meddle: what the scores must be.
+  // First without faults, bugs and changes by users, to find the expected scores.
   SimulationOptions calm = options;
   calm.bug = Bug::kNone;
   Simulation reference(calm, FaultRates(), nullptr);

@@ -1,9 +1,10 @@
-// A whole Concur in one thread: the real scheduler, engine, store logic, agents and spools on a
-// virtual clock, with faults in everything between them. A seed says what users ask, what goes
-// wrong and when; the same seed gives the same world again, event for event.
+// SPDX-License-Identifier: Apache-2.0
+// Simulates a whole system in one thread: the real scheduler, engine, store logic, agents and
+// spools on a virtual clock, with faults injected between them. The seed determines the users'
+// requests and the faults; the same seed gives the same world, event for event.
 //
-// Thread-safe (stateless). A check within the real code that fails ends the process; sim/runner.h
-// runs seeds in processes of their own.
+// Thread-safe (stateless). A failed check in the real code ends the process; sim/runner.h runs
+// seeds in separate processes.
 #ifndef CONCUR_SIM_SIMULATION_H_
 #define CONCUR_SIM_SIMULATION_H_
 
@@ -20,25 +21,25 @@ namespace concur::sim {
 struct SimulationOptions {
   uint64_t seed = 1;
   Bug bug = Bug::kNone;
-  // Events in one world, at most: more count as a world that comes to no rest.
+  // Limit of events in a world; more are a violation, as the world does not terminate.
   uint64_t steps_max = 100'000;
-  // Gets a line for everything that happens; null: no trace.
+  // Gets a line for each event; null: no trace.
   std::ostream* trace = nullptr;
 };
 
 struct SimulationReport {
-  std::string violation;  // "" when every promise held
+  std::string violation;  // "" if there is none
   uint64_t steps = 0;
-  absl::Duration age;  // of the world at its end
+  absl::Duration age;  // simulated time at the end
   uint64_t jobs = 0;
   uint64_t counted = 0;       // results that counted
-  uint64_t acknowledged = 0;  // submissions, cancels and results that were acknowledged
-  uint64_t given_up = 0;      // jobs that were skipped because all like them had failed
-  uint64_t quarantines = 0;   // workers that were set aside
+  uint64_t acknowledged = 0;  // submissions, cancels and results
+  uint64_t given_up = 0;      // jobs skipped because similar ones had failed
+  uint64_t quarantines = 0;   // of workers
   FaultCounts faults{};
 };
 
-// Runs one world to its end, or to the first broken promise.
+// Runs one world to its end or to the first violation.
 SimulationReport Simulate(const SimulationOptions& options);
 
 }  // namespace concur::sim

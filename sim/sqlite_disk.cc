@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/sqlite_disk.h"
 
 #include <sqlite3.h>
@@ -22,10 +23,10 @@ namespace concur::sim {
 namespace {
 
 constexpr absl::Duration kFullMax = absl::Seconds(20);
-constexpr size_t kSectorBytes = 512;  // written whole or not at all
+constexpr size_t kSectorBytes = 512;  // written atomically
 constexpr uint64_t kCutOperationsMax = 12;
 constexpr uint64_t kFailReadsMax = 6;
-constexpr int64_t kCheckpointPages = 40;  // often
+constexpr int64_t kCheckpointPages = 40;  // few, for frequent checkpoints
 
 std::string NewName() {
   static uint64_t number = 0;
@@ -34,15 +35,15 @@ std::string NewName() {
 
 }  // namespace
 
-// The functions that SQLite calls, in its own shapes. A file is gone from the map only when it is
-// deleted, which SQLite does not do to files that are open.
+// The functions of the VFS. Files leave the map only by deletion, which SQLite does not do to open
+// files.
 struct SqliteCalls {
   struct Handle {
-    sqlite3_file base;  // first: SQLite knows no more
+    sqlite3_file base;  // must be first: SQLite uses a pointer to it
     SqliteStoreDisk* disk;
     SqliteStoreDisk::File* file;
     uint64_t process;
-    std::unique_ptr<SqliteStoreDisk::File>* unnamed;  // a temporary file; else null
+    std::unique_ptr<SqliteStoreDisk::File>* unnamed;  // set for temporary files
   };
 
   static Handle& Of(sqlite3_file* file) { return *reinterpret_cast<Handle*>(file); }
@@ -122,7 +123,7 @@ struct SqliteCalls {
   }
 
   // One connection at a time: locks are always free. A dead process gets none, so that it does not
-  // put the log away when it closes.
+  // checkpoint the log on close.
   static int Lock(sqlite3_file* file, int /*level*/) {
     return IsDead(Of(file)) ? SQLITE_IOERR_LOCK : SQLITE_OK;
   }
@@ -186,7 +187,7 @@ struct SqliteCalls {
 
   static int Delete(sqlite3_vfs* vfs, const char* name, int /*sync*/) {
     SqliteStoreDisk& disk = DiskOf(vfs);
-    // Emptied, not erased: a handle of a dead process may still point to it.
+    // Cleared, not erased: a handle of a dead process may still point to it.
     if (!disk.power_is_cut_ && disk.files_.contains(name)) {
       disk.files_[name].contents.clear();
       disk.files_[name].synced.clear();
@@ -329,7 +330,7 @@ absl::Status SqliteStoreDisk::Commit(Store& store, const Batch& batch) {
   }
   CONCUR_RETURN_IF_ERROR(store.Commit(batch));
   if (torn) {
-    // The commit took fewer operations: it was cut before it could be answered.
+    // The commit took fewer operations: the power is cut before its answer.
     power_is_cut_ = true;
     return absl::UnavailableError("the power is cut");
   }
@@ -356,7 +357,7 @@ void SqliteStoreDisk::Apply(const File::Write& write, std::string& contents) {
   contents.replace(write.offset, write.data.size(), write.data);
 }
 
-// Each write since the last sync stands, or does not, or stands for some of its sectors.
+// Each write since the last sync is kept, lost, or kept for some of its sectors.
 void SqliteStoreDisk::LosePower(File& file) {
   for (File::Write& write : file.pending) {
     const double fate = world_.random().Uniform();
@@ -373,7 +374,7 @@ void SqliteStoreDisk::LosePower(File& file) {
 }
 
 void SqliteStoreDisk::Restart(bool power_cut) {
-  ++process_;  // what the old process still does on its way out has no effect
+  ++process_;  // later calls by the old process are ignored
   for (auto& [name, file] : files_) {
     if (power_cut || power_is_cut_) {
       LosePower(file);

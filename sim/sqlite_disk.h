@@ -1,10 +1,11 @@
-// A disk in memory on which the real SQLite store lies: SQLite reaches it as one of its "VFS".
-// Writes that were not synced may be lost one by one when the power is cut, also in the middle;
-// the power may be cut at any write or sync of a commit; the disk may be full or unreadable.
+// SPDX-License-Identifier: Apache-2.0
+// A disk in memory for the real SQLite store, implemented as an SQLite VFS. A power cut may lose or
+// truncate each write that was not synced; the power may be cut at any write or sync of a commit;
+// the disk may be full or unreadable.
 //
 // One thread. The two small files beside the database (lock and mark) are real, in a directory that
-// goes away with the disk: no power cut undoes the mark, so that every acknowledged commit that is
-// missing is noticed.
+// is removed with the disk: power cuts do not affect the mark, so that every missing acknowledged
+// commit is detected.
 #ifndef CONCUR_SIM_SQLITE_DISK_H_
 #define CONCUR_SIM_SQLITE_DISK_H_
 
@@ -38,24 +39,24 @@ class SqliteStoreDisk : public StoreDisk {
   bool TookFault() override { return std::exchange(took_fault_, false); }
 
  private:
-  friend struct SqliteCalls;  // what SQLite calls
+  friend struct SqliteCalls;  // the functions of the VFS
   class Session;
 
   struct File {
     struct Write {
       size_t offset = 0;
       std::string data;
-      bool truncates = false;  // to `offset`
+      bool truncates = false;  // truncates to `offset`
     };
     std::string contents;
-    std::string synced;                                // what is safe
-    std::vector<Write> pending;                        // since then
+    std::string synced;                                // survives a power cut
+    std::vector<Write> pending;                        // since the last sync
     std::vector<std::unique_ptr<std::string>> shared;  // memory shared by connections
   };
 
   absl::StatusOr<Snapshot> Load(Store& store);
   absl::Status Commit(Store& store, const Batch& batch);
-  // Whether this write or sync is where the power is cut.
+  // Whether the power is cut at this write or sync.
   bool CutsNow();
   bool IsFull() const { return world_.now() < full_until_; }
   static void Apply(const File::Write& write, std::string& contents);
@@ -67,9 +68,9 @@ class SqliteStoreDisk : public StoreDisk {
   std::unique_ptr<sqlite3_vfs> vfs_;
   std::map<std::string, File> files_;
   std::vector<std::unique_ptr<std::string>> unmapped_;  // shared memory of dead processes
-  uint64_t process_ = 1;                                // calls of earlier processes have no effect
-  int64_t cut_after_ = -1;  // writes and syncs until the power is cut; -1: not now
-  int64_t fail_read_ = -1;  // reads until one fails
+  uint64_t process_ = 1;                                // calls by earlier processes are ignored
+  int64_t cut_after_ = -1;  // writes and syncs until a power cut; -1: none
+  int64_t fail_read_ = -1;  // reads until one fails; -1: none
   bool power_is_cut_ = false;
   bool took_fault_ = false;
   absl::Time full_until_ = absl::InfinitePast();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/store_disk.h"
 
 #include <memory>
@@ -11,9 +12,9 @@
 namespace concur::sim {
 namespace {
 
-constexpr absl::Duration kFullMax = absl::Seconds(20);
+constexpr absl::Duration kStoreFullMax = absl::Seconds(20);
 
-// What a bug makes of a batch on its way to the disk.
+// Applies the injected bug to a batch.
 Batch Spoil(Batch batch, Bug bug) {
   if (bug == Bug::kCancelNotSaved) {
     for (SweepRow& row : batch.put_sweeps) {
@@ -72,6 +73,10 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
     snapshot.blames.clear();
   }
   for (JobRow& row : snapshot.jobs) {
+    if (world_.bug() == Bug::kDeathsForgotten) {
+      row.deaths = 0;
+      row.death_shared = false;
+    }
     const bool counted = row.state == JobState::kReady && row.failure != FailureClass::kNone &&
                          row.failure != FailureClass::kLost;
     if (world_.bug() == Bug::kRunningNotRequeued && row.state == JobState::kRunning) {
@@ -90,7 +95,7 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
 absl::Status MemoryStoreDisk::Commit(const Batch& batch) {
   if (world_.now() < full_until_ || world_.Strikes(Fault::kDiskFull)) {
     if (full_until_ <= world_.now()) {
-      full_until_ = world_.now() + world_.Between(absl::ZeroDuration(), kFullMax);
+      full_until_ = world_.now() + world_.Between(absl::ZeroDuration(), kStoreFullMax);
     }
     return Fault(absl::ResourceExhaustedError("concur.db: no space left on device"));
   }
@@ -103,7 +108,7 @@ absl::Status MemoryStoreDisk::Commit(const Batch& batch) {
     if (world_.bug() == Bug::kCommitNotAtomic) {
       saved.put_results.clear();
       CONCUR_CHECK_OK(synced_.Commit(saved));
-    } else if (world_.random().Chance(0.5)) {  // the log's last frame was whole, or was not
+    } else if (world_.random().Chance(0.5)) {  // whether the log's last frame was complete
       CONCUR_CHECK_OK(synced_.Commit(saved));
     }
     return Fault(absl::UnavailableError("the power is cut"));

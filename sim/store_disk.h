@@ -1,4 +1,5 @@
-// The coordinator's disk: what stores are opened on, one process after the other.
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's disk, on which each process opens its store.
 //
 // One thread.
 #ifndef CONCUR_SIM_STORE_DISK_H_
@@ -20,18 +21,18 @@ class StoreDisk {
  public:
   virtual ~StoreDisk() = default;
 
-  // A store for one process. Its failed commits are reported by what follows.
+  // Opens the store for one process. The functions below explain its failed commits.
   virtual absl::StatusOr<std::unique_ptr<Store>> Open() = 0;
-  // The disk as the next process finds it: after a power cut without what was not synced.
+  // Makes the disk ready for the next process; a power cut loses writes that were not synced.
   virtual void Restart(bool power_cut) = 0;
-  // The power was cut within a commit: the machine is dead.
+  // The power was cut during a commit: the machine is dead.
   virtual bool power_is_cut() const = 0;
-  // A fault of this disk struck since the last call, and explains an error.
+  // Whether a fault of this disk since the last call explains an error.
   virtual bool TookFault() = 0;
 };
 
-// One on which the rows of a MemoryStore lie. Commits are lost, torn, unanswered or refused; a
-// start cannot read. Also where the planted bugs of stores stand.
+// A disk with the rows of a MemoryStore. Commits are lost, torn, unanswered or refused; reads at a
+// start may fail. Also injects the bugs of stores.
 class MemoryStoreDisk : public StoreDisk {
  public:
   explicit MemoryStoreDisk(World& world) : world_(world) {}
@@ -49,8 +50,8 @@ class MemoryStoreDisk : public StoreDisk {
   absl::Status Fault(absl::Status status);
 
   World& world_;
-  MemoryStore written_;  // what a process reads back
-  MemoryStore synced_;   // what a power cut leaves; behind only with a planted bug
+  MemoryStore written_;  // as read by the process
+  MemoryStore synced_;   // survives a power cut; differs only with an injected bug
   bool power_is_cut_ = false;
   bool took_fault_ = false;
   absl::Time full_until_ = absl::InfinitePast();

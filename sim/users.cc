@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/users.h"
 
 #include <optional>
@@ -42,7 +43,7 @@ void Users::Start(bool meddle) {
 
 void Users::Ask(const std::string& what, const Work& work, const Answered& answered) {
   ++pending_;
-  // Shared by the tries of one request.
+  // Shared by all attempts of one request.
   TryOnce(std::make_shared<const std::string>(what), work, answered);
 }
 
@@ -147,7 +148,7 @@ void Users::Meddle(size_t planned, SweepId id) {
         });
   }
   if (plan.cancel_after) {
-    // A copy of the request that the network delays may come after a retry: it cancels again.
+    // A delayed duplicate of the request may arrive after a retry and cancel again.
     AskAfter(*plan.cancel_after, absl::StrCat("cancel ", id.ToString()),
              on_sweep(&Scheduler::CancelSweep), [this](absl::StatusOr<SweepId> canceled) {
                if (canceled.ok()) {

@@ -1,5 +1,6 @@
-// The users of a simulated coordinator: they submit sweeps and pause, cancel, retry, repeat and
-// delete them, each over the network, and ask again until they are answered.
+// SPDX-License-Identifier: Apache-2.0
+// The users of a simulated coordinator: they submit sweeps and pause, cancel, retry, rerun and
+// delete them over the network, repeating each request until it is answered.
 //
 // One thread.
 #ifndef CONCUR_SIM_USERS_H_
@@ -30,14 +31,13 @@ class Users {
   Users(World& world, Network& network, Checker& checker, CoordinatorMachine& coordinator,
         const Workload& workload);
 
-  // Begins to carry out the plan. Without `meddle`, sweeps are submitted and left alone.
+  // Starts the plan. Without `meddle`, sweeps are only submitted.
   void Start(bool meddle);
-  // Every request that was begun has been answered, and none is still to come.
+  // Whether every request has been sent and answered.
   bool idle() const { return pending_ == 0; }
-  // Resumes every sweep that is paused: a pause that came late may have outlived its end.
+  // Resumes every paused sweep: a delayed pause may have arrived after its resume.
   void ResumeAll();
-  // Asks for failed jobs to be tried again, and, with `rerun`, for one job of each sweep to be run
-  // although it succeeded.
+  // Retries failed jobs and, with `rerun`, reruns one successful job of each sweep.
   void RetryFailed();
   void RerunSome();
 
@@ -45,7 +45,7 @@ class Users {
   using Work = std::function<absl::StatusOr<SweepId>(Scheduler&)>;
   using Answered = std::function<void(absl::StatusOr<SweepId>)>;
 
-  // Asks until there is an answer. `work` may be carried out more than once.
+  // Repeats the request until it is answered. `work` may run more than once.
   void Ask(const std::string& what, const Work& work, const Answered& answered);
   void TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
                const Answered& answered);

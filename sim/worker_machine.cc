@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/worker_machine.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using worker::SyncAnswer;
 
 constexpr absl::Duration kStepDelayMax = absl::Milliseconds(2);
 constexpr absl::Duration kSlowStepDelayMax = absl::Seconds(2);
-constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
+constexpr absl::Duration kWorkerRestartMax = absl::Seconds(20);
 constexpr absl::Duration kTransferTimeout = absl::Seconds(10);
 
 }  // namespace
@@ -32,7 +33,7 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
     machine_.CheckListed(request);
     latest_ = request.sequence;
     open_.insert(request.sequence);
-    if (request.leaving) {
+    if (request.shutting_down) {
       machine_.checker_.OnProcess(request.worker.incarnation, false);
     }
     WorkerMachine* machine = &machine_;
@@ -68,14 +69,14 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
 
   std::vector<SyncAnswer> Poll() override { return std::exchange(answers_, {}); }
 
-  // The first answer of a call counts.
+  // Only the first response to a call counts.
   void Take(uint64_t sequence, absl::StatusOr<SyncResponse> response) {
     if (open_.erase(sequence) == 0) {
       return;
     }
     if (response.ok()) {
       for (const ForgetOrder& order : response->forget) {
-        machine_.told_.insert(order.id);
+        machine_.forgotten_.insert(order.id);
       }
     }
     const Bug bug = machine_.world_.bug();
@@ -98,7 +99,7 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
   std::vector<SyncAnswer> answers_;
 };
 
-// The real spool; remembers what it promised to keep.
+// The real spool; records the results that it must keep.
 class WorkerMachine::CheckedSpool : public worker::Spool {
  public:
   CheckedSpool(WorkerMachine& machine, worker::Spool& spool) : machine_(machine), spool_(spool) {}
@@ -114,7 +115,7 @@ class WorkerMachine::CheckedSpool : public worker::Spool {
   }
   void Remove(const std::vector<AttemptId>& ids) override {
     for (const AttemptId& id : ids) {
-      if (!machine_.told_.contains(id)) {
+      if (!machine_.forgotten_.contains(id)) {
         machine_.world_.Fail(absl::StrCat("worker ", machine_.planned_.name,
                                           " drops the result of ", id.ToString(),
                                           " though nobody said to"));
@@ -190,8 +191,10 @@ void WorkerMachine::Start() {
   options.drain_grace = absl::Seconds(30);
   last_incarnation_ = process->incarnation;
   process->calls = std::make_unique<SyncCalls>(*this);
-  process->processes =
-      std::make_unique<Processes>(world_, checker_, clock_, *this, kept_, [this] { Wake(); });
+  process->processes = std::make_unique<Processes>(
+      world_, checker_, clock_, *this, kept_, [this] { Wake(); },
+      [this] { Kill(/*power_cut=*/false); });
+  process->processes->SetBroken(planned_.broken);
   process->spool = std::make_unique<CheckedSpool>(*this, *process->files);
   checker_.OnProcess(process->incarnation, true);
   if (world_.tracing()) {
@@ -212,7 +215,7 @@ void WorkerMachine::End(bool power_cut) {
   step_at_ = absl::InfiniteFuture();
   ++step_number_;
   disk_.Restart(power_cut);
-  world_.After(world_.Between(absl::Milliseconds(100), kRestartDelayMax), [this] { Start(); });
+  world_.After(world_.Between(absl::Milliseconds(100), kWorkerRestartMax), [this] { Start(); });
 }
 
 void WorkerMachine::Kill(bool power_cut) {
@@ -261,7 +264,7 @@ void WorkerMachine::Recover() {
   slow_until_ = absl::InfinitePast();
   if (up()) {
     process_->processes->SetSlowness(1);
-    step_at_ = absl::InfiniteFuture();  // one may stand at the end of the pause
+    step_at_ = absl::InfiniteFuture();  // one may be scheduled at the end of the pause
     Wake();
   }
 }
@@ -346,7 +349,7 @@ void WorkerMachine::RunStep() {
 // --- artifacts -----------------------------------------------------------------------------------
 
 void WorkerMachine::Transfer(bool upload, const Digest& digest, Done done) {
-  // Shared by the answer, the loss and the time-out, of which the first counts.
+  // Shared by the response, the loss and the time-out; only the first of them counts.
   auto finish = [done = std::move(done), open = std::make_shared<bool>(true)](absl::Status status) {
     if (std::exchange(*open, false)) {
       done(std::move(status));

@@ -1,5 +1,6 @@
-// A machine on which a worker runs: the real Agent and FileSpool, with simulated processes, disk
-// and network around them, one worker process after the other.
+// SPDX-License-Identifier: Apache-2.0
+// A worker's machine: runs the real Agent and FileSpool with simulated processes, disk and network,
+// in one worker process after another.
 //
 // One thread.
 #ifndef CONCUR_SIM_WORKER_MACHINE_H_
@@ -30,23 +31,23 @@ class WorkerMachine : public ArtifactCalls {
 
   void Start();
   bool up() const { return process_ != nullptr; }
-  // Nothing runs here, and nothing is left to hand in.
+  // Whether nothing runs here and all results are reported.
   bool idle() const;
   Node node() const { return node_; }
   const PlannedWorker& planned() const { return planned_; }
 
   // --- what happens to machines -----------------------------------------------------------------
 
-  // Ends the process without a word, and starts the next one some time later.
+  // Kills the process and starts the next one some time later.
   void Kill(bool power_cut);
-  // As SIGTERM, once or twice.
+  // Like SIGTERM, once or twice.
   void Drain(bool at_once);
   void Pause(absl::Duration duration);
   void JumpClock(absl::Duration by);
   void SlowDown(absl::Duration duration, double factor);
-  // Ends pauses and slowness, and starts the process if there is none.
+  // Ends pauses and slowness, and starts the process if none runs.
   void Recover();
-  // The machine is taken away for good.
+  // Removes the machine permanently.
   void Retire();
 
   // --- ArtifactCalls ----------------------------------------------------------------------------
@@ -66,7 +67,7 @@ class WorkerMachine : public ArtifactCalls {
   void TakeAnswer(uint64_t sequence, const absl::StatusOr<SyncResponse>& response);
   void End(bool power_cut);
   void Transfer(bool upload, const Digest& digest, Done done);
-  // Every result that is safe on this disk must be told until somebody said to forget it.
+  // Every result in the spool must be reported until the coordinator says to forget it.
   void CheckListed(const SyncRequest& request);
   void CheckRecovered(const std::vector<worker::SpooledResult>& recovered, bool damaged);
 
@@ -78,9 +79,9 @@ class WorkerMachine : public ArtifactCalls {
   const Node node_;
   MachineClock clock_;
   Disk disk_;
-  std::set<Digest> kept_;        // artifacts on this disk
-  std::set<AttemptId> spooled_;  // results on this disk, as far as its owner was told
-  std::set<AttemptId> told_;     // that the coordinator said to forget
+  std::set<Digest> kept_;          // artifacts on this disk
+  std::set<AttemptId> spooled_;    // results acknowledged as spooled
+  std::set<AttemptId> forgotten_;  // results that the coordinator said to forget
   std::string last_incarnation_;
   uint64_t processes_ = 0;
   std::unique_ptr<Process> process_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/workload.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 constexpr uint32_t kJobsMax = 36;  // of a sweep
 constexpr int kExitFailed = 1;
 constexpr int kExitConfig = 78;
-constexpr char kBroken[] = "broken";  // begins the names of benchmarks with which all fails
+constexpr char kBroken[] = "broken";  // prefix of benchmarks whose jobs all fail
+constexpr char kPoison[] = "poison";  // of those of which some eval jobs kill their workers
 
 DataFile FileOf(const std::string& contents, Bug bug) {
   DataFile file;
@@ -35,13 +37,13 @@ Resources DrawResources(Random& random) {
                    .gpus = static_cast<int32_t>(random.Chance(0.3) ? random.Between(1, 2) : 0)};
 }
 
-// Exit codes of broken commands stand in them.
+// They hold the exit codes of failing commands.
 std::string DrawProgram(Random& random) {
   return random.Chance(0.9) ? "works" : random.Chance(0.5) ? "fails" : "misconfigured";
 }
 
-// `give_up` is a stream of its own.
-SweepSpec DrawSpec(Random& random, Random& give_up, Bug bug) {
+// `give_up` and `poison` are separate random streams.
+SweepSpec DrawSpec(Random& random, Random& give_up, Random& poison, Bug bug) {
   SweepSpec spec;
   spec.name = absl::StrCat("sweep", random.Below(3));
   const int approaches = static_cast<int>(random.Between(1, 2));
@@ -66,11 +68,15 @@ SweepSpec DrawSpec(Random& random, Random& give_up, Bug bug) {
     spec.approaches.push_back(std::move(approach));
   }
   const uint32_t benchmarks = static_cast<uint32_t>(random.Between(1, 3));
-  const uint64_t broken = give_up.Below(12);  // most often none
+  const uint64_t broken = give_up.Below(12);  // usually none
   spec.failures_max_per_block = static_cast<uint32_t>(give_up.Below(4));
+  const uint64_t poisoned = poison.Below(16);  // usually none
   for (uint32_t i = 0; i < benchmarks; ++i) {
     BenchmarkSpec benchmark;
-    benchmark.name = absl::StrCat(i == broken ? kBroken : "", "benchmark", i);
+    benchmark.name = absl::StrCat(i == broken     ? kBroken
+                                  : i == poisoned ? kPoison
+                                                  : "",
+                                  "benchmark", i);
     benchmark.train = FileOf(benchmark.name + "-train", bug);
     benchmark.test = FileOf(benchmark.name + "-test", bug);
     spec.benchmarks.push_back(std::move(benchmark));
@@ -126,12 +132,14 @@ PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool g
 Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random random(seed, "sim.workload");
   Random give_up(seed, "sim.give_up");
+  Random rerun(seed, "sim.rerun");
+  Random poison(seed, "sim.poison");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
   const uint64_t sweeps = 1 + random.Below(4);
   while (workload.sweeps.size() < sweeps) {
-    SweepSpec spec = DrawSpec(random, give_up, bug);
+    SweepSpec spec = DrawSpec(random, give_up, poison, bug);
     if (!workload.sweeps.empty() && random.Chance(0.6)) {
       // Overlaps an earlier one, or equals it.
       const uint32_t failures_max = spec.failures_max_per_block;
@@ -140,6 +148,9 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.seeds.assign(1, random.Between(1, 2));
       spec.priority = static_cast<int32_t>(random.Between(-1, 1));
       spec.keep.systems = random.Chance(0.5);
+    }
+    for (ApproachSpec& approach : spec.approaches) {
+      approach.rerun = rerun.Chance(0.1);
     }
     const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
     if (expansion.ok() && expansion->job_count() <= kJobsMax) {
@@ -157,7 +168,9 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
     worker.shares_disk = random.Chance(0.3);
     workload.workers.push_back(std::move(worker));
   }
-  workload.workers[0].capacity.gpus = 4;  // somebody can run everything
+  workload.workers[0].capacity.gpus = 4;  // one worker can run every job
+  Random broken(seed, "sim.broken");
+  workload.workers.back().broken = broken.Chance(0.25);
   Random quota(seed, "sim.quota");
   if (quota.Chance(0.3)) {
     workload.running_jobs_max = quota.Between(1, 4);
@@ -188,7 +201,7 @@ JobBehavior BehaviorOf(const JobOrder& order) {
   }
   if (order.is_train) {
     for (const JobOrder::Input& part : order.train) {
-      absl::StrAppend(&input, "|", part.name);  // the data that this name stands for
+      absl::StrAppend(&input, "|", part.name);  // the data of this name
     }
   } else {
     absl::StrAppend(&input, "|", order.system.ToHex(), "|", order.test.name);
@@ -206,6 +219,8 @@ JobBehavior BehaviorOf(const JobOrder& order) {
                        : order.command[0] == "fails"              ? kExitFailed
                        : order.command[0] == "misconfigured"      ? kExitConfig
                                                                   : 0;
+  behavior.kills_worker =
+      !order.is_train && absl::StartsWith(order.benchmark, kPoison) && word(6) % 3 == 0;
   behavior.system = absl::StrCat("system ", digest.ToHex());
   behavior.predictions = absl::StrCat("predictions ", digest.ToHex());
   behavior.score = static_cast<double>(word(4) % 10'001) / 100;

@@ -1,6 +1,6 @@
-// What users ask of a simulated coordinator, which workers there are, and what each job's command
-// would do. All of it follows from the seed; nothing of it from the faults, so that a world without
-// faults tells what the scores must be.
+// SPDX-License-Identifier: Apache-2.0
+// The users' requests, the workers, and the behavior of each job's command. All of it depends on
+// the seed only, not on faults, so that a world without faults gives the expected scores.
 //
 // Values; immutable after Draw.
 #ifndef CONCUR_SIM_WORKLOAD_H_
@@ -30,25 +30,26 @@ inline constexpr absl::Duration kJobTimeout = absl::Seconds(60);
 inline constexpr char kSweepOwner[] = "user";
 
 struct PlannedSweep {
-  std::string text;  // the encoded spec: its number
+  std::string text;  // the encoded spec, which is its number
   std::string request_id;
-  std::shared_ptr<const Expansion> expansion;  // the scheduler keeps it as long as the sweep stands
+  std::shared_ptr<const Expansion> expansion;  // the scheduler keeps it as long as the sweep exists
   absl::Duration submit_after;
-  // Counted from the answer to the submission.
-  std::optional<absl::Duration> pause_after;  // resumed after as long again
+  // Measured from the response to the submission.
+  std::optional<absl::Duration> pause_after;  // resumed after the same time again
   std::optional<absl::Duration> cancel_after;
-  std::optional<absl::Duration> retry_after;  // what has failed by then
-  std::optional<absl::Duration> rerun_after;  // one job, though it succeeded
+  std::optional<absl::Duration> retry_after;  // retries jobs failed by then
+  std::optional<absl::Duration> rerun_after;  // reruns one successful job
   std::optional<absl::Duration> delete_after;
   uint32_t rerun_job = 0;
-  // failures_max_per_block as the user wishes it: kGivenUpAtOnce submits another.
+  // The user's failures_max_per_block; kGivenUpAtOnce submits another value.
   uint32_t failures_max = 0;
 };
 
 struct PlannedWorker {
   std::string name;
   Resources capacity;
-  bool shares_disk = false;  // with the coordinator's artifacts
+  bool shares_disk = false;  // with the coordinator, for artifacts
+  bool broken = false;       // every command fails there, until the faults end
 };
 
 struct Workload {
@@ -56,24 +57,25 @@ struct Workload {
   std::vector<PlannedWorker> workers;
   absl::Duration lease;
   int64_t running_jobs_max = 0;  // the owner's quota; 0: none
-  absl::Duration faults_end;     // faults happen until then
+  absl::Duration faults_end;     // no faults after this time
 
-  // kKeyForgetsData gives all data files one digest, as if keys did not cover them. Without
-  // `gives_up` every job is tried, as hopeless as it may be.
+  // kKeyForgetsData gives all data files the same digest, as if keys did not cover them. Without
+  // `gives_up` no job is given up.
   static Workload Draw(uint64_t seed, Bug bug, bool gives_up);
   // The spec that `text` encodes.
   absl::StatusOr<SweepSpec> Decode(absl::string_view text) const;
-  // Time for all jobs one after the other, one attempt each.
+  // Total run time of all jobs, one attempt each.
   absl::Duration SerialTime() const;
 };
 
-// What the command of a job does when nothing disturbs it: a function of what the job is.
+// What the command of a job does without faults: a function of the job's definition.
 struct JobBehavior {
   absl::Duration run_time;
-  int exit_code = 0;        // other than 0: it always fails so
-  std::string system;       // the bytes that a train job leaves
-  double score = 0;         // of an eval job, in percent
-  std::string predictions;  // the bytes that an eval job leaves
+  int exit_code = 0;          // if not 0, the job always fails with it
+  bool kills_worker = false;  // takes its worker's process along
+  std::string system;         // contents of a train job's output
+  double score = 0;           // of an eval job, in percent
+  std::string predictions;    // contents of an eval job's output
 };
 JobBehavior BehaviorOf(const JobOrder& order);
 

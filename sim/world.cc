@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/world.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ World::World(uint64_t seed, const FaultRates& rates, Bug bug, std::ostream* trac
     : rates_(rates), bug_(bug), trace_(trace), random_(seed, "sim.world") {}
 
 void World::At(absl::Time time, std::function<void()> work) {
-  // Whole microseconds: what is kept on disk has no finer times.
+  // Whole microseconds, the resolution of times on disk.
   const absl::Time whole = kStart + absl::Ceil(time - kStart, absl::Microseconds(1));
   events_.push(Event{std::max(whole, now_), next_number_++, std::move(work)});
 }
@@ -22,7 +23,7 @@ bool World::RunNext() {
   if (events_.empty()) {
     return false;
   }
-  // The top is const, but it is about to go.
+  // top() is const, but the event is removed next.
   Event event = std::move(const_cast<Event&>(events_.top()));
   events_.pop();
   now_ = event.time;

@@ -1,5 +1,6 @@
-// What all parts of one simulated world share: its time, its chance, its record of what happened,
-// and the first promise that was broken.
+// SPDX-License-Identifier: Apache-2.0
+// Shared by all parts of one simulated world: time, random numbers, the trace, counts of faults and
+// the first violation.
 //
 // One thread. Deterministic: the same seed gives the same world, event for event.
 #ifndef CONCUR_SIM_WORLD_H_
@@ -23,43 +24,44 @@ namespace concur::sim {
 
 class World {
  public:
-  // `trace` gets a line for everything that happens; null: no trace.
+  // `trace` gets a line for each event; null: no trace.
   World(uint64_t seed, const FaultRates& rates, Bug bug, std::ostream* trace);
 
   // --- time -------------------------------------------------------------------------------------
 
   absl::Time now() const { return now_; }
   absl::Duration age() const { return now_ - kStart; }
-  // Runs `work` at a time, or now when that is past; equal times in the order of these calls.
+  // Runs `work` at `at`, or now if that is past; events of equal times run in the order of the
+  // calls.
   void At(absl::Time time, std::function<void()> work);
   void After(absl::Duration delay, std::function<void()> work) {
     At(now_ + delay, std::move(work));
   }
-  // Carries out the next event. False when there is none.
+  // Runs the next event. False if there is none.
   bool RunNext();
   uint64_t steps() const { return steps_; }
 
-  // --- chance -----------------------------------------------------------------------------------
+  // --- random numbers ---------------------------------------------------------------------------
 
   Random& random() { return random_; }
   // A time from `low` to `high`.
   absl::Duration Between(absl::Duration low, absl::Duration high);
   const FaultRates& rates() const { return rates_; }
-  // Whether a fault of this kind strikes now; counts it. Never after StopFaults.
+  // Draws whether a fault of this kind happens now, and counts it. Never after StopFaults.
   bool Strikes(Fault fault);
-  // Counts a fault that was decided on elsewhere.
+  // Counts a fault that was drawn elsewhere.
   void Count(Fault fault) { ++counts_[static_cast<size_t>(fault)]; }
   void StopFaults() { faults_ = false; }
   bool faults() const { return faults_; }
   const FaultCounts& counts() const { return counts_; }
   Bug bug() const { return bug_; }
 
-  // --- record -----------------------------------------------------------------------------------
+  // --- trace and violations ---------------------------------------------------------------------
 
   bool tracing() const { return trace_ != nullptr; }
-  // Callers ask tracing() first, so that a world without a trace builds no text.
+  // Callers check tracing() first, so that no text is built without a trace.
   void Trace(absl::string_view text);
-  // A promise is broken. Only the first one is kept: what follows may be its consequence.
+  // Records a violation. Only the first is kept, as others may be its consequences.
   void Fail(std::string violation);
   bool failed() const { return !violation_.empty(); }
   const std::string& violation() const { return violation_; }
@@ -91,13 +93,13 @@ class World {
   std::string violation_;
 };
 
-// A machine's clock: the world's, and some way off.
+// A machine's clock: the world's time with an offset.
 class MachineClock : public Clock {
  public:
   explicit MachineClock(const World& world) : world_(world) {}
   absl::Time Now() override { return world_.now() + offset_; }
   void Jump(absl::Duration by) { offset_ += by; }
-  // When the world's clock shows what this one calls `time`.
+  // The world's time at which this clock shows `time`.
   absl::Time ToWorld(absl::Time time) const { return time - offset_; }
 
  private:

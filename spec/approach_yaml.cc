@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/approach_yaml.h"
 
 #include <cstdint>
@@ -15,9 +16,6 @@
 namespace concur::spec {
 namespace {
 
-constexpr absl::Duration kTimeoutMin = absl::Seconds(1);
-constexpr absl::Duration kTimeoutMax = absl::Hours(24 * 365);
-
 struct Command {
   std::vector<std::string> arguments;
   std::set<std::string> placeholders;
@@ -25,7 +23,7 @@ struct Command {
 };
 
 // Reads a list of arguments and checks their placeholders.
-Command ReadCommand(const Value& value, CommandKind kind, const Setting& hyperparameters) {
+Command ReadCommand(const Value& value, CommandKind kind, const ApproachSpec& approach) {
   Command command;
   command.place = value.Place();
   if (value.IsScalar()) {
@@ -46,7 +44,8 @@ Command ReadCommand(const Value& value, CommandKind kind, const Setting& hyperpa
     if (!text) {
       continue;
     }
-    absl::StatusOr<std::set<std::string>> found = CheckArgument(*text, kind, hyperparameters);
+    absl::StatusOr<std::set<std::string>> found =
+        CheckArgument(*text, kind, approach.code.has_value(), approach.hyperparameters.defaults);
     if (!found.ok()) {
       argument.Error(found.status().message());
       continue;
@@ -179,7 +178,7 @@ void ReadSpace(const Value& value, Hyperparameters* hyperparameters) {
     if (!distribution) {
       continue;
     }
-    // One parameter at a time, so that each error stands at its own place.
+    // One parameter at a time, so that each error has its own position.
     Hyperparameters one;
     one.defaults = {{entry.key, true}};
     one.space = {{entry.key, *distribution}};
@@ -222,7 +221,7 @@ void NotePlace(const std::string& path, const Value& value, Places* places) {
   (*places)[path] = value.Place();
 }
 
-// What the commands do not use and probably should.
+// Warns about placeholders that the commands do not use and probably should.
 void WarnOfCommands(const Command& train, const Command& predict, bool trained,
                     std::vector<std::string>* warnings) {
   const auto warn = [&](const Command& command, absl::string_view name, absl::string_view why) {
@@ -247,7 +246,7 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   Command command;
   Fields fields(value);
   if (const std::optional<Value> arguments = fields.Require("command", "a list of arguments")) {
-    command = ReadCommand(*arguments, kind, approach->spec.hyperparameters.defaults);
+    command = ReadCommand(*arguments, kind, approach->spec);
     NotePlace(path + ".command", *arguments, &approach->places);
   }
   ResourceRequest& resources = is_train ? approach->train_resources : approach->predict_resources;
@@ -258,7 +257,7 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   resources.FillFrom(general);
   if (const std::optional<Value> timeout = fields.Get("timeout")) {
     (is_train ? approach->timeouts.train : approach->timeouts.predict) =
-        timeout->Duration(kTimeoutMin, kTimeoutMax);
+        timeout->Duration(kTimeoutMin, kSpanMax);
   }
   fields.Finish();
   return command;
@@ -267,8 +266,16 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
 void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
   ApproachSpec& spec = approach->spec;
   Fields fields(value);
-  if (const auto version =
-          fields.Require("version", "of its code; change it when the code changes")) {
+  if (const auto code = fields.Get("code")) {
+    approach->code = ReadCode(*code);
+    spec.code.emplace();
+    NotePlace(".code", *code, &approach->places);
+  }
+  if (const auto version = spec.code
+                               ? fields.Get("version")
+                               : fields.Require("version",
+                                                "of its code; change it when the code changes, or "
+                                                "list the files in the field code")) {
     spec.version = version->Text().value_or("");
     NotePlace(".version", *version, &approach->places);
   }
@@ -391,7 +398,7 @@ void NoteRequest(const std::string& path, const Value& request, Places* places) 
 TimeoutRequest ReadTimeouts(const Value& value) {
   TimeoutRequest request;
   if (value.IsScalar()) {
-    request.train = value.Duration(kTimeoutMin, kTimeoutMax);
+    request.train = value.Duration(kTimeoutMin, kSpanMax);
     request.predict = request.train;
     return request;
   }
@@ -401,10 +408,10 @@ TimeoutRequest ReadTimeouts(const Value& value) {
   }
   Fields fields(value);
   if (const auto train = fields.Get("train")) {
-    request.train = train->Duration(kTimeoutMin, kTimeoutMax);
+    request.train = train->Duration(kTimeoutMin, kSpanMax);
   }
   if (const auto predict = fields.Get("predict")) {
-    request.predict = predict->Duration(kTimeoutMin, kTimeoutMax);
+    request.predict = predict->Duration(kTimeoutMin, kSpanMax);
   }
   fields.Finish();
   return request;
@@ -454,6 +461,12 @@ ParsedApproach ReadApproach(const std::optional<Value>& metadata,
       approach.spec.tags = ReadTags(*tags);
       NotePlace(".tags", *tags, &approach.places);
     }
+    if (const auto family = fields.Get("family")) {
+      const std::optional<std::string> text = family->Text("a family's name");
+      if (text && !approach.spec.tags.emplace("family", *text).second) {
+        family->Error("expected the family once: there is a tag \"family\" already");
+      }
+    }
     if (const auto description = fields.Get("description")) {
       description->Text();
     }
@@ -464,6 +477,11 @@ ParsedApproach ReadApproach(const std::optional<Value>& metadata,
     ReadApproachSpec(*spec, &approach);
   }
   return approach;
+}
+
+ParsedApproach ReadApproachFile(const YamlFile& file, ErrorList& errors) {
+  const Document document = ReadDocument(file, "Approach", true, errors);
+  return ReadApproach(document.metadata, document.spec);
 }
 
 Variables VariablesFrom(const std::map<std::string, std::string>& variables) {
@@ -501,8 +519,7 @@ absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
   if (!LoadYaml(path, VariablesFrom(variables), nullptr, &file, &errors)) {
     return errors.ToStatus();
   }
-  const Document document = ReadDocument(file, "Approach", true, errors);
-  ParsedApproach approach = ReadApproach(document.metadata, document.spec);
+  ParsedApproach approach = ReadApproachFile(file, errors);
   approach.Resolve();
   if (!errors.empty()) {
     return errors.ToStatus();

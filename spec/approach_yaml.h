@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML of kind Approach (docs/sweep-file.md) → core::ApproachSpec.
 //
 // Thread-safe (stateless functions, values).
@@ -15,31 +16,32 @@
 #include "core/labels.h"
 #include "core/resources.h"
 #include "core/sweep.h"
+#include "spec/code_files.h"
 #include "spec/value.h"
 
 namespace concur::spec {
 
-// A request of which parts may be left to a more general one.
+// A resource request whose absent parts come from a more general one.
 struct ResourceRequest {
   std::optional<int64_t> cpu_millis;
   std::optional<int64_t> memory_bytes;
   std::optional<int32_t> gpus;
   Labels labels;
 
-  // Takes the parts, and the labels, that it lacks from `general`.
+  // Fills absent parts and labels from `general`.
   void FillFrom(const ResourceRequest& general);
-  // With core's defaults for what is still absent; without the labels.
+  // Absent parts get core's defaults. Labels are not included.
   Resources Resolve() const;
 };
 
-// Time-outs of which either may be left to a more general one.
+// Time-outs whose absent ones come from a more general pair.
 struct TimeoutRequest {
   std::optional<absl::Duration> train;
   std::optional<absl::Duration> predict;
   void FillFrom(const TimeoutRequest& general);
 };
 
-// Where the fields of a spec stand: core's path of a field → "FILE:LINE:COL: FIELD: ".
+// The positions of a spec's fields: core's path of a field → "FILE:LINE:COL: FIELD: ".
 using Places = std::map<std::string, std::string>;
 
 struct ParsedApproach {
@@ -47,33 +49,37 @@ struct ParsedApproach {
   ResourceRequest train_resources;
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;
-  Places places;  // paths below the approach: "", ".version", ".train.command", …
+  std::optional<CodeUse> code;  // of spec.code, which has no files yet
+  Places places;                // paths below the approach: "", ".version", ".train.command", …
   std::vector<std::string> warnings;
 
   // Sets the resources and time-outs of `spec`.
   void Resolve();
 };
 
-// Reads the metadata and spec of an approach. What is missing is absent from the result; the
-// result counts only when no error was added.
+// Reads the metadata and spec of an approach. The result is valid only if no error was added.
 ParsedApproach ReadApproach(const std::optional<Value>& metadata, const std::optional<Value>& spec);
 
-// A file of kind Approach by itself, with resources resolved. `variables` are the values for its
+// Reads a document of kind Approach, without resolving resources. The result is valid only if no
+// error was added.
+ParsedApproach ReadApproachFile(const YamlFile& file, ErrorList& errors);
+
+// Reads a file of kind Approach, with resources resolved. `variables` are the values for its
 // ${name}; relative paths in them start at the working directory.
 absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
                                           const std::map<std::string, std::string>& variables = {});
 
-// Shared with the other kinds.
+// Also used by readers of other kinds.
 ResourceRequest ReadResources(const Value& value);     // {cpus, memory, gpus}
 ResourceRequest ReadJobResources(const Value& value);  // {cpus, memory, gpus, labels}
-// The place of a request at `path` ("train.resources"), and of its labels.
+// The position of a request at `path` ("train.resources"), and of its labels.
 void NoteRequest(const std::string& path, const Value& request, Places* places);
 TimeoutRequest ReadTimeouts(const Value& value);
 Tags ReadTags(const Value& value);
 Variables VariablesFrom(const std::map<std::string, std::string>& variables);
 
-// Opens, parses and substitutes a file. Unreadable files are errors of `named_by` when given, else
-// of the list alone. False when nothing could be parsed.
+// Opens, parses and substitutes a file. Errors about unreadable files have the position of
+// `named_by`, if given. False when the file could not be parsed.
 bool LoadYaml(const std::string& path, const Variables& variables, const Value* named_by,
               YamlFile* file, ErrorList* errors);
 

@@ -1,12 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/benchmark_yaml.h"
 
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/metric_meaning.h"
 
 namespace concur::spec {
 namespace {
@@ -49,6 +54,32 @@ DataFile Unresolved(const DataFileUse& use) {
   return file;
 }
 
+std::optional<Scale> ReadScale(const Value& value) {
+  if (!value.IsList()) {
+    const std::optional<std::string> text = value.Text("percent, fraction, none or [LOW, HIGH]");
+    const absl::StatusOr<Scale> scale = ScaleFromText(text.value_or(""));
+    if (text && (!scale.ok() || scale->kind == Scale::Kind::kRange)) {
+      value.Expected("percent, fraction, none or [LOW, HIGH]");
+    }
+    return scale.ok() ? std::optional(*scale) : std::nullopt;
+  }
+  const std::vector<Value> ends = *value.List();
+  if (ends.size() != 2) {
+    value.Error(absl::StrCat("expected [LOW, HIGH], got ", ends.size(), " values"));
+    return std::nullopt;
+  }
+  const std::optional<double> low = ends[0].Number();
+  const std::optional<double> high = ends[1].Number();
+  if (!low || !high) {
+    return std::nullopt;
+  }
+  const Scale scale{Scale::Kind::kRange, *low, *high};
+  if (const absl::Status status = CheckScale(scale); !status.ok()) {
+    value.Error(status.message());
+  }
+  return scale;
+}
+
 void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   BenchmarkSpec& spec = benchmark->spec;
   Fields fields(value);
@@ -75,8 +106,7 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
     spec.test = Unresolved(*benchmark->test);
   }
   if (const auto metric = fields.Get("metric")) {
-    spec.metric = metric->Name().value_or(spec.metric);
-    benchmark->places[".metric"] = metric->Place();
+    ReadBenchmarkMetric(*metric, benchmark);
   } else if (spec.format == DataFormat::kFile && fields.valid()) {
     value.Error(
         "expected the field \"metric\" (the value of {metrics} that matrices use) for format "
@@ -89,6 +119,35 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
 }
 
 }  // namespace
+
+void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark) {
+  BenchmarkSpec& spec = benchmark->spec;
+  benchmark->places[".metric"] = value.Place();
+  if (!value.IsMap()) {
+    const std::string name = value.Name().value_or(spec.metric);
+    if (name != spec.metric) {
+      spec.meaning = {};
+      benchmark->places.erase(".metric.goal");
+    }
+    spec.metric = name;
+    return;
+  }
+  spec.meaning = {};
+  benchmark->places.erase(".metric.goal");
+  Fields fields(value);
+  if (const auto name = fields.Require("name", "of the metric")) {
+    spec.metric = name->Name().value_or(spec.metric);
+  }
+  if (const auto goal = fields.Get("goal")) {
+    spec.meaning.goal = goal->OneOf(GoalFromName).value_or(Goal::kMaximize);
+    benchmark->places[".metric.goal"] = goal->Place();
+  }
+  if (const auto scale = fields.Get("scale")) {
+    spec.meaning.scale = ReadScale(*scale).value_or(Scale());
+    benchmark->places[".metric.scale"] = scale->Place();
+  }
+  fields.Finish();
+}
 
 Labels ReadBenchmarkLabels(const Value& resources, Places* places) {
   Labels labels;
@@ -104,14 +163,13 @@ Labels ReadBenchmarkLabels(const Value& resources, Places* places) {
 std::string SuffixOf(absl::string_view path) {
   static constexpr std::array<absl::string_view, 5> kCompressions = {".gz", ".zst", ".xz", ".bz2",
                                                                      ".zip"};
-  constexpr size_t kSuffixBytesMax = 16;
   const size_t slash = path.rfind('/');
   absl::string_view name = slash == absl::string_view::npos ? path : path.substr(slash + 1);
   // The last ".word" of `name`, which becomes shorter; "" when there is none.
   const auto take = [&name]() -> absl::string_view {
     const size_t dot = name.rfind('.');
     if (dot == absl::string_view::npos || dot == 0 || dot + 1 == name.size() ||
-        name.size() - dot > kSuffixBytesMax) {
+        name.size() - dot > kSuffixBytesMax / 2) {  // it may be two of them
       return "";
     }
     for (char c : name.substr(dot + 1)) {
@@ -157,6 +215,11 @@ ParsedBenchmark ReadBenchmark(const std::optional<Value>& metadata,
   return benchmark;
 }
 
+ParsedBenchmark ReadBenchmarkFile(const YamlFile& file, ErrorList& errors) {
+  const Document document = ReadDocument(file, "Benchmark", true, errors);
+  return ReadBenchmark(document.metadata, document.spec);
+}
+
 absl::StatusOr<ParsedBenchmark> LoadBenchmark(const std::string& path,
                                               const std::map<std::string, std::string>& variables) {
   ErrorList errors;
@@ -164,8 +227,7 @@ absl::StatusOr<ParsedBenchmark> LoadBenchmark(const std::string& path,
   if (!LoadYaml(path, VariablesFrom(variables), nullptr, &file, &errors)) {
     return errors.ToStatus();
   }
-  const Document document = ReadDocument(file, "Benchmark", true, errors);
-  ParsedBenchmark benchmark = ReadBenchmark(document.metadata, document.spec);
+  ParsedBenchmark benchmark = ReadBenchmarkFile(file, errors);
   if (!errors.empty()) {
     return errors.ToStatus();
   }

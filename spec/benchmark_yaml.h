@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML of kind Benchmark (docs/sweep-file.md) → core::BenchmarkSpec.
 //
-// Data files are named here, and read only by ResolveDataFiles of spec/sweep_yaml.h. Thread-safe
-// (stateless functions, values).
+// Reads paths of data files; the files are read only by ResolveDataFiles of spec/sweep_yaml.h.
+// Thread-safe (stateless functions, values).
 #ifndef CONCUR_SPEC_BENCHMARK_YAML_H_
 #define CONCUR_SPEC_BENCHMARK_YAML_H_
 
@@ -18,32 +19,40 @@
 
 namespace concur::spec {
 
-// A data file as it is named: `train: PATH` or `train: {file: PATH, sha256: HEX}`.
+// The reference to a data file: `train: PATH` or `train: {file: PATH, sha256: HEX}`.
 struct DataFileUse {
   std::string path;
   std::string place;             // "FILE:LINE:COL: FIELD: ", for errors about the file
-  std::string variable;          // the variable at the front of the path; "" when none
-  std::optional<Digest> digest;  // what the file must have
+  std::string variable;          // the variable at the start of the path; "" if none
+  std::optional<Digest> digest;  // expected digest of the file
 };
 
 struct ParsedBenchmark {
-  BenchmarkSpec spec;  // data files with path and suffix alone
+  BenchmarkSpec spec;  // data files have path and suffix only
   std::optional<DataFileUse> train;
   std::optional<DataFileUse> test;
-  Places places;  // paths below the benchmark: "", ".name", ".train", ".test", ".metric"
+  // Paths below the benchmark: "", ".name", ".train", ".test", ".metric", ".metric.goal" (where it
+  // is stated).
+  Places places;
 };
 
 ParsedBenchmark ReadBenchmark(const std::optional<Value>& metadata,
                               const std::optional<Value>& spec);
 
-// A file of kind Benchmark by itself.
+// Reads a document of kind Benchmark. The result is valid only if no error was added.
+ParsedBenchmark ReadBenchmarkFile(const YamlFile& file, ErrorList& errors);
+// The same from the disk.
 absl::StatusOr<ParsedBenchmark> LoadBenchmark(
     const std::string& path, const std::map<std::string, std::string>& variables = {});
 
-// The labels of {labels: {…}}, which are all that a benchmark asks of workers.
+// A metric's name, or {name, goal, scale}. A name alone keeps the goal and scale of the same
+// metric.
+void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark);
+
+// The labels of {labels: {…}}, a benchmark's only requirement on workers.
 Labels ReadBenchmarkLabels(const Value& resources, Places* places);
 
-// ".jsonl.gz" of "a/train-v1.1.jsonl.gz"; "" when the name has no suffix worth keeping.
+// ".jsonl.gz" of "a/train-v1.1.jsonl.gz"; "" when the name has no short suffix.
 std::string SuffixOf(absl::string_view path);
 
 }  // namespace concur::spec

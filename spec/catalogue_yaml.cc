@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/catalogue_yaml.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace concur::spec {
 namespace {
 
-// The text of a field that must be there; "" after an error.
+// The text of a required field; "" after an error.
 std::string RequiredText(Fields& fields, absl::string_view key, absl::string_view what) {
   const std::optional<Value> value = fields.Require(key, what);
   return value ? value->Text().value_or("") : "";
@@ -86,12 +87,7 @@ void ReadSpec(const Value& value, DataSource& source) {
 
 }  // namespace
 
-absl::StatusOr<DataSource> LoadDataSource(const std::string& path) {
-  ErrorList errors;
-  YamlFile file;
-  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
-    return errors.ToStatus();
-  }
+DataSource ReadDataSourceFile(const YamlFile& file, ErrorList& errors) {
   const Document document = ReadDocument(file, "DataSource", true, errors);
   DataSource source;
   if (document.metadata) {
@@ -105,6 +101,16 @@ absl::StatusOr<DataSource> LoadDataSource(const std::string& path) {
   if (document.spec) {
     ReadSpec(*document.spec, source);
   }
+  return source;
+}
+
+absl::StatusOr<DataSource> LoadDataSource(const std::string& path) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  DataSource source = ReadDataSourceFile(file, errors);
   if (!errors.empty()) {
     return errors.ToStatus();
   }

@@ -1,5 +1,6 @@
-// Reads entries of the catalogue of public data (configs/data): where a benchmark's files are, what
-// they are known by, under which licence, and how they are imported.
+// SPDX-License-Identifier: Apache-2.0
+// Reads entries of the catalogue of public data (configs/data): URLs and digests of a benchmark's
+// files, their licence, and the commands that import them.
 //
 //   apiVersion: concur/v1
 //   kind: DataSource
@@ -21,11 +22,13 @@
 
 #include "absl/status/statusor.h"
 #include "base/digest.h"
+#include "spec/errors.h"
+#include "spec/yaml_reader.h"
 
 namespace concur::spec {
 
 struct DataSourceFile {
-  std::string name;  // to store it under; no directory
+  std::string name;  // file name, without a directory
   std::string url;   // http or https
   std::optional<Digest> sha256;
 };
@@ -39,7 +42,9 @@ struct DataSource {
   std::vector<std::string> import;    // command lines to show, in order
 };
 
-// InvalidArgument lists every error with its position.
+// Reads a document of kind DataSource. The result is valid only if no error was added.
+DataSource ReadDataSourceFile(const YamlFile& file, ErrorList& errors);
+// The same from the disk. InvalidArgument lists every error with its position.
 absl::StatusOr<DataSource> LoadDataSource(const std::string& path);
 
 }  // namespace concur::spec

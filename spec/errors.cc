@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/errors.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace concur::spec {
 namespace {
 
-constexpr size_t kKeptMax = 1000;  // of a hostile file; the rest is counted
+constexpr size_t kKeptMax = 1000;  // others are only counted
 
 }  // namespace
 
@@ -44,7 +45,7 @@ void ErrorList::Add(absl::string_view file, Position at, absl::string_view field
   std::string text = absl::StrCat(PlaceText(file, at, field), message);
   for (const Error& error : errors_) {
     if (error.text == text) {
-      return;  // one override read for several files
+      return;  // an override is read once for each file
     }
   }
   ++count_;

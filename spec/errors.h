@@ -1,4 +1,5 @@
-// The errors of reading a file and those it names: all of them at once, in the order of the text.
+// SPDX-License-Identifier: Apache-2.0
+// Collects the errors of a file and of the files it refers to, and lists them by position.
 //
 // Thread-compatible.
 #ifndef CONCUR_SPEC_ERRORS_H_
@@ -19,24 +20,24 @@ struct Position {
   int column = 0;
 };
 
-// "FILE:LINE:COL: FIELD: "; without what is absent.
+// "FILE:LINE:COL: FIELD: " without absent parts.
 std::string PlaceText(absl::string_view file, Position at, absl::string_view field);
 
 class ErrorList {
  public:
-  // Puts `file` next in the order of files, before it has an error.
+  // Adds `file` to the order of files, before it has an error.
   void NameFile(absl::string_view file) { IndexOf(file); }
 
-  // One more error, unless it is there already. Messages say what was expected, what was found and
-  // what to do.
+  // Adds an error unless it is a repeat. Messages say what was expected, what was found and how to
+  // fix it.
   void Add(absl::string_view file, Position at, absl::string_view field, absl::string_view message);
 
   bool empty() const { return count_ == 0; }
   size_t count() const { return count_; }
 
-  // OK when empty; else InvalidArgument with one "FILE:LINE:COL: FIELD: MESSAGE" a line, by file in
-  // the order in which files first had an error, then by position. At most kShownMax are shown,
-  // followed by how many more there are.
+  // OK when empty; else InvalidArgument with one "FILE:LINE:COL: FIELD: MESSAGE" per line, by file
+  // in the order in which files first had an error, then by position. At most kShownMax are shown,
+  // followed by the number of the others.
   absl::Status ToStatus() const;
 
   static constexpr size_t kShownMax = 20;

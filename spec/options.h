@@ -1,4 +1,5 @@
-// The options of the two servers, as their files state them (docs/options.md).
+// SPDX-License-Identifier: Apache-2.0
+// The options of coordinator and worker, as in their option files (docs/options.md).
 //
 // Values.
 #ifndef CONCUR_SPEC_OPTIONS_H_
@@ -18,29 +19,29 @@
 
 namespace concur::spec {
 
-// Object storage for artifacts; without it, they lie in the data directory.
+// Object storage for artifacts; without it, artifacts are in the data directory.
 struct S3Options {
   std::string endpoint;  // "https://HOST[:PORT]"
   std::string bucket;
   std::string prefix;  // "": none
   std::string region = "us-east-1";
-  std::string credentials_file;  // "": of the environment
+  std::string credentials_file;  // "": from the environment
   std::string ca;                // PEM file of a private server's CA; "": the system's
 };
 
 struct CoordinatorOptions {
-  std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 takes a free one
+  std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 chooses a free one
   std::string metrics_listen;             // HOST:PORT of /metrics, /healthz, /readyz; "": none
-  std::string health_listen;              // HOST:PORT of gRPC health checks alone; "": none
+  std::string health_listen;              // HOST:PORT for gRPC health checks only; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
-  std::string owner;                      // of what its own user submits; "": the user's name
+  std::string owner;  // of sweeps that its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
-  absl::Duration sync_park_max = absl::Seconds(20);  // how long an idle Sync may wait
-  absl::Duration lost_worker_kept = absl::Hours(1);  // in lists, for people
+  absl::Duration sync_park_max = absl::Seconds(20);  // longest wait of an idle Sync
+  absl::Duration lost_worker_kept = absl::Hours(1);  // how long lists show lost workers
 
   struct Gc {
     absl::Duration interval = absl::Minutes(10);
-    absl::Duration grace = absl::Hours(24);  // an artifact that nothing needs is kept so long
+    absl::Duration grace = absl::Hours(24);  // how long unneeded artifacts are kept
   };
   Gc gc;
 
@@ -51,25 +52,25 @@ struct CoordinatorOptions {
     int64_t jobs_per_sweep_max = 10'000'000;
     int64_t workers_max = 10'000;
     int64_t artifact_bytes_max = int64_t{64} << 30;
-    int64_t calls_max = 10'000;  // waiting to be answered; more are told to come again
-    // With fewer bytes free on the disk, new sweeps and their data are refused.
+    int64_t calls_max = 10'000;  // unanswered calls; more are refused, to be retried
+    // With fewer free bytes on the disk, new sweeps and their data are refused.
     int64_t disk_free_min = int64_t{64} << 20;
-    absl::Duration handshake_max = absl::Seconds(10);  // of a connection that was opened
-    absl::Duration idle_max = absl::Minutes(30);       // of a connection without a call
-    int64_t streams_per_peer_max = 1000;               // that users on one host have open
-    // A stream whose other side neither reads nor sends is broken off after so long.
+    absl::Duration handshake_max = absl::Seconds(10);  // of a new connection
+    absl::Duration idle_max = absl::Minutes(30);       // of a connection without calls
+    int64_t streams_per_peer_max = 1000;               // open streams of users on one host
+    // A stream whose peer neither reads nor sends for this long is closed.
     absl::Duration stalled_max = absl::Minutes(10);
   };
   Limits limits;
 
-  // How much an owner may use at a time.
+  // Quota of an owner.
   QuotaPolicy quotas;
 
-  // A worker that fails what others can do gets nothing new for a while.
+  // Quarantine: a worker whose jobs fail but succeed elsewhere gets no new jobs for a while.
   struct Quarantine {
-    int64_t failures = 3;  // so many; 0: never
+    int64_t failures = 3;  // before quarantine; 0: never
     absl::Duration min = absl::Minutes(10);
-    absl::Duration max = absl::Hours(6);  // twice as long every time, up to this
+    absl::Duration max = absl::Hours(6);  // the duration doubles each time, up to this
   };
   Quarantine quarantine;
 
@@ -77,20 +78,20 @@ struct CoordinatorOptions {
   struct Tls {
     std::string certificate;  // the server's; turns TLS on
     std::string key;
-    std::string client_ca;  // clients must show a certificate that it signed
+    std::string client_ca;  // client certificates must be signed by it
   };
   Tls tls;
 
-  // The largest workers there will ever be, of pools without a provider. A sweep that fits in none
-  // is refused; empty: unknown.
+  // The largest workers of pools without a provider. A sweep with a job that fits none is refused;
+  // empty: unknown.
   std::vector<PoolLimit> pool_limits;
-  // How workers come to be.
+  // Pools with a provider, which starts their workers.
   std::vector<PoolSpec> pools;
 
-  // What workers that pools start are told, where a pool says nothing else.
+  // Defaults for workers that pools start.
   struct Pilots {
-    std::string coordinator;  // HOST:PORT as they reach it; "": the address that it listens on
-    // PEM files: the CA of the coordinator's certificate, and what workers show to it.
+    std::string coordinator;  // HOST:PORT for workers; "": the listening address
+    // PEM files: the CA of the coordinator's certificate, and the workers' certificate and key.
     std::string ca;
     std::string certificate;
     std::string key;
@@ -98,27 +99,37 @@ struct CoordinatorOptions {
   Pilots pilots;
 };
 
+// What keeps a job's processes together and in bounds.
+enum class Containment {
+  kAuto,       // control groups and namespaces, where this machine allows them
+  kCgroup,     // as kAuto, but without control groups the worker does not start
+  kProcesses,  // neither
+};
+
 struct WorkerOptions {
   std::string name;  // "": the host's name
   std::string coordinator = "127.0.0.1:7447";
   std::string metrics_listen;  // HOST:PORT of /metrics, /healthz, /readyz; "": none
   std::string work_directory;  // "": $XDG_CACHE_HOME/concur/NAME
-  std::string run_directory;   // where jobs run; "": in work_directory
-  // What jobs may use together. 0: all that the machine has (CPUs, memory); GPUs only when stated.
+  std::string run_directory;   // parent of run directories; "": in work_directory
+  // Resources for all jobs together. 0: all CPUs and memory of the machine; no GPUs.
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
   int32_t gpus = 0;
-  int32_t slots = 0;  // jobs at a time; 0: as many as fit
+  int32_t slots = 0;  // concurrent jobs; 0: as many as fit
   int64_t log_bytes_max = int64_t{16} << 20;
-  int64_t output_bytes_max = int64_t{16} << 30;   // of one attempt's directory
-  int64_t cache_bytes_max = int64_t{64} << 30;    // of data and systems kept for later jobs
+  int64_t output_bytes_max = int64_t{16} << 30;  // of one attempt's directory
+  Containment containment = Containment::kAuto;
+  bool private_tmp = false;                       // each attempt sees a /tmp of its own
+  int64_t processes_max = 32'768;                 // of one attempt, threads included
+  int64_t cache_bytes_max = int64_t{64} << 30;    // cache of data and systems
   absl::Duration stop_grace = absl::Seconds(10);  // between TERM and KILL
-  absl::Duration drain_max = absl::Minutes(10);   // running jobs may end so long after SIGTERM
-  std::map<std::string, std::string> labels;      // for people and for clusters' own ids
+  absl::Duration drain_max = absl::Minutes(10);   // for running jobs after SIGTERM
+  std::map<std::string, std::string> labels;      // for matching jobs and for display
 
   // Paths of PEM files; "": none.
   struct Tls {
-    std::string ca;  // that signed the coordinator's certificate; turns TLS on
+    std::string ca;  // CA of the coordinator's certificate; turns TLS on
     std::string certificate;
     std::string key;
   };

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/options_yaml.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/names.h"
 #include "spec/approach_yaml.h"
 #include "spec/pools_yaml.h"
 #include "spec/value.h"
@@ -19,6 +22,7 @@
 namespace concur::spec {
 namespace {
 
+constexpr std::array<absl::string_view, 3> kContainmentNames = {"auto", "cgroup", "processes"};
 constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
 
 // HOST:PORT; the host may be an IPv6 address in brackets.
@@ -110,7 +114,7 @@ void ReadQuarantine(const Value& value, CoordinatorOptions::Quarantine* quaranti
   }
 }
 
-// A certificate is nothing without its key.
+// A certificate needs its key.
 void CheckPair(const Value& tls, const std::string& certificate, const std::string& key) {
   if (certificate.empty() != key.empty()) {
     tls.Error(absl::StrCat("expected certificate and key together, got only ",
@@ -142,7 +146,7 @@ void ReadClientTls(const Value& value, WorkerOptions::Tls* tls) {
   }
 }
 
-// Reads a text whose characters mean the same in addresses, in signatures and on every server.
+// Reads a text whose characters need no escaping in URLs and signatures.
 void ReadPlain(const std::optional<Value>& value, absl::string_view characters,
                absl::string_view expected, size_t low, size_t high, std::string* plain) {
   if (!value) {
@@ -296,6 +300,13 @@ WorkerOptions ReadWorker(const Value& value) {
   }
   ReadBytes(fields, "log_bytes_max", &options.log_bytes_max);
   ReadBytes(fields, "output_bytes_max", &options.output_bytes_max);
+  if (const auto containment = fields.Get("containment")) {
+    options.containment = containment->OneOf(ContainmentFromName).value_or(options.containment);
+  }
+  ReadCount(fields, "processes_max", 16, 4'000'000, &options.processes_max);
+  if (const auto private_tmp = fields.Get("private_tmp")) {
+    options.private_tmp = private_tmp->Bool().value_or(false);
+  }
   ReadBytes(fields, "cache_bytes_max", &options.cache_bytes_max);
   ReadDuration(fields, "stop_grace", absl::ZeroDuration(), absl::Hours(1), &options.stop_grace);
   ReadDuration(fields, "drain_max", absl::ZeroDuration(), absl::Hours(24 * 365),
@@ -312,21 +323,24 @@ WorkerOptions ReadWorker(const Value& value) {
 }
 
 template <typename Options>
-absl::StatusOr<Options> Load(const std::string& path, absl::string_view kind,
-                             Options (*read)(const Value&)) {
+Options ReadOptions(const YamlFile& file, ErrorList& errors, absl::string_view kind,
+                    Options (*read)(const Value&)) {
+  const Document document = ReadDocument(file, kind, false, errors);
+  if (document.metadata) {
+    document.metadata->Error("expected no metadata here, got some; remove it");
+  }
+  return document.spec ? read(*document.spec) : Options();
+}
+
+template <typename Options>
+absl::StatusOr<Options> Load(const std::string& path,
+                             Options (*read)(const YamlFile&, ErrorList&)) {
   ErrorList errors;
   YamlFile file;
   if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
     return errors.ToStatus();
   }
-  const Document document = ReadDocument(file, kind, false, errors);
-  if (document.metadata) {
-    document.metadata->Error("expected no metadata here, got some; remove it");
-  }
-  Options options;
-  if (document.spec) {
-    options = read(*document.spec);
-  }
+  Options options = read(file, errors);
   if (!errors.empty()) {
     return errors.ToStatus();
   }
@@ -335,12 +349,24 @@ absl::StatusOr<Options> Load(const std::string& path, absl::string_view kind,
 
 }  // namespace
 
+CoordinatorOptions ReadCoordinatorFile(const YamlFile& file, ErrorList& errors) {
+  return ReadOptions<CoordinatorOptions>(file, errors, "CoordinatorOptions", ReadCoordinator);
+}
+
+WorkerOptions ReadWorkerFile(const YamlFile& file, ErrorList& errors) {
+  return ReadOptions<WorkerOptions>(file, errors, "WorkerOptions", ReadWorker);
+}
+
 absl::StatusOr<CoordinatorOptions> LoadCoordinatorOptions(const std::string& path) {
-  return Load<CoordinatorOptions>(path, "CoordinatorOptions", ReadCoordinator);
+  return Load<CoordinatorOptions>(path, ReadCoordinatorFile);
+}
+
+absl::StatusOr<Containment> ContainmentFromName(absl::string_view name) {
+  return FromNameIn<Containment>(kContainmentNames, "containment", name);
 }
 
 absl::StatusOr<WorkerOptions> LoadWorkerOptions(const std::string& path) {
-  return Load<WorkerOptions>(path, "WorkerOptions", ReadWorker);
+  return Load<WorkerOptions>(path, ReadWorkerFile);
 }
 
 }  // namespace concur::spec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML of kinds CoordinatorOptions and WorkerOptions (docs/options.md) → spec/options.h.
 //
 // Thread-safe (stateless functions).
@@ -7,13 +8,24 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/errors.h"
 #include "spec/options.h"
+#include "spec/yaml_reader.h"
 
 namespace concur::spec {
 
-// InvalidArgument with one error a line (spec/errors.h). Relative paths start at the file.
+// Read documents of these kinds. The results are valid only if no error was added.
+CoordinatorOptions ReadCoordinatorFile(const YamlFile& file, ErrorList& errors);
+WorkerOptions ReadWorkerFile(const YamlFile& file, ErrorList& errors);
+
+// InvalidArgument with one error per line (spec/errors.h). Relative paths start at the file's
+// directory.
 absl::StatusOr<CoordinatorOptions> LoadCoordinatorOptions(const std::string& path);
 absl::StatusOr<WorkerOptions> LoadWorkerOptions(const std::string& path);
+
+// "auto", "cgroup" or "processes"; InvalidArgument, naming these, for anything else.
+absl::StatusOr<Containment> ContainmentFromName(absl::string_view name);
 
 }  // namespace concur::spec
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/pools_yaml.h"
 
 #include <algorithm>
@@ -17,8 +18,7 @@
 namespace concur::spec {
 namespace {
 
-constexpr int64_t kAnyMax = std::numeric_limits<int64_t>::max();
-constexpr absl::Duration kSpanMax = absl::Hours(24 * 365);
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 void ReadText(Fields& fields, absl::string_view key, std::string* text) {
   if (const auto value = fields.Get(key)) {
@@ -84,12 +84,13 @@ void ReadSlurm(const Value& value, SlurmSettings* slurm) {
   ReadTexts(fields, "arguments", &slurm->arguments);
   ReadText(fields, "log_directory", &slurm->log_directory);
   if (const auto array_max = fields.Get("array_max")) {
-    slurm->array_max = static_cast<int32_t>(array_max->Integer(1, 1000).value_or(slurm->array_max));
+    slurm->array_max =
+        static_cast<int32_t>(array_max->Integer(1, kSlurmArrayMax).value_or(slurm->array_max));
   }
   fields.Finish();
 }
 
-// {key, operator, value, effect}, as in a pod. "Exists" is what no value means.
+// {key, operator, value, effect}, as in a pod. Without a value the operator is "Exists".
 Toleration ReadToleration(const Value& value) {
   Toleration toleration;
   Fields fields(value);
@@ -172,7 +173,7 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   fields.Finish();
 }
 
-// Settings of a provider that is not the pool's would do nothing: an error.
+// Settings of a provider other than the pool's are an error.
 void ReadSettings(Fields& fields, PoolSpec* pool) {
   const std::pair<ProviderKind, const char*> settings[] = {
       {ProviderKind::kSlurm, "slurm"}, {ProviderKind::kKubernetes, "kubernetes"}};
@@ -193,7 +194,7 @@ void ReadSettings(Fields& fields, PoolSpec* pool) {
   }
 }
 
-// All but the name.
+// All fields except the name.
 void ReadPoolFields(Fields& fields, PoolSpec* pool) {
   if (const auto provider = fields.Require("provider", "local, slurm or kubernetes")) {
     pool->provider = provider->OneOf(ProviderKindFromName).value_or(ProviderKind::kLocal);
@@ -203,11 +204,11 @@ void ReadPoolFields(Fields& fields, PoolSpec* pool) {
   if (const auto labels = fields.Get("labels")) {
     pool->labels = ReadTags(*labels);
   }
-  ReadSpan(fields, "time_limit", absl::Minutes(1), &pool->time_limit);
+  ReadSpan(fields, "time_limit", kPoolTimeLimitMin, &pool->time_limit);
   pool->drain_margin = std::min(pool->drain_margin, pool->time_limit / 2);
   ReadSpan(fields, "drain_margin", absl::ZeroDuration(), &pool->drain_margin);
-  ReadSpan(fields, "idle_timeout", absl::Seconds(1), &pool->idle_timeout);
-  ReadSpan(fields, "start_timeout", absl::Seconds(1), &pool->start_timeout);
+  ReadSpan(fields, "idle_timeout", kPoolTimeoutMin, &pool->idle_timeout);
+  ReadSpan(fields, "start_timeout", kPoolTimeoutMin, &pool->start_timeout);
   ReadText(fields, "coordinator", &pool->coordinator);
   ReadText(fields, "worker_program", &pool->worker_program);
   ReadText(fields, "work_directory", &pool->work_directory);
@@ -215,7 +216,7 @@ void ReadPoolFields(Fields& fields, PoolSpec* pool) {
   ReadSettings(fields, pool);
 }
 
-// What is left to check once all fields are there.
+// Checks that involve several fields.
 void CheckWhole(const Value& value, size_t errors_before, const PoolSpec& pool) {
   if (value.errors().count() != errors_before) {
     return;
@@ -256,8 +257,8 @@ void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<P
     limit.name = name;
     if (const auto max = fields.Require("max", "the largest worker it will have")) {
       const ResourceRequest request = ReadResources(*max);
-      limit.max.cpu_millis = request.cpu_millis.value_or(kAnyMax);
-      limit.max.memory_bytes = request.memory_bytes.value_or(kAnyMax);
+      limit.max.cpu_millis = request.cpu_millis.value_or(kUnlimited);
+      limit.max.memory_bytes = request.memory_bytes.value_or(kUnlimited);
       limit.max.gpus = request.gpus.value_or(0);
     }
     if (const auto labels = fields.Get("labels")) {
@@ -268,12 +269,7 @@ void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<P
   }
 }
 
-absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
-  ErrorList errors;
-  YamlFile file;
-  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
-    return errors.ToStatus();
-  }
+PoolSpec ReadPoolFile(const YamlFile& file, ErrorList& errors) {
   const Document document = ReadDocument(file, "Pool", true, errors);
   PoolSpec pool;
   if (document.metadata) {
@@ -289,6 +285,16 @@ absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
     fields.Finish();
     CheckWhole(*document.spec, 0, pool);
   }
+  return pool;
+}
+
+absl::StatusOr<PoolSpec> LoadPool(const std::string& path) {
+  ErrorList errors;
+  YamlFile file;
+  if (!LoadYaml(path, {}, nullptr, &file, &errors)) {
+    return errors.ToStatus();
+  }
+  PoolSpec pool = ReadPoolFile(file, errors);
   if (!errors.empty()) {
     return errors.ToStatus();
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML of pools → core/pool.h: those of the coordinator's options, and files of kind Pool
 // (docs/options.md).
 //
@@ -15,8 +16,8 @@
 
 namespace concur::spec {
 
-// The list `pools:` of the options. An entry with a provider is a pool; one without states only the
-// largest worker that somebody else will start.
+// The list `pools:` of the options. An entry with a provider is a pool; one without only states the
+// largest worker that will be started by other means.
 void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<PoolSpec>* pools);
 
 // All pools' limits, with a provider and without. `Options` has pool_limits and pools.
@@ -29,7 +30,9 @@ std::vector<PoolLimit> LimitsOf(const Options& options) {
   return limits;
 }
 
-// A file of kind Pool. InvalidArgument with one error a line (spec/errors.h).
+// Reads a document of kind Pool. The result is valid only if no error was added.
+PoolSpec ReadPoolFile(const YamlFile& file, ErrorList& errors);
+// The same from the disk. InvalidArgument with one error per line (spec/errors.h).
 absl::StatusOr<PoolSpec> LoadPool(const std::string& path);
 
 }  // namespace concur::spec

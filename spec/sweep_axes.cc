@@ -1,4 +1,5 @@
-// Reading what a sweep trains on, evaluates on and leaves out.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the training sets, evaluation sets and exclusions of a sweep.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -76,7 +77,7 @@ void SweepReader::SelectOne(const Value& value, const Named& things, std::set<ui
     selected->insert(i);
     found = true;
   }
-  // A name of a file that could not be read is no second error.
+  // Names may belong to files that could not be read, which is an error already.
   if (!found && !incomplete_) {
     value.Error(absl::StrCat("expected the name of ", things.kind,
                              ", or tag:NAME or tag:NAME=VALUE that one has, got \"", *text, "\"",

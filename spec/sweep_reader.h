@@ -1,4 +1,5 @@
-// The reading of one sweep file, step by step; only spec/sweep_*.cc include this.
+// SPDX-License-Identifier: Apache-2.0
+// The steps of reading one sweep file; included by spec/sweep_*.cc only.
 //
 // Thread-compatible.
 #ifndef CONCUR_SPEC_SWEEP_READER_H_
@@ -15,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "spec/approach_yaml.h"
 #include "spec/benchmark_yaml.h"
-#include "spec/sweep_yaml.h"
+#include "spec/loaded_sweep.h"
 #include "spec/value.h"
 
 namespace concur::spec {
@@ -24,17 +25,20 @@ class SweepReader {
  public:
   explicit SweepReader(ErrorList& errors) : errors_(errors) {}
 
-  // Reads everything that can be read; the result counts only when no error was added.
+  // Reads as much as possible, to find all errors; the result is valid only if none was added.
   LoadedSweep Read(const std::string& path, const std::map<std::string, std::string>& variables);
+  // The same of a document without variables.
+  LoadedSweep Read(const YamlFile& file);
 
  private:
-  // What a list of approaches or benchmarks holds: a file, a pattern of files, or the thing itself.
+  // An item of a list of approaches or benchmarks: a file, a pattern of files, or an inline
+  // definition.
   struct Source {
     std::optional<Value> metadata;
     std::optional<Value> spec;
     std::optional<Value> overrides;  // the mapping that has `file`, when there is one
   };
-  // Things by name and tag, for selecting some of them.
+  // Approaches or benchmarks by name and tag, for selections.
   struct Named {
     absl::string_view kind;  // "an approach"
     std::vector<std::string> names;
@@ -59,6 +63,7 @@ class SweepReader {
 
   // sweep_yaml.cc
   bool OpenSweep(const std::string& path, const std::map<std::string, std::string>& variables);
+  LoadedSweep ReadRoot();
   void ReadMetadata(const Value& metadata);
   void ReadSpec(const Value& spec);
   void ReadDefaults(Fields& fields);
@@ -77,8 +82,8 @@ class SweepReader {
   void ReadEvaluateOn(const Value& value);
   void ReadExclude(const Value& value);
   void ReadExcludeRule(const Value& value);
-  // The things that `value` (a name, tag:NAME, tag:NAME=VALUE, or a list of these) selects, by
-  // index, ascending. Unknown names and tags are errors.
+  // The ascending indexes of the items that `value` (a name, tag:NAME, tag:NAME=VALUE, or a list of
+  // these) selects. Unknown names and tags are errors.
   std::vector<uint32_t> Select(const Value& value, const Named& things);
   void SelectOne(const Value& value, const Named& things, std::set<uint32_t>* selected);
   Named Approaches() const;

@@ -1,4 +1,5 @@
-// Reading a sweep's variables, approaches and benchmarks: in its own file or in others.
+// SPDX-License-Identifier: Apache-2.0
+// Reads a sweep's variables, approaches and benchmarks, from its own file or from others.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace concur::spec {
 namespace {
 
-constexpr size_t kFilesMax = 20'000;  // that one pattern may match
+constexpr size_t kFilesMax = 20'000;  // limit of a pattern's matches
 
 bool IsPattern(absl::string_view path) { return path.find_first_of("*?[") != path.npos; }
 
@@ -127,6 +128,10 @@ std::vector<std::string> SweepReader::PathsOf(const Value& value) {
 void SweepReader::ReadSourceFile(const Value& named_by, const std::string& path,
                                  absl::string_view kind, const std::optional<Value>& overrides,
                                  const std::function<void(const Source&)>& use) {
+  if (named_by.shape() != nullptr) {  // what may stand beside the path is asked for as well
+    use(Source{std::nullopt, std::nullopt, overrides});
+    return;
+  }
   YamlFile file;
   if (!LoadYaml(path, variables_, &named_by, &file, &errors_)) {
     return;
@@ -196,6 +201,10 @@ void SweepReader::AddApproach(const Source& source) {
     sweep_.places[absl::StrCat(prefix, path)] = std::move(place);
   }
   sweep_.warnings.insert(sweep_.warnings.end(), approach.warnings.begin(), approach.warnings.end());
+  if (approach.code) {
+    sweep_.codes.push_back(
+        {static_cast<uint32_t>(sweep_.spec.approaches.size()), *std::move(approach.code)});
+  }
   sweep_.spec.approaches.push_back(std::move(approach.spec));
 }
 
@@ -288,8 +297,7 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
     }
   }
   if (const auto metric = fields.Get("metric")) {
-    benchmark->spec.metric = metric->Name().value_or(benchmark->spec.metric);
-    benchmark->places[".metric"] = metric->Place();
+    ReadBenchmarkMetric(*metric, benchmark);
   }
   if (const auto resources = fields.Get("resources")) {
     Labels labels = ReadBenchmarkLabels(*resources, &benchmark->places);

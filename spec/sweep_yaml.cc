@@ -1,10 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/sweep_yaml.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -28,6 +25,15 @@ LoadedSweep SweepReader::Read(const std::string& path,
   if (!OpenSweep(path, variables)) {
     return std::move(sweep_);
   }
+  return ReadRoot();
+}
+
+LoadedSweep SweepReader::Read(const YamlFile& file) {
+  file_ = file;
+  return ReadRoot();
+}
+
+LoadedSweep SweepReader::ReadRoot() {
   const Document document = ReadDocument(file_, "Sweep", true, errors_);
   if (document.metadata) {
     ReadMetadata(*document.metadata);
@@ -52,7 +58,7 @@ bool SweepReader::OpenSweep(const std::string& path,
     return false;
   }
   if (!ReadVariables(variables)) {
-    return false;  // every use of a variable would be an error again
+    return false;  // each use of an undefined variable would add another error
   }
   for (YamlNode::Entry& entry : file_.root.entries) {
     if (entry.key != "spec") {
@@ -74,6 +80,9 @@ void SweepReader::ReadMetadata(const Value& metadata) {
   if (const auto name = fields.Require("name", "the sweep's name")) {
     sweep_.spec.name = name->Name().value_or("");
     sweep_.places["name"] = name->Place();
+    if (const absl::Status usable = CheckSweepName(sweep_.spec.name); !usable.ok()) {
+      name->Error(usable.message());
+    }
   }
   if (const auto description = fields.Get("description")) {
     sweep_.spec.description = description->Text().value_or("");
@@ -173,7 +182,6 @@ void SweepReader::ReadKeep(const Value& value) {
 }
 
 void SweepReader::ReadRetry(const Value& value) {
-  constexpr absl::Duration kBackoffMax = absl::Hours(24);
   RetryPolicy& retry = sweep_.spec.retry;
   Fields fields(value);
   if (const auto failures = fields.Get("failures_max")) {
@@ -295,7 +303,7 @@ std::string PlaceOf(const LoadedSweep& sweep, std::string field) {
   }
 }
 
-// Whether the predict command writes what the benchmarks that it meets need.
+// Checks that the predict command writes the files that its benchmarks need.
 void CheckOutputs(const LoadedSweep& sweep, const Expansion& expansion, ErrorList& errors) {
   const SweepSpec& spec = sweep.spec;
   std::set<std::pair<uint32_t, DataFormat>> seen;
@@ -318,7 +326,10 @@ void CheckOutputs(const LoadedSweep& sweep, const Expansion& expansion, ErrorLis
             absl::StrCat(
                 PlaceOf(sweep, absl::StrCat("approaches[", block.approach, "].predict.command")),
                 "expected {", needed, "} in the command, for the benchmark \"", benchmark.name,
-                "\" of format ", DataFormatName(benchmark.format), ", got none"));
+                "\" of format ", DataFormatName(benchmark.format), ", got none",
+                IsQa(benchmark.format)
+                    ? "; for data of another form write format: file, and {metrics}"
+                    : ""));
       }
     }
   }
@@ -363,17 +374,18 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
     }
   }
   for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
+    const std::string metric_field = absl::StrCat("benchmarks[", i, "].metric");
+    const std::string& metric = spec.benchmarks[i].metric;
+    if (UsuallyMinimized(metric) && sweep->places.count(metric_field + ".goal") == 0) {
+      warn(metric_field, absl::StrCat("more of \"", metric,
+                                      "\" counts as better; if less is, write metric: {name: ",
+                                      metric, ", goal: minimize}, else goal: maximize"));
+    }
     if (benchmarks.count(i) == 0) {
       warn(absl::StrCat("benchmarks[", i, "]"),
            absl::StrCat("the benchmark \"", spec.benchmarks[i].name, "\" has no job"));
     }
   }
-}
-
-// "" when `path` can be opened for reading.
-std::string OpenComplaint(const std::string& path) {
-  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return fd.valid() ? "" : std::string(ErrnoStatus(errno, path, "open").message());
 }
 
 std::string MissingFileMessage(const DataFileUse& use, absl::string_view reason) {
@@ -424,6 +436,10 @@ absl::StatusOr<LoadedSweep> LoadSweep(const std::string& path,
   return sweep;
 }
 
+LoadedSweep ReadSweepFile(const YamlFile& file, ErrorList& errors) {
+  return SweepReader(errors).Read(file);
+}
+
 absl::Status ResolveDataFiles(LoadedSweep* sweep) {
   ErrorList errors;
   std::map<std::string, FileDigest> digests;
@@ -457,13 +473,54 @@ absl::Status ResolveDataFiles(LoadedSweep* sweep) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> MissingDataFiles(const LoadedSweep& sweep) {
-  std::vector<std::string> missing;
-  for (const LoadedSweep::FileUse& file : sweep.files) {
-    const std::string complaint = OpenComplaint(file.use.path);
-    if (!complaint.empty()) {
-      missing.push_back(MissingFileMessage(file.use, complaint));
+absl::Status ResolveCode(LoadedSweep* sweep) {
+  ErrorList errors;
+  // Approaches of one folder often name the same files.
+  std::map<std::vector<std::string>, std::pair<std::vector<std::string>, Code>> packed;
+  std::vector<const std::pair<std::vector<std::string>, Code>*> found;
+  for (const LoadedSweep::CodeOf& code : sweep->codes) {
+    std::vector<std::string> key = {code.use.root};
+    for (const CodeUse::Entry& entry : code.use.entries) {
+      key.push_back(entry.path);
     }
+    auto it = packed.find(key);
+    if (it == packed.end()) {
+      std::vector<std::string> files = FindCodeFiles(code.use, errors);
+      absl::StatusOr<Code> result = PackCode(code.use.root, files, nullptr);
+      if (!result.ok()) {
+        errors.Add(
+            "", {}, "",
+            absl::StrCat(PlaceOf(*sweep, absl::StrCat("approaches[", code.approach, "].code")),
+                         result.status().message()));
+        continue;
+      }
+      it = packed.emplace(std::move(key), std::pair(std::move(files), *std::move(result))).first;
+    }
+    found.push_back(&it->second);
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    sweep->codes[i].files = found[i]->first;
+    sweep->spec.approaches[sweep->codes[i].approach].code = found[i]->second;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> MissingDataFiles(const LoadedSweep& sweep) {
+  std::vector<std::string> missing;
+  ErrorList errors;
+  for (const LoadedSweep::FileUse& file : sweep.files) {
+    const absl::Status opened = OpenRegularFile(file.use.path).status();
+    if (absl::IsNotFound(opened)) {
+      missing.push_back(MissingFileMessage(file.use, opened.message()));
+    } else if (!opened.ok()) {
+      errors.Add("", {}, "", MissingFileMessage(file.use, opened.message()));
+    }
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
   }
   return missing;
 }

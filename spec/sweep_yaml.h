@@ -1,12 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML of kind Sweep (docs/sweep-file.md) → core::SweepSpec, with the approaches and benchmarks
 // that it names.
 //
-// Loading reads YAML only; ResolveDataFiles then reads the data. Thread-safe (stateless functions,
-// values).
+// Loading reads YAML only; ResolveDataFiles and ResolveCode then read what it names. Thread-safe
+// (stateless functions, values).
 #ifndef CONCUR_SPEC_SWEEP_YAML_H_
 #define CONCUR_SPEC_SWEEP_YAML_H_
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,43 +14,40 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/capacity.h"
-#include "core/sweep.h"
-#include "spec/benchmark_yaml.h"
+#include "spec/errors.h"
+#include "spec/loaded_sweep.h"
+#include "spec/yaml_reader.h"
 
 namespace concur::spec {
 
-struct LoadedSweep {
-  SweepSpec spec;  // data files without digest and size until ResolveDataFiles
-  // Sentences for people about what is allowed but probably not meant, each with its place.
-  std::vector<std::string> warnings;
-  Places places;  // core's path of a field ("approaches[2].version") → "FILE:LINE:COL: FIELD: "
-
-  struct FileUse {
-    uint32_t benchmark = 0;
-    bool is_train = false;
-    DataFileUse use;
-  };
-  std::vector<FileUse> files;
-};
-
 // Reads a sweep file. `variables` are those of --var: they take precedence over spec.variables, and
-// relative paths in them start at the working directory. InvalidArgument with one error a line
-// (spec/errors.h) when anything is wrong; also when the sweep would have no job or break a limit.
+// relative paths in them start at the working directory. InvalidArgument with one error per
+// line (spec/errors.h), also when the sweep would have no job or exceed a limit.
 absl::StatusOr<LoadedSweep> LoadSweep(const std::string& path,
                                       const std::map<std::string, std::string>& variables = {});
 
-// Reads every data file, each once, and fills in digests and sizes. InvalidArgument, at the place
-// that names it, when one is unreadable or has another SHA-256 than stated; `sweep` is unchanged
-// then.
+// Reads a document of kind Sweep whose variables are replaced. The result is valid only if no error
+// was added; nothing is checked that involves several parts.
+LoadedSweep ReadSweepFile(const YamlFile& file, ErrorList& errors);
+
+// Reads every data file once and sets digests and sizes. InvalidArgument, with the position of the
+// reference, when a file is unreadable or has another SHA-256 than stated; `sweep` is then
+// unchanged.
 absl::Status ResolveDataFiles(LoadedSweep* sweep);
 
-// A sentence for each data file that cannot be opened now, without reading any.
-std::vector<std::string> MissingDataFiles(const LoadedSweep& sweep);
+// Looks for the data files, without reading them: a warning for each that is not there.
+// InvalidArgument, with the position of the reference, when something else is (a directory, a pipe,
+// a device) or a file cannot be opened.
+absl::StatusOr<std::vector<std::string>> MissingDataFiles(const LoadedSweep& sweep);
+// Reads the code of the approaches and sets its files, digests and sizes. InvalidArgument, with the
+// position of the entry, when a file is missing, unreadable or too large; `sweep` is then
+// unchanged.
+absl::Status ResolveCode(LoadedSweep* sweep);
 
-// CheckFitsInPools with the place of the request.
+// CheckFitsInPools; errors have the position of the request.
 absl::Status CheckPools(const LoadedSweep& sweep, const std::vector<PoolLimit>& pools);
 
-// Puts the place in front of an error of core/, whose messages start with "FIELD: ".
+// Prepends the position to an error of core/, whose messages start with "FIELD: ".
 absl::Status WithPlace(const LoadedSweep& sweep, const absl::Status& status);
 
 }  // namespace concur::spec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/value.h"
 
 #include <cmath>
@@ -28,6 +29,26 @@ std::string Shown(absl::string_view text) {
                       text.size() > kShownBytesMax ? "…" : "", "\"");
 }
 
+constexpr char kDurationText[] = "a duration such as 90s, 10m or 1h30m";
+constexpr char kBytesText[] = "a size such as 500MB or 1GiB";
+
+// What to say of {train} without quotes, which YAML reads as the mapping of "train" to nothing.
+std::optional<std::string> BarePlaceholder(const YamlNode& node) {
+  constexpr size_t kNameBytesMax = 60;
+  if (node.entries.size() != 1 || node.entries[0].value.kind != YamlNode::Kind::kNull) {
+    return std::nullopt;
+  }
+  const std::string& name = node.entries[0].key;
+  bool simple = !name.empty() && name.size() <= kNameBytesMax;
+  for (const char c : name) {
+    simple = simple && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.');
+  }
+  if (!simple) {
+    return std::nullopt;
+  }
+  return absl::StrCat("the mapping {", name, "}; quote it: \"{", name, "}\"");
+}
+
 std::string Got(const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::kNull:
@@ -37,7 +58,7 @@ std::string Got(const YamlNode& node) {
     case YamlNode::Kind::kSequence:
       return "a list";
     case YamlNode::Kind::kMap:
-      return "a mapping";
+      return BarePlaceholder(node).value_or("a mapping");
   }
   return "";
 }
@@ -53,8 +74,8 @@ bool IsDigits(absl::string_view text) {
 
 enum class NumberForm { kNone, kInteger, kReal, kAmbiguous };
 
-// What a plain scalar looks like. Forms that YAML versions read differently (007, 0x1F, 1_000,
-// .inf) are ambiguous.
+// The type of a plain scalar by its notation. Notations that YAML versions read differently (007,
+// 0x1F, 1_000, .inf) are ambiguous.
 NumberForm FormOf(absl::string_view text) {
   absl::string_view digits = text;
   const bool signed_text = !digits.empty() && (digits[0] == '-' || digits[0] == '+');
@@ -130,9 +151,20 @@ std::optional<std::string> Value::Scalar(absl::string_view what) const {
   return node_->text;
 }
 
-std::optional<std::string> Value::Text(absl::string_view what) const { return Scalar(what); }
+void Value::Note(Shape::Scalar scalar, absl::string_view what) const {
+  if (shape_ != nullptr && IsScalar()) {
+    shape_->AddScalar(scalar);
+    shape_->AddAbout(what);
+  }
+}
+
+std::optional<std::string> Value::Text(absl::string_view what) const {
+  Note(Shape::Scalar::kText, what == "text" ? "" : what);
+  return Scalar(what);
+}
 
 std::optional<bool> Value::Bool() const {
+  Note(Shape::Scalar::kBool);
   if (IsScalar() && node_->plain && (node_->text == "true" || node_->text == "false")) {
     return node_->text == "true";
   }
@@ -141,6 +173,9 @@ std::optional<bool> Value::Bool() const {
 }
 
 std::optional<int64_t> Value::Integer(int64_t low, int64_t high) const {
+  if (shape_ != nullptr && IsScalar()) {
+    shape_->AddInteger(low, high);
+  }
   int64_t number = 0;
   if (!IsScalar() || !node_->plain || FormOf(node_->text) != NumberForm::kInteger ||
       !absl::SimpleAtoi(node_->text, &number) || number < low || number > high) {
@@ -151,6 +186,7 @@ std::optional<int64_t> Value::Integer(int64_t low, int64_t high) const {
 }
 
 std::optional<double> Value::Number(absl::string_view what) const {
+  Note(Shape::Scalar::kNumber, what == "a number" ? "" : what);
   double number = 0;
   if (IsScalar() && node_->plain) {
     const NumberForm form = FormOf(node_->text);
@@ -164,8 +200,9 @@ std::optional<double> Value::Number(absl::string_view what) const {
 }
 
 std::optional<absl::Duration> Value::Duration(absl::Duration low, absl::Duration high) const {
+  Note(Shape::Scalar::kDuration, kDurationText);
   if (!IsScalar()) {
-    Expected("a duration such as 90s, 10m or 1h30m");
+    Expected(kDurationText);
     return std::nullopt;
   }
   const absl::StatusOr<absl::Duration> duration = ParseDurationText(node_->text);
@@ -182,8 +219,9 @@ std::optional<absl::Duration> Value::Duration(absl::Duration low, absl::Duration
 }
 
 std::optional<int64_t> Value::Bytes() const {
+  Note(Shape::Scalar::kBytes, kBytesText);
   if (!IsScalar()) {
-    Expected("a size such as 500MB or 1GiB");
+    Expected(kBytesText);
     return std::nullopt;
   }
   const absl::StatusOr<int64_t> bytes = ParseBytesText(node_->text);
@@ -195,14 +233,16 @@ std::optional<int64_t> Value::Bytes() const {
 }
 
 std::optional<int64_t> Value::Cpus() const {
-  constexpr double kCpusMax = 1'000'000;
-  const std::string what = "a number of CPUs from 0 to 1000000 with at most 3 decimals";
+  Note(Shape::Scalar::kCpus);
+  const std::string what =
+      absl::StrCat("a number of CPUs from 0 to ", kCpuMillisMax / 1000, " with at most 3 decimals");
   const std::optional<double> cpus = Number(what);
   if (!cpus) {
     return std::nullopt;
   }
   const double millis = std::round(*cpus * 1000);
-  if (*cpus < 0 || *cpus > kCpusMax || std::abs(millis - *cpus * 1000) > 1e-6 * (1 + millis)) {
+  if (*cpus < 0 || millis > kCpuMillisMax ||
+      std::abs(millis - *cpus * 1000) > 1e-6 * (1 + millis)) {
     Expected(what);
     return std::nullopt;
   }
@@ -210,6 +250,7 @@ std::optional<int64_t> Value::Cpus() const {
 }
 
 std::optional<ParamValue> Value::Param() const {
+  Note(Shape::Scalar::kParam);
   if (!IsScalar()) {
     Expected("true, false, a number or text");
     return std::nullopt;
@@ -249,6 +290,7 @@ std::optional<ParamValue> Value::Param() const {
 }
 
 std::optional<std::string> Value::Name() const {
+  Note(Shape::Scalar::kName);
   std::optional<std::string> name = Text("a name");
   if (!name) {
     return std::nullopt;
@@ -262,6 +304,7 @@ std::optional<std::string> Value::Name() const {
 }
 
 std::optional<std::string> Value::Path() const {
+  Note(Shape::Scalar::kPath);
   const std::optional<std::string> text = Text("a path");
   if (!text) {
     return std::nullopt;
@@ -283,10 +326,15 @@ std::optional<std::vector<Value>> Value::List(absl::string_view what) const {
     Expected(what);
     return std::nullopt;
   }
+  Shape* below = nullptr;
+  if (shape_ != nullptr) {
+    below = &shape_->Items();
+    shape_->AddAbout(what == "a list" ? "" : what);
+  }
   std::vector<Value> values;
   values.reserve(node_->items.size());
   for (size_t i = 0; i < node_->items.size(); ++i) {
-    Value item(*file_, node_->items[i], FieldPath(field_, i), *errors_);
+    Value item(*file_, node_->items[i], FieldPath(field_, i), *errors_, below);
     if (item.node().kind == YamlNode::Kind::kNull && item.at_.line == 0) {
       item.at_ = at_;
     }
@@ -300,10 +348,15 @@ std::optional<std::vector<Value::Entry>> Value::Entries(absl::string_view what) 
     Expected(what);
     return std::nullopt;
   }
+  Shape* below = nullptr;
+  if (shape_ != nullptr) {
+    below = &shape_->Entries();
+    shape_->AddAbout(what == "a mapping" ? "" : what);
+  }
   std::vector<Entry> entries;
   entries.reserve(node_->entries.size());
   for (const YamlNode::Entry& entry : node_->entries) {
-    const Value value(*file_, entry.value, FieldPath(field_, entry.key), *errors_);
+    const Value value(*file_, entry.value, FieldPath(field_, entry.key), *errors_, below);
     entries.push_back({entry.key, value.At(entry.key_at), value});
   }
   return entries;
@@ -320,10 +373,11 @@ std::optional<Value> Fields::Get(absl::string_view key) {
   if (!valid_) {
     return std::nullopt;
   }
+  Shape* const shape = value_.shape() == nullptr ? nullptr : &value_.shape()->Field(key);
   for (const YamlNode::Entry& entry : value_.node().entries) {
     if (entry.key == key) {
       return Value(value_.file(), entry.value, FieldPath(value_.field(), entry.key),
-                   value_.errors());
+                   value_.errors(), shape);
     }
   }
   return std::nullopt;
@@ -331,6 +385,10 @@ std::optional<Value> Fields::Get(absl::string_view key) {
 
 std::optional<Value> Fields::Require(absl::string_view key, absl::string_view what) {
   std::optional<Value> value = Get(key);
+  if (value_.shape() != nullptr) {
+    required_.emplace(key);
+    value_.shape()->Field(key).AddAbout(what);
+  }
   if (!value && valid_) {
     value_.Error(absl::StrCat("expected the field \"", key, "\" (", what, "), got none"));
   }
@@ -340,6 +398,9 @@ std::optional<Value> Fields::Require(absl::string_view key, absl::string_view wh
 void Fields::Finish() {
   if (!valid_) {
     return;
+  }
+  if (value_.shape() != nullptr) {
+    value_.shape()->AddReading(required_);
   }
   const std::vector<std::string> known(known_.begin(), known_.end());
   for (const YamlNode::Entry& entry : value_.node().entries) {
@@ -364,7 +425,7 @@ absl::StatusOr<absl::Duration> ParseDurationText(absl::string_view text) {
                                                    Shown(text), "; write ", text.substr(0, 20),
                                                    "s for seconds"));
   }
-  // "inf" and signs are durations to the library, not to people.
+  // The library accepts "inf" and signs; this format does not.
   if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text[0])) ||
       !absl::ParseDuration(text, &duration) || duration == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(
@@ -423,7 +484,7 @@ absl::StatusOr<int64_t> ParseBytesText(absl::string_view text) {
 Document ReadDocument(const YamlFile& file, absl::string_view kind, bool needs_metadata,
                       ErrorList& errors) {
   Document document;
-  const Value root(file, file.root, "", errors);
+  const Value root(file, file.root, "", errors, file.shape);
   Fields fields(root);
   if (!fields.valid()) {
     return document;
@@ -438,7 +499,7 @@ Document ReadDocument(const YamlFile& file, absl::string_view kind, bool needs_m
   };
   const bool right_version = check("apiVersion", "concur/v1");
   if (!check("kind", kind) || !right_version) {
-    return document;  // all else would be an error of another kind's fields
+    return document;  // the fields of another kind would only add errors
   }
   document.metadata =
       needs_metadata ? fields.Require("metadata", "its name and tags") : fields.Get("metadata");

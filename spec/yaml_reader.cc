@@ -1,10 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/yaml_reader.h"
 
+#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <sstream>
@@ -20,7 +25,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "base/suggest.h"
+#include "base/utf8.h"
 
 namespace concur::spec {
 namespace {
@@ -29,7 +36,7 @@ Position PositionOf(const YAML::Mark& mark) {
   return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
 }
 
-// Ends the parse early; thrown through the library and caught in ParseYaml.
+// Thrown through the library to end the parse early; caught in ParseYaml.
 struct Refused {};
 
 // Builds the tree from the library's events.
@@ -38,8 +45,9 @@ class TreeBuilder : public YAML::EventHandler {
   TreeBuilder(const std::string& path, ErrorList* errors) : path_(path), errors_(errors) {}
 
   YamlNode TakeRoot() { return std::move(root_); }
+  Position document_at() const { return document_at_; }
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override { document_at_ = PositionOf(mark); }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -89,7 +97,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct Frame {
     YamlNode node;
     std::string field;
-    bool has_key = false;  // a key was read, its value was not
+    bool has_key = false;  // a key was read, but not yet its value
     std::string key;
     Position key_at;
     std::unordered_map<std::string, Position> seen;
@@ -182,7 +190,7 @@ class TreeBuilder : public YAML::EventHandler {
       frame.node.items.push_back(std::move(node));
       return;
     }
-    // Of a repeated key the first value counts, for looking for more errors.
+    // The first value of a repeated key is kept, to find more errors.
     if (frame.seen.at(frame.key).line == frame.key_at.line &&
         frame.seen.at(frame.key).column == frame.key_at.column) {
       frame.node.entries.push_back({frame.key, frame.key_at, std::move(node)});
@@ -192,42 +200,27 @@ class TreeBuilder : public YAML::EventHandler {
 
   const std::string& path_;
   ErrorList* errors_;
+  Position document_at_{1, 1};
   YamlNode root_;
   std::vector<Frame> stack_;
   size_t nodes_ = 0;
 };
 
-// Length of the UTF-8 character at the front of `text`; 0 when there is none.
-size_t CharacterBytes(absl::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) {
-    return 1;
-  }
-  if (first >= 0xC2 && first <= 0xDF && follows(1)) {
-    return 2;
-  }
-  // Overlong forms, surrogates and what lies beyond U+10FFFF are not characters.
-  if (first >= 0xE0 && first <= 0xEF && follows(1) && follows(2) &&
-      !(first == 0xE0 && byte(1) < 0xA0) && !(first == 0xED && byte(1) > 0x9F)) {
-    return 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4 && follows(1) && follows(2) && follows(3) &&
-      !(first == 0xF0 && byte(1) < 0x90) && !(first == 0xF4 && byte(1) > 0x8F)) {
-    return 4;
-  }
-  return 0;
+// Where the byte with this offset stands.
+Position PositionOfByte(absl::string_view contents, int64_t offset) {
+  const absl::string_view before = contents.substr(0, static_cast<size_t>(offset));
+  const size_t newline = before.rfind('\n');
+  const size_t line_start = newline == absl::string_view::npos ? 0 : newline + 1;
+  return {1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+          1 + static_cast<int>(before.size() - line_start)};
 }
 
-// Only UTF-8 without control characters reaches the library.
+// Only UTF-8 without control characters is passed to the library.
 bool CheckBytes(absl::string_view contents, const std::string& path, ErrorList* errors) {
   Position at{1, 1};
   for (size_t i = 0; i < contents.size();) {
     const auto byte = static_cast<unsigned char>(contents[i]);
-    const size_t length = CharacterBytes(contents.substr(i));
+    const size_t length = Utf8CharacterBytes(contents.substr(i));
     if (length == 0) {
       errors->Add(path, at, "",
                   absl::StrCat("expected UTF-8, got the byte 0x", absl::Hex(byte, absl::kZeroPad2),
@@ -250,11 +243,11 @@ bool CheckBytes(absl::string_view contents, const std::string& path, ErrorList* 
   return true;
 }
 
-// Whether a line holds a placeholder such as {test} outside quotes: inside […] and {…} YAML ends
-// the value at the brace.
+// Whether a line has a placeholder such as {test} outside quotes: inside […] and {…}, YAML ends the
+// value at the brace.
 bool HasBarePlaceholder(absl::string_view line) {
   char quote = 0;
-  size_t open = absl::string_view::npos;  // where a {word began
+  size_t open = absl::string_view::npos;  // start of a {word
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (quote != 0) {
@@ -272,7 +265,7 @@ bool HasBarePlaceholder(absl::string_view line) {
   return false;
 }
 
-// What the library says of malformed text, and what to do about it.
+// The library's message about malformed text, with a hint.
 std::string SyntaxMessage(const YAML::Exception& exception, absl::string_view contents) {
   const std::vector<absl::string_view> lines = absl::StrSplit(contents, '\n');
   const auto line = static_cast<size_t>(exception.mark.line);
@@ -301,7 +294,7 @@ std::vector<std::string> NamesOf(const Variables& variables) {
   return names;
 }
 
-// "" when `node` could be expanded, else the complaint.
+// Expands `node`; returns the error message, or "".
 std::string Expand(const Variables& variables, YamlNode* node) {
   std::string expanded;
   const absl::string_view text = node->text;
@@ -364,8 +357,10 @@ std::string FieldPath(absl::string_view parent, size_t index) {
 
 bool ParseYaml(absl::string_view contents, YamlFile* file, ErrorList* errors) {
   if (static_cast<int64_t>(contents.size()) > kYamlBytesMax) {
-    errors->Add(file->path, {}, "",
-                absl::StrCat("expected at most ", kYamlBytesMax, " bytes, got ", contents.size()));
+    errors->Add(file->path, PositionOfByte(contents, kYamlBytesMax), "",
+                absl::StrCat("expected at most ", kYamlBytesMax,
+                             " bytes, got more from here on; name large lists by the path of a ",
+                             "file of their own"));
     return false;
   }
   if (!CheckBytes(contents, file->path, errors)) {
@@ -373,8 +368,8 @@ bool ParseYaml(absl::string_view contents, YamlFile* file, ErrorList* errors) {
   }
   TreeBuilder builder(file->path, errors);
   try {
-    // The library takes the end of the text for the end of an open quote; the end of a document in
-    // it is an error.
+    // The library accepts the end of the text as the end of an open quote, but not the end of a
+    // document in it.
     std::istringstream input(
         absl::StrCat(contents, absl::EndsWith(contents, "\n") ? "" : "\n", "...\n"));
     YAML::Parser parser(input);
@@ -386,8 +381,8 @@ bool ParseYaml(absl::string_view contents, YamlFile* file, ErrorList* errors) {
     }
     TreeBuilder rest(file->path, errors);
     if (parser.HandleNextDocument(rest)) {
-      errors->Add(file->path, {}, "",
-                  "expected one document, got several; put each in a file of its own");
+      errors->Add(file->path, rest.document_at(), "",
+                  "expected one document, got another one here; put each in a file of its own");
       return false;
     }
   } catch (const Refused&) {
@@ -403,7 +398,20 @@ absl::StatusOr<std::string> OpenYamlFile(const std::string& path, YamlFile* file
   file->path = path;
   const std::string parent = std::filesystem::path(path).parent_path().string();
   file->directory = parent.empty() ? std::string(".") : parent;
-  return ReadFile(path, kYamlBytesMax);
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenRegularFile(path));
+  std::string contents;
+  std::array<char, 65536> block;
+  while (static_cast<int64_t>(contents.size()) <= kYamlBytesMax) {
+    const ssize_t got = read(fd.get(), block.data(), block.size());
+    if (got < 0 && errno != EINTR) {
+      return ErrnoStatus(errno, path, "read");
+    }
+    if (got == 0) {
+      break;
+    }
+    contents.append(block.data(), static_cast<size_t>(std::max<ssize_t>(0, got)));
+  }
+  return contents;
 }
 
 void SubstituteVariables(const Variables& variables, const std::string& file_path,
@@ -412,7 +420,7 @@ void SubstituteVariables(const Variables& variables, const std::string& file_pat
     const std::string complaint = Expand(variables, node);
     if (!complaint.empty()) {
       errors->Add(file_path, node->at, field, complaint);
-      // Nor is it complained of as a placeholder that nobody knows.
+      // Nor is it reported as an unknown placeholder.
       std::erase_if(node->text, [](char c) { return c == '{' || c == '}'; });
     }
   }

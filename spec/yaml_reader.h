@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strict reader of YAML: one document of plain mappings, lists and scalars, with positions.
 //
-// What lets two readers see different things in one file is refused: duplicate keys, aliases,
-// anchors, merge keys, tags, several documents, keys that are not text, bytes that are not UTF-8.
-// Size, depth and number of nodes are limited. Exceptions of the YAML library end here.
+// Refuses everything that readers may interpret differently: duplicate keys, aliases, anchors,
+// merge keys, tags, several documents, keys that are not text, bytes that are not UTF-8. Size,
+// depth and number of nodes are limited. Exceptions of the YAML library are caught here.
 //
 // Thread-safe (stateless functions, values).
 #ifndef CONCUR_SPEC_YAML_READER_H_
@@ -30,11 +31,11 @@ struct YamlNode {
   Kind kind = Kind::kNull;
   Position at;        // of a null value, the position of its key
   std::string text;   // of a scalar
-  bool plain = true;  // a scalar without quotes: may be a number or a truth value
-  // Where a relative path in this scalar starts, when a variable at its front was defined
-  // elsewhere; "" means the directory of the file.
+  bool plain = true;  // a scalar without quotes, maybe a number or boolean
+  // The directory at which a relative path in this scalar starts, if the variable at its start was
+  // defined elsewhere; "" means the directory of the file.
   std::string path_base;
-  std::string variable;  // the name of that variable; "" when none
+  std::string variable;  // the name of that variable; "" if none
   std::vector<YamlNode> items;
   std::vector<Entry> entries;  // in file order, keys unique
 };
@@ -45,10 +46,13 @@ struct YamlNode::Entry {
   YamlNode value;
 };
 
+struct Shape;
+
 struct YamlFile {
-  std::string path;       // as it is shown in errors
-  std::string directory;  // where its relative paths start; "." or more
+  std::string path;       // as shown in errors
+  std::string directory;  // where its relative paths start; not ""
   YamlNode root;
+  Shape* shape = nullptr;  // takes down what is read of the root, for spec/schema.h
 };
 
 // A variable's value, and where a relative path in it starts.
@@ -58,11 +62,12 @@ struct Variable {
 };
 using Variables = std::map<std::string, Variable>;
 
-// Parses `contents`. False, with an error added, when it is not one strict document. Duplicate keys
-// are errors too, but then the tree is still there for finding more.
+// Parses `contents`. Returns false and adds an error if it is not one strict document. Duplicate
+// keys are errors too, but the tree can still be read to find more errors.
 bool ParseYaml(absl::string_view contents, YamlFile* file, ErrorList* errors);
 
-// The bytes of `path`, for ParseYaml; sets file->path and file->directory. Fails as ReadFile does.
+// The bytes of `path`, for ParseYaml; sets file->path and file->directory. Of a file that is too
+// large, enough that ParseYaml says so. Fails as ReadFile does.
 absl::StatusOr<std::string> OpenYamlFile(const std::string& path, YamlFile* file);
 
 // Replaces ${name} in every scalar below `node`; "$${" stands for "${". Unknown names are errors.
@@ -70,7 +75,7 @@ absl::StatusOr<std::string> OpenYamlFile(const std::string& path, YamlFile* file
 void SubstituteVariables(const Variables& variables, const std::string& file_path,
                          const std::string& field, YamlNode* node, ErrorList* errors);
 
-// "parent.key"; keys that would be mistaken for something else are quoted and cut.
+// "parent.key"; ambiguous keys are quoted, long ones truncated.
 std::string FieldPath(absl::string_view parent, absl::string_view key);
 std::string FieldPath(absl::string_view parent, size_t index);
 

@@ -1,5 +1,6 @@
-// Reads an artifact piece by piece for somebody who cannot check it, and ends with an error when
-// the bytes were not those of its name.
+// SPDX-License-Identifier: Apache-2.0
+// Reads an artifact piece by piece and computes its digest on the way: the end is an error when the
+// bytes are not those that its name promises.
 //
 // Thread-compatible.
 #ifndef CONCUR_STORE_ARTIFACT_READER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Immutable bytes named by their SHA-256: in a directory (store/directory_store.h) or in object
 // storage (store/s3_store.h). An artifact is there whole or not at all.
 //

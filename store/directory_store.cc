@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/directory_store.h"
 
 #include <fcntl.h>
@@ -34,8 +35,7 @@ constexpr size_t kIdDigits = 32;
 // Up to this size, files are read before they are copied: most of the small ones are here already.
 constexpr int64_t kSmallBytesMax = int64_t{64} * 1024;
 constexpr size_t kDurableMax = 100'000;
-// The disk is given what was written so far after so many bytes: the sync at the end then finds
-// little to wait for.
+// Write-back starts after each block of so many bytes, so that the final sync is short.
 constexpr int64_t kWriteBehindBytes = int64_t{16} << 20;
 
 bool IsLowerHex(absl::string_view text) {
@@ -43,11 +43,11 @@ bool IsLowerHex(absl::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// Whoever puts an artifact under its name holds the lock shared, Collect holds it alone: an
-// artifact that was found to be there is still there when its finder has touched it.
+// Writers hold the lock shared while they publish an artifact, Collect holds it exclusively: an
+// artifact that a writer found is still there after the writer has touched it.
 absl::StatusOr<FileDescriptor> LockDirectory(const std::string& directory, int operation) {
   const std::string path = directory + "/lock";
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
     return ErrnoStatus(errno, path, "open");
   }
@@ -74,7 +74,7 @@ absl::Status RemoveOldTemporaries(const std::string& directory) {
   });
 }
 
-// The store's name: made by whoever comes first, the same for all who come later.
+// The store's id: created by its first user and read by all later ones.
 absl::StatusOr<std::string> ReadOrMakeStoreId(const std::string& directory) {
   const std::string path = directory + "/store-id";
   absl::StatusOr<std::string> text = ReadFile(path, 1024);
@@ -193,7 +193,7 @@ class DirectoryStore::FileWriter final : public ArtifactStore::Writer {
 absl::Status DirectoryStore::Publish(FileWriter& writer, const Digest& digest) {
   const std::string final_path = FilePath(digest);
   const std::string shard = final_path.substr(0, final_path.rfind('/'));
-  // Synced before the lock is taken, so that nobody waits for it.
+  // Synced before the lock is taken, which keeps the lock short.
   struct stat info {};
   const bool was_there = lstat(final_path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
                          info.st_size == writer.bytes();
@@ -450,7 +450,7 @@ absl::StatusOr<std::vector<Digest>> DirectoryStore::List() const {
       return absl::OkStatus();
     }
     return ForEachEntry(absl::StrCat(root, "/", shard), [&](const std::string& name) {
-      // Strangers' files are left alone.
+      // Files that Concur did not write are kept.
       const absl::StatusOr<Digest> digest = Digest::FromHex(name);
       if (digest.ok() && IsLowerHex(name) && name.substr(0, 2) == shard) {
         digests.push_back(*digest);
@@ -471,7 +471,7 @@ absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest
       continue;
     }
     const std::string path = FilePath(digest);
-    // For one file at a time: nobody waits for a whole collection.
+    // Held for one file at a time, so that writers do not wait for the whole collection.
     CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_EX));
     struct stat info {};
     if (lstat(path.c_str(), &info) != 0 || absl::TimeFromTimespec(info.st_mtim) >= before) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts in a directory.
 //
 // Layout: DIR/store-id (a random name of this store, how a worker sees that it shares the disk),

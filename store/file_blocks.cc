@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/file_blocks.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = int64_t{1} << 18;
 
-// The disk cannot give back what it was given.
+// The disk cannot return data that it stored.
 absl::Status ReadError(int error, const std::string& path) {
   return error == EIO ? absl::DataLossError(absl::StrCat(path, ": read: input/output error"))
                       : ErrnoStatus(error, path, "read");

@@ -1,4 +1,5 @@
-// Files, block by block: what a store of artifacts does with them.
+// SPDX-License-Identifier: Apache-2.0
+// Reads, writes and syncs the files of an artifact store, block by block.
 //
 // Functions are thread-safe (stateless); a FileSource is thread-compatible. Errors name the path
 // and the system's reason; bytes that the disk cannot give back are DataLoss.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Store in memory: for tests, for simulation, and for forecasts that need no disk.
 //
 // Gives back exactly what the SQLite store would.
@@ -35,8 +36,7 @@ class MemoryStore : public Store {
   absl::btree_map<JobId, JobResult> results_;
   absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
   absl::btree_map<std::string, WorkerRow> workers_;
-  // By worker, approach, benchmark and kind, as BlameRow::Key.
-  absl::btree_map<std::tuple<std::string, std::string, std::string, bool>, BlameRow> blames_;
+  absl::btree_map<std::tuple<std::string, Digest>, BlameRow> blames_;  // as BlameRow::Key
   absl::btree_map<std::string, PoolRow> pools_;
   absl::btree_map<std::string, PilotRow> pilots_;
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/row_codec.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 
 namespace concur {
@@ -49,9 +51,7 @@ void AppendJsonNumber(double value, std::string& json) {
   } else if (std::isinf(value)) {
     json += value > 0 ? "1e999" : "-1e999";
   } else {
-    char digits[32];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
-    json.append(digits, end);
+    AppendShortestDecimal(value, &json);
   }
 }
 
@@ -257,22 +257,18 @@ void RowWriter::OptionalText(absl::string_view value) {
   }
 }
 
-void RowWriter::Result(const JobResult& result) {
-  Int(result.succeeded ? 1 : 0);
-  Int(static_cast<int64_t>(result.failure));
-  Int(result.exit_code);
-  OptionalText(result.message);
-  Int(TimeToInt(result.start_time));
-  Int(DurationToInt(result.run_time));
-  Int(result.memory_bytes_peak);
-  if (result.metrics.empty()) {
+void RowWriter::Column(const std::vector<Metric>& metrics) {
+  if (metrics.empty()) {
     Null();
   } else {
-    metrics_ = MetricsToJson(result.metrics);
+    metrics_ = MetricsToJson(metrics);
     Text(metrics_);
   }
+}
+
+void RowWriter::Column(const std::vector<ArtifactRef>& artifacts) {
   std::array<const ArtifactRef*, kArtifactKinds> by_kind{};
-  for (const ArtifactRef& artifact : result.artifacts) {
+  for (const ArtifactRef& artifact : artifacts) {
     by_kind[static_cast<size_t>(artifact.kind)] = &artifact;
   }
   for (const ArtifactRef* artifact : by_kind) {
@@ -284,6 +280,10 @@ void RowWriter::Result(const JobResult& result) {
       Int(artifact->bytes);
     }
   }
+}
+
+void RowWriter::Result(const JobResult& result) {
+  VisitFields(result, [this](absl::string_view, const auto& field) { Column(field); });
 }
 
 absl::Status RowWriter::Run() {
@@ -369,19 +369,14 @@ absl::string_view RowReader::OptionalBlob() {
   return Blob();
 }
 
-void RowReader::Result(JobResult& result) {
-  result.succeeded = Bool();
-  result.failure = static_cast<FailureClass>(Int(0, kFailureClasses - 1));
-  result.exit_code = static_cast<int32_t>(
-      Int(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
-  result.message = std::string(OptionalText());
-  result.start_time = TimeOfInt(Int());
-  result.run_time = DurationOfInt(Int());
-  result.memory_bytes_peak = Int();
-  const absl::string_view metrics = OptionalText();
-  if (!metrics.empty() && !MetricsOfJson(metrics, result.metrics)) {
+void RowReader::Column(std::vector<Metric>& metrics) {
+  const absl::string_view json = OptionalText();
+  if (!json.empty() && !MetricsOfJson(json, metrics)) {
     Fail("is not a list of metrics");
   }
+}
+
+void RowReader::Column(std::vector<ArtifactRef>& artifacts) {
   for (int kind = 0; kind < kArtifactKinds; ++kind) {
     const absl::string_view bytes = OptionalBlob();
     const std::optional<int64_t> size = OptionalInt();
@@ -394,8 +389,12 @@ void RowReader::Result(JobResult& result) {
       continue;
     }
     std::memcpy(artifact.digest.bytes.data(), bytes.data(), bytes.size());
-    result.artifacts.push_back(artifact);
+    artifacts.push_back(artifact);
   }
+}
+
+void RowReader::Result(JobResult& result) {
+  VisitFields(result, [this](absl::string_view, auto& field) { Column(field); });
 }
 
 bool RowReader::Finish() {

@@ -1,4 +1,5 @@
-// How one row's values reach a statement and come back, with a checksum over them.
+// SPDX-License-Identifier: Apache-2.0
+// Binds the values of a row to a statement and reads them back, with a checksum over them.
 //
 // The checksum covers the values that are not NULL, each together with its column's number, so that
 // a column added by a later migration (NULL in old rows) changes no old checksum. It lets Load tell
@@ -23,13 +24,18 @@
 namespace concur {
 
 // The integer key of a job's rows: sweep << 32 | index. REQUIRES: sweep.number <= kSweepNumberMax.
-inline constexpr uint64_t kSweepNumberMax = 0x7fff'fffe;
 constexpr int64_t JobKey(JobId id) {
   return static_cast<int64_t>(id.sweep.number << 32 | id.index);
 }
 constexpr JobId JobOfKey(int64_t key) {
   return JobId{SweepId{static_cast<uint64_t>(key) >> 32}, static_cast<uint32_t>(key)};
 }
+
+// The columns of a result, in the order of VisitFields; those of artifacts in the order of kinds.
+#define CONCUR_RESULT_COLUMNS                                                                  \
+  "succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics, " \
+  "system, system_bytes, predictions, predictions_bytes, examples, examples_bytes, log, "      \
+  "log_bytes, raw_metrics, raw_metrics_bytes"
 
 // Nanoseconds since 1970. The infinities have numbers of their own; other times outside the years
 // 1678 to 2262 become the nearest one inside.
@@ -82,12 +88,22 @@ class RowWriter {
   void Null() { statement_.BindNull(++parameter_); }
   // NULL when empty.
   void OptionalText(absl::string_view value);
-  // All of a result from `succeeded` to `raw_metrics_bytes`. `result` must outlive Run.
+  // The kResultColumns. `result` must outlive Run.
   void Result(const JobResult& result);
 
   absl::Status Run();
 
  private:
+  void Column(bool value) { Int(value ? 1 : 0); }
+  void Column(FailureClass value) { Int(static_cast<int64_t>(value)); }
+  void Column(int32_t value) { Int(value); }
+  void Column(int64_t value) { Int(value); }
+  void Column(const std::string& value) { OptionalText(value); }
+  void Column(absl::Time value) { Int(TimeToInt(value)); }
+  void Column(absl::Duration value) { Int(DurationToInt(value)); }
+  void Column(const std::vector<Metric>& metrics);
+  void Column(const std::vector<ArtifactRef>& artifacts);
+
   SqliteStatement& statement_;
   RowChecksum& checksum_;
   int parameter_ = 0;
@@ -121,6 +137,18 @@ class RowReader {
   const std::string& problem() const { return problem_; }
 
  private:
+  void Column(bool& value) { value = Bool(); }
+  void Column(FailureClass& value) {
+    value = static_cast<FailureClass>(Int(0, kFailureClasses - 1));
+  }
+  void Column(int32_t& value) { value = static_cast<int32_t>(Int(INT32_MIN, INT32_MAX)); }
+  void Column(int64_t& value) { value = Int(); }
+  void Column(std::string& value) { value = std::string(OptionalText()); }
+  void Column(absl::Time& value) { value = TimeOfInt(Int()); }
+  void Column(absl::Duration& value) { value = DurationOfInt(Int()); }
+  void Column(std::vector<Metric>& metrics);
+  void Column(std::vector<ArtifactRef>& artifacts);
+
   void Fail(absl::string_view problem);
 
   const SqliteStatement& statement_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/row_rules.h"
 
 #include <algorithm>
@@ -85,6 +86,9 @@ absl::Status CheckBatch(const Batch& batch) {
   }
   for (const AttemptRow& row : batch.put_attempts) {
     CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
+  }
+  for (const BlameRow& row : batch.put_blames) {
+    CONCUR_RETURN_IF_ERROR(CheckSweepId(row.sweep));
   }
   for (const PilotRow& row : batch.put_pilots) {
     if (static_cast<int>(row.phase) >= kPilotPhases) {

@@ -1,4 +1,5 @@
-// What every store demands of a row before it saves one, and the form in which it gives it back.
+// SPDX-License-Identifier: Apache-2.0
+// Checks of rows before they are saved, and their canonical form: the same for every store.
 //
 // Pure functions.
 #ifndef CONCUR_STORE_ROW_RULES_H_

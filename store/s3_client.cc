@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/s3_client.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr int64_t kAnswerBytesMax = int64_t{16} << 20;  // a page of a list has 
 constexpr int64_t kErrorBytesMax = int64_t{64} * 1024;
 constexpr size_t kMessageBytesMax = 300;
 
-// What a server that is well says now and then, and what a disturbed transfer leads to.
+// Errors worth retrying: S3 throttling and broken connections.
 bool IsTransient(int code, const std::string& name) {
   static const auto& names =
       *new std::set<std::string>{"BadDigest",      "IncompleteBody",   "InternalError",
@@ -110,7 +111,7 @@ absl::Status Client::StatusOf(const Call& call, http::Exchange& exchange) {
   while (static_cast<int64_t>(body.size()) < kErrorBytesMax) {
     const size_t before = body.size();
     if (!exchange.Read(kErrorBytesMax, &body).ok() || body.size() == before) {
-      break;  // the code tells enough
+      break;  // the code says enough
     }
   }
   const ErrorText error = ParseError(body);
@@ -234,7 +235,7 @@ absl::StatusOr<Client::Info> Client::Head(const std::string& key) {
     return answer.status();
   }
   if (!answer.ok()) {
-    CONCUR_RETURN_IF_ERROR(Get(key, 0).status());  // which has words, as answers to HEAD have not
+    CONCUR_RETURN_IF_ERROR(Get(key, 0).status());  // its answer has a message, unlike that of HEAD
     return answer.status();
   }
   Info info{.bytes = answer->bytes};

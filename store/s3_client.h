@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requests of object storage that speaks S3, signed (Signature Version 4), checked, and tried
 // again when that may help. Keys are of letters, digits, "/", "-", "_" and ".": they mean the same
 // in an address, in a signature and on every server.

@@ -1,4 +1,6 @@
-// Who we are to object storage, from a file that may change while we run, or given at the start.
+// SPDX-License-Identifier: Apache-2.0
+// Credentials for object storage: given at the start, or from a file that is read again when it
+// changes.
 #ifndef CONCUR_STORE_S3_CREDENTIALS_H_
 #define CONCUR_STORE_S3_CREDENTIALS_H_
 

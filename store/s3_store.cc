@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/s3_store.h"
 
 #include <algorithm>
@@ -19,8 +20,8 @@ constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kIdBytesMax = 1024;
 constexpr absl::Duration kUploadAgeMax = absl::Hours(24);
 
-// What callers of a store can act on: what somebody has to mend in the options, or at the server,
-// goes on when that is done.
+// Maps errors of S3 to those of a store. Errors of configuration are retried like outages: work
+// resumes once the options or the server are corrected.
 absl::Status AsStoreStatus(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -34,7 +35,7 @@ absl::Status AsStoreStatus(const absl::Status& status) {
   }
 }
 
-absl::Status NotHere(const absl::Status& status, const Digest& digest) {
+absl::Status NotInBucket(const absl::Status& status, const Digest& digest) {
   return absl::IsNotFound(status)
              ? absl::NotFoundError(absl::StrCat("artifact ", digest.ToHex(), " is not stored here"))
              : AsStoreStatus(status);
@@ -42,7 +43,7 @@ absl::Status NotHere(const absl::Status& status, const Digest& digest) {
 
 }  // namespace
 
-// While it lives, and until the next collection begins, its artifact is not collected.
+// Protects its artifact from collection until it is destroyed and the next collection begins.
 class S3Store::Use {
  public:
   Use(S3Store& store, const Digest& digest) : store_(store), digest_(digest) {
@@ -148,7 +149,7 @@ class S3Store::ObjectWriter final : public ArtifactStore::Writer {
   int64_t bytes_ = 0;
 };
 
-// Goes on where a broken answer ended.
+// Resumes an interrupted download where it ended.
 class S3Store::ObjectSource final : public ArtifactStore::Source {
  public:
   ObjectSource(s3::Client& client, std::string key, std::unique_ptr<http::Exchange> exchange)
@@ -175,7 +176,7 @@ class S3Store::ObjectSource final : public ArtifactStore::Source {
     CONCUR_ASSIGN_OR_RETURN(exchange_, client_.Get(key_, offset_));
     return exchange_->code() == 200 ? Skip(offset_) : absl::OkStatus();
   }
-  // A server that knows no ranges begins at the front.
+  // A server without support for ranges sends the whole object.
   absl::Status Skip(int64_t bytes) {
     std::string piece;
     while (bytes > 0) {
@@ -227,7 +228,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> S3Store::OpenSource(
   std::string key = Key(digest);
   absl::StatusOr<std::unique_ptr<http::Exchange>> exchange = client_.Get(key, 0);
   if (!exchange.ok()) {
-    return NotHere(exchange.status(), digest);
+    return NotInBucket(exchange.status(), digest);
   }
   return std::make_unique<ObjectSource>(client_, std::move(key), *std::move(exchange));
 }
@@ -235,7 +236,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> S3Store::OpenSource(
 absl::StatusOr<int64_t> S3Store::Size(const Digest& digest) const {
   const absl::StatusOr<s3::Client::Info> info = client_.Head(Key(digest));
   if (!info.ok()) {
-    return NotHere(info.status(), digest);
+    return NotInBucket(info.status(), digest);
   }
   return info->bytes;
 }
@@ -245,7 +246,7 @@ absl::Status S3Store::Touch(const Digest& digest) {
   const std::string key = Key(digest);
   const absl::StatusOr<s3::Client::Info> info = client_.Head(key);
   if (!info.ok()) {
-    return NotHere(info.status(), digest);
+    return NotInBucket(info.status(), digest);
   }
   if (info->modified > clock_.Now() - client_.options().touched_for) {
     return absl::OkStatus();
@@ -254,8 +255,7 @@ absl::Status S3Store::Touch(const Digest& digest) {
   if (copied.ok() || absl::IsUnavailable(copied)) {
     return copied;
   }
-  // Too large to be copied at once, or not allowed: whoever needs it sends it again, which makes it
-  // as new.
+  // Too large for one copy request, or not allowed: the next upload of the artifact renews it.
   return absl::NotFoundError(
       absl::StrCat("artifact ", digest.ToHex(), " cannot be kept: ", copied.message()));
 }
@@ -298,7 +298,7 @@ absl::Status S3Store::Verify(const Digest& digest) const {
 
 namespace {
 
-// The artifact of a key; strangers' objects have none.
+// The artifact of a key; nothing for objects that Concur did not write.
 absl::StatusOr<Digest> DigestOfKey(absl::string_view key) {
   return Digest::FromHex(key.substr(key.rfind('/') + 1));
 }
@@ -345,7 +345,7 @@ absl::StatusOr<int64_t> S3Store::Collect(const absl::flat_hash_set<Digest>& live
   {
     MutexLock lock(mu_);
     if (std::exchange(collecting_, true)) {
-      return 0;  // one is under way
+      return 0;  // another collection is running
     }
     absl::erase_if(used_, [](const auto& entry) { return entry.second == 0; });
   }
@@ -386,7 +386,7 @@ void S3Store::AbortOldUploads() {
   do {
     absl::StatusOr<s3::UploadPage> next = client_.ListUploads(WithPrefix("sha256/"), page);
     if (!next.ok()) {
-      // Some servers cannot list them; rules of the bucket can end them all the same.
+      // Some servers cannot list them; a lifecycle rule of the bucket can abort them instead.
       LogDebug("multipart uploads that were not ended cannot be listed",
                {{"error", next.status().ToString()}});
       return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts in object storage that speaks S3.
 //
 // Keys: PREFIX/sha256/ab/abcdef… (64 digits), PREFIX/damaged/… (set aside, never served), and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/s3_xml.h"
 
 #include <pugixml.hpp>

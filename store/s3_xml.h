@@ -1,4 +1,5 @@
-// What object storage says and is told in XML.
+// SPDX-License-Identifier: Apache-2.0
+// Requests and responses of the S3 API in XML.
 //
 // Functions without state. DataLoss when the text is not what it should be.
 #ifndef CONCUR_STORE_S3_XML_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQLite, owned: connections and statements that close themselves, and errors that say what was
 // being done.
 //

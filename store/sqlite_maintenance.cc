@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checking, backing up and restoring a database file: the functions at the end of
 // store/sqlite_store.h.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SQLite store's rows of pools and pilots.
 #include <string>
 

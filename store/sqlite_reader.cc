@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite_reader.h"
 
 #include <initializer_list>
@@ -140,6 +141,8 @@ absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, Stored
   row.system_collected = reader.Bool();
   row.no_reuse = reader.Bool();
   row.update_time = TimeOfInt(reader.Int());
+  row.deaths = static_cast<uint32_t>(reader.OptionalInt(0, kUint32Max).value_or(0));
+  row.death_shared = reader.OptionalInt(0, 1).value_or(0) == 1;
   if (!reader.Finish()) {
     return Damaged(database, absl::StrCat("job ", KeyText(key)), reader.problem());
   }
@@ -160,17 +163,13 @@ absl::Status ReadJobs(SqliteDatabase& database, StoredState& state) {
   return ReadRows(database,
                   "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
                   "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
-                  "checksum FROM job ORDER BY key",
+                  "deaths, death_shared, checksum FROM job ORDER BY key",
                   [&](RowReader& reader) { return DecodeJob(database, reader, state); });
 }
 
 absl::Status ReadResults(SqliteDatabase& database, Snapshot& snapshot) {
   return ReadRows(
-      database,
-      "SELECT key, succeeded, failure, exit_code, message, start_time, run_time, "
-      "memory_bytes_peak, metrics, system, system_bytes, predictions, predictions_bytes, "
-      "examples, examples_bytes, log, log_bytes, raw_metrics, raw_metrics_bytes, checksum "
-      "FROM result ORDER BY key",
+      database, "SELECT key, " CONCUR_RESULT_COLUMNS ", checksum FROM result ORDER BY key",
       [&](RowReader& reader) {
         ResultRow& row = snapshot.results.emplace_back();
         const int64_t key = reader.Int(0, kKeyMax);
@@ -206,11 +205,14 @@ absl::Status ReadWorkers(SqliteDatabase& database, Snapshot& snapshot) {
 absl::Status ReadBlames(SqliteDatabase& database, Snapshot& snapshot) {
   return ReadRows(
       database,
-      "SELECT worker, approach, benchmark, is_train, failures, success_time, checksum FROM blame "
-      "ORDER BY worker, approach, benchmark, is_train",
+      "SELECT worker, kind, sweep, approach, benchmark, is_train, failures, success_time, checksum "
+      "FROM blame ORDER BY worker, kind",
       [&](RowReader& reader) {
         BlameRow& row = snapshot.blames.emplace_back();
         row.worker = std::string(reader.Text());
+        const absl::StatusOr<Digest> kind = Digest::FromBytes(reader.Blob());
+        row.kind = kind.value_or(Digest());
+        row.sweep.number = static_cast<uint64_t>(reader.Int(0, kSweepNumberMax));
         row.approach = std::string(reader.Text());
         row.benchmark = std::string(reader.Text());
         row.is_train = reader.Bool();
@@ -218,11 +220,12 @@ absl::Status ReadBlames(SqliteDatabase& database, Snapshot& snapshot) {
         if (const std::optional<int64_t> time = reader.OptionalInt()) {
           row.success_time = TimeOfInt(*time);
         }
-        return reader.Finish() ? absl::OkStatus()
-                               : Damaged(database,
-                                         absl::StrCat("blame of worker ", row.worker, ", approach ",
-                                                      row.approach, ", benchmark ", row.benchmark),
-                                         reader.problem());
+        return reader.Finish() && kind.ok()
+                   ? absl::OkStatus()
+                   : Damaged(database,
+                             absl::StrCat("blame of worker ", row.worker, ", approach ",
+                                          row.approach, ", benchmark ", row.benchmark),
+                             kind.ok() ? reader.problem() : "expected a kind of 32 bytes");
       });
 }
 
@@ -396,27 +399,25 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
 absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
                                                      int64_t last) {
   std::vector<AttemptRow> attempts;
-  CONCUR_RETURN_IF_ERROR(ReadRows(
-      database,
-      "SELECT key, attempt, worker, end_time, succeeded, failure, exit_code, message, start_time, "
-      "run_time, memory_bytes_peak, metrics, system, system_bytes, predictions, predictions_bytes, "
-      "examples, examples_bytes, log, log_bytes, raw_metrics, raw_metrics_bytes, checksum "
-      "FROM attempt WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
-      [&](RowReader& reader) {
-        AttemptRow& row = attempts.emplace_back();
-        const int64_t key = reader.Int(0, kKeyMax);
-        row.id = JobOfKey(key);
-        row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
-        row.worker = std::string(reader.Text());
-        row.end_time = TimeOfInt(reader.Int());
-        reader.Result(row.result);
-        return reader.Finish()
-                   ? absl::OkStatus()
-                   : Damaged(database,
-                             absl::StrCat("attempt ", row.attempt.number, " of job ", KeyText(key)),
-                             reader.problem());
-      },
-      {first, last}));
+  CONCUR_RETURN_IF_ERROR(
+      ReadRows(database,
+               "SELECT key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS ", checksum "
+               "FROM attempt WHERE key BETWEEN ?1 AND ?2 ORDER BY key, attempt",
+               [&](RowReader& reader) {
+                 AttemptRow& row = attempts.emplace_back();
+                 const int64_t key = reader.Int(0, kKeyMax);
+                 row.id = JobOfKey(key);
+                 row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+                 row.worker = std::string(reader.Text());
+                 row.end_time = TimeOfInt(reader.Int());
+                 reader.Result(row.result);
+                 return reader.Finish() ? absl::OkStatus()
+                                        : Damaged(database,
+                                                  absl::StrCat("attempt ", row.attempt.number,
+                                                               " of job ", KeyText(key)),
+                                                  reader.problem());
+               },
+               {first, last}));
   return attempts;
 }
 

@@ -1,5 +1,6 @@
-// Reads a whole database and believes none of it: every row's checksum, types and ranges, and the
-// number of rows, are checked.
+// SPDX-License-Identifier: Apache-2.0
+// Reads a whole database as untrusted input: checks every row's checksum, types and ranges, and the
+// number of rows.
 //
 // Thread-compatible, as the database it is given.
 #ifndef CONCUR_STORE_SQLITE_READER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite_schema.h"
 
 #include <iterator>
@@ -178,8 +179,33 @@ CREATE TABLE blame (
 ) WITHOUT ROWID;
 )sql";
 
+// Workers are blamed by what jobs are made of, and no longer by names of approaches and benchmarks.
+// What was held under a name cannot be told apart: it is dropped, while quarantines stay.
+constexpr char kSchema5[] = R"sql(
+DROP TABLE blame;
+
+CREATE TABLE blame (
+  worker       TEXT NOT NULL,
+  kind         BLOB NOT NULL,
+  sweep        INTEGER NOT NULL,
+  approach     TEXT NOT NULL,
+  benchmark    TEXT NOT NULL,
+  is_train     INTEGER NOT NULL,
+  failures     INTEGER NOT NULL,
+  success_time INTEGER,
+  checksum     INTEGER NOT NULL,
+  PRIMARY KEY (worker, kind)
+) WITHOUT ROWID;
+
+DELETE FROM counter WHERE name = 'blames';
+
+-- How often in a row a job's worker died while it ran; NULL: never.
+ALTER TABLE job ADD COLUMN deaths INTEGER;
+ALTER TABLE job ADD COLUMN death_shared INTEGER;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -206,11 +232,12 @@ SELECT job.key AS key, 's' || (job.key >> 32) AS sweep,
        CASE state WHEN 0 THEN 'blocked' WHEN 1 THEN 'ready' WHEN 2 THEN 'backoff'
                   WHEN 3 THEN 'running' WHEN 4 THEN 'succeeded' WHEN 5 THEN 'failed'
                   WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' END AS state,
-       attempt, failures, lost,
+       attempt, failures, lost, coalesce(deaths, 0) AS deaths,
        CASE job.failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
                         WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                         WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
-                        WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+                        WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
+                        WHEN 11 THEN 'poison' END AS failure,
        process.worker AS worker, process.incarnation AS incarnation,
        CASE WHEN reused_from IS NOT NULL
             THEN 's' || (reused_from >> 32) || '/' || (reused_from & 4294967295)
@@ -243,7 +270,8 @@ SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, wor
        CASE failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
                     WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'
                     WHEN 6 THEN 'spawn' WHEN 7 THEN 'invalid-output' WHEN 8 THEN 'config'
-                    WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker' END AS failure,
+                    WHEN 9 THEN 'temporary' WHEN 10 THEN 'worker'
+                        WHEN 11 THEN 'poison' END AS failure,
        exit_code, message, run_time / 1e9 AS run_seconds
 FROM attempt;
 
@@ -258,8 +286,8 @@ SELECT name, pool,
 FROM pilot;
 
 CREATE VIEW blames AS
-SELECT approach, benchmark, CASE is_train WHEN 1 THEN 'train' ELSE 'eval' END AS kind, worker,
-       failures,
+SELECT 's' || sweep AS sweep, approach, benchmark,
+       CASE is_train WHEN 1 THEN 'train' ELSE 'eval' END AS kind, worker, failures,
        strftime('%Y-%m-%dT%H:%M:%fZ', success_time / 1e9, 'unixepoch') AS success_time
 FROM blame;
 )sql";

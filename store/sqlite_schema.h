@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of the database and the numbered steps that lead to them.
 //
 // `PRAGMA user_version` says which step a file has reached, `application_id` that it is ours. A
@@ -16,7 +17,7 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 4;
+inline constexpr int64_t kSchemaVersion = 5;
 inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite_store.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,21 +24,21 @@ constexpr int64_t kLogBytesMax = int64_t{64} << 20;
 // Pages given back after sweeps were deleted; the rest waits for new rows.
 constexpr int64_t kVacuumPagesMax = 4096;
 constexpr size_t kUnusedProcessesMax = 1000;
+// Beside the database: what a coordinator saved when the database was deleted underneath it.
+constexpr char kRescued[] = ".rescued";
 
 constexpr char kPutJob[] =
     "INSERT OR REPLACE INTO job (key, state, attempt, failures, lost, failure, not_before, "
-    "process, gpu_mask, reused_from, system_collected, no_reuse, update_time, checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)";
+    "process, gpu_mask, reused_from, system_collected, no_reuse, update_time, deaths, "
+    "death_shared, checksum) "
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)";
 constexpr char kPutResult[] =
-    "INSERT OR REPLACE INTO result (key, succeeded, failure, exit_code, message, start_time, "
-    "run_time, memory_bytes_peak, metrics, system, system_bytes, predictions, predictions_bytes, "
-    "examples, examples_bytes, log, log_bytes, raw_metrics, raw_metrics_bytes, checksum) "
+    "INSERT OR REPLACE INTO result (key, " CONCUR_RESULT_COLUMNS
+    ", checksum) "
     "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)";
 constexpr char kPutAttempt[] =
-    "INSERT INTO attempt (key, attempt, worker, end_time, succeeded, failure, "
-    "exit_code, message, start_time, run_time, memory_bytes_peak, metrics, system, system_bytes, "
-    "predictions, predictions_bytes, examples, examples_bytes, log, log_bytes, raw_metrics, "
-    "raw_metrics_bytes, checksum) "
+    "INSERT INTO attempt (key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS
+    ", checksum) "
     "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)";
 
 bool IsSorted(const std::vector<Metric>& metrics) {
@@ -120,6 +122,17 @@ SqliteStore::~SqliteStore() = default;
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
                                                                const SqliteStoreOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(StoreLock lock, StoreLock::Acquire(path));
+  if (options.vfs.empty()) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path + kRescued, ignored)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, kRescued, ": was saved when ", path, " was deleted or replaced under a running ",
+          "coordinator, and has all that was acknowledged: move it to ", path, " (and remove ",
+          path, "-wal, -shm and .mark), or move it away to go on without it"));
+    }
+    // SQLite gives its log and its index the rights of the database.
+    CONCUR_RETURN_IF_ERROR(MakePrivateFile(path));
+  }
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
                           SqliteDatabase::Open(path, SqliteDatabase::Mode::kCreate, options.vfs));
   // A stranger's file is refused before any setting is written to it.
@@ -140,6 +153,10 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   std::unique_ptr<SqliteStore> store(
       new SqliteStore(std::move(lock), std::move(database), std::move(mark)));
   store->commits_ = commits;
+  if (options.vfs.empty()) {
+    CONCUR_RETURN_IF_ERROR(store->files_.Add(path));
+    CONCUR_RETURN_IF_ERROR(store->files_.Add(path + "-wal"));
+  }
   return store;
 }
 
@@ -149,6 +166,30 @@ absl::Status SqliteStore::Usable() const {
         absl::StrCat(database_->path(), ": a commit failed; open the store anew"));
   }
   return absl::OkStatus();
+}
+
+absl::Status SqliteStore::CheckPlace() {
+  CONCUR_RETURN_IF_ERROR(Usable());
+  absl::Status changed = files_.Check();
+  if (changed.ok()) {
+    return changed;
+  }
+  failed_ = true;
+  // The open files still have everything.
+  const std::string rescued = database_->path() + kRescued;
+  absl::Status saved = MakePrivateFile(rescued);
+  if (saved.ok()) {
+    const absl::StatusOr<SqliteStatement*> copy = database_->Prepare("VACUUM INTO ?1");
+    saved = copy.status();
+    if (copy.ok()) {
+      (*copy)->BindText(1, rescued);
+      saved = (*copy)->Run();
+    }
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      changed.message(), ": nothing more is acknowledged; what had been acknowledged ",
+      saved.ok() ? absl::StrCat("was saved in ", rescued)
+                 : absl::StrCat("could not be saved in ", rescued, ": ", saved.message())));
 }
 
 SqliteStore::SweepRows& SqliteStore::RowsOf(SweepId sweep) {
@@ -228,6 +269,7 @@ absl::Status SqliteStore::Commit(const Batch& batch) {
   if (batch.empty()) {
     return absl::OkStatus();
   }
+  CONCUR_RETURN_IF_ERROR(CheckPlace());
   const int64_t commits = commits_;
   absl::Status status = Apply(batch);
   if (absl::IsResourceExhausted(status)) {
@@ -402,6 +444,13 @@ absl::Status SqliteStore::PutJobs(const std::vector<JobRow>& rows) {
     writer.Int(row.system_collected ? 1 : 0);
     writer.Int(row.no_reuse ? 1 : 0);
     writer.Int(TimeToInt(row.update_time));
+    if (row.deaths == 0) {
+      writer.Null();
+      writer.Null();
+    } else {
+      writer.Int(row.deaths);
+      writer.Int(row.death_shared ? 1 : 0);
+    }
     CONCUR_RETURN_IF_ERROR(writer.Run());
     RowsOf(row.id.sweep).jobs.Insert(row.id.index);
   }

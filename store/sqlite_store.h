@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Store in a SQLite database: what the coordinator runs on.
 //
 // One transaction for each Commit, in a write-ahead log that is synced before Commit returns, so
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rows.h"
+#include "store/file_watch.h"
 #include "store/row_codec.h"
 #include "store/sqlite.h"
 #include "store/sqlite_reader.h"
@@ -57,6 +59,10 @@ class SqliteStore : public Store {
 
   // Gives free pages at the end of the file back to the file system, at most so many.
   absl::Status Vacuum(int64_t pages_max);
+
+  // FailedPrecondition when the database or its log was deleted or replaced. What had been
+  // committed is saved in PATH.rescued first.
+  absl::Status CheckPlace() override;
 
  private:
   // Which jobs of a sweep have a row, and how many.
@@ -107,6 +113,7 @@ class SqliteStore : public Store {
   StoreLock lock_;
   std::unique_ptr<SqliteDatabase> database_;
   CommitMark mark_;
+  FileWatch files_;
   bool remembered_ = false;
   bool failed_ = false;
   int64_t commits_ = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SQLite store's rows of workers and of what they are blamed for.
 #include <string>
 #include <vector>
@@ -42,20 +43,17 @@ absl::Status SqliteStore::ChangeWorkers(const Batch& batch) {
 }
 
 absl::Status SqliteStore::PutBlames(const std::vector<BlameRow>& rows) {
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * drop,
-      database_->Prepare("DELETE FROM blame WHERE worker = ?1 AND approach = ?2 AND "
-                         "benchmark = ?3 AND is_train = ?4"));
+  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
+                          database_->Prepare("DELETE FROM blame WHERE worker = ?1 AND kind = ?2"));
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put,
-      database_->Prepare("INSERT INTO blame (worker, approach, benchmark, is_train, failures, "
-                         "success_time, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7)"));
+      database_->Prepare("INSERT INTO blame (worker, kind, sweep, approach, benchmark, is_train, "
+                         "failures, success_time, checksum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)"));
   for (const BlameRow& row : rows) {
+    const std::string kind = row.kind.ToBytes();  // bound, not copied
     // Deleted first, and not replaced, to know whether the row is a new one.
     drop->BindText(1, row.worker);
-    drop->BindText(2, row.approach);
-    drop->BindText(3, row.benchmark);
-    drop->BindInt(4, row.is_train ? 1 : 0);
+    drop->BindBlob(2, kind);
     CONCUR_RETURN_IF_ERROR(drop->Run());
     blames_ -= database_->changes();
     if (row.empty()) {
@@ -63,6 +61,8 @@ absl::Status SqliteStore::PutBlames(const std::vector<BlameRow>& rows) {
     }
     RowWriter writer(*put, checksum_);
     writer.Text(row.worker);
+    writer.Blob(kind);
+    writer.Int(static_cast<int64_t>(row.sweep.number));
     writer.Text(row.approach);
     writer.Text(row.benchmark);
     writer.Int(row.is_train ? 1 : 0);

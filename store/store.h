@@ -1,4 +1,5 @@
-// What survives: the coordinator's state, saved one engine turn at a time.
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's durable state, saved one engine turn at a time.
 //
 // Rows hold only what differs from a fresh expansion: a job that never left its initial state has
 // no row. Specs are opaque bytes here (the engine encodes them), so that this layer knows neither
@@ -31,6 +32,10 @@ class Store {
   // disk is full: nothing was saved, and the same batch may be tried again. After any other error
   // the caller must not go on with this store: memory is ahead of disk.
   virtual absl::Status Commit(const Batch& batch) = 0;
+
+  // Whether what was committed is still where the next start looks for it. An error as Commit gives
+  // it, after which the caller must not go on with this store.
+  virtual absl::Status CheckPlace() { return absl::OkStatus(); }
 
   // The failed attempts of one job, oldest first.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/store_lock.h"
 
 #include <fcntl.h>
@@ -45,7 +46,7 @@ uint32_t ChecksumOf(absl::string_view text) {
 
 absl::StatusOr<StoreLock> StoreLock::Acquire(const std::string& path) {
   const std::string lock_path = path + ".lock";
-  FileDescriptor fd(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  FileDescriptor fd(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
     return ErrnoStatus(errno, lock_path, "open");
   }
@@ -69,7 +70,7 @@ absl::StatusOr<StoreLock> StoreLock::Acquire(const std::string& path) {
 
 absl::StatusOr<CommitMark> CommitMark::Open(const std::string& path, std::string database_id) {
   std::string mark_path = path + ".mark";
-  FileDescriptor fd(open(mark_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  FileDescriptor fd(open(mark_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
     return ErrnoStatus(errno, mark_path, "open");
   }

@@ -1,4 +1,6 @@
-// Two small files beside the database: who has it open, and how far it had come.
+// SPDX-License-Identifier: Apache-2.0
+// Two small files beside the database: a lock that names the process that has it open, and the
+// number of acknowledged commits.
 //
 // Thread-compatible.
 #ifndef CONCUR_STORE_STORE_LOCK_H_
@@ -17,7 +19,7 @@
 namespace concur {
 
 // An exclusive lock (flock) on PATH.lock, held until destruction; a dead process holds none. The
-// file says who has it and stays behind, empty of meaning.
+// file names the holder; after release it remains and means nothing.
 class StoreLock {
  public:
   // FailedPrecondition, naming the holder's process and host, when PATH is in use.
@@ -56,7 +58,7 @@ class CommitMark {
   FileDescriptor fd_;
 };
 
-// DataLoss when the mark tells of more commits than the database at `path` has.
+// DataLoss when the mark counts more commits than the database at `path` has.
 absl::Status CheckMark(const std::string& path, const std::string& database_id,
                        const std::optional<CommitMark::Mark>& mark, int64_t commits);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/agent.h"
 
 #include <algorithm>
@@ -18,6 +19,8 @@ constexpr size_t kRememberedMax = 100'000;
 constexpr size_t kLogBytesPerSyncMax = 1 << 20;
 // The same trouble is logged once in so long.
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
+// Of its lease, a worker counts on so much: the coordinator's clock may be faster than its own.
+constexpr double kLeaseShare = 0.9;
 
 }  // namespace
 
@@ -179,6 +182,8 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
     drain_ordered_ = response.drain;
     dirty_ = true;
   }
+  // The coordinator counts from when the call arrived, which was not before it was sent.
+  executor_.SetLeaseEnd(call.send_time + lease_ * kLeaseShare);
   executor_.SetCoordinatorStore({response.artifact_directory, response.artifact_store_id});
   ForgetOrders(response.forget);
   StopOrders(response.stop);
@@ -188,7 +193,7 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
   for (const LogOrder& order : response.logs) {
     log_orders_[order.id] = order.offset;
   }
-  if (call.leaving) {
+  if (call.shutting_down) {
     phase_ = Phase::kDone;
     LogInfo("left the coordinator");
   }
@@ -353,7 +358,7 @@ void Agent::DrainAtEnd() {
     drain_deadline_ = HandBackTime();
     dirty_ = true;
   } else if (now - last_answer_ >= options_.orphan_timeout && !IsRunning()) {
-    LogWarning("leaving: no coordinator has answered for long");
+    LogWarning("shutting down: no coordinator has answered for long");
     drain_deadline_ = now;
     dirty_ = true;
   }
@@ -370,7 +375,7 @@ void Agent::RequestDrain() {
     dirty_ = true;
     return;
   }
-  LogInfo("leaving at once: jobs are handed back", {{"running", absl::StrCat(running())}});
+  LogInfo("shutting down at once: jobs are handed back", {{"running", absl::StrCat(running())}});
   drain_deadline_ = clock_.Now();
   StopAll(StopCause::kPreempted, /*at_once=*/true);
   handed_back_ = true;
@@ -406,8 +411,8 @@ void Agent::AdvanceDrain() {
       StopAll(StopCause::kPreempted, /*at_once=*/false);
     }
   }
-  if (phase_ != Phase::kLeaving && !IsBusy()) {
-    phase_ = Phase::kLeaving;
+  if (phase_ != Phase::kShuttingDown && !IsBusy()) {
+    phase_ = Phase::kShuttingDown;
     publish_deadline_ = absl::InfiniteFuture();
     // Without connection and with nothing to hand in, the last Sync is only a courtesy.
     phase_deadline_ =
@@ -415,7 +420,7 @@ void Agent::AdvanceDrain() {
         (connected_ || !attempts_.empty() ? options_.leave_timeout : options_.leave_timeout / 10);
     dirty_ = true;
   }
-  if (phase_ == Phase::kLeaving && clock_.Now() >= phase_deadline_) {
+  if (phase_ == Phase::kShuttingDown && clock_.Now() >= phase_deadline_) {
     LogWarning("left without the coordinator's answer",
                {{"results_kept", absl::StrCat(attempts_.size())}});
     if (call_.has_value()) {
@@ -480,7 +485,7 @@ void Agent::FillLogs(SyncRequest& request) {
   for (const auto& [id, offset] : log_orders_) {
     const auto it = attempts_.find(id);
     if (it == attempts_.end() || it->second.state != State::kRunning ||
-        bytes >= kLogBytesPerSyncMax) {
+        bytes >= kLogBytesPerSyncMax || request.log_chunks.size() >= kSyncLogsMax) {
       continue;
     }
     std::string data = executor_.ReadLog(id, offset, kLogChunkBytesMax);
@@ -494,15 +499,17 @@ void Agent::FillLogs(SyncRequest& request) {
 void Agent::StartCall() {
   Call call;
   call.sequence = ++sequence_;
-  call.leaving = phase_ == Phase::kLeaving;
+  call.shutting_down = phase_ == Phase::kShuttingDown;
+  call.send_time = clock_.Now();
   SyncRequest request;
   request.worker = options_.info;
   request.sequence = call.sequence;
   request.draining = draining();
-  request.leaving = call.leaving;
+  request.shutting_down = call.shutting_down;
   FillAttempts(request, call);
   FillLogs(request);
-  call.immediate = call.immediate || call.leaving || !request.log_chunks.empty() || !connected_;
+  call.immediate =
+      call.immediate || call.shutting_down || !request.log_chunks.empty() || !connected_;
   // A parked call renews the lease when it arrives, not when it is answered.
   request.time_left = HandBackTime() - clock_.Now();
   request.wait = call.immediate ? absl::ZeroDuration() : std::min(options_.wait, lease_ / 3);

@@ -1,8 +1,9 @@
-// The worker's mind: what runs here, what has finished and is not yet handed in, and what to tell
-// the coordinator (core/sync.h has the rules of that exchange).
+// SPDX-License-Identifier: Apache-2.0
+// The worker's state machine: which attempts run, which results are not yet delivered, and the
+// Syncs that report both (core/sync.h has the rules of that exchange).
 //
 // A step machine: no thread, no clock or randomness of its own, no waiting. Its loop calls Step
-// whenever the gateway or the executor has news, and at the time that the last Step returned.
+// whenever the gateway or the executor has events, and at the time that the last Step returned.
 // Thread-compatible; owned by the worker's loop thread.
 #ifndef CONCUR_WORKER_AGENT_H_
 #define CONCUR_WORKER_AGENT_H_
@@ -48,7 +49,7 @@ struct AgentOptions {
   // gives up what a new incarnation's first Sync does not report.
   absl::Duration recovery_wait = absl::Seconds(10);
   absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
-  // Hears of every attempt that ends here, on the loop's thread. May be null.
+  // Called for every attempt that ends, on the loop's thread. May be null.
   std::function<void(const JobResult&)> on_ended;
   // While enough attempts wait here for those that run, results are gathered for so long: they
   // share a write to the spool, a call and a commit.
@@ -70,8 +71,8 @@ class Agent {
   // leaves. A second request hands back at once.
   void RequestDrain();
 
-  // The last Sync was answered, or nobody answered it in time: the process may end. Results not
-  // handed in are in the spool.
+  // The last Sync was answered or timed out: the process may end. Undelivered results are in the
+  // spool.
   bool done() const { return phase_ == Phase::kDone; }
 
   // --- views ------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class Agent {
   enum class Phase {
     kRecovering,  // the first Sync waits for recovered results to be published
     kWorking,
-    kLeaving,  // nothing runs any more; the last Sync is being made
+    kShuttingDown,  // nothing runs any more; the last Sync is being made
     kDone,
   };
   enum class State {
@@ -107,9 +108,10 @@ class Agent {
   };
   struct Call {
     uint64_t sequence = 0;
+    absl::Time send_time;
     absl::Time deadline;
     bool immediate = false;  // asked to be answered at once: its answer is worth waiting for
-    bool leaving = false;
+    bool shutting_down = false;
     std::vector<AttemptId> finished;  // that it reports
   };
 
@@ -133,7 +135,7 @@ class Agent {
   bool IsBusy();
   // Whether anything runs.
   bool IsRunning() const;
-  // Whether news may wait for more of them, and until when.
+  // Whether results are held back to be sent with later ones, and until when.
   bool IsGathering() const;
   absl::Time NextStep() const;
   void Remember(const AttemptId& id);
@@ -146,7 +148,7 @@ class Agent {
   Random random_;
 
   Phase phase_ = Phase::kWorking;
-  absl::Time phase_deadline_ = absl::InfiniteFuture();  // of kRecovering and kLeaving
+  absl::Time phase_deadline_ = absl::InfiniteFuture();  // of kRecovering and kShuttingDown
   std::map<AttemptId, Attempt> attempts_;
   // Attempts that were forgotten, the oldest first: an order for one of them is not carried out.
   std::set<AttemptId> forgotten_;
@@ -164,7 +166,7 @@ class Agent {
   absl::Time next_complaint_ = absl::InfinitePast();
 
   size_t waiting_peak_ = 0;                       // at the executor, after the last answer
-  absl::Time gather_end_ = absl::InfinitePast();  // of news since the last ones were taken
+  absl::Time gather_end_ = absl::InfinitePast();  // of results since the last ones were sent
 
   std::map<AttemptId, int64_t> log_orders_;  // attempt → offset asked for
   absl::Time next_log_ = absl::InfinitePast();

@@ -1,5 +1,6 @@
-// What lies in a worker's cache, how large it is, and what goes when that is too much: what was
-// used longest ago, and never what somebody holds.
+// SPDX-License-Identifier: Apache-2.0
+// The entries of a worker's cache with their sizes, and which to evict: the least recently used
+// one that is not held.
 //
 // Thread-safe. Knows names and sizes only; the caller moves the bytes.
 #ifndef CONCUR_WORKER_CACHE_INDEX_H_
@@ -28,11 +29,11 @@ class CacheIndex {
   void Hold(const std::string& name);
   void Release(const std::string& name);
 
-  // It lies there and was used now.
+  // The entry exists and was used now.
   void Use(const std::string& name, int64_t bytes);
 
-  // What must go next for the rest to fit, if anything can: the caller removes it and then says
-  // Removed.
+  // The next entry to evict while the cache is too large, if any can be: the caller removes it and
+  // calls Removed.
   std::optional<std::string> NextToGo();
   void Removed(const std::string& name);
 

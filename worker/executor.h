@@ -1,4 +1,5 @@
-// Carries out attempts: what the agent orders, an Executor does in the background and reports.
+// SPDX-License-Identifier: Apache-2.0
+// Runs attempts in the background, as the agent orders, and reports their ends.
 //
 // The agent's loop thread calls every function; none of them blocks on a job, the network or heavy
 // work. The real one is SubprocessExecutor; tests and the simulation have fakes with state.
@@ -45,6 +46,10 @@ class Executor {
 
   // The agent tells this before the first Start, and again when it changes.
   virtual void SetCoordinatorStore(const CoordinatorStore& store) = 0;
+
+  // Until then, on the agent's clock, this worker's attempts are certainly its own: no command may
+  // begin after it, also not one that was ordered before. What cannot begin waits for a later end.
+  virtual void SetLeaseEnd(absl::Time end) = 0;
 
   // Begins an attempt. Whatever goes wrong is in its report. REQUIRES: `order.id` was never
   // started.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/finish.h"
 
 #include <signal.h>
@@ -15,10 +16,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "archive/directory_tar.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "qa/utf8.h"
-#include "worker/directory_tar.h"
+#include "base/utf8.h"
 
 namespace concur::worker {
 namespace {
@@ -34,42 +35,38 @@ std::string Megabytes(int64_t bytes) {
 
 // Well-formed UTF-8 without control characters, at most `bytes_max` bytes.
 std::string CleanText(absl::string_view text, size_t bytes_max) {
-  std::string clean;
-  while (!text.empty() && clean.size() < bytes_max) {
-    const size_t bad = qa::FindInvalidUtf8(text);
-    absl::StrAppend(&clean, text.substr(0, bad));
-    if (bad == absl::string_view::npos) {
-      break;
-    }
-    clean += "?";
-    text.remove_prefix(bad + 1);
-  }
+  std::string clean = CleanUtf8(text, bytes_max);
   for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
       c = ' ';
     }
-  }
-  if (clean.size() > bytes_max) {
-    size_t end = bytes_max;
-    while (end > 0 && !qa::IsCodePointBoundary(clean, end)) {
-      --end;
-    }
-    clean.resize(end);
   }
   return clean;
 }
 
-// The last line that a job printed: most often its error.
+// The last line that a job printed: most often its error. "" when it printed nothing.
 std::string LastLine(const std::string& log_last) {
   for (std::vector<std::string> lines = absl::StrSplit(log_last, '\n'); !lines.empty();
        lines.pop_back()) {
     absl::string_view line = absl::StripAsciiWhitespace(lines.back());
     if (!line.empty()) {
       line = line.substr(line.size() > kLastLineBytesMax ? line.size() - kLastLineBytesMax : 0);
-      return absl::StrCat("; last output: ", CleanText(line, kLastLineBytesMax));
+      return CleanText(line, kLastLineBytesMax);
     }
   }
   return "";
+}
+
+// Of a job that ended by itself: what it said, then how it ended.
+std::string OwnWordsFirst(const std::string& how, const std::string& log_last) {
+  const std::string line = LastLine(log_last);
+  return line.empty() ? how : absl::StrCat(line, " (", how, ")");
+}
+
+// Of a job that was killed: why, then what it had said last.
+std::string ReasonFirst(const std::string& why, const std::string& log_last) {
+  const std::string line = LastLine(log_last);
+  return line.empty() ? why : absl::StrCat(why, "; last output: ", line);
 }
 
 bool LooksOutOfMemory(const JobOrder& order, const ProcessEnd& end) {
@@ -78,19 +75,18 @@ bool LooksOutOfMemory(const JobOrder& order, const ProcessEnd& end) {
 }
 
 JobResult ClassifySignal(const JobOrder& order, const ProcessEnd& end, int signal) {
-  JobResult result;
   if (signal == SIGKILL && LooksOutOfMemory(order, end)) {
-    result = FailedResult(FailureClass::kOutOfMemory,
-                          absl::StrCat("killed while it used ", Megabytes(end.memory_bytes_peak),
-                                       end.kernel_oom ? "; the machine ran out of memory" : "",
-                                       LastLine(end.log_last)));
-  } else {
-    const char* text = sigdescr_np(signal);
-    result = FailedResult(FailureClass::kFailed, absl::StrCat("killed by signal ", signal, " (",
-                                                              text == nullptr ? "unknown" : text,
-                                                              ")", LastLine(end.log_last)));
+    return FailedResult(
+        FailureClass::kOutOfMemory,
+        ReasonFirst(absl::StrCat("killed while it used ", Megabytes(end.memory_bytes_peak),
+                                 end.kernel_oom ? "; the machine ran out of memory" : ""),
+                    end.log_last));
   }
-  return result;
+  const char* text = sigdescr_np(signal);
+  return FailedResult(FailureClass::kFailed,
+                      OwnWordsFirst(absl::StrCat("killed by signal ", signal, ", ",
+                                                 text == nullptr ? "unknown" : text),
+                                    end.log_last));
 }
 
 JobResult ClassifyExit(const JobOrder& order, const ProcessEnd& end, int code) {
@@ -99,7 +95,7 @@ JobResult ClassifyExit(const JobOrder& order, const ProcessEnd& end, int code) {
     result.succeeded = true;
     return result;
   }
-  const std::string message = absl::StrCat("exit code ", code, LastLine(end.log_last));
+  const std::string message = OwnWordsFirst(absl::StrCat("exit code ", code), end.log_last);
   if (code == kExitKilled && LooksOutOfMemory(order, end)) {
     return FailedResult(FailureClass::kOutOfMemory, message);
   }
@@ -116,14 +112,18 @@ JobResult ClassifyCause(const JobOrder& order, const ProcessEnd& end,
       return FailedResult(FailureClass::kPreempted,
                           StopCauseText(stopped.value_or(StopCause::kPreempted)));
     case KillCause::kTimeout:
-      return FailedResult(FailureClass::kTimeout, absl::StrCat("ran longer than its time-out of ",
-                                                               absl::FormatDuration(order.timeout),
-                                                               LastLine(end.log_last)));
+      return FailedResult(FailureClass::kTimeout,
+                          ReasonFirst(absl::StrCat("ran longer than its time-out of ",
+                                                   absl::FormatDuration(order.timeout)),
+                                      end.log_last));
     case KillCause::kMemory:
       return FailedResult(
           FailureClass::kOutOfMemory,
-          absl::StrCat("used ", Megabytes(end.memory_bytes_peak), ", more than the ",
-                       Megabytes(order.resources.memory_bytes), " that it asked for"));
+          end.memory_bytes_peak > order.resources.memory_bytes
+              ? absl::StrCat("used ", Megabytes(end.memory_bytes_peak), ", more than the ",
+                             Megabytes(order.resources.memory_bytes), " that it asked for")
+              : absl::StrCat("needed more than the ", Megabytes(order.resources.memory_bytes),
+                             " that it asked for"));
     case KillCause::kDisk:
       return FailedResult(FailureClass::kFailed,
                           absl::StrCat("wrote ", Megabytes(end.disk_bytes_peak),
@@ -260,7 +260,7 @@ absl::string_view StopCauseText(StopCause cause) {
     case StopCause::kPreempted:
       break;
   }
-  return "handed back: the worker is leaving";
+  return "handed back: the worker is shutting down";
 }
 
 JobResult FailedResult(FailureClass failure, absl::string_view message) {

@@ -1,4 +1,5 @@
-// From how a process ended and what it left to the result of its attempt.
+// SPDX-License-Identifier: Apache-2.0
+// Makes an attempt's result from the end of its process and its output files.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_WORKER_FINISH_H_
@@ -20,7 +21,7 @@
 
 namespace concur::worker {
 
-// "handed back: the worker is leaving", …
+// "handed back: the worker is shutting down", …
 absl::string_view StopCauseText(StopCause cause);
 
 // A result without success. The message is made UTF-8 and cut to kMessageBytesMax.
@@ -30,7 +31,7 @@ JobResult FailedResult(FailureClass failure, absl::string_view message);
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);
 
-// What the end of the process alone says; success means that its output is still to be looked at.
+// The result by the end of the process alone; after success, CollectOutputs checks the output.
 JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
                       std::optional<StopCause> stopped);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a worker reaches its coordinator.
 #ifndef CONCUR_WORKER_GATEWAY_CLIENT_H_
 #define CONCUR_WORKER_GATEWAY_CLIENT_H_
@@ -21,7 +22,7 @@ struct SyncAnswer {
   absl::StatusOr<SyncResponse> response;
 };
 
-// Synchronizations. The agent's loop thread calls every function; none blocks.
+// Sync calls. The agent's loop thread calls every function; none blocks.
 class Gateway {
  public:
   virtual ~Gateway() = default;
@@ -43,8 +44,8 @@ class ArtifactTransfer {
 
   virtual ~ArtifactTransfer() = default;
 
-  // Sends the file at `path`, whose digest is `digest`; an earlier call that was broken off is gone
-  // on with. OK when the coordinator has it already.
+  // Sends the file at `path`, whose digest is `digest`; resumes an interrupted earlier call. OK if
+  // the coordinator has it already.
   virtual absl::Status Upload(const Digest& digest, const std::string& path,
                               const IsCanceled& is_canceled) = 0;
   // Gives the bytes of an artifact from `offset` on to `sink`, piece by piece; stops at its first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gateway and the artifact transfer over gRPC: one channel for both.
 #ifndef CONCUR_WORKER_GRPC_GATEWAY_H_
 #define CONCUR_WORKER_GRPC_GATEWAY_H_
@@ -29,7 +30,7 @@ class GrpcGateway : public Gateway, public ArtifactTransfer {
   static absl::StatusOr<std::unique_ptr<GrpcGateway>> Connect(const std::string& address,
                                                               const rpc::Credentials& credentials,
                                                               std::function<void()> on_answer);
-  // Cancels what is under way and waits for it.
+  // Cancels pending calls and waits for their end.
   ~GrpcGateway() override;
 
   void StartSync(const SyncRequest& request, absl::Duration timeout) override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/identity.h"
 
 #include <fcntl.h>
@@ -51,7 +52,7 @@ std::string HostName() {
 
 absl::StatusOr<Identity> Identity::Acquire(const std::string& work_directory,
                                            const std::string& name) {
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(work_directory, 0700));
+  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(work_directory, {"identity"}));
   Identity identity;
   const std::string lock_path = absl::StrCat(work_directory, "/lock");
   identity.lock_ =

@@ -1,4 +1,5 @@
-// Who a worker process is: a name that outlives it, and an incarnation that is its own.
+// SPDX-License-Identifier: Apache-2.0
+// The identity of a worker process: a name that outlives it, and its own incarnation.
 #ifndef CONCUR_WORKER_IDENTITY_H_
 #define CONCUR_WORKER_IDENTITY_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/input_links.h"
 
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "worker/run_dir.h"
+#include "worker/remove_tree.h"
 
 namespace concur::worker {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Symbolic links from run directories to the files that attempts read.
 //
 // Each target has one symbolic link of its own in a directory of this class, and run directories

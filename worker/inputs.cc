@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/inputs.h"
 
 #include <sys/stat.h>
@@ -14,16 +15,17 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "core/command_template.h"
 #include "qa/builders/mixture.h"
 #include "store/file_blocks.h"
-#include "worker/directory_tar.h"
 #include "worker/process_tree.h"
 
 namespace concur::worker {
@@ -81,6 +83,7 @@ Artifacts::Artifacts(const std::string& root, std::string links,
                      ArtifactTransfer& transfer)
     : cache_(std::move(cache)),
       mixtures_(absl::StrCat(root, "/mixtures")),
+      codes_(absl::StrCat(root, "/code")),
       links_(std::move(links)),
       transfer_(transfer),
       index_(cache_bytes_max) {}
@@ -98,6 +101,7 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
       new Artifacts(root, std::move(links), std::move(cache), limits.bytes_max, transfer));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
   CONCUR_RETURN_IF_ERROR(artifacts->links_.Open());
+  CONCUR_RETURN_IF_ERROR(artifacts->codes_.Open(limits.unused_since));
   CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, limits.unused_since));
   for (const Digest& digest : live) {
     artifacts->index_.Hold(digest.ToHex());
@@ -130,6 +134,10 @@ absl::Status Artifacts::IndexCache() {
     add(absl::StrCat(mixtures_, "/", name), name);
     return absl::OkStatus();
   }));
+  CONCUR_RETURN_IF_ERROR(
+      codes_.ForEach([&](const std::string& name, absl::Time used, int64_t bytes) {
+        all.push_back({used, name, bytes});
+      }));
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
     return std::tie(a.used, a.name) < std::tie(b.used, b.name);
   });
@@ -153,6 +161,8 @@ void Artifacts::Remove(const std::string& name) {
     removed = cache_->Remove(*digest).status();
     MutexLock lock(mu_);
     checked_.erase(CheckedKey(*cache_, *digest));
+  } else if (CodeFolders::IsName(name)) {
+    removed = codes_.Remove(name);
   } else if (const std::string path = absl::StrCat(mixtures_, "/", name);
              unlink(path.c_str()) != 0 && errno != ENOENT) {
     removed = ErrnoStatus(errno, path, "remove");
@@ -362,6 +372,20 @@ absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_cance
   return transfer_.Upload(digest, path, is_canceled);
 }
 
+absl::StatusOr<HeldFile> Artifacts::Code(const JobOrder::CodeInput& code,
+                                         const IsCanceled& is_canceled) {
+  const std::string name = CodeFolders::NameOf(code.key);
+  const Turn turn(*this, name);
+  HeldFile folder{codes_.PathOf(name), CacheHold(index_, name)};
+  if (!codes_.Has(code.key)) {
+    CONCUR_ASSIGN_OR_RETURN(const HeldFile tar, Fetch(code.digest, is_canceled));
+    CONCUR_RETURN_IF_ERROR(codes_.Unpack(tar.path, code.key));
+  }
+  index_.Use(name, codes_.BytesOf(name));
+  MakeRoom();
+  return folder;
+}
+
 absl::StatusOr<HeldFile> Artifacts::Mixture(const JobOrder& order, const IsCanceled& is_canceled) {
   std::vector<qa::MixturePart> parts;
   std::vector<CacheHold> holds;
@@ -406,6 +430,11 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled) {
   PreparedInputs prepared;
+  if (order.code) {
+    CONCUR_ASSIGN_OR_RETURN(HeldFile code, artifacts.Code(*order.code, is_canceled));
+    CONCUR_RETURN_IF_ERROR(artifacts.Link(code.path, paths.code));
+    prepared.holds.push_back(std::move(code.hold));
+  }
   if (order.is_train) {
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
@@ -444,13 +473,20 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
     values["predictions"] = paths.predictions;
     values["metrics"] = paths.metrics;
   }
+  if (order.code) {
+    values["code"] = paths.code;
+  }
   for (const auto& [name, value] : order.setting) {
     values[absl::StrCat("hp.", name)] = ParamText(value);
   }
   if (order.command.empty()) {
     return absl::InvalidArgumentError("the command is empty");
   }
-  return ExpandCommand(order.command, values);
+  CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> command, ExpandCommand(order.command, values));
+  if (order.code && command[0][0] != '/' && absl::StrContains(command[0], '/')) {
+    command[0] = absl::StrCat(paths.code, "/", command[0]);
+  }
+  return command;
 }
 
 std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
@@ -470,6 +506,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
   all["CONCUR_BENCHMARK"] = order.benchmark;
   all["CONCUR_SETTING"] = absl::StrCat(order.setting_index);
   all["CONCUR_OUTPUT"] = paths.output;
+  if (order.code) {
+    all["CONCUR_CODE"] = paths.code;
+  }
   all[kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {
     std::string upper = absl::AsciiStrToUpper(name);

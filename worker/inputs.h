@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings an attempt's inputs to its run directory: artifacts from the coordinator's store when the
 // disk is shared, from the worker's cache, or downloaded; mixtures built once; commands expanded.
 #ifndef CONCUR_WORKER_INPUTS_H_
@@ -20,6 +21,7 @@
 #include "core/job_order.h"
 #include "store/directory_store.h"
 #include "worker/cache_index.h"
+#include "worker/code_folders.h"
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
 #include "worker/input_links.h"
@@ -27,7 +29,7 @@
 
 namespace concur::worker {
 
-// A file that a job reads, and that stays for as long as the hold lives.
+// A file or folder that a job reads, and that stays for as long as the hold lives.
 struct HeldFile {
   std::string path;
   CacheHold hold = {};
@@ -41,10 +43,10 @@ class Artifacts {
  public:
   using IsCanceled = ArtifactTransfer::IsCanceled;
 
-  // The cache is WORK/cache and WORK/mixtures; links to it are made in `links`, a directory on the
-  // file system of the run directories. What was not used since `unused_since` is removed, but for
-  // `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no limit.
-  // `transfer` outlives this.
+  // The cache is WORK/cache, WORK/mixtures and WORK/code; links to it are made in `links`, a
+  // directory on the file system of the run directories. What was not used since `unused_since` is
+  // removed, but for `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no
+  // limit. `transfer` outlives this.
   struct CacheLimits {
     int64_t bytes_max = 0;
     absl::Time unused_since = absl::InfinitePast();
@@ -77,6 +79,10 @@ class Artifacts {
   absl::Status Publish(const Digest& digest, const IsCanceled& is_canceled);
   // Nobody is going to publish this any more.
   void Withdraw(const Digest& digest);
+
+  // The folder with an approach's code, read-only, unpacked if need be. DataLoss when its files are
+  // not what `key` says.
+  absl::StatusOr<HeldFile> Code(const JobOrder::CodeInput& code, const IsCanceled& is_canceled);
 
   // The file with the mixture of an order's train inputs, built if need be.
   absl::StatusOr<HeldFile> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
@@ -113,9 +119,10 @@ class Artifacts {
 
   const std::unique_ptr<DirectoryStore> cache_;
   const std::string mixtures_;
+  CodeFolders codes_;
   InputLinks links_;
   ArtifactTransfer& transfer_;
-  CacheIndex index_;  // of digests' hexadecimal digits, and of names of mixtures
+  CacheIndex index_;  // of digests' hexadecimal digits, and of names of mixtures and code
 
   mutable Mutex mu_;
   CondVar turn_over_;
@@ -132,13 +139,15 @@ struct PreparedInputs {
   std::vector<CacheHold> holds = {};
 };
 
-// Puts the inputs of `order` into its run directory: data files as links with the right suffix, a
-// system as a link or, if it is a directory, as a copy that the command may write to.
+// Puts the inputs of `order` into its run directory: data files as links with the right suffix,
+// code as a link to a folder, a system as a link or, if it is a directory, as a copy that the
+// command may write to.
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled);
 
-// The command's arguments with all placeholders replaced. InvalidArgument.
+// The command's arguments with all placeholders replaced. A program named by a relative path with a
+// "/" is one of the code, if there is any. InvalidArgument.
 absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, const RunPaths& paths);
 
 // "NAME=value" for everything that the command may see: `base` (PATH, HOME, LANG, …), then the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job prints, bounded: the first bytes and the last ones, with a line between them that says
 // how much was left out.
 //

@@ -1,4 +1,5 @@
-// What this machine, or the container that the worker is in, has to offer.
+// SPDX-License-Identifier: Apache-2.0
+// The resources of this machine, or of the container that the worker runs in.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_WORKER_MACHINE_H_

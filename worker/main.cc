@@ -1,25 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
 // concur-worker: runs the jobs that a coordinator gives it.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/usage.h"
+#include "base/version.h"
+#include "command/command.h"
 #include "core/resources.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
@@ -29,6 +33,8 @@
 #include "spec/options_yaml.h"
 #include "spec/value.h"
 #include "worker/agent.h"
+#include "worker/cgroup.h"
+#include "worker/containment.h"
 #include "worker/grpc_gateway.h"
 #include "worker/identity.h"
 #include "worker/machine.h"
@@ -54,6 +60,8 @@ struct Flags {
   std::string memory;
   int gpus = -1;
   int slots = -1;
+  std::string containment;
+  bool private_tmp = false;
   std::string time_limit;
   std::string drain_margin = "1m";
   std::string orphan_timeout;
@@ -69,52 +77,54 @@ std::string Env(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--coordinator", flags.coordinator,
-                 "HOST:PORT or unix:PATH of the coordinator (default: 127.0.0.1:7447)");
-  app.add_option("--name", flags.name,
-                 "unique among the coordinator's workers (default: this host's name)");
-  app.add_option(
-      "--work-dir", flags.work_directory,
-      "where jobs run and results wait; one worker each (default: ~/.cache/concur/NAME)");
-  app.add_option("--run-dir", flags.run_directory,
-                 "where jobs run, if not in the work directory: a local disk, or /dev/shm for many "
-                 "short jobs");
-  app.add_option("--cpus", flags.cpus, "CPUs that jobs may use, e.g. 2 or 0.5 (default: all)");
-  app.add_option("--memory", flags.memory, "memory that jobs may use, e.g. 8GiB (default: all)");
-  app.add_option("--gpus", flags.gpus,
-                 "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
-  app.add_option("--slots", flags.slots, "jobs at a time (default: as many as fit)");
-  app.add_option("--label", flags.labels,
-                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
-  app.add_option(
-      "--time-limit", flags.time_limit,
-      "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
-      "cannot end before");
-  app.add_option("--drain-margin", flags.drain_margin,
-                 "take nothing new so long before that, and hand back what runs at half of it "
-                 "(default: 1m)");
-  app.add_option("--orphan-timeout", flags.orphan_timeout,
-                 "leave when no coordinator has answered for so long (default: never)");
-  app.add_option("--options", flags.options_file, "options file (kind: WorkerOptions)");
-  app.add_option("--token-file", flags.credentials.token,
-                 "token with the role worker (default: CONCUR_TOKEN, else that of your own "
-                 "coordinator on this machine)")
-      ->envname("CONCUR_TOKEN_FILE");
-  app.add_option("--ca", flags.credentials.ca,
-                 "speak TLS, and trust the coordinator that this CA signed")
-      ->envname("CONCUR_CA");
-  app.add_option("--certificate", flags.credentials.certificate,
-                 "this worker's certificate, where the coordinator asks for one")
-      ->envname("CONCUR_CERTIFICATE");
-  app.add_option("--key", flags.credentials.key, "the key of that certificate")
-      ->envname("CONCUR_KEY");
-  app.add_option("--metrics-listen", flags.metrics_listen,
-                 "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
-                 "127.0.0.1:9465 (default: none)");
-  app.add_option("--log-format", flags.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--verbose", flags.verbose, "log more");
+void AddFlags(concur::Command& app, Flags& flags) {
+  app.AddOption("--coordinator", flags.coordinator,
+                "HOST:PORT or unix:PATH of the coordinator (default: 127.0.0.1:7447)");
+  app.AddOption("--name", flags.name,
+                "unique among the coordinator's workers (default: this host's name)");
+  app.AddOption("--work-dir", flags.work_directory,
+                "where jobs run and results wait; one worker each (default: ~/.cache/concur/NAME)");
+  app.AddOption("--run-dir", flags.run_directory,
+                "where jobs run, if not in the work directory: a local disk, or /dev/shm for many "
+                "short jobs");
+  app.AddOption("--cpus", flags.cpus, "CPUs that jobs may use, e.g. 2 or 0.5 (default: all)");
+  app.AddOption("--memory", flags.memory, "memory that jobs may use, e.g. 8GiB (default: all)");
+  app.AddOption("--gpus", flags.gpus,
+                "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
+  app.AddOption("--slots", flags.slots, "jobs at a time (default: as many as fit)");
+  app.AddOption("--label", flags.labels,
+                "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
+  app.AddOption("--containment", flags.containment,
+                "auto: a control group for each job where this machine allows it; cgroup: do not "
+                "start without; processes: none (default: auto)");
+  app.AddFlag("--private-tmp", flags.private_tmp,
+              "each job has its own /tmp, /var/tmp and /dev/shm");
+  app.AddOption("--time-limit", flags.time_limit,
+                "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
+                "cannot end before");
+  app.AddOption("--drain-margin", flags.drain_margin,
+                "take nothing new so long before that, and hand back what runs at half of it "
+                "(default: 1m)");
+  app.AddOption("--orphan-timeout", flags.orphan_timeout,
+                "leave when no coordinator has answered for so long (default: never)");
+  app.AddOption("--options", flags.options_file, "options file (kind: WorkerOptions)");
+  app.AddOption("--token-file", flags.credentials.token,
+                "token with the role worker (default: CONCUR_TOKEN, else that of your own "
+                "coordinator on this machine)")
+      ->Environment("CONCUR_TOKEN_FILE");
+  app.AddOption("--ca", flags.credentials.ca,
+                "speak TLS, and trust the coordinator that this CA signed")
+      ->Environment("CONCUR_CA");
+  app.AddOption("--certificate", flags.credentials.certificate,
+                "this worker's certificate, where the coordinator asks for one")
+      ->Environment("CONCUR_CERTIFICATE");
+  app.AddOption("--key", flags.credentials.key, "the key of that certificate")
+      ->Environment("CONCUR_KEY");
+  app.AddOption("--metrics-listen", flags.metrics_listen,
+                "serve /metrics, /healthz and /readyz over HTTP on HOST:PORT, such as "
+                "127.0.0.1:9465 (default: none)");
+  app.AddOption("--log-format", flags.log_format, "text or json")->OneOf({"text", "json"});
+  app.AddFlag("--verbose", flags.verbose, "log more");
 }
 
 // The file's options with the flags over them. InvalidArgument names the flag.
@@ -162,6 +172,16 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   if (flags.slots >= 0) {
     options.slots = flags.slots;
   }
+  if (!flags.containment.empty()) {
+    const absl::StatusOr<spec::Containment> containment =
+        spec::ContainmentFromName(flags.containment);
+    if (!containment.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--containment: ", containment.status().message()));
+    }
+    options.containment = *containment;
+  }
+  options.private_tmp = options.private_tmp || flags.private_tmp;
   for (const std::string& label : flags.labels) {
     const size_t equals = label.find('=');
     if (equals == 0 || equals == std::string::npos) {
@@ -203,7 +223,7 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
   info.incarnation = identity.incarnation();
   info.previous_incarnation = identity.previous_incarnation();
   info.host = HostName();
-  info.version = CONCUR_VERSION;
+  info.version = kVersion;
   info.capacity.cpu_millis = options.cpu_millis > 0 ? options.cpu_millis : machine.cpu_millis;
   info.capacity.memory_bytes =
       options.memory_bytes > 0 ? options.memory_bytes : machine.memory_bytes;
@@ -213,9 +233,22 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
   return info;
 }
 
-SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
+// Logs what somebody should look after, and returns what the coordinator is told of it.
+std::vector<std::string> ShowNotices(std::vector<std::string> notices) {
+  for (const std::string& notice : notices) {
+    LogWarning(notice);
+  }
+  if (notices.size() > kNoticesMax) {
+    const size_t more = notices.size() - (kNoticesMax - 1);
+    notices.resize(kNoticesMax - 1);
+    notices.push_back(absl::StrCat(more, " more: see this worker's log"));
+  }
+  return notices;
+}
+
+SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& options,
                                       const std::vector<std::string>& gpu_names,
-                                      const Resources& capacity) {
+                                      const Resources& capacity, Cgroups* cgroups) {
   SubprocessOptions made;
   made.work_directory = options.work_directory;
   made.run_directory = options.run_directory;
@@ -227,8 +260,12 @@ SubprocessOptions MakeExecutorOptions(const spec::WorkerOptions& options,
   made.log_bytes_max = options.log_bytes_max;
   made.output_bytes_max = options.output_bytes_max;
   made.cache_bytes_max = options.cache_bytes_max;
+  made.processes_max = options.processes_max;
+  made.private_tmp = options.private_tmp;
+  made.cgroups = cgroups;
   made.environment = BaseEnvironment();
   made.gpu_names = gpu_names;
+  made.clock = &clock;
   return made;
 }
 
@@ -313,7 +350,7 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   }
 
   MetricSet metrics;
-  metrics.AddProcess("concur-worker", CONCUR_VERSION);
+  metrics.AddProcess("concur-worker", kVersion);
   WorkerMetrics worker_metrics(metrics, agent_options.info.capacity);
   agent_options.on_ended = [&worker_metrics](const JobResult& result) {
     worker_metrics.OnEnded(result);
@@ -334,33 +371,44 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   CONCUR_ASSIGN_OR_RETURN(const auto gateway, GrpcGateway::Connect(options.coordinator, credentials,
                                                                    [&waker] { waker.Wake(); }));
   CONCUR_ASSIGN_OR_RETURN(
-      const auto executor,
-      SubprocessExecutor::Open(MakeExecutorOptions(options, gpu_names, agent_options.info.capacity),
-                               *gateway, live, [&waker] { waker.Wake(); }));
+      const Containment containment,
+      SetUpContainment({.groups = options.containment != spec::Containment::kProcesses,
+                        .must_group = options.containment == spec::Containment::kCgroup,
+                        .private_tmp = options.private_tmp,
+                        .work_directory = options.work_directory,
+                        .run_directory = options.run_directory}));
+  agent_options.info.containment = containment.names;
+  CONCUR_ASSIGN_OR_RETURN(const auto executor,
+                          SubprocessExecutor::Open(MakeExecutorOptions(clock, options, gpu_names,
+                                                                       agent_options.info.capacity,
+                                                                       containment.cgroups.get()),
+                                                   *gateway, live, [&waker] { waker.Wake(); }));
+  agent_options.info.notices = ShowNotices(executor->notices());
   LogInfo("worker started", {{"name", identity.name()},
                              {"coordinator", options.coordinator},
                              {"work_dir", options.work_directory},
                              {"capacity", ResourcesText(agent_options.info.capacity)},
+                             {"containment", absl::StrJoin(containment.names, " ")},
                              {"metrics", status_server ? status_server->address() : "none"},
                              {"pid", absl::StrCat(getpid())}});
+  if (!containment.without.empty()) {
+    LogInfo("jobs run without control groups", {{"reason", containment.without}});
+  }
   Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
   Loop(agent, clock, waker, signals, worker_metrics);
   return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app(
+  concur::Command app(
       "Concur's worker: runs the jobs that a coordinator gives it. SIGTERM lets running jobs end "
       "and leaves; a second one hands them back at once.",
       "concur-worker");
   Flags flags;
   AddFlags(app, flags);
-  app.set_version_flag("--version", CONCUR_VERSION);
-  NameUsageErrors(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  app.AddVersion();
+  if (const std::optional<int> exit_status = app.Parse(argc, argv)) {
+    return *exit_status;
   }
   SetLog(flags.verbose ? LogLevel::kDebug : LogLevel::kInfo,
          flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
@@ -376,6 +424,7 @@ int Main(int argc, char** argv) {
   sigaddset(&set, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  umask(077);  // jobs inherit it
   const FileDescriptor signals(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 
   const absl::Status status = Run(flags, *std::move(options), signals.get());

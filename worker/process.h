@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts programs the way a job needs them: own process group, own directory, exact environment,
 // no shell, standard input empty, standard output and error in one pipe, killed when the worker
 // dies.
@@ -14,6 +15,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,21 +23,31 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
+#include "worker/cgroup.h"
 
 namespace concur::worker {
 
+// Makes /tmp, /var/tmp, /dev/shm and System V shared memory a job's own, in namespaces.
+struct PrivateFiles {
+  std::string temporary;  // the directory that becomes /tmp and /var/tmp; "": nothing is made
+  int64_t shared_bytes_max = 0;  // of /dev/shm; 0: what the kernel takes for it
+};
+
 struct Command {
-  std::string program;            // path of the file to run
-  std::vector<std::string> argv;  // as the program sees it; not empty
-  std::vector<std::string> env;   // "NAME=value"; nothing else is passed on
-  std::string directory;          // where it runs
-  int64_t file_bytes_max = 0;     // of any file that it writes; 0: no limit
+  std::string program;              // path of the file to run
+  std::vector<std::string> argv;    // as the program sees it; not empty
+  std::vector<std::string> env;     // "NAME=value"; nothing else is passed on
+  std::string directory;            // where it runs
+  int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
+  const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
+  PrivateFiles files;
 };
 
 struct Process {
   pid_t pid = -1;         // also the id of its process group
   FileDescriptor pidfd;   // readable when the process has ended
   FileDescriptor output;  // the pipe's read end, non-blocking
+  JobGroupPtr group;      // set by who started it; null: none
 };
 
 // The calling thread should live as long as the process: the kernel kills the process when that
@@ -43,10 +55,21 @@ struct Process {
 // ResourceExhausted when the machine is short of processes, memory or descriptors.
 absl::StatusOr<Process> StartProcess(const Command& command);
 
+// Lets this process open as many files as its hard limit allows, up to 65,536; the processes that
+// it starts keep the limit from before.
+void RaiseOpenFiles();
+
+// Whether this user may have a job's files made private, with `temporary` as its directory: OK, or
+// the error of the step that was refused.
+absl::Status TryPrivateFiles(const std::string& temporary);
+
 // The file that `name` means: itself when it has a slash (from `directory` when relative), else the
 // first executable of that name in `path` ("/usr/bin:/bin"). NotFound, with what was searched.
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view path,
                                         absl::string_view directory);
+
+// PATH (with the directory of this program first), HOME, LANG and the like of this process.
+std::map<std::string, std::string> BaseEnvironment();
 
 }  // namespace concur::worker
 

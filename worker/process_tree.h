@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs on this machine, from /proc: the memory of a job's processes, and processes that
 // outlived their job.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/process_watcher.h"
 
 #include <signal.h>
@@ -10,7 +11,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/log.h"
+#include "worker/cgroup.h"
 #include "worker/run_dir.h"
 
 namespace concur::worker {
@@ -46,6 +50,9 @@ struct ProcessWatcher::Watched {
         options(std::move(limits)),
         on_end(std::move(callback)),
         log(options.log_path, options.log_bytes_max) {}
+
+  // Whether the kernel counts and limits its memory.
+  bool HasMemoryGroup() const { return process.group != nullptr && process.group->has_memory(); }
 
   Process process;
   WatchOptions options;
@@ -83,6 +90,9 @@ ProcessWatcher::~ProcessWatcher() {
   for (const auto& [number, watched] : watched_) {
     kill(-watched->process.pid, SIGKILL);
     while (waitpid(watched->process.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    if (watched->process.group != nullptr) {
+      watched->process.group->Kill();
     }
     KillAdoptedOrphans(watched->options.run_directory);
   }
@@ -248,25 +258,47 @@ void ProcessWatcher::End(uint64_t number) {
   }
   last_end_ = clock_.Now();
   end.run_time = last_end_ - watched->start;
+  if (watched->process.group != nullptr && !watched->process.group->Kill()) {
+    LogWarning("processes of a job do not end even when killed",
+               {{"pids", absl::StrJoin(watched->process.group->Pids(), ", ")}});
+  }
   KillAdoptedOrphans(watched->options.run_directory);
   ReadOutput(*watched, kTurnBytes);
   if (watched->process.output.valid()) {
     Unregister(watched->process.output.get());
   }
   end.killed_for = watched->killed_for;
-  if (WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL && !watched->killed) {
+  end.memory_bytes_peak = watched->memory_bytes_peak;
+  if (watched->HasMemoryGroup()) {
+    AddGroupMemory(*watched, end);
+  } else if (WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL &&
+             !watched->killed) {
     end.kernel_oom = table_.KernelHasKilledForMemory();
   }
   // A child that borrows its parent's memory before exec starts with the parent's peak; a figure
   // that is not above ours says nothing.
   const int64_t peak = int64_t{usage.ru_maxrss} * 1024;
-  end.memory_bytes_peak =
-      std::max(watched->memory_bytes_peak, peak > OwnPeakMemory() ? peak : int64_t{0});
+  if (!watched->HasMemoryGroup() && peak > OwnPeakMemory()) {
+    end.memory_bytes_peak = std::max(end.memory_bytes_peak, peak);
+  }
   end.disk_bytes_peak = watched->disk_bytes_peak;
   end.log_bytes = watched->log.bytes_seen();
   end.log_last = watched->log.Last(kLastBytes);
   end.log_status = watched->log.Finish();
   watched->on_end(std::move(end));
+}
+
+// What the kernel has counted for the job alone: nothing is blamed on another job's memory.
+void ProcessWatcher::AddGroupMemory(const Watched& watched, ProcessEnd& end) {
+  const JobGroup& group = *watched.process.group;
+  end.memory_bytes_peak = std::max(end.memory_bytes_peak, group.MemoryPeak());
+  if (end.killed_for == KillCause::kNone && group.OomKills() > 0) {
+    if (group.ReachedMemoryMax()) {
+      end.killed_for = KillCause::kMemory;
+    } else {
+      end.kernel_oom = true;
+    }
+  }
 }
 
 void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, absl::Time now) {
@@ -313,26 +345,49 @@ void ProcessWatcher::MeasureMemory(absl::Time now) {
   }
   std::map<pid_t, Watched*> by_pid;
   std::vector<pid_t> roots;
+  bool measured = false;
   for (const auto& [number, watched] : watched_) {
-    if (now - watched->start >= memory_interval_) {
+    if (now - watched->start < memory_interval_) {
+      continue;
+    }
+    measured = true;
+    if (watched->HasMemoryGroup()) {
+      MeasureGroup(*watched, now);
+    } else {
       by_pid[watched->process.pid] = watched.get();
       roots.push_back(watched->process.pid);
     }
   }
-  if (roots.empty()) {
+  if (!measured) {
     return;  // again when the watcher next wakes
   }
+  if (!roots.empty()) {
+    MeasureTrees(by_pid, roots, now);
+  }
+  const absl::Duration cost = clock_.Now() - now;
+  // On a machine with very many processes, measuring takes at most 2 % of this thread's time.
+  next_measure_ = now + std::max(memory_interval_, 50 * cost);
+}
+
+void ProcessWatcher::MeasureGroup(Watched& watched, absl::Time now) {
+  const JobGroup& group = *watched.process.group;
+  watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, group.Memory());
+  // Version 1 kills one process of a group that reached its limit, and the rest may wait for it.
+  if (!watched.killed && group.OomKills() > 0 && group.ReachedMemoryMax()) {
+    Kill(watched, KillCause::kMemory, now);
+  }
+}
+
+void ProcessWatcher::MeasureTrees(const std::map<pid_t, Watched*>& by_pid,
+                                  const std::vector<pid_t>& roots, absl::Time now) {
   for (const auto& [root, bytes] : MemoryOfTrees(*table_.Recent(memory_interval_ / 2), roots)) {
-    Watched& watched = *by_pid[root];
+    Watched& watched = *by_pid.at(root);
     watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, bytes);
     if (watched.options.memory_bytes_max > 0 && bytes > watched.options.memory_bytes_max &&
         !watched.killed) {
       Kill(watched, KillCause::kMemory, now);
     }
   }
-  const absl::Duration cost = clock_.Now() - now;
-  // On a machine with very many processes, measuring takes at most 2 % of this thread's time.
-  next_measure_ = now + std::max(memory_interval_, 50 * cost);
 }
 
 void ProcessWatcher::MeasureDisk(absl::Time now) {

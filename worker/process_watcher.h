@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that looks after running processes: takes their output, enforces their limits, and says
 // how they ended.
 #ifndef CONCUR_WORKER_PROCESS_WATCHER_H_
@@ -32,7 +33,9 @@ enum class KillCause { kNone, kTimeout, kMemory, kDisk, kStop };
 struct ProcessEnd {
   int wait_status = 0;  // as waitpid gives it
   KillCause killed_for = KillCause::kNone;
-  bool kernel_oom = false;  // killed by a signal 9 not ours while the kernel killed for memory
+  // The machine ran out of memory and the kernel killed one of its processes; without a control
+  // group, one at the least was killed somewhere when this one ended by a signal 9 not ours.
+  bool kernel_oom = false;
   absl::Duration run_time;
   int64_t memory_bytes_peak = 0;
   int64_t disk_bytes_peak = 0;  // of the run directory, as far as measured
@@ -43,9 +46,10 @@ struct ProcessEnd {
 
 struct WatchOptions {
   absl::Duration timeout = absl::InfiniteDuration();
-  absl::Duration grace;          // between SIGTERM and SIGKILL
-  int64_t memory_bytes_max = 0;  // of all processes together; 0: no limit
-  int64_t disk_bytes_max = 0;    // of the run directory; 0: no limit
+  absl::Duration grace;  // between SIGTERM and SIGKILL
+  // Of all processes together, where no control group keeps it; 0: no limit.
+  int64_t memory_bytes_max = 0;
+  int64_t disk_bytes_max = 0;  // of the run directory; 0: no limit
   std::string log_path;
   int64_t log_bytes_max = 0;
   std::string run_directory;  // by which daemons of the job are found
@@ -91,6 +95,10 @@ class ProcessWatcher {
   void Kill(Watched& watched, KillCause cause, absl::Time now);
   void EnforceDeadlines(absl::Time now);
   void MeasureMemory(absl::Time now);
+  void MeasureGroup(Watched& watched, absl::Time now);
+  void MeasureTrees(const std::map<pid_t, Watched*>& by_pid, const std::vector<pid_t>& roots,
+                    absl::Time now);
+  static void AddGroupMemory(const Watched& watched, ProcessEnd& end);
   void MeasureDisk(absl::Time now);
   absl::Duration UntilNextDeadline(absl::Time now) const;
 

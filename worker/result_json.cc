@@ -1,6 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form of spooled results: a line with format and digest, then one JSON object a line.
+#include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -8,8 +12,56 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/digest.h"
-#include "base/status_macros.h"
 #include "worker/spool.h"
+
+// How nlohmann's library converts the types of a result's fields.
+namespace nlohmann {
+
+template <>
+struct adl_serializer<absl::Time> {
+  static void to_json(json& to, absl::Time time) { to = absl::ToUnixNanos(time); }
+  static void from_json(const json& from, absl::Time& time) {
+    time = absl::FromUnixNanos(from.get<int64_t>());
+  }
+};
+
+template <>
+struct adl_serializer<absl::Duration> {
+  static void to_json(json& to, absl::Duration span) { to = absl::ToInt64Nanoseconds(span); }
+  static void from_json(const json& from, absl::Duration& span) {
+    span = absl::Nanoseconds(from.get<int64_t>());
+  }
+};
+
+template <>
+struct adl_serializer<concur::Metric> {
+  static void to_json(json& to, const concur::Metric& metric) {
+    const auto& [name, value, examples] = metric;
+    to = {name, value, examples};
+  }
+  static void from_json(const json& from, concur::Metric& metric) {
+    auto& [name, value, examples] = metric;
+    from.at(0).get_to(name);
+    from.at(1).get_to(value);
+    from.at(2).get_to(examples);
+  }
+};
+
+template <>
+struct adl_serializer<concur::ArtifactRef> {
+  static void to_json(json& to, const concur::ArtifactRef& artifact) {
+    const auto& [kind, digest, bytes] = artifact;
+    to = {kind, digest.ToHex(), bytes};
+  }
+  static void from_json(const json& from, concur::ArtifactRef& artifact) {
+    auto& [kind, digest, bytes] = artifact;
+    from.at(0).get_to(kind);
+    digest = concur::Digest::FromHex(from.at(1).get<std::string>()).value();
+    from.at(2).get_to(bytes);
+  }
+};
+
+}  // namespace nlohmann
 
 namespace concur::worker {
 namespace {
@@ -18,60 +70,40 @@ using Json = nlohmann::json;
 
 constexpr char kFormat[] = "concur-results-1 ";
 
+template <typename T>
+std::string KeyOf(absl::string_view field, const T& /*value*/) {
+  constexpr bool kIsTime = std::is_same_v<T, absl::Time> || std::is_same_v<T, absl::Duration>;
+  return absl::StrCat(field, kIsTime ? "_ns" : "");
+}
+
 Json ToJson(const SpooledResult& spooled) {
   const AttemptId& id = spooled.finished.id;
-  const JobResult& result = spooled.finished.result;
   Json json = {
       {"sweep", id.job.sweep.number},
       {"job", id.job.index},
       {"attempt", id.attempt.number},
       {"published", spooled.published},
-      {"succeeded", result.succeeded},
-      {"failure", static_cast<int>(result.failure)},
-      {"exit_code", result.exit_code},
-      {"message", result.message},
-      {"start_time_ns", absl::ToUnixNanos(result.start_time)},
-      {"run_time_ns", absl::ToInt64Nanoseconds(result.run_time)},
-      {"memory_bytes_peak", result.memory_bytes_peak},
-      {"metrics", Json::array()},
-      {"artifacts", Json::array()},
   };
-  for (const Metric& metric : result.metrics) {
-    json["metrics"].push_back({metric.name, metric.value, metric.examples});
-  }
-  for (const ArtifactRef& artifact : result.artifacts) {
-    json["artifacts"].push_back(
-        {static_cast<int>(artifact.kind), artifact.digest.ToHex(), artifact.bytes});
-  }
+  VisitFields(spooled.finished.result, [&json](absl::string_view field, const auto& value) {
+    json[KeyOf(field, value)] = value;
+  });
   return json;
 }
 
-absl::StatusOr<SpooledResult> FromJson(const Json& json) {
+// Throws when `json` is not what ToJson made.
+SpooledResult FromJson(const Json& json) {
   SpooledResult spooled;
   AttemptId& id = spooled.finished.id;
-  JobResult& result = spooled.finished.result;
-  id.job.sweep.number = json.at("sweep").get<uint64_t>();
-  id.job.index = json.at("job").get<uint32_t>();
-  id.attempt.number = json.at("attempt").get<uint32_t>();
-  spooled.published = json.at("published").get<bool>();
-  result.succeeded = json.at("succeeded").get<bool>();
-  result.failure = static_cast<FailureClass>(json.at("failure").get<int>());
-  result.exit_code = json.at("exit_code").get<int32_t>();
-  result.message = json.at("message").get<std::string>();
-  result.start_time = absl::FromUnixNanos(json.at("start_time_ns").get<int64_t>());
-  result.run_time = absl::Nanoseconds(json.at("run_time_ns").get<int64_t>());
-  result.memory_bytes_peak = json.at("memory_bytes_peak").get<int64_t>();
-  for (const Json& metric : json.at("metrics")) {
-    result.metrics.push_back(
-        {metric.at(0).get<std::string>(), metric.at(1).get<double>(), metric.at(2).get<int64_t>()});
-  }
-  for (const Json& artifact : json.at("artifacts")) {
-    ArtifactRef ref;
-    ref.kind = static_cast<ArtifactKind>(artifact.at(0).get<int>());
-    CONCUR_ASSIGN_OR_RETURN(ref.digest, Digest::FromHex(artifact.at(1).get<std::string>()));
-    ref.bytes = artifact.at(2).get<int64_t>();
-    result.artifacts.push_back(ref);
-  }
+  json.at("sweep").get_to(id.job.sweep.number);
+  json.at("job").get_to(id.job.index);
+  json.at("attempt").get_to(id.attempt.number);
+  json.at("published").get_to(spooled.published);
+  VisitFields(spooled.finished.result, [&json](absl::string_view field, auto& value) {
+    // Absent when an older version, which did not have the field, wrote the file.
+    if (const auto it = json.find(KeyOf(field, value)); it != json.end()) {
+      it->get_to(value);
+    }
+  });
   return spooled;
 }
 
@@ -99,10 +131,8 @@ absl::StatusOr<std::vector<SpooledResult>> ParseResults(absl::string_view text) 
   std::vector<SpooledResult> results;
   for (const absl::string_view line : absl::StrSplit(body, '\n', absl::SkipEmpty())) {
     try {
-      CONCUR_ASSIGN_OR_RETURN(SpooledResult result,
-                              FromJson(Json::parse(line.data(), line.data() + line.size())));
-      results.push_back(std::move(result));
-    } catch (const Json::exception& error) {
+      results.push_back(FromJson(Json::parse(line.data(), line.data() + line.size())));
+    } catch (const std::exception& error) {
       return absl::DataLossError(error.what());
     }
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/run_dir.h"
 
 #include <dirent.h>
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/process_tree.h"
+#include "worker/remove_tree.h"
 
 namespace concur::worker {
 namespace {
@@ -43,19 +45,6 @@ absl::Status MakeDirectory(const std::string& path) {
     return ErrnoStatus(errno, path, "make directory");
   }
   return absl::OkStatus();
-}
-
-// Gives the owner all rights to every folder of the tree.
-void OpenUp(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_symlink(path, error) || !std::filesystem::is_directory(path, error)) {
-    return;
-  }
-  chmod(path.c_str(), 0700);
-  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error)) {
-    OpenUp(entry->path());
-  }
 }
 
 FileDescriptor OpenDirectory(int parent, const char* name) {
@@ -153,16 +142,16 @@ absl::StatusOr<std::string> MakeScratch(const std::string& parent, const std::st
 }
 
 // Removes an earlier worker's run directories, with what still runs in them.
-absl::Status RemoveRuns(const std::string& runs) {
+absl::Status RemoveRuns(const std::string& runs, std::vector<std::string>& notices) {
   if (const std::string scratch = ScratchOf(runs); !scratch.empty()) {
     CONCUR_RETURN_IF_ERROR(KillLeftovers(scratch, kLeftoversTimeout));
-    CONCUR_RETURN_IF_ERROR(RemoveTree(scratch));
+    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(scratch, notices));
   }
   CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
-  return RemoveTree(runs);
+  return RemoveOrSetAside(runs, notices);
 }
 
-// Suffixes come over the wire; rpc/ checks them, and this keeps a name a name.
+// Suffixes come over the wire; core/ checks them, and this is a second guard.
 std::string SafeSuffix(const std::string& suffix) {
   std::string safe;
   for (const char c : suffix) {
@@ -194,17 +183,6 @@ int64_t DiskUseOf(const std::string& path) {
   return bytes;
 }
 
-absl::Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) {
-    OpenUp(path);
-    error.clear();
-    std::filesystem::remove_all(path, error);
-  }
-  return error ? ErrnoStatus(error.value(), path, "remove") : absl::OkStatus();
-}
-
 RunDirectories::RunDirectories(std::string link, std::string runs, std::string logs,
                                const Made& made, bool recycles)
     : link_(std::move(link)),
@@ -232,8 +210,11 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   CONCUR_ASSIGN_OR_RETURN(const std::string root, Resolve(work_directory));
   const std::string logs = absl::StrCat(root, "/logs");
   std::string runs = absl::StrCat(root, "/runs");
-  CONCUR_RETURN_IF_ERROR(RemoveRuns(runs));
-  CONCUR_RETURN_IF_ERROR(RemoveTree(logs));
+  std::vector<std::string> notices;
+  RemoveKept(runs, notices);
+  RemoveKept(logs, notices);
+  CONCUR_RETURN_IF_ERROR(RemoveRuns(runs, notices));
+  CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(logs, notices));
   CONCUR_RETURN_IF_ERROR(MakeDirectory(logs));
   std::string link;
   if (run_directory.empty()) {
@@ -247,8 +228,10 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   if (lstat(runs.c_str(), &info) != 0) {
     return ErrnoStatus(errno, runs, "look at");
   }
-  return std::unique_ptr<RunDirectories>(new RunDirectories(
+  std::unique_ptr<RunDirectories> directories(new RunDirectories(
       link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}, !IsOnNfs(runs)));
+  directories->notices_ = std::move(notices);
+  return directories;
 }
 
 std::string RunDirectories::links() const {
@@ -265,6 +248,9 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
     paths.train = absl::StrCat(paths.directory, "/train", suffix);
   } else {
     paths.test = absl::StrCat(paths.directory, "/test", SafeSuffix(order.test.suffix));
+  }
+  if (order.code) {
+    paths.code = absl::StrCat(paths.directory, "/code");
   }
   paths.model = absl::StrCat(paths.directory, "/model");
   paths.predictions = absl::StrCat(paths.directory, "/predictions.json");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where attempts run: one directory each, WORK/runs/s12-345-a2, made before the command starts and
 // removed when the coordinator has forgotten the attempt. WORK/runs may be a link to a directory on
 // another file system. The log lies in WORK/logs, out of the command's way.
@@ -26,6 +27,7 @@ struct RunPaths {
   std::string directory;
   std::string train;  // "" for eval jobs
   std::string test;   // "" for train jobs
+  std::string code;   // "" without code
   std::string model;
   std::string predictions;
   std::string metrics;
@@ -41,10 +43,13 @@ std::string RunName(const AttemptId& id);
 class RunDirectories {
  public:
   // Kills what an earlier worker left running in its run directories, wherever they are, and
-  // removes them. The new ones are made in `work_directory`, or in a directory of their own in
-  // `run_directory` unless that is "". REQUIRES: the caller holds the work directory's lock.
+  // removes them; what cannot be removed is set aside, and `notices` says so. The new ones are made
+  // in `work_directory`, or in a directory of their own in `run_directory` unless that is "".
+  // REQUIRES: the caller holds the work directory's lock.
   static absl::StatusOr<std::unique_ptr<RunDirectories>> Open(
       const std::string& work_directory, const std::string& run_directory = "");
+  // What the start found on disk and could not remove, a line each, for people.
+  const std::vector<std::string>& notices() const { return notices_; }
   // Removes what was made outside the work directory.
   ~RunDirectories();
   RunDirectories(const RunDirectories&) = delete;
@@ -78,6 +83,7 @@ class RunDirectories {
   // Make made are left, empty and with the rights that it gave them.
   bool Empty(const RunPaths& paths) const;
 
+  std::vector<std::string> notices_;
   const std::string link_;  // WORK/runs where that is a link; "" where it is a folder
   const std::string runs_;  // without links
   const std::string logs_;
@@ -89,9 +95,6 @@ class RunDirectories {
 
 // Bytes on disk of all files and folders below `path`; what cannot be read counts as nothing.
 int64_t DiskUseOf(const std::string& path);
-
-// Removes a tree as RunDirectories::Remove does.
-absl::Status RemoveTree(const std::string& path);
 
 }  // namespace concur::worker
 

@@ -1,20 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/scorer.h"
 
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "core/sweep.h"
+#include "core/fields.h"
+#include "core/result.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
 
@@ -24,26 +28,43 @@ namespace {
 constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
 constexpr int64_t kMetricsBytesMax = 1 << 20;
 
-absl::Status MetricsError(const std::string& path, absl::string_view found) {
+// The file is named as commands name it: its path is gone when somebody reads the message.
+constexpr char kMetricsFile[] = "{metrics}";
+
+absl::Status MetricsError(absl::string_view found) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": expected {\"name\": finite number, ...}, got ", found));
+      absl::StrCat(kMetricsFile, ": expected {\"name\": finite number, ...}, got ", found));
 }
 
-absl::StatusOr<Metric> ReadMetric(const std::string& path, absl::string_view name,
-                                  const simdjson::dom::element& element) {
-  const std::string quoted = absl::StrCat("\"", absl::Utf8SafeCEscape(name.substr(0, 100)), "\"");
-  if (name.empty() || name.size() > kNameBytesMax) {
-    return MetricsError(path, absl::StrCat("a name of ", name.size(), " bytes: ", quoted));
+// What a file has that is no JSON: what programs often write by mistake, else `error`.
+std::string WhyNotJson(absl::string_view text, absl::string_view error) {
+  const size_t first = text.find(':');
+  if (first != absl::string_view::npos && !absl::StrContains(text.substr(0, first), '"')) {
+    return "a name without double quotes";
   }
-  double value = 0;
-  if (!element.is_number() || element.get(value) != simdjson::SUCCESS) {
-    return MetricsError(path, absl::StrCat("another type for ", quoted));
+  for (size_t colon = first; colon != absl::string_view::npos; colon = text.find(':', colon + 1)) {
+    absl::string_view value = absl::StripLeadingAsciiWhitespace(text.substr(colon + 1));
+    const bool minus = absl::ConsumePrefix(&value, "-");
+    for (const char* word : {"nan", "inf"}) {
+      if (absl::StartsWithIgnoreCase(value, word)) {
+        absl::string_view name = absl::StripTrailingAsciiWhitespace(text.substr(0, colon));
+        absl::ConsumeSuffix(&name, "\"");
+        name.remove_prefix(name.rfind('"') + 1);
+        return absl::StrCat(minus ? "-" : "", word, " for ", Quoted(name));
+      }
+    }
   }
-  if (!std::isfinite(value) || std::fabs(value) > kMetricAbsMax) {
-    return MetricsError(
-        path, absl::StrCat(value, " for ", quoted, ", beyond the limit of ", kMetricAbsMax));
+  return std::string(error);
+}
+
+absl::StatusOr<Metric> ReadMetric(absl::string_view name, const simdjson::dom::element& element) {
+  Metric metric{std::string(name), 0, 0};
+  if (!element.is_number() || element.get(metric.value) != simdjson::SUCCESS) {
+    return MetricsError(absl::StrCat("another type for ", Quoted(name)));
   }
-  return Metric{std::string(name), value, 0};
+  CONCUR_RETURN_IF_ERROR(
+      AtField(FieldPath(kMetricsFile), CheckMetric(FieldPath().Entry("metric", name), metric)));
+  return metric;
 }
 
 }  // namespace
@@ -106,27 +127,26 @@ absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path) {
   simdjson::dom::object object;
   const simdjson::error_code code = parser.parse(*text).get(object);
   if (code != simdjson::SUCCESS) {
-    return MetricsError(
-        path, absl::StrCat(simdjson::error_message(code), " (NaN and infinities are not JSON)"));
+    return MetricsError(WhyNotJson(*text, simdjson::error_message(code)));
   }
   std::vector<Metric> metrics;
   for (const auto field : object) {
     CONCUR_ASSIGN_OR_RETURN(
         Metric metric,
-        ReadMetric(path, absl::string_view(field.key.data(), field.key.size()), field.value));
+        ReadMetric(absl::string_view(field.key.data(), field.key.size()), field.value));
     metrics.push_back(std::move(metric));
     if (metrics.size() > kMetricsMax) {
-      return MetricsError(path, absl::StrCat("more than ", kMetricsMax, " metrics"));
+      return MetricsError(absl::StrCat("more than ", kMetricsMax, " metrics"));
     }
   }
   if (metrics.empty()) {
-    return MetricsError(path, "no metric");
+    return MetricsError("no metric");
   }
   std::sort(metrics.begin(), metrics.end(),
             [](const Metric& a, const Metric& b) { return a.name < b.name; });
   for (size_t i = 1; i < metrics.size(); ++i) {
     if (metrics[i].name == metrics[i - 1].name) {
-      return MetricsError(path, absl::StrCat("\"", metrics[i].name, "\" twice"));
+      return MetricsError(absl::StrCat("\"", metrics[i].name, "\" twice"));
     }
   }
   return MetricsFile{*std::move(text), std::move(metrics)};

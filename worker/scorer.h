@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scores predictions against a benchmark's test data. The only place of the worker that knows what
 // a question is.
 #ifndef CONCUR_WORKER_SCORER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/spool.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ absl::Status FileSpool::Load() {
     absl::string_view number = name;
     uint64_t file = 0;
     if (absl::StrContains(name, ".tmp.")) {
-      // Of a write that was cut off; it does no harm where it is.
+      // Left by an interrupted write.
       files_.Remove(absl::StrCat(directory_, "/", name)).IgnoreError();
     } else if (absl::ConsumeSuffix(&number, kSuffix) && absl::SimpleAtoi(number, &file)) {
       files.push_back(file);
@@ -101,7 +102,7 @@ void FileSpool::Release(uint64_t file) {
   const auto it = live_in_.find(file);
   if (it != live_in_.end() && --it->second == 0) {
     live_in_.erase(it);
-    files_.Remove(PathOf(file)).IgnoreError();  // what stays is handed in once more
+    files_.Remove(PathOf(file)).IgnoreError();  // a file that stays is only delivered again
   }
 }
 

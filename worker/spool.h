@@ -1,5 +1,6 @@
-// Results that the coordinator has not yet taken, kept on disk so that a crash of the worker loses
-// none of them.
+// SPDX-License-Identifier: Apache-2.0
+// Results that the coordinator has not yet accepted, kept on disk so that a crash of the worker
+// loses none of them.
 #ifndef CONCUR_WORKER_SPOOL_H_
 #define CONCUR_WORKER_SPOOL_H_
 
@@ -29,8 +30,8 @@ class Spool {
 
   // Keeps results, replacing earlier ones of the same attempts. All are durable on return.
   virtual absl::Status Put(const std::vector<SpooledResult>& results) = 0;
-  // Drops results that the coordinator has taken. A crash may bring them back: handing a result in
-  // twice changes nothing.
+  // Drops results that the coordinator has accepted. After a crash they may be found again: to
+  // deliver a result twice changes nothing.
   virtual void Remove(const std::vector<AttemptId>& ids) = 0;
 };
 
@@ -63,8 +64,8 @@ class FileSpool : public Spool {
   std::vector<SpooledResult> recovered_;
 };
 
-// Results as text, with a digest that tells damage. ParseResults: DataLoss unless FormatResults
-// wrote it.
+// Results as text, with a digest to detect damage. ParseResults also reads files of older versions,
+// which lacks the fields that they did not know; DataLoss for any other text.
 std::string FormatResults(const std::vector<SpooledResult>& results);
 absl::StatusOr<std::vector<SpooledResult>> ParseResults(absl::string_view text);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/subprocess_executor.h"
 
 #include <unistd.h>
@@ -10,13 +11,13 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/process_tree.h"
+#include "worker/start_job.h"
 
 namespace concur::worker {
 namespace {
@@ -30,8 +31,8 @@ constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
-// Whether a transfer may work later. Everything but damage and refusals of the request itself: a
-// result is not given up for a password that somebody will put right.
+// Whether a transfer may succeed later: all errors but damage and refusals of the request itself. A
+// result is not given up for a wrong password, which can be corrected.
 bool MayWorkLater(const absl::Status& status) {
   return !absl::IsNotFound(status) && !absl::IsDataLoss(status) &&
          !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
@@ -52,7 +53,7 @@ struct SubprocessExecutor::Entry {
   // Asked for by transfers while they run.
   std::atomic<bool> canceled = false;
 
-  // Of the work under way, one thread at a time.
+  // Used by one thread at a time.
   std::vector<std::string> argv;
   PreparedInputs inputs;
   Scorer::Gold gold;
@@ -67,23 +68,6 @@ struct SubprocessExecutor::Entry {
   bool prepared = false;
   size_t watcher = 0;  // from its start on
 };
-
-std::map<std::string, std::string> BaseEnvironment() {
-  std::map<std::string, std::string> environment;
-  // Read once at the start, before there are other threads.
-  for (const char* name : {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LD_LIBRARY_PATH"}) {
-    if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe)
-      environment[name] = value;
-    }
-  }
-  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  environment["PATH"] =
-      absl::StrCat(error ? "" : absl::StrCat(self.parent_path().string(), ":"),
-                   path == nullptr || *path == '\0' ? "/usr/local/bin:/usr/bin:/bin" : path);
-  return environment;
-}
 
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     SubprocessOptions options, ArtifactTransfer& transfer, const absl::flat_hash_set<Digest>& live,
@@ -134,6 +118,32 @@ SubprocessExecutor::~SubprocessExecutor() {
 
 void SubprocessExecutor::SetCoordinatorStore(const CoordinatorStore& store) {
   artifacts_->SetCoordinatorStore(store);
+}
+
+void SubprocessExecutor::SetLeaseEnd(absl::Time end) {
+  std::vector<EntryPtr> held;
+  {
+    MutexLock lock(mu_);
+    lease_end_ = end;
+    if (!closing_) {
+      held.swap(held_);
+    }
+  }
+  for (const EntryPtr& entry : held) {
+    pool_.Submit([this, entry] { Launch(entry); });
+  }
+}
+
+bool SubprocessExecutor::HoldWithoutLease(const EntryPtr& entry) {
+  if (options_.clock == nullptr) {
+    return false;
+  }
+  MutexLock lock(mu_);
+  if (options_.clock->Now() < lease_end_ || entry->stopped.has_value()) {
+    return false;
+  }
+  held_.push_back(entry);
+  return true;
 }
 
 void SubprocessExecutor::Start(const JobOrder& order) {
@@ -248,11 +258,11 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
       watcher = watchers_[entry->watcher].get();
     }
     // Whoever is preparing it sees that it is stopped; nobody else is at one that waits.
-    idle = std::erase(waiting_, entry) > 0 && !entry->preparing;
+    idle = (std::erase(waiting_, entry) > 0 && !entry->preparing) || std::erase(held_, entry) > 0;
   }
   entry->canceled = true;
   if (idle) {
-    pool_.Submit([this, entry] { Launch(entry); });  // which sees it, too
+    pool_.Submit([this, entry] { Launch(entry); });  // which ends it as stopped
   }
   if (watcher != nullptr) {
     watcher->Stop(entry->number, at_once);
@@ -279,32 +289,6 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
                             scorer_.Load(entry.order.test.digest, entry.inputs.test_path));
   }
   return entry.canceled ? Canceled() : absl::OkStatus();
-}
-
-absl::StatusOr<Process> SubprocessExecutor::StartCommand(const Entry& entry) {
-  Command command;
-  command.env =
-      BuildEnvironment(entry.order, entry.paths, options_.environment, options_.gpu_names);
-  command.directory = entry.paths.directory;
-  command.file_bytes_max = options_.output_bytes_max;
-  command.argv = entry.argv;
-  const auto own_path = entry.order.env.find("PATH");
-  const auto base_path = options_.environment.find("PATH");
-  const std::string path = own_path != entry.order.env.end()         ? own_path->second
-                           : base_path != options_.environment.end() ? base_path->second
-                                                                     : "";
-  if (!absl::StartsWith(command.argv[0], "/")) {
-    CONCUR_ASSIGN_OR_RETURN(command.program,
-                            FindProgram(command.argv[0], path, entry.paths.directory));
-    return StartProcess(command);
-  }
-  // The kernel looks it up anyway; if it cannot be run, FindProgram says it better.
-  command.program = command.argv[0];
-  absl::StatusOr<Process> process = StartProcess(command);
-  if (!process.ok()) {
-    CONCUR_RETURN_IF_ERROR(FindProgram(command.program, path, entry.paths.directory).status());
-  }
-  return process;
 }
 
 void SubprocessExecutor::FailBeforeStart(const EntryPtr& entry, JobResult result) {
@@ -368,8 +352,14 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
     FailBeforeStart(entry, FailedResult(FailureClass::kPreempted, StopCauseText(*cause)));
     return;
   }
+  // Last: this process may have been stopped, and its machine suspended, at any moment before.
+  if (HoldWithoutLease(entry)) {
+    LogInfo("not started before the coordinator answers: this worker's lease may have ended",
+            {{"attempt", entry->order.id.ToString()}});
+    return;
+  }
   entry->start_time = absl::Now();
-  absl::StatusOr<Process> process = StartCommand(*entry);
+  absl::StatusOr<Process> process = StartJob(entry->order, entry->paths, entry->argv, options_);
   if (!process.ok()) {
     const bool machine = absl::IsResourceExhausted(process.status());
     FailBeforeStart(entry, FailedResult(machine ? FailureClass::kWorker : FailureClass::kSpawn,
@@ -415,7 +405,7 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
     MutexLock lock(mu_);
     --loads_[own].processes;
     if (closing_) {
-      return;  // killed with the thread that started it
+      return;  // it was killed when the thread that started it ended
     }
     entry->stage = Entry::Stage::kEnded;
     stopped = entry->stopped;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor that runs real processes. Watchers look after them. A watcher whose only process has
 // ended starts the next one, for another watcher, and collects the result, if small: until then it
 // is given nothing to watch. A pool of threads does the rest: it prepares attempts, and starts and
@@ -29,30 +30,9 @@
 #include "worker/process_watcher.h"
 #include "worker/run_dir.h"
 #include "worker/scorer.h"
+#include "worker/subprocess_options.h"
 
 namespace concur::worker {
-
-struct SubprocessOptions {
-  std::string work_directory;
-  std::string run_directory;                 // as RunDirectories::Open takes it
-  int threads = 4;                           // of the pool
-  int watchers = 4;                          // best two for each attempt that runs, and two more
-  absl::Duration grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
-  int slots = 0;                             // attempts at a time, the rest waits; 0: all
-  // What attempts may use at a time; the rest waits, in the order of the orders. Unless set: all.
-  std::optional<Resources> capacity;
-  int64_t log_bytes_max = 8 << 20;  // of one attempt
-  int64_t output_bytes_max = 0;     // of one attempt's run directory; 0: no limit
-  absl::Duration memory_interval = absl::Milliseconds(250);
-  absl::Duration transfer_backoff_max = absl::Seconds(30);
-  absl::Duration cache_age_max = absl::Hours(24 * 7);  // unused artifacts go at the next start
-  int64_t cache_bytes_max = 0;                     // of what is kept for later jobs; 0: no limit
-  std::map<std::string, std::string> environment;  // PATH, HOME, LANG, … that commands see
-  std::vector<std::string> gpu_names;              // as CUDA_VISIBLE_DEVICES has them
-};
-
-// PATH (with the directory of this program first), HOME, LANG and the like of this process.
-std::map<std::string, std::string> BaseEnvironment();
 
 // Executor's functions belong to one thread; the rest is inside.
 class SubprocessExecutor : public Executor {
@@ -67,13 +47,21 @@ class SubprocessExecutor : public Executor {
   // Kills what still runs.
   ~SubprocessExecutor() override;
 
+  // As RunDirectories::notices.
+  const std::vector<std::string>& notices() const { return directories_->notices(); }
   void SetCoordinatorStore(const CoordinatorStore& store) override;
+  void SetLeaseEnd(absl::Time end) override;
   void Start(const JobOrder& order) override;
   void Stop(const AttemptId& id, StopCause cause, bool at_once) override;
   void Publish(const FinishedAttempt& finished) override;
   void Forget(const AttemptId& id) override;
   std::vector<ExecutorReport> Poll() override;
   size_t waiting() const override;
+  // Attempts that wait for the lease to be renewed.
+  size_t held_for_test() const {
+    MutexLock lock(mu_);
+    return held_.size();
+  }
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
  private:
@@ -100,9 +88,10 @@ class SubprocessExecutor : public Executor {
   void Prepare(const EntryPtr& entry, int tries);
   absl::Status PrepareFiles(Entry& entry);
   void Launch(const EntryPtr& entry);
+  // Keeps an entry back when the worker's lease may have ended. Whether it does.
+  bool HoldWithoutLease(const EntryPtr& entry);
   // Chooses the watcher of an entry that is about to start.
   void AssignWatcher(Entry& entry);
-  absl::StatusOr<Process> StartCommand(const Entry& entry);
   // By the watcher's thread.
   void OnEnd(const EntryPtr& entry, ProcessEnd end);
   void Finish(const EntryPtr& entry, const ProcessEnd& end, std::optional<StopCause> stopped);
@@ -140,6 +129,8 @@ class SubprocessExecutor : public Executor {
   int slots_used_ ABSL_GUARDED_BY(mu_) = 0;
   Resources used_ ABSL_GUARDED_BY(mu_){.cpu_millis = 0};
   std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
+  absl::Time lease_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();  // on options_.clock
+  std::vector<EntryPtr> held_ ABSL_GUARDED_BY(mu_);  // ready to start, but for the lease
   std::vector<ExecutorReport> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<RunPaths> forgotten_ ABSL_GUARDED_BY(mu_);  // directories to remove
 };

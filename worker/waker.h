@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends the sleep of a loop thread from any other thread.
 #ifndef CONCUR_WORKER_WAKER_H_
 #define CONCUR_WORKER_WAKER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker's metrics: attempts that ended here, and how it stands with the coordinator.
 //
 // OnEnded and Show belong to the worker's loop, Ready is thread-safe. All of them store numbers

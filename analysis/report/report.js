@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report's controls. All data stand in the page; nothing is fetched. Text goes in as text,
 // never as markup.
 'use strict';
@@ -65,12 +66,22 @@
     const [i, j] = a < b ? [a, b] : [b, a];
     return i * (2 * data.benchmarks.length - i - 1) / 2 + (j - i - 1);
   }
-  const fixed = (value) => value.toFixed(2).replace(/^-0\.00$/, '0.00');
+  const fixed = (value, decimals = 2) => value.toFixed(decimals).replace(/^-(0\.0+)$/, '$1');
+  const intervalText = (k) => `[${fixed(matrix().low[k])}, ${fixed(matrix().high[k])}]`;
+  // The mark of analysis/intervals.h: an interval without width.
+  const dagger = (k) => matrix().low[k] !== null && matrix().low[k] === matrix().high[k] ? '†' : '';
+  // Long names lose their middle, as in analysis/text.h.
+  function shortName(name, max) {
+    const letters = [...name];
+    if (letters.length <= max) return name;
+    const head = Math.floor(max / 2);
+    return `${letters.slice(0, head).join('')}…${letters.slice(letters.length - (max - 1 - head)).join('')}`;
+  }
   function pairText(k, withInterval) {
     const m = matrix();
     let text = m.value[k] === null ? 'undef' : fixed(m.value[k]);
-    if (withInterval && m.low[k] !== null) text += ` [${fixed(m.low[k])}, ${fixed(m.high[k])}]`;
-    return text + (m.missing[k].length ? '*' : '');
+    if (withInterval && m.low[k] !== null) text += ` ${intervalText(k)}`;
+    return text + dagger(k) + (m.missing[k].length ? '*' : '');
   }
 
   function shownBenchmarks() {
@@ -93,11 +104,13 @@
     return list;
   }
 
-  // The colours of analysis/svg_canvas.cc: brown over white to blue.
-  function cellColor(value) {
-    const end = value < 0 ? [179, 88, 6] : [33, 102, 172];
-    return end.map((c) => Math.round(247 + Math.min(1, Math.abs(value)) * (c - 247)));
+  // The colours of analysis/svg_canvas.cc, brown over white to blue, and lighter ones for paper, on
+  // which black can be read.
+  function mix(zero, end, value) {
+    return end.map((c) => Math.round(zero + Math.min(1, Math.abs(value)) * (c - zero)));
   }
+  const cellColor = (value) => mix(247, value < 0 ? [224, 130, 20] : [67, 147, 195], value);
+  const paperColor = (value) => mix(255, value < 0 ? [230, 185, 140] : [157, 191, 227], value);
   function luminance(color) {
     const [r, g, b] = color.map((c) => c / 255)
         .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
@@ -114,15 +127,11 @@
     button.title = `${data.benchmarks[a].name} – ${data.benchmarks[b].name}: ` +
         `${pairText(k, true)}, n = ${m.n[k]}`;
     button.setAttribute('aria-label', button.title);
-    button.style.background = `rgb(${color})`;
-    button.style.color = inkOn(color);
-    if (m.low[k] !== null) {
-      const svg = draw('svg', {width: 44, height: 8, 'aria-hidden': 'true'});
-      const x = (v) => (2 + (v + 1) / 2 * 40).toFixed(1);
-      svg.append(draw('path', {
-        d: `M${x(m.low[k])} 1v6m0-3H${x(m.high[k])}m0-3v6`, stroke: 'currentColor', fill: 'none'}));
-      button.append(svg);
-    }
+    button.style.setProperty('--cell', `rgb(${color})`);
+    button.style.setProperty('--cell-ink', inkOn(color));
+    button.style.setProperty('--cell-paper',
+        `rgb(${m.value[k] === null ? color : paperColor(m.value[k])})`);
+    if (m.low[k] !== null) button.append(make('small', {}, intervalText(k)));
     button.addEventListener('click', () => {
       state.pair = k;
       renderMatrix();
@@ -132,7 +141,7 @@
   }
 
   // The notes name benchmarks by their numbers.
-  const numbered = (b) => `${b + 1}  ${data.benchmarks[b].name}`;
+  const numbered = (b) => `${b + 1}  ${shortName(data.benchmarks[b].name, 28)}`;
 
   function renderMatrix() {
     const list = shownBenchmarks();
@@ -174,7 +183,7 @@
             make('td', {'data-v': second}, second),
             number(m.value[k], m.value[k] === null ? 'undef' : fixed(m.value[k])),
             number(m.low[k], m.low[k] === null ? '—' : fixed(m.low[k])),
-            number(m.high[k], m.high[k] === null ? '—' : fixed(m.high[k])),
+            number(m.high[k], m.high[k] === null ? '—' : fixed(m.high[k]) + dagger(k)),
             number(m.n[k], m.n[k] + (m.missing[k].length ? '*' : '')),
             number(m.p[k], m.p[k] === null ? '—' : m.p[k].toPrecision(2)),
             make('td', {'data-v': m.missing[k].length},
@@ -213,6 +222,27 @@
     return ticks;
   }
 
+  // Names beside their points, over no other point or name, where there is room
+  // (analysis/label_places.h).
+  function drawLabels(svg, points) {
+    const taken = points.map((p) => [p.x - 4.5, p.y - 4.5, p.x + 4.5, p.y + 4.5]);
+    for (const p of points) {
+      const text = draw('text', {class: 'name'}, shortName(p.name, 24));
+      const width = 5.2 * [...text.textContent].length;
+      const lefts = [p.x + 6.5, p.x - 6.5 - width, p.x - width / 2];
+      const tops = [p.y - 5, p.y - 16.5, p.y + 6.5];
+      const free = [[0, 0], [1, 0], [2, 1], [2, 2], [0, 1], [0, 2], [1, 1], [1, 2]]
+          .map(([column, row]) => [lefts[column], tops[row], lefts[column] + width, tops[row] + 10])
+          .find((box) => box[0] >= 52 && box[2] <= 352 && box[1] >= 10 && box[3] <= 310 &&
+              !taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3]));
+      if (!free) continue;
+      taken.push(free);
+      text.setAttribute('x', free[0].toFixed(1));
+      text.setAttribute('y', (free[3] - 1.5).toFixed(1));
+      svg.append(text);
+    }
+  }
+
   function renderPair(a, b) {
     const inSubset = data.subsets[state.subset].approaches;
     const points = inSubset.filter((i) => data.scores[a][i] !== null && data.scores[b][i] !== null);
@@ -224,8 +254,11 @@
     };
     const [xLow, xHigh] = range(a);
     const [yLow, yHigh] = range(b);
-    const X = (v) => 52 + (v - xLow) / (xHigh - xLow) * 300;
-    const Y = (v) => 310 - (v - yLow) / (yHigh - yLow) * 300;
+    // Better is right and up, also where less is better.
+    const lessIsBetter = (benchmark) => data.benchmarks[benchmark].sign < 0;
+    const share = (v, low, high, turned) => turned ? (high - v) / (high - low) : (v - low) / (high - low);
+    const X = (v) => 52 + share(v, xLow, xHigh, lessIsBetter(a)) * 300;
+    const Y = (v) => 310 - share(v, yLow, yHigh, lessIsBetter(b)) * 300;
     const svg = draw('svg', {viewBox: '0 0 370 350', class: 'plot', role: 'img',
       'aria-label': `${data.benchmarks[a].name} against ${data.benchmarks[b].name}`});
     for (const t of ticksOf(xLow, xHigh)) {
@@ -236,15 +269,20 @@
       svg.append(draw('path', {d: `M52 ${Y(t)}H352`, class: 'grid'}),
           draw('text', {x: 47, y: Y(t) + 4, 'text-anchor': 'end'}, t));
     }
-    const cut = (name) => name.length > 44 ? `${name.slice(0, 43)}…` : name;
+    const label = (benchmark) => shortName(data.benchmarks[benchmark].name, 44) +
+        (lessIsBetter(benchmark) ? ' (less is better)' : '');
     svg.append(draw('rect', {x: 52, y: 10, width: 300, height: 300, class: 'frame'}),
-        draw('text', {x: 202, y: 343, 'text-anchor': 'middle'}, cut(data.benchmarks[a].name)),
+        draw('text', {x: 202, y: 343, 'text-anchor': 'middle'}, label(a)),
         draw('text', {x: 12, y: 160, 'text-anchor': 'middle', transform: 'rotate(-90 12 160)'},
-            cut(data.benchmarks[b].name)));
+            label(b)));
     const groups = groupsOf();
     for (const i of points) {
       svg.append(marker(groups.of(i), X(data.scores[a][i]), Y(data.scores[b][i]),
           `${data.approaches[i].name}: ${data.scores[a][i]}, ${data.scores[b][i]}`));
+    }
+    if (byId('labels').checked) {
+      drawLabels(svg, points.map((i) => (
+          {name: data.approaches[i].name, x: X(data.scores[a][i]), y: Y(data.scores[b][i])})));
     }
     const legend = make('ul', {class: 'legend'});
     if (groups.values.length > 1) {
@@ -282,16 +320,16 @@
     const swaps = [];
     for (const i of points) {
       for (const j of points) {
-        const [da, db] = [data.scores[a][i] - data.scores[a][j],
-          data.scores[b][j] - data.scores[b][i]];
+        const da = data.benchmarks[a].sign * (data.scores[a][i] - data.scores[a][j]);
+        const db = data.benchmarks[b].sign * (data.scores[b][j] - data.scores[b][i]);
         if (da > 0 && db > 0) swaps.push({i, j, da, db, key: Math.min(da / sa, db / sb)});
       }
     }
     swaps.sort((x, y) => y.key - x.key);
     const list = make('ul');
     for (const s of swaps.slice(0, 8)) {
-      list.append(make('li', {}, `${data.approaches[s.i].name} ahead by ${fixed(s.da)}, then ` +
-          `${data.approaches[s.j].name} by ${fixed(s.db)}`));
+      list.append(make('li', {}, `${data.approaches[s.i].name} ahead by ${fixed(s.da, data.benchmarks[a].decimals)}, then ` +
+          `${data.approaches[s.j].name} by ${fixed(s.db, data.benchmarks[b].decimals)}`));
     }
     const rest = swaps.length - Math.min(8, swaps.length);
     return make('div', {}, make('p', {}, `${swaps.length} of ` +
@@ -314,7 +352,7 @@
   document.querySelectorAll('[data-needs-script]').forEach((node) => { node.hidden = false; });
   if (!data.subsets.length) return;
   const react = (id, field, convert) => byId(id).addEventListener('input', () => {
-    state[field] = convert(byId(id).value);
+    if (field) state[field] = convert(byId(id).value);
     renderMatrix();
     if (state.pair !== null && !byId('pair').hidden) {
       for (let a = 0, k = 0; a < data.benchmarks.length; ++a) {
@@ -330,6 +368,7 @@
   react('subset', 'subset', Number);
   react('order', 'order', String);
   react('filter', 'filter', String);
+  react('labels');
   renderMatrix();
   state.pair = 0;
   renderMatrix();

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other queues and other runners of processes, one a module, all measured in the same way.
 
 A rival is entered (`with`) with a server of its own, on a unix socket or a free port of the loopback

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completes jobs of BullMQ and prints how long that took, as one JSON object:
 //   bullmq.js SOCKET nothing|process JOBS CONCURRENCY
 const {spawn} = require('child_process');

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BullMQ on Redis, one worker process. It keeps what has completed, as it does by default.
 
 Jobs are in the queue before the worker starts; the time is from its start to the last answer.

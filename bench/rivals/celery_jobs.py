@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Celery's worker imports: the tasks, and settings that make a completion durable."""
 
 import os

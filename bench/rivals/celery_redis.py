@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery on Redis: late acknowledgements, so that a job is not lost with its worker; no results kept,
 which is less work for it. Two prefork processes.
 

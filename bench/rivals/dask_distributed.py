@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dask distributed: a scheduler and two worker processes of one thread. It keeps all in memory, so
 that nothing here is durable.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file with one line for each end of a job, written by whichever process ended it.
 
 A line goes in one append, about a microsecond, beside at least ten times as much for the job itself:

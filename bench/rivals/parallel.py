@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GNU parallel with a job log, which says each job's exit code."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostgreSQL as a queue, with SKIP LOCKED and its own settings, which sync every commit.
 
 As a queue: pgbench, one statement and so one commit a job. Of processes: two clients that hold a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Redis on a unix socket that syncs its log of writes before it answers any of them."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole Slurm on the loopback device, without cgroups and accounting, one node of two CPUs, and an
 array job of which each task is one job. Tasks' output goes to /dev/null.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snakemake: a rule whose jobs run /bin/true and then have their output files made.
 
 The time is that of the whole command: its start and the graph of its jobs are part of every use.

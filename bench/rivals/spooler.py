@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """task-spooler with two slots. Its jobs enter one client process at a time; that is part of the time."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """xargs -P2, which keeps no account: that it says each command (-t) and exits with 0 is the check."""
 
 import subprocess

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/builder.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,7 +26,7 @@
 namespace concur::qa {
 namespace {
 
-// What both splits share while they are written.
+// State that is kept across both splits.
 struct Progress {
   int64_t done = 0;
   int64_t total = 0;
@@ -49,8 +51,8 @@ absl::Status Admit(const Passage& passage, Progress& progress) {
 absl::StatusOr<BuiltFile> WriteSplit(Split split, Generator& generator, Header header,
                                      const std::string& path, Progress& progress) {
   header["split"] = std::string(SplitName(split));
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> writer,
-                          MrqaWriter::Create(path, header));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<DatasetWriter> writer,
+                          DatasetWriter::Create(path, header));
   BuiltFile file;
   const absl::Status generated =
       generator.Generate(split, [&](const Passage& passage) -> absl::Status {
@@ -108,16 +110,11 @@ absl::Status CheckPassage(const Passage& passage) {
         return absl::InternalError(absl::StrCat("question ", question.id, ": span [", span.begin,
                                                 ", ", span.end, ") is outside the context"));
       }
-      const auto begin = static_cast<size_t>(span.begin);
-      const auto length = static_cast<size_t>(span.end - span.begin);
-      bool held = false;
-      for (const std::string& answer : question.answers) {
-        held = held || passage.context.compare(begin, length, answer) == 0;
-      }
-      if (!held) {
-        return absl::InternalError(absl::StrCat("question ", question.id,
-                                                ": the span holds none of the answers: \"",
-                                                passage.context.substr(begin, length), "\""));
+      const absl::string_view text = TextOf(passage.context, span);
+      if (std::find(question.answers.begin(), question.answers.end(), text) ==
+          question.answers.end()) {
+        return absl::InternalError(absl::StrCat(
+            "question ", question.id, ": the span holds none of the answers: \"", text, "\""));
       }
     }
   }

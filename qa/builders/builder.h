@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Benchmark builders: each makes a train set and a test set from a seed and from sources that need
 // no download. A builder is a declaration (name, version, parameters) and a function that makes a
-// Generator; everything around it (checking parameters, headers, exact spans, no passage shared by
-// train and test, files that appear only when complete) is done once, here.
+// Generator. Everything else is done here for all builders: checks of parameters, headers and
+// spans, no passage in both sets, files that appear only when complete.
 //
-// Same seed, parameters and sources: same bytes, on any machine.
+// The same seed, parameters and sources give the same bytes on any machine.
 //
 // Thread-safe (stateless); a Generator is thread-compatible.
 #ifndef CONCUR_QA_BUILDERS_BUILDER_H_
@@ -31,7 +32,7 @@ absl::string_view SplitName(Split split);
 
 using PassageSink = std::function<absl::Status(Passage)>;
 
-// What masks the answer in questions that are made from text.
+// The mask of the answer in questions made from text.
 inline constexpr absl::string_view kMask = "XXXXX";
 
 class Generator {
@@ -42,7 +43,7 @@ class Generator {
   virtual absl::Status Generate(Split split, const PassageSink& sink) = 0;
 };
 
-// What a builder starts from.
+// The input of a builder.
 struct BuilderInput {
   const Parameters& parameters;
   SourceLog& sources;
@@ -72,12 +73,12 @@ BuilderInfo LastWordBuilder();
 
 struct BuildRequest {
   std::string builder;
-  std::string directory;  // made if absent
+  std::string directory;  // created if absent
   uint64_t seed = 1;
   bool gzip = false;
   std::map<std::string, std::string> parameters;
   SourcePaths sources;
-  // Called as questions are written: how many of how many.
+  // Called while questions are written.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
@@ -95,7 +96,7 @@ struct BuildResult {
 };
 
 // Writes DIRECTORY/train.jsonl and test.jsonl (with ".gz" when asked for); earlier files of these
-// names are replaced only once both are complete. On failure the directory holds what it held.
+// names are replaced only once both are complete. On failure the directory is unchanged.
 absl::StatusOr<BuildResult> Build(const BuildRequest& request);
 
 // The first problem of a passage: an answer that its span does not hold, a question without

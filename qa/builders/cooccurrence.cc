@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/cooccurrence.h"
 
 #include <algorithm>
@@ -164,7 +165,7 @@ std::vector<float> CooccurrenceVectors(const WordStream& stream, size_t vocabula
   const size_t dimensions = std::min(options.dimensions, vocabulary);
   std::vector<float> vectors(vocabulary * dimensions);
   std::vector<float> next(vectors.size());
-  // The start is fixed: vectors are a property of the text, not of a benchmark's seed.
+  // The seed is fixed: vectors depend on the text only, not on a benchmark's seed.
   Random random(0, "cooccurrence/start");
   for (float& value : vectors) {
     value = (random.Next() >> 63) != 0 ? 1.0F : -1.0F;

@@ -1,6 +1,7 @@
-// Word vectors from a text, for machines without any: truncated singular vectors of the positive
-// pointwise mutual information of words that stand near each other (Levy and Goldberg, 2014),
-// found by randomised subspace iteration (Halko, Martinsson and Tropp, 2011).
+// SPDX-License-Identifier: Apache-2.0
+// Word vectors computed from a text, for machines without vector files: truncated singular vectors
+// of the positive pointwise mutual information of words that stand near each other (Levy and
+// Goldberg, 2014), found by randomised subspace iteration (Halko, Martinsson and Tropp, 2011).
 //
 // Thread-safe (stateless). Only additions, multiplications, divisions and square roots in a fixed
 // order: the same bits on every machine.
@@ -24,9 +25,9 @@ struct CooccurrenceOptions {
   size_t window = 5;  // words to each side
 };
 
-// Row-major vectors of words 0 … vocabulary-1. A word without any informative neighbour gets a unit
-// vector of its own making, not zeros. REQUIRES: every word of the stream is below `vocabulary`;
-// vocabulary > 0.
+// Row-major vectors of words 0 … vocabulary-1. A word without any informative neighbour gets
+// pseudorandom components of 1 and -1 instead of zeros. REQUIRES: every word of the stream is below
+// `vocabulary`; vocabulary > 0.
 std::vector<float> CooccurrenceVectors(const WordStream& stream, size_t vocabulary,
                                        const CooccurrenceOptions& options);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/derive.h"
 
 #include <cstddef>
@@ -33,13 +34,13 @@ absl::StatusOr<Header> HeaderFor(const std::string& generator, const std::string
                 {"source.sha256", digest.digest.ToHex()}};
 }
 
-absl::Status WriteTo(MrqaWriter& writer, const Passage& passage, DerivedFile& file) {
+absl::Status WriteTo(DatasetWriter& writer, const Passage& passage, DerivedFile& file) {
   ++file.passages;
   file.questions += static_cast<int64_t>(passage.questions.size());
   return writer.Write(passage);
 }
 
-// What a group of passages is made of, and where it goes.
+// A group of passages and its split.
 struct Group {
   int64_t questions = 0;
   bool test = false;
@@ -89,7 +90,7 @@ void DealGroups(double share, uint64_t seed, Groups& groups) {
   }
 }
 
-// Two documents may hold the same context; splitting by title must not tear it apart.
+// Two documents may have the same context; a split by title must keep them together.
 absl::Status CheckContextsApart(const std::string& in, const Groups& groups) {
   absl::flat_hash_map<Digest, bool> side;
   size_t index = 0;
@@ -123,8 +124,8 @@ absl::StatusOr<DerivedFile> Downsample(const std::string& in, int64_t questions,
   const std::vector<bool> marks = SampleMarks(total, static_cast<size_t>(questions), random);
   CONCUR_ASSIGN_OR_RETURN(Header header, HeaderFor("concur data downsample", in, seed));
   header["questions"] = absl::StrCat(questions);
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> writer,
-                          MrqaWriter::Create(out, header));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<DatasetWriter> writer,
+                          DatasetWriter::Create(out, header));
   DerivedFile file;
   file.path = out;
   size_t next = 0;
@@ -158,11 +159,11 @@ absl::StatusOr<SplitResult> SplitDataset(const std::string& in, SplitBy by, doub
   header["test_share"] = absl::StrCat(test_share);
   CONCUR_ASSIGN_OR_RETURN(Staging staging, Staging::Create(directory));
   header["split"] = "train";
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> train,
-                          MrqaWriter::Create(staging.PathOf("train.jsonl"), header));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<DatasetWriter> train,
+                          DatasetWriter::Create(staging.PathOf("train.jsonl"), header));
   header["split"] = "test";
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> test,
-                          MrqaWriter::Create(staging.PathOf("test.jsonl"), header));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<DatasetWriter> test,
+                          DatasetWriter::Create(staging.PathOf("test.jsonl"), header));
   SplitResult result;
   size_t next = 0;
   CONCUR_RETURN_IF_ERROR(ForEachPassage(in, [&](const Passage& passage) {

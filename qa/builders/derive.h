@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data sets made from one data set: smaller ones, and train/test pairs.
 //
 // Thread-safe (stateless). Deterministic in the seed and the input's bytes. On failure no file
@@ -32,8 +33,8 @@ struct SplitResult {
   DerivedFile test;
 };
 
-// Deals whole documents (passages of equal title) or whole contexts out to DIRECTORY/train.jsonl
-// and test.jsonl, so that no context is in both: at random, until the test set has at least
+// Assigns whole documents (passages of equal title) or whole contexts to DIRECTORY/train.jsonl
+// or test.jsonl, so that no context is in both: at random, until the test set has at least
 // `test_share` of the questions. Order within each is the input's. InvalidArgument when a passage
 // has no title (by title), when `test_share` is not inside (0, 1), or when one of the two would be
 // empty.

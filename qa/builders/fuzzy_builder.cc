@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // FuzzySyntheticQA (Liu et al., ACL 2023): the question is the answer's context with the answer
-// masked, some words replaced by near ones, the order shuffled a little and words left out.
+// masked, some words replaced by near ones, the word order locally permuted and words left out.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -117,7 +118,7 @@ Draft FuzzyGenerator::DraftQuestion(const std::vector<uint32_t>& tokens, uint32_
     Draft::Slot slot;
     slot.token = tokens[i];
     slot.mask = i == answer;
-    // Every number is drawn whatever the rates, so that a rate changes only what it names.
+    // The number of draws does not depend on the rates, so that a rate changes only its own effect.
     const bool replaced = random.Chance(options_.replacement_rate);
     const auto rank = static_cast<uint32_t>(random.Below(neighbours_.neighbours()));
     const double shift = random.Uniform() * (options_.permutation_distance + 1);
@@ -257,7 +258,7 @@ std::vector<std::string> LetterRuns(absl::string_view text) {
   return words;
 }
 
-// The user's text, or WordNet's definitions and examples, each after the words that it defines.
+// The user's text, or WordNet's definitions and examples, each after the words it defines.
 absl::StatusOr<TextWords> ReadWords(const std::string& path, SourceLog& sources) {
   TextWords sentences;
   if (!path.empty()) {
@@ -339,7 +340,7 @@ WordVectors DeriveVectors(const TextWords& text, std::vector<std::string> vocabu
   return WordVectors(std::move(vocabulary), values, options.dimensions);
 }
 
-// The text is read at most once, and only when something needs it.
+// The text is read at most once, on first use.
 class LazyText {
  public:
   LazyText(std::string path, SourceLog& sources) : path_(std::move(path)), sources_(sources) {}
@@ -405,7 +406,7 @@ absl::StatusOr<std::unique_ptr<PassageSource>> MakeSource(const BuilderInput& in
                       input.seed, table);
 }
 
-absl::StatusOr<std::unique_ptr<Generator>> Make(const BuilderInput& input) {
+absl::StatusOr<std::unique_ptr<Generator>> MakeFuzzy(const BuilderInput& input) {
   const Parameters& p = input.parameters;
   Options options;
   options.train_questions = p.Count("train-questions");
@@ -453,7 +454,7 @@ BuilderInfo FuzzyBuilder() {
       CountParameter("vocabulary", 20'000, 2, 5'000'000, "words with vectors, at most"),
       CountParameter("vector-dimensions", 64, 2, 1024, "of derived vectors"),
   };
-  info.make = Make;
+  info.make = MakeFuzzy;
   return info;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/inspect.h"
 
 #include <simdjson.h>
@@ -16,11 +17,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/json_text.h"
 #include "qa/normalize.h"
 #include "qa/raw_bytes.h"
+#include "qa/raw_stream.h"
 #include "qa/utf8.h"
 
 namespace concur::qa {
@@ -29,19 +32,21 @@ namespace {
 using simdjson::dom::array;
 using simdjson::dom::element;
 
-constexpr char kSpace[] = " \t\r\n\f\v";
+constexpr char kWhiteSpace[] = " \t\r\n\f\v";
+// Of a file that is one JSON document, which takes about three times as much memory.
+constexpr int64_t kDocumentBytesMax = int64_t{512} << 20;
 
 int64_t CountTokens(absl::string_view text) {
   int64_t count = 0;
-  for (size_t at = text.find_first_not_of(kSpace); at != text.npos;
-       at = text.find_first_not_of(kSpace, at)) {
+  for (size_t at = text.find_first_not_of(kWhiteSpace); at != text.npos;
+       at = text.find_first_not_of(kWhiteSpace, at)) {
     ++count;
-    at = std::min(text.find_first_of(kSpace, at), text.size());
+    at = std::min(text.find_first_of(kWhiteSpace, at), text.size());
   }
   return count;
 }
 
-// Checks values of unknown shape. Missing fields and wrong types are problems like any other.
+// Checks JSON values; missing fields and wrong types are reported as problems.
 class Validator {
  public:
   explicit Validator(int64_t problems_max) : problems_max_(problems_max) {}
@@ -59,7 +64,7 @@ class Validator {
       result_.problems.push_back(Problem{place_, id_, std::move(what)});
     }
   }
-  // The string at `key`; reports when there is none.
+  // The string at `key`; reports a problem if there is none.
   bool Text(const element& value, absl::string_view key, std::string& text) {
     std::string_view found;
     if (value.at_key(std::string_view(key.data(), key.size())).get(found) != simdjson::SUCCESS) {
@@ -77,7 +82,10 @@ class Validator {
     return true;
   }
 
+  absl::StatusOr<bool> BeginsWithSeveralValues(const std::string& path);
+  absl::Status CheckLinesOf(const std::string& path);
   void CheckLines(absl::string_view text);
+  void CheckLine(absl::string_view line, int64_t number, bool padded, bool& first);
   void CheckPassageLine(const element& value, bool first);
   void CheckSquad(const element& document);
   void CheckPassage(const element& value, bool squad);
@@ -97,19 +105,25 @@ class Validator {
   simdjson::dom::parser parser_;
 };
 
+// JSON lines are read one at a time; any other file as a whole.
 absl::StatusOr<Validation> Validator::Validate(const std::string& path) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path));
+  CONCUR_ASSIGN_OR_RETURN(const bool are_lines, BeginsWithSeveralValues(path));
+  if (are_lines) {
+    CONCUR_RETURN_IF_ERROR(CheckLinesOf(path));
+    return std::move(result_);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path, kDocumentBytesMax));
   absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
   if (absl::StartsWith(text, "\xEF\xBB\xBF")) {
     text.remove_prefix(3);
   }
-  const size_t start = text.find_first_not_of(kSpace);
+  const size_t start = text.find_first_not_of(kWhiteSpace);
   if (start == text.npos) {
     place_ = "1";
     Report("the file is empty");
     return std::move(result_);
   }
-  // A file is SQuAD's when all of it is one object with "data"; any other is taken by lines.
+  // A file is SQuAD's when all of it is one object with "data"; any other is read by lines.
   element document;
   const bool one_value =
       parser_.parse(text.data() + start, text.size() - start, false).get(document) ==
@@ -128,25 +142,80 @@ absl::StatusOr<Validation> Validator::Validate(const std::string& path) {
   return std::move(result_);
 }
 
+// Whether the first line that is not blank is JSON by itself, and another such line follows.
+absl::StatusOr<bool> Validator::BeginsWithSeveralValues(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  bool has_value = false;
+  for (;;) {
+    const absl::StatusOr<bool> more = lines.Next();
+    if (absl::IsInvalidArgument(more.status())) {
+      return has_value;  // too long, or not UTF-8: whoever reads on says so
+    }
+    CONCUR_RETURN_IF_ERROR(more.status());
+    if (!*more) {
+      return false;
+    }
+    if (lines.line().find_first_not_of(kWhiteSpace) == absl::string_view::npos) {
+      continue;
+    }
+    if (has_value) {
+      return true;
+    }
+    if (parser_.parse(lines.line().data(), lines.line().size(), /*realloc_if_needed=*/true)
+            .error() != simdjson::SUCCESS) {
+      return false;
+    }
+    has_value = true;
+  }
+}
+
+absl::Status Validator::CheckLinesOf(const std::string& path) {
+  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  bool first = true;
+  for (;;) {
+    const absl::StatusOr<bool> more = lines.Next();
+    if (absl::IsInvalidArgument(more.status())) {
+      place_ = absl::StrCat(lines.number());
+      id_.clear();
+      absl::string_view message = more.status().message();
+      absl::ConsumePrefix(&message, absl::StrCat(lines.place(), ": "));
+      Report(std::string(message));
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(more.status());
+    if (!*more) {
+      return absl::OkStatus();
+    }
+    CheckLine(lines.line(), lines.number(), /*padded=*/false, first);
+  }
+}
+
 void Validator::CheckLines(absl::string_view text) {
   bool first = true;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
     const absl::string_view line = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    if (line.find_first_not_of(kSpace) == line.npos) {
-      continue;
-    }
-    place_ = absl::StrCat(number);
-    id_.clear();
-    element value;
-    if (parser_.parse(line.data(), line.size(), false).get(value) != simdjson::SUCCESS) {
-      Report(absl::StrCat("not valid JSON: ", ExplainJsonError(line)));
-    } else {
-      CheckPassageLine(value, first);
-    }
-    first = false;
+    CheckLine(line, number, /*padded=*/true, first);
   }
+}
+
+// `padded`: readable bytes follow the line, as simdjson needs them. `first` becomes false with the
+// first line that is not blank.
+void Validator::CheckLine(absl::string_view line, int64_t number, bool padded, bool& first) {
+  if (line.find_first_not_of(kWhiteSpace) == line.npos) {
+    return;
+  }
+  place_ = absl::StrCat(number);
+  id_.clear();
+  element value;
+  if (parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/!padded).get(value) !=
+      simdjson::SUCCESS) {
+    Report(absl::StrCat("not valid JSON: ", ExplainJsonError(line)));
+  } else {
+    CheckPassageLine(value, first);
+  }
+  first = false;
 }
 
 void Validator::CheckPassageLine(const element& value, bool first) {
@@ -214,7 +283,7 @@ void Validator::CheckQuestion(const element& value, const Context& context, bool
   }
   CheckId(value, squad);
   std::string text;
-  if (Text(value, "question", text) && text.find_first_not_of(kSpace) == text.npos) {
+  if (Text(value, "question", text) && text.find_first_not_of(kWhiteSpace) == text.npos) {
     Report("question: empty");
   }
   if (squad) {
@@ -307,7 +376,7 @@ void Validator::CheckMrqaSpan(const element& pair, const Context& context,
   const auto begin = static_cast<size_t>(context.map.ByteOf(first));
   const auto end = static_cast<size_t>(context.map.ByteOf(last + 1));
   const absl::string_view held = absl::string_view(context.text).substr(begin, end - begin);
-  // What normalization leaves empty is equal to nothing but itself.
+  // A text that normalization leaves empty equals only itself.
   const std::string normalized = NormalizeAnswer(held);
   const bool found = std::any_of(answers.begin(), answers.end(), [&](const std::string& answer) {
     return held == answer || (!normalized.empty() && NormalizeAnswer(answer) == normalized);

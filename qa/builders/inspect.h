@@ -1,4 +1,5 @@
-// What a data set holds, and what is wrong with it.
+// SPDX-License-Identifier: Apache-2.0
+// Statistics of a data set and the list of its problems.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_QA_BUILDERS_INSPECT_H_
@@ -12,8 +13,8 @@
 
 namespace concur::qa {
 
-// Tokens are what white space separates. Means are over questions, so that a passage counts once a
-// question, as in the tables of MRQA 2019.
+// Tokens are separated by white space. Means are over questions, so that a passage counts once for
+// each question, as in the tables of MRQA 2019.
 struct DatasetStats {
   int64_t passages = 0;
   int64_t questions = 0;
@@ -39,7 +40,7 @@ struct Validation {
   std::vector<Problem> problems;  // the first ones
 };
 
-// Reads the whole file and lists what is wrong: lines that are no passages, missing or repeated
+// Reads the whole file and lists its problems: lines that are no passages, missing or repeated
 // ids, empty questions, questions without an answer, answers that are empty or that SQuAD's
 // normalization leaves empty, spans outside the context, spans that hold none of the answers (after
 // normalization). Keeps `problems_max` of them. The status is an error only when the file cannot be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/mixture.h"
 
 #include <cstddef>
@@ -139,8 +140,8 @@ absl::Status BuildMixture(const std::vector<MixturePart>& parts, uint64_t seed,
   CONCUR_RETURN_IF_ERROR(MakeIdsUnique(parts, drawn));
   Random random(seed, "mixture/order");
   random.Shuffle(drawn);
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<MrqaWriter> writer,
-                          MrqaWriter::Create(out_path, header));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<DatasetWriter> writer,
+                          DatasetWriter::Create(out_path, header));
   for (const DrawnPassage& item : drawn) {
     CONCUR_RETURN_IF_ERROR(writer->Write(item.passage));
   }

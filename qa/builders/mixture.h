@@ -1,4 +1,5 @@
-// One data set from several: the training set of a system that learns from many benchmarks.
+// SPDX-License-Identifier: Apache-2.0
+// Mixes several data sets into one training set.
 //
 // Thread-safe (stateless). Deterministic in the seed, the part names and the parts' contents.
 #ifndef CONCUR_QA_BUILDERS_MIXTURE_H_

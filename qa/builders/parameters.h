@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of a benchmark builder: declared once with their kinds, defaults and limits, given as
 // text, and checked before anything is built.
 //

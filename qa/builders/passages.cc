@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/passages.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "qa/builders/builder.h"
-#include "qa/utf8.h"
 
 namespace concur::qa {
 namespace {
@@ -41,8 +42,8 @@ class Uniform : public PassageSource {
   size_t length_;
 };
 
-// Sampling a successor in proportion to its count is drawing one of the places where the two
-// tokens stand, uniformly, and taking what follows: no counts are kept.
+// Draws a uniform occurrence of the two tokens and takes the token after it, which samples
+// successors in proportion to their counts without storing counts.
 class Trigram : public PassageSource {
  public:
   Trigram(std::vector<uint32_t> text, size_t length) : text_(std::move(text)), length_(length) {
@@ -203,7 +204,7 @@ class GrammarParser {
     const uint32_t symbol = SymbolOf(name);
     absl::string_view rest = line.substr(arrow + 2);
     Production production;
-    bool open = true;  // an alternative has begun and has no probability yet
+    bool open = true;  // the current alternative has no probability yet
     for (rest = absl::StripLeadingAsciiWhitespace(rest); !rest.empty();
          rest = absl::StripLeadingAsciiWhitespace(rest)) {
       if (!open) {
@@ -227,7 +228,8 @@ class GrammarParser {
                 : absl::OkStatus();
   }
 
-  // Takes a terminal, a symbol or the probability that closes the alternative off `rest`.
+  // Parses the next item of `rest`: a terminal, a symbol or the probability that ends an
+  // alternative.
   absl::Status TakeItem(absl::string_view& rest, Production& production, bool& open) {
     const char first = rest[0];
     if (first == '[' || first == '\'' || first == '"') {
@@ -281,7 +283,7 @@ class GrammarParser {
     return CheckEnding();
   }
 
-  // A symbol can end when one of its productions has only terminals and symbols that can end.
+  // A symbol terminates if one of its productions has only terminals and symbols that terminate.
   absl::Status CheckEnding() const {
     std::vector<bool> ends(symbols_.size(), false);
     for (bool changed = true; changed;) {
@@ -419,7 +421,7 @@ absl::StatusOr<std::unique_ptr<PassageSource>> FilePassages(absl::string_view co
       passages.push_back(std::move(tokens));
     }
   }
-  // A line that repeats another must not come to both splits.
+  // Equal lines must go to the same split.
   std::sort(passages.begin(), passages.end());
   passages.erase(std::unique(passages.begin(), passages.end()), passages.end());
   Random random(seed, "fuzzy/passage-file");

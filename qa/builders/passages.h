@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passages that FuzzySyntheticQA asks about: sequences of tokens from a uniform distribution, a
 // 3-gram language model, a probabilistic grammar, or a file of ready-made passages.
 //
@@ -44,8 +45,9 @@ class PassageSource {
 std::unique_ptr<PassageSource> UniformPassages(uint32_t vocabulary, size_t length);
 
 // `length` tokens from the maximum-likelihood 3-gram model of `text` (lower-case words of plain
-// text): each token follows the two before it as often as in the text. Where the text's end leaves
-// no successor, it goes on at a random place. InvalidArgument for a text of less than four words.
+// text): each token follows the two before it as often as in the text. At the end of the text,
+// which has no successor, it continues at a random position. InvalidArgument for a text of less
+// than four words.
 absl::StatusOr<std::unique_ptr<PassageSource>> TrigramPassages(
     const std::vector<std::string>& words, size_t length, TokenTable& table);
 
@@ -58,8 +60,8 @@ absl::StatusOr<std::unique_ptr<PassageSource>> GrammarPassages(absl::string_view
                                                                const std::string& path,
                                                                size_t length, TokenTable& table);
 
-// One passage a line, cut after `length` tokens. Punctuation at the edges of words becomes tokens
-// of its own. Lines are dealt out at random, `train_share` to `test_share`; each is used once.
+// One passage per line, cut after `length` tokens. Punctuation at the edges of words becomes tokens
+// of its own. Lines are assigned at random, `train_share` to `test_share`; each is used once.
 // InvalidArgument for invalid UTF-8.
 absl::StatusOr<std::unique_ptr<PassageSource>> FilePassages(absl::string_view contents,
                                                             const std::string& path, size_t length,

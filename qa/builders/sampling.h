@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seeded samples without replacement.
 //
 // Thread-safe (stateless).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/sources.h"
 
 #include <fcntl.h>
@@ -118,7 +119,7 @@ absl::StatusOr<std::string> RunAndRead(const std::vector<std::string>& arguments
     return SystemError(error, absl::StrCat(program, ": run"));
   }
   absl::StatusOr<std::string> output = Drain(reader.get(), program, bytes_max);
-  reader.Reset();  // a program that still writes gets SIGPIPE instead of waiting for ever
+  reader.Reset();  // ends a program that still writes with SIGPIPE
   int wait_status = 0;
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
   }

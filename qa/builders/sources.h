@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real texts and word lists that builders start from: files of Debian packages, and the
 // program that prints the King James Bible.
 //
@@ -16,7 +17,7 @@
 
 namespace concur::qa {
 
-// Where the sources lie. The defaults are Debian's places; tests point elsewhere.
+// Paths of the sources. The defaults are Debian's.
 struct SourcePaths {
   std::string dictionary = "/usr/share/dict/american-english";  // wamerican
   std::string wordnet = "/usr/share/wordnet";                   // wordnet-base
@@ -25,7 +26,7 @@ struct SourcePaths {
   std::string package_status = "/var/lib/dpkg/status";
 };
 
-// Reads sources and remembers for the header what was read: "source.PACKAGE" is the package's
+// Reads sources and records them for the header: "source.PACKAGE" is the package's
 // version, "sha256.FILE" the digest of the bytes that were used.
 class SourceLog {
  public:
@@ -39,7 +40,7 @@ class SourceLog {
   absl::StatusOr<std::string> ReadOwn(const std::string& path);
   // Records a file that the user named and that is read as a stream.
   absl::Status RecordOwn(const std::string& path);
-  // The King James Bible as the `bible` program prints it, one verse a line: "Ge1:1 In the …".
+  // The King James Bible as the `bible` program prints it, one verse per line: "Ge1:1 In the …".
   // NotFound names the package when the program is missing.
   absl::StatusOr<std::string> ReadBible();
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/staging.h"
 
 #include <cerrno>
@@ -35,7 +36,7 @@ absl::Status Staging::Publish(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const std::string target = directory_ + "/" + name;
     std::error_code error;
-    // What rename would refuse is found before the first file is moved.
+    // Fails before the first file is moved if rename would refuse a later one.
     if (std::filesystem::is_directory(target, error)) {
       return absl::FailedPreconditionError(target + ": is a directory, expected a file or nothing");
     }

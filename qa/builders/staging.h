@@ -1,4 +1,5 @@
-// Several files that appear together: written in a directory beside their final place, moved there
+// SPDX-License-Identifier: Apache-2.0
+// Publishes several files together: they are written to a directory beside the final one and moved
 // once all are complete.
 //
 // Thread-compatible.
@@ -16,9 +17,9 @@ namespace concur::qa {
 
 class Staging {
  public:
-  // Makes `directory` and its parents if absent.
+  // Creates `directory` and its parents if absent.
   static absl::StatusOr<Staging> Create(const std::string& directory);
-  // Removes what was not moved.
+  // Removes files that were not moved.
   ~Staging();
   Staging(Staging&& other) noexcept
       : directory_(std::move(other.directory_)), path_(std::exchange(other.path_, "")) {}

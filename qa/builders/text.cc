@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/text.h"
 
 #include <unicode/uchar.h>
@@ -47,7 +48,7 @@ bool IsWordPart(UChar32 c) {
   return u_isalpha(c) || category == U_NON_SPACING_MARK || category == U_COMBINING_SPACING_MARK;
 }
 
-absl::Status CheckText(absl::string_view contents, const std::string& path) {
+absl::Status CheckWords(absl::string_view contents, const std::string& path) {
   int64_t line = 1;
   for (size_t i = 0; i < contents.size();) {
     const CodePoint c = At(contents, i);
@@ -120,7 +121,7 @@ bool IsAbbreviation(absl::string_view text, size_t stop) {
   return Abbreviations().contains(LowerAscii(word));
 }
 
-// Where the closing quotes and brackets behind `position` end.
+// The end of the closing quotes and brackets at `position`.
 size_t SkipClosers(absl::string_view text, size_t position) {
   while (position < text.size()) {
     const CodePoint c = At(text, position);
@@ -196,7 +197,7 @@ absl::string_view BookOf(absl::string_view reference) {
 }  // namespace
 
 absl::StatusOr<Document> SplitText(absl::string_view contents, const std::string& path) {
-  CONCUR_RETURN_IF_ERROR(CheckText(contents, path));
+  CONCUR_RETURN_IF_ERROR(CheckWords(contents, path));
   if (absl::StartsWith(contents, "\xEF\xBB\xBF")) {
     contents.remove_prefix(3);
   }
@@ -230,7 +231,7 @@ size_t LastSentenceBegin(absl::string_view text) {
     if (c.value == '.' || c.value == '?' || c.value == '!' || c.value == 0x2026) {
       const bool token = i > 0 && text[i - 1] == ' ';
       size_t end = SkipClosers(text, behind);
-      // In text of tokens the closing quotes stand alone, too.
+      // In tokenized text there are spaces around closing quotes, too.
       while (token && end + 1 < text.size() && text[end] == ' ' &&
              SkipClosers(text, end + 1) > end + 1) {
         end = SkipClosers(text, end + 1);
@@ -248,7 +249,7 @@ size_t LastSentenceBegin(absl::string_view text) {
 }
 
 absl::StatusOr<std::vector<Document>> SplitBible(absl::string_view verses) {
-  CONCUR_RETURN_IF_ERROR(CheckText(verses, "bible"));
+  CONCUR_RETURN_IF_ERROR(CheckWords(verses, "bible"));
   std::vector<Document> documents;
   std::string paragraph;
   int64_t number = 0;

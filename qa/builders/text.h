@@ -1,4 +1,5 @@
-// Plain text as documents of sentences of words: what the cloze builders choose from.
+// SPDX-License-Identifier: Apache-2.0
+// Plain text as documents, sentences and words, for the cloze builders.
 //
 // Values; thread-compatible.
 #ifndef CONCUR_QA_BUILDERS_TEXT_H_
@@ -45,18 +46,18 @@ struct Document {
 // InvalidArgument with `path` and line for invalid UTF-8 or NUL bytes.
 absl::StatusOr<Document> SplitText(absl::string_view contents, const std::string& path);
 
-// The King James Bible from lines "BOOKchapter:verse text": a document a book. DataLoss with the
-// line when a line has another form.
+// The King James Bible from lines "BOOKchapter:verse text": one document per book. DataLoss with
+// the line when a line has another form.
 absl::StatusOr<std::vector<Document>> SplitBible(absl::string_view verses);
 
 // The text at `path`, or the King James Bible when `path` is empty.
 absl::StatusOr<std::vector<Document>> LoadText(const std::string& path, SourceLog& sources);
 
-// Where the last sentence of `text` begins: behind the last . ? ! or … with its closing quotes and
-// brackets and white space, or behind the last blank line. In running text a full stop of an
-// abbreviation, and one that a lower-case letter follows, end no sentence; a full stop that stands
-// alone between spaces, as in text of tokens, does. 0 when there is one sentence. Text that ends a
-// sentence has its last one in front of that end.
+// The beginning of the last sentence of `text`: after the last . ? ! or … with its closing quotes,
+// brackets and white space, or after the last blank line. In running text a full stop of an
+// abbreviation, or before a lower-case letter, does not end a sentence; a full stop between spaces,
+// as in tokenized text, does. An end of sentence at the end of the text is ignored. 0 when there is
+// one sentence.
 // REQUIRES: valid UTF-8.
 size_t LastSentenceBegin(absl::string_view text);
 
@@ -78,8 +79,8 @@ struct RegionSplit {
   std::vector<Region> test;
 };
 
-// Cuts every document into pieces of `sentences` sentences and deals the pieces out at random,
-// train to test in the ratio of the two shares: no sentence is in both.
+// Cuts every document into regions of `sentences` sentences and assigns them at random to train and
+// test, in the ratio of the two shares: no sentence is in both.
 RegionSplit SplitRegions(const std::vector<Document>& documents, uint32_t sentences,
                          int64_t train_share, int64_t test_share, Random& random);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two benchmarks made from running text: `cloze` in the manner of the Children's Book Test (Hill et
 // al., 2016) and `lastword` in the manner of LAMBADA (Paperno et al., 2016), both in the extractive
 // form of Liu et al. (2023): the answer is a word of the context.
@@ -62,7 +63,7 @@ std::string Join(const Document& document, uint32_t begin, uint32_t end) {
   return context;
 }
 
-// What the two builders share: windows found beforehand, one question each.
+// The generator of both builders: windows are found beforehand; each gives one question.
 class WindowGenerator : public Generator {
  public:
   struct Found {
@@ -118,7 +119,7 @@ absl::Status WindowGenerator::Generate(Split split, const PassageSink& sink) {
   const Found& found = split == Split::kTrain ? train_ : test_;
   Random random(seed_, absl::StrCat(name_, "/", SplitName(split)));
   int64_t made = 0;
-  // Texts repeat themselves: a context that was used already is passed over.
+  // Texts repeat passages: a context that was used before is skipped.
   for (const uint32_t index : SampleInOrder(found.windows.size(), found.windows.size(), random)) {
     if (made == found.questions) {
       break;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/triples.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr int kPageRankRounds = 30;
 constexpr double kPageRankDamping = 0.85;
-constexpr int64_t kDrawsPerPassageMax = 200;
+constexpr int64_t kTripleDrawsMax = 200;
 constexpr absl::string_view kDelimiter = " . ";
 
 enum Element : size_t { kSubject, kPredicate, kObject, kElements };
@@ -103,8 +104,8 @@ std::vector<uint32_t> TripleGenerator::Neighbourhood(uint32_t entity) const {
   return found;
 }
 
-// Fills `members_` with the entity and its neighbours, and `ends_` with where the list of each
-// ends when they lie one behind the other.
+// Sets `members_` to the entity and its neighbours, and `ends_` to the ends of their lists in the
+// concatenation of all lists.
 void TripleGenerator::CollectMembers(uint32_t entity) {
   ++mark_;
   members_ = {entity};
@@ -124,8 +125,9 @@ void TripleGenerator::CollectMembers(uint32_t entity) {
   }
 }
 
-// A triple is in the list of its subject and in that of its object. A place is drawn in all lists
-// together; a triple that has two places is taken half the time, so that each is as likely.
+// A triple is in the list of its subject and in that of its object. A position is drawn in the
+// concatenation of all lists; a triple with two positions is accepted half the time, so that all
+// triples are equally likely.
 std::vector<uint32_t> TripleGenerator::DrawFromLists(Random& random) const {
   std::vector<uint32_t> drawn;
   absl::flat_hash_set<uint32_t> known;
@@ -147,7 +149,7 @@ std::vector<uint32_t> TripleGenerator::DrawFromLists(Random& random) const {
 std::vector<uint32_t> TripleGenerator::DrawTriples(uint32_t entity, Random& random) {
   if (options_.listed_max != SIZE_MAX) {
     CollectMembers(entity);
-    // At least half of the places are of different triples: more than a passage takes.
+    // At least half of the positions have different triples: more than a passage takes.
     if (ends_.back() > std::max(options_.listed_max, 8 * static_cast<size_t>(options_.triples))) {
       return DrawFromLists(random);
     }
@@ -194,7 +196,7 @@ Passage TripleGenerator::MakePassage(const std::vector<uint32_t>& triples, Rando
 Question TripleGenerator::MakeQuestion(const Triple& triple, const Spans& spans,
                                        const std::string& context, Random& random) const {
   const auto masked = static_cast<Element>(random.Below(kElements));
-  // Every choice is drawn whether or not it applies, so that rates change only what they name.
+  // The number of draws does not depend on the rates, so that a rate changes only its own effect.
   const bool wants_inverse = random.Chance(options_.invert_rate);
   const bool wants_hypernym = random.Chance(options_.hypernym_rate);
   const TripleGraph::Property& property = graph_.properties[triple.property];
@@ -219,8 +221,7 @@ Question TripleGenerator::MakeQuestion(const Triple& triple, const Spans& spans,
   Question question;
   question.text = absl::StrCat(first, " ", predicate, " ", second);
   const Span span = spans[masked];
-  question.answers.push_back(
-      context.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin)));
+  question.answers.emplace_back(TextOf(context, span));
   question.spans.push_back(span);
   return question;
 }
@@ -230,7 +231,7 @@ absl::Status TripleGenerator::Generate(Split split, const PassageSink& sink) {
   const int64_t wanted = train ? options_.train_questions : options_.test_questions;
   const int64_t per_passage = train ? options_.train_per_passage : options_.test_per_passage;
   const int64_t all = options_.train_questions + options_.test_questions;
-  // Seeds are dealt out so that none serves both splits.
+  // Each seed belongs to one split.
   const size_t cut =
       std::clamp<size_t>(static_cast<size_t>(static_cast<double>(seeds_.size()) *
                                              static_cast<double>(options_.train_questions) /
@@ -245,7 +246,7 @@ absl::Status TripleGenerator::Generate(Split split, const PassageSink& sink) {
     std::vector<uint32_t> triples;
     std::vector<Spans> spans;
     for (int64_t draw = 0;; ++draw) {
-      if (draw == kDrawsPerPassageMax) {
+      if (draw == kTripleDrawsMax) {
         return absl::InvalidArgumentError(absl::StrCat(
             options_.name, ": no new ", SplitName(split), " passage after ", made, " of ", wanted,
             " questions; ask for fewer questions or more --seed-entities"));

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Questions on triples of a knowledge graph (WikidataSyntheticQA; Liu et al., ACL 2023). A passage
-// is triples from around a seed entity, each element realised by one of its labels; a question is
-// one of them with an element masked, realised anew, with its predicate inverted or its other
-// entity replaced by a hypernym now and then.
+// is triples near a seed entity, each element written as one of its labels; a question is one of
+// them with an element masked and labels drawn again, sometimes with its predicate inverted or its
+// other entity replaced by a hypernym.
 //
 // TripleGraph is a value, immutable in use; the generator is thread-compatible.
 #ifndef CONCUR_QA_BUILDERS_TRIPLES_H_
@@ -55,12 +56,12 @@ struct TripleOptions {
   double invert_rate = 0;
   double hypernym_rate = 0;
   size_t seed_entities = 0;
-  // A neighbourhood of more triples than this is not listed to be sampled: triples are drawn from
-  // its members' lists until enough are accepted, which is as uniform.
+  // Larger neighbourhoods are sampled by rejection from their members' lists instead of being
+  // listed; the distribution is the same.
   size_t listed_max = SIZE_MAX;
 };
 
-// A passage of fewer triples is no reading task.
+// Passages with fewer triples are not used.
 inline constexpr int64_t kPassageTriplesMin = 5;
 
 // The parameters of such a builder, and their values. `options.name` and `listed_max` are the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WikidataSyntheticQA (Liu et al., ACL 2023) over triples of Wikidata from files: plain triples
 // (CoDEx) or KGTK edges, labels and aliases, P31 and P279 for hypernyms, inverse properties, and
 // PageRank for the seeds.
@@ -37,14 +38,14 @@ constexpr size_t kLabelBytesMax = 200;
 using Edge = std::array<absl::string_view, 3>;  // subject, property, object
 using OnEdge = std::function<absl::Status(const Edge& edge, const std::string& place)>;
 
-// A graph while it is read: ids are numbered as they come.
+// Numbers ids in the order of their first use.
 class Ids {
  public:
   uint32_t Intern(absl::string_view id) {
     const auto [it, fresh] = numbers_.emplace(std::string(id), numbers_.size());
     return static_cast<uint32_t>(it->second);
   }
-  // Its number, or size() when it is unknown.
+  // The id's number; size() if it is unknown.
   size_t Find(absl::string_view id) const {
     const auto it = numbers_.find(id);
     return it == numbers_.end() ? numbers_.size() : it->second;
@@ -55,20 +56,12 @@ class Ids {
   absl::flat_hash_map<std::string, size_t> numbers_;
 };
 
-// Lines of three tab-separated fields; or KGTK edges, whose first line names the columns node1,
-// label and node2 among others.
+// Reads lines of three tab-separated fields, or KGTK edges, whose first line names the columns,
+// among them node1, label and node2.
 absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   std::array<size_t, 3> columns = {0, 1, 2};
   size_t fields_min = 3;
-  while (true) {
-    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    if (lines.line().empty()) {
-      continue;
-    }
+  return ForEachTextLine(path, [&](const LineReader& lines) -> absl::Status {
     const std::vector<absl::string_view> fields = absl::StrSplit(lines.line(), '\t');
     if (lines.number() == 1 && absl::StrContains(lines.line(), "node1")) {
       fields_min = 0;
@@ -78,19 +71,17 @@ absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
             static_cast<size_t>(std::find(fields.begin(), fields.end(), names[i]) - fields.begin());
         fields_min = std::max(fields_min, columns[i] + 1);
       }
-      if (fields_min > fields.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(lines.place(), ": expected the columns node1, label and node2"));
-      }
-      continue;
+      return fields_min <= fields.size()
+                 ? absl::OkStatus()
+                 : absl::InvalidArgumentError(absl::StrCat(
+                       lines.place(), ": expected the columns node1, label and node2"));
     }
     if (fields.size() < fields_min) {
       return absl::InvalidArgumentError(absl::StrCat(lines.place(), ": expected ", fields_min,
                                                      " fields between tabs, got ", fields.size()));
     }
-    CONCUR_RETURN_IF_ERROR(
-        on_edge({fields[columns[0]], fields[columns[1]], fields[columns[2]]}, lines.place()));
-  }
+    return on_edge({fields[columns[0]], fields[columns[1]], fields[columns[2]]}, lines.place());
+  });
 }
 
 // The text of a KGTK string 'master\'s thesis'@en; of anything else the text itself.
@@ -298,7 +289,7 @@ absl::Status GraphReader::ReadInverses() {
   });
 }
 
-// By the ranks of the file; without a file, by PageRank over the triples.
+// Ranks entities by the file, or by PageRank over the triples if there is none.
 absl::Status GraphReader::RankSeeds() {
   std::vector<bool> in_triples(graph_.labels.size(), false);
   for (const Triple& triple : graph_.triples) {
@@ -315,7 +306,7 @@ absl::Status GraphReader::RankSeeds() {
     return ForEachEdge(path, [&](const Edge& edge, const std::string& place) -> absl::Status {
       const size_t entity = entities_.Find(edge[0]);
       if (!absl::StrContains(edge[1], "pagerank")) {
-        return absl::OkStatus();  // what qualifies a rank
+        return absl::OkStatus();  // a qualifier of a rank
       }
       double rank = 0;
       if (!absl::SimpleAtod(edge[2], &rank) || !(rank >= 0 && rank <= 1)) {
@@ -358,7 +349,7 @@ absl::StatusOr<TripleGraph> GraphReader::Read() {
   return std::move(graph_);
 }
 
-absl::StatusOr<std::unique_ptr<Generator>> Make(const BuilderInput& input) {
+absl::StatusOr<std::unique_ptr<Generator>> MakeWikidata(const BuilderInput& input) {
   for (const absl::string_view parameter : {"graph", "labels"}) {
     if (input.parameters.Text(parameter).empty()) {
       return absl::InvalidArgumentError(
@@ -390,7 +381,7 @@ BuilderInfo WikidataBuilder() {
            FilesParameter("pagerank", "KGTK edges; without them it is computed")}) {
     info.parameters.push_back(std::move(file));
   }
-  info.make = Make;
+  info.make = MakeWikidata;
   return info;
 }
 

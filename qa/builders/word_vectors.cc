@@ -1,14 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/word_vectors.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,8 +23,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/check.h"
-#include "qa/json_text.h"
-#include "qa/utf8.h"
+#include "base/status_macros.h"
+#include "qa/builders/vector_lines.h"
 
 namespace concur::qa {
 namespace {
@@ -111,85 +110,24 @@ class Best {
   std::vector<Candidate> kept_;
 };
 
-// The line's fields at spaces or tabs.
-void SplitFields(absl::string_view line, std::vector<absl::string_view>& fields) {
-  fields.clear();
-  size_t i = 0;
-  while (i < line.size()) {
-    const size_t begin = line.find_first_not_of(" \t\r", i);
-    if (begin == absl::string_view::npos) {
-      return;
-    }
-    const size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    i = end;
-  }
-}
-
-bool ParseNumber(absl::string_view text, float& value) {
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  // A number too small for a float is zero enough.
-  if (result.ec == std::errc::result_out_of_range) {
-    double wide = 0;
-    const auto again = std::from_chars(text.data(), end, wide);
-    value = 0;
-    return again.ec == std::errc() && again.ptr == end && std::fabs(wide) < 1;
-  }
-  return result.ec == std::errc() && result.ptr == end && std::isfinite(value);
-}
-
-bool IsHeader(const std::vector<absl::string_view>& fields) {
-  const auto digits = [](absl::string_view field) {
-    return std::all_of(field.begin(), field.end(),
-                       [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
-  };
-  return fields.size() == 2 && digits(fields[0]) && digits(fields[1]);
-}
-
 // Accumulates the rows of a vectors file.
 class VectorsParser {
  public:
-  VectorsParser(const std::string& path, size_t words_max) : path_(path), words_max_(words_max) {}
+  VectorsParser(const std::string& path, size_t words_max)
+      : path_(path), words_max_(words_max), lines_(path) {}
 
   absl::Status TakeLine(absl::string_view line, int64_t number) {
-    SplitFields(line, fields_);
-    if (fields_.empty() || (number == 1 && IsHeader(fields_))) {
+    CONCUR_ASSIGN_OR_RETURN(const bool row, lines_.Take(line, number));
+    if (!row) {
       return absl::OkStatus();
     }
-    if (dimensions_ == 0) {
-      dimensions_ = fields_.size() - 1;
-      if (dimensions_ == 0 || dimensions_ > WordVectors::kDimensionsMax) {
-        return Wrong(number, absl::StrCat("expected a word and 1 to ", WordVectors::kDimensionsMax,
-                                          " numbers, got ", dimensions_, " numbers"));
-      }
-    }
-    float ignored = 0;
-    if (fields_.size() > dimensions_ + 1 && !ParseNumber(fields_[1], ignored)) {
-      ++dropped_;  // some published files hold a few "words" with spaces
-      return absl::OkStatus();
-    }
-    if (fields_.size() != dimensions_ + 1) {
-      return Wrong(number, absl::StrCat("expected a word and ", dimensions_, " numbers, got ",
-                                        fields_.size() - 1, " numbers"));
-    }
-    if (FindInvalidUtf8(fields_[0]) != absl::string_view::npos) {
-      return Wrong(number, "expected a word in UTF-8");
-    }
-    row_.resize(dimensions_);
-    bool zero = true;
-    for (size_t i = 0; i < dimensions_; ++i) {
-      if (!ParseNumber(fields_[i + 1], row_[i])) {
-        return Wrong(number, absl::StrCat("number ", i + 1, ": expected a finite number, got ",
-                                          Shown(fields_[i + 1])));
-      }
-      zero = zero && row_[i] == 0;
-    }
-    if (zero || !IsAnswerable(fields_[0]) || !seen_.insert(std::string(fields_[0])).second) {
+    CONCUR_RETURN_IF_ERROR(lines_.Parse(row_));
+    const bool zero = std::all_of(row_.begin(), row_.end(), [](float x) { return x == 0; });
+    if (zero || !IsAnswerable(lines_.word()) || !seen_.insert(std::string(lines_.word())).second) {
       ++dropped_;
       return absl::OkStatus();
     }
-    words_.emplace_back(fields_[0]);
+    words_.emplace_back(lines_.word());
     values_.insert(values_.end(), row_.begin(), row_.end());
     return absl::OkStatus();
   }
@@ -201,18 +139,14 @@ class VectorsParser {
       return absl::InvalidArgumentError(
           absl::StrCat(path_, ": expected at least two words with vectors, got ", words_.size()));
     }
-    return VectorsFile{WordVectors(std::move(words_), values_, dimensions_), dropped_};
+    return VectorsFile{WordVectors(std::move(words_), values_, lines_.dimensions()),
+                       dropped_ + lines_.skipped()};
   }
 
  private:
-  absl::Status Wrong(int64_t number, absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(path_, ":", number, ": ", what));
-  }
-
   const std::string& path_;
   size_t words_max_;
-  size_t dimensions_ = 0;
-  std::vector<absl::string_view> fields_;
+  VectorLines lines_;
   std::vector<float> row_;
   std::vector<std::string> words_;
   std::vector<float> values_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Word vectors and their nearest neighbours. Vectors are normalised and rounded to 16-bit integers,
 // so that the search is exact integer arithmetic: the same neighbours on every machine, and fast
 // enough that no index is needed. (The rival was an approximate index; its results depend on its
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "qa/builders/vector_lines.h"
 
 namespace concur::qa {
 
@@ -24,7 +26,7 @@ class WordVectors {
   // all zeros; 1 <= dimensions <= kDimensionsMax.
   WordVectors(std::vector<std::string> words, const std::vector<float>& values, size_t dimensions);
 
-  static constexpr size_t kDimensionsMax = 4096;
+  static constexpr size_t kDimensionsMax = VectorLines::kDimensionsMax;
 
   const std::vector<std::string>& words() const { return words_; }
   size_t size() const { return words_.size(); }
@@ -43,8 +45,8 @@ struct VectorsFile {
   int64_t dropped = 0;  // rows of zeros; words that repeat, hold a space or cannot be answers
 };
 
-// Reads the text form of word2vec and GloVe: a word and its numbers a line, with or without a first
-// line "ROWS DIMENSIONS"; at most `words_max` usable rows, the first ones. InvalidArgument as
+// Reads the text form of word2vec and GloVe: a word and its numbers per line, with or without a
+// first line "ROWS DIMENSIONS"; at most `words_max` usable rows, the first ones. InvalidArgument as
 // "PATH:LINE: …" for another count of numbers, a number that is not finite, or no usable row.
 absl::StatusOr<VectorsFile> ParseVectors(absl::string_view contents, const std::string& path,
                                          size_t words_max);
@@ -54,7 +56,7 @@ absl::StatusOr<VectorsFile> ParseVectors(absl::string_view contents, const std::
 bool IsAnswerable(absl::string_view word);
 
 // The nearest neighbours of words by Euclidean distance of their normalised vectors (the same order
-// as by their inner product), found when first asked for. Ties go to the earlier word; a word is
+// as by their inner product), computed on first use. Ties go to the earlier word; a word is
 // not its own neighbour.
 class NeighbourTable {
  public:
@@ -62,7 +64,7 @@ class NeighbourTable {
   NeighbourTable(const WordVectors& vectors, size_t neighbours);
 
   size_t neighbours() const { return neighbours_; }
-  // Finds the neighbours of those of `words` that have none yet.
+  // Finds the neighbours of those `words` for which that has not been done.
   void Fill(const std::vector<uint32_t>& words);
   // Nearest first. REQUIRES: Fill was called with `word`.
   absl::Span<const uint32_t> Of(uint32_t word) const;

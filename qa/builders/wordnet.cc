@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/wordnet.h"
 
 #include <array>
@@ -43,7 +44,7 @@ class Fields {
   absl::string_view rest_;
 };
 
-// Calls `use` with each line that is no licence line (those start with a space) and its number.
+// Calls `use` with each line and its number, without licence lines (which start with a space).
 template <typename Use>
 absl::Status ForEachLine(absl::string_view contents, Use use) {
   int64_t number = 0;
@@ -83,7 +84,7 @@ struct RawPointer {
   uint64_t key = 0;
 };
 
-// Fills `synset` but for the pointers, which name places that may come later. Returns what is
+// Fills `synset` except for its pointers, whose targets may follow in the file. Returns what is
 // wrong with the line, or "".
 std::string ParseSynset(absl::string_view line, uint64_t& offset, Synset& synset,
                         std::vector<RawPointer>& pointers) {
@@ -261,28 +262,50 @@ absl::StatusOr<WordClasses> WordClasses::Load(SourceLog& sources) {
   return result;
 }
 
-int64_t WordClasses::Occurrences(absl::string_view lower, WordClass word_class) const {
+template <typename Use>
+void WordClasses::ForEachLemma(absl::string_view lower, WordClass word_class, Use use) const {
   const auto c = static_cast<size_t>(word_class);
-  int64_t sum = -1;
-  const auto add = [&](const std::string& lemma) {
+  const auto offer = [&](absl::string_view lemma) {
     const auto it = lemmas_[c].find(lemma);
     if (it != lemmas_[c].end()) {
-      sum = (sum < 0 ? 0 : sum) + it->second;
+      use(it->first, it->second);
     }
   };
-  add(std::string(lower));
-  const auto exception = exceptions_[c].find(std::string(lower));
+  offer(lower);
+  const auto exception = exceptions_[c].find(lower);
   if (exception != exceptions_[c].end()) {
-    add(exception->second);
-    return sum;
+    offer(exception->second);
+    return;
   }
   for (const Suffix& suffix : SuffixesOf(word_class)) {
     if (absl::EndsWith(lower, suffix.from) &&
         lower.size() - suffix.from.size() + suffix.to.size() >= 2) {
-      add(absl::StrCat(absl::StripSuffix(lower, suffix.from), suffix.to));
+      offer(absl::StrCat(absl::StripSuffix(lower, suffix.from), suffix.to));
     }
   }
+}
+
+int64_t WordClasses::Occurrences(absl::string_view lower, WordClass word_class) const {
+  int64_t sum = -1;
+  ForEachLemma(lower, word_class, [&](const std::string&, int64_t occurrences) {
+    sum = (sum < 0 ? 0 : sum) + occurrences;
+  });
   return sum;
+}
+
+std::string WordClasses::Lemma(absl::string_view lower) const {
+  std::string best(lower);
+  int64_t most = -1;
+  for (size_t c = 0; c < kWordClasses; ++c) {
+    ForEachLemma(lower, static_cast<WordClass>(c),
+                 [&](const std::string& lemma, int64_t occurrences) {
+                   if (occurrences > most) {
+                     best = lemma;
+                     most = occurrences;
+                   }
+                 });
+  }
+  return best;
 }
 
 bool WordClasses::IsCommonNoun(absl::string_view lower) const {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WordNet 3.0 as Debian's wordnet-base ships it: the synsets with their pointers, and the word
 // classes that its index and its counts of a sense-tagged corpus give.
 //
@@ -39,13 +40,13 @@ struct Synset {
 class WordNet {
  public:
   // Reads data.noun, data.verb, data.adj and data.adv. DataLoss as "PATH:LINE: …" when a line has
-  // another form or a pointer leads nowhere; NotFound names the package.
+  // another form or a pointer has no target; NotFound names the package.
   static absl::StatusOr<WordNet> Load(SourceLog& sources);
 
   const std::vector<Synset>& synsets() const { return synsets_; }
 
  private:
-  // The views of `synsets_` lead into these; on the heap, so that moving keeps them valid.
+  // `synsets_` refers to these texts, which are on the heap so that references survive a move.
   std::vector<std::unique_ptr<std::string>> files_;
   std::vector<Synset> synsets_;
 };
@@ -59,7 +60,14 @@ class WordClasses {
   // its tagged occurrences, or, without any, only nouns have it.
   bool IsCommonNoun(absl::string_view lower) const;
 
+  // The base form of a lower-case word: of its lemmas in all classes the one with the most tagged
+  // occurrences, of equals the earlier class's; the word itself when it has none.
+  std::string Lemma(absl::string_view lower) const;
+
  private:
+  // Calls `use` with each lemma of `lower` in a class and its tagged occurrences.
+  template <typename Use>
+  void ForEachLemma(absl::string_view lower, WordClass word_class, Use use) const;
   // The sum of tagged occurrences of the lemmas of `lower` in a class; -1 when there is no lemma.
   int64_t Occurrences(absl::string_view lower, WordClass word_class) const;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WikidataSyntheticQA (Liu et al., ACL 2023) over WordNet instead of Wikidata: synsets are the
 // entities, synonyms their aliases, pointers the triples, hypernyms the classes. PageRank over the
 // undirected pointer graph ranks the seeds.
@@ -110,7 +111,7 @@ TripleGraph GraphOf(const WordNet& wordnet) {
       }
     }
   }
-  // Pointers between single words of two synsets repeat the pair once a word.
+  // Pointers between single words repeat the pair of synsets for each word.
   const auto key = [](const Triple& t) {
     return std::make_pair(uint64_t{t.subject} << 32 | t.object, t.property);
   };
@@ -121,7 +122,7 @@ TripleGraph GraphOf(const WordNet& wordnet) {
   return graph;
 }
 
-absl::StatusOr<std::unique_ptr<Generator>> Make(const BuilderInput& input) {
+absl::StatusOr<std::unique_ptr<Generator>> MakeWordnet(const BuilderInput& input) {
   CONCUR_ASSIGN_OR_RETURN(const WordNet wordnet, WordNet::Load(input.sources));
   if (wordnet.synsets().size() < 2) {
     return absl::DataLossError(
@@ -142,7 +143,7 @@ BuilderInfo WordNetBuilder() {
   info.summary =
       "triples of WordNet's graph with one element masked, reworded (WikidataSyntheticQA)";
   info.parameters = TripleParameters();
-  info.make = Make;
+  info.make = MakeWordnet;
   return info;
 }
 

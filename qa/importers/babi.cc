@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bAbI v1.2 (Weston et al., 2016): numbered sentences of a story, and among them questions with
 // the answer and the numbers of the sentences that support it. The passage is the story so far;
 // the answer's span is its first occurrence in a supporting sentence; where only its plural stands
@@ -6,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ struct Story {
   int64_t last = 0;  // number of the last line
 };
 
-// Plurals of the data's nouns: mouse, wolf, sheep; else an s.
+// Plurals of the nouns in the data: mice, wolves, sheep; others end in s.
 std::string PluralOf(const std::string& noun) {
   if (noun == "mouse") {
     return "mice";
@@ -84,7 +84,7 @@ class BabiFile {
   int64_t questions_ = 0;
 };
 
-absl::Status Invalid(const LineReader& lines, absl::string_view message) {
+absl::Status InvalidBabi(const LineReader& lines, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(lines.place(), ": ", message));
 }
 
@@ -94,8 +94,8 @@ absl::Status BabiFile::TakeLine(const LineReader& lines) {
   int64_t number = 0;
   if (space == line.npos || !absl::SimpleAtoi(line.substr(0, space), &number) ||
       (number != 1 && number != story_.last + 1)) {
-    return Invalid(lines, absl::StrCat("expected a line that starts with its number, ",
-                                       story_.last + 1, " or 1"));
+    return InvalidBabi(lines, absl::StrCat("expected a line that starts with its number, ",
+                                           story_.last + 1, " or 1"));
   }
   if (number == 1) {
     story_ = Story();
@@ -115,8 +115,9 @@ absl::Status BabiFile::TakeLine(const LineReader& lines) {
 absl::Status BabiFile::TakeQuestion(absl::string_view text, const LineReader& lines) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, '\t');
   if (fields.size() != 3) {
-    return Invalid(lines, absl::StrCat("expected QUESTION, ANSWER and SUPPORT between tabs, got ",
-                                       fields.size(), " fields"));
+    return InvalidBabi(lines,
+                       absl::StrCat("expected QUESTION, ANSWER and SUPPORT between tabs, got ",
+                                    fields.size(), " fields"));
   }
   std::vector<Span> support;
   for (const absl::string_view piece : absl::StrSplit(fields[2], ' ', absl::SkipEmpty())) {
@@ -124,8 +125,8 @@ absl::Status BabiFile::TakeQuestion(absl::string_view text, const LineReader& li
     const bool is_number = absl::SimpleAtoi(piece, &number);
     const auto sentence = story_.sentences.find(number);
     if (!is_number || sentence == story_.sentences.end()) {
-      return Invalid(lines, absl::StrCat("expected numbers of the story's sentences, got \"",
-                                         piece.substr(0, 20), "\""));
+      return InvalidBabi(lines, absl::StrCat("expected numbers of the story's sentences, got \"",
+                                             piece.substr(0, 20), "\""));
     }
     support.push_back(sentence->second);
   }
@@ -150,26 +151,12 @@ absl::Status BabiFile::TakeQuestion(absl::string_view text, const LineReader& li
   return sink_.Keep(std::move(passage), lines.place(), split);
 }
 
-absl::Status ForEachLine(const std::string& path,
-                         const std::function<absl::Status(const LineReader&)>& on_line) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
-  while (true) {
-    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    if (!absl::StripAsciiWhitespace(lines.line()).empty()) {
-      CONCUR_RETURN_IF_ERROR(on_line(lines));
-    }
-  }
-}
-
 bool Splits(const Parameters& parameters) { return parameters.Rate("test-share") > 0; }
 
 absl::Status RunBabi(const ImporterInput& input) {
   for (const std::string& path : input.files) {
     int64_t questions = 0;
-    CONCUR_RETURN_IF_ERROR(ForEachLine(path, [&](const LineReader& lines) {
+    CONCUR_RETURN_IF_ERROR(ForEachTextLine(path, [&](const LineReader& lines) {
       questions += absl::StrContains(lines.line(), "\t") ? 1 : 0;
       return absl::OkStatus();
     }));
@@ -177,7 +164,7 @@ absl::Status RunBabi(const ImporterInput& input) {
     BabiFile file(path, questions, std::llround(static_cast<double>(questions) * share),
                   input.sink);
     CONCUR_RETURN_IF_ERROR(
-        ForEachLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); }));
+        ForEachTextLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); }));
   }
   return absl::OkStatus();
 }

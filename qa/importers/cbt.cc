@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Children's Book Test (Hill et al., 2016), named entities and common nouns: twenty numbered
 // sentences and a twenty-first with XXXXX, the answer and the choices behind tabs. The choices are
 // discarded; the answer is its first occurrence in the twenty sentences.

@@ -1,6 +1,8 @@
-// CNN (Hermann et al., 2015): a question a file, NAME.question, of blocks between blank lines: the
-// address, the passage, the question with @placeholder, the answer (@entity7), the entities' names.
-// Entities stay as they are; the answer is its first occurrence in the passage.
+// SPDX-License-Identifier: Apache-2.0
+// CNN (Hermann et al., 2015): one question per file NAME.question, in blocks between blank lines:
+// the address, the passage, the question with @placeholder, the answer (@entity7), the entities'
+// names. Entities are not replaced by their names; the answer is its first occurrence in the
+// passage.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +81,7 @@ absl::StatusOr<std::vector<std::string>> ReadBlocks(const std::string& path, std
       blocks.emplace_back();
     }
     if (blocks.size() > kBlocks) {
-      continue;  // the entities; read only so that a damaged file is noticed
+      continue;  // the entities; read only to detect a damaged file
     }
     absl::StrAppend(&blocks.back(), blocks.back().empty() ? "" : " ", line);
   }

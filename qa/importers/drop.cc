@@ -1,5 +1,6 @@
-// DROP (Dua et al., 2019) as released: {"PASSAGE_ID": {"passage": …, "qa_pairs": […]}}. What has a
-// single span of the passage as its answer is kept.
+// SPDX-License-Identifier: Apache-2.0
+// DROP (Dua et al., 2019) as released: {"PASSAGE_ID": {"passage": …, "qa_pairs": […]}}. Questions
+// whose answer is a single span of the passage are kept.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -50,8 +51,8 @@ absl::StatusOr<DropAnswer> ReadAnswer(const std::optional<element>& value, const
   return DropAnswer{"", std::move(span)};
 }
 
-absl::Status TakeQuestion(const element& value, const JsonFields& json, Passage& passage,
-                          ImportSink& sink) {
+absl::Status TakeDropQuestion(const element& value, const JsonFields& json, Passage& passage,
+                              ImportSink& sink) {
   std::optional<element> id;
   std::optional<element> text;
   std::optional<element> answer_value;
@@ -90,7 +91,7 @@ absl::Status TakeQuestion(const element& value, const JsonFields& json, Passage&
   return absl::OkStatus();
 }
 
-absl::Status TakePassage(const element& member, const std::string& place, ImportSink& sink) {
+absl::Status TakeDropPassage(const element& member, const std::string& place, ImportSink& sink) {
   const auto entry = *object(member).begin();
   JsonFields json;
   Passage passage;
@@ -106,7 +107,7 @@ absl::Status TakePassage(const element& member, const std::string& place, Import
   size_t index = 0;
   for (const element question : list) {
     json.place = absl::StrCat(passage_place, ".qa_pairs[", index++, "]");
-    CONCUR_RETURN_IF_ERROR(TakeQuestion(question, json, passage, sink));
+    CONCUR_RETURN_IF_ERROR(TakeDropQuestion(question, json, passage, sink));
   }
   return sink.Keep(std::move(passage), passage_place);
 }
@@ -115,7 +116,7 @@ absl::Status RunDrop(const ImporterInput& input) {
   for (const std::string& file : input.files) {
     CONCUR_RETURN_IF_ERROR(
         ForEachMember(file, [&](const element& member, const std::string& place) {
-          return TakePassage(member, place, input.sink);
+          return TakeDropPassage(member, place, input.sink);
         }));
   }
   return absl::OkStatus();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/importers/importer.h"
 
 #include <algorithm>
@@ -43,15 +44,15 @@ void Count(std::map<std::string, ImportCount>& counts, absl::string_view what,
   }
 }
 
-// Whether an answer is articles and punctuation only: short, then.
+// Whether an answer has only articles and punctuation. Such answers are short.
 bool IsWordless(const std::string& answer) {
   return answer.size() < 12 && NormalizeAnswer(answer).empty();
 }
 
-// One output, made when its first passage comes.
+// An output file, created at its first passage.
 struct Output {
   std::string path;
-  std::unique_ptr<MrqaWriter> writer;
+  std::unique_ptr<DatasetWriter> writer;
   ImportedFile file;
 };
 
@@ -89,7 +90,7 @@ class WritingSink : public ImportSink {
       if (outputs_.size() > 1) {
         header["split"] = std::string(SplitName(split));
       }
-      CONCUR_ASSIGN_OR_RETURN(output.writer, MrqaWriter::Create(output.path, header));
+      CONCUR_ASSIGN_OR_RETURN(output.writer, DatasetWriter::Create(output.path, header));
     }
     ++output.file.passages;
     output.file.questions += static_cast<int64_t>(passage.questions.size());
@@ -146,7 +147,7 @@ class WritingSink : public ImportSink {
   absl::flat_hash_set<Digest> ids_;
 };
 
-// Base names and digests of the files that were read, for the header. Of a directory the name.
+// Adds base names and digests of the input files to the header; of a directory, the name only.
 absl::Status RecordSources(const std::vector<std::string>& paths, Header& header) {
   for (size_t i = 0; i < paths.size(); ++i) {
     std::string name = std::filesystem::path(paths[i]).filename().string();
@@ -172,6 +173,32 @@ absl::Status NothingKept(const ImportRequest& request, const ImportCounts& count
 }
 
 }  // namespace
+
+ReadPolicy PassOnPolicy(ImportSink& sink) {
+  ReadPolicy policy;
+  policy.bad_records = ReadPolicy::BadRecords::kPassOn;
+  policy.note = [&sink](absl::string_view what, absl::string_view place) {
+    sink.Note(what, place);
+  };
+  return policy;
+}
+
+absl::Status KeepWithSpans(Passage passage, absl::string_view place, absl::string_view list,
+                           absl::string_view no_span, ImportSink& sink) {
+  std::vector<Question> usable;
+  usable.reserve(passage.questions.size());
+  for (size_t i = 0; i < passage.questions.size(); ++i) {
+    Question& question = passage.questions[i];
+    if (question.answers.empty() || question.spans.empty()) {
+      CONCUR_RETURN_IF_ERROR(sink.Drop(question.answers.empty() ? "no answer is given" : no_span,
+                                       absl::StrCat(place, list, "[", i, "]")));
+    } else {
+      usable.push_back(std::move(question));
+    }
+  }
+  passage.questions = std::move(usable);
+  return sink.Keep(std::move(passage), place);
+}
 
 const std::vector<ImporterInfo>& Importers() {
   static const auto* const importers = [] {

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Importers: each turns the raw files of a published benchmark into the internal form (MRQA JSON
 // lines), question by question, in memory that does not grow with the files. An importer is a
 // declaration (name, parameters) and a function that reads files and hands passages to an
-// ImportSink; everything around it (counts, repeated ids, --strict, headers, files that appear
-// only when complete) is done once, here.
+// ImportSink. Everything else is done here for all importers: counts, repeated ids, --strict,
+// headers, files that appear only when complete.
 //
-// What is not of the documented layout is an error with file and line. A question that is, but
-// cannot be had in extractive form, is dropped with a reason.
+// A record that does not have the documented layout is an error with file and line. A question that
+// has it but cannot be made extractive is dropped with a reason.
 //
-// Same files, parameters and seed: same bytes.
+// The same files, parameters and seed give the same bytes.
 //
 // Thread-safe (stateless); ImportSink is thread-compatible.
 #ifndef CONCUR_QA_IMPORTERS_IMPORTER_H_
@@ -25,41 +26,50 @@
 #include "qa/builders/builder.h"
 #include "qa/builders/parameters.h"
 #include "qa/example.h"
+#include "qa/passage_reader.h"
 
 namespace concur::qa {
 
-// How often something happened, and where first ("FILE:LINE…").
+// A count, and the place of the first case ("FILE:LINE…").
 struct ImportCount {
   int64_t count = 0;
   std::string first_place;
 };
 
-// Questions, and what became of them: read = kept + unsampled + all of `dropped`.
+// Numbers of questions: read = kept + unsampled + all of `dropped`.
 struct ImportCounts {
   int64_t read = 0;
   int64_t kept = 0;
-  int64_t unsampled = 0;                       // left out on request (a subsample)
+  int64_t unsampled = 0;                       // not drawn for a subsample
   std::map<std::string, ImportCount> dropped;  // by reason
-  std::map<std::string, ImportCount> noted;    // by what was mended in questions that are kept
+  std::map<std::string, ImportCount> noted;    // corrections in kept questions
 };
 
 class ImportSink {
  public:
   virtual ~ImportSink() = default;
 
-  // Takes the questions of a passage, which counts them as read. Drops those whose id is empty or
-  // came before and those whose text or answers are empty; a passage that has none left is not
-  // written. With --strict the first drop is an error.
+  // Writes the passage and counts its questions as read. Drops questions with an empty or repeated
+  // id, an empty text or empty answers; a passage without questions left is not written. With
+  // --strict the first drop is an error.
   // REQUIRES: each span holds one of its question's answers, up to SQuAD's normalization.
   virtual absl::Status Keep(Passage passage, absl::string_view place,
                             Split split = Split::kTrain) = 0;
   // Counts a question as read and dropped.
   virtual absl::Status Drop(absl::string_view reason, absl::string_view place) = 0;
-  // Counts questions as read and left out on request.
+  // Counts questions as read and not drawn for the subsample.
   virtual void LeaveOut(int64_t questions) = 0;
-  // Counts something that was mended and drops nothing.
+  // Counts a correction in a question that is kept.
   virtual void Note(absl::string_view what, absl::string_view place) = 0;
 };
+
+// The policy of importers: spans that are left out are noted in `sink`, which must outlive it.
+ReadPolicy PassOnPolicy(ImportSink& sink);
+
+// Keeps the passage with the questions that have an answer and a span; drops the others, for the
+// reason `no_span` if only the span is missing. The place of question i is PLACE + `list` + "[i]".
+absl::Status KeepWithSpans(Passage passage, absl::string_view place, absl::string_view list,
+                           absl::string_view no_span, ImportSink& sink);
 
 struct ImporterInput {
   const std::vector<std::string>& files;
@@ -102,7 +112,7 @@ struct ImportRequest {
   uint64_t seed = 1;
   bool strict = false;
   std::map<std::string, std::string> parameters;
-  // Called now and then: how many questions were read so far.
+  // Called every thousand questions.
   std::function<void(int64_t read)> progress;
 };
 
@@ -117,8 +127,8 @@ struct ImportResult {
   std::vector<ImportedFile> files;
 };
 
-// Earlier files of the output's names are replaced only when all is complete; on failure nothing
-// changes. InvalidArgument also when no question is kept.
+// Existing output files are replaced only when all are complete; on failure nothing changes.
+// InvalidArgument also when no question is kept.
 absl::StatusOr<ImportResult> Import(const ImportRequest& request);
 
 }  // namespace concur::qa

@@ -1,4 +1,5 @@
-// LAMBADA (Paperno et al., 2016): a passage a line, as plain text of tokens or as JSON
+// SPDX-License-Identifier: Apache-2.0
+// LAMBADA (Paperno et al., 2016): one passage per line, as tokenized plain text or as JSON
 // {"text": …}; its last word is to be predicted. The passage without that word is the context, the
 // last sentence with XXXXX in its place the question. Passages without the word are dropped.
 #include <cstddef>
@@ -25,8 +26,8 @@ namespace {
 
 constexpr char kSpace[] = " \t\r\n";
 
-absl::Status TakePassage(absl::string_view text, const std::string& id, absl::string_view place,
-                         ImportSink& sink) {
+absl::Status TakeLambadaPassage(absl::string_view text, const std::string& id,
+                                absl::string_view place, ImportSink& sink) {
   text = absl::StripAsciiWhitespace(text);
   const size_t last_space = text.find_last_of(kSpace);
   if (last_space == text.npos) {
@@ -54,17 +55,10 @@ absl::Status TakePassage(absl::string_view text, const std::string& id, absl::st
 }
 
 absl::Status ReadPlain(const std::string& path, const std::string& stem, ImportSink& sink) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
-  while (true) {
-    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    if (!absl::StripAsciiWhitespace(lines.line()).empty()) {
-      CONCUR_RETURN_IF_ERROR(
-          TakePassage(lines.line(), absl::StrCat(stem, ":", lines.number()), lines.place(), sink));
-    }
-  }
+  return ForEachTextLine(path, [&](const LineReader& lines) {
+    return TakeLambadaPassage(lines.line(), absl::StrCat(stem, ":", lines.number()), lines.place(),
+                              sink);
+  });
 }
 
 absl::Status ReadJson(const std::string& path, const std::string& stem, ImportSink& sink) {
@@ -75,8 +69,8 @@ absl::Status ReadJson(const std::string& path, const std::string& stem, ImportSi
         std::optional<JsonFields::Element> text;
         CONCUR_RETURN_IF_ERROR(json.Collect(line, "line", {{"text", &text}}));
         CONCUR_ASSIGN_OR_RETURN(const std::string passage, json.Text(text, "text"));
-        return TakePassage(passage, absl::StrCat(stem, place.substr(place.rfind(':'))), place,
-                           sink);
+        return TakeLambadaPassage(passage, absl::StrCat(stem, place.substr(place.rfind(':'))),
+                                  place, sink);
       });
 }
 

@@ -1,32 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 // The unified form of the MRQA 2019 shared task: JSON lines with a header, gold spans as
 // `detected_answers` with inclusive `char_spans` in code points.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "qa/importers/importer.h"
-#include "qa/importers/text_spans.h"
-#include "qa/json_fields.h"
-#include "qa/json_items.h"
 #include "qa/normalize.h"
-#include "qa/utf8.h"
+#include "qa/passage_reader.h"
 
 namespace concur::qa {
 namespace {
-
-using simdjson::dom::array;
-using simdjson::dom::element;
 
 // A text whose HTML tokens are words of letters and digits, so that tokenizers keep them whole:
 // <P> is BPB, </P> is EEPE, <Td_colspan="2"> is BTdcolspan2B (Liu et al., 2023).
@@ -56,8 +48,8 @@ class HtmlRewrite {
   }
 
   const std::string& text() const { return text_; }
-  // Bytes of the text as they were → bytes of the new text. A token that the span cuts is taken in
-  // whole.
+  // Converts a span of the old text to one of the new text. If it cuts a token, it is extended to
+  // the whole token.
   Span Map(const Span& span) const {
     return {static_cast<int64_t>(MapOffset(static_cast<size_t>(span.begin), false)),
             static_cast<int64_t>(MapOffset(static_cast<size_t>(span.end), true))};
@@ -99,139 +91,53 @@ class HtmlRewrite {
   std::vector<Edit> edits_;  // in text order
 };
 
-class MrqaImport {
- public:
-  MrqaImport(bool rewrite_html, ImportSink& sink) : rewrite_html_(rewrite_html), sink_(sink) {}
-
-  absl::Status TakeLine(const element& line, const std::string& place);
-
- private:
-  struct Source {
-    std::string context;
-    CodePointMap map;
-    std::optional<HtmlRewrite> rewrite;
-  };
-
-  absl::Status TakeQuestion(const element& value, const Source& source, Passage& passage);
-  absl::Status TakeSpans(const array& detected, const Source& source, absl::string_view context,
-                         Question& question);
-  absl::StatusOr<std::optional<Span>> ToSpan(const element& pair, const Source& source) const;
-
-  const bool rewrite_html_;
-  ImportSink& sink_;
-  JsonFields json_;
-};
-
-absl::Status MrqaImport::TakeLine(const element& line, const std::string& place) {
-  json_.place = place;
-  std::optional<element> header;
-  std::optional<element> context;
-  std::optional<element> questions;
-  CONCUR_RETURN_IF_ERROR(json_.Collect(
-      line, "line", {{"header", &header}, {"context", &context}, {"qas", &questions}}));
-  if (header.has_value() && !context.has_value()) {
-    return absl::OkStatus();
-  }
-  CONCUR_ASSIGN_OR_RETURN(std::string text, json_.Text(context, "context"));
-  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
-  CodePointMap map(text);
-  Source source{std::move(text), std::move(map), std::nullopt};
-  if (rewrite_html_) {
-    source.rewrite.emplace(source.context);
-  }
-  Passage passage;
-  passage.context = rewrite_html_ ? source.rewrite->text() : source.context;
-  size_t index = 0;
-  for (const element question : list) {
-    json_.place = absl::StrCat(place, ": qas[", index++, "]");
-    CONCUR_RETURN_IF_ERROR(TakeQuestion(question, source, passage));
-  }
-  return sink_.Keep(std::move(passage), place);
-}
-
-absl::Status MrqaImport::TakeQuestion(const element& value, const Source& source,
-                                      Passage& passage) {
-  std::optional<element> qid;
-  std::optional<element> id;
-  std::optional<element> text;
-  std::optional<element> answers;
-  std::optional<element> detected;
-  CONCUR_RETURN_IF_ERROR(json_.Collect(value, "question",
-                                       {{"qid", &qid},
-                                        {"id", &id},
-                                        {"question", &text},
-                                        {"answers", &answers},
-                                        {"detected_answers", &detected}}));
-  Question question;
-  CONCUR_ASSIGN_OR_RETURN(question.id, json_.Text(qid.has_value() ? qid : id, "qid"));
-  CONCUR_ASSIGN_OR_RETURN(question.text, json_.Text(text, "question"));
-  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(answers, "answers"));
-  for (const element answer : list) {
-    CONCUR_ASSIGN_OR_RETURN(std::string one, json_.Text(answer, "answers"));
-    if (rewrite_html_) {
-      one = HtmlRewrite(one).text();
+void RewriteHtml(Passage& passage) {
+  const HtmlRewrite rewrite(passage.context);
+  passage.context = rewrite.text();
+  for (Question& question : passage.questions) {
+    for (std::string& answer : question.answers) {
+      answer = HtmlRewrite(answer).text();
     }
-    question.answers.push_back(std::move(one));
+    for (Span& span : question.spans) {
+      span = rewrite.Map(span);
+    }
   }
-  if (question.answers.empty()) {
-    return sink_.Drop("no answer is given", json_.place);
-  }
-  CONCUR_ASSIGN_OR_RETURN(const array entries, json_.List(detected, "detected_answers"));
-  CONCUR_RETURN_IF_ERROR(TakeSpans(entries, source, passage.context, question));
-  if (question.spans.empty()) {
-    return sink_.Drop("no span holds an answer", json_.place);
-  }
-  passage.questions.push_back(std::move(question));
-  return absl::OkStatus();
 }
 
-absl::Status MrqaImport::TakeSpans(const array& detected, const Source& source,
-                                   absl::string_view context, Question& question) {
-  for (const element entry : detected) {
-    std::optional<element> char_spans;
-    CONCUR_RETURN_IF_ERROR(json_.Collect(entry, "detected_answers", {{"char_spans", &char_spans}}));
-    CONCUR_ASSIGN_OR_RETURN(const array pairs,
-                            json_.List(char_spans, "detected_answers.char_spans"));
-    for (const element pair : pairs) {
-      CONCUR_ASSIGN_OR_RETURN(const std::optional<Span> span, ToSpan(pair, source));
-      const absl::string_view held = span.has_value() ? TextOf(context, *span) : "";
-      const auto holds = [&](const std::string& answer) {
-        return answer == held || NormalizeAnswer(answer) == NormalizeAnswer(held);
-      };
-      if (!held.empty() && std::any_of(question.answers.begin(), question.answers.end(), holds)) {
-        AddSpan(*span, question.spans);
+bool IsAnswer(absl::string_view text, const std::vector<std::string>& answers) {
+  return !text.empty() &&
+         std::any_of(answers.begin(), answers.end(), [&](const std::string& answer) {
+           return answer == text || NormalizeAnswer(answer) == NormalizeAnswer(text);
+         });
+}
+
+absl::Status KeepMrqaPassage(Passage passage, const std::string& place, bool rewrite_html,
+                             ImportSink& sink) {
+  if (rewrite_html) {
+    RewriteHtml(passage);
+  }
+  for (size_t i = 0; i < passage.questions.size(); ++i) {
+    Question& question = passage.questions[i];
+    std::vector<Span> spans;
+    for (const Span& span : question.spans) {
+      if (IsAnswer(TextOf(passage.context, span), question.answers)) {
+        AddSpan(span, spans);
       } else {
-        sink_.Note("a span that holds none of the answers is left out", json_.place);
+        sink.Note(kSpanWithoutAnswer, absl::StrCat(place, ": qas[", i, "]"));
       }
     }
+    question.spans = std::move(spans);
   }
-  return absl::OkStatus();
-}
-
-// Nothing when the pair is outside the context.
-absl::StatusOr<std::optional<Span>> MrqaImport::ToSpan(const element& pair,
-                                                       const Source& source) const {
-  std::array<int64_t, 2> ends{};
-  array list;
-  if (pair.get(list) != simdjson::SUCCESS || list.size() != ends.size() ||
-      list.at(0).get(ends[0]) != simdjson::SUCCESS ||
-      list.at(1).get(ends[1]) != simdjson::SUCCESS) {
-    return json_.Wrong("detected_answers.char_spans", "[first, last]", pair);
-  }
-  if (ends[0] < 0 || ends[1] < ends[0] || ends[1] >= source.map.size()) {
-    return std::optional<Span>();
-  }
-  const Span span{source.map.ByteOf(ends[0]), source.map.ByteOf(ends[1] + 1)};
-  return std::optional<Span>(source.rewrite.has_value() ? source.rewrite->Map(span) : span);
+  return KeepWithSpans(std::move(passage), place, ": qas", "no span holds an answer", sink);
 }
 
 absl::Status RunMrqa(const ImporterInput& input) {
-  MrqaImport import(input.parameters.Text("html-tokens") == "words", input.sink);
+  const bool rewrite_html = input.parameters.Text("html-tokens") == "words";
+  const ReadPolicy policy = PassOnPolicy(input.sink);
   for (const std::string& file : input.files) {
-    CONCUR_RETURN_IF_ERROR(
-        ForEachJsonLine(file, [&](const element& line, const std::string& place) {
-          return import.TakeLine(line, place);
-        }));
+    CONCUR_RETURN_IF_ERROR(ReadMrqa(file, policy, [&](Passage passage, const std::string& place) {
+      return KeepMrqaPassage(std::move(passage), place, rewrite_html, input.sink);
+    }));
   }
   return absl::OkStatus();
 }

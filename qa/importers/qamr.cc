@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QAMR (Michael et al., 2018): questions on sentences, with answers as indices of the sentence's
 // tokens. Sentences of a paragraph are joined to a passage; a question that is asked of more than
 // one of its sentences is dropped, since the passage does not tell which is meant (Liu et al.,
@@ -36,7 +37,7 @@ constexpr size_t kWorker = 2;
 constexpr size_t kNumber = 3;
 constexpr size_t kText = 5;
 constexpr size_t kAnswer = 6;
-constexpr size_t kColumnsMin = 7;  // behind them: the validators' answers, WORKER:INDICES
+constexpr size_t kColumnsMin = 7;  // followed by the validators' answers, WORKER:INDICES
 
 struct TokenRange {
   int64_t first = 0;
@@ -48,7 +49,7 @@ struct AskedQuestion {
   std::string text;
   std::string place;
   int64_t sentence = 0;
-  std::vector<TokenRange> answers;  // the asker's first; empty when it is in pieces
+  std::vector<TokenRange> answers;  // the writer's first; empty if it is not contiguous
 };
 
 struct Paragraph {
@@ -56,29 +57,20 @@ struct Paragraph {
   std::vector<AskedQuestion> questions;
 };
 
-absl::Status Invalid(const LineReader& lines, absl::string_view message) {
+absl::Status InvalidQamr(const LineReader& lines, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(lines.place(), ": ", message));
 }
 
 absl::Status ForEachRow(const std::string& path, size_t columns_min,
                         const std::function<absl::Status(const std::vector<absl::string_view>&,
                                                          const LineReader&)>& on_row) {
-  CONCUR_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
-  while (true) {
-    CONCUR_ASSIGN_OR_RETURN(const bool more, lines.Next());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    if (lines.line().empty()) {
-      continue;
-    }
+  return ForEachTextLine(path, [&](const LineReader& lines) {
     const std::vector<absl::string_view> fields = absl::StrSplit(lines.line(), '\t');
-    if (fields.size() < columns_min) {
-      return Invalid(lines, absl::StrCat("expected at least ", columns_min,
-                                         " fields between tabs, got ", fields.size()));
-    }
-    CONCUR_RETURN_IF_ERROR(on_row(fields, lines));
-  }
+    return fields.size() >= columns_min
+               ? on_row(fields, lines)
+               : InvalidQamr(lines, absl::StrCat("expected at least ", columns_min,
+                                                 " fields between tabs, got ", fields.size()));
+  });
 }
 
 // The paragraph and the sentence's number of "Wiki1k:wikipedia:16016:90:8".
@@ -87,7 +79,8 @@ absl::StatusOr<std::pair<absl::string_view, int64_t>> SplitId(absl::string_view 
   const size_t colon = id.rfind(':');
   int64_t number = 0;
   if (colon == id.npos || colon == 0 || !absl::SimpleAtoi(id.substr(colon + 1), &number)) {
-    return Invalid(lines, "expected a sentence id like Wiki1k:wikipedia:16016:90:8 in column 1");
+    return InvalidQamr(lines,
+                       "expected a sentence id like Wiki1k:wikipedia:16016:90:8 in column 1");
   }
   return std::make_pair(id.substr(0, colon), number);
 }
@@ -101,15 +94,15 @@ absl::string_view Written(absl::string_view token) {
   return found == characters->end() ? token : found->second;
 }
 
-// False when the indices are no run; an error when they are none of the sentence.
+// False when the indices are not contiguous; an error when they are outside the sentence.
 absl::StatusOr<bool> ReadIndices(absl::string_view text, size_t tokens, const LineReader& lines,
                                  TokenRange& range) {
   std::vector<int64_t> indices;
   for (const absl::string_view piece : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     int64_t index = 0;
     if (!absl::SimpleAtoi(piece, &index) || index < 0 || index >= static_cast<int64_t>(tokens)) {
-      return Invalid(lines, absl::StrCat("expected indices of the sentence's ", tokens,
-                                         " tokens, got \"", piece.substr(0, 20), "\""));
+      return InvalidQamr(lines, absl::StrCat("expected indices of the sentence's ", tokens,
+                                             " tokens, got \"", piece.substr(0, 20), "\""));
     }
     indices.push_back(index);
   }
@@ -141,7 +134,7 @@ absl::Status QamrImport::TakeSentence(const std::vector<absl::string_view>& fiel
   CONCUR_ASSIGN_OR_RETURN(const auto id, SplitId(fields[0], lines));
   std::vector<std::string>& tokens = paragraphs_[std::string(id.first)].sentences[id.second];
   if (!tokens.empty()) {
-    return Invalid(lines, absl::StrCat("the sentence ", fields[0], " came before"));
+    return InvalidQamr(lines, absl::StrCat("the sentence ", fields[0], " came before"));
   }
   for (const absl::string_view token : absl::StrSplit(fields[1], ' ', absl::SkipEmpty())) {
     tokens.emplace_back(Written(token));
@@ -154,8 +147,8 @@ absl::Status QamrImport::TakeQuestion(const std::vector<absl::string_view>& fiel
   CONCUR_ASSIGN_OR_RETURN(const auto id, SplitId(fields[kSentence], lines));
   const auto paragraph = paragraphs_.find(std::string(id.first));
   if (paragraph == paragraphs_.end() || !paragraph->second.sentences.contains(id.second)) {
-    return Invalid(lines, absl::StrCat("the sentence ", fields[kSentence].substr(0, 80),
-                                       " is not in the file of --sentences"));
+    return InvalidQamr(lines, absl::StrCat("the sentence ", fields[kSentence].substr(0, 80),
+                                           " is not in the file of --sentences"));
   }
   const size_t tokens = paragraph->second.sentences[id.second].size();
   AskedQuestion question;
@@ -170,7 +163,7 @@ absl::Status QamrImport::TakeQuestion(const std::vector<absl::string_view>& fiel
     if (column > kAnswer) {
       const size_t colon = indices.find(':');
       if (colon == indices.npos) {
-        return Invalid(lines, absl::StrCat("column ", column + 1, ": expected WORKER:INDICES"));
+        return InvalidQamr(lines, absl::StrCat("column ", column + 1, ": expected WORKER:INDICES"));
       }
       indices.remove_prefix(colon + 1);
       if (!absl::StrContains("0123456789", indices.substr(0, 1))) {

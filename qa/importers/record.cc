@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReCoRD (Zhang et al., 2018): cloze questions with @placeholder; answers are entities of the
-// passage, with inclusive places in code points.
+// passage, with inclusive positions in code points.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,8 +45,8 @@ absl::Status TakeAnswer(const element& value, const JsonFields& json, const Code
   return absl::OkStatus();
 }
 
-absl::Status TakeQuestion(const element& value, const JsonFields& json, const CodePointMap& map,
-                          Passage& passage, ImportSink& sink) {
+absl::Status TakeRecordQuestion(const element& value, const JsonFields& json,
+                                const CodePointMap& map, Passage& passage, ImportSink& sink) {
   std::optional<element> id;
   std::optional<element> text;
   std::optional<element> answers;
@@ -69,7 +70,7 @@ absl::Status TakeQuestion(const element& value, const JsonFields& json, const Co
   return absl::OkStatus();
 }
 
-absl::Status TakePassage(const element& item, const std::string& place, ImportSink& sink) {
+absl::Status TakeRecordPassage(const element& item, const std::string& place, ImportSink& sink) {
   JsonFields json;
   json.place = place;
   std::optional<element> id;
@@ -92,7 +93,7 @@ absl::Status TakePassage(const element& item, const std::string& place, ImportSi
   size_t index = 0;
   for (const element question : list) {
     json.place = absl::StrCat(place, ".qas[", index++, "]");
-    CONCUR_RETURN_IF_ERROR(TakeQuestion(question, json, map, passage, sink));
+    CONCUR_RETURN_IF_ERROR(TakeRecordQuestion(question, json, map, passage, sink));
   }
   return sink.Keep(std::move(passage), place);
 }
@@ -101,7 +102,7 @@ absl::Status RunRecord(const ImporterInput& input) {
   for (const std::string& file : input.files) {
     CONCUR_RETURN_IF_ERROR(
         ForEachListItem(file, "data", [&](const element& item, const std::string& place) {
-          return TakePassage(item, place, input.sink);
+          return TakeRecordPassage(item, place, input.sink);
         }));
   }
   return absl::OkStatus();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/importers/text_spans.h"
 
 #include <unicode/uchar.h>
@@ -75,12 +76,6 @@ std::vector<Span> FindAllWords(absl::string_view text, absl::string_view words) 
     spans.push_back(*span);
   }
   return spans;
-}
-
-void AddSpan(Span span, std::vector<Span>& spans) {
-  if (std::find(spans.begin(), spans.end(), span) == spans.end()) {
-    spans.push_back(span);
-  }
 }
 
 void AddAnswer(absl::string_view answer, std::vector<std::string>& answers) {

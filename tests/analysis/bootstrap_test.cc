@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/bootstrap.h"
 
 #include <gmock/gmock.h>
@@ -125,7 +126,7 @@ std::string JsonWithIntervals(const ScoreTable& table, Coefficient coefficient,
   options.bootstrap = bootstrap;
   absl::StatusOr<ConcurrenceMatrix> matrix = ComputeMatrix(table, options);
   EXPECT_OK(matrix);
-  return MatrixJson(*matrix);
+  return WriteMatrix(*matrix, TableFormat::kJson);
 }
 
 TEST(BootstrapTest, TheSameBitsOnAnyNumberOfThreads) {

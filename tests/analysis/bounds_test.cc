@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/bounds.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +44,7 @@ std::optional<CoefficientBounds> BoundsOf(const ScoreTable& table, Coefficient c
 }
 
 // `holes` scores of `n` approaches, levels few enough for ties, are missing.
-ScoreTable RandomTable(Random& random, size_t n, size_t holes) {
+ScoreTable RandomTableBounds(Random& random, size_t n, size_t holes) {
   std::vector<AxisEntry> rows;
   for (size_t i = 0; i < n; ++i) {
     rows.push_back({absl::StrCat("a", i), {}});
@@ -90,7 +91,7 @@ TEST(BoundsTest, OneMissingScoreOfAPerfectOrder) {
 TEST(BoundsTest, NoFillingLiesOutside) {
   Random random(11, "bounds_test");
   for (int trial = 0; trial < 60; ++trial) {
-    const ScoreTable table = RandomTable(random, 4 + random.Below(6), 1 + random.Below(4));
+    const ScoreTable table = RandomTableBounds(random, 4 + random.Below(6), 1 + random.Below(4));
     for (const Coefficient coefficient : kAll) {
       const std::optional<CoefficientBounds> bounds = BoundsOf(table, coefficient);
       if (!bounds.has_value()) {
@@ -173,7 +174,7 @@ TEST(BoundsTest, SmallAndLargeTablesAreClear) {
   EXPECT_EQ(nothing->low, -1);
   EXPECT_EQ(nothing->high, 1);
   Random random(1, "bounds_test");
-  EXPECT_THAT(BoundsOfPair(RandomTable(random, 501, 1), Coefficient::kKendall, 0, 1, {}),
+  EXPECT_THAT(BoundsOfPair(RandomTableBounds(random, 501, 1), Coefficient::kKendall, 0, 1, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("500")));
 }
 
@@ -182,10 +183,13 @@ TEST(BoundsTest, EveryFormShowsThem) {
   options.bounds = true;
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix,
                        ComputeMatrix(Parse("approach,A,B,C\na,1,1,1\nb,2,2,2\nc,3,,3\n"), options));
-  EXPECT_THAT(MatrixText(matrix), HasSubstr("A  B        1   1.00     -0.33     1.00"));
-  EXPECT_THAT(MatrixJson(matrix), HasSubstr(R"("missing":1,"exact":true})"));
-  EXPECT_THAT(MatrixCsv(matrix), HasSubstr(",bound_low,bound_high,bound_exact\n"));
-  EXPECT_THAT(MatrixCsv(matrix), HasSubstr("kendall,A,C,3,1,,,0.3333333333333333,,,1,1,yes\n"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText),
+              HasSubstr("A  B        1   1.00     -0.33     1.00"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson), HasSubstr(R"("missing":1,"exact":true})"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv),
+              HasSubstr(",bound_low,bound_high,bound_exact,p_holm,p_bh,warning\n"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv),
+              HasSubstr("kendall,A,C,3,1,,,0.3333333333333333,,,1,1,yes,1,1,\n"));
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/correlation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -111,6 +115,93 @@ TEST(CorrelationTest, ScaleAndExtremesDoNotMatter) {
   const List y = {1e-308, -1e-308, 3e-309, 5e-316};
   EXPECT_NEAR(PearsonR(x, y).value, 1, 1e-6);
   EXPECT_EQ(KendallTauB(x, y).value, 1);
+}
+
+TEST(CorrelationTest, PearsonDoesNotLoseDigitsToALargeMean) {
+  Random random(3, "correlation_test");
+  for (const int n : {3, 10, 40}) {
+    List a(n);
+    List b(n);
+    for (int i = 0; i < n; ++i) {
+      a[i] = static_cast<double>(random.Below(1000));
+      b[i] = a[i] - static_cast<double>(random.Below(3000));
+    }
+    const double r = PearsonR(a, b).value;
+    for (const double offset : {1e9, -1e12}) {
+      List x = a;
+      for (double& value : x) {
+        value += offset;
+      }
+      EXPECT_NEAR(PearsonR(x, b).value, r, 1e-15) << offset;
+    }
+    List x = a;
+    List y = b;
+    for (int i = 0; i < n; ++i) {
+      x[i] = 1 + a[i] * 0x1p-52;  // neighbours of 1: nothing is rounded
+      y[i] = 1 + (b[i] + 3000) * 0x1p-52;
+    }
+    EXPECT_NEAR(PearsonR(x, y).value, r, 1e-15);
+  }
+}
+
+TEST(CorrelationTest, SpearmansPValuesOfFewValuesAreExact) {
+  const struct {
+    List y;
+    double p;
+  } cases[] = {
+      // cor.test(1:n, y, method = "spearman") of R 4.2.2.
+      {{1, 2, 3, 4}, 0.083333333333333329},
+      {{2, 1, 3, 4}, 0.33333333333333331},
+      {{1, 3, 4, 2}, 0.75},
+      {{3, 6, 1, 4, 5, 2}, 0.80277777777777781},
+      {{6, 7, 2, 3, 1, 4, 5}, 0.44444444444444442},
+      {{5, 1, 7, 8, 6, 2, 3, 4}, 0.7033234126984127},
+      {{9, 4, 7, 1, 8, 3, 2, 5, 6}, 0.46299052028218696},
+      {{2, 1, 3, 4, 5, 6, 7, 8, 9}, 4.9603174603174603e-05},
+  };
+  for (const auto& test : cases) {
+    List x(test.y.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<double>(i);
+    }
+    EXPECT_NEAR(SpearmanRho(x, test.y).p_value, test.p, 1e-12) << test.y.size();
+  }
+}
+
+TEST(CorrelationTest, SpearmansPValuesOfTiesAreThoseOfAllOrders) {
+  Random random(4, "correlation_test");
+  for (int trial = 0; trial < 20; ++trial) {
+    const size_t n = 3 + random.Below(5);
+    List x(n);
+    List y(n);
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = static_cast<double>(random.Below(4));
+      y[i] = static_cast<double>(random.Below(4));
+    }
+    const Correlation result = SpearmanRho(x, y);
+    if (!result.defined()) {
+      continue;
+    }
+    std::vector<size_t> order(n);
+    std::iota(order.begin(), order.end(), size_t{0});
+    int as_far = 0;
+    int all = 0;
+    do {
+      List other(n);
+      for (size_t i = 0; i < n; ++i) {
+        other[i] = y[order[i]];
+      }
+      ++all;
+      as_far += std::abs(SpearmanRho(x, other).value) >= std::abs(result.value) - 1e-12 ? 1 : 0;
+    } while (std::next_permutation(order.begin(), order.end()));
+    EXPECT_NEAR(result.p_value, static_cast<double>(as_far) / all, 1e-12) << "trial " << trial;
+  }
+}
+
+TEST(CorrelationTest, APerfectOrderOfManyValuesHasNoPValueOfZero) {
+  List x(12);
+  std::iota(x.begin(), x.end(), 0.0);
+  EXPECT_NEAR(SpearmanRho(x, x).p_value, 2 / 479001600.0, 1e-20);
 }
 
 TEST(CorrelationTest, PerfectAgreementIsExactlyOne) {

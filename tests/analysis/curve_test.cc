@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/curve.h"
 
 #include <gmock/gmock.h>
@@ -26,8 +27,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-ScoreTable Parse(const std::string& csv, const std::vector<std::string>& tags = {}) {
-  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv", tags);
+ScoreTable ParseCurve(const std::string& csv, const std::vector<std::string>& tags = {}) {
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv", {tags, {}});
   EXPECT_OK(parsed);
   return parsed.ok() ? parsed->table : ScoreTable();
 }
@@ -63,7 +64,7 @@ TEST(ExpectedMaximaTest, IsTheMeanOverEverySubset) {
 
 TEST(ApproachCurveTest, TheLastPointIsTheCoefficientItself) {
   const ScoreTable table =
-      Parse("approach,A,B,C\na,1,2,5\nb,2,1,4\nc,3,4,3\nd,4,3,2\ne,5,6,1\nf,6,5,\n");
+      ParseCurve("approach,A,B,C\na,1,2,5\nb,2,1,4\nc,3,4,3\nd,4,3,2\ne,5,6,1\nf,6,5,\n");
   CurveOptions options;
   options.draws = 200;
   ASSERT_OK_AND_ASSIGN(const std::vector<CurvePoint> points, ApproachCurve(table, options));
@@ -85,20 +86,20 @@ TEST(ApproachCurveTest, TheLastPointIsTheCoefficientItself) {
 
 TEST(ApproachCurveTest, SmallTablesAndBadOptionsAreClear) {
   ASSERT_OK_AND_ASSIGN(const std::vector<CurvePoint> none,
-                       ApproachCurve(Parse("approach,A,B\n"), {}));
+                       ApproachCurve(ParseCurve("approach,A,B\n"), {}));
   EXPECT_THAT(none, IsEmpty());
   ASSERT_OK_AND_ASSIGN(const std::vector<CurvePoint> one,
-                       ApproachCurve(Parse("approach,A,B\na,1,2\n"), {}));
+                       ApproachCurve(ParseCurve("approach,A,B\na,1,2\n"), {}));
   ASSERT_THAT(one, SizeIs(1));
   EXPECT_FALSE(one[0].value.has_value());
   CurveOptions options;
   options.draws = 1;
-  EXPECT_THAT(ApproachCurve(Parse("approach,A,B\na,1,2\n"), options),
+  EXPECT_THAT(ApproachCurve(ParseCurve("approach,A,B\na,1,2\n"), options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("draws: expected")));
 }
 
 TEST(SizeCurveTest, OrdersBySizeAndSkipsTheTargetItself) {
-  const ScoreTable table = Parse("approach,full,10K,1K\na,1,1,2\nb,2,2,1\nc,3,3,3\nd,4,4,4\n");
+  const ScoreTable table = ParseCurve("approach,full,10K,1K\na,1,1,2\nb,2,2,1\nc,3,3,3\nd,4,4,4\n");
   ASSERT_OK_AND_ASSIGN(
       const std::vector<CurvePoint> points,
       SizeCurve(table, std::vector<SizedBenchmark>{{0, 88000}, {1, 10000}, {2, 1000}},
@@ -119,7 +120,8 @@ constexpr char kSettings[] =
     "z #0,0,4,5\nz #1,1,1,1\nz #2,2,2,2\n";
 
 TEST(BudgetCurveTest, GoesFromOneSettingToAll) {
-  ASSERT_OK_AND_ASSIGN(const SettingScores scores, GroupSettings(Parse(kSettings, {"setting"})));
+  ASSERT_OK_AND_ASSIGN(const SettingScores scores,
+                       GroupSettings(ParseCurve(kSettings, {"setting"})));
   EXPECT_THAT(scores.approaches, ElementsAre("x", "y", "z"));
   CurveOptions options;
   options.draws = 500;
@@ -131,7 +133,8 @@ TEST(BudgetCurveTest, GoesFromOneSettingToAll) {
 }
 
 TEST(BudgetCurveTest, ExpectedBestGrowsWithTheBudgetAndCountsSettings) {
-  ASSERT_OK_AND_ASSIGN(const SettingScores scores, GroupSettings(Parse(kSettings, {"setting"})));
+  ASSERT_OK_AND_ASSIGN(const SettingScores scores,
+                       GroupSettings(ParseCurve(kSettings, {"setting"})));
   const std::vector<ExpectedBest> curve = ExpectedBestCurve(scores);
   ASSERT_THAT(curve, SizeIs(17)) << "y has two settings on B";
   EXPECT_NEAR(curve[0].value, 3, 1e-15);
@@ -141,22 +144,23 @@ TEST(BudgetCurveTest, ExpectedBestGrowsWithTheBudgetAndCountsSettings) {
 }
 
 TEST(BudgetCurveTest, TablesWithoutSettingsAreRefused) {
-  EXPECT_THAT(GroupSettings(Parse("approach,A\nx,1\n")),
+  EXPECT_THAT(GroupSettings(ParseCurve("approach,A\nx,1\n")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--select each")));
 }
 
 TEST(ClusterTest, SimilarBenchmarksStandSideBySide) {
   const ScoreTable table =
-      Parse("approach,A,B,C,D\na,1,4,1,4\nb,2,3,2,3\nc,3,2,3,2\nd,4,1,4,1\ne,5,0,4.5,-1\n");
+      ParseCurve("approach,A,B,C,D\na,1,4,1,4\nb,2,3,2,3\nc,3,2,3,2\nd,4,1,4,1\ne,5,0,4.5,-1\n");
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
   EXPECT_THAT(ClusterOrder(matrix), ElementsAre(0, 2, 1, 3));
-  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix one, ComputeMatrix(Parse("approach,A\nx,1\n"), {}));
+  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix one,
+                       ComputeMatrix(ParseCurve("approach,A\nx,1\n"), {}));
   EXPECT_THAT(ClusterOrder(one), ElementsAre(0));
   EXPECT_THAT(ClusterOrder({}), IsEmpty());
 }
 
 TEST(ClusterTest, BlocksCountEachPairOnce) {
-  const ScoreTable table = Parse("approach,A,B,C,D\na,1,4,1,7\nb,2,3,2,7\nc,3,2,3,7\n");
+  const ScoreTable table = ParseCurve("approach,A,B,C,D\na,1,4,1,7\nb,2,3,2,7\nc,3,2,3,7\n");
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
   const BenchmarkGroup up = {"up", {0, 2}};
   const BenchmarkGroup rest = {"rest", {1, 3}};
@@ -173,7 +177,7 @@ TEST(ClusterTest, GroupsOfTheConcurrenceStudy) {
   ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
   const BenchmarkGroup human = {"human", {0, 1, 2, 3, 4, 5}};
   const Table blocks = BlockTable(matrix, {human});
-  EXPECT_EQ(blocks.rows[0][2].number, 15);
+  EXPECT_EQ(blocks.rows[0][2].integer, 15);
   EXPECT_NEAR(blocks.rows[0][5].number, 0.69, 0.005) << "NaturalQuestions with DROP";
   EXPECT_NEAR(blocks.rows[0][7].number, 0.94, 0.005) << "SQuAD with QAMR";
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/difference.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ namespace {
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseDifference(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
   EXPECT_OK(parsed);
   return parsed.ok() ? parsed->table : ScoreTable();
@@ -32,7 +33,7 @@ constexpr char kScores[] =
     "approach,A,B,C\na,1,2,9\nb,2,1,3\nc,3,4,8\nd,4,3,5\ne,5,6,1\nf,6,5,2\ng,7,8,7\nh,8,7,4\n";
 
 TEST(DifferenceTest, IsTheDifferenceOfTheCoefficients) {
-  const ScoreTable table = Parse(kScores);
+  const ScoreTable table = ParseDifference(kScores);
   BootstrapOptions options;
   options.replicates = 500;
   ASSERT_OK_AND_ASSIGN(const std::vector<PairDifference> differences,
@@ -50,7 +51,7 @@ TEST(DifferenceTest, IsTheDifferenceOfTheCoefficients) {
 }
 
 TEST(DifferenceTest, BitsDoNotDependOnThreads) {
-  const ScoreTable table = Parse(kScores);
+  const ScoreTable table = ParseDifference(kScores);
   BootstrapOptions options;
   options.replicates = 1000;
   const auto run = [&] {
@@ -74,7 +75,7 @@ TEST(DifferenceTest, BitsDoNotDependOnThreads) {
 }
 
 TEST(DifferenceTest, BadQueriesAreRefused) {
-  const ScoreTable table = Parse(kScores);
+  const ScoreTable table = ParseDifference(kScores);
   EXPECT_THAT(BootstrapDifferences(table, Coefficient::kKendall, {{"A", "A", "A", "C"}}, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pairs of two benchmarks")));
   EXPECT_THAT(BootstrapDifferences(table, Coefficient::kKendall, {{"A", "B", "A", "X"}}, {}),
@@ -90,13 +91,14 @@ TEST(DifferenceTest, UndefinedOnesSaySoAndNoApproachIsNoCrash) {
   options.replicates = 100;
   ASSERT_OK_AND_ASSIGN(
       const std::vector<PairDifference> constant,
-      BootstrapDifferences(Parse("approach,A,B,C\na,1,2,3\nb,2,2,4\n"), Coefficient::kKendall,
-                           {{"A", "B", "A", "C"}}, options));
+      BootstrapDifferences(ParseDifference("approach,A,B,C\na,1,2,3\nb,2,2,4\n"),
+                           Coefficient::kKendall, {{"A", "B", "A", "C"}}, options));
   EXPECT_FALSE(constant[0].value.has_value());
   EXPECT_THAT(constant[0].warning, HasSubstr("undefined"));
-  ASSERT_OK_AND_ASSIGN(const std::vector<PairDifference> empty,
-                       BootstrapDifferences(Parse("approach,A,B,C\n"), Coefficient::kKendall,
-                                            {{"A", "B", "A", "C"}}, options));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<PairDifference> empty,
+      BootstrapDifferences(ParseDifference("approach,A,B,C\n"), Coefficient::kKendall,
+                           {{"A", "B", "A", "C"}}, options));
   EXPECT_FALSE(empty[0].value.has_value());
 }
 
@@ -104,10 +106,13 @@ TEST(DifferenceTest, EveryFormWithAPlaceForThemShowsThem) {
   MatrixOptions options;
   options.bootstrap.emplace().replicates = 200;
   options.differences = {{"A", "B", "A", "C"}};
-  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(Parse(kScores), options));
-  EXPECT_THAT(MatrixText(matrix), HasSubstr("(A – B) less (A – C): 1.00 [0.36, 1.65]"));
-  EXPECT_THAT(MatrixJson(matrix), HasSubstr(R"("less_a":"A","less_b":"C","n":8,"less_n":8)"));
-  EXPECT_THAT(MatrixJsonLines(matrix), HasSubstr(R"("difference":0.99)"));
+  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix,
+                       ComputeMatrix(ParseDifference(kScores), options));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText),
+              HasSubstr("(A – B) less (A – C): 1.00 [0.36, 1.65]"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson),
+              HasSubstr(R"("less_a":"A","less_b":"C","n":8,"less_n":8)"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJsonLines), HasSubstr(R"("difference":0.99)"));
 }
 
 TEST(DifferenceTest, OfTheConcurrenceStudy) {
@@ -144,8 +149,9 @@ TEST(FisherTest, WhereThereIsNoneTheReasonIsGiven) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("between 0 and 1")));
   MatrixOptions options;
   options.fisher_level = 0.95;
-  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix,
-                       ComputeMatrix(Parse("approach,A,B\na,1,1\nb,2,2\nc,3,3\n"), options));
+  ASSERT_OK_AND_ASSIGN(
+      const ConcurrenceMatrix matrix,
+      ComputeMatrix(ParseDifference("approach,A,B\na,1,1\nb,2,2\nc,3,3\n"), options));
   EXPECT_THAT(matrix.pairs[0].warning, HasSubstr("no analytic interval"));
 }
 

@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/shift_table.h"
+#include "analysis/label_places.h"
 #include "analysis/svg_canvas.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
@@ -23,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseFigures(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   return parsed->table;
@@ -72,7 +74,7 @@ TEST(ScatterTest, PanelsHaveGroupsAndCoefficients) {
 }
 
 TEST(ScatterTest, ApproachesWithoutTheTagAreAGroupThatSaysSo) {
-  const ScoreTable table = Parse("a,t,x,y\nm,yes,1,2\nn,,3,4\no,yes,5,6\n");
+  const ScoreTable table = ParseFigures("a,t,x,y\nm,yes,1,2\nn,,3,4\no,yes,5,6\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
                        ScatterPanels(table, {"x", {"y"}, "t"}));
   const std::string text = WriteTable(ScatterTable(table, panels), TableFormat::kCsv);
@@ -81,7 +83,7 @@ TEST(ScatterTest, ApproachesWithoutTheTagAreAGroupThatSaysSo) {
 }
 
 TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {
-  const ScoreTable table = Parse("a,x,<y>\n\"</svg>&\",1,2\nhole,3,\nc,4,5\n");
+  const ScoreTable table = ParseFigures("a,x,<y>\n\"</svg>&\",1,2\nhole,3,\nc,4,5\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
                        ScatterPanels(table, {"x", {"<y>"}, ""}));
   const std::string svg = ScatterSvg(table, panels);
@@ -90,9 +92,53 @@ TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {
   EXPECT_EQ(Count(svg, "</svg>"), 1u);
 }
 
+TEST(ScatterTest, PointsAreLabelledWhereThereIsRoom) {
+  const ScoreTable table = ParseFigures(
+      "a,x,y\nalpha,1,1\nbeta,50,50\nthe twin of beta,50,50\nanother twin of beta,50,50\n"
+      "a third twin of beta,50,50\nthe fourth twin,50,50\nthe fifth twin of beta,50,50\n"
+      "the sixth twin of beta,50,50\nseventh twin,50,50\nthe eighth twin,50,50\nomega,90,90\n");
+  ASSERT_OK_AND_ASSIGN(std::vector<ScatterPanel> panels,
+                       ScatterPanels(table, {"x", {"y"}, "", {"*"}}));
+  const std::string svg = ScatterSvg(table, panels);
+  EXPECT_THAT(svg, HasSubstr(">alpha</text>"));
+  EXPECT_THAT(svg, HasSubstr(">beta</text>"));
+  EXPECT_THAT(svg, HasSubstr(">omega</text>"));
+  EXPECT_THAT(svg, HasSubstr("y: no room for 5 names"));
+  ASSERT_OK_AND_ASSIGN(panels, ScatterPanels(table, {"x", {"y"}, "", {"alpha"}}));
+  EXPECT_THAT(ScatterSvg(table, panels), Not(HasSubstr(">omega</text>")));
+  EXPECT_THAT(ScatterPanels(table, {"x", {"y"}, "", {"alphas"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("label: unknown approach \"alphas\" (did you mean \"alpha\"?)")));
+}
+
+TEST(LabelPlacesTest, NoLabelCoversAnotherLabelOrAPoint) {
+  std::vector<LabelPlaces::Point> points;
+  for (int i = 0; i < 60; ++i) {
+    points.push_back({10.0 + (i * 37) % 180, 10.0 + (i * 53) % 180});
+  }
+  LabelPlaces places({0, 0, 200, 200}, points);
+  std::vector<PixelBox> boxes;
+  for (const LabelPlaces::Point& point : points) {
+    if (const auto box = places.Place(point, 30, 10); box.has_value()) {
+      EXPECT_TRUE(box->left >= 0 && box->right <= 200 && box->top >= 0 && box->bottom <= 200);
+      for (const PixelBox& other : boxes) {
+        EXPECT_FALSE(box->left < other.right && other.left < box->right &&
+                     box->top < other.bottom && other.top < box->bottom);
+      }
+      for (const LabelPlaces::Point& other : points) {
+        EXPECT_FALSE(box->left < other.x && other.x < box->right && box->top < other.y &&
+                     other.y < box->bottom);
+      }
+      boxes.push_back(*box);
+    }
+  }
+  EXPECT_GT(boxes.size(), 5u);
+  EXPECT_LT(boxes.size(), points.size());
+}
+
 TEST(ScatterTest, DegenerateTablesHaveFigures) {
   for (const char* csv : {"a,x,y\n", "a,x,y\nm,1,1\n", "a,x,y\nm,1,\n", "a,x,y\nm,0,0\nn,0,0\n"}) {
-    const ScoreTable table = Parse(csv);
+    const ScoreTable table = ParseFigures(csv);
     ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
                          ScatterPanels(table, {"x", {"y"}, ""}));
     const std::string svg = ScatterSvg(table, panels);
@@ -103,7 +149,7 @@ TEST(ScatterTest, DegenerateTablesHaveFigures) {
 }
 
 TEST(ScatterTest, BadOptionsAreNamed) {
-  const ScoreTable table = Parse("a,t,x,y\nm,yes,1,2\n");
+  const ScoreTable table = ParseFigures("a,t,x,y\nm,yes,1,2\n");
   const auto invalid = [&](const ScatterOptions& options, const char* part) {
     EXPECT_THAT(ScatterPanels(table, options),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(part)));
@@ -127,12 +173,12 @@ TEST(ShiftFigureTest, DrawsEverySystemAndBothLines) {
   EXPECT_THAT(svg, HasSubstr("slope 0.84, R² 0.99"));
   EXPECT_THAT(svg, HasSubstr("XLNet: 95.10, 92.30 (not fitted)"));
   EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
-  const std::string latex = WriteTable(ShiftTable(fits), TableFormat::kLatex);
+  const std::string latex = WriteShift(fits, TableFormat::kLatex);
   EXPECT_THAT(latex, HasSubstr("not part of the fit"));
 }
 
 TEST(ShiftFigureTest, ScoresOfZeroHaveNoPlaceOnProbitAxes) {
-  const ScoreTable table = Parse("a,x,y\nm,50,40\nn,0,10\no,80,70\n");
+  const ScoreTable table = ParseFigures("a,x,y\nm,50,40\nn,0,10\no,80,70\n");
   FitOptions options;
   options.scale = FitScale::kProbit;
   ASSERT_OK_AND_ASSIGN(const std::vector<ShiftFit> fits,
@@ -144,11 +190,11 @@ TEST(ShiftFigureTest, ScoresOfZeroHaveNoPlaceOnProbitAxes) {
 }
 
 TEST(CrossFigureTest, FramesTheBest) {
-  const ScoreTable table = Parse("row,train,x\nm ← a,a,10\nm ← b,b,20\n");
+  const ScoreTable table = ParseFigures("row,train,x\nm ← a,a,10\nm ← b,b,20\n");
   ASSERT_OK_AND_ASSIGN(const std::string svg, CrossSvg(table));
   EXPECT_EQ(Count(svg, "stroke=\"#a3163d\""), 1u);
   EXPECT_THAT(svg, HasSubstr("m ← b on x: 20.00"));
-  EXPECT_THAT(CrossSvg(Parse("row,x\nm,1\n")),
+  EXPECT_THAT(CrossSvg(ParseFigures("row,x\nm,1\n")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tag \"train\"")));
 }
 

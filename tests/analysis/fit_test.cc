@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/fit.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "analysis/intervals.h"
 #include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
 #include "tests/analysis/reference_scores.h"
 #include "tests/testing/status_matchers.h"
 
@@ -20,14 +24,14 @@ using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseFit(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
   EXPECT_OK(parsed);
   return parsed.ok() ? parsed->table : ScoreTable();
 }
 
 ShiftFit FitOf(const std::string& csv, const FitOptions& options = {}) {
-  absl::StatusOr<std::vector<ShiftFit>> fits = FitShift(Parse(csv), "X", {"Y"}, options);
+  absl::StatusOr<std::vector<ShiftFit>> fits = FitShift(ParseFit(csv), "X", {"Y"}, options);
   EXPECT_OK(fits);
   return fits.ok() ? (*fits)[0] : ShiftFit();
 }
@@ -49,7 +53,8 @@ TEST(FitTest, RanksAreSharedByTiesAndDeltaIsTheRise) {
   EXPECT_EQ(fit.systems[1].rank, 1);
   EXPECT_EQ(fit.systems[2].rank, 3);
   EXPECT_EQ(fit.systems[2].new_rank, 1);
-  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("rank":3,"new_rank":1,"delta_rank":2)"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kJson),
+              HasSubstr(R"("rank":3,"new_rank":1,"delta_rank":2)"));
 }
 
 TEST(FitTest, ExcludedSystemsAreListedButNotFitted) {
@@ -61,9 +66,9 @@ TEST(FitTest, ExcludedSystemsAreListedButNotFitted) {
   EXPECT_EQ(fit.systems[1].name, "human");
   EXPECT_FALSE(fit.systems[1].fitted);
   EXPECT_NEAR(*fit.systems[1].residual, 60, 1e-12);
-  EXPECT_THAT(ShiftText({fit}), HasSubstr("human †"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kText), HasSubstr("human †"));
   options.exclude = {"humn"};
-  EXPECT_THAT(FitShift(Parse("system,X,Y\nhuman,1,2\n"), "X", {"Y"}, options),
+  EXPECT_THAT(FitShift(ParseFit("system,X,Y\nhuman,1,2\n"), "X", {"Y"}, options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"human\"")));
 }
 
@@ -90,10 +95,10 @@ TEST(FitTest, FullScoresHaveNoProbitAndStayOutOfTheLine) {
 TEST(FitTest, ScoresOutsideTheScaleAreRefused) {
   FitOptions options;
   options.scale = FitScale::kLogit;
-  EXPECT_THAT(FitShift(Parse("system,X,Y\na,10,101\n"), "X", {"Y"}, options),
+  EXPECT_THAT(FitShift(ParseFit("system,X,Y\na,10,101\n"), "X", {"Y"}, options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 100, got 101")));
   options.full_score = 1;
-  EXPECT_THAT(FitShift(Parse("system,X,Y\na,0.5,2\n"), "X", {"Y"}, options),
+  EXPECT_THAT(FitShift(ParseFit("system,X,Y\na,0.5,2\n"), "X", {"Y"}, options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 1, got 2")));
 }
 
@@ -108,8 +113,8 @@ TEST(FitTest, UndefinedFitsAreEmptyNotNumbers) {
     const ShiftFit fit = FitOf(test.csv);
     EXPECT_FALSE(fit.slope.has_value()) << test.name;
     EXPECT_FALSE(fit.r_squared.has_value()) << test.name;
-    EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("slope":null)")) << test.name;
-    EXPECT_THAT(ShiftText({fit}), HasSubstr("slope undef")) << test.name;
+    EXPECT_THAT(WriteShift({fit}, TableFormat::kJson), HasSubstr(R"("slope":null)")) << test.name;
+    EXPECT_THAT(WriteShift({fit}, TableFormat::kText), HasSubstr("slope undef")) << test.name;
   }
   const ShiftFit flat = FitOf("system,X,Y\na,1,2\nb,2,2\n");
   EXPECT_EQ(flat.slope, 0);
@@ -120,12 +125,12 @@ TEST(FitTest, MissingScoresAreListed) {
   const ShiftFit fit = FitOf("system,X,Y\na,1,2\nb,2,\nc,3,4\n");
   EXPECT_THAT(fit.missing, ElementsAre("b"));
   EXPECT_EQ(fit.n, 2);
-  EXPECT_THAT(ShiftText({fit}), HasSubstr("Without both scores: 1: b"));
-  EXPECT_THAT(ShiftCsv({fit}), HasSubstr(",b,,,,,,,no,,,,,,,,,,\n"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kText), HasSubstr("Without both scores: 1: b"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kCsv), HasSubstr(",b,,,,,,,no,,,,,,,,,,\n"));
 }
 
 TEST(FitTest, UnknownColumnsAreNamed) {
-  EXPECT_THAT(FitShift(Parse("system,orig,new\na,1,2\n"), "orgi", {"new"}, {}),
+  EXPECT_THAT(FitShift(ParseFit("system,orig,new\na,1,2\n"), "orgi", {"new"}, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown column \"orgi\"")));
 }
 
@@ -137,7 +142,8 @@ TEST(FitTest, IntervalsHoldTheSlopeAndDependOnTheSeedOnly) {
   const ShiftFit fit = FitOf(csv, options);
   EXPECT_LT(fit.slope_interval->low, *fit.slope);
   EXPECT_GT(fit.slope_interval->high, *fit.slope);
-  EXPECT_EQ(ShiftJson({fit}), ShiftJson({FitOf(csv, options)}));
+  EXPECT_EQ(WriteShift({fit}, TableFormat::kJson),
+            WriteShift({FitOf(csv, options)}, TableFormat::kJson));
 }
 
 TEST(PublishedShiftTest, SlopesOnNewWikipediaAreThoseOfTheStudy) {
@@ -172,9 +178,9 @@ TEST(FitTest, BandsAreNarrowestInTheMiddleAndHoldTheLine) {
   }
   EXPECT_LT(widths[3], widths.front());
   EXPECT_LT(widths[3], widths.back());
-  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("mean_gap_interval":[)"));
-  EXPECT_THAT(ShiftJson({fit}), HasSubstr(R"("residual_interval":[)"));
-  EXPECT_THAT(ShiftText({fit}), HasSubstr("mean gap -0.86 ["));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kJson), HasSubstr(R"("mean_gap_interval":[)"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kJson), HasSubstr(R"("residual_interval":[)"));
+  EXPECT_THAT(WriteShift({fit}, TableFormat::kText), HasSubstr("mean gap -0.86 ["));
 }
 
 TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
@@ -187,14 +193,18 @@ TEST(FitTest, ScoreIntervalsAreClopperPearsonOrStudentsT) {
   ExampleTable y = x;
   y.benchmark = "Y";
   y.values[0] = 0.5;
-  ASSERT_OK(AddScoreIntervals({x, y}, 100, 0.95, fits));
+  ASSERT_OK(AddScoreIntervals({x, y}, 100, 0.95, std::nullopt, fits));
   const FittedSystem& a = fits[0].systems[1];
   ASSERT_EQ(a.name, "a");
   EXPECT_NEAR(a.from_interval->low, 100 * ClopperPearson(5, 10, 0.95)->low, 1e-12);
   EXPECT_NEAR(a.to_interval->high, 100 * MeanInterval(y.row(0), 0.95)->high, 1e-12);
   EXPECT_FALSE(fits[0].systems[0].from_interval.has_value()) << "b has no examples";
-  EXPECT_THAT(ShiftCsv(fits), HasSubstr(",from_low,from_high,to_low,to_high\n"));
-  EXPECT_THAT(AddScoreIntervals({x}, 100, 2, fits),
+  EXPECT_THAT(WriteShift(fits, TableFormat::kCsv),
+              HasSubstr(",from_low,from_high,to_low,to_high\n"));
+  for (const TableFormat format : {TableFormat::kText, TableFormat::kLatex}) {
+    EXPECT_THAT(WriteShift(fits, format), HasSubstr("50.00 " + IntervalText(*a.from_interval, 2)));
+  }
+  EXPECT_THAT(AddScoreIntervals({x}, 100, 2, std::nullopt, fits),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("level")));
 }
 

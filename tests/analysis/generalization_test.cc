@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/generalization.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseGeneralization(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   return parsed->table;
@@ -89,9 +90,10 @@ TEST(GeneralizationTest, JoinedSplitsListWhatEitherLacks) {
 }
 
 TEST(GeneralizationTest, RanksShareTiesAndLeaveOutTheIncomplete) {
-  const ScoreTable table = Parse("a,x,y\nlow,10,20\ntwin,40,20\nhole,99,\nhigh,50,10\n");
+  const ScoreTable table =
+      ParseGeneralization("a,x,y\nlow,10,20\ntwin,40,20\nhole,99,\nhigh,50,10\n");
   ASSERT_OK_AND_ASSIGN(const Generalization ranking,
-                       RankByAverage(table, {AllBenchmarks(table)}, std::string("low")));
+                       RankByAverage(table, GroupsByGoal(table), std::string("low")));
   std::vector<std::string> order;
   for (const RankedApproach& approach : ranking.approaches) {
     order.push_back(absl::StrCat(approach.rank, table.approaches()[approach.approach].name));
@@ -102,7 +104,7 @@ TEST(GeneralizationTest, RanksShareTiesAndLeaveOutTheIncomplete) {
 }
 
 TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {
-  ScoreTable table = Parse("a,q em,q f1,\"r, s\"\nm,1,2,3\n");
+  ScoreTable table = ParseGeneralization("a,q em,q f1,\"r, s\"\nm,1,2,3\n");
   ASSERT_OK_AND_ASSIGN(const BenchmarkGroup group, ParseGroup(table, "g=*f1,\"r, s\""));
   EXPECT_THAT(group.benchmarks, ElementsAre(1, 2));
   EXPECT_THAT(ParseGroup(table, "g=*f2"),
@@ -112,7 +114,7 @@ TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {
   EXPECT_THAT(ParseGroup(table, "g="),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least one pattern")));
   EXPECT_THAT(GroupsByTag(table, "domain"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have no tags")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("there are no tags")));
   ASSERT_OK_AND_ASSIGN(const ScoreTable tagged,
                        ScoreTable::Create({{"m", {}}}, {{"b1", {{"domain", "wiki"}}},
                                                         {"b2", {{"domain", "news"}}},
@@ -125,8 +127,8 @@ TEST(GeneralizationTest, GroupsAreNamesPatternsAndTags) {
 }
 
 TEST(GeneralizationTest, BadBaselinesAreNamed) {
-  const ScoreTable table = Parse("a,x,y\nlow,10,20\nhole,99,\n");
-  const std::vector<BenchmarkGroup> all = {AllBenchmarks(table)};
+  const ScoreTable table = ParseGeneralization("a,x,y\nlow,10,20\nhole,99,\n");
+  const std::vector<BenchmarkGroup> all = GroupsByGoal(table);
   EXPECT_THAT(RankByAverage(table, all, std::string("lo")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"low\"?")));
   EXPECT_THAT(RankByAverage(table, all, std::string("hole")),
@@ -134,10 +136,12 @@ TEST(GeneralizationTest, BadBaselinesAreNamed) {
 }
 
 TEST(GeneralizationTest, JoinRefusesOneBenchmarkTwiceAndTagsThatDisagree) {
-  const std::vector<ScoreTable> same = {Parse("a,x\nm,1\n"), Parse("a,x\nm,2\n")};
+  const std::vector<ScoreTable> same = {ParseGeneralization("a,x\nm,1\n"),
+                                        ParseGeneralization("a,x\nm,2\n")};
   EXPECT_THAT(JoinTables(same),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"x\" comes twice")));
-  const std::vector<ScoreTable> tags = {Parse("a,t,x\nm,yes,1\n"), Parse("a,t,y\nm,no,2\n")};
+  const std::vector<ScoreTable> tags = {ParseGeneralization("a,t,x\nm,yes,1\n"),
+                                        ParseGeneralization("a,t,y\nm,no,2\n")};
   EXPECT_THAT(JoinTables(tags), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"t\"")));
 }
 
@@ -183,9 +187,9 @@ TEST(GeneralizationTest, CrossTableMarksTheBestTrainSetOfEachApproach) {
 }
 
 TEST(GeneralizationTest, CrossTableNeedsTrainSets) {
-  EXPECT_THAT(CrossTable(Parse("a,x\nm,1\n")),
+  EXPECT_THAT(CrossTable(ParseGeneralization("a,x\nm,1\n")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tag \"train\"")));
-  ASSERT_OK_AND_ASSIGN(const Table empty, CrossTable(Parse("a,x\n")));
+  ASSERT_OK_AND_ASSIGN(const Table empty, CrossTable(ParseGeneralization("a,x\n")));
   EXPECT_THAT(empty.rows, IsEmpty());
 }
 

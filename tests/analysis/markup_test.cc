@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/markup.h"
 
 #include <gmock/gmock.h>
@@ -6,8 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "analysis/figures.h"
 #include "analysis/matrix.h"
 #include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -29,11 +33,11 @@ ConcurrenceMatrix MatrixOf(const std::string& csv, bool with_intervals) {
   return *std::move(matrix);
 }
 
-constexpr char kScores[] =
+constexpr char kMarkupScores[] =
     "approach,A_1,B|2,\"C & D\"\nx,10,20,50\ny,20,10,50\nz,30,,50\nw,40,40,50\n";
 
 TEST(MarkupTest, MarkdownShowsValuesHolesAndReasons) {
-  EXPECT_EQ(MatrixMarkdown(MatrixOf(kScores, false)),
+  EXPECT_EQ(WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kMarkdown),
             "Kendall's tau-b over 4 approaches, 3 benchmarks\n\n"
             "| # | benchmark | A\\_1 | B\\|2 |\n"
             "| :--- | :--- | ---: | ---: |\n"
@@ -46,12 +50,20 @@ TEST(MarkupTest, MarkdownShowsValuesHolesAndReasons) {
             "\nC &amp; D: constant: 4 of 4 approaches with the same score\n");
 }
 
+TEST(MarkupTest, LatexNotesWrap) {
+  // Were one cell over all columns, as wide as the note.
+  const std::string latex = WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kLatex);
+  EXPECT_THAT(latex, Not(HasSubstr("\\multicolumn")));
+  EXPECT_THAT(latex, HasSubstr("\\end{tabular}\n\n{\\footnotesize\\raggedright Kendall's"));
+  EXPECT_THAT(latex, HasSubstr("{\\footnotesize\\raggedright * fewer approaches, because these "
+                               "scores are not there:\\par}\n"));
+}
+
 TEST(MarkupTest, LatexIsATabularWithItsNotes) {
-  const std::string latex = MatrixLatex(MatrixOf(kScores, false));
+  const std::string latex = WriteMatrix(MatrixOf(kMarkupScores, false), TableFormat::kLatex);
   EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{rlrr}\n\\toprule\n &  & 1 & 2 \\\\\n\\midrule\n"));
   EXPECT_THAT(latex, HasSubstr("2 & B|2 & 0.33* &  \\\\\n"));
   EXPECT_THAT(latex, HasSubstr("3 & C \\& D & undef & undef* \\\\\n\\bottomrule\n"));
-  EXPECT_THAT(latex, HasSubstr("\\multicolumn{4}{l}{\\footnotesize * fewer approaches"));
   EXPECT_THAT(latex, HasSubstr("\\end{tabular}\n"));
 }
 
@@ -61,21 +73,63 @@ TEST(MarkupTest, ScoreTablesShowEveryState) {
   ASSERT_OK(table);
   table->cell(0, 0) = {CellState::kValue, 12.3, 0.5, 3, 100, 0, 0, 0};
   table->cell(0, 1).state = CellState::kFailed;
-  EXPECT_EQ(ScoresMarkdown(*table),
+  EXPECT_EQ(WriteScores(*table, TableFormat::kMarkdown),
             "| approach | V | F | M |\n| :--- | ---: | ---: | ---: |\n"
             "| a\\_b | 12.30 ±0.50 | failed | — |\n"
             "\n2 of 3 cells have no score (—: missing).\n");
-  EXPECT_THAT(ScoresLatex(*table), HasSubstr("a\\_b & 12.30 $\\pm$0.50 & failed & --- \\\\\n"));
+  EXPECT_THAT(WriteScores(*table, TableFormat::kLatex),
+              HasSubstr("a\\_b & 12.30 $\\pm$0.50 & failed & --- \\\\\n"));
 }
 
 TEST(MarkupTest, SvgHoldsEveryPairAndItsInterval) {
-  const std::string svg = MatrixSvg(MatrixOf(kScores, true));
+  const std::string svg = MatrixSvg(MatrixOf(kMarkupScores, true));
   EXPECT_THAT(svg, HasSubstr("<title>A_1 – B|2: 0.33 ["));
   EXPECT_THAT(svg, HasSubstr(">0.33*</text>"));
   EXPECT_THAT(svg, HasSubstr("<title>A_1 – C &amp; D: undef, n = 4</title>"));
-  EXPECT_THAT(svg, HasSubstr("<path d="));
-  EXPECT_THAT(svg, HasSubstr("undef: all scores on the second benchmark are equal"));
-  EXPECT_THAT(MatrixSvg(MatrixOf(kScores, false)), Not(HasSubstr("<path d=")));
+  EXPECT_THAT(svg, HasSubstr("font-size=\"10\">[")) << "the interval can be read";
+  EXPECT_THAT(MatrixSvg(MatrixOf(kMarkupScores, false)), Not(HasSubstr(">[")));
+}
+
+TEST(MarkupTest, FiguresHaveAColourBarAndNoNumbersOfPairs) {
+  const std::string svg = MatrixSvg(MatrixOf(kMarkupScores, true));
+  for (const char* tick : {">-1</text>", ">-0.5</text>", ">0</text>", ">0.5</text>", ">1</text>"}) {
+    EXPECT_THAT(svg, HasSubstr(tick));
+  }
+  EXPECT_THAT(svg, Not(HasSubstr("1–3"))) << "footnotes name what is not in the figure";
+  EXPECT_THAT(svg, HasSubstr(">A_1</text>")) << "names have no numbers";
+  EXPECT_THAT(svg, HasSubstr("* over fewer approaches: 1 of 12 scores are missing"));
+  EXPECT_THAT(svg, HasSubstr("undef: too few approaches, or all scores of a benchmark are equal"));
+}
+
+TEST(MarkupTest, FiguresHaveTheTitleAndTheWidthThatAreAskedFor) {
+  const std::string svg = MatrixSvg(MatrixOf(kMarkupScores, false), {"<Mine>", 960});
+  EXPECT_THAT(svg, HasSubstr("font-weight=\"bold\">&lt;Mine&gt;</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("Kendall")));
+  EXPECT_THAT(svg, HasSubstr("width=\"960\""));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 480 ")) << "drawn as before, shown larger";
+}
+
+TEST(MarkupTest, LongNamesInFiguresLoseTheirMiddle) {
+  const std::string svg = MatrixSvg(MatrixOf(
+      "approach,SyntheticBenchmarkOfTheYear-2019,SyntheticBenchmarkOfTheYear-2020\na,1,2\nb,2,1\n",
+      false));
+  EXPECT_THAT(svg, HasSubstr(">SyntheticBench…fTheYear-2019</text>"));
+  EXPECT_THAT(svg, HasSubstr(">SyntheticBench…fTheYear-2020</text>"));
+}
+
+TEST(MarkupTest, IntervalsWithoutWidthCarryTheirWarningEverywhere) {
+  // "1.00 [1.00, 1.00]" looked like certainty.
+  const ConcurrenceMatrix matrix = MatrixOf("approach,x,y\na,1,2\nb,2,3\nc,3,4\nd,4,5\n", true);
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("1.00 [1.00, 1.00]†"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("† intervals: "));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr(",warning\n"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv), HasSubstr("all replicates agree"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson), HasSubstr("all replicates agree"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kMarkdown), HasSubstr("1.00 \\[1.00, 1.00]†"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kLatex), HasSubstr("1.00 [1.00, 1.00]†"));
+  const std::string svg = MatrixSvg(matrix);
+  EXPECT_THAT(svg, HasSubstr(">1.00†</text>"));
+  EXPECT_THAT(svg, HasSubstr("† all replicates agree"));
 }
 
 TEST(MarkupTest, NamesCannotBreakOutOfTheirFormat) {
@@ -90,8 +144,8 @@ TEST(MarkupTest, EmptyMatricesAreWellFormed) {
   for (const char* csv : {"approach\n", "approach,A\n", "approach,A,B\n"}) {
     const ConcurrenceMatrix matrix = MatrixOf(csv, false);
     EXPECT_THAT(MatrixSvg(matrix), HasSubstr("</svg>"));
-    EXPECT_THAT(MatrixLatex(matrix), HasSubstr("\\end{tabular}"));
-    EXPECT_FALSE(MatrixMarkdown(matrix).empty());
+    EXPECT_THAT(WriteMatrix(matrix, TableFormat::kLatex), HasSubstr("\\end{tabular}"));
+    EXPECT_FALSE(WriteMatrix(matrix, TableFormat::kMarkdown).empty());
   }
 }
 

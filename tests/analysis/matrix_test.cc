@@ -1,16 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "analysis/score_table.h"
+#include "analysis/text.h"
 #include "analysis/writers.h"
 #include "base/random.h"
 #include "tests/analysis/reference_scores.h"
@@ -24,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ConcurrenceMatrix MatrixOf(const std::string& csv, const MatrixOptions& options = {}) {
+ConcurrenceMatrix MatrixOfMatrix(const std::string& csv, const MatrixOptions& options = {}) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
   EXPECT_OK(parsed);
   absl::StatusOr<ConcurrenceMatrix> matrix = ComputeMatrix(parsed->table, options);
@@ -33,7 +39,7 @@ ConcurrenceMatrix MatrixOf(const std::string& csv, const MatrixOptions& options 
 }
 
 TEST(MatrixTest, PairsAreTheUpperTriangleByRows) {
-  const ConcurrenceMatrix matrix = MatrixOf("approach,A,B,C,D\nx,1,1,2,1\ny,2,2,1,3\n");
+  const ConcurrenceMatrix matrix = MatrixOfMatrix("approach,A,B,C,D\nx,1,1,2,1\ny,2,2,1,3\n");
   ASSERT_EQ(matrix.pairs.size(), 6U);
   size_t at = 0;
   for (size_t a = 0; a < 4; ++a) {
@@ -49,10 +55,10 @@ TEST(MatrixTest, PairsAreTheUpperTriangleByRows) {
 
 TEST(MatrixTest, MissingCellsAreCountedAndNamedInEveryForm) {
   const std::string csv = "approach,A,B\nx,1,1\ny,2,\nz,3,2\nw,,3\n";
-  const ConcurrenceMatrix matrix = MatrixOf(csv);
+  const ConcurrenceMatrix matrix = MatrixOfMatrix(csv);
   EXPECT_EQ(matrix.pairs[0].correlation.n, 2);
   EXPECT_THAT(matrix.pairs[0].missing, ElementsAre(1, 3));
-  EXPECT_EQ(MatrixText(matrix),
+  EXPECT_EQ(WriteMatrix(matrix, TableFormat::kText),
             "Kendall's tau-b over 4 approaches, 2 benchmarks\n\n"
             "          A\n"
             "1  A\n"
@@ -60,29 +66,89 @@ TEST(MatrixTest, MissingCellsAreCountedAndNamedInEveryForm) {
             "\n* fewer approaches, because these scores are not there:\n"
             "  A: 1 of 4: w\n"
             "  B: 1 of 4: y\n");
-  EXPECT_EQ(MatrixCsv(matrix),
-            "coefficient,a,b,n,value,low,high,p_value,undefined,missing\n"
-            "kendall,A,B,2,1,,,1,,y; w\n");
-  EXPECT_EQ(MatrixJson(matrix),
-            R"({"coefficient":"kendall","benchmarks":["A","B"],"approaches":["x","y","z","w"],)"
-            R"("pairs":[{"a":"A","b":"B","n":2,"value":1.0,"low":null,"high":null,"p_value":1.0,)"
-            R"("missing":["y","w"]}]})"
-            "\n");
+  EXPECT_EQ(WriteMatrix(matrix, TableFormat::kCsv),
+            "coefficient,a,b,n,value,low,high,p_value,undefined,missing,p_holm,p_bh,warning\n"
+            "kendall,A,B,2,1,,,1,,y; w,1,1,\n");
+  EXPECT_EQ(
+      WriteMatrix(matrix, TableFormat::kJson),
+      R"({"coefficient":"kendall","benchmarks":["A","B"],"approaches":["x","y","z","w"],)"
+      R"("pairs":[{"a":"A","b":"B","n":2,"value":1.0,"low":null,"high":null,"p_value":1.0,"p_holm":1.0,"p_bh":1.0,)"
+      R"("missing":["y","w"]}]})"
+      "\n");
   MatrixOptions complete;
   complete.complete_cases = true;
-  const ConcurrenceMatrix rest = MatrixOf(csv, complete);
+  const ConcurrenceMatrix rest = MatrixOfMatrix(csv, complete);
   EXPECT_THAT(rest.approaches, ElementsAre("x", "z"));
   EXPECT_THAT(rest.left_out, ElementsAre("y", "w"));
   EXPECT_THAT(rest.pairs[0].missing, IsEmpty());
 }
 
+// 26 benchmarks were a list of 325 pairs, even at 200 columns.
+TEST(MatrixTest, ManyBenchmarksAreAGridThatFitsTheTerminal) {
+  Random random(7, "grid");
+  std::string csv = "approach";
+  for (int b = 0; b < 26; ++b) {
+    absl::StrAppend(&csv, ",benchmark-number-", b);
+  }
+  for (int a = 0; a < 16; ++a) {
+    absl::StrAppend(&csv, "\nsystem-", a);
+    for (int b = 0; b < 26; ++b) {
+      absl::StrAppend(&csv, ",", random.Below(1000));
+    }
+  }
+  MatrixOptions with_intervals;
+  with_intervals.fisher_level = 0.95;
+  const ConcurrenceMatrix matrix = MatrixOfMatrix(csv + "\n", with_intervals);
+  for (const size_t width : {80U, 120U, 200U}) {
+    const std::string text = WriteMatrix(matrix, TableFormat::kText, {.text = {.width = width}});
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+    EXPECT_THAT(text, HasSubstr("\n 1  benchmark-number-0\n"));
+    EXPECT_THAT(text, HasSubstr("26  benchmark-number-25"));
+    EXPECT_THAT(text, HasSubstr("Intervals are left out"));
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 100) << "no list of pairs";
+  }
+  const std::string listed =
+      WriteMatrix(matrix, TableFormat::kText, {.text = {.width = 120}, .list_intervals = true});
+  EXPECT_THAT(listed, HasSubstr("low   high\n"));
+  EXPECT_GT(std::count(listed.begin(), listed.end(), '\n'), 325);
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("["))
+      << "where there is no terminal nothing is left out";
+}
+
+// 32 columns of scores were lines that the terminal broke anywhere.
+TEST(ScoresTextTest, ManyBenchmarksComeInBlocksThatEachNameTheApproach) {
+  std::string csv = "approach";
+  std::string row = "\nlogistic-regression";
+  for (int b = 0; b < 32; ++b) {
+    absl::StrAppend(&csv, ",benchmark-", b);
+    absl::StrAppend(&row, ",", b);
+  }
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv + row + "\n", "s.csv");
+  ASSERT_OK(parsed);
+  for (const auto& [width, blocks_expected] :
+       std::vector<std::pair<size_t, size_t>>{{80, 8}, {120, 5}, {200, 3}}) {
+    const std::string text = WriteScores(parsed->table, TableFormat::kText, {.width = width});
+    size_t blocks = 0;
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+      blocks += absl::StartsWith(line, "logistic-regression ") ? 1 : 0;
+    }
+    EXPECT_EQ(blocks, blocks_expected) << text;
+    EXPECT_THAT(text, HasSubstr("31.00\n"));
+  }
+}
+
 TEST(MatrixTest, UndefinedPairsSayWhyInEveryForm) {
-  const ConcurrenceMatrix matrix = MatrixOf("approach,A,B\nx,1,7\ny,2,7\n");
-  EXPECT_THAT(MatrixText(matrix),
+  const ConcurrenceMatrix matrix = MatrixOfMatrix("approach,A,B\nx,1,7\ny,2,7\n");
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText),
               HasSubstr("undef: all scores on the second benchmark are equal: 1–2"));
-  EXPECT_THAT(MatrixCsv(matrix), HasSubstr("kendall,A,B,2,,,,,all scores on the second benchmark"));
-  EXPECT_THAT(MatrixJsonLines(matrix), HasSubstr(R"("value":null)"));
-  EXPECT_THAT(MatrixJsonLines(matrix), HasSubstr(R"("undefined":"all scores on the second)"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kCsv),
+              HasSubstr("kendall,A,B,2,,,,,all scores on the second benchmark"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJsonLines), HasSubstr(R"("value":null)"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJsonLines),
+              HasSubstr(R"("undefined":"all scores on the second)"));
 }
 
 TEST(MatrixTest, SmallTablesHaveClearResults) {
@@ -99,13 +165,13 @@ TEST(MatrixTest, SmallTablesHaveClearResults) {
          {"kendall", "pearson", "spearman", "weighted-kendall", "top-k"}) {
       MatrixOptions options;
       options.coefficient = *ParseCoefficient(coefficient);
-      const ConcurrenceMatrix matrix = MatrixOf(test.csv, options);
+      const ConcurrenceMatrix matrix = MatrixOfMatrix(test.csv, options);
       ASSERT_EQ(matrix.pairs.size(), test.pairs) << test.name;
       for (const MatrixPair& pair : matrix.pairs) {
         EXPECT_EQ(pair.correlation.undefined, Undefined::kTooFew) << test.name;
       }
-      EXPECT_FALSE(MatrixText(matrix).empty()) << test.name;
-      EXPECT_FALSE(MatrixJson(matrix).empty()) << test.name;
+      EXPECT_FALSE(WriteMatrix(matrix, TableFormat::kText).empty()) << test.name;
+      EXPECT_FALSE(WriteMatrix(matrix, TableFormat::kJson).empty()) << test.name;
     }
   }
 }

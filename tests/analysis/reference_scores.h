@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Published score tables that stand outside the repository, for tests that check against them.
 #ifndef CONCUR_TESTS_ANALYSIS_REFERENCE_SCORES_H_
 #define CONCUR_TESTS_ANALYSIS_REFERENCE_SCORES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/report.h"
 
 #include <gmock/gmock.h>
@@ -8,10 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "analysis/report_assets.h"
+#include "analysis/report_summary.h"
 #include "analysis/svg_canvas.h"
+#include "base/digest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/text.h"
 
@@ -25,7 +29,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseReport(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   return parsed->table;
@@ -45,14 +49,14 @@ Json DataOf(const std::string& html) {
   return Json::parse(html.substr(from, html.find("</script>", from) - from));
 }
 
-constexpr char kScores[] =
+constexpr char kReportScores[] =
     "a,kind,x,y,z\nm,old,10,20,5\nn,old,20,10,\no,new,30,30,9\np,new,40,35,7\n";
 
 TEST(ReportTest, HoldsEveryMatrixOfEveryGroup) {
   ReportOptions options;
   options.bootstrap = BootstrapOptions();
   options.bootstrap->replicates = 200;
-  const Json data = DataOf(Report(Parse(kScores), options));
+  const Json data = DataOf(Report(ParseReport(kReportScores), options));
   ASSERT_THAT(data["subsets"], SizeIs(3)) << "all, kind=new, kind=old";
   EXPECT_EQ(data["subsets"][1]["name"], "kind=new");
   EXPECT_EQ(data["subsets"][1]["approaches"], Json({2, 3}));
@@ -66,7 +70,7 @@ TEST(ReportTest, HoldsEveryMatrixOfEveryGroup) {
 }
 
 TEST(ReportTest, MissingCellsOfAGroupKeepTheirApproach) {
-  const Json data = DataOf(Report(Parse(kScores)));
+  const Json data = DataOf(Report(ParseReport(kReportScores)));
   EXPECT_EQ(data["subsets"][2]["matrices"]["pearson"]["missing"][1], Json({1}));
 }
 
@@ -82,7 +86,7 @@ TEST(ReportTest, ApproachesWithoutTheTagAreAGroup) {
 }
 
 TEST(ReportTest, NeedsNothingFromOutside) {
-  const std::string html = Report(Parse(kScores));
+  const std::string html = Report(ParseReport(kReportScores));
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
   EXPECT_THAT(html, Not(HasSubstr("src=\"")));
   EXPECT_THAT(html, Not(HasSubstr("<link")));
@@ -91,8 +95,97 @@ TEST(ReportTest, NeedsNothingFromOutside) {
   EXPECT_THAT(html, Not(HasSubstr("fetch(")));
 }
 
+TEST(ReportTest, AllowsNoScriptAndNoStyleButItsOwn) {
+  // Was 'unsafe-inline'.
+  const std::string html = Report(ParseReport(kReportScores));
+  EXPECT_THAT(html, Not(HasSubstr("unsafe-inline")));
+  for (const char* kind : {"style", "script"}) {
+    const std::string begin = absl::StrCat("<", kind, ">");
+    const size_t from = html.find(begin) + begin.size();
+    const std::string content = html.substr(from, html.find(absl::StrCat("</", kind), from) - from);
+    ASSERT_GT(content.size(), 1000u);
+    EXPECT_THAT(html,
+                HasSubstr(absl::StrCat(kind, "-src 'sha256-",
+                                       absl::Base64Escape(Sha256Of(content).ToBytes()), "'")));
+  }
+  EXPECT_THAT(html, Not(HasSubstr(" style=\""))) << "which the policy would refuse";
+  EXPECT_THAT(html, Not(HasSubstr(" onclick=\"")));
+}
+
+TEST(ReportTest, TheSummaryIsFirstAndHasTheThreeFindings) {
+  ReportOptions options;
+  options.bootstrap = BootstrapOptions();
+  options.bootstrap->replicates = 200;
+  const std::string html = Report(ParseReport(kReportScores), options);
+  EXPECT_LT(html.find("<section id=\"summary\">"), html.find("<section id=\"concurrence\">"));
+  EXPECT_THAT(html, HasSubstr("<p>4 approaches (m, n, o, p) on 3 benchmarks (x, y, z).</p>"));
+  EXPECT_THAT(html, HasSubstr("<dt>Concurrence</dt><dd>Most: x and y, 0.67 ["));
+  EXPECT_THAT(html, HasSubstr(" Least: x and z, 0.33 ["));
+  EXPECT_THAT(html, HasSubstr("* (and 1 pair more)")) << "y and z have as little";
+  EXPECT_THAT(html, HasSubstr("<dt>Unresolved ranks</dt><dd>Not known: without per-example"));
+  EXPECT_THAT(html, HasSubstr("<dt>Missing scores</dt><dd>1 of 12 (1 missing): z (1).</dd>"));
+}
+
+TEST(ReportTest, UnresolvedRanksNameTheLeadersThatChanceExplains) {
+  BenchmarkComparison resolved;
+  resolved.benchmark = "easy";
+  resolved.approaches = {"a", "b", "c"};
+  PairedComparison pair;
+  pair.a = 0;
+  pair.b = 1;
+  pair.mean_a = 90;
+  pair.mean_b = 50;
+  pair.p_value_holm = 0.001;
+  resolved.pairs.push_back(pair);
+  pair.b = 2;
+  pair.mean_b = 40;
+  pair.p_value_holm = 0.5;
+  resolved.pairs.push_back(pair);
+  BenchmarkComparison open = resolved;
+  open.benchmark = "hard";
+  open.pairs[0].p_value_holm = 0.2;
+  const ScoreTable table = ParseReport("a,x\nm,1\n");
+  const std::vector<Finding> findings = FindingsOf(table, nullptr, {resolved, open});
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_THAT(findings[0].text, HasSubstr("3 of 4 differences between two approaches"));
+  EXPECT_THAT(findings[0].text,
+              HasSubstr("The best two are not resolved on 1 of 2 benchmarks: hard (a, b)."));
+  EXPECT_EQ(findings[1].text, "None.");
+  EXPECT_THAT(FindingsOf(table, nullptr, {resolved})[0].text,
+              HasSubstr("The best approach is resolved on every benchmark."));
+}
+
+TEST(ReportTest, PerfectConcurrenceSaysThatItsIntervalIsNone) {
+  ReportOptions options;
+  options.bootstrap = BootstrapOptions();
+  options.bootstrap->replicates = 200;
+  const std::string html = Report(ParseReport("a,x,y\nm,1,2\nn,2,3\no,3,4\np,4,5\n"), options);
+  EXPECT_THAT(html, HasSubstr("The one pair: x and y, 1.00 [1.00, 1.00]†. † All replicates agree"));
+}
+
+TEST(ReportTest, PagesOfPaperKeepEveryColumn) {
+  // Columns 17 to 26 were lost; classes make wide tables as wide as the page.
+  std::string csv = "a";
+  for (int b = 0; b < 26; ++b) {
+    absl::StrAppend(&csv, ",b", b);
+  }
+  EXPECT_THAT(Report(ParseReport(csv + "\n")), HasSubstr("<table class=\"sortable wide\""));
+  const std::string css(kReportCss);
+  const std::string print = css.substr(css.find("@media print"));
+  EXPECT_THAT(print, HasSubstr(".wide, .very-wide, .matrix { width: 100%; table-layout: fixed; }"));
+  EXPECT_THAT(print, HasSubstr("var(--cell-paper)"));
+  EXPECT_THAT(css, HasSubstr("@page { size: A4 landscape"));
+}
+
+TEST(ReportTest, GoalsReachTheScript) {
+  const Json data = DataOf(Report(ParseReport("a,x,y\n#goal,,minimize\nm,1,2\nn,2,1\n")));
+  EXPECT_EQ(data["benchmarks"][0]["sign"], 1);
+  EXPECT_EQ(data["benchmarks"][1]["sign"], -1);
+  EXPECT_EQ(data["subsets"][0]["matrices"]["kendall"]["value"], Json({1.0}));
+}
+
 TEST(ReportTest, ShowsTablesWithoutScripts) {
-  const std::string html = Report(Parse(kScores));
+  const std::string html = Report(ParseReport(kReportScores));
   EXPECT_THAT(html, HasSubstr("<noscript><svg"));
   EXPECT_THAT(html, HasSubstr("<td class=\"number absent\">—</td>"));
   EXPECT_THAT(html, HasSubstr("1 of 12 cells have no score"));
@@ -126,12 +219,12 @@ TEST(ReportTest, NamesCannotBecomeMarkupOrScript) {
 TEST(ReportTest, SmallTablesHavePages) {
   for (const char* csv :
        {"a\n", "a,x\n", "a,x,y\n", "a,x\nm,1\n", "a,x,y\nm,1,2\n", "a,x,y\nm,,\n"}) {
-    const std::string html = Report(Parse(csv));
+    const std::string html = Report(ParseReport(csv));
     EXPECT_THAT(html, HasSubstr("</html>")) << csv;
     EXPECT_THAT(html, Not(HasSubstr(">nan"))) << csv;
     EXPECT_THAT(DataOf(html).dump(), Not(HasSubstr("nan"))) << csv;
   }
-  EXPECT_THAT(Report(Parse("a,x\nm,1\n")), HasSubstr("needs the scores of two benchmarks"));
+  EXPECT_THAT(Report(ParseReport("a,x\nm,1\n")), HasSubstr("needs the scores of two benchmarks"));
 }
 
 TEST(ReportTest, ThousandsOfBenchmarksAreCutAndItSaysSo) {
@@ -143,7 +236,9 @@ TEST(ReportTest, ThousandsOfBenchmarksAreCutAndItSaysSo) {
                        ScoreTable::Create({{"m", {}}, {"n", {}}}, benchmarks));
   const std::string html = Report(table);
   EXPECT_THAT(html, HasSubstr("This page shows the first 60 of 3000 benchmarks"));
-  EXPECT_THAT(html, HasSubstr("2 approaches, 3000 benchmarks."));
+  EXPECT_THAT(
+      html,
+      HasSubstr("2 approaches (m, n) on 60 benchmarks (b0, b1, b2, b3, b4, b5 and 54 more)."));
   EXPECT_THAT(DataOf(html)["benchmarks"], SizeIs(60));
   EXPECT_LT(html.size(), 4u << 20);
 }
@@ -155,17 +250,19 @@ TEST(ReportTest, LongTablesAreCutAndItSaysSo) {
   more.rows.assign(30, {TextCell("v")});
   options.tables = {{"More", more}};
   options.rows_max = 10;
-  EXPECT_THAT(Report(Parse(kScores), options), HasSubstr("20 of 30 rows are left out"));
+  EXPECT_THAT(Report(ParseReport(kReportScores), options), HasSubstr("20 of 30 rows are left out"));
 }
 
 TEST(ReportTest, UnknownTagsAreNamed) {
   ReportOptions options;
   options.group_by = "kinds";
-  EXPECT_THAT(ReportHtml(Parse(kScores), options),
+  EXPECT_THAT(ReportHtml(ParseReport(kReportScores), options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"kind\"?")));
 }
 
-TEST(ReportTest, SameTableSameBytes) { EXPECT_EQ(Report(Parse(kScores)), Report(Parse(kScores))); }
+TEST(ReportTest, SameTableSameBytes) {
+  EXPECT_EQ(Report(ParseReport(kReportScores)), Report(ParseReport(kReportScores)));
+}
 
 // The variables of each block of the style sheet that sets --page: light, dark (by the system),
 // dark (by choice) and print.

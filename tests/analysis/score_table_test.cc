@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/score_table.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/csv.h"
+#include "analysis/generalization.h"
 #include "analysis/writers.h"
 #include "tests/testing/status_matchers.h"
 
@@ -19,25 +21,19 @@ using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-ScoreTable Parse(const std::string& text) {
+ScoreTable ParseScoreTable(const std::string& text) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(text, "s.csv");
   EXPECT_OK(parsed);
   return parsed.ok() ? parsed->table : ScoreTable();
 }
 
-std::vector<std::string> Names(const std::vector<AxisEntry>& entries) {
-  std::vector<std::string> names;
-  for (const AxisEntry& entry : entries) {
-    names.push_back(entry.name);
-  }
-  return names;
-}
-
 TEST(ScoresCsvTest, TextColumnsAreTagsAndEmptyCellsAreMissing) {
-  const ScoreTable table = Parse("approach,kind,X,Y\na,old,1.5,\n\"b, 2\",new,-2e1,+.5\n");
-  EXPECT_THAT(Names(table.approaches()), ElementsAre("a", "b, 2"));
-  EXPECT_THAT(Names(table.benchmarks()), ElementsAre("X", "Y"));
+  const ScoreTable table =
+      ParseScoreTable("approach,kind,X,Y\na,old,1.5,\n\"b, 2\",new,-2e1,+.5\n");
+  EXPECT_THAT(NamesOf(table.approaches()), ElementsAre("a", "b, 2"));
+  EXPECT_THAT(NamesOf(table.benchmarks()), ElementsAre("X", "Y"));
   EXPECT_EQ(table.approaches()[1].tags.at("kind"), "new");
   EXPECT_EQ(table.cell(0, 0).value, 1.5);
   EXPECT_EQ(table.cell(1, 0).value, -20);
@@ -46,21 +42,22 @@ TEST(ScoresCsvTest, TextColumnsAreTagsAndEmptyCellsAreMissing) {
 }
 
 TEST(ScoresCsvTest, ByteOrderMarkAndCarriageReturnsChangeNothing) {
-  EXPECT_EQ(ScoresJson(Parse("\xEF\xBB\xBF"
-                             "approach,X\r\na,1\r\n\r\nb,2")),
-            ScoresJson(Parse("approach,X\na,1\nb,2\n")));
+  EXPECT_EQ(WriteScores(ParseScoreTable("\xEF\xBB\xBF"
+                                        "approach,X\r\na,1\r\n\r\nb,2"),
+                        TableFormat::kJson),
+            WriteScores(ParseScoreTable("approach,X\na,1\nb,2\n"), TableFormat::kJson));
 }
 
 TEST(ScoresCsvTest, QuotedFieldsMayHoldQuotesAndLineBreaks) {
-  const ScoreTable table = Parse("approach,X\n\"a \"\"big\"\"\nmodel\",1\n");
-  EXPECT_THAT(Names(table.approaches()), ElementsAre("a \"big\"\nmodel"));
+  const ScoreTable table = ParseScoreTable("approach,X\n\"a \"\"big\"\"\nmodel\",1\n");
+  EXPECT_THAT(NamesOf(table.approaches()), ElementsAre("a \"big\"\nmodel"));
 }
 
 TEST(ScoresCsvTest, ZeroAndOneApproachesAreTables) {
-  EXPECT_THAT(Parse("approach,X,Y\n").approaches(), IsEmpty());
-  EXPECT_EQ(Parse("approach,X,Y\n").benchmarks().size(), 2U);
-  EXPECT_EQ(Parse("approach,X,Y\na,1,2\n").approaches().size(), 1U);
-  EXPECT_THAT(Parse("approach\na\n").benchmarks(), IsEmpty());
+  EXPECT_THAT(ParseScoreTable("approach,X,Y\n").approaches(), IsEmpty());
+  EXPECT_EQ(ParseScoreTable("approach,X,Y\n").benchmarks().size(), 2U);
+  EXPECT_EQ(ParseScoreTable("approach,X,Y\na,1,2\n").approaches().size(), 1U);
+  EXPECT_THAT(ParseScoreTable("approach\na\n").benchmarks(), IsEmpty());
 }
 
 TEST(ScoresCsvTest, BadFilesAreRefusedWithTheirPlace) {
@@ -108,29 +105,74 @@ TEST(ScoresCsvTest, AColumnOfNumbersWithASlipIsReported) {
 
 TEST(ScoresCsvTest, NumericColumnsCanBeTagsOnRequest) {
   ASSERT_OK_AND_ASSIGN(const ParsedScores parsed,
-                       ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {"year"}));
+                       ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {{"year"}}));
   EXPECT_EQ(parsed.table.approaches()[0].tags.at("year"), "2019");
-  EXPECT_THAT(ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {"yeer"}),
+  EXPECT_THAT(ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {{"yeer"}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"year\"")));
+}
+
+TEST(ScoresCsvTest, NaIsAMissingScoreAndNotATag) {
+  // Was: `column "X": read as a tag, not as a benchmark, because of "NA"`.
+  for (const char* absent : {"NA", "N/A", "na", "n/a", "-", "--", "–", "—", " NA "}) {
+    ASSERT_OK_AND_ASSIGN(
+        const ParsedScores parsed,
+        ParseScoresCsv(absl::StrCat("approach,X\na,1\nb,", absent, "\n"), "s.csv"));
+    ASSERT_THAT(parsed.table.benchmarks(), SizeIs(1)) << absent;
+    EXPECT_EQ(parsed.table.cell(1, 0).state, CellState::kMissing) << absent;
+    EXPECT_THAT(parsed.warnings, IsEmpty()) << absent;
+  }
+}
+
+TEST(ScoresCsvTest, NaOfATagStaysItsValue) {
+  const ScoreTable table = ParseScoreTable("approach,kind,X\na,old,1\nb,NA,2\n");
+  EXPECT_EQ(table.approaches()[1].tags.at("kind"), "NA");
+}
+
+TEST(ScoresCsvTest, RowsWithOneNameAreRefusedWithTheColumnThatTellsThemApart) {
+  const std::string csv =
+      "system,group,rank,X\nJenga,single,12,1\nJenga,single,14,2\nr,single,3,3\n";
+  EXPECT_THAT(
+      ParseScoresCsv(csv, "s.csv"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("s.csv:3: column \"system\": approach \"Jenga\" is already on line "
+                         "2; --key COLUMN tells rows with one name apart, here --key "
+                         "\"rank\"")));
+  EXPECT_THAT(ParseScoresCsv(csv, "s.csv", {{}, {"group"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("approach \"Jenga (single)\" is already on line 2")));
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed, ParseScoresCsv(csv, "s.csv", {{}, {"rank"}}));
+  EXPECT_THAT(NamesOf(parsed.table.approaches()), ElementsAre("Jenga (12)", "Jenga (14)", "r"));
+  EXPECT_THAT(NamesOf(parsed.table.benchmarks()), ElementsAre("X"));
+  EXPECT_EQ(parsed.table.approaches()[1].tags.at("rank"), "14");
+}
+
+TEST(ScoresCsvTest, SettingsAndTrainSetsAreNamedAsSweepsNameThem) {
+  ASSERT_OK_AND_ASSIGN(ParsedScores parsed, ParseScoresCsv("a,setting,X\nm,0,1\nm,1,2\nn,0,3\n",
+                                                           "s.csv", {{}, {"setting"}}));
+  EXPECT_THAT(NamesOf(parsed.table.approaches()), ElementsAre("m #0", "m #1", "n"));
+  ASSERT_OK_AND_ASSIGN(parsed,
+                       ParseScoresCsv("a,train,X\nm,p,1\nm,q,2\n", "s.csv", {{}, {"train"}}));
+  EXPECT_THAT(NamesOf(parsed.table.approaches()), ElementsAre("m ← p", "m ← q"));
+  EXPECT_EQ(ApproachOfRow(parsed.table.approaches()[1]), "m");
 }
 
 TEST(ScoresCsvTest, ReadsBackWhatIsWritten) {
   const std::string text = "approach,kind,X,\"Y, z\"\n\" a\",old,0.1,\nb,\"q\"\"r\",-1e-300,2\n";
-  const std::string written = ScoresCsv(Parse(text));
-  EXPECT_EQ(ScoresCsv(Parse(written)), written);
+  const std::string written = WriteScores(ParseScoreTable(text), TableFormat::kCsv);
+  EXPECT_EQ(WriteScores(ParseScoreTable(written), TableFormat::kCsv), written);
 }
 
 TEST(ScoreTableTest, WhereKeepsRowsByTag) {
-  const ScoreTable table = Parse("approach,kind,X\na,old,1\nb,new,2\nc,old,3\n");
+  const ScoreTable table = ParseScoreTable("approach,kind,X\na,old,1\nb,new,2\nc,old,3\n");
   ASSERT_OK_AND_ASSIGN(const ScoreTable old, table.Where({"kind=old"}));
-  EXPECT_THAT(Names(old.approaches()), ElementsAre("a", "c"));
+  EXPECT_THAT(NamesOf(old.approaches()), ElementsAre("a", "c"));
   EXPECT_EQ(old.cell(1, 0).value, 3);
   ASSERT_OK_AND_ASSIGN(const ScoreTable rest, table.Where({"kind!=old"}));
-  EXPECT_THAT(Names(rest.approaches()), ElementsAre("b"));
+  EXPECT_THAT(NamesOf(rest.approaches()), ElementsAre("b"));
 }
 
 TEST(ScoreTableTest, WhereNamesWhatItCannotFind) {
-  const ScoreTable table = Parse("approach,kind,X\na,old,1\nb,new,2\n");
+  const ScoreTable table = ParseScoreTable("approach,kind,X\na,old,1\nb,new,2\n");
   EXPECT_THAT(table.Where({"knd=old"}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"kind\"")));
   EXPECT_THAT(table.Where({"kind=odd"}),
@@ -140,9 +182,9 @@ TEST(ScoreTableTest, WhereNamesWhatItCannotFind) {
 }
 
 TEST(ScoreTableTest, SelectBenchmarksKeepsTheOrderAsked) {
-  const ScoreTable table = Parse("approach,X,Y,Z\na,1,2,3\n");
+  const ScoreTable table = ParseScoreTable("approach,X,Y,Z\na,1,2,3\n");
   ASSERT_OK_AND_ASSIGN(const ScoreTable two, table.SelectBenchmarks({"Z", "X"}));
-  EXPECT_THAT(Names(two.benchmarks()), ElementsAre("Z", "X"));
+  EXPECT_THAT(NamesOf(two.benchmarks()), ElementsAre("Z", "X"));
   EXPECT_EQ(two.cell(0, 0).value, 3);
   EXPECT_THAT(table.SelectBenchmarks({"W"}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown column \"W\"")));
@@ -166,21 +208,23 @@ TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
   table.cell(0, 0) = {CellState::kValue, 12.345, 0.5, 3, 100, 0, 1, 0};
   table.cell(0, 1).state = CellState::kPending;
   table.cell(0, 2).state = CellState::kFailed;
-  EXPECT_EQ(ScoresText(table),
+  EXPECT_EQ(WriteScores(table, TableFormat::kText),
             "approach             V        P       F  M\n"
             "a         12.35 ±0.50*  pending  failed  —\n"
             "\n3 of 4 cells have no score (—: missing).\n"
-            "\n* some seeds or settings of this cell failed or are pending.\n");
+            "\n* some seeds or settings of this cell failed, are pending or were canceled.\n");
 }
 
 TEST(ScoreTableTest, ABenchmarkCalledApproachIsWrittenAndReadBack) {
-  const ScoreTable table = Parse("system,approach\na,1\n");
-  EXPECT_EQ(ScoresCsv(table), ",approach\na,1\n");
-  EXPECT_EQ(ScoresCsv(Parse(ScoresCsv(table))), ScoresCsv(table));
+  const ScoreTable table = ParseScoreTable("system,approach\na,1\n");
+  EXPECT_EQ(WriteScores(table, TableFormat::kCsv), ",approach\na,1\n");
+  EXPECT_EQ(WriteScores(ParseScoreTable(WriteScores(table, TableFormat::kCsv)), TableFormat::kCsv),
+            WriteScores(table, TableFormat::kCsv));
 }
 
 TEST(ScoreTableTest, ControlCharactersOfNamesDoNotReachTheScreen) {
-  const std::string text = ScoresText(Parse("approach,X\n\x1B[31mred,1\n"));
+  const std::string text =
+      WriteScores(ParseScoreTable("approach,X\n\x1B[31mred,1\n"), TableFormat::kText);
   EXPECT_EQ(text.find('\x1B'), std::string::npos) << text;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/selection.h"
 
 #include <gmock/gmock.h>
@@ -19,14 +20,6 @@ using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> Names(const std::vector<AxisEntry>& entries) {
-  std::vector<std::string> names;
-  for (const AxisEntry& entry : entries) {
-    names.push_back(entry.name);
-  }
-  return names;
-}
-
 ScoreRecord Record(const std::string& approach, const std::string& train, int setting, int seed,
                    const std::string& test, double value) {
   return {approach, train, setting, seed, test, "em", value, 100, CellState::kValue};
@@ -37,7 +30,7 @@ ScoreRecord WithoutValue(const std::string& approach, const std::string& train, 
   return {approach, train, setting, seed, test, "", 0, 0, state};
 }
 
-SelectionOptions Options(Select select) {
+SelectionOptions OptionsSelection(Select select) {
   SelectionOptions options;
   options.approaches = {{"a", {{"kind", "old"}}}, {"b", {}}};
   options.benchmarks = {{"X", {}}, {"Y", {}}};
@@ -50,15 +43,15 @@ TEST(SelectionTest, AConcurrenceSweepHasItsBenchmarksAsColumns) {
       const ScoreTable table,
       BuildScoreTable({Record("b", "Y", 0, 1, "Y", 4), Record("a", "X", 0, 1, "X", 1),
                        Record("a", "Y", 0, 1, "Y", 2), Record("b", "X", 0, 1, "X", 3)},
-                      Options(Select::kBest)));
-  EXPECT_EQ(ScoresCsv(table), "approach,kind,X,Y\na,old,1,2\nb,,3,4\n");
+                      OptionsSelection(Select::kBest)));
+  EXPECT_EQ(WriteScores(table, TableFormat::kCsv), "approach,kind,X,Y\na,old,1,2\nb,,3,4\n");
 }
 
 TEST(SelectionTest, AShiftSweepHasItsTestSetsAsColumns) {
   ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable({Record("a", "X", 0, 1, "X", 1),
                                                                 Record("a", "X", 0, 1, "Y", 2)},
-                                                               Options(Select::kBest)));
-  EXPECT_THAT(Names(table.benchmarks()), ElementsAre("X", "Y"));
+                                                               OptionsSelection(Select::kBest)));
+  EXPECT_THAT(NamesOf(table.benchmarks()), ElementsAre("X", "Y"));
   EXPECT_EQ(table.cell(1, 0).state, CellState::kMissing);
 }
 
@@ -66,13 +59,14 @@ TEST(SelectionTest, CrossEvaluationNamesTrainAndTest) {
   const std::vector<ScoreRecord> records = {
       Record("a", "X", 0, 1, "X", 1), Record("a", "X", 0, 1, "Y", 2),
       Record("a", "Y", 0, 1, "X", 3), Record("a", "Y", 0, 1, "Y", 4)};
-  ASSERT_OK_AND_ASSIGN(const ScoreTable columns, BuildScoreTable(records, Options(Select::kBest)));
-  EXPECT_THAT(Names(columns.benchmarks()), ElementsAre("X", "X → Y", "Y → X", "Y"));
-  SelectionOptions options = Options(Select::kBest);
+  ASSERT_OK_AND_ASSIGN(const ScoreTable columns,
+                       BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_THAT(NamesOf(columns.benchmarks()), ElementsAre("X", "X → Y", "Y → X", "Y"));
+  SelectionOptions options = OptionsSelection(Select::kBest);
   options.layout = Layout::kTrainInRows;
   options.approaches = {{"a", {}}};
   ASSERT_OK_AND_ASSIGN(const ScoreTable rows, BuildScoreTable(records, options));
-  EXPECT_EQ(ScoresCsv(rows), "approach,train,X,Y\na ← X,X,1,2\na ← Y,Y,3,4\n");
+  EXPECT_EQ(WriteScores(rows, TableFormat::kCsv), "approach,train,X,Y\na ← X,X,1,2\na ← Y,Y,3,4\n");
 }
 
 TEST(SelectionTest, SettingsCollapseAsAsked) {
@@ -88,7 +82,8 @@ TEST(SelectionTest, SettingsCollapseAsAsked) {
                {Select::kBest, 21, std::sqrt(2.0), 1},
                {Select::kMean, 16, std::sqrt(2.0), -1}};
   for (const auto& test : cases) {
-    ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable(records, Options(test.select)));
+    ASSERT_OK_AND_ASSIGN(const ScoreTable table,
+                         BuildScoreTable(records, OptionsSelection(test.select)));
     const ScoreCell& cell = table.cell(0, 0);
     EXPECT_EQ(cell.value, test.value) << SelectName(test.select);
     EXPECT_NEAR(cell.standard_deviation, test.deviation, 1e-12) << SelectName(test.select);
@@ -96,8 +91,9 @@ TEST(SelectionTest, SettingsCollapseAsAsked) {
     EXPECT_EQ(cell.seeds, 2) << SelectName(test.select);
     EXPECT_EQ(cell.examples, 100) << SelectName(test.select);
   }
-  ASSERT_OK_AND_ASSIGN(const ScoreTable each, BuildScoreTable(records, Options(Select::kEach)));
-  EXPECT_THAT(Names(each.approaches()), ElementsAre("a #0", "a #1", "b #0"));
+  ASSERT_OK_AND_ASSIGN(const ScoreTable each,
+                       BuildScoreTable(records, OptionsSelection(Select::kEach)));
+  EXPECT_THAT(NamesOf(each.approaches()), ElementsAre("a #0", "a #1", "b #0"));
   EXPECT_EQ(each.cell(1, 0).value, 21);
 }
 
@@ -106,7 +102,7 @@ TEST(SelectionTest, TheBestSettingIsChosenOnTheTrainBenchmarksOwnTestSet) {
       const ScoreTable table,
       BuildScoreTable({Record("a", "Y", 0, 1, "Y", 50), Record("a", "Y", 1, 1, "Y", 40),
                        Record("a", "Y", 0, 1, "X", 10), Record("a", "Y", 1, 1, "X", 90)},
-                      Options(Select::kBest)));
+                      OptionsSelection(Select::kBest)));
   EXPECT_EQ(table.cell(0, 0).value, 10) << "the same system on every test set";
   EXPECT_EQ(table.cell(0, 1).value, 50);
 }
@@ -117,7 +113,7 @@ TEST(SelectionTest, FailedAndPendingScoresAreCountedAndShown) {
                                         WithoutValue("a", "X", 1, 1, "X", CellState::kFailed),
                                         WithoutValue("a", "Y", 0, 1, "Y", CellState::kFailed),
                                         WithoutValue("b", "Y", 0, 1, "Y", CellState::kPending)},
-                                       Options(Select::kBest)));
+                                       OptionsSelection(Select::kBest)));
   EXPECT_EQ(table.cell(0, 0).state, CellState::kValue);
   EXPECT_EQ(table.cell(0, 0).failed, 1);
   EXPECT_EQ(table.cell(0, 1).state, CellState::kFailed);
@@ -130,7 +126,7 @@ TEST(SelectionTest, TheFirstMetricOfATestCountsUnlessAnotherIsNamed) {
   records.push_back(records[0]);
   records[1].metric = "f1";
   records[1].value = 60;
-  SelectionOptions options = Options(Select::kBest);
+  SelectionOptions options = OptionsSelection(Select::kBest);
   ASSERT_OK_AND_ASSIGN(const ScoreTable first, BuildScoreTable(records, options));
   EXPECT_EQ(first.cell(0, 0).value, 50);
   options.metric = "f1";
@@ -152,15 +148,17 @@ TEST(SelectionTest, TheOrderOfRecordsChangesNothing) {
     }
   }
   for (const Select select : {Select::kBest, Select::kDefault, Select::kMean, Select::kEach}) {
-    ASSERT_OK_AND_ASSIGN(const ScoreTable forward, BuildScoreTable(records, Options(select)));
+    ASSERT_OK_AND_ASSIGN(const ScoreTable forward,
+                         BuildScoreTable(records, OptionsSelection(select)));
     std::reverse(records.begin(), records.end());
-    ASSERT_OK_AND_ASSIGN(const ScoreTable backward, BuildScoreTable(records, Options(select)));
-    EXPECT_EQ(ScoresJson(forward), ScoresJson(backward));
+    ASSERT_OK_AND_ASSIGN(const ScoreTable backward,
+                         BuildScoreTable(records, OptionsSelection(select)));
+    EXPECT_EQ(WriteScores(forward, TableFormat::kJson), WriteScores(backward, TableFormat::kJson));
   }
 }
 
 TEST(SelectionTest, BadRecordsAreRefused) {
-  const SelectionOptions options = Options(Select::kBest);
+  const SelectionOptions options = OptionsSelection(Select::kBest);
   EXPECT_THAT(BuildScoreTable({Record("c", "X", 0, 1, "X", 1)}, options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("approach \"c\"")));
   EXPECT_THAT(BuildScoreTable({Record("a", "Z", 0, 1, "X", 1)}, options),
@@ -173,7 +171,8 @@ TEST(SelectionTest, BadRecordsAreRefused) {
 }
 
 TEST(SelectionTest, NoRecordsMakeATableWithoutColumns) {
-  ASSERT_OK_AND_ASSIGN(const ScoreTable table, BuildScoreTable({}, Options(Select::kBest)));
+  ASSERT_OK_AND_ASSIGN(const ScoreTable table,
+                       BuildScoreTable({}, OptionsSelection(Select::kBest)));
   EXPECT_EQ(table.approaches().size(), 2U);
   EXPECT_TRUE(table.benchmarks().empty());
 }

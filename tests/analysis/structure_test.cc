@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/structure.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseStructure(const std::string& csv) {
   absl::StatusOr<ParsedScores> parsed = ParseScoresCsv(csv, "s.csv");
   EXPECT_OK(parsed);
   return parsed.ok() ? parsed->table : ScoreTable();
@@ -30,7 +31,7 @@ ScoreTable Parse(const std::string& csv) {
 constexpr char kOneOutlier[] = "approach,A,B\na,1,1\nb,2,2\nc,3,3\nodd,4,90\nd,5,5\ne,6,6\nf,7,7\n";
 
 TEST(StructureTest, TheApproachThatBreaksAgreementHasTheLargestInfluence) {
-  const ScoreTable table = Parse(kOneOutlier);
+  const ScoreTable table = ParseStructure(kOneOutlier);
   for (const Coefficient coefficient :
        {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman}) {
     const std::vector<std::vector<Influence>> influences = LeaveOneOut(table, coefficient, 2);
@@ -43,7 +44,7 @@ TEST(StructureTest, TheApproachThatBreaksAgreementHasTheLargestInfluence) {
 }
 
 TEST(StructureTest, ApproachesThatAPairCannotDoWithoutComeFirst) {
-  const ScoreTable table = Parse("approach,A,B\na,1,1\nb,1,2\nc,2,3\nd,,4\n");
+  const ScoreTable table = ParseStructure("approach,A,B\na,1,1\nb,1,2\nc,2,3\nd,,4\n");
   const std::vector<std::vector<Influence>> influences =
       LeaveOneOut(table, Coefficient::kKendall, 9);
   ASSERT_EQ(influences[0].size(), 3U) << "d has no score on A";
@@ -52,7 +53,7 @@ TEST(StructureTest, ApproachesThatAPairCannotDoWithoutComeFirst) {
 }
 
 TEST(StructureTest, SwapsAreTheDiscordantPairsClearestFirst) {
-  const ScoreTable table = Parse("approach,A,B\na,1,4\nb,2,3\nc,9,1\nd,9,0\n");
+  const ScoreTable table = ParseStructure("approach,A,B\na,1,4\nb,2,3\nc,9,1\nd,9,0\n");
   const std::vector<Swap> swaps = FindSwaps(table, 0, 1);
   ASSERT_EQ(swaps.size(), 5U) << "c and d tie on A";
   EXPECT_EQ(swaps[0].first, 3U);
@@ -65,7 +66,7 @@ TEST(StructureTest, SwapsAreTheDiscordantPairsClearestFirst) {
 }
 
 TEST(StructureTest, CrowdedBenchmarksAreFlagged) {
-  const ScoreTable table = Parse(
+  const ScoreTable table = ParseStructure(
       "approach,ok,top,low,same\na,10,100,0,50\nb,20,99.5,0.9,50\nc,30,70,40,50\n"
       "d,99.9,60,50,50\n");
   std::vector<std::pair<size_t, std::string>> flags;
@@ -80,13 +81,16 @@ TEST(StructureTest, TextAndJsonShowWhatWasAskedFor) {
   MatrixOptions options;
   options.influences = 1;
   options.swaps = true;
-  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(Parse(kOneOutlier), options));
-  const std::string text = MatrixText(matrix);
+  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix,
+                       ComputeMatrix(ParseStructure(kOneOutlier), options));
+  const std::string text = WriteMatrix(matrix, TableFormat::kText);
   EXPECT_THAT(text, HasSubstr("A  B  odd        0.71        1.00"));
   EXPECT_THAT(text, HasSubstr("A – B: 3 of 21 pairs of approaches swap places\n"));
   EXPECT_THAT(text, HasSubstr("  f ahead by 3.00, then odd by 83.00\n"));
-  EXPECT_THAT(MatrixJson(matrix), HasSubstr(R"("influences":[{"approach":"odd","without":1.0,)"));
-  EXPECT_THAT(MatrixJson(matrix), HasSubstr(R"("swaps":[{"first":"f","second":"odd")"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson),
+              HasSubstr(R"("influences":[{"approach":"odd","without":1.0,)"));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kJson),
+              HasSubstr(R"("swaps":[{"first":"f","second":"odd")"));
 }
 
 TEST(PublishedStructureTest, DocumentReaderIsTheOutlierOnCnnAndBabiIsAtTheCeiling) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/table_difference.h"
 
 #include <gmock/gmock.h>
@@ -14,15 +15,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-ScoreTable Parse(const std::string& csv) {
+ScoreTable ParseTableDifference(const std::string& csv) {
   auto parsed = ParseScoresCsv(csv, "test.csv");
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   return parsed->table;
 }
 
 TEST(TableDifferenceTest, NamesTheFlipAndTheCellThatDidIt) {
-  const TableDifference difference = CompareTables(Parse("a,x,y\nm,50,10\nn,40,20\no,30,30\n"),
-                                                   Parse("a,x,y\nm,35,10\nn,40,20\no,30,30\n"));
+  const TableDifference difference =
+      CompareTables(ParseTableDifference("a,x,y\nm,50,10\nn,40,20\no,30,30\n"),
+                    ParseTableDifference("a,x,y\nm,35,10\nn,40,20\no,30,30\n"));
   ASSERT_THAT(difference.flips, SizeIs(1));
   const Flip& flip = difference.flips[0];
   EXPECT_EQ(flip.benchmark, "x");
@@ -37,7 +39,8 @@ TEST(TableDifferenceTest, NamesTheFlipAndTheCellThatDidIt) {
 
 TEST(TableDifferenceTest, CausesAreToldApart) {
   const auto cause = [](const char* before, const char* after) {
-    const TableDifference difference = CompareTables(Parse(before), Parse(after));
+    const TableDifference difference =
+        CompareTables(ParseTableDifference(before), ParseTableDifference(after));
     EXPECT_THAT(difference.flips, SizeIs(1));
     return difference.flips.at(0).cause;
   };
@@ -48,15 +51,16 @@ TEST(TableDifferenceTest, CausesAreToldApart) {
 }
 
 TEST(TableDifferenceTest, TiesAreNoFlipsAndAreCounted) {
-  const TableDifference difference =
-      CompareTables(Parse("a,x\nm,50\nn,40\n"), Parse("a,x\nm,50\nn,50\n"));
+  const TableDifference difference = CompareTables(ParseTableDifference("a,x\nm,50\nn,40\n"),
+                                                   ParseTableDifference("a,x\nm,50\nn,50\n"));
   EXPECT_THAT(difference.flips, IsEmpty());
   EXPECT_EQ(difference.ties, 1);
 }
 
 TEST(TableDifferenceTest, ListsWhatOnlyOneHas) {
-  const TableDifference difference = CompareTables(Parse("a,x,y\nm,1,2\ngone,3,4\nk,,9\n"),
-                                                   Parse("a,x,z\nm,1,2\nk,5,9\nnew,1,1\n"));
+  const TableDifference difference =
+      CompareTables(ParseTableDifference("a,x,y\nm,1,2\ngone,3,4\nk,,9\n"),
+                    ParseTableDifference("a,x,z\nm,1,2\nk,5,9\nnew,1,1\n"));
   EXPECT_THAT(difference.only_in_one, ElementsAre("Only in the first table: approaches gone",
                                                   "Only in the second table: approaches new",
                                                   "Only in the first table: benchmarks y",
@@ -65,13 +69,15 @@ TEST(TableDifferenceTest, ListsWhatOnlyOneHas) {
 }
 
 TEST(TableDifferenceTest, TableSaysHowMuchChanged) {
-  const std::string text = WriteTable(
-      DifferenceTable(CompareTables(Parse("a,x\nm,50\nn,40\n"), Parse("a,x\nm,35\nn,40\n")), "s1",
-                      "s2"),
-      TableFormat::kText);
+  const std::string text =
+      WriteTable(DifferenceTable(CompareTables(ParseTableDifference("a,x\nm,50\nn,40\n"),
+                                               ParseTableDifference("a,x\nm,35\nn,40\n")),
+                                 "s1", "s2"),
+                 TableFormat::kText);
   EXPECT_THAT(text, HasSubstr("1 of 1 pairs of approaches changed order from s1 to s2; 1 of 2 "
                               "common scores changed"));
-  EXPECT_THAT(CompareTables(Parse("a,x\n"), Parse("a,x\n")).flips, IsEmpty());
+  EXPECT_THAT(CompareTables(ParseTableDifference("a,x\n"), ParseTableDifference("a,x\n")).flips,
+              IsEmpty());
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/table.h"
 
 #include <gmock/gmock.h>
@@ -5,7 +6,21 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "analysis/comparison.h"
+#include "analysis/curve.h"
+#include "analysis/figures.h"
+#include "analysis/intervals.h"
+#include "analysis/score_table.h"
+#include "analysis/table_difference.h"
+#include "analysis/writers.h"
+#include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
 namespace {
@@ -69,6 +84,38 @@ TEST(TableTest, ABrokenCharacterSwallowsNothing) {
   EXPECT_THAT(text, HasSubstr(replaced + replaced + "[31m, " + replaced + ", " + replaced));
 }
 
+TEST(TableTest, FormulasInCsvAreText) {
+  Table table;
+  table.columns = {{"approach", "approach"}, {"=1+1", "x"}, {"n", "n", true}};
+  for (const char* name : {"=cmd()", "+x", "@sum", "-x", "-1.5", "plain", "-"}) {
+    table.rows.push_back({TextCell(name), TextCell("a,b"), NumberCell(-2)});
+  }
+  EXPECT_EQ(WriteTable(table, TableFormat::kCsv),
+            "approach,'=1+1,n\n'=cmd(),\"a,b\",-2\n'+x,\"a,b\",-2\n'@sum,\"a,b\",-2\n"
+            "'-x,\"a,b\",-2\n-1.5,\"a,b\",-2\nplain,\"a,b\",-2\n'-,\"a,b\",-2\n");
+  ASSERT_OK_AND_ASSIGN(const ParsedScores parsed,
+                       ParseScoresCsv("approach,'=kind,x\n'=m,'+old,-1\n", "s.csv"));
+  EXPECT_EQ(parsed.table.approaches()[0].name, "=m");
+  EXPECT_EQ(parsed.table.approaches()[0].tags.at("=kind"), "+old");
+  EXPECT_EQ(WriteScores(parsed.table, TableFormat::kCsv), "approach,'=kind,x\n'=m,'+old,-1\n");
+}
+
+TEST(TableTest, NoTwoColumnsHaveOneHeading) {
+  // Comparisons had "mean" twice.
+  BenchmarkComparison comparison;
+  TableDifference difference;
+  for (const Table& table :
+       {ComparisonTable({comparison}, {}), DifferenceTable(difference, "a", "b"),
+        ScatterTable(ScoreTable(), {}), CurveTable({}, {}, {}, "settings", "")}) {
+    std::set<std::string> heads;
+    for (const TableColumn& column : table.columns) {
+      if (column.audience != TableColumn::Audience::kPrograms) {
+        EXPECT_TRUE(heads.insert(column.head).second) << column.head;
+      }
+    }
+  }
+}
+
 TEST(TableTest, MarkdownAndLatexEscapeNames) {
   const std::string markdown = WriteTable(Small(), TableFormat::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr("| a\\_b &amp; c\\|d | **61.3** | x |"));
@@ -86,6 +133,164 @@ TEST(TableTest, EmptyTablesKeepTheirHeads) {
   EXPECT_EQ(WriteTable(table, TableFormat::kCsv), "name,score,n\n");
   EXPECT_EQ(WriteTable(table, TableFormat::kJsonLines), "");
   EXPECT_THAT(WriteTable(table, TableFormat::kText), HasSubstr("system  score ±  all"));
+}
+
+TEST(TableTest, AJsonListHasTheRowsAlone) {
+  const auto json = nlohmann::json::parse(WriteTable(Small(), TableFormat::kJsonList));
+  ASSERT_TRUE(json.is_array());
+  EXPECT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["score"], 61.26);
+}
+
+TEST(TableTest, LongNamesAreCutButNeitherFiguresNorFootnotesAre) {
+  Table table;
+  table.columns = {{"name", "name"}, {"value", "value", true}};
+  table.columns[0].width_max = table.columns[1].width_max = 4;
+  table.rows = {{WithFootnote(TextCell("abcdef"), "†"), WithFootnote(NumberCell(123456), "*")}};
+  const TextOptions screen{.width = 80};
+  EXPECT_EQ(WriteTable(table, TableFormat::kText, screen),
+            "name         va…e\n"
+            "ab…f†  123456.00*\n");
+  EXPECT_EQ(WriteTable(table, TableFormat::kText),
+            "name          value\n"
+            "abcdef†  123456.00*\n")
+      << "nothing is cut when it is no terminal";
+  EXPECT_THAT(WriteTable(table, TableFormat::kLatex), HasSubstr("abcdef† & 123456.00*"));
+  EXPECT_EQ(WriteTable(table, TableFormat::kCsv), "name,value\nabcdef,123456\n");
+  table.columns[0].width_max = 0;
+  EXPECT_THAT(WriteTable(table, TableFormat::kText, screen), HasSubstr("abcdef†"));
+}
+
+// --- tables on a terminal ------------------------------------------------------------------------
+
+Table Wide() {
+  Table table;
+  table.columns = {{"id", "ID"}, {"state", "STATE"}, {"age", "AGE", true}, {"why", "WHY"}};
+  table.columns[2].drop = 1;
+  table.rows = {{TextCell("s1"), WithTone(TextCell("failed"), Tone::kBad), TextCell("2m05s"),
+                 TextCell("the program was not found on this machine")},
+                {TextCell("s2"), TextCell("active"), TextCell(""), TextCell("")}};
+  return table;
+}
+
+TEST(TextTableTest, ATableThatIsTooWideLosesTheColumnsThatMayGo) {
+  Table table = Wide();
+  EXPECT_THAT(WriteTable(table, TableFormat::kText, {.width = 60}),
+              HasSubstr("s1  failed  2m05s  the program was not found on this machine\n"));
+  EXPECT_EQ(WriteTable(table, TableFormat::kText, {.width = 59}),
+            "ID  STATE   WHY\n"
+            "s1  failed  the program was not found on this machine\n"
+            "s2  active\n");
+  EXPECT_THAT(WriteTable(table, TableFormat::kText), HasSubstr("2m05s")) << "no terminal";
+}
+
+TEST(TextTableTest, TextThatIsTooWideGoesOnBelow) {
+  Table table = Wide();
+  table.columns[3].wraps = true;
+  EXPECT_EQ(WriteTable(table, TableFormat::kText, {.width = 40}),
+            "ID  STATE   WHY\n"
+            "s1  failed  the program was not found on\n"
+            "            this machine\n"
+            "s2  active\n");
+  // A word that no line holds is broken, between characters.
+  table.rows[0][3] = TextCell(std::string(29, 'x') + "éééé");
+  EXPECT_THAT(WriteTable(table, TableFormat::kText, {.width = 42}),
+              HasSubstr(std::string(29, 'x') + "é\n            ééé\n"));
+}
+
+TEST(TextTableTest, WhatStillDoesNotFitComesInBlocksOfColumns) {
+  Table table;
+  table.columns = {{"name", "name"}};
+  TableRow row = {TextCell("lr")};
+  for (int i = 0; i < 7; ++i) {
+    table.columns.push_back({"", absl::StrCat("bench-", i), true});
+    row.push_back(NumberCell(i));
+  }
+  table.rows = {row};
+  EXPECT_EQ(WriteTable(table, TableFormat::kText, {.width = 34}),
+            "name  bench-0  bench-1  bench-2\n"
+            "lr       0.00     1.00     2.00\n"
+            "\n"
+            "name  bench-3  bench-4  bench-5\n"
+            "lr       3.00     4.00     5.00\n"
+            "\n"
+            "name  bench-6\n"
+            "lr       6.00\n");
+  for (size_t width = 13; width < 100; ++width) {
+    for (const absl::string_view line :
+         absl::StrSplit(WriteTable(table, TableFormat::kText, {.width = width}), '\n')) {
+      EXPECT_LE(line.size(), width);
+    }
+  }
+}
+
+TEST(TextTableTest, APieceKeepsTheColumnsAndWidthsOfTheOneBefore) {
+  Table table = Wide();
+  TextLayout layout;
+  EXPECT_EQ(WriteTextPiece(table, {.width = 59}, layout),
+            "ID  STATE   WHY\n"
+            "s1  failed  the program was not found on this machine\n"
+            "s2  active\n");
+  table.rows = {{TextCell("s3"), TextCell("ok"), TextCell("1 s"), TextCell("")},
+                {TextCell("s1000"), TextCell("ok"), TextCell(""), TextCell("why")}};
+  EXPECT_EQ(WriteTextPiece(table, {.width = 59}, layout),
+            "s3     ok\n"
+            "s1000  ok      why\n");
+}
+
+TEST(TextTableTest, ColoursStandBetweenTheBlanks) {
+  EXPECT_EQ(WriteTable(Wide(), TableFormat::kText, {.width = 59, .color = true}),
+            "ID  STATE   WHY\n"
+            "s1  \x1b[31mfailed\x1b[0m  the program was not found on this machine\n"
+            "s2  active\n");
+  EXPECT_THAT(WriteTable(Wide(), TableFormat::kText, {.width = 59}), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextTableTest, SentencesAreBrokenAtBlanks) {
+  Table table = Wide();
+  table.notes = {"two of these sweeps have not ended"};
+  EXPECT_THAT(WriteTable(table, TableFormat::kText, {.width = 20}),
+              HasSubstr("\n\ntwo of these sweeps\nhave not ended\n"));
+}
+
+TEST(TableTest, WithoutHeadingsThereIsNoLineForThem) {
+  Table table;
+  table.columns = {{"", ""}, {"", ""}};
+  table.rows = {{TextCell("id"), TextCell("s1")}};
+  EXPECT_EQ(WriteTable(table, TableFormat::kText), "id  s1\n");
+}
+
+TEST(TableTest, IntegersKeepEveryDigit) {
+  EXPECT_EQ(CsvLine({IntegerCell(9'007'199'254'740'993), UnsignedCell(18'446'744'073'709'551'615U),
+                     YesNoCell(true), TableCell()}),
+            "9007199254740993,18446744073709551615,yes,\n");
+}
+
+TEST(TableTest, DifferencesShowTheirSignAndIntervalsTheirEnds) {
+  Table table;
+  table.columns = {
+      {"d", "d", true}, {"low", "low", true}, {"high", "high", true}, {"r", "r", true}};
+  table.rows = {{SignedCell(0.126), LowCell(Interval{-1, 2.5}), HighCell(Interval{-1, 2.5}),
+                 CoefficientCell(std::nullopt)},
+                {SignedCell(std::nullopt), LowCell(std::nullopt), HighCell(std::nullopt),
+                 CoefficientCell(0.5)}};
+  EXPECT_EQ(WriteTable(table, TableFormat::kText),
+            "    d    low  high      r\n"
+            "+0.13  -1.00  2.50  undef\n"
+            "    —      —     —   0.50\n");
+  EXPECT_EQ(WriteTable(table, TableFormat::kCsv), "d,low,high,r\n0.126,-1,2.5,\n,,,0.5\n");
+}
+
+TEST(TableTest, HtmlSortsByValuesAndSaysWhatIsLeftOut) {
+  const std::string html = WriteHtmlTable(Small(), {"small", 1, {"a_b tag=x"}});
+  EXPECT_THAT(html, HasSubstr("<table class=\"sortable\" id=\"small\">"));
+  EXPECT_THAT(html, HasSubstr("<tr data-text=\"a_b tag=x\"><th scope=\"row\""));
+  EXPECT_THAT(html, HasSubstr("<td data-v=\"61.26\" class=\"number best\">61.3 ◂</td>"));
+  EXPECT_THAT(html, HasSubstr("1 of 2 rows are left out"));
+  EXPECT_THAT(html, HasSubstr("aria-label=\"Two &lt;rows&gt;\""));
+  EXPECT_THAT(html, Not(HasSubstr("red")));
+  EXPECT_THAT(WriteHtmlTable(Small(), {"small", 2}),
+              HasSubstr("<td class=\"number absent\">—</td>"));
 }
 
 }  // namespace

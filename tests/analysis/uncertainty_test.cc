@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/uncertainty.h"
 
 #include <gmock/gmock.h>
@@ -5,8 +6,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
@@ -14,10 +13,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/correlation.h"
 #include "base/random.h"
+#include "tests/analysis/simulated_studies.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::analysis {
@@ -25,42 +24,6 @@ namespace {
 
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
-
-// Approaches whose true scores on two benchmarks are normal with correlation rho, seen through
-// seeds that differ by `seed_sd` and a finite number of examples of right and wrong.
-struct World {
-  size_t approaches = 20;
-  size_t seeds = 3;
-  size_t examples = 300;
-  double rho = 0.9;
-  double approach_sd = 0.1;
-  double seed_sd = 0.03;
-};
-
-ExampleRuns Draw(const World& world, Random& random) {
-  ExampleRuns runs;
-  runs.benchmarks.resize(2);
-  runs.benchmarks[0].benchmark = "A";
-  runs.benchmarks[1].benchmark = "B";
-  for (size_t i = 0; i < world.approaches; ++i) {
-    runs.approaches.push_back(absl::StrCat("a", i));
-    const double x = random.Normal();
-    const double y = world.rho * x + std::sqrt(1 - world.rho * world.rho) * random.Normal();
-    for (size_t b = 0; b < 2; ++b) {
-      BenchmarkRuns& benchmark = runs.benchmarks[b];
-      benchmark.examples = world.examples;
-      std::vector<std::vector<double>>& list = benchmark.runs.emplace_back(world.seeds);
-      for (std::vector<double>& run : list) {
-        const double share =
-            0.5 + world.approach_sd * (b == 0 ? x : y) + world.seed_sd * random.Normal();
-        for (size_t e = 0; e < world.examples; ++e) {
-          run.push_back(random.Chance(share) ? 1 : 0);
-        }
-      }
-    }
-  }
-  return runs;
-}
 
 double MeanCoefficient(const World& world, const ExampleRuns& runs) {
   std::vector<double> means[2];
@@ -135,6 +98,24 @@ TEST(UncertaintyTest, WordsNameWhatHelps) {
             "± 0.100 (sd); more approaches (four times as many: about 0.050), more test examples "
             "(to 0.077 at best) can narrow it; more seeds (to 0.099 at best) hardly; with these 20 "
             "approaches 0.077 remains");
+}
+
+// Without seeds that differ, runs differ by their examples' noise alone: as much as the whole part
+// of examples, had it counted as seeds too.
+TEST(UncertaintyTest, NoiseOfExamplesDoesNotCountAsThatOfSeeds) {
+  World world;
+  world.seed_sd = 0;
+  Random random(5, "uncertainty_test");
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 200;
+  double examples = 0;
+  double seeds = 0;
+  for (int w = 0; w < 20; ++w) {
+    const PairUncertainty pair = PairOf(Draw(world, random), options);
+    examples += pair.examples;
+    seeds += *pair.seeds;
+  }
+  EXPECT_LT(seeds, 0.35 * examples);
 }
 
 // The split against the truth: variances over many worlds drawn anew, with and without each source.
@@ -233,46 +214,6 @@ TEST(UncertaintyTest, BadInputsAreRefused) {
   nothing.benchmarks[0].benchmark = "A";
   nothing.benchmarks[1].benchmark = "B";
   EXPECT_THAT(PairOf(nothing).warning, HasSubstr("undefined"));
-}
-
-// Coverage of the hierarchical interval for the noise-free coefficient: docs/statistics.md.
-TEST(UncertaintyTest, PrintsItsCoverageOnRequest) {
-  const char* asked = std::getenv("CONCUR_COVERAGE_TRIALS");  // NOLINT(concurrency-mt-unsafe)
-  int trials = 0;
-  if (asked == nullptr || !absl::SimpleAtoi(asked, &trials)) {
-    GTEST_SKIP() << "set CONCUR_COVERAGE_TRIALS to print the table";
-  }
-  for (const Coefficient coefficient : {Coefficient::kKendall, Coefficient::kPearson}) {
-    for (const size_t approaches : {10U, 20U, 50U}) {
-      for (const size_t examples : {100U, 1000U}) {
-        for (const BootstrapMethod method : {BootstrapMethod::kPercentile, BootstrapMethod::kBca}) {
-          World world;
-          world.approaches = approaches;
-          world.examples = examples;
-          UncertaintyOptions options;
-          options.coefficient = coefficient;
-          options.bootstrap.replicates = 500;
-          options.bootstrap.method = method;
-          const double truth =
-              coefficient == Coefficient::kPearson ? world.rho : 2 / M_PI * std::asin(world.rho);
-          Random random(7, "uncertainty_test");
-          int held = 0;
-          double width = 0;
-          for (int trial = 0; trial < trials; ++trial) {
-            const PairUncertainty pair = PairOf(Draw(world, random), options);
-            held += pair.interval->low <= truth && truth <= pair.interval->high ? 1 : 0;
-            width += (pair.interval->high - pair.interval->low) / trials;
-          }
-          std::printf("%s | %s | %d | %d | %.1f | %.2f\n",
-                      std::string(CoefficientName(coefficient)).c_str(),
-                      method == BootstrapMethod::kBca ? "bca" : "percentile",
-                      static_cast<int>(approaches), static_cast<int>(examples),
-                      100.0 * held / trials, width);
-          std::fflush(stdout);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

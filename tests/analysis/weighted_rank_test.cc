@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/weighted_rank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,9 +16,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "analysis/bootstrap.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "analysis/weighted_columns.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "tests/testing/status_matchers.h"
@@ -23,7 +28,7 @@
 namespace concur::analysis {
 namespace {
 
-double Number(absl::string_view text) {
+double NumberWeightedRank(absl::string_view text) {
   double value = 0;
   EXPECT_TRUE(absl::SimpleAtod(text, &value)) << text;
   return value;
@@ -42,23 +47,23 @@ TEST(WeightedKendallTest, ValuesAreScipys) {
     }
     const std::vector<std::string> fields = absl::StrSplit(line, ' ');
     ASSERT_EQ(fields.size(), 5U) << line;
-    auto state = static_cast<uint64_t>(Number(fields[0]));
-    const auto levels = static_cast<uint64_t>(Number(fields[2]));
+    auto state = static_cast<uint64_t>(NumberWeightedRank(fields[0]));
+    const auto levels = static_cast<uint64_t>(NumberWeightedRank(fields[2]));
     const auto draw = [&] {
       state = state * 6364136223846793005U + 1442695040888963407U;
       return static_cast<double>((state >> 33) % levels);
     };
-    std::vector<double> x(static_cast<size_t>(Number(fields[1])));
+    std::vector<double> x(static_cast<size_t>(NumberWeightedRank(fields[1])));
     std::vector<double> y(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
       x[i] = draw();
       const double noise = draw();
-      y[i] = x[i] * Number(fields[3]) + noise;
+      y[i] = x[i] * NumberWeightedRank(fields[3]) + noise;
     }
     const Correlation ours = WeightedKendall(x, y);
     EXPECT_EQ(ours.defined(), fields[4] != "nan") << line;
     if (ours.defined()) {
-      EXPECT_NEAR(ours.value, Number(fields[4]), 1e-12) << line;
+      EXPECT_NEAR(ours.value, NumberWeightedRank(fields[4]), 1e-12) << line;
     }
     EXPECT_TRUE(std::isnan(ours.p_value)) << line;
     ++lines;
@@ -103,6 +108,40 @@ TEST(WeightedKendallTest, CountsStandForCopies) {
     ASSERT_EQ(std::isnan(overlap), !copied_overlap.defined()) << trial;
     if (copied_overlap.defined()) {
       EXPECT_NEAR(overlap, copied_overlap.value, 1e-12) << trial;
+    }
+  }
+}
+
+// Tables of all sizes, from no ties to hardly anything else.
+TEST(WeightedKendallTest, AllPairsAtOnceAreTheSameBits) {
+  Random random(5, "weighted_columns_test");
+  for (const size_t rows : {2U, 3U, 7U, 8U, 9U, 31U, 64U, 65U, 300U, 513U}) {
+    for (const uint64_t levels : {2U, 5U, 40U, 100'000U}) {
+      std::vector<std::vector<double>> columns;
+      WeightedColumns together(rows);
+      for (int c = 0; c < 11; ++c) {
+        std::vector<double> column(rows);
+        for (double& value : column) {
+          value = static_cast<double>(random.Below(levels));
+        }
+        if (std::count(column.begin(), column.end(), column[0]) !=
+            static_cast<int64_t>(column.size())) {
+          together.Add(column);
+          columns.push_back(column);
+        }
+      }
+      const size_t size = columns.size();
+      std::vector<double> ranked(size * size);
+      for (size_t x = 0; x < size; ++x) {
+        together.RankedBy(x, absl::MakeSpan(ranked).subspan(x * size, size));
+      }
+      for (size_t x = 0; x < size; ++x) {
+        for (size_t y = x + 1; y < size; ++y) {
+          EXPECT_EQ(WeightedColumns::Mean(ranked[x * size + y], ranked[y * size + x]),
+                    WeightedKendall(columns[x], columns[y]).value)
+              << rows << " rows, " << levels << " levels, " << x << " and " << y;
+        }
+      }
     }
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +70,7 @@ qa::Dataset SmallWorld(uint64_t seed, int passages) {
 }
 
 void WriteDataset(const qa::Dataset& dataset, const std::string& path) {
-  ASSERT_OK_AND_ASSIGN(const auto writer, qa::MrqaWriter::Create(path, {}));
+  ASSERT_OK_AND_ASSIGN(const auto writer, qa::DatasetWriter::Create(path, {}));
   for (const qa::Passage& passage : dataset.passages) {
     ASSERT_OK(writer->Write(passage));
   }

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -105,10 +108,62 @@ TEST(FileTest, DigestOfFileIsDigestOfItsBytes) {
   EXPECT_EQ(digest.bytes, 300'000);
 }
 
+mode_t ModeOf(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+TEST(PrivateTest, WhatIsOurOwnLosesTheRightsOfOthers) {
+  const TempDir temp;
+  const std::string made = temp.File("a/b");
+  ASSERT_OK(MakePrivateDirectory(made, {}));
+  EXPECT_EQ(ModeOf(made), 0700u);
+  EXPECT_EQ(ModeOf(temp.File("a")), 0700u);
+  ASSERT_EQ(chmod(made.c_str(), 0755), 0);
+  ASSERT_OK(MakePrivateDirectory(made, {}));  // it is empty
+  EXPECT_EQ(ModeOf(made), 0700u);
+  ASSERT_OK(MakePrivateFile(made + "/mark"));
+  EXPECT_EQ(ModeOf(made + "/mark"), 0600u);
+  ASSERT_OK(WriteFileAtomically(made + "/mark", "x", 0644));
+  ASSERT_EQ(chmod(made.c_str(), 02775), 0);
+  ASSERT_OK(MakePrivateDirectory(made, {"other", "mark"}));
+  EXPECT_EQ(ModeOf(made), 02700u);
+  ASSERT_OK(MakePrivateFile(made + "/mark"));
+  EXPECT_EQ(ModeOf(made + "/mark"), 0600u);
+  EXPECT_EQ(ReadFile(made + "/mark").value_or(""), "x");
+}
+
+TEST(PrivateTest, WhatMayBeAnothersIsRefusedWithTheRemedyAndLeftAsItIs) {
+  const TempDir temp;
+  const std::string shared = temp.File("shared");
+  ASSERT_OK(MakeDirectories(shared));
+  ASSERT_OK(WriteFileAtomically(shared + "/thesis.tex", "x"));
+  ASSERT_EQ(chmod(shared.c_str(), 0755), 0);
+  EXPECT_THAT(MakePrivateDirectory(shared, {"mark"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("chmod 700 " + shared)));
+  EXPECT_EQ(ModeOf(shared), 0755u);
+  ASSERT_EQ(symlink("/etc/passwd", (shared + "/link").c_str()), 0);
+  EXPECT_FALSE(MakePrivateFile(shared + "/link").ok());
+  EXPECT_THAT(MakePrivateFile("/dev/null"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("regular file")));
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "root only: a directory of another user";
+  }
+  ASSERT_EQ(chown(shared.c_str(), 12345, 12345), 0);
+  EXPECT_THAT(MakePrivateDirectory(shared, {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("chown -R 0 " + shared)));
+}
+
 TEST(SuggestTest, NamesTheNearestOrNothing) {
   const std::vector<std::string> names = {"approaches", "benchmarks", "seeds"};
   EXPECT_EQ(Nearest("aproaches", names), "approaches");
   EXPECT_EQ(Nearest("zebra", names), "");
+  EXPECT_EQ(ExpectedOneOf({"json", "csv"}, "jsn"),
+            "expected json or csv, got \"jsn\" (did you mean \"json\"?)");
+  EXPECT_EQ(DidYouMean("jsno", {"json"}), " (did you mean \"json\"?)") << "neighbours exchanged";
+  EXPECT_EQ(DidYouMean("xy", {"json"}), "");
+  EXPECT_EQ(ExpectedOneOf({"a"}, "xyz\n"), "expected a, got \"xyz\\n\"");
   EXPECT_EQ(DidYouMean("seed", names), " (did you mean \"seeds\"?)");
 }
 

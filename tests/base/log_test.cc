@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log, whatever programs and peers put into it.
 #include "base/log.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/fake_coordinator.h"
 
 #include <grpcpp/security/server_credentials.h>
@@ -143,6 +144,7 @@ grpc::Status FakeCoordinator::ListJobs(Context*, const v1::ListJobsRequest* requ
       wanted.push_back(job);
     }
   }
+  list_requests.push_back(*request);
   page_tokens.push_back(request->page_token());
   response->set_next_page_token(Page(wanted, request->page_token(), request->page_size(),
                                      [&](const v1::Job& job) { *response->add_jobs() = job; }));

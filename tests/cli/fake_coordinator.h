@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator that says what a test put into it, on a free port of the loopback device.
 //
 // Fill in the members before the call; read what came in after it. The mutex guards all of them
@@ -45,6 +46,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<v1::RetryJobsRequest> retried;
   std::vector<std::string> watch_cursors;
   std::vector<v1::WatchSweepRequest::Events> watch_events;
+  std::vector<v1::ListJobsRequest> list_requests;
   std::vector<std::string> page_tokens;
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;

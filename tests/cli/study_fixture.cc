@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/study_fixture.h"
 
 #include <map>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/digest.h"
-#include "cli/program.h"
 #include "core/expansion.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/convert_value.h"
@@ -51,17 +50,6 @@ void AddBenchmark(v1::SweepSpec& spec, const std::string& name) {
 }
 
 }  // namespace
-
-Output RunConcur(std::vector<std::string> args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  CommandContext context{out, err};
-  Output output;
-  output.code = RunProgram(args, context);
-  output.out = out.str();
-  output.err = err.str();
-  return output;
-}
 
 std::string ExampleLines(const std::vector<std::pair<std::string, bool>>& examples) {
   std::string lines;

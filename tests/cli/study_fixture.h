@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A finished sweep on a fake coordinator, with per-example scores: what reports are made of.
 //
 // Three approaches ("lr" with two settings, the second better) on two benchmarks of 40 examples;
@@ -14,15 +15,9 @@
 #include "base/digest.h"
 #include "concur/v1/coordinator.pb.h"
 #include "tests/cli/fake_coordinator.h"
+#include "tests/cli/run_concur.h"
 
 namespace concur::cli {
-
-struct Output {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-Output RunConcur(std::vector<std::string> args);
 
 // Per-example scores as workers store them; F1 is 1 where right, 0.25 else.
 std::string ExampleLines(const std::vector<std::pair<std::string, bool>>& examples);

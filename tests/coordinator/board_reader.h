@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers of a SweepBoard, and messages that a test can look into.
 #ifndef CONCUR_TESTS_COORDINATOR_BOARD_READER_H_
 #define CONCUR_TESTS_COORDINATOR_BOARD_READER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine without a thread, on a simulated clock and a store in memory.
 #ifndef CONCUR_TESTS_COORDINATOR_ENGINE_FIXTURE_H_
 #define CONCUR_TESTS_COORDINATOR_ENGINE_FIXTURE_H_

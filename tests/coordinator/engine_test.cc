@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/engine.h"
 
 #include <gmock/gmock.h>
@@ -413,6 +414,29 @@ TEST(EngineThreadTest, StopAnswersWhatIsParked) {
     ++answers;
   });
   EXPECT_EQ(answers, 2);
+}
+
+// The database's files were deleted underneath a coordinator, and it went on.
+TEST(EngineStoreTest, AStoreThatIsNoLongerInItsPlaceEndsTheProcessAlsoWhenNothingHappens) {
+  class Misplaced : public MemoryStore {
+   public:
+    absl::Status CheckPlace() override { return status; }
+    absl::Status status;
+  };
+  SimulatedClock clock;
+  Misplaced store;
+  auto engine = Engine::Create(clock, store, Decode, EngineOptions());
+  ASSERT_OK(engine);
+  absl::Status fatal;
+  (*engine)->SetFatalForTest([&](const absl::Status& status) { fatal = status; });
+  (*engine)->CheckStore();
+  (*engine)->RunUntilIdle();
+  EXPECT_OK(fatal);
+  store.status = absl::FailedPreconditionError("concur.db was removed");
+  (*engine)->CheckStore();
+  (*engine)->RunUntilIdle();
+  EXPECT_THAT(fatal, testing::StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       ::testing::HasSubstr("was removed")));
 }
 
 }  // namespace

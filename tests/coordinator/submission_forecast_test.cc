@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/submission_forecast.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/sweep_board.h"
 
 #include <gmock/gmock.h>
@@ -80,6 +81,30 @@ TEST_F(SweepBoardTest, SnapshotThenChangesThenEnd) {
   EXPECT_THAT(reader.seen.back().events, ElementsAre("0 succeeded", "1 running", "1 succeeded"));
   EXPECT_TRUE(reader.ended);
   EXPECT_EQ(board().watchers(), 0u);
+}
+
+// `watch` and `top` made different rates of the same jobs: the board measures them once for all.
+TEST_F(SweepBoardTest, ReadersAndWatchersGetTheSameRecentWork) {
+  ASSERT_OK(Submit(5));
+  WatchEncoder encoder = TextEncoder();
+  RecentWork told;
+  encoder.head = [&told, head = encoder.head](const WatchHead& watch) {
+    told = watch.recent;
+    return head(watch);
+  };
+  Reader reader(board());
+  ASSERT_OK(reader.Watch({1}));
+  board().RunOnce(encoder);
+  EXPECT_EQ(board().Find("s1")->recent.jobs, 0u);
+  Work();  // two start
+  clock_.Advance(absl::Seconds(10));
+  Work();  // and have succeeded
+  board().RunOnce(encoder);
+  EXPECT_EQ(told, (RecentWork{2, absl::Seconds(10)}));
+  EXPECT_EQ(board().Find("s1")->recent, told);
+  EXPECT_EQ(board().List(0, "", 10)[0].recent, told);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_EQ(board().Find("s1")->recent, (RecentWork{2, absl::Seconds(20)}));
 }
 
 TEST_F(SweepBoardTest, WatchersOfAnEndedSweepGetOneMessageAndTheEnd) {

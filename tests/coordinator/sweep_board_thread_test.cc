@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The board between threads: an engine that publishes, readers that come and go.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -150,13 +151,13 @@ TEST(SweepBoardThreadTest, EveryWatcherSeesTheEndOfABusySweep) {
 TEST(SweepBoardThreadTest, StopEndsWatchersAndRefusesLaterOnes) {
   SystemClock clock;
   SweepBoard board(clock, {}, "e");
-  SweepNews news;
-  news.id = {1};
+  SweepUpdate update;
+  update.id = {1};
   auto facts = std::make_shared<SweepFacts>();
   facts->row.id = {1};
-  news.facts = facts;
-  std::vector<SweepNews> all;
-  all.push_back(std::move(news));
+  update.facts = facts;
+  std::vector<SweepUpdate> all;
+  all.push_back(std::move(update));
   board.Publish(std::move(all), clock.Now());
   board.Start(TextEncoder());
   ThreadedReader reader(board);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator's status pages: what they say while it works, and while its engine does not.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The certificates that the workers of pools are given, and what is found wrong with them before
 // any worker is started.
 #include "coordinator/pilot_tls.h"

@@ -1,14 +1,17 @@
-// Streams are counted by host, whatever connections they come over. tests/e2e/limits_test.cc has
-// those that stand still.
+// SPDX-License-Identifier: Apache-2.0
+// Streams are counted by user and host, whatever connections they come over.
+// tests/e2e/limits_test.cc has those that stand still.
 #include "coordinator/stream_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
@@ -25,30 +28,53 @@ TEST(StreamWatchTest, APeerIsAHostWithoutItsPort) {
   EXPECT_EQ(HostOfPeer("unix:"), "unix:");
 }
 
-TEST(StreamWatchTest, ConnectionsOfOneHostCountTogetherAndOthersApart) {
-  SystemClock clock;
-  StreamWatch watch(clock, {.per_peer_max = 3, .stalled_max = absl::Hours(1)});
-  std::vector<uint64_t> streams;
+class StreamWatchCounts : public ::testing::Test {
+ protected:
+  // Opens a stream, which stays open unless it is refused.
+  absl::Status Open(const std::string& user, const std::string& peer, bool counted = true) {
+    const uint64_t stream = watch_.Begin(peer, "/m", nullptr);
+    absl::Status admitted = watch_.Admit(stream, user, Sha256Of(user), counted);
+    if (admitted.ok()) {
+      open_.push_back(stream);
+    } else {
+      watch_.End(stream);
+    }
+    return admitted;
+  }
+  ~StreamWatchCounts() override {
+    for (const uint64_t stream : open_) {
+      watch_.End(stream);
+    }
+  }
+
+  SystemClock clock_;
+  StreamWatch watch_{clock_, {.per_peer_max = 3, .stalled_max = absl::Hours(1)}, [](const Digest&) {
+                       return absl::OkStatus();
+                     }};
+  std::vector<uint64_t> open_;
+};
+
+TEST_F(StreamWatchCounts, ConnectionsOfAUserOnOneHostCountTogetherAndOthersApart) {
   for (int port = 1; port <= 3; ++port) {
-    streams.push_back(watch.Begin(absl::StrCat("ipv4:10.0.0.7:", port), "/m", nullptr, true));
+    EXPECT_OK(Open("ada", absl::StrCat("ipv4:10.0.0.7:", port)));
   }
-  EXPECT_OK(watch.Check("ipv4:10.0.0.7:9"));
-  streams.push_back(watch.Begin("ipv4:10.0.0.7:4", "/m", nullptr, true));
-  EXPECT_THAT(watch.Check("ipv4:10.0.0.7:4"),
+  EXPECT_THAT(Open("ada", "ipv4:10.0.0.7:4"),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("ipv4:10.0.0.7 has 3 streams open"),
+                       AllOf(HasSubstr("ada at ipv4:10.0.0.7 has 3 streams open"),
                              HasSubstr("limits.streams_per_peer_max is 3"))));
-  EXPECT_OK(watch.Check("ipv4:10.0.0.8:4"));
-  watch.End(streams[0]);
-  EXPECT_OK(watch.Check("ipv4:10.0.0.7:4"));
-  // Those of workers do not count.
-  const uint64_t uncounted = watch.Begin("ipv4:10.0.0.7:5", "/m", nullptr, false);
-  EXPECT_OK(watch.Check("ipv4:10.0.0.7:4"));
-  watch.End(uncounted);
-  for (size_t i = 1; i < streams.size(); ++i) {
-    watch.End(streams[i]);
+  EXPECT_OK(Open("ada", "ipv4:10.0.0.8:4"));
+  EXPECT_OK(Open("worker", "ipv4:10.0.0.7:5", /*counted=*/false));
+  watch_.End(open_.front());
+  open_.erase(open_.begin());
+  EXPECT_OK(Open("ada", "ipv4:10.0.0.7:6"));
+}
+
+// Streams counted by address alone: one submitter locked out every viewer behind the same address.
+TEST_F(StreamWatchCounts, OneUserDoesNotLockOutAnotherBehindTheSameAddress) {
+  for (int port = 1; port <= 3; ++port) {
+    EXPECT_OK(Open("ada", absl::StrCat("ipv4:10.0.0.7:", port)));
   }
-  EXPECT_OK(watch.Check("ipv4:10.0.0.7:4"));
+  EXPECT_OK(Open("bob", "ipv4:10.0.0.7:4"));
 }
 
 }  // namespace

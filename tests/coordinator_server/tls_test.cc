@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS from the certificates that init-tls makes to the message that a person reads.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/autoscaler.h"
 
 #include <gtest/gtest.h>
@@ -114,6 +115,23 @@ TEST(AutoscalerTest, JobsWithoutGpusGoWhereNoneAreWasted) {
       PlanPools({Jobs(12), Jobs(4, 1, 1)}, {}, {{&gpu}, {&cpu}}, AutoscalePolicy());
   EXPECT_EQ(plan.pools[0].start, 1) << "4 GPU jobs and the 4 CPU jobs that cpu's maximum left";
   EXPECT_EQ(plan.pools[1].start, 1);
+}
+
+TEST(AutoscalerTest, PilotsThatMayNeverComeCountAfterThePoolsWithoutSuch) {
+  const PoolSpec big = MakePool("big", 4, 0, 0, 3);
+  const PoolSpec ok = MakePool("ok", 4, 0, 0, 2);
+  const PoolPlace stuck = {&big, true, 3, 3, 3, true};
+  ScalePlan plan = PlanPools({Jobs(12)}, {}, {stuck, {&ok}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].waiting_needed, 1) << "what ok's maximum left";
+  EXPECT_EQ(plan.pools[1].start, 2);
+  plan = PlanPools({Jobs(12)}, {}, {stuck}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].waiting_needed, 3);
+  EXPECT_EQ(plan.pools[0].start, 0);
+  PoolSpec lasting = big;
+  lasting.workers_min = 2;
+  plan = PlanPools({}, {}, {{&lasting, true, 3, 3, 3, true}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].waiting_needed, 2) << "the minimum";
+  EXPECT_EQ(plan.pools[0].start, 0);
 }
 
 TEST(AutoscalerTest, LabelsChooseAmongPools) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that fail, for tests of what follows from it.
 #ifndef CONCUR_TESTS_CORE_BLAME_FIXTURE_H_
 #define CONCUR_TESTS_CORE_BLAME_FIXTURE_H_
@@ -93,6 +94,9 @@ class BlameSchedulerTest : public ::testing::Test {
     harness().Advance(absl::Seconds(1));
     std::map<std::string, uint64_t> sequences;
     for (auto& [name, worker] : workers_) {
+      if (silent_.contains(name)) {
+        continue;
+      }
       const SyncRequest request = worker->MakeRequest();
       CONCUR_CHECK_OK(scheduler().Sync(request));
       harness().parked().insert(name);
@@ -102,6 +106,14 @@ class BlameSchedulerTest : public ::testing::Test {
       workers_.at(name)->TakeAnswer(sequences.at(name), orders);
     }
   }
+  // The worker does not call, or does again.
+  void SetSilent(const std::string& name, bool silent) {
+    if (silent) {
+      silent_.insert(name);
+    } else {
+      silent_.erase(name);
+    }
+  }
   WorkerView ViewOf(const std::string& name) {
     for (const WorkerView& view : scheduler().ListWorkers()) {
       if (view.info.name == name) {
@@ -109,6 +121,35 @@ class BlameSchedulerTest : public ::testing::Test {
       }
     }
     return {};
+  }
+  // Every attempt that the worker runs ends so; the next Sync reports it.
+  void FinishAll(const std::string& name, const JobResult& result) {
+    FakeWorker& worker = *workers_.at(name);
+    for (const AttemptId& id : std::set<AttemptId>(worker.running())) {
+      worker.Finish(id, result);
+    }
+  }
+  void FinishAllWell(const std::string& name) {
+    FakeWorker& worker = *workers_.at(name);
+    for (const AttemptId& id : std::set<AttemptId>(worker.running())) {
+      const bool is_train =
+          scheduler().FindSweep(id.job.sweep)->expansion->Locate(id.job.index).is_train;
+      worker.Finish(id, SuccessOf(id, is_train));
+    }
+  }
+  // The worker's process is killed with all that it runs, and started again.
+  void Restart(const std::string& name) {
+    workers_.at(name)->Restart(/*spooled=*/false, /*knows_previous=*/true);
+  }
+  std::vector<std::string> WorkerNames() const {
+    std::vector<std::string> names;
+    for (const auto& [name, worker] : workers_) {
+      names.push_back(name);
+    }
+    return names;
+  }
+  const std::set<AttemptId>& RunningSetOf(const std::string& name) {
+    return workers_.at(name)->running();
   }
   size_t RunningOn(const std::string& name) { return workers_.at(name)->running().size(); }
   JobState StateOf(SweepId sweep, uint32_t job) { return scheduler().ViewJob({sweep, job}).state; }
@@ -139,6 +180,7 @@ class BlameSchedulerTest : public ::testing::Test {
 
   std::unique_ptr<SchedulerHarness> harness_;
   std::map<std::string, std::unique_ptr<FakeWorker>> workers_;
+  std::set<std::string> silent_;
   int submitted_ = 0;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/command_template.h"
 
 #include <gtest/gtest.h>
@@ -25,21 +26,21 @@ TEST(CommandTemplateTest, ABraceThatBelongsToNoPlaceholderIsRefused) {
 
 TEST(CommandTemplateTest, AnUnknownPlaceholderIsRefusedWithTheNearestName) {
   const Setting hyperparameters = {{"lr", 0.1}};
-  EXPECT_THAT(CheckArgument("{trainn}", CommandKind::kTrain, hyperparameters),
+  EXPECT_THAT(CheckArgument("{trainn}", CommandKind::kTrain, false, hyperparameters),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"train\"?")));
-  EXPECT_THAT(CheckArgument("{hp.rate}", CommandKind::kTrain, hyperparameters),
+  EXPECT_THAT(CheckArgument("{hp.rate}", CommandKind::kTrain, false, hyperparameters),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hyperparameters.default")));
-  EXPECT_THAT(CheckArgument("{}", CommandKind::kTrain, hyperparameters),
+  EXPECT_THAT(CheckArgument("{}", CommandKind::kTrain, false, hyperparameters),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got \"{}\"")));
 }
 
 TEST(CommandTemplateTest, ATrainCommandHasNoTestAndAPredictCommandNoTrainData) {
-  EXPECT_FALSE(CheckArgument("{test}", CommandKind::kTrain, {}).ok());
-  EXPECT_FALSE(CheckArgument("{predictions}", CommandKind::kTrain, {}).ok());
-  EXPECT_FALSE(CheckArgument("{train}", CommandKind::kPredict, {}).ok());
+  EXPECT_FALSE(CheckArgument("{test}", CommandKind::kTrain, false, {}).ok());
+  EXPECT_FALSE(CheckArgument("{predictions}", CommandKind::kTrain, false, {}).ok());
+  EXPECT_FALSE(CheckArgument("{train}", CommandKind::kPredict, false, {}).ok());
   EXPECT_OK(CheckArgument("{test}{model}{predictions}{metrics}{output}{seed}",
-                          CommandKind::kPredict, {}));
-  EXPECT_OK(CheckArgument("{train}{model}{output}{seed}", CommandKind::kTrain, {}));
+                          CommandKind::kPredict, false, {}));
+  EXPECT_OK(CheckArgument("{train}{model}{output}{seed}", CommandKind::kTrain, false, {}));
 }
 
 TEST(CommandTemplateTest, ValuesAreNotExpandedAgain) {

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/content_key.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 
 #include "base/check.h"
 #include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
 
 namespace concur {
 namespace {
@@ -33,6 +36,20 @@ std::map<std::string, Digest> KeysOf(const SweepSpec& spec) {
   return by_name;
 }
 
+struct FileText {
+  const char* path;
+  const char* text;
+  bool is_executable;
+};
+
+Code CodeOf(const std::vector<FileText>& files) {
+  std::vector<CodeFile> code;
+  for (const FileText& file : files) {
+    code.push_back({file.path, Sha256Of(file.text), 1, file.is_executable});
+  }
+  return MakeCode(Digest(), 1, std::move(code));
+}
+
 struct Change {
   const char* name;
   std::function<void(SweepSpec&)> apply;
@@ -49,6 +66,26 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
          s.approaches[0].train_command = {"learna", "", "{train}", "{model}", "{hp.lr}", "{seed}"};
        }},
       {"environment", [](SweepSpec& s) { s.approaches[0].env["A"] = "1"; }},
+      {"code",
+       [](SweepSpec& s) {
+         s.approaches[0].code = CodeOf({{"a.py", "1", false}});
+       }},
+      {"contents of code",
+       [](SweepSpec& s) {
+         s.approaches[0].code = CodeOf({{"a.py", "2", false}});
+       }},
+      {"executable",
+       [](SweepSpec& s) {
+         s.approaches[0].code = CodeOf({{"a.py", "1", true}});
+       }},
+      {"file of another name",
+       [](SweepSpec& s) {
+         s.approaches[0].code = CodeOf({{"b.py", "1", false}});
+       }},
+      {"second file",
+       [](SweepSpec& s) {
+         s.approaches[0].code = CodeOf({{"a.py", "1", false}, {"b.py", "", false}});
+       }},
       {"default", [](SweepSpec& s) { s.approaches[0].hyperparameters.defaults["lr"] = 0.2; }},
       {"data", [](SweepSpec& s) { s.benchmarks[0].train = FileOf("new"); }},
       {"cap", [](SweepSpec& s) { s.train_sets[0].parts[0].examples_max = 10; }},
@@ -58,11 +95,13 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
        }},
   };
   const auto before = KeysOf(SmallSweep());
+  std::set<Digest> distinct;
   for (const Change& change : train_changes) {
     SweepSpec spec = SmallSweep();
     change.apply(spec);
     const auto after = KeysOf(spec);
     EXPECT_NE(after.at(kTrain), before.at(kTrain)) << change.name;
+    EXPECT_TRUE(distinct.insert(after.at(kTrain)).second) << change.name;
     EXPECT_NE(after.at(kEval), before.at(kEval)) << change.name;
   }
   const std::vector<Change> eval_changes = {
@@ -81,6 +120,15 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
   }
 }
 
+TEST(ContentKeyTest, AGoalThatIsCorrectedRunsNothingAgain) {
+  SweepSpec spec = SmallSweep();
+  spec.benchmarks[0].format = DataFormat::kFile;
+  spec.benchmarks[0].metric = "perplexity";
+  const auto before = KeysOf(spec);
+  spec.benchmarks[0].meaning = {Goal::kMinimize, Scale{Scale::Kind::kNone}};
+  EXPECT_EQ(KeysOf(spec), before);
+}
+
 TEST(ContentKeyTest, WhateverDoesNotChangeTheResultKeepsTheKey) {
   SweepSpec spec = SmallSweep();
   spec.name = "other";
@@ -90,7 +138,9 @@ TEST(ContentKeyTest, WhateverDoesNotChangeTheResultKeepsTheKey) {
   spec.approaches[0].train_labels = {{"gpu", "a100"}};
   spec.approaches[0].predict_labels = {{"disk", "fast"}};
   spec.benchmarks[0].labels = {{"vault", "yes"}};
+  spec.benchmarks[0].meaning.scale.kind = Scale::Kind::kPercent;
   spec.approaches[0].tags = {{"kind", "neural"}};
+  spec.approaches[0].rerun = true;
   spec.approaches.insert(spec.approaches.begin(), TrainedApproach("first"));
   spec.benchmarks.push_back(Benchmark("w"));
   spec.benchmarks[0].train->path = "/elsewhere";
@@ -167,6 +217,80 @@ TEST(ContentKeyTest, KeysAreTheSameOnEveryMachine) {
             "c7580b78140f090909fdda4968e21abb2198fa313e4616c8050ae30bd44ff74f");
   EXPECT_EQ(keys.at("a on x, setting 0, seed 1, evaluated on x").ToHex(),
             "c89cbaeffd98bf1794092d786c3c0449c0e99354c29ed96a2c3ba36b225e6c79");
+}
+
+// The same files may be packed otherwise by another version of the library.
+TEST(ContentKeyTest, HowCodeWasPackedChangesNoKey) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches[0].code = CodeOf({{"a.py", "1", false}});
+  SweepSpec other = spec;
+  other.approaches[0].code->digest = Sha256Of("another tar");
+  other.approaches[0].code->bytes = 99;
+  EXPECT_EQ(KeysOf(spec), KeysOf(other));
+}
+
+TEST(CodeTest, FilesThatCannotLieInOneFolderAreRefused) {
+  using ::concur::testing::StatusIs;
+  using ::testing::HasSubstr;
+  const auto check = [](const std::vector<FileText>& files) {
+    return CheckCode(FieldPath("code"), CodeOf(files));
+  };
+  EXPECT_OK(check({{"a", "", false}, {"a-b", "", false}, {"b/c", "", false}}));
+  for (const char* path : {"", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", "a\nb"}) {
+    EXPECT_THAT(check({{path, "", false}}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("code.files[0].path")))
+        << path;
+  }
+  EXPECT_THAT(check({{"b", "", false}, {"a", "", false}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("order")));
+  EXPECT_THAT(check({{"a", "", false}, {"a", "", false}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("order")));
+  EXPECT_THAT(
+      check({{"a", "", false}, {"a-b", "", false}, {"a/b", "", false}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\" is a file and a folder")));
+  Code large = CodeOf({{"a", "", false}, {"b", "", false}});
+  large.files[0].bytes = kCodeBytesMax;
+  EXPECT_THAT(CheckCode(FieldPath("code"), large),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("code.files[1].size_bytes")));
+  EXPECT_FALSE(
+      CheckCode(FieldPath("code"), MakeCode(Digest(), 0, std::vector<CodeFile>(kCodeFilesMax + 1)))
+          .ok());
+}
+
+TEST(CodeTest, DifferencesNameTheFiles) {
+  EXPECT_THAT(CodeDifferences(
+                  CodeOf({{"a.py", "1", false}, {"b.py", "1", true}, {"c.py", "1", false}}).files,
+                  CodeOf({{"a.py", "2", false}, {"b.py", "1", false}, {"d.py", "1", false}}).files),
+              ::testing::ElementsAre("a.py (other contents)", "b.py (executable here)",
+                                     "c.py (only here)", "d.py (only there)"));
+}
+
+// Jobs of one kind: what fails on one worker can be compared with what succeeds on another.
+TEST(ContentKeyTest, AKindIsTheContentWithoutSettingAndSeed) {
+  SweepSpec spec = SmallSweep();
+  spec.seeds = {1, 2};
+  absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  CONCUR_CHECK_OK(expansion.status());
+  const ContentKeys keys(*expansion);
+  std::map<uint32_t, std::set<Digest>> kinds;  // keys by place in a cell
+  for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+    kinds[expansion->Locate(job).kind].insert(keys.KindKeyOf(job));
+  }
+  std::set<Digest> all;
+  for (const auto& [kind, digests] : kinds) {
+    EXPECT_EQ(digests.size(), 1u);
+    all.insert(digests.begin(), digests.end());
+  }
+  EXPECT_EQ(all.size(), kinds.size());
+  spec.approaches[0].predict_command[0] = "mended";
+  absl::StatusOr<Expansion> mended = Expansion::Make(spec);
+  CONCUR_CHECK_OK(mended.status());
+  const ContentKeys mended_keys(*mended);
+  for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+    const bool same = expansion->Locate(job).is_train ||
+                      expansion->blocks()[expansion->Locate(job).block].approach != 0;
+    EXPECT_EQ(mended_keys.KindKeyOf(job) == keys.KindKeyOf(job), same) << expansion->Describe(job);
+  }
 }
 
 }  // namespace

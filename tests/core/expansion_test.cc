@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/expansion.h"
 
 #include <gtest/gtest.h>
@@ -80,6 +81,14 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
        "benchmarks[2]: expected a train or a test file"},
       {"metric", [](SweepSpec& s) { s.benchmarks[0].metric = "bleu"; },
        "benchmarks[0].metric: expected exact_match or f1"},
+      {"goal of exact match", [](SweepSpec& s) { s.benchmarks[0].meaning.goal = Goal::kMinimize; },
+       "benchmarks[0].metric: expected goal maximize and scale percent for exact_match"},
+      {"scale backwards",
+       [](SweepSpec& s) {
+         s.benchmarks[0].format = DataFormat::kFile;
+         s.benchmarks[0].meaning.scale = {Scale::Kind::kRange, 5, 1};
+       },
+       "benchmarks[0].metric.scale: expected finite ends, the lower one first, got 5 and 1"},
       {"suffix", [](SweepSpec& s) { s.benchmarks[0].test->suffix = "../x"; },
        "benchmarks[0].test.suffix"},
       {"part index", [](SweepSpec& s) { s.train_sets[1].parts[0].benchmark = 9; },
@@ -166,6 +175,34 @@ TEST(ExpansionTest, EveryJobHasItsOwnPlace) {
       EXPECT_EQ(expansion.EndOfCell(train), expansion.EndOfCell(job));
     }
   }
+}
+
+TEST(ExpansionTest, JobsOfOneKindStandAtOnePlaceInEveryCell) {
+  SweepSpec spec = SmallSweep();
+  spec.evaluate_on = EvaluateOn::kAll;
+  spec.exclude = {{0, 0, 1}};
+  const Expansion expansion = MakeOrDie(spec);
+  uint32_t kind = 0;
+  std::set<uint32_t> jobs;
+  expansion.ForEachKind([&](const Block& block, std::optional<uint32_t> test) {
+    for (uint32_t cell = 0; cell < block.cells; ++cell) {
+      const uint32_t job = block.JobOf(cell, kind);
+      EXPECT_TRUE(jobs.insert(job).second);
+      const JobCoordinates at = expansion.Locate(job);
+      EXPECT_EQ(&expansion.blocks()[at.block], &block);
+      EXPECT_EQ(at.kind, kind);
+      EXPECT_EQ(at.is_train, !test.has_value());
+      EXPECT_EQ(at.setting * spec.seeds.size() + at.seed_index, cell);
+      if (test) {
+        EXPECT_EQ(at.test_benchmark, *test);
+        EXPECT_EQ(block.KindOfTest(*test), kind);
+      }
+    }
+    ++kind;
+  });
+  EXPECT_EQ(kind, expansion.kind_count());
+  EXPECT_EQ(jobs.size(), expansion.job_count());
+  EXPECT_EQ(expansion.blocks()[0].KindOfTest(1), std::nullopt) << "it is excluded";
 }
 
 TEST(ExpansionTest, ADescriptionNamesTheCellAndTheTest) {

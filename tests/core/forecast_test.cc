@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/forecast.h"
 
 #include <gmock/gmock.h>

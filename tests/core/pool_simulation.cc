@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/core/pool_simulation.h"
 
 #include <algorithm>
@@ -98,6 +99,11 @@ void PoolSimulation::Restart() {
     return specs_.at(index);
   };
   CONCUR_CHECK_OK(pools_->Restore(snapshot, decode, now_));
+  // Every worker that was known, also one that has ended, gets a lease of its own.
+  for (auto& [name, machine] : machines_) {
+    machine.called = false;
+    machine.last_call = now_;
+  }
 }
 
 void PoolSimulation::ForgetQueue() {
@@ -124,9 +130,11 @@ PoolWorld PoolSimulation::World() const {
     }
     PoolWorld::Worker worker;
     worker.place.name = name;
-    worker.place.capacity = machine.pool.resources;
+    // A worker's call says what it has.
+    worker.place.capacity = machine.called ? machine.pool.resources : Resources{.cpu_millis = 0};
     worker.place.running = static_cast<uint32_t>(machine.ended ? 0 : machine.busy.size());
     worker.live = now_ - machine.last_call < kLease;
+    worker.called = machine.called;
     worker.draining = machine.draining;
     world.workers.push_back(worker);
     if (!machine.ended && !machine.draining && !machine.busy.empty()) {
@@ -201,7 +209,8 @@ void PoolSimulation::Observe(ProviderKind kind) {
                        machine.ended ? PilotReport::State::kEnded
                        : runs        ? PilotReport::State::kRunning
                                      : PilotReport::State::kPending,
-                       "", machine.ended ? "ended" : "Priority"});
+                       "", machine.ended ? "ended" : "Priority",
+                       stuck_impossible_ && stuck_.contains(machine.pool.name)});
   }
   pools_->Observed(kind, reports, now_, now_);
 }
@@ -216,7 +225,7 @@ void PoolSimulation::RunMachines() {
       continue;
     }
     if (machine.runs_since == absl::InfiniteFuture()) {
-      if (running < slots_) {
+      if (running < slots_ && !stuck_.contains(machine.pool.name)) {
         ++running;
         machine.runs_since = now_;
       }
@@ -232,6 +241,7 @@ void PoolSimulation::RunMachines() {
       continue;
     }
     machine.last_call = now_;
+    machine.called = true;
     GiveJobs(machine);
     if (machine.draining && machine.busy.empty()) {
       machine.ended = true;

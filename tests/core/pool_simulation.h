@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cluster in a test: a provider with a queue, workers that come late, jobs, and faults. Moves in
 // steps of a second.
 //
@@ -8,7 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -35,6 +38,11 @@ class PoolSimulation {
   void SetFaults(PoolFaults faults) { faults_ = faults; }
   // Workers of the provider that run at a time; more wait in its queue.
   void SetSlots(int slots) { slots_ = slots; }
+  // Workers of these pools never start; with `impossible`, the provider says so.
+  void SetStuck(std::set<std::string> pools, bool impossible) {
+    stuck_ = std::move(pools);
+    stuck_impossible_ = impossible;
+  }
   void AddJobs(int count, absl::Duration run_time) { jobs_[run_time] += count; }
   int jobs_left() const;
   int alive() const;  // pilots that the provider has
@@ -58,7 +66,8 @@ class PoolSimulation {
     bool joined = false;
     bool draining = false;
     bool ended = false;
-    absl::Time last_call;
+    bool called = true;            // since the coordinator started
+    absl::Time last_call;          // or the coordinator's start
     std::vector<absl::Time> busy;  // when each of its jobs ends
   };
   PoolWorld World() const;
@@ -76,6 +85,8 @@ class PoolSimulation {
   std::map<std::string, Machine> machines_;
   std::map<absl::Duration, int> jobs_;  // by run time
   int slots_ = 1000;
+  std::set<std::string> stuck_;
+  bool stuck_impossible_ = false;
   int started_ = 0;
   int most_alive_ = 0;
   std::map<std::string, PoolRow> pool_rows_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/pools.h"
 
 #include <gmock/gmock.h>
@@ -36,19 +37,19 @@ std::string ExplanationOf(const Pools& pools, const std::string& name = "cpu") {
   return lines.ok() ? absl::StrJoin(*lines, "\n") : std::string(lines.status().message());
 }
 
-struct BadSpec {
+struct PoolsBadSpec {
   const char* message;
   void (*spoil)(PoolSpec&);
 };
 
 TEST(PoolsTest, BadPoolsAreRefusedByField) {
-  const std::vector<BadSpec> cases = {
+  const std::vector<PoolsBadSpec> cases = {
       {"name: ", [](PoolSpec& s) { s.name = "a b"; }},
       {"name: expected at most 40 bytes", [](PoolSpec& s) { s.name = std::string(41, 'a'); }},
       {"workers.max: expected 1 to 10000, got 0", [](PoolSpec& s) { s.workers_max = 0; }},
       {"workers.min: expected 0 to workers.max", [](PoolSpec& s) { s.workers_min = 11; }},
       {"resources: expected some CPU", [](PoolSpec& s) { s.resources.cpu_millis = 0; }},
-      {"resources: ", [](PoolSpec& s) { s.resources.gpus = 65; }},
+      {"resources.gpus: expected 0 to 64", [](PoolSpec& s) { s.resources.gpus = 65; }},
       {"time_limit: expected at least 1m", [](PoolSpec& s) { s.time_limit = absl::Seconds(59); }},
       {"drain_margin: expected at most half",
        [](PoolSpec& s) {
@@ -59,6 +60,15 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
       {"labels: expected names without \"=\"",
        [](PoolSpec& s) {
          s.labels = {{"a=b", "c"}};
+       }},
+      {"labels.a: expected at most 200 bytes",
+       [](PoolSpec& s) {
+         s.labels = {{"a", std::string(201, 'b')}};
+       }},
+      {"drain_margin: expected",
+       [](PoolSpec& s) {
+         s.time_limit = absl::InfiniteDuration();
+         s.drain_margin = absl::Hours(24 * 365 * 11);
        }},
       {"setup[0]: expected one line", [](PoolSpec& s) { s.setup = {"a\nb"}; }},
       {"slurm.arguments[1]: expected no --job-name",
@@ -111,7 +121,7 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
        [](PoolSpec& s) { s.kubernetes.image_pull_secrets = {"a\nb"}; }},
       {"slurm.array_max: expected 1 to 1000", [](PoolSpec& s) { s.slurm.array_max = 0; }},
   };
-  for (const BadSpec& bad : cases) {
+  for (const PoolsBadSpec& bad : cases) {
     PoolSpec spec = MakeSpec();
     bad.spoil(spec);
     Pools pools{PoolsPolicy()};
@@ -279,6 +289,91 @@ TEST(PoolsTest, WorkersThatDoNotCallAreNamed) {
   EXPECT_THAT(ExplanationOf(sim.pools()), Not(HasSubstr("not call")));
 }
 
+TEST(PoolsTest, WorkersThatEndedBeforeARestartStayEnded) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(40, absl::Seconds(30));
+  ASSERT_TRUE(sim.RunToEnd(0));
+  sim.Steps(30);
+  sim.Restart();
+  sim.Steps(3);
+  EXPECT_THAT(ExplanationOf(sim.pools()), HasSubstr("0 workers of 0 to 10"));
+}
+
+TEST(PoolsTest, ARestartStartsNoWorkersBesideThoseThatHaveNotCalledYet) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakeSpec());
+  sim.AddJobs(8, absl::Minutes(5));
+  sim.AddJobs(20, absl::Minutes(6));
+  sim.Steps(60);
+  const int started = sim.started();
+  sim.Restart();
+  sim.Steps(10);
+  EXPECT_EQ(sim.started(), started);
+  EXPECT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, JobsDoNotWaitForWorkersThatCannotComeWhileAnotherPoolTakesThem) {
+  for (const bool impossible : {true, false}) {
+    PoolSimulation sim(1, {});
+    sim.SetStuck({"big"}, impossible);
+    AddPool(sim, MakeSpec("big"));
+    AddPool(sim, MakeSpec("ok"));
+    sim.AddJobs(39, absl::Minutes(1));
+    sim.Steps(impossible ? 60 : 360);
+    EXPECT_GE(sim.pools().Find("ok")->working, 5) << impossible;
+    EXPECT_TRUE(sim.RunToEnd(0)) << impossible;
+    EXPECT_LE(sim.started(), 20) << "big is not asked again and again";
+  }
+}
+
+TEST(PoolsTest, WorkersThatWaitForLongKeepTheirPlacesUntilOthersWork) {
+  PoolSimulation sim(1, {});
+  sim.SetStuck({"big", "ok"}, /*impossible=*/false);
+  AddPool(sim, MakeSpec("big"));
+  AddPool(sim, MakeSpec("ok"));
+  sim.AddJobs(40, absl::Hours(1));
+  sim.Steps(400);
+  EXPECT_EQ(sim.pools().Find("big")->pending, 10);
+  EXPECT_EQ(sim.pools().Find("ok")->pending, 10);
+  sim.Steps(4000);
+  EXPECT_EQ(sim.pools().Find("big")->pending, 10) << "both are in their queues";
+  EXPECT_EQ(sim.started(), 20);
+  sim.SetStuck({"big"}, false);
+  sim.Steps(100);
+  EXPECT_EQ(sim.pools().Find("ok")->working, 10);
+  EXPECT_EQ(sim.pools().Find("big")->pending, 0) << "called off";
+}
+
+TEST(PoolsTest, APausedPoolDoesNotHoldBackWhatAnotherOneCanDo) {
+  PoolSimulation sim(1, {});
+  sim.SetStuck({"big"}, /*impossible=*/false);
+  AddPool(sim, MakeSpec("big"));
+  AddPool(sim, MakeSpec("ok"));
+  sim.AddJobs(40, absl::Minutes(1));
+  sim.Steps(10);
+  EXPECT_EQ(sim.pools().Find("ok")->working, 0);
+  ASSERT_OK(sim.pools().Pause("big", "its partition is closed"));
+  sim.Steps(20);
+  EXPECT_EQ(sim.pools().Find("ok")->working, 10);
+  EXPECT_TRUE(sim.RunToEnd(0));
+}
+
+TEST(PoolsTest, APoolWhoseWorkersDidNotComeIsAskedAgainWhenNothingElseIsLeft) {
+  PoolSimulation sim(1, {});
+  sim.SetStuck({"big"}, /*impossible=*/true);
+  AddPool(sim, MakeSpec("big"));
+  AddPool(sim, MakeSpec("ok", 0, 2));
+  sim.AddJobs(40, absl::Minutes(20));
+  sim.Steps(120);
+  EXPECT_EQ(sim.pools().Find("ok")->working, 2);
+  const int pending = sim.pools().Find("big")->pending;
+  EXPECT_GE(pending, 6) << "no other pool has room";
+  sim.SetStuck({}, false);
+  sim.Steps(60);
+  EXPECT_EQ(sim.pools().Find("big")->working, pending);
+}
+
 TEST(PoolsTest, APausedPoolIsStillPausedAfterARestart) {
   PoolSimulation sim(1, {});
   AddPool(sim, MakeSpec());
@@ -343,6 +438,9 @@ TEST(PoolsTest, RandomFaultsAreSurvived) {
     const int min = static_cast<int>(random.Between(0, max / 2));
     sim.SetSlots(static_cast<int>(random.Between(1, 12)));
     AddPool(sim, MakeSpec("cpu", min, max));
+    // One that never gets a worker must not keep jobs from the other, nor begin them anew for ever.
+    AddPool(sim, MakeSpec("broken", 0, 3));
+    sim.SetStuck({"broken"}, random.Chance(0.5));
     for (int i = 0; i < 1500; ++i) {
       if (random.Chance(0.01)) {
         sim.AddJobs(static_cast<int>(random.Between(1, 60)), absl::Seconds(random.Between(1, 200)));
@@ -364,7 +462,7 @@ TEST(PoolsTest, RandomFaultsAreSurvived) {
     EXPECT_TRUE(sim.RunToEnd(min, 100'000)) << sim.jobs_left() << " jobs and " << sim.alive()
                                             << " pilots are left; " << ExplanationOf(sim.pools());
     // A pilot that was given up may turn out to live: by no more than that is the maximum exceeded.
-    EXPECT_LE(sim.most_alive(), max + 4);
+    EXPECT_LE(sim.most_alive(), max + 3 + 4);
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/retention.h"
 
 #include <gmock/gmock.h>
@@ -153,20 +154,24 @@ TEST(RetentionTest, NothingOfAnUnfinishedJobIsRemoved) {
   }
 }
 
-TEST(RetentionTest, DataFilesLiveUntilTheirSweepHasEnded) {
+TEST(RetentionTest, DataFilesLiveUntilTheirSweepHasEndedAndCodeAsLongAsItsSweep) {
   SweepSpec spec;
   spec.benchmarks.resize(3);
   spec.benchmarks[0].train = DataFile{.digest = D("train"), .bytes = 1, .path = "", .suffix = ""};
   spec.benchmarks[0].test = DataFile{.digest = D("test"), .bytes = 1, .path = "", .suffix = ""};
   spec.benchmarks[2].test = DataFile{.digest = D("test"), .bytes = 1, .path = "", .suffix = ""};
-  EXPECT_THAT(DataDigestsOf(spec), UnorderedElementsAre(D("train"), D("test")));
+  spec.approaches.resize(2);
+  spec.approaches[1].code = MakeCode(D("code"), 1, {});
+  std::vector<Digest> digests;
   RetentionPlanner planner;
-  for (const Digest& digest : DataDigestsOf(spec)) {
-    planner.AddData({.keep = {}, .ended = true}, digest);
+  for (const SweepFile& file : FilesOf(spec)) {
+    digests.push_back(file.digest);
+    planner.AddFile({.keep = {}, .ended = true}, file);
   }
-  planner.AddData({.keep = {}, .ended = false}, D("other"));
+  EXPECT_THAT(digests, UnorderedElementsAre(D("train"), D("test"), D("code")));
+  planner.AddFile({.keep = {}, .ended = false}, {D("other"), 1, "", false});
   planner.AddLive(D("wanted"));
-  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("other"), D("wanted")));
+  EXPECT_THAT(planner.Finish().live, UnorderedElementsAre(D("code"), D("other"), D("wanted")));
 }
 
 TEST(RetentionTest, AFinishedPlannerStartsAnew) {
@@ -178,6 +183,17 @@ TEST(RetentionTest, AFinishedPlannerStartsAnew) {
   const RetentionPlan plan = planner.Finish();
   EXPECT_THAT(plan.live, IsEmpty());
   EXPECT_THAT(plan.lost_systems, IsEmpty());
+}
+
+TEST(RetentionTest, AResultKeepsTheBytesThatThePolicyKeepsAndItsSystemUntilThatIsCollected) {
+  JobResult result = EvalResult("a");
+  result.succeeded = true;
+  EXPECT_EQ(KeptBytesOf({}, result, false), 4);
+  EXPECT_EQ(KeptBytesOf(kKeepNothing, result, false), 1) << "metrics are always kept";
+  result.succeeded = false;
+  EXPECT_EQ(KeptBytesOf(kKeepNothing, result, false), 2) << "and the log of a failure";
+  EXPECT_EQ(KeptBytesOf(kKeepNothing, TrainResult("a"), false), 2);
+  EXPECT_EQ(KeptBytesOf({}, TrainResult("a"), true), 1);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blame before action, quotas of owners, and what a retry takes along.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +80,76 @@ TEST_F(BlameSchedulerTest, UndoingADrainEndsTheQuarantine) {
   EXPECT_THAT(ViewOf("bad").quarantine_reason, IsEmpty());
   Sync();
   EXPECT_EQ(RunningOn("bad"), 1u);
+}
+
+// A command was corrected and the sweep submitted again: the worker that had failed most with the
+// wrong one was in quarantine for "failing what succeeds on" the other, and so again when the old
+// sweep was retried.
+TEST_F(BlameSchedulerTest, MendingOnesOwnMistakeQuarantinesNobody) {
+  AddWorker("w1", 3);
+  AddWorker("w2");
+  SweepSpec wrong = Evals({"a"}, {"x"}, 30);
+  wrong.approaches[0].predict_command = {"wrong", "{test}"};
+  wrong.retry.failures_max = 1;
+  wrong.failures_max_per_block = 0;
+  SweepSpec mended = wrong;
+  mended.approaches[0].predict_command = {"right", "{test}"};
+  const SweepId first = Submit(wrong);
+  for (int round = 0; round < 4; ++round) {
+    Round({"w1", "w2"});
+  }
+  ASSERT_GE(ViewOf("w1").failed, 9u);
+  ASSERT_OK(scheduler().CancelSweep(first));
+  const SweepId second = Submit(mended);
+  for (int round = 0; round < 10; ++round) {
+    Round({});
+  }
+  EXPECT_EQ(scheduler().FindSweep(second)->state, SweepState::kSucceeded);
+  EXPECT_THAT(ViewOf("w1").quarantine_reason, IsEmpty());
+  ASSERT_OK(scheduler().RetryJobs(first, {}, false));
+  Submit(Evals({"a"}, {"y"}, 30));
+  for (int round = 0; round < 12; ++round) {
+    RoundOf([&](const JobCoordinates&) { return false; });
+  }
+  EXPECT_THAT(ViewOf("w1").quarantine_reason, IsEmpty());
+  EXPECT_THAT(ViewOf("w2").quarantine_reason, IsEmpty());
+}
+
+// The same when what was mended is not part of the content, as a script that no `code` names.
+TEST_F(BlameSchedulerTest, ARetryAfterAMendQuarantinesNobody) {
+  AddWorker("w1", 3);
+  AddWorker("w2");
+  SweepSpec spec = Evals({"a"}, {"x"}, 20);
+  spec.retry.failures_max = 1;
+  spec.failures_max_per_block = 0;
+  const SweepId id = Submit(spec);
+  for (int round = 0; round < 7; ++round) {
+    Round({"w1", "w2"});
+  }
+  ASSERT_EQ(scheduler().FindSweep(id)->state, SweepState::kFailed);
+  AddWorker("w0");  // has failed nothing, and is the first to succeed
+  ASSERT_OK(scheduler().RetryJobs(id, {}, false));
+  for (int round = 0; round < 7; ++round) {
+    Round({});
+  }
+  EXPECT_EQ(scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  for (const char* worker : {"w0", "w1", "w2"}) {
+    EXPECT_THAT(ViewOf(worker).quarantine_reason, IsEmpty()) << worker;
+  }
+}
+
+TEST_F(BlameSchedulerTest, ADeletedSweepLeavesNoBlame) {
+  AddWorker("w1");
+  const SweepId id = Submit(Evals({"a"}, {"x"}, 2));
+  Round({"w1"});
+  Sync();
+  ASSERT_THAT(scheduler().ListBlame(), Not(IsEmpty()));
+  ASSERT_OK(scheduler().CancelSweep(id));
+  Round({});
+  Sync();
+  ASSERT_OK(scheduler().DeleteSweep(id));
+  harness().EndTurn();
+  EXPECT_THAT(scheduler().ListBlame(), IsEmpty());
 }
 
 // A restart freed a broken worker, and it ate the queue again.

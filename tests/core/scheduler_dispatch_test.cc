@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which job goes to which worker, when durations, owners and systems make the difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -177,6 +178,27 @@ TEST_F(DispatchTest, ABusyWorkerIsGivenShortJobsAhead) {
   EXPECT_THAT(Sync({"w1"})["w1"], SizeIs(1));
   EXPECT_EQ(harness_.scheduler().ListWorkers()[0].running, 1u);
   EXPECT_EQ(harness_.scheduler().ListWorkers()[0].queued, 3u);
+}
+
+// "251 running" was said of two workers with one CPU each.
+TEST_F(DispatchTest, ASweepTellsJobsThatWereGivenAheadFromThoseThatRun) {
+  AddWorker("w1", 1, /*queue_max=*/3);
+  Submit(Evals({"x"}, 20));
+  Sync({"w1"});
+  FinishAll("w1");
+  Sync({"w1"});
+  const auto counts = [this] {
+    const SweepView sweep = *harness_.scheduler().FindSweep({1});
+    return std::make_pair(sweep.counts[static_cast<size_t>(JobState::kRunning)], sweep.queued);
+  };
+  EXPECT_EQ(counts(), std::make_pair(4u, 3u));
+  harness_.scheduler().TakeEffects();
+  workers_["w1"]->Finish(AttemptId{{{1}, 1}, {1}}, SuccessOf(AttemptId{{{1}, 1}, {1}}, false));
+  Sync({"w1"});
+  EXPECT_EQ(counts(), std::make_pair(4u, 3u));
+  ASSERT_OK(harness_.scheduler().CancelSweep({1}));
+  EXPECT_EQ(counts(), std::make_pair(0u, 0u));
+  harness_.scheduler().CheckInvariants();
 }
 
 TEST_F(DispatchTest, NothingIsGivenAheadWhileSomebodyHasRoom) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What fails altogether is given up, the rest is not, and a retry tries all of it again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

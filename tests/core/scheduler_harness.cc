@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/core/scheduler_harness.h"
 
 #include <optional>
@@ -194,7 +195,7 @@ namespace {
 
 std::string JobText(const JobView& view) {
   return absl::StrCat(JobStateName(view.state), " attempt ", view.attempt.number, " failures ",
-                      view.failures, " lost ", view.lost, " failure ",
+                      view.failures, " lost ", view.lost, " deaths ", view.deaths, " failure ",
                       FailureClassName(view.failure), " worker ", view.worker, " reused_from ",
                       view.reused_from ? view.reused_from->ToString() : "none");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scheduler with everything around it that a test needs: a store that takes its batches, fake
 // workers that keep the rules of core/sync.h, and one turn after the other as the engine does it.
 // After every turn the state is checked, and rebuilt from the store and compared.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random events against the scheduler: messages lost, repeated, delayed and reordered; workers and
 // the coordinator killed; leases that run out; users who cancel, retry and delete. After every step
 // the state must be sound, be what a restart would give, and keep the promises that can be checked

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scheduler, its workers and its users under random events: messages lost, repeated, delayed and
 // reordered; workers and the coordinator killed; leases that run out; users who cancel, retry and
 // delete. Every step checks the promises that can be seen from outside.
@@ -339,7 +340,7 @@ class RandomWorld {
     Trace(absl::StrCat("restart ", worker.name()));
     worker.Restart(random_.Chance(0.6), random_.Chance(0.7));
     harness_.parked().erase(worker.name());
-    scheduler().StopListening(worker.name());
+    scheduler().DropParkedCall(worker.name());
   }
 
   void RestartCoordinator() {
@@ -374,7 +375,7 @@ class RandomWorld {
 
   void SendRequest(FakeWorker& worker) {
     SyncRequest request = worker.MakeRequest();
-    request.leaving = worker.running().empty() && random_.Chance(0.02);
+    request.shutting_down = worker.running().empty() && random_.Chance(0.02);
     requests_.push_back(request);
     if (random_.Chance(0.1)) {
       requests_.push_back(std::move(request));

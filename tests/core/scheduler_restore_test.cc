@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows that contradict each other end a restart with DataLoss that names them, not with a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr absl::Time kNow = absl::UnixEpoch();
+constexpr absl::Time kSchedulerRestoreNow = absl::UnixEpoch();
 
 // Sweep s1: train job 0 and eval job 1, SUCCEEDED and READY.
 Snapshot GoodSnapshot() {
@@ -27,7 +28,7 @@ Snapshot GoodSnapshot() {
   sweep.id = {1};
   sweep.owner = "me";
   sweep.name = "s";
-  sweep.create_time = kNow;
+  sweep.create_time = kSchedulerRestoreNow;
   snapshot.sweeps.push_back(sweep);
   JobRow job;
   job.id = {{1}, 0};
@@ -57,7 +58,8 @@ absl::StatusOr<std::unique_ptr<Scheduler>> RestoreFrom(Snapshot snapshot) {
   }
   std::vector<std::shared_ptr<const Expansion>> expansions(
       snapshot.sweeps.size(), std::make_shared<const Expansion>(*std::move(expansion)));
-  return Scheduler::Restore(SchedulerPolicy{}, std::move(snapshot), std::move(expansions), kNow);
+  return Scheduler::Restore(SchedulerPolicy{}, std::move(snapshot), std::move(expansions),
+                            kSchedulerRestoreNow);
 }
 
 // A machine that started with a clock two hours slow made a retry wait for two hours.
@@ -67,28 +69,29 @@ TEST(SchedulerRestoreTest, NoBackoffOutlastsItsLongestThoughTheClockWasSetBack) 
   job.state = JobState::kBackoff;
   job.failure = FailureClass::kFailed;
   job.failures = 1;
-  job.not_before = kNow + absl::Hours(2);
+  job.not_before = kSchedulerRestoreNow + absl::Hours(2);
   snapshot.results.clear();
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).not_before, kNow + 1.25 * RetryPolicy().backoff_max);
-  scheduler->AdvanceTo(kNow + 1.25 * RetryPolicy().backoff_max);
+  EXPECT_EQ(scheduler->ViewJob({{1}, 0}).not_before,
+            kSchedulerRestoreNow + 1.25 * RetryPolicy().backoff_max);
+  scheduler->AdvanceTo(kSchedulerRestoreNow + 1.25 * RetryPolicy().backoff_max);
   EXPECT_EQ(scheduler->ViewJob({{1}, 0}).state, JobState::kReady);
 }
 
 TEST(SchedulerRestoreTest, NoQuarantineOutlastsItsSpanThoughTheClockWasSetBack) {
   Snapshot snapshot = GoodSnapshot();
-  snapshot.workers[0].quarantine_end = kNow + absl::Hours(9);
+  snapshot.workers[0].quarantine_end = kSchedulerRestoreNow + absl::Hours(9);
   snapshot.workers[0].quarantine_span = absl::Hours(1);
   snapshot.workers[0].quarantine_reason = "failed what others can do";
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_end, kNow + absl::Hours(1));
+  EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_end, kSchedulerRestoreNow + absl::Hours(1));
   EXPECT_EQ(scheduler->ListWorkers()[0].quarantine_reason, "failed what others can do");
   // It is saved so: with every restart on that machine the quarantine began anew.
   const Effects effects = scheduler->TakeEffects();
   ASSERT_EQ(effects.batch.put_workers.size(), 1u);
-  EXPECT_EQ(effects.batch.put_workers[0].quarantine_end, kNow + absl::Hours(1));
+  EXPECT_EQ(effects.batch.put_workers[0].quarantine_end, kSchedulerRestoreNow + absl::Hours(1));
 }
 
 TEST(SchedulerRestoreTest, JobsWithoutRowsAreAsTheirSweepAndTrainJobSay) {
@@ -110,8 +113,8 @@ TEST(SchedulerRestoreTest, ARunningAttemptGetsOneLease) {
   snapshot.jobs.push_back(eval);
   ASSERT_OK_AND_ASSIGN(const auto scheduler, RestoreFrom(std::move(snapshot)));
   scheduler->CheckInvariants();
-  EXPECT_EQ(scheduler->NextDeadline(), kNow + SchedulerPolicy{}.lease);
-  scheduler->AdvanceTo(kNow + SchedulerPolicy{}.lease);
+  EXPECT_EQ(scheduler->NextDeadline(), kSchedulerRestoreNow + SchedulerPolicy{}.lease);
+  scheduler->AdvanceTo(kSchedulerRestoreNow + SchedulerPolicy{}.lease);
   EXPECT_EQ(scheduler->ViewJob({{1}, 1}).state, JobState::kReady);
   EXPECT_EQ(scheduler->ViewJob({{1}, 1}).attempt.number, 4u);
 }
@@ -191,15 +194,28 @@ INSTANTIATE_TEST_SUITE_P(
            s.results.clear();
          },
          "job s1/0 runs, but never had an attempt"},
-        {"QuarantineWithoutReason", [](Snapshot& s) { s.workers[0].quarantine_end = kNow; },
+        {"QuarantineWithoutReason",
+         [](Snapshot& s) { s.workers[0].quarantine_end = kSchedulerRestoreNow; },
          "worker w1 is in quarantine without a reason"},
         {"BlameOfNobody",
          [](Snapshot& s) {
-           s.blames = {{.worker = "w2", .approach = "a", .benchmark = "x", .failures = 1}};
+           s.blames = {
+               {.worker = "w2", .kind = {}, .sweep = {1}, .approach = "a", .benchmark = "x"}};
+           s.blames[0].failures = 1;
          },
          "what worker \"w2\" did of approach \"a\" on benchmark \"x\""},
+        {"BlameOfNoSweep",
+         [](Snapshot& s) {
+           s.blames = {
+               {.worker = "w1", .kind = {}, .sweep = {7}, .approach = "a", .benchmark = "x"}};
+           s.blames[0].failures = 1;
+         },
+         "what worker \"w1\" did"},
         {"BlameForNothing",
-         [](Snapshot& s) { s.blames = {{.worker = "w1", .approach = "a", .benchmark = "x"}}; },
+         [](Snapshot& s) {
+           s.blames = {
+               {.worker = "w1", .kind = {}, .sweep = {1}, .approach = "a", .benchmark = "x"}};
+         },
          "what worker \"w1\" did"},
         {"WaitsForWhatFailed",
          [](Snapshot& s) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs tests/core/scripts/*.script: what the scheduler does, event by event.
 //
 // A script holds cases. A case is a list of lines "event -> effects"; the effects are all that
@@ -11,8 +12,9 @@
 //   submit name=… …             a sweep; see SpecOf
 //   sync w1 [s1/0=ok …] […]     w1 tells its state, after the named attempts ended (ok, a failure
 //                               class, or "dropped": stopped by order); options: lost-answer,
-//                               seq=N, leaving, draining, forged=s1/0#2:ok (finished, out of thin
-//                               air), took=20s (by attempts that end so), left=1h (of w1's time)
+//                               seq=N, shutting_down, draining, forged=s1/0#2:ok (finished, out of
+//                               thin air), took=20s (by attempts that end so), left=1h (of w1's
+//                               time)
 //   restart w1 [spooled] [unknown]   a new process; with its results on disk; without its old name
 //   advance 31s · pause|resume|cancel|delete s1 · retry s1 [0,1] [rerun] · drain|undrain w1
 //   collect s1/0 …              retention removed these systems

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/core/script_runner.h"
 
 #include <gtest/gtest.h>
@@ -129,11 +130,17 @@ Labels LabelsIn(Words& words, const std::string& key) {
 // (benchmarks to evaluate all systems on; default: the train set's own; "none": train only)
 // settings=1 seeds=1,2 priority=0 cpus= memory= gpus= labels= (of train jobs; eval_cpus= … of eval
 // jobs) x_labels= (of the benchmark x)
+// code=a.py:1,b.py:2 (files and their contents) rerun=0
 // version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
 SweepSpec SpecOf(Words& words) {
   SweepSpec spec;
   spec.name = words.Value("name", "s");
   const std::string version = words.Value("version", "1");
+  std::vector<CodeFile> code;
+  for (const auto& [path, contents] : LabelsIn(words, "code")) {
+    code.push_back({path, Sha256Of(contents), 1, false});
+  }
+  const bool rerun = words.Number("rerun", 0) != 0;
   const Resources train_resources = ResourcesOf(words, "");
   const Resources eval_resources = ResourcesOf(words, "eval_");
   const Labels train_labels = LabelsIn(words, "labels");
@@ -146,6 +153,10 @@ SweepSpec SpecOf(Words& words) {
   }
   for (ApproachSpec& approach : spec.approaches) {
     approach.version = version;
+    approach.rerun = rerun;
+    if (!code.empty()) {
+      approach.code = MakeCode(Digest(), 1, code);
+    }
     approach.train_resources = train_resources;
     approach.predict_resources = eval_resources;
     approach.train_labels = train_labels;
@@ -290,6 +301,7 @@ class Runner {
   JobResult ResultNamed(AttemptId id, const std::string& name) {
     if (name == "ok") {
       JobResult result = SuccessOf(id, IsTrain(id.job));
+      result.start_time = harness_->now();
       result.run_time = took_;
       return result;
     }
@@ -332,7 +344,7 @@ class Runner {
   void Sync(Words& words) {
     FakeWorker& worker = WorkerNamed(words.Next());
     const bool lost_answer = words.Flag("lost-answer");
-    const bool leaving = words.Flag("leaving");
+    const bool shutting_down = words.Flag("shutting_down");
     const bool draining = words.Flag("draining");
     const std::string sequence = words.Value("seq", "");
     const std::string left = words.Value("left", "");
@@ -342,7 +354,7 @@ class Runner {
       EndAttempt(worker, words.Next());
     }
     SyncRequest request = worker.MakeRequest();
-    request.leaving = leaving;
+    request.shutting_down = shutting_down;
     request.draining = draining;
     if (!left.empty()) {
       request.time_left = Words::ToDuration(left);
@@ -365,7 +377,7 @@ class Runner {
       deaf_.insert(worker.name());
     }
     harness().parked().insert(worker.name());
-    at_once_ = leaving ? worker.name() : "";
+    at_once_ = shutting_down ? worker.name() : "";
   }
 
   void Restart(Words& words) {
@@ -377,7 +389,7 @@ class Runner {
     }
     worker.Restart(spooled, !unknown);
     harness().parked().erase(worker.name());
-    scheduler().StopListening(worker.name());
+    scheduler().DropParkedCall(worker.name());
   }
 
   void Advance(Words& words) { harness().Advance(Words::ToDuration(words.Next())); }

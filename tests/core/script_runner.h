@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out the events of a script (scheduler_script_test.cc has the language) on a scheduler of
 // its own. What cannot be understood is a test failure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small sweep for the tests of expansion and content keys.
 #ifndef CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
 #define CONCUR_TESTS_CORE_SWEEP_BUILDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes out of a sweep with real programs: the matrix that follows it, and the bundle that
 // outlives its coordinator.
 #include <gmock/gmock.h>
@@ -87,7 +88,7 @@ TEST_F(AnswersTest, BundleIsVerifiedWithoutItsCoordinator) {
   cluster_.StartWorker("w1");
   ASSERT_EQ(cluster_.RunSweep("small.yaml").exit_code, 0);
   const std::string bundle = cluster_.File("bundle");
-  const Output exported = cluster_.Concur({"export", "s1", "-o", bundle});
+  const Output exported = cluster_.Concur({"export", "s1", "--out", bundle});
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   cluster_.KillCoordinator(SIGKILL);
   const Output verified = cluster_.Concur({"verify", bundle});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/e2e/campaign.h"
 
 #include <signal.h>
@@ -29,7 +30,6 @@ constexpr char kOptions[] =
     "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
     "spec: {lease: 5s, sync_park_max: 1s}\n";
 constexpr int kMomentMax = 20;  // milliseconds
-constexpr size_t kFindingsShown = 20;
 
 void Append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -218,22 +218,6 @@ void CheckScores(const std::vector<std::unique_ptr<CampaignClient>>& clients, in
 }
 
 }  // namespace
-
-std::string CampaignReport::ToString() const {
-  std::string text = absl::StrCat(
-      "killed: the coordinator ", coordinator_kills, " times (", kills_while_starting,
-      " before it listened), workers ", worker_kills, " times\nacknowledged: ", submissions,
-      " submissions and ", repeated_submissions, " repeats of them, ", cancels, " cancels, ",
-      retries, " retries, ", results_read, " results\nin the end: ", sweeps, " sweeps, ", jobs,
-      " jobs, ", attempts_started, " attempts started; lost ", lost.size(), ", duplicated ",
-      duplicated.size(), ", scores that differ ", different.size(), "\n");
-  for (const auto* findings : {&lost, &duplicated, &different}) {
-    for (size_t i = 0; i < findings->size() && i < kFindingsShown; ++i) {
-      absl::StrAppend(&text, "  ", (*findings)[i], "\n");
-    }
-  }
-  return text;
-}
 
 CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options) {
   CampaignReport report;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/e2e/campaign_client.h"
 
 #include <algorithm>
@@ -218,8 +219,11 @@ void CampaignClient::Finish() {
   for (Known& sweep : sweeps_) {
     Read(sweep);
     if (!sweep.canceled) {
+      // An attempt of before the mend may fail after the first retry, none after the second.
       Retry(sweep);
-      // It may still be stopping attempts, when the answer to a retry was lost.
+      while (Concur({"sweep", "wait", sweep.id}).exit_code == kUnavailable) {
+      }
+      Retry(sweep);
       Ask({"sweep", "wait", sweep.id}, absl::StrCat("end of ", sweep.id));
     }
     Read(sweep);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One user of a campaign: acts, remembers every acknowledgement, and checks all of it.
 //
 // Thread-compatible: each client has a thread of its own.
@@ -12,7 +13,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/e2e/campaign.h"
+#include "tests/e2e/campaign_report.h"
+#include "tests/e2e/cluster.h"
 
 namespace concur::testing {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real programs, killed at random moments under load: docs/reliability.md, "Real faults".
 //
 // CONCUR_CAMPAIGN_KILLS=n kills the coordinator n times and workers as often (default: 5);

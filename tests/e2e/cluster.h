@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator and workers on this machine, as real processes, for end-to-end tests.
 #ifndef CONCUR_TESTS_E2E_CLUSTER_H_
 #define CONCUR_TESTS_E2E_CLUSTER_H_

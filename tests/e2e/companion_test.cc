@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs that concur runs in its place: `concur data fetch` and its files, `concur chaos`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

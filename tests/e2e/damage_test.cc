@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged blocks, with real programs: what is wrong is named, and never served as good data. And
 // the copies that help then: `concur-coordinator check`, `backup`, `restore`.
 #include <gmock/gmock.h>
@@ -26,7 +27,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 // Four jobs, each with a log of its own.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kDamageSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: small}
 spec:
@@ -64,7 +65,7 @@ class DamageTest : public ::testing::TestWithParam<Damage> {
  protected:
   void SetUp() override {
     cluster_.Write("set.txt", "x\n");
-    cluster_.Write("sweep.yaml", kSweep);
+    cluster_.Write("sweep.yaml", kDamageSweep);
   }
   void RunSweep() {
     cluster_.StartCoordinator();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator whose disk is full refuses what is new, keeps what it has, and goes on when there
 // is space again: a small file system of its own, mounted where only this program and its children
 // see it.
@@ -28,7 +29,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Jobs that wait for a file GATE before they end.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kDiskFullSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: NAME}
 spec:
@@ -67,8 +68,9 @@ class DiskFullTest : public ::testing::Test {
     }
   }
   Output Submit(const std::string& name) {
-    cluster_.Write(name + ".yaml",
-                   absl::StrReplaceAll(kSweep, {{"NAME", name}, {"DIR", cluster_.dir().path()}}));
+    cluster_.Write(
+        name + ".yaml",
+        absl::StrReplaceAll(kDiskFullSweep, {{"NAME", name}, {"DIR", cluster_.dir().path()}}));
     return cluster_.Concur({"sweep", "submit", cluster_.File(name + ".yaml")});
   }
   void OpenGate(bool open) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logs of jobs that are running, on whichever worker they run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Each job says its seed, waits for the file DIR/gate-SEED, and says so.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kLogsSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: talk}
 spec:
@@ -40,7 +41,7 @@ spec:
 TEST(LogsTest, ALogIsFollowedOnWhicheverWorkerTheJobRuns) {
   Cluster cluster;
   cluster.Write("data.txt", "data");
-  cluster.Write("talk.yaml", absl::StrReplaceAll(kSweep, {{"DIR", cluster.dir().path()}}));
+  cluster.Write("talk.yaml", absl::StrReplaceAll(kLogsSweep, {{"DIR", cluster.dir().path()}}));
   cluster.StartCoordinator();
   cluster.StartWorker("w1", 1);
   cluster.StartWorker("w2", 1);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What monitoring sees of a sweep that real programs run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ namespace concur::testing {
 namespace {
 
 // Three cells; the one with seed 2 fails.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kMetricsSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: three}
 spec:
@@ -56,7 +57,7 @@ class MetricsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     cluster_.Write("data.txt", "data");
-    cluster_.Write("three.yaml", kSweep);
+    cluster_.Write("three.yaml", kMetricsSweep);
   }
   std::string CoordinatorLog() { return cluster_.File("logs/coordinator.err"); }
   std::string WorkerLog() { return cluster_.File("logs/worker-w1.err"); }

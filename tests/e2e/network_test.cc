@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker behind a network of its own, which is cut, half cut or bad: a network namespace and a
 // pair of virtual devices. Needs root, iproute2 and iptables; skipped, with the reason, otherwise.
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Train jobs wait for a file GATE; every start leaves a line in a file RUNS-SEED.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kNetworkSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: far}
 spec:
@@ -100,8 +101,9 @@ class NetworkTest : public ::testing::Test {
         std::map<std::string, std::string>{{"XDG_STATE_HOME", cluster_.File("nowhere")},
                                            {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}});
     ASSERT_TRUE(Eventually([&] { return WorkerIs("far", "live"); }));
-    cluster_.Write("far.yaml", absl::StrReplaceAll(kSweep, {{"DIR", cluster_.dir().path()},
-                                                            {"SEEDS", absl::StrCat(seeds)}}));
+    cluster_.Write("far.yaml",
+                   absl::StrReplaceAll(kNetworkSweep, {{"DIR", cluster_.dir().path()},
+                                                       {"SEEDS", absl::StrCat(seeds)}}));
     const Output submitted = Concur({"sweep", "submit", cluster_.File("far.yaml")});
     ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
   }

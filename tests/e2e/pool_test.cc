@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that come when jobs wait and go when none do, on this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kPoolSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: short}
 spec:
@@ -58,7 +59,7 @@ spec:
     EXPECT_TRUE(Eventually([&] { return Json({"pool", "list"}).empty(); }));
   }
   void WriteSweep(const std::string& file, int cpus) {
-    std::string sweep = kSweep;
+    std::string sweep = kPoolSweep;
     sweep.replace(sweep.find("CPUS"), 4, absl::StrCat(cpus));
     cluster_.Write(file, sweep);
   }
@@ -72,7 +73,7 @@ spec:
   bool Empty() const {
     const nlohmann::json pool = Json({"pool", "get", "here"});
     return pool["working"] == 0 && pool["pending"] == 0 && pool["starting"] == 0 &&
-           pool["leaving"] == 0;
+           pool["draining"] == 0;
   }
 
   Cluster cluster_;
@@ -116,7 +117,7 @@ spec:
 )");
   ASSERT_EQ(cluster_.Concur({"pool", "add", cluster_.File("fast.yaml")}).exit_code, 0);
   const auto write = [&](const std::string& labels) {
-    std::string sweep = kSweep;
+    std::string sweep = kPoolSweep;
     sweep.replace(sweep.find("CPUS"), 4, absl::StrCat("1, labels: {", labels, "}"));
     cluster_.Write("labeled.yaml", sweep);
   };
@@ -177,7 +178,7 @@ spec:
 TEST(PoolTlsTest, WorkersShowTheCertificateAndTheTokenThatTheirCoordinatorAsksFor) {
   Cluster cluster;
   cluster.Write("data.jsonl", "{}\n");
-  std::string sweep = kSweep;
+  std::string sweep = kPoolSweep;
   sweep.replace(sweep.find("CPUS"), 4, "1");
   cluster.Write("sweep.yaml", sweep);
   const auto tls = [&](const std::string& name) { return cluster.File("tls/" + name); };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real Prometheus scrapes a real sweep and evaluates the alert rules.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@
 namespace concur::testing {
 namespace {
 
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kPrometheusSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: scraped}
 spec:
@@ -85,7 +86,7 @@ TEST(PrometheusTest, ARealOneScrapesASweepAndEvaluatesTheRules) {
   }
   Cluster cluster;
   cluster.Write("data.txt", "data");
-  cluster.Write("scraped.yaml", kSweep);
+  cluster.Write("scraped.yaml", kPrometheusSweep);
   cluster.StartCoordinator({"--metrics-listen", "127.0.0.1:0"});
   cluster.StartWorker("w1", 2, {"--metrics-listen", "127.0.0.1:0"});
   const std::string coordinator = MetricsAddress(cluster.File("logs/coordinator.err"));

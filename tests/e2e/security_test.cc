@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is let in, with real programs: every refusal has a message that says what to do, and exit
 // code 6.
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ using ::testing::Not;
 constexpr int kDenied = 6;
 
 // Its job writes its environment into the log.
-constexpr char kSweep[] = R"(apiVersion: concur/v1
+constexpr char kSecuritySweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: small}
 spec:
@@ -45,7 +46,7 @@ class SecurityTest : public ::testing::Test {
  protected:
   void SetUp() override {
     cluster_.Write("set.txt", "x\n");
-    cluster_.Write("sweep.yaml", kSweep);
+    cluster_.Write("sweep.yaml", kSecuritySweep);
   }
 
   Output Admin(const std::vector<std::string>& arguments) {
@@ -94,6 +95,37 @@ TEST_F(SecurityTest, TheUserOfTheCoordinatorNeedsNothingAndOthersAToken) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+// A data directory that existed with mode 0755 was taken as it was, and another user could read the
+// database in it, which had 0644.
+TEST_F(SecurityTest, TheDataDirectoryIsItsUsersAlone) {
+  const auto mode_of = [&](const std::string& name) {
+    struct stat info {};
+    EXPECT_EQ(stat(cluster_.File(name).c_str(), &info), 0) << name;
+    return info.st_mode & 07777;
+  };
+  cluster_.StartCoordinator();
+  cluster_.KillCoordinator(SIGTERM);
+  ASSERT_EQ(chmod(cluster_.File("data").c_str(), 0755), 0);
+  ASSERT_EQ(chmod(cluster_.File("data/concur.db").c_str(), 0644), 0);
+  cluster_.StartCoordinator();
+  EXPECT_EQ(mode_of("data"), 0700u);
+  for (const char* name :
+       {"concur.db", "concur.db-wal", "concur.db.lock", "concur.db.mark", "address"}) {
+    EXPECT_EQ(mode_of(absl::StrCat("data/", name)), 0600u) << name;
+  }
+  EXPECT_EQ(mode_of("data/artifacts"), 0700u);
+
+  ASSERT_OK(MakeDirectories(cluster_.File("shared"), 0755));
+  ASSERT_EQ(chmod(cluster_.File("shared").c_str(), 0755), 0);
+  ASSERT_OK(WriteFileAtomically(cluster_.File("shared/thesis.tex"), "x"));
+  const Output refused = Cluster::Run({Cluster::Binary("concur-coordinator"), "--data-dir",
+                                       cluster_.File("shared"), "--listen", "127.0.0.1:0"},
+                                      cluster_.File("refused"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("chmod 700"));
+  EXPECT_EQ(mode_of("shared"), 0755u);
+}
+
 TEST_F(SecurityTest, TokensThatAreNoGoodSayWhy) {
   cluster_.StartCoordinator();
   const std::string wrong = cluster_.File("wrong.token");
@@ -113,6 +145,24 @@ TEST_F(SecurityTest, TokensThatAreNoGoodSayWhy) {
   Eventually([&] { return ConcurAs(expired, {"sweep", "list"}).exit_code == kDenied; });
   ExpectDenied(ConcurAs(expired, {"sweep", "list"}), "t3 of bob expired on");
   EXPECT_THAT(Admin({"token", "list"}).out, AllOf(HasSubstr("revoked"), HasSubstr("expired")));
+}
+
+// A stream that was open when its token was revoked went on to its end.
+TEST_F(SecurityTest, ARevokedTokenEndsItsOpenStreams) {
+  cluster_.Write(
+      "options.yaml",
+      "apiVersion: concur/v1\nkind: CoordinatorOptions\nspec: {limits: {stalled_max: 2s}}\n");
+  cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});
+  ASSERT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+  const std::string token = Token("ada", "viewer");
+  Process watch({Cluster::Binary("concur"), "--server", cluster_.server(), "sweep", "watch", "s1"},
+                cluster_.File("watch"),
+                {{"XDG_STATE_HOME", cluster_.File("nowhere")}, {"CONCUR_TOKEN_FILE", token}});
+  EXPECT_TRUE(
+      Eventually([&] { return !ReadFile(cluster_.File("watch.err")).value_or("").empty(); }));
+  EXPECT_EQ(Admin({"token", "revoke", "t2"}).exit_code, 0);
+  EXPECT_EQ(watch.Wait(), kDenied);
+  EXPECT_THAT(ReadFile(cluster_.File("watch.err")).value_or(""), HasSubstr("was revoked on"));
 }
 
 TEST_F(SecurityTest, RolesAndOwnersAreKeptApart) {

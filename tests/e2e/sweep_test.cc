@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole sweeps with real programs: what a user does, and what a power cut does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@ namespace concur::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -111,6 +113,14 @@ class SweepTest : public ::testing::Test {
 
   Cluster cluster_;
 };
+
+TEST_F(SweepTest, ADryRunTellsItsJobsAndNoState) {
+  cluster_.StartCoordinator();
+  const Output dry = cluster_.Concur({"sweep", "submit", cluster_.File("tiny.yaml"), "--dry-run"});
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_THAT(dry.out, Not(HasSubstr("state")));
+  EXPECT_THAT(dry.out, ContainsRegex("jobs +[1-9][0-9]* in "));
+}
 
 TEST_F(SweepTest, SweepRunsOnTwoWorkersAndARepeatReusesEverything) {
   cluster_.StartCoordinator();

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // `concur up`: everything on one machine, in one command.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,10 +22,11 @@ namespace concur::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 // Two jobs; `exit_code` is that of training.
-std::string Sweep(int exit_code) {
+std::string SweepUp(int exit_code) {
   return absl::StrCat(R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: small}
@@ -52,7 +56,7 @@ class UpTest : public ::testing::Test {
     return argv;
   }
   Output RunSweep(int exit_code) {
-    cluster_.Write("sweep.yaml", Sweep(exit_code));
+    cluster_.Write("sweep.yaml", SweepUp(exit_code));
     return Cluster::Run(Up({"--run", cluster_.File("sweep.yaml")}), cluster_.File("run"));
   }
   // The process of that program among the children of `parent`; 0 when there is none.
@@ -86,6 +90,63 @@ TEST_F(UpTest, FailedWorkIsExitCodeFive) {
   EXPECT_EQ(run.exit_code, 5) << run.out << run.err;
 }
 
+TEST_F(UpTest, TheStudyThatInitWritesRunsAtOnce) {
+  const std::string study = cluster_.File("my study");
+  const Output init =
+      Cluster::Run({Cluster::Binary("concur"), "init", study}, cluster_.File("init"));
+  ASSERT_EQ(init.exit_code, 0) << init.err;
+  const Output run = Cluster::Run(Up({"--run", study + "/study.yaml"}), cluster_.File("run"));
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("32 succeeded"));
+}
+
+TEST_F(UpTest, TheDemoEndsWithAMatrixAndASecondOneTrainsNothing) {
+  const std::vector<std::string> demo = {Cluster::Binary("concur"), "demo", "--dir",
+                                         cluster_.File("demo")};
+  const Output first = Cluster::Run(demo, cluster_.File("run"));
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  // The last row of the matrix: a coefficient with its interval for each other benchmark.
+  EXPECT_THAT(first.out, ContainsRegex("\n4 +lastword( +-?[01]\\.[0-9]+ \\[[^]]+\\](†)?){3}\n"));
+  EXPECT_THAT(first.err, HasSubstr("concur matrix demo --coefficient kendall"));
+  const Output again = Cluster::Run(demo, cluster_.File("run"));
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_THAT(absl::StrCat(again.out, again.err), HasSubstr("reuse a finished result"));
+}
+
+TEST_F(UpTest, AFreshDemoDeletesNothingThatIsInUse) {
+  const std::string state = cluster_.File("demo/state");
+  std::filesystem::create_directories(cluster_.File("demo"));
+  Process up({Cluster::Binary("concur"), "up", "--data-dir", state, "--listen", "127.0.0.1:0"},
+             cluster_.File("up"));
+  ASSERT_TRUE(Eventually([&] {
+    return ReadFile(cluster_.File("up.err")).value_or("").find("ready") != std::string::npos;
+  }));
+  const Output demo =
+      Cluster::Run({Cluster::Binary("concur"), "demo", "--fresh", "--dir", cluster_.File("demo")},
+                   cluster_.File("run"));
+  EXPECT_NE(demo.exit_code, 0);
+  EXPECT_THAT(demo.err, HasSubstr("another \"concur up\" runs on "));
+  EXPECT_TRUE(std::filesystem::exists(state + "/concur.db"));
+  up.Signal(SIGINT);
+  EXPECT_EQ(up.Wait(), 0) << ReadFile(cluster_.File("up.err")).value_or("");
+}
+
+TEST_F(UpTest, ACommandRightAfterItWaitsForTheCoordinatorAndItsToken) {
+  const std::map<std::string, std::string> home = {{"XDG_STATE_HOME", cluster_.File("home")}};
+  for (int i = 0; i < 3; ++i) {  // a stopped coordinator takes its record away
+    const std::string log = cluster_.File(absl::StrCat("up", i));
+    Process up(Up({}), log, home);
+    const Output list =
+        Cluster::Run({Cluster::Binary("concur"), "sweep", "list", "--server", cluster_.server()},
+                     cluster_.File("list"), home);
+    EXPECT_EQ(list.exit_code, 0) << list.err;
+    ASSERT_TRUE(Eventually(
+        [&] { return absl::StrContains(ReadFile(log + ".err").value_or(""), "ready"); }));
+    up.Signal(SIGINT);
+    EXPECT_EQ(up.Wait(), 0) << ReadFile(log + ".err").value_or("");
+  }
+}
+
 TEST_F(UpTest, KilledProgramsAreStartedAgain) {
   Process up(Up({}), cluster_.File("up"));
   ASSERT_TRUE(Eventually([&] {
@@ -101,7 +162,7 @@ TEST_F(UpTest, KilledProgramsAreStartedAgain) {
     const pid_t now = Child(up.pid(), "concur-coordinator", "--listen");
     return now > 0 && now != coordinator && Child(up.pid(), "concur-worker", "local-1") > 0;
   }));
-  cluster_.Write("sweep.yaml", Sweep(0));
+  cluster_.Write("sweep.yaml", SweepUp(0));
   const Output run = cluster_.RunSweep("sweep.yaml");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   up.Signal(SIGINT);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep on workers that a Kubernetes pool starts. The API server is the test's; its kubelet runs
 // a Job's command as a process of this machine.
 #include <gmock/gmock.h>

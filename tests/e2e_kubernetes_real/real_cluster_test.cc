@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools on a real Kubernetes, whichever KUBECONFIG names:
 //   KUBECONFIG=… build/dev/tests/e2e_kubernetes_real/e2e_kubernetes_real_test
 // A control plane is enough for the first tests. The last one needs nodes that run pods:
@@ -61,7 +62,7 @@ class RealKubernetesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (Environment("KUBECONFIG").empty()) {
-      GTEST_SKIP() << "KUBECONFIG names no cluster; docs/kubernetes.md tells how to run this";
+      GTEST_SKIP() << "KUBECONFIG names no cluster; docs/reliability.md tells how to run this";
     }
     const Output version = Kubectl({"version"});
     ASSERT_EQ(version.exit_code, 0) << version.err;
@@ -302,7 +303,7 @@ TEST_F(RealKubernetesTest, ASweepRunsInPodsWhoseNodeAndPodsGoAway) {
   // Workers that nobody needs leave by themselves.
   EXPECT_TRUE(Eventually([&] {
     return Count("working") == 0 && Count("pending") == 0 && Count("starting") == 0 &&
-           Count("leaving") == 0;
+           Count("draining") == 0;
   })) << Explain();
 }
 

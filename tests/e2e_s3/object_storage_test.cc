@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps whose artifacts are in object storage: no disk is shared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

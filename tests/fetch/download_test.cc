@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fetch/download.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/testing/http_server.h"
@@ -27,29 +26,13 @@ namespace {
 
 using ::concur::testing::Answer;
 using ::concur::testing::HttpServer;
+using ::concur::testing::StalledClock;
 using ::concur::testing::StatusIs;
 using ::concur::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Moves only when a stalled server says so.
-class StalledClock : public Clock {
- public:
-  absl::Time Now() override {
-    const std::lock_guard<std::mutex> lock(mu_);
-    return now_;
-  }
-  void Advance(absl::Duration by) {
-    const std::lock_guard<std::mutex> lock(mu_);
-    now_ += by;
-  }
-
- private:
-  std::mutex mu_;
-  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
-};
 
 class DownloadTest : public ::testing::Test {
  protected:

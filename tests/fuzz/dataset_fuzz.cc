@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readers of data sets. What was read must be the same after it was written and read again.
 #include <cstdint>
 #include <memory>
@@ -12,8 +13,8 @@ namespace {
 
 // Writes a data set; returns the file's bytes.
 std::string Written(const concur::qa::Dataset& dataset, const std::string& path) {
-  absl::StatusOr<std::unique_ptr<concur::qa::MrqaWriter>> writer =
-      concur::qa::MrqaWriter::Create(path, dataset.header);
+  absl::StatusOr<std::unique_ptr<concur::qa::DatasetWriter>> writer =
+      concur::qa::DatasetWriter::Create(path, dataset.header);
   CONCUR_CHECK_OK(writer.status());
   for (const concur::qa::Passage& passage : dataset.passages) {
     CONCUR_CHECK_OK((*writer)->Write(passage));

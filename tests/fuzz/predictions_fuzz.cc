@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of predictions, and the scorer that gets what it read: figures stay in their ranges.
 #include <cstdint>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target on every file of the given directories, in order of name: a corpus as a test.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler's events, with workers that keep no rules: their Syncs name any attempt, in any
 // sequence, with any result. Users do what they may. After each event the state must be sound, and
 // whatever was saved must be enough for a restart.
@@ -57,7 +58,7 @@ concur::SyncRequest SomeSync(Bytes& bytes) {
   request.sequence = bytes.Next(64);
   const uint32_t flags = bytes.Next(16);
   request.draining = flags == 1;
-  request.leaving = flags == 2;
+  request.shutting_down = flags == 2;
   // The protocol refuses an attempt that is listed twice before the scheduler sees it.
   std::set<AttemptId> listed;
   for (uint32_t i = bytes.Next(5); i > 0; --i) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes in over the wire: Syncs, their answers and sweeps. The first byte says which. What is
 // accepted must mean the same after it was converted there and back.
 #include <cstdint>

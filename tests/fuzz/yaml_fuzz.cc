@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The YAML reader and everything that is read with it. What is wrong must be InvalidArgument, with
 // a place; a sweep that was accepted must expand the same way twice.
 #include <algorithm>
@@ -36,6 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<concur::spec::LoadedSweep> sweep = concur::spec::LoadSweep(path);
   CheckRefusal(sweep.status());
   if (sweep.ok()) {
+    concur::spec::LoadedSweep resolved = *sweep;
+    CheckRefusal(concur::spec::ResolveCode(&resolved));
     const absl::StatusOr<concur::Expansion> first = concur::Expansion::Make(sweep->spec);
     const absl::StatusOr<concur::Expansion> second = concur::Expansion::Make(sweep->spec);
     CONCUR_CHECK_OK(first.status());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The alert rules and the dashboard: every metric that they name exists, and promtool agrees with
 // tests/k8s/alerts_test.yaml on when alerts fire.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `kubectl kustomize` makes of the overlays: names, selectors, ports, probes, rights.
 
 #include <gmock/gmock.h>

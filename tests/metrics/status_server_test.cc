@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The status pages, asked by monitoring systems and by strangers.
 #include "metrics/status_server.h"
 
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "metrics/metric_set.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
@@ -133,6 +137,90 @@ TEST_F(StatusServerTest, OneWhoDawdlesDoesNotKeepOthersOut) {
   const FileDescriptor slower = testing::ConnectTo(address());
   ASSERT_EQ(send(slower.get(), "GET /met", 8, MSG_NOSIGNAL), 8);
   EXPECT_EQ(HttpGet(address(), "/healthz").status, 200);
+}
+
+// 60 idle connections stopped /healthz for 40 s, and 300 for good: Kubernetes would have taken the
+// coordinator out of its Service.
+TEST_F(StatusServerTest, IdleConnectionsKeepNoProbeOut) {
+  std::vector<FileDescriptor> idle;
+  for (int i = 0; i < 600; ++i) {
+    idle.push_back(testing::ConnectTo(address()));
+    if (i % 2 == 1) {
+      ASSERT_EQ(send(idle.back().get(), "GET /met", 8, MSG_NOSIGNAL), 8);
+    }
+    if (i % 100 == 99) {
+      const absl::Time begin = absl::Now();
+      EXPECT_EQ(HttpGet(address(), "/healthz").status, 200);
+      EXPECT_EQ(HttpGet(address(), "/readyz").status, 200);
+      EXPECT_LT(absl::Now() - begin, absl::Seconds(2));
+    }
+  }
+}
+
+TEST_F(StatusServerTest, AMetricsPageThatHangsKeepsNoProbeOut) {
+  absl::Notification begun;
+  absl::Notification go_on;
+  const auto server = StatusServer::Start("127.0.0.1:0", {[&] {
+                                                            if (!begun.HasBeenNotified()) {
+                                                              begun.Notify();
+                                                            }
+                                                            go_on.WaitForNotification();
+                                                            return std::string("late 1\n");
+                                                          },
+                                                          [] { return absl::OkStatus(); }});
+  ASSERT_OK(server);
+  const std::string hung = (*server)->address();
+  std::vector<std::thread> scrapes;
+  std::atomic<int> served = 0;
+  std::atomic<int> refused = 0;
+  for (int i = 0; i < 20; ++i) {
+    scrapes.emplace_back([&] {
+      const int status = HttpGet(hung, "/metrics").status;
+      ++(status == 200 ? served : refused);
+      EXPECT_THAT(status, AnyOf(200, 503));
+    });
+  }
+  begun.WaitForNotification();
+  EXPECT_EQ(HttpGet(hung, "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(hung, "/readyz").status, 200);
+  while (refused < 4) {  // the limit is 16 at a time
+    std::this_thread::yield();
+  }
+  go_on.Notify();
+  for (std::thread& scrape : scrapes) {
+    scrape.join();
+  }
+  EXPECT_EQ(served, 16);
+  EXPECT_EQ(refused, 4);
+}
+
+TEST_F(StatusServerTest, OneAddressHasALimitedNumberOfConnections) {
+  StatusLimits limits;
+  limits.connections_per_peer_max = 4;
+  limits.idle_max = absl::Hours(1);
+  const auto server = StatusServer::Start("127.0.0.1:0", {}, limits);
+  ASSERT_OK(server);
+  std::vector<FileDescriptor> held;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(testing::ConnectTo((*server)->address()));
+  }
+  const FileDescriptor further = testing::ConnectTo((*server)->address());
+  char byte = 0;
+  EXPECT_EQ(recv(further.get(), &byte, 1, 0), 0);
+  held.clear();
+  while (HttpGet((*server)->address(), "/healthz").status != 200) {  // until it sees them closed
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(StatusServerTest, WhoSendsNothingIsCutOff) {
+  StatusLimits limits;
+  limits.idle_max = absl::Seconds(1);
+  const auto server = StatusServer::Start("127.0.0.1:0", {}, limits);
+  ASSERT_OK(server);
+  const FileDescriptor idle = testing::ConnectTo((*server)->address());
+  char byte = 0;
+  EXPECT_EQ(recv(idle.get(), &byte, 1, 0), 0);
 }
 
 TEST_F(StatusServerTest, ScrapesAtTheSameTimeAgree) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The provider with programs that play Slurm's: well, badly and not at all.
 #include "provision/slurm_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubeconfigs and service accounts, whole and broken.
 #include "provision/kube_config.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pilot's Job looks like, and what is read from Jobs and pods.
 #include "provision/kube_objects.h"
 

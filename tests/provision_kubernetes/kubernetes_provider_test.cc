@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pilots through an API server that does what a test says.
 #include "provision/kubernetes_provider.h"
 
@@ -18,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "tests/testing/kube_server.h"
 #include "tests/testing/simulated_clock.h"
@@ -339,11 +341,35 @@ TEST_F(KubernetesProviderTest, AClusterThatIsFoundLaterIsUsedThen) {
   EXPECT_OK(Start({"cpu-1"}));
 }
 
-TEST_F(KubernetesProviderTest, NamespacesAreRememberedBeforeAnythingIsMadeThere) {
-  pool_.kubernetes.name_space = "elsewhere";
-  server_.RequireToken("good");
-  EXPECT_THAT(Start({"cpu-1"}), Not(IsOk()));  // this server knows one namespace
-  EXPECT_EQ(*ReadFile(dir_.File("pilots/namespaces")), "elsewhere\n");
+TEST_F(KubernetesProviderTest, ANamespaceThatRefusesStopsNoOtherPool) {
+  ASSERT_OK(Start({"cpu-1"}));
+  const PoolSpec other = pool_;
+  pool_.kubernetes.name_space = "elsewhere";  // the server refuses all but "lab"
+  EXPECT_THAT(Start({"other-1"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is one namespace, lab")));
+  EXPECT_TRUE(Seen([](const auto& seen) { return seen.contains("cpu-1"); }));
+  EXPECT_FALSE(ReadFile(dir_.File("pilots/namespaces")).ok()) << "nothing was made there";
+  provider_ = Make();
+  EXPECT_TRUE(Seen([](const auto& seen) { return seen.contains("cpu-1"); })) << "after a restart";
+  pool_ = other;
+  EXPECT_OK(Start({"cpu-2"}));
+  EXPECT_OK(Stop({"cpu-1"}));
+  EXPECT_TRUE(Seen([](const auto& seen) {
+    return seen.count("cpu-1") == 0 || seen.at("cpu-1").state == PilotReport::State::kEnded;
+  }));
+}
+
+TEST_F(KubernetesProviderTest, ANamespaceIsRememberedBeforeAnythingIsMadeThere) {
+  // The coordinator's own namespace refuses; the pool's does not.
+  WriteKubeconfig(absl::StrReplaceAll(server_.Kubeconfig("good"), {{"lab", "own"}}));
+  provider_ = Make();
+  pool_.kubernetes.name_space = "lab";
+  server_.Refuse("create secrets", 500, "out of order");
+  EXPECT_THAT(Start({"cpu-1"}), Not(IsOk()));
+  EXPECT_EQ(*ReadFile(dir_.File("pilots/namespaces")), "lab\n");
+  EXPECT_OK(Start({"cpu-1"}));
+  provider_ = Make();
+  EXPECT_TRUE(Seen([](const auto& seen) { return seen.contains("cpu-1"); }));
 }
 
 // --- rights --------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/dataset_io.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
+#include "qa/raw_stream.h"
 #include "tests/testing/gzip.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -141,6 +144,34 @@ TEST_F(DatasetIoTest, DamagedGzipIsDataLoss) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("end of the file or another")));
   packed[packed.size() - 6] ^= 1;  // the checksum
   EXPECT_THAT(Read(packed), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("damaged")));
+}
+
+// All bytes of a gzip file that unpacks to so many.
+absl::Status Drain(size_t unpacked_bytes) {
+  const concur::testing::TempDir temp;
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
+      temp.File("d.gz"), concur::testing::GzipRepeated("", ' ', unpacked_bytes)));
+  CONCUR_ASSIGN_OR_RETURN(const auto stream, RawStream::Open(temp.File("d.gz")));
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const absl::string_view block, stream->Next());
+    if (block.empty()) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+// A gzip file of 1.9 MB with one record of 1.9 GB took 5.85 GB, and killed the worker that read it.
+TEST(RawStreamTest, ASmallFileThatUnpacksToFarMoreIsRefused) {
+  EXPECT_THAT(Drain(size_t{80} << 20),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("unpacks to more than 100 times its size")));
+  EXPECT_OK(Drain(size_t{60} << 20));
+}
+
+TEST_F(DatasetIoTest, ARecordOfMoreThan32MiBIsRefused) {
+  const std::string context(size_t{33} << 20, 'a');
+  EXPECT_THAT(Read(absl::StrCat(kMrqa, R"({"context": ")", context, R"(", "qas": []})")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than 32 MiB")));
 }
 
 struct BadCase {
@@ -289,11 +320,11 @@ TEST_F(DatasetIoTest, SquadReadsTheSameHoweverItsBytesFallIntoBlocks) {
 TEST_F(DatasetIoTest, VeryLongLineIsRead) {
   const std::string path = directory_.File("long.jsonl");
   std::string contents = R"({"context": ")";
-  contents.append(size_t{64} << 20, 'x');
+  contents.append(size_t{31} << 20, 'x');
   contents += R"(", "qas": [{"qid": "1", "question": "?", "answers": ["x"]}]})";
   ASSERT_OK(WriteFileAtomically(path, contents));
   ASSERT_OK_AND_ASSIGN(const Dataset dataset, ReadDataset(path));
-  EXPECT_EQ(dataset.passages[0].context.size(), size_t{64} << 20);
+  EXPECT_EQ(dataset.passages[0].context.size(), size_t{31} << 20);
 }
 
 Passage SamplePassage() {
@@ -312,7 +343,7 @@ TEST_F(DatasetIoTest, WhatTheWriterWritesReadsBackEqual) {
   for (const char* name : {"out.jsonl", "out.jsonl.gz"}) {
     const std::string path = directory_.File(name);
     const Header header{{"dataset", "X \"y\""}, {"seed", "1"}};
-    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(path, header));
+    ASSERT_OK_AND_ASSIGN(const auto writer, DatasetWriter::Create(path, header));
     ASSERT_OK(writer->Write(SamplePassage()));
     EXPECT_FALSE(std::filesystem::exists(path)) << "a file appears only when it is complete";
     ASSERT_OK(writer->Finish());
@@ -327,7 +358,7 @@ TEST_F(DatasetIoTest, WhatTheWriterWritesReadsBackEqual) {
 TEST_F(DatasetIoTest, SamePassagesGiveSameBytes) {
   std::vector<std::string> bytes;
   for (const char* name : {"a.gz", "b.gz"}) {
-    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File(name), {}));
+    ASSERT_OK_AND_ASSIGN(const auto writer, DatasetWriter::Create(directory_.File(name), {}));
     for (int i = 0; i < 3000; ++i) {
       Passage passage = SamplePassage();
       passage.questions[0].id = absl::StrCat("a", i);
@@ -344,14 +375,14 @@ TEST_F(DatasetIoTest, SamePassagesGiveSameBytes) {
 
 TEST_F(DatasetIoTest, DroppedWriterLeavesNothing) {
   {
-    ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File("x.gz"), {}));
+    ASSERT_OK_AND_ASSIGN(const auto writer, DatasetWriter::Create(directory_.File("x.gz"), {}));
     ASSERT_OK(writer->Write(SamplePassage()));
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST_F(DatasetIoTest, WriterRefusesWhatTheReaderWouldRefuse) {
-  ASSERT_OK_AND_ASSIGN(const auto writer, MrqaWriter::Create(directory_.File("x"), {}));
+  ASSERT_OK_AND_ASSIGN(const auto writer, DatasetWriter::Create(directory_.File("x"), {}));
   Passage cut = SamplePassage();
   cut.questions[0].spans = {{0, 3}};  // within "ë"
   EXPECT_THAT(writer->Write(cut), StatusIs(kInvalid, HasSubstr("question \"q1\": spans")));

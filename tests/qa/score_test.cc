@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/score.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kScoreInvalid = absl::StatusCode::kInvalidArgument;
 
 Predictions PredictionsOf(std::vector<std::pair<std::string, std::string>> answers) {
   const auto owner = std::make_shared<const decltype(answers)>(std::move(answers));
@@ -84,8 +85,8 @@ TEST(ScoreTest, TwoEmptyAnswersMatchExactlyButShareNoWord) {
 Dataset SampleDataset() {
   Dataset dataset;
   dataset.passages.push_back(
-      {"", "x", {{"q1", "?", {"red", "dark red"}, {}}, {"q2", "?", {"blue"}, {}}}});
-  dataset.passages.push_back({"", "y", {{"q\"3", "?", {"cat sat"}, {}}}});
+      {"T", "x", {{"q1", "?", {"red", "dark red"}, {}}, {"q2", "?", {"blue"}, {}}}});
+  dataset.passages.push_back({"T", "y", {{"q\"3", "?", {"cat sat"}, {}}}});
   return dataset;
 }
 
@@ -99,9 +100,10 @@ TEST(ScoreTest, MissingPredictionsCountZeroAndExtraOnesAreCounted) {
   EXPECT_EQ(report.exact_match, 100.0 * 1 / 3);
   EXPECT_EQ(report.f1, 100.0 * (1 + 0.6666666666666666) / 3);
   EXPECT_EQ(PerExampleJsonLines(report),
-            "{\"id\": \"q1\", \"exact_match\": 1, \"f1\": 1}\n"
-            "{\"id\": \"q2\", \"exact_match\": 0, \"f1\": 0}\n"
-            "{\"id\": \"q\\\"3\", \"exact_match\": 0, \"f1\": 0.6666666666666666}\n");
+            "{\"id\": \"q1\", \"exact_match\": 1, \"f1\": 1, \"passage\": 0, \"document\": 0}\n"
+            "{\"id\": \"q2\", \"exact_match\": 0, \"f1\": 0, \"passage\": 0, \"document\": 0}\n"
+            "{\"id\": \"q\\\"3\", \"exact_match\": 0, \"f1\": 0.6666666666666666, \"passage\": 1, "
+            "\"document\": 0}\n");
 }
 
 TEST(PredictionsTest, OnlyAnObjectOfStringsIsRead) {
@@ -137,7 +139,7 @@ TEST(PredictionsTest, OnlyAnObjectOfStringsIsRead) {
            {"{} {}", "not valid JSON: line 1, column 4"},
        }) {
     EXPECT_THAT(read(bad.contents),
-                StatusIs(kInvalid, AllOf(HasSubstr("p.json: "), HasSubstr(bad.message))))
+                StatusIs(kScoreInvalid, AllOf(HasSubstr("p.json: "), HasSubstr(bad.message))))
         << bad.contents;
   }
   EXPECT_THAT(ReadPredictions(directory.File("absent")),
@@ -193,14 +195,15 @@ TEST(ScoreFileTest, ScoresPassageByPassageAsTheWholeSet) {
   ASSERT_OK_AND_ASSIGN(const ScoreReport streamed, ScoreFile(path, predictions));
   EXPECT_EQ(PerExampleJsonLines(streamed), PerExampleJsonLines(whole));
   EXPECT_EQ(PerExampleJsonLines(streamed),
-            "{\"id\": \"1\", \"exact_match\": 0, \"f1\": 0.6666666666666666}\n"
-            "{\"id\": \"2\", \"exact_match\": 1, \"f1\": 0}\n"
-            "{\"id\": \"3\", \"exact_match\": 0, \"f1\": 0.8}\n");
+            "{\"id\": \"1\", \"exact_match\": 0, \"f1\": 0.6666666666666666, \"passage\": 0}\n"
+            "{\"id\": \"2\", \"exact_match\": 1, \"f1\": 0, \"passage\": 1}\n"
+            "{\"id\": \"3\", \"exact_match\": 0, \"f1\": 0.8, \"passage\": 1}\n");
   EXPECT_EQ(streamed.f1, whole.f1);
   EXPECT_EQ(streamed.extra, 1);
   ASSERT_OK(WriteFileAtomically(path, R"({"header": {"dataset": "x"}})"
                                       "\n"));
-  EXPECT_THAT(ScoreFile(path, predictions), StatusIs(kInvalid, HasSubstr("at least one question")));
+  EXPECT_THAT(ScoreFile(path, predictions),
+              StatusIs(kScoreInvalid, HasSubstr("at least one question")));
 }
 
 // Expected scores are those of Jia and Liang's rule: the lowest F1 of the altered passages, and the

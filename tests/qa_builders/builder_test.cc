@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/builder.h"
 
 #include <gmock/gmock.h>
@@ -48,11 +49,8 @@ class BuilderTest : public ::testing::TestWithParam<BuilderCase> {
   BuilderTest() { sources_.SetBible(MadeUpVerses(3000)); }
 
   BuildRequest Request(const std::string& directory, uint64_t seed = 1) const {
-    BuildRequest request;
-    request.builder = GetParam().builder;
-    request.directory = dir_.File(directory);
+    BuildRequest request = sources_.Request(GetParam().builder, dir_.File(directory));
     request.seed = seed;
-    request.sources = sources_.paths();
     request.parameters = GetParam().parameters;
     request.parameters["train-questions"] = "43";
     request.parameters["test-questions"] = "22";
@@ -221,10 +219,7 @@ TEST(BuildersTest, WrongParametersAreRefusedWithTheReason) {
   };
   SmallSources sources;
   for (const auto& [given, message] : cases) {
-    BuildRequest request;
-    request.builder = "fuzzy";
-    request.directory = dir.File("out");
-    request.sources = sources.paths();
+    BuildRequest request = sources.Request("fuzzy", dir.File("out"));
     request.parameters = given;
     EXPECT_THAT(Build(request), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
     EXPECT_FALSE(std::filesystem::exists(dir.File("out/train.jsonl")));
@@ -235,10 +230,7 @@ TEST(BuildersTest, TooManyQuestionsForTheTextSayHowManyThereAre) {
   TempDir dir;
   SmallSources sources;
   sources.SetBible(MadeUpVerses(300));
-  BuildRequest request;
-  request.builder = "cloze";
-  request.directory = dir.File("out");
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("cloze", dir.File("out"));
   EXPECT_THAT(Build(request), StatusIs(absl::StatusCode::kInvalidArgument,
                                        AllOf(HasSubstr("the text yields"), HasSubstr("--step"))));
 }
@@ -291,11 +283,8 @@ struct NoiseCounts {
 
 NoiseCounts CountNoise(const Given& parameters) {
   TempDir dir;
-  BuildRequest request;
-  request.builder = "fuzzy";
-  request.directory = dir.path();
   SmallSources sources;
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("fuzzy", dir.path());
   request.parameters = {{"train-questions", "2000"},
                         {"test-questions", "1"},
                         {"neighbours", "10"},
@@ -364,10 +353,7 @@ TEST(FuzzyTest, ReplacementChangesTheAskedShareOfTokens) {
 TEST(FuzzyTest, NoTokenMovesFurtherThanThePermutationDistance) {
   TempDir dir;
   SmallSources sources;
-  BuildRequest request;
-  request.builder = "fuzzy";
-  request.directory = dir.path();
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("fuzzy", dir.path());
   // A passage without repeated words shows where each word came from.
   std::string lines;
   for (int p = 0; p < 200; ++p) {
@@ -409,10 +395,7 @@ TEST(FuzzyTest, PassageFileThatRunsOutSaysSo) {
   TempDir dir;
   SmallSources sources;
   sources.Write(dir.File("passages"), "one two three four\nfive six seven eight\n");
-  BuildRequest request;
-  request.builder = "fuzzy";
-  request.directory = dir.File("out");
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("fuzzy", dir.File("out"));
   request.parameters = {{"passages", "file"}, {"passage-file", dir.File("passages")}};
   EXPECT_THAT(Build(request),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all used")));
@@ -426,10 +409,7 @@ TEST(FuzzyTest, VectorsFileGivesTheVocabulary) {
     absl::StrAppend(&vectors, MadeUpWord(i), " ", i + 1, " ", 20 - i, " 0.5\n");
   }
   sources.Write(dir.File("v.txt"), vectors);
-  BuildRequest request;
-  request.builder = "fuzzy";
-  request.directory = dir.File("out");
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("fuzzy", dir.File("out"));
   request.sources.dictionary = "/nonexistent";
   request.parameters = {{"vectors", dir.File("v.txt")}, {"passage-tokens", "40"}};
   ASSERT_OK(Build(request).status());
@@ -445,10 +425,7 @@ TEST(FuzzyTest, VectorsFileGivesTheVocabulary) {
 TEST(WordNetBuilderTest, QuestionsNameTheTripleOfTheirSpan) {
   TempDir dir;
   SmallSources sources;
-  BuildRequest request;
-  request.builder = "wordnet";
-  request.directory = dir.path();
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("wordnet", dir.path());
   request.parameters = {{"train-questions", "300"},
                         {"test-questions", "100"},
                         {"triples", "10"},
@@ -478,10 +455,7 @@ TEST(WordNetBuilderTest, QuestionsNameTheTripleOfTheirSpan) {
 TEST(WordNetBuilderTest, RatesOfOneInvertEveryEntityQuestion) {
   TempDir dir;
   SmallSources sources;
-  BuildRequest request;
-  request.builder = "wordnet";
-  request.directory = dir.path();
-  request.sources = sources.paths();
+  BuildRequest request = sources.Request("wordnet", dir.path());
   request.parameters = {{"train-questions", "200"}, {"test-questions", "50"}, {"invert-rate", "1"}};
   ASSERT_OK(Build(request).status());
   const auto data = ReadDataset(dir.File("train.jsonl"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/derive.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +33,7 @@ struct Made {
 
 std::string Write(const TempDir& dir, const std::vector<Made>& passages) {
   std::string path = dir.File("in.jsonl");
-  auto writer = MrqaWriter::Create(path, Header{});
+  auto writer = DatasetWriter::Create(path, Header{});
   EXPECT_OK(writer.status());
   int id = 0;
   for (const Made& made : passages) {

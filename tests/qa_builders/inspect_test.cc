@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/inspect.h"
 
 #include <gmock/gmock.h>
@@ -75,6 +76,13 @@ TEST(ValidateTest, BadLinesDoNotHideThoseBehindThem) {
   EXPECT_EQ(problems[2], "3 () context: expected a string");
   EXPECT_EQ(problems[3], "3 () qas: expected a list");
   EXPECT_EQ(problems[4], "5 () header: expected on the first line only");
+}
+
+TEST(ValidateTest, ARecordOfMoreThan32MiBIsAProblemOfItsLine) {
+  const std::string context(size_t{33} << 20, 'a');
+  EXPECT_THAT(
+      ProblemsOf(absl::StrCat(kGood, "\n", R"({"context": ")", context, R"(", "qas": []})", "\n")),
+      ElementsAre(::testing::HasSubstr("2 () the line has more than 32 MiB")));
 }
 
 TEST(ValidateTest, MisalignedSquadAnswersAreFoundInCodePoints) {

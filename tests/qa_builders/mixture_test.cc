@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/mixture.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +32,7 @@ using ::testing::UnorderedElementsAre;
 std::string WriteSet(const TempDir& dir, const std::string& name, const std::string& prefix,
                      int passages) {
   std::string path = dir.File(name);
-  auto writer = MrqaWriter::Create(path, Header{{"dataset", name}});
+  auto writer = DatasetWriter::Create(path, Header{{"dataset", name}});
   EXPECT_OK(writer.status());
   for (int p = 0; p < passages; ++p) {
     Passage passage;
@@ -50,7 +51,7 @@ std::string WriteSet(const TempDir& dir, const std::string& name, const std::str
   return path;
 }
 
-std::vector<std::string> IdsOf(const std::string& path) {
+std::vector<std::string> IdsOfMixture(const std::string& path) {
   std::vector<std::string> ids;
   const auto data = ReadDataset(path);
   EXPECT_OK(data.status());
@@ -68,7 +69,7 @@ TEST(MixtureTest, CapKeepsExactlySoManyQuestionsOfThatPart) {
                                           {"b", WriteSet(dir, "b.jsonl", "b", 5), 0},
                                           {"c", WriteSet(dir, "c.jsonl", "c", 3), 100}};
   ASSERT_OK(BuildMixture(parts, 1, dir.File("out.jsonl")));
-  const auto ids = IdsOf(dir.File("out.jsonl"));
+  const auto ids = IdsOfMixture(dir.File("out.jsonl"));
   const auto count = [&](char part) {
     return std::count_if(ids.begin(), ids.end(),
                          [&](const std::string& id) { return id[0] == part; });
@@ -86,7 +87,7 @@ TEST(MixtureTest, SameSeedGivesSameBytesAndAnotherSeedOthers) {
   ASSERT_OK(BuildMixture(parts, 1, dir.File("2.jsonl")));
   ASSERT_OK(BuildMixture(parts, 2, dir.File("3.jsonl")));
   EXPECT_EQ(*ReadFile(dir.File("1.jsonl")), *ReadFile(dir.File("2.jsonl")));
-  EXPECT_NE(IdsOf(dir.File("1.jsonl")), IdsOf(dir.File("3.jsonl")));
+  EXPECT_NE(IdsOfMixture(dir.File("1.jsonl")), IdsOfMixture(dir.File("3.jsonl")));
 }
 
 TEST(MixtureTest, LargerCapKeepsAllQuestionsOfASmallerOne) {
@@ -94,8 +95,8 @@ TEST(MixtureTest, LargerCapKeepsAllQuestionsOfASmallerOne) {
   const std::string path = WriteSet(dir, "a.jsonl", "a", 50);
   ASSERT_OK(BuildMixture({{"a", path, 10}}, 3, dir.File("10.jsonl")));
   ASSERT_OK(BuildMixture({{"a", path, 30}}, 3, dir.File("30.jsonl")));
-  auto small = IdsOf(dir.File("10.jsonl"));
-  auto large = IdsOf(dir.File("30.jsonl"));
+  auto small = IdsOfMixture(dir.File("10.jsonl"));
+  auto large = IdsOfMixture(dir.File("30.jsonl"));
   std::sort(small.begin(), small.end());
   std::sort(large.begin(), large.end());
   EXPECT_TRUE(std::includes(large.begin(), large.end(), small.begin(), small.end()));
@@ -108,7 +109,7 @@ TEST(MixtureTest, EveryQuestionIsDrawnAboutEquallyOften) {
   constexpr uint64_t kBuilds = 80;
   for (uint64_t seed = 0; seed < kBuilds; ++seed) {
     ASSERT_OK(BuildMixture({{"a", path, 3}}, seed, dir.File("o.jsonl")));
-    for (const std::string& id : IdsOf(dir.File("o.jsonl"))) {
+    for (const std::string& id : IdsOfMixture(dir.File("o.jsonl"))) {
       ++drawn[id];
     }
   }
@@ -124,7 +125,7 @@ TEST(MixtureTest, OnlyCollidingIdsGetTheirPartsName) {
   const std::vector<MixturePart> parts = {{"a", WriteSet(dir, "a.jsonl", "x", 1), 0},
                                           {"b", WriteSet(dir, "b.jsonl", "x", 2), 0}};
   ASSERT_OK(BuildMixture(parts, 1, dir.File("out.jsonl")));
-  EXPECT_THAT(IdsOf(dir.File("out.jsonl")),
+  EXPECT_THAT(IdsOfMixture(dir.File("out.jsonl")),
               UnorderedElementsAre("a:x-0-0", "a:x-0-1", "b:x-0-0", "b:x-0-1", "x-1-0", "x-1-1"));
 }
 
@@ -133,7 +134,7 @@ TEST(MixtureTest, OrderMixesTheParts) {
   const std::vector<MixturePart> parts = {{"a", WriteSet(dir, "a.jsonl", "a", 50), 0},
                                           {"b", WriteSet(dir, "b.jsonl", "b", 50), 0}};
   ASSERT_OK(BuildMixture(parts, 1, dir.File("out.jsonl")));
-  const auto ids = IdsOf(dir.File("out.jsonl"));
+  const auto ids = IdsOfMixture(dir.File("out.jsonl"));
   const auto middle = ids.begin() + static_cast<int64_t>(ids.size() / 2);
   const auto early =
       std::count_if(ids.begin(), middle, [](const std::string& id) { return id[0] == 'a'; });

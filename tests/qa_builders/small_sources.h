@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hand-made sources for builders: a WordNet of a few dozen synsets, a dictionary, and a program
 // that prints verses. Tests may break any of them.
 #ifndef CONCUR_TESTS_QA_BUILDERS_SMALL_SOURCES_H_
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "qa/builders/builder.h"
 #include "qa/builders/sources.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -51,6 +53,14 @@ class SmallSources {
   }
 
   const SourcePaths& paths() const { return paths_; }
+  // A request to build from these sources.
+  BuildRequest Request(const std::string& builder, const std::string& directory) const {
+    BuildRequest request;
+    request.builder = builder;
+    request.directory = directory;
+    request.sources = paths_;
+    return request;
+  }
   const testing::TempDir& dir() const { return dir_; }
 
   // Replaces the file or makes it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "qa/builders/wordnet.h"
 
 #include <gmock/gmock.h>
@@ -100,6 +101,11 @@ TEST(WordClassesTest, NounsAreFoundByCountsFormsAndExceptions) {
   EXPECT_TRUE(classes->IsCommonNoun("oxen"));
   EXPECT_TRUE(classes->IsCommonNoun("men"));
   EXPECT_FALSE(classes->IsCommonNoun("unknown"));
+  EXPECT_EQ(classes->Lemma("oxen"), "ox");
+  EXPECT_EQ(classes->Lemma("cities"), "city");
+  EXPECT_EQ(classes->Lemma("goes"), "go");
+  EXPECT_EQ(classes->Lemma("greenest"), "green");
+  EXPECT_EQ(classes->Lemma("unknowns"), "unknowns");
 }
 
 TEST(WordClassesTest, MalformedCountsAreRefused) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each importer makes of its format: spans, answers, ids, and reasons to drop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,6 +104,17 @@ TEST_F(FormatsTest, MrqaSpansThatHoldNoAnswerAreLeftOut) {
   EXPECT_THAT(set.passages[0].questions[0].answers, ElementsAre("the Bob"));
   EXPECT_THAT(Dropped(), ElementsAre(Pair("no span holds an answer", 1)));
   EXPECT_EQ(counts_.noted.at("a span that holds none of the answers is left out").count, 3);
+}
+
+TEST_F(FormatsTest, TitlesOfRawMrqaPassagesAreIgnored) {
+  const std::string passage =
+      R"("context": "the Bob", "qas": [{"qid": "1", "question": "?",)"
+      R"( "answers": ["Bob"], "detected_answers": [{"char_spans": [[4, 6]]}]}]})";
+  for (const char* title : {"null", "7", "\"Bob\""}) {
+    const Dataset set = ImportText("mrqa", absl::StrCat("{\"title\": ", title, ", ", passage));
+    ASSERT_EQ(set.passages.size(), 1u) << title;
+    EXPECT_EQ(set.passages[0].title, "") << title;
+  }
 }
 
 TEST_F(FormatsTest, HtmlTokensOfNaturalQuestionsBecomeWords) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small hand-made files in the layout of each release, and what importers make of them.
 #ifndef CONCUR_TESTS_QA_IMPORTERS_SAMPLES_H_
 #define CONCUR_TESTS_QA_IMPORTERS_SAMPLES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,11 +8,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/convert_sync.h"
 #include "tests/rpc/random_values.h"
+#include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::rpc {
@@ -137,19 +140,19 @@ struct Refusal {
 
 std::vector<Refusal> HeadRefusals() {
   return {
-      {"no name", [](auto& s) { s.clear_name(); }, "spec.name: expected a name"},
+      {"no name", [](auto& s) { s.clear_name(); }, "spec.name: expected a name of letters"},
       {"huge name", [](auto& s) { s.set_name(std::string(201, 'x')); },
-       "spec.name: expected at most 200 bytes, got 201"},
+       "spec.name: expected a name of at most 200 bytes, got 201"},
       {"escape in a name", [](auto& s) { s.set_name("a\x1b[2J"); },
-       "spec.name: expected no control characters, got \"a\\x1b[2J\""},
-      {"not UTF-8", [](auto& s) { s.set_name("a\xff"); }, "spec.name: expected UTF-8"},
+       "spec.name: expected a name of letters"},
+      {"not UTF-8", [](auto& s) { s.set_name("a\xff"); }, "spec.name: expected a name of letters"},
       {"huge description", [](auto& s) { s.set_description(std::string(100'000, 'x')); },
        "spec.description: expected at most 65536 bytes, got 100000"},
       {"no approach", [](auto& s) { s.clear_approaches(); }, "spec.approaches: expected at least"},
       {"no benchmark", [](auto& s) { s.clear_benchmarks(); }, "spec.benchmarks: expected at leas"},
       {"no seed", [](auto& s) { s.clear_seeds(); }, "spec.seeds: expected at least one"},
       {"too many settings", [](auto& s) { s.set_random_settings(4'000'000'000); },
-       "spec.random_settings: expected 0 to 99999, got 4000000000"},
+       "spec.settings.random: expected at most 99999, got 4000000000"},
       {"unknown enum",
        [](auto& s) { s.set_evaluate_on(static_cast<v1::SweepSpec::EvaluateOn>(9)); },
        "spec.evaluate_on: expected a known value, got number 9"},
@@ -157,18 +160,19 @@ std::vector<Refusal> HeadRefusals() {
        "spec.select: expected a known value, got number -1"},
       {"listed without a list",
        [](auto& s) { s.set_evaluate_on(v1::SweepSpec::EVALUATE_ON_LISTED); },
-       "spec.evaluate_benchmarks: expected at least one"},
+       "spec.evaluate_on: expected at least one benchmark"},
       {"a list that is not used", [](auto& s) { s.add_evaluate_benchmarks(0); },
-       "spec.evaluate_benchmarks: expected none unless"},
+       "spec.evaluate_on: expected no benchmarks unless"},
       {"index beyond the list",
        [](auto& s) {
          s.set_evaluate_on(v1::SweepSpec::EVALUATE_ON_LISTED);
          s.add_evaluate_benchmarks(2);
        },
-       "spec.evaluate_benchmarks[0]: expected an index into benchmarks (2 entries), got 2"},
-      {"exclude nothing", [](auto& s) { s.add_exclude(); }, "spec.exclude[0]: expected approach"},
+       "spec.evaluate_on[0]: expected an index below 2, got 2"},
+      {"exclude nothing", [](auto& s) { s.add_exclude(); },
+       "spec.exclude[0]: expected an approach"},
       {"exclude an unknown approach", [](auto& s) { s.add_exclude()->set_approach(7); },
-       "spec.exclude[0].approach: expected an index into approaches (2 entries), got 7"},
+       "spec.exclude[0].approach: expected an index below 2, got 7"},
       {"retry never", [](auto& s) { s.mutable_retry()->set_failures_max(0); },
        "spec.retry.failures_max: expected 1 to"},
       {"retry too often", [](auto& s) { s.mutable_retry()->set_failures_max(1001); },
@@ -180,7 +184,7 @@ std::vector<Refusal> HeadRefusals() {
        "spec.retry.backoff_min.seconds: expected 0 to"},
       {"backoff upside down",
        [](auto& s) { s.mutable_retry()->mutable_backoff_min()->set_seconds(1000); },
-       "spec.retry.backoff_max: expected at least backoff_min"},
+       "spec.retry: expected 0s <= backoff_min"},
       {"nanos beyond a second",
        [](auto& s) { s.mutable_retry()->mutable_backoff_min()->set_nanos(1'000'000'000); },
        "spec.retry.backoff_min.nanos: expected 0 to 999999999"},
@@ -188,8 +192,7 @@ std::vector<Refusal> HeadRefusals() {
        "spec.train_sets[0].parts: expected at least one"},
       {"train set on test data",
        [](auto& s) { s.mutable_train_sets(0)->mutable_parts(0)->set_benchmark(1); },
-       "spec.train_sets[0].parts[0].benchmark: expected a benchmark with a train file, got "
-       "\"news\""},
+       "spec.train_sets[0].parts[0].benchmark: \"news\" has no train file"},
       {"negative cap",
        [](auto& s) { s.mutable_train_sets(0)->mutable_parts(0)->set_examples_max(-1); },
        "spec.train_sets[0].parts[0].examples_max: expected 0 to"},
@@ -200,7 +203,7 @@ std::vector<Refusal> PartRefusals() {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   return {
       {"name twice", [](auto& s) { s.mutable_approaches(1)->set_name("lr"); },
-       "spec.approaches[1].name: expected each name once, got \"lr\" twice"},
+       "spec.approaches[1].name: \"lr\" stands twice"},
       {"long version", [](auto& s) { s.mutable_approaches(1)->set_version(std::string(300, 'v')); },
        "spec.approaches[1].version: expected at most 200 bytes, got 300"},
       {"no command",
@@ -208,29 +211,29 @@ std::vector<Refusal> PartRefusals() {
          s.mutable_approaches(0)->clear_train();
          s.mutable_approaches(0)->clear_predict();
        },
-       "spec.approaches[0]: expected a train or a predict command"},
+       "spec.approaches[0].predict.command: expected a command"},
       {"NUL in an argument",
        [](auto& s) { s.mutable_approaches(0)->mutable_train()->add_argv(std::string("a\0b", 3)); },
-       "spec.approaches[0].train.argv[1]: expected no NUL"},
+       "spec.approaches[0].train.command[1]: expected text without NUL"},
       {"empty program", [](auto& s) { s.mutable_approaches(0)->mutable_train()->set_argv(0, ""); },
-       "spec.approaches[0].train.argv[0]: expected a program"},
+       "spec.approaches[0].train.command[0]: expected the name of a program"},
       {"negative memory",
        [](auto& s) {
          s.mutable_approaches(0)->mutable_train()->mutable_resources()->set_memory_bytes(-5);
        },
-       "spec.approaches[0].train.resources.memory_bytes: expected 0 to"},
+       "spec.approaches[0].train.resources.memory: expected 0 to"},
       {"too many GPUs",
        [](auto& s) { s.mutable_approaches(0)->mutable_train()->mutable_resources()->set_gpus(65); },
        "spec.approaches[0].train.resources.gpus: expected 0 to 64, got 65"},
       {"no time", [](auto& s) { s.mutable_approaches(0)->mutable_predict()->mutable_timeout(); },
-       "spec.approaches[0].predict.timeout: expected more than 0 s"},
+       "spec.approaches[0].predict.timeout: expected at least 1s"},
       {"NaN default",
        [=](auto& s) {
          (*s.mutable_approaches(0)->mutable_defaults())["lr"].set_double_value(kNan);
        },
-       "spec.approaches[0].defaults[\"lr\"].double_value: expected a finite number, got nan"},
+       "spec.approaches[0].hyperparameters: default.lr: expected a finite number"},
       {"no default", [](auto& s) { s.mutable_approaches(0)->mutable_defaults()->clear(); },
-       "spec.approaches[0].space[\"lr\"]: expected a default"},
+       "spec.approaches[0].hyperparameters: space.lr: expected a default"},
       {"empty distribution",
        [](auto& s) { (*s.mutable_approaches(0)->mutable_space())["lr"].Clear(); },
        "spec.approaches[0].space[\"lr\"]: expected choice, uniform, log_uniform or integers"},
@@ -238,24 +241,24 @@ std::vector<Refusal> PartRefusals() {
        [](auto& s) {
          (*s.mutable_approaches(0)->mutable_space())["lr"].mutable_log_uniform()->set_high(1);
        },
-       "spec.approaches[0].space[\"lr\"].log_uniform.low: expected more than 0, got 0"},
+       "spec.approaches[0].hyperparameters: space.lr: expected a range"},
       {"infinite range",
        [](auto& s) {
          (*s.mutable_approaches(0)->mutable_space())["lr"].mutable_uniform()->set_high(
              std::numeric_limits<double>::infinity());
        },
-       "spec.approaches[0].space[\"lr\"].uniform.high: expected a finite number, got inf"},
+       "spec.approaches[0].hyperparameters: space.lr: expected a range"},
       {"step of zero",
        [](auto& s) {
          (*s.mutable_approaches(0)->mutable_space())["lr"].mutable_integers()->set_high(1);
        },
-       "spec.approaches[0].space[\"lr\"].integers.step: expected 1 to"},
+       "spec.approaches[0].hyperparameters: space.lr: expected integers"},
       {"choice of nothing",
        [](auto& s) { (*s.mutable_approaches(0)->mutable_space())["lr"].mutable_choice(); },
-       "spec.approaches[0].space[\"lr\"].choice.values: expected at least one"},
+       "spec.approaches[0].hyperparameters: space.lr: expected at least one"},
       {"variable that is none",
        [](auto& s) { (*s.mutable_approaches(0)->mutable_env())["A=B"] = "1"; },
-       "spec.approaches[0].env[\"A=B\"]: expected a variable's name"},
+       "spec.approaches[0].env: expected the name of an environment variable"},
       {"no format",
        [](auto& s) { s.mutable_benchmarks(0)->set_format(v1::Benchmark::FORMAT_UNSPECIFIED); },
        "spec.benchmarks[0].format: expected a value, got the unspecified one"},
@@ -268,12 +271,21 @@ std::vector<Refusal> PartRefusals() {
        "spec.benchmarks[0].test.digest: expected a SHA-256, got zeros"},
       {"negative size",
        [](auto& s) { s.mutable_benchmarks(0)->mutable_test()->set_size_bytes(-1); },
-       "spec.benchmarks[0].test.size_bytes: expected 0 to"},
+       "spec.benchmarks[0].test.bytes: expected 0 to"},
       {"suffix that leaves its directory",
        [](auto& s) { s.mutable_benchmarks(0)->mutable_test()->set_suffix("/../../etc/passwd"); },
        "spec.benchmarks[0].test.suffix: expected a suffix such as"},
       {"unknown metric", [](auto& s) { s.mutable_benchmarks(0)->set_metric("bleu"); },
-       "spec.benchmarks[0].metric: expected \"exact_match\" or \"f1\", got \"bleu\""},
+       "spec.benchmarks[0].metric: expected exact_match or f1 for format qa, got \"bleu\""},
+      {"unknown goal",
+       [](auto& s) { s.mutable_benchmarks(0)->set_goal(static_cast<v1::Benchmark::Goal>(9)); },
+       "spec.benchmarks[0].goal: expected a known goal, got 9"},
+      {"unknown scale",
+       [](auto& s) {
+         s.mutable_benchmarks(0)->mutable_scale()->set_kind(
+             static_cast<v1::Benchmark::Scale::Kind>(9));
+       },
+       "spec.benchmarks[0].scale.kind: expected a known scale, got 9"},
   };
 }
 
@@ -288,6 +300,14 @@ TEST(ConvertTest, SpecsThatBreakARuleAreRefusedWithTheFieldsPath) {
                                             ::testing::StartsWith(refusal.message)));
     }
   }
+}
+
+TEST(ConvertTest, SweepsStoredWithoutGoalsAreMaximizedAndKeepTheirBytes) {
+  ASSERT_OK_AND_ASSIGN(const SweepSpec spec, FromProto(ValidSpec()));
+  EXPECT_EQ(spec.benchmarks[0].meaning, MetricMeaning());
+  EXPECT_FALSE(ToProto(spec).benchmarks(0).has_scale());
+  EXPECT_EQ(ToProto(spec).benchmarks(0).SerializeAsString(),
+            ValidSpec().benchmarks(0).SerializeAsString());
 }
 
 TEST(ConvertTest, UnsetRulesOfASpecAreCoresDefaults) {
@@ -333,11 +353,11 @@ TEST(ConvertTest, SyncsThatBreakARuleAreRefusedWithTheFieldsPath) {
        "request.previous_incarnation: expected another"},
       {"no capacity", [](auto& r) { r.clear_capacity(); }, "request.capacity: expected"},
       {"negative capacity", [](auto& r) { r.mutable_capacity()->set_cpu_millis(-1); },
-       "request.capacity.cpu_millis: expected 0 to"},
+       "request.capacity.cpus: expected 0 to"},
       {"waits for ever", [](auto& r) { r.mutable_wait()->set_seconds(61); },
-       "request.wait: expected at most 60 s, got 1m1s"},
+       "request.wait: expected at most 1m, got 1m1s"},
       {"attempt 0", [](auto& r) { r.mutable_running(0)->set_attempt(0); },
-       "request.running[0].attempt: expected 1 to"},
+       "request.running[0].attempt: expected 1 or more, got 0"},
       {"sweep 0", [](auto& r) { r.mutable_running(0)->set_sweep(0); },
        "request.running[0].sweep: expected 1 to"},
       {"job beyond the limit", [](auto& r) { r.mutable_running(0)->set_job(kJobsMax); },
@@ -367,19 +387,19 @@ TEST(ConvertTest, SyncsThatBreakARuleAreRefusedWithTheFieldsPath) {
        [](auto& r) {
          r.mutable_finished(0)->mutable_result()->mutable_metrics(0)->set_value(-2e15);
        },
-       "request.finished[0].result.metrics[0].value: expected at most 1e+15 either way"},
+       "request.finished[0].result.metrics[0].value: expected a finite number of at most 1e+15"},
       {"metric twice",
        [](auto& r) {
          auto* result = r.mutable_finished(0)->mutable_result();
          *result->add_metrics() = result->metrics(0);
        },
-       "request.finished[0].result.metrics: expected each metric once, got f1 twice"},
+       "request.finished[0].result.metrics[1]: expected each once and in order, got f1 after f1"},
       {"kind twice",
        [](auto& r) {
          auto* result = r.mutable_finished(0)->mutable_result();
          *result->add_artifacts() = result->artifacts(0);
        },
-       "request.finished[0].result.artifacts: expected each kind once, got KIND_LOG twice"},
+       "request.finished[0].result.artifacts[1]: expected each once and in order"},
       {"time before Christ",
        [](auto& r) {
          r.mutable_finished(0)->mutable_result()->mutable_start_time()->set_seconds(
@@ -414,16 +434,168 @@ TEST(ConvertTest, AnAnswerWithoutALeaseIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("response.lease")));
 }
 
-TEST(ValidateTest, OnlyWellFormedUtf8IsUtf8) {
-  EXPECT_TRUE(IsUtf8(""));
-  EXPECT_TRUE(IsUtf8("aé漢😀\xF4\x8F\xBF\xBF"));
-  for (const char* bad :
-       {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
-        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "a\xE6\xBC"}) {
-    EXPECT_FALSE(IsUtf8(bad));
-    EXPECT_TRUE(IsUtf8(CleanUtf8(bad)));
+// A limit: `reach(x, 0)` goes as far as is allowed, `reach(x, 1)` one step further.
+template <typename T>
+struct Edge {
+  std::string name;
+  std::function<void(T&, int)> reach;
+};
+
+std::vector<Edge<SweepSpec>> SpecEdges() {
+  const auto text = [](size_t bytes, int beyond) { return std::string(bytes + beyond, 'x'); };
+  const auto tags = [](int beyond) {
+    Tags many;
+    for (size_t i = 0; i < kTagsMax + beyond; ++i) {
+      many[absl::StrCat("t", i)] = "";
+    }
+    return many;
+  };
+  return {
+      {"name", [=](auto& s, int n) { s.name = text(kNameBytesMax, n); }},
+      {"description", [=](auto& s, int n) { s.description = text(kTextBytesMax, n); }},
+      {"version", [=](auto& s, int n) { s.approaches[0].version = text(kNameBytesMax, n); }},
+      {"tags", [=](auto& s, int n) { s.benchmarks[0].tags = tags(n); }},
+      {"labels", [=](auto& s, int n) { s.approaches[0].train_labels = tags(n); }},
+      {"arguments",
+       [](auto& s, int n) { s.approaches[0].train_command.assign(kArgumentsMax + n, "x"); }},
+      {"argument",
+       [=](auto& s, int n) { s.approaches[0].predict_command.push_back(text(kTextBytesMax, n)); }},
+      {"variables",
+       [](auto& s, int n) {
+         for (size_t i = 0; i < kArgumentsMax + n; ++i) {
+           s.approaches[0].env[absl::StrCat("V", i)] = "";
+         }
+       }},
+      {"hyperparameters",
+       [](auto& s, int n) {
+         for (size_t i = s.approaches[1].hyperparameters.defaults.size();
+              i < kHyperparametersMax + n; ++i) {
+           s.approaches[1].hyperparameters.defaults[absl::StrCat("h", i)] = true;
+         }
+       }},
+      {"choice",
+       [](auto& s, int n) {
+         s.approaches[0].hyperparameters.space["lr"] =
+             Choice{std::vector<ParamValue>(kSettingsMax + n, 0.5)};
+       }},
+      {"shortest time-out",
+       [](auto& s, int n) { s.approaches[0].train_timeout = kTimeoutMin - absl::Seconds(n); }},
+      {"longest time-out",
+       [](auto& s, int n) { s.approaches[0].train_timeout = kSpanMax + absl::Seconds(n); }},
+      {"CPUs",
+       [](auto& s, int n) { s.approaches[0].train_resources.cpu_millis = kCpuMillisMax + n; }},
+      {"memory",
+       [](auto& s, int n) { s.approaches[0].train_resources.memory_bytes = kMemoryBytesMax + n; }},
+      {"GPUs", [](auto& s, int n) { s.approaches[0].predict_resources.gpus = kGpusMax + n; }},
+      {"size", [](auto& s, int n) { s.benchmarks[0].test->bytes = kArtifactBytesMax + n; }},
+      {"path", [=](auto& s, int n) { s.benchmarks[0].test->path = text(kPathBytesMax, n); }},
+      {"suffix",
+       [=](auto& s, int n) { s.benchmarks[0].test->suffix = "." + text(kSuffixBytesMax - 1, n); }},
+      {"cap", [](auto& s, int n) { s.train_sets[0].parts[0].examples_max = kExamplesMax + n; }},
+      {"train sets",
+       [](auto& s, int n) {
+         const TrainSet set = s.train_sets[0];
+         for (size_t i = 1; i < kTrainSetsMax + n; ++i) {
+           s.train_sets.push_back(set);
+           s.train_sets.back().name = absl::StrCat("m", i);
+         }
+       }},
+      {"rules",
+       [](auto& s, int n) {
+         s.exclude.assign(kExcludeRulesMax + n, ExcludeRule{0, {}, {}});
+       }},
+      {"settings", [](auto& s, int n) { s.random_settings = kSettingsMax - 1 + n; }},
+      {"priority", [](auto& s, int n) { s.priority = -kPriorityMax - n; }},
+      {"failures", [](auto& s, int n) { s.retry.failures_max = kAttemptsMax + n; }},
+      {"losses", [](auto& s, int n) { s.retry.lost_max = kAttemptsMax + n; }},
+      {"back-off", [](auto& s, int n) { s.retry.backoff_max = kBackoffMax + absl::Seconds(n); }},
+      {"seeds",
+       [](auto& s, int n) {
+         s.seeds = {3, 1, n == 0 ? 2 : 3};
+       }},
+  };
+}
+
+std::vector<Edge<SyncRequest>> RequestEdges() {
+  const auto text = [](size_t bytes, int beyond) { return std::string(bytes + beyond, 'x'); };
+  const auto ids = [](uint32_t job, size_t count) {
+    std::vector<AttemptId> list;
+    for (size_t i = 0; i < count; ++i) {
+      list.push_back({{{1}, job + static_cast<uint32_t>(i)}, {1}});
+    }
+    return list;
+  };
+  return {
+      {"worker", [=](auto& r, int n) { r.worker.name = text(kNameBytesMax, n); }},
+      {"memory", [](auto& r, int n) { r.worker.capacity.memory_bytes = kMemoryBytesMax + n; }},
+      {"queue", [](auto& r, int n) { r.worker.queue_max = kSyncAttemptsMax + n; }},
+      {"running", [=](auto& r, int n) { r.running = ids(9, kSyncAttemptsMax + n); }},
+      {"finished",
+       [=](auto& r, int n) {
+         const JobResult result = r.finished[0].result;
+         r.finished.clear();
+         for (const AttemptId& id : ids(9, kSyncFinishedMax + n)) {
+           r.finished.push_back({id, result});
+         }
+       }},
+      {"job", [](auto& r, int n) { r.running[0].job.index = kJobsMax - 1 + n; }},
+      {"sweep", [](auto& r, int n) { r.running[0].job.sweep.number = kSweepNumberMax + n; }},
+      {"chunks",
+       [](auto& r, int n) {
+         r.log_chunks.assign(kSyncLogsMax + n, {r.running[0], 0, "x"});
+       }},
+      {"chunk",
+       [=](auto& r, int n) {
+         r.log_chunks = {{r.running[0], 0, text(kLogChunkBytesMax, n)}};
+       }},
+      {"wait", [](auto& r, int n) { r.wait = kSyncWaitMax + absl::Seconds(n); }},
+      {"time left", [](auto& r, int n) { r.time_left = kSpanMax + absl::Seconds(n); }},
+      {"exit code", [](auto& r, int n) { r.finished[0].result.exit_code = kExitCodeMax + n; }},
+      {"metric",
+       [](auto& r, int n) { r.finished[0].result.metrics[0].value = kMetricAbsMax * (1 + n); }},
+      {"metrics",
+       [](auto& r, int n) {
+         r.finished[0].result.metrics.clear();
+         for (size_t i = 100; i < 100 + kMetricsMax + n; ++i) {
+           r.finished[0].result.metrics.push_back({absl::StrCat("m", i), 1, 1});
+         }
+       }},
+      {"artifact",
+       [](auto& r, int n) { r.finished[0].result.artifacts[0].bytes = kArtifactBytesMax + n; }},
+  };
+}
+
+template <typename T, typename Validate>
+void ExpectEdges(const T& valid, const std::vector<Edge<T>>& edges, Validate validate) {
+  for (const Edge<T>& edge : edges) {
+    SCOPED_TRACE(edge.name);
+    T at_limit = valid;
+    edge.reach(at_limit, 0);
+    EXPECT_OK(validate(at_limit));
+    EXPECT_OK(FromProto(ToProto(at_limit)).status());
+    T beyond = valid;
+    edge.reach(beyond, 1);
+    EXPECT_THAT(validate(beyond), StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
+    EXPECT_THAT(FromProto(ToProto(beyond)).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
   }
-  EXPECT_EQ(CleanUtf8("a\xFFz"), "a\xEF\xBF\xBDz");
+}
+
+TEST(ConvertTest, EveryLimitIsTheOneOfCore) {
+  ExpectEdges(*FromProto(ValidSpec()), SpecEdges(),
+              [](const SweepSpec& spec) { return ValidateSweepSpec(spec); });
+  ExpectEdges(*FromProto(ValidRequest()), RequestEdges(),
+              [](const SyncRequest& request) { return ValidateSyncRequest(request, FieldPath()); });
+}
+
+TEST(ConvertTest, EveryFieldOfAResultComesBackAsItWas) {
+  int fields = 0;
+  VisitFields(testing::FullResults()[0], [&](absl::string_view, const auto&) { ++fields; });
+  EXPECT_EQ(v1::JobResult::descriptor()->field_count(), fields);
+  for (const JobResult& result : testing::FullResults()) {
+    ASSERT_OK_AND_ASSIGN(const JobResult again, FromProto(ToProto(result), FieldPath("result")));
+    EXPECT_EQ(again, result);
+  }
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/credentials.h"
 
 #include <gmock/gmock.h>
@@ -92,6 +93,19 @@ TEST_F(CredentialsTest, ARecordedServersTokenIsFoundByAnyNameOfItsAddress) {
   unsetenv("CONCUR_TOKEN");  // NOLINT(concurrency-mt-unsafe)
   ForgetServer("localhost:7001");
   EXPECT_EQ(LoadCredentials("127.0.0.1:7001", {})->token, "");
+}
+
+TEST_F(CredentialsTest, ATokenThatIsRecordedLaterIsFoundByTheNextCall) {
+  ASSERT_OK_AND_ASSIGN(const Credentials early, LoadCredentials("localhost:7001", {}));
+  EXPECT_EQ(early.CurrentToken(), "");
+  ASSERT_OK(RecordServer("localhost:7001", Write("token", "concur_first\n")));
+  EXPECT_EQ(early.CurrentToken(), "concur_first");
+  ASSERT_OK_AND_ASSIGN(const Credentials later, LoadCredentials("localhost:7001", {}));
+  // Another coordinator took the address over.
+  ASSERT_OK(RecordServer("localhost:7001", Write("other", "concur_second\n")));
+  EXPECT_EQ(later.CurrentToken(), "concur_second");
+  ForgetServer("localhost:7001");
+  EXPECT_EQ(later.CurrentToken(), "concur_first");
 }
 
 TEST_F(CredentialsTest, ARecordOfADirectoryThatIsGoneIsNone) {

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/rpc/random_values.h"
 
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -16,16 +16,21 @@ namespace concur::testing {
 namespace {
 
 std::string RandomText(Random& random, int length_max) {
-  static const char* const kPieces[] = {"a",  "Z", "0",       " ",  "é",  "ß",
-                                        "漢", "😀", "{train}", "\\", "\"", "-"};
+  static const char* const kPieces[] = {"a",  "Z", "0",         " ",  "é",  "ß",
+                                        "漢", "😀", "{{train}}", "\\", "\"", "-"};
   std::string text;
   for (uint64_t i = random.Below(length_max) + 1; i > 0; --i) {
     text += kPieces[random.Below(std::size(kPieces))];
   }
   return text;
 }
-std::string RandomName(Random& random) {
+// As people choose one freely.
+std::string RandomTitle(Random& random) {
   return absl::StrCat(RandomText(random, 5), random.Next() % 1'000'000'007);
+}
+// As ValidateName and ValidateHyperparameterName demand.
+std::string RandomName(Random& random) {
+  return absl::StrCat("n", random.Next() % 1'000'000'007, random.Chance(0.5) ? "-x" : "_y.z");
 }
 absl::Time RandomTime(Random& random) {
   return absl::FromUnixSeconds(random.Between(-1'000'000'000, 4'000'000'000)) +
@@ -83,7 +88,7 @@ std::map<std::string, std::string> RandomEnv(Random& random) {
 std::vector<std::string> RandomCommand(Random& random) {
   std::vector<std::string> argv = {RandomName(random)};
   for (uint64_t i = random.Below(5); i > 0; --i) {
-    argv.push_back(random.Chance(0.1) ? "" : RandomText(random, 8));
+    argv.push_back(random.Chance(0.1) ? "" : absl::StrCat(RandomText(random, 8), "{seed}"));
   }
   return argv;
 }
@@ -114,7 +119,7 @@ AttemptId RandomAttempt(Random& random) {
       Attempt{static_cast<uint32_t>(random.Between(1, 4'000'000'000))}};
 }
 JobOrder::Input RandomInput(Random& random) {
-  return {RandomName(random), RandomDigest(random), random.Between(0, 1'000'000'000), ".json",
+  return {RandomTitle(random), RandomDigest(random), random.Between(0, 1'000'000'000), ".json",
           random.Between(0, 1000)};
 }
 
@@ -122,7 +127,7 @@ ApproachSpec RandomApproach(Random& random) {
   ApproachSpec approach;
   approach.name = RandomName(random);
   approach.tags = RandomTags(random);
-  approach.version = random.Chance(0.1) ? "" : RandomText(random, 3);
+  approach.version = RandomText(random, 3);
   if (random.Chance(0.7)) {
     approach.train_command = RandomCommand(random);
   }
@@ -138,12 +143,21 @@ ApproachSpec RandomApproach(Random& random) {
   approach.train_labels = RandomTags(random);
   approach.predict_labels = RandomTags(random);
   if (random.Chance(0.5)) {
-    approach.train_timeout = RandomSpan(random);
+    approach.train_timeout = kTimeoutMin + RandomSpan(random);
   }
   if (random.Chance(0.5)) {
-    approach.predict_timeout = RandomSpan(random);
+    approach.predict_timeout = kTimeoutMin + RandomSpan(random);
   }
   approach.env = RandomEnv(random);
+  if (random.Chance(0.5)) {
+    std::vector<CodeFile> files;
+    for (uint64_t i = random.Below(3); i > 0; --i) {
+      files.push_back({absl::StrCat("lib/", 9 - i, ".py"), RandomDigest(random),
+                       random.Between(0, 1000), random.Chance(0.5)});
+    }
+    approach.code = MakeCode(RandomDigest(random), random.Between(0, 100'000), std::move(files));
+  }
+  approach.rerun = random.Chance(0.5);
   return approach;
 }
 
@@ -160,6 +174,14 @@ BenchmarkSpec RandomBenchmark(Random& random) {
   }
   benchmark.metric =
       IsQa(benchmark.format) ? (random.Chance(0.5) ? "f1" : "exact_match") : RandomName(random);
+  if (!IsQa(benchmark.format)) {
+    benchmark.meaning.goal = random.Chance(0.5) ? Goal::kMinimize : Goal::kMaximize;
+    benchmark.meaning.scale.kind = static_cast<Scale::Kind>(random.Between(0, 4));
+    if (benchmark.meaning.scale.kind == Scale::Kind::kRange) {
+      benchmark.meaning.scale.low = random.Normal();
+      benchmark.meaning.scale.high = benchmark.meaning.scale.low + 1 + random.Uniform();
+    }
+  }
   benchmark.labels = RandomTags(random);
   return benchmark;
 }
@@ -169,7 +191,7 @@ void AddTrainSets(Random& random, SweepSpec* spec) {
     TrainSet set;
     set.name = RandomName(random);
     for (uint32_t b = 0; b < spec->benchmarks.size(); ++b) {
-      if (spec->benchmarks[b].train && random.Chance(0.5)) {
+      if (spec->benchmarks[b].train && IsQa(spec->benchmarks[b].format) && random.Chance(0.5)) {
         set.parts.push_back({b, random.Chance(0.5) ? 0 : random.Between(1, 100)});
       }
     }
@@ -295,7 +317,7 @@ JobResult RandomResult(Random& random) {
   result.memory_bytes_peak = random.Between(0, int64_t{1} << 40);
   std::set<std::string> names;
   for (uint64_t i = random.Below(4); i > 0; --i) {
-    names.insert(RandomName(random));
+    names.insert(RandomTitle(random));
   }
   for (const std::string& name : names) {
     result.metrics.push_back({name, random.Normal() * 100, random.Between(0, 100'000)});
@@ -328,8 +350,7 @@ SweepSpec RandomSpec(Random& random) {
     spec.seeds.push_back(static_cast<int64_t>(random.Next()));
   }
   spec.select = static_cast<Selection>(random.Below(4));
-  spec.priority = static_cast<int32_t>(
-      random.Between(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+  spec.priority = static_cast<int32_t>(random.Between(-kPriorityMax, kPriorityMax));
   spec.keep = RandomKeep(random);
   spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, kAttemptsMax));
   spec.retry.lost_max = static_cast<uint32_t>(random.Between(0, kAttemptsMax));
@@ -343,7 +364,7 @@ JobOrder RandomOrder(Random& random) {
   JobOrder order;
   order.id = RandomAttempt(random);
   order.is_train = random.Chance(0.5);
-  order.owner = RandomName(random);
+  order.owner = RandomTitle(random);
   order.sweep_name = RandomName(random);
   order.approach = RandomName(random);
   order.benchmark = RandomName(random);
@@ -370,6 +391,9 @@ JobOrder RandomOrder(Random& random) {
     }
     order.test = RandomInput(random);
   }
+  if (random.Chance(0.5)) {
+    order.code = {RandomDigest(random), random.Between(0, 1'000'000), RandomDigest(random)};
+  }
   order.format = static_cast<DataFormat>(random.Between(0, 2));
   order.keep = RandomKeep(random);
   return order;
@@ -377,17 +401,23 @@ JobOrder RandomOrder(Random& random) {
 
 SyncRequest RandomSyncRequest(Random& random) {
   SyncRequest request;
-  request.worker.name = RandomName(random);
+  request.worker.name = RandomTitle(random);
   request.worker.incarnation = RandomName(random);
   request.worker.previous_incarnation = random.Chance(0.5) ? "" : RandomName(random);
-  request.worker.host = RandomName(random);
+  request.worker.host = RandomTitle(random);
   request.worker.version = "1.2";
   request.worker.capacity = RandomResources(random);
   request.worker.queue_max = static_cast<uint32_t>(random.Below(kSyncAttemptsMax + 1));
   request.worker.labels = RandomTags(random);
+  for (uint64_t i = random.Below(kNoticesMax + 1); i > 0; --i) {
+    request.worker.notices.push_back(RandomName(random));
+  }
+  for (uint64_t i = random.Below(kContainmentMax + 1); i > 0; --i) {
+    request.worker.containment.push_back(RandomName(random));
+  }
   request.sequence = random.Next();
   request.draining = random.Chance(0.5);
-  request.leaving = random.Chance(0.5);
+  request.shutting_down = random.Chance(0.5);
   for (uint64_t i = random.Below(4); i > 0; --i) {
     request.running.push_back(RandomAttempt(random));
   }
@@ -450,7 +480,15 @@ std::string Dump(const SweepSpec& s) {
                     Dump(a.predict_command));
     absl::StrAppend(&text, Dump(a.predict_resources), " ", Dump(a.predict_timeout),
                     Dump(a.predict_labels), "\n defaults", Dump(a.hyperparameters.defaults), " env",
-                    Dump(a.env), "\n");
+                    Dump(a.env), " rerun ", a.rerun, "\n");
+    if (a.code) {
+      absl::StrAppend(&text, " code ", a.code->digest.ToHex(), " ", a.code->bytes, " ",
+                      a.code->key.ToHex(), "\n");
+      for (const CodeFile& file : a.code->files) {
+        absl::StrAppend(&text, "  ", file.path, " ", file.digest.ToHex(), " ", file.bytes, " ",
+                        file.is_executable, "\n");
+      }
+    }
     for (const auto& [name, distribution] : a.hyperparameters.space) {
       absl::StrAppend(&text, " space ", Quote(name), " ", Dump(distribution), "\n");
     }
@@ -458,7 +496,8 @@ std::string Dump(const SweepSpec& s) {
   for (const BenchmarkSpec& b : s.benchmarks) {
     absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
                     static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
-                    Quote(b.metric), Dump(b.labels), "\n");
+                    Quote(b.metric), GoalName(b.meaning.goal), ScaleText(b.meaning.scale),
+                    Dump(b.labels), "\n");
   }
   for (const TrainSet& t : s.train_sets) {
     absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed);
@@ -497,15 +536,20 @@ std::string Dump(const JobOrder& o) {
   }
   absl::StrAppend(&text, o.is_mixture, " ", o.mixture_seed, " ", o.system.ToHex(), " ",
                   o.system_bytes, " ", Dump(o.test), " ", static_cast<int>(o.format), Dump(o.keep));
+  if (o.code) {
+    absl::StrAppend(&text, " code ", o.code->digest.ToHex(), " ", o.code->bytes, " ",
+                    o.code->key.ToHex());
+  }
   return text;
 }
 
 std::string Dump(const SyncRequest& r) {
-  std::string text =
-      absl::StrCat(Quote(r.worker.name), Quote(r.worker.incarnation),
-                   Quote(r.worker.previous_incarnation), Quote(r.worker.host),
-                   Quote(r.worker.version), Dump(r.worker.capacity), Dump(r.worker.labels));
-  absl::StrAppend(&text, " ", r.sequence, r.draining, r.leaving, Dump(r.time_left), Dump(r.wait));
+  std::string text = absl::StrCat(
+      Quote(r.worker.name), Quote(r.worker.incarnation), Quote(r.worker.previous_incarnation),
+      Quote(r.worker.host), Quote(r.worker.version), Dump(r.worker.capacity), Dump(r.worker.labels),
+      absl::StrJoin(r.worker.notices, "\n"), absl::StrJoin(r.worker.containment, "\n"));
+  absl::StrAppend(&text, " ", r.sequence, r.draining, r.shutting_down, Dump(r.time_left),
+                  Dump(r.wait));
   for (const AttemptId& id : r.running) {
     absl::StrAppend(&text, "\nrunning ", Dump(id));
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random valid values of core's types, with every field set now and then. Same seed, same values.
 #ifndef CONCUR_TESTS_RPC_RANDOM_VALUES_H_
 #define CONCUR_TESTS_RPC_RANDOM_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The artifact store in object storage, against a server that answers as it is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -5,14 +6,12 @@
 #include <sys/stat.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "store/artifact_reader.h"
@@ -28,23 +27,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Moves only when a stalled server says so.
-class StalledClock : public Clock {
- public:
-  absl::Time Now() override {
-    const std::lock_guard<std::mutex> lock(mu_);
-    return now_;
-  }
-  void Advance(absl::Duration by) {
-    const std::lock_guard<std::mutex> lock(mu_);
-    now_ += by;
-  }
-
- private:
-  std::mutex mu_;
-  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
-};
 
 Answer Error(int status, const std::string& code, const std::string& more = "") {
   return {.status = status,

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """OpenStack Swift with its S3 interface, whole, in one process on free ports of this machine.
 
     swift_server.py DIRECTORY ACCESS_KEY SECRET_KEY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The artifact store in object storage, against a server that checks what Amazon's checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

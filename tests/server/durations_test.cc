@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ListDurations: what jobs took, as `concur sweep plan` reads it.
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>

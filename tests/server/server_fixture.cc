@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/server/server_fixture.h"
 
 #include <grpcpp/channel.h>
@@ -6,12 +7,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "rpc/channel.h"
 #include "rpc/convert_sweep.h"
 #include "rpc/convert_value.h"
 #include "tests/core/sweep_builder.h"
+#include "tests/testing/exposition.h"
+#include "tests/testing/http_client.h"
 
 namespace concur::testing {
 namespace {
@@ -32,7 +36,27 @@ void ServerTest::SetUp() {
   options_.listen = absl::StrCat("unix:", dir_.File("socket"));
   options_.user = "ada";
   options_.without_authentication = true;
+  options_.metrics_listen = "127.0.0.1:0";
   Start();
+}
+
+void ServerTest::TearDown() { RecordAnsweredMethods(); }
+
+std::set<std::string>& ServerTest::methods_answered() {
+  static auto& methods = *new std::set<std::string>();
+  return methods;
+}
+
+void ServerTest::RecordAnsweredMethods() const {
+  const std::string prefix = "grpc_server_call_duration_seconds_count{grpc_method=\"";
+  const std::string suffix = "\",grpc_status=\"OK\"}";
+  for (const auto& [series, count] :
+       ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body)) {
+    if (absl::StartsWith(series, prefix) && absl::EndsWith(series, suffix)) {
+      methods_answered().insert(
+          series.substr(prefix.size(), series.size() - prefix.size() - suffix.size()));
+    }
+  }
 }
 
 void ServerTest::Start() {
@@ -44,6 +68,7 @@ void ServerTest::Start() {
 }
 
 void ServerTest::Restart() {
+  RecordAnsweredMethods();
   server_.reset();
   Start();
 }
@@ -52,17 +77,19 @@ std::unique_ptr<v1::Coordinator::Stub> ServerTest::Connect() const {
   return v1::Coordinator::NewStub(*rpc::MakeChannel(options_.listen));
 }
 
-void ServerTest::Upload(const std::string& contents) {
+Digest ServerTest::Upload(const std::string& contents) {
+  const Digest digest = Sha256Of(contents);
   MustSucceed([&](grpc::ClientContext* context) {
     v1::UploadArtifactResponse response;
     const auto writer = client_->UploadArtifact(context, &response);
     v1::UploadArtifactRequest request;
-    request.set_digest(Sha256Of(contents).ToBytes());
+    request.set_digest(digest.ToBytes());
     request.set_data(contents);
     writer->Write(request);
     writer->WritesDone();
     return writer->Finish();
   });
+  return digest;
 }
 
 SweepSpec ServerTest::Spec(const std::string& approach, int seeds) {
@@ -112,6 +139,7 @@ void ServerTest::Sync(absl::Duration run_time, absl::Duration wait) {
     v1::FinishedAttempt& finished = *request.add_finished();
     *finished.mutable_id() = order.id();
     v1::JobResult& result = *finished.mutable_result();
+    result = result_;
     result.set_succeeded(true);
     result.mutable_start_time()->set_seconds(1'700'000'000);
     *result.mutable_run_time() = rpc::ToProto(run_time);

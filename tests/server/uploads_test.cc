@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uploads that are broken off, and what becomes of them.
 #include <gmock/gmock.h>
 #include <grpc/grpc.h>

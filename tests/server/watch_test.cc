@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // WatchSweep over a socket: many watchers, slow ones, and those that come back.
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,15 +19,16 @@ namespace {
 using ::testing::HasSubstr;
 
 // One stream, read by whoever asks.
-class Stream {
+class WatchStream {
  public:
-  Stream(v1::Coordinator::Stub& stub, const std::string& sweep, const std::string& cursor = "") {
+  WatchStream(v1::Coordinator::Stub& stub, const std::string& sweep,
+              const std::string& cursor = "") {
     v1::WatchSweepRequest request;
     request.set_sweep(sweep);
     request.set_cursor(cursor);
     reader_ = stub.WatchSweep(&context_, request);
   }
-  ~Stream() {
+  ~WatchStream() {
     if (reader_ != nullptr) {
       context_.TryCancel();
       Finish();
@@ -61,7 +65,7 @@ using WatchTest = ServerTest;
 TEST_F(WatchTest, EveryoneSeesEveryChangeOnceWhenTheyComeBackToo) {
   Sync(absl::ZeroDuration());
   const std::string id = Submit(Spec("a", 20));
-  Stream whole(client(), id);
+  WatchStream whole(client(), id);
   ASSERT_TRUE(whole.Read());
   EXPECT_TRUE(whole.message.reset());
   EXPECT_FALSE(whole.message.has_earliest_change_time());
@@ -69,7 +73,7 @@ TEST_F(WatchTest, EveryoneSeesEveryChangeOnceWhenTheyComeBackToo) {
   std::string cursor = whole.message.cursor();
   for (int visit = 0; visit < 5; ++visit) {
     Sync(absl::ZeroDuration());
-    Stream part(client(), id, cursor);
+    WatchStream part(client(), id, cursor);
     ASSERT_TRUE(part.Read());
     EXPECT_FALSE(part.message.reset());
     EXPECT_TRUE(part.message.has_earliest_change_time());
@@ -77,7 +81,7 @@ TEST_F(WatchTest, EveryoneSeesEveryChangeOnceWhenTheyComeBackToo) {
     heard.insert(heard.end(), part.events.begin(), part.events.end());
   }
   RunAll(absl::ZeroDuration());
-  Stream last(client(), id, cursor);
+  WatchStream last(client(), id, cursor);
   while (last.Read()) {
   }
   EXPECT_TRUE(last.Finish().ok());
@@ -94,19 +98,19 @@ TEST_F(WatchTest, ACursorFromBeforeARestartGivesASnapshot) {
   const std::string id = Submit(Spec("a", 1));
   std::string cursor;
   {
-    Stream stream(client(), id);
+    WatchStream stream(client(), id);
     ASSERT_TRUE(stream.Read());
     cursor = stream.message.cursor();
   }
   Restart();
-  Stream again(client(), id, cursor);
+  WatchStream again(client(), id, cursor);
   ASSERT_TRUE(again.Read());
   EXPECT_TRUE(again.message.reset());
 }
 
 TEST_F(WatchTest, ACanceledSweepEndsItsWatchersAndADeletedOneIsNotFound) {
   const std::string id = Submit(Spec("a", 1));
-  Stream stream(client(), id);
+  WatchStream stream(client(), id);
   ASSERT_TRUE(stream.Read());
   {
     v1::CancelSweepRequest request;
@@ -125,7 +129,7 @@ TEST_F(WatchTest, ACanceledSweepEndsItsWatchersAndADeletedOneIsNotFound) {
     grpc::ClientContext context;
     ASSERT_TRUE(client().DeleteSweep(&context, request, &response).ok());
   }
-  Stream late(client(), id);
+  WatchStream late(client(), id);
   EXPECT_FALSE(late.Read());
   const grpc::Status status = late.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
@@ -136,9 +140,9 @@ TEST_F(WatchTest, AReaderThatNeverReadsHoldsUpNobodyAndCatchesUp) {
   Sync(absl::ZeroDuration());
   const std::string id = Submit(Spec("a", 2'000));
   const auto other = Connect();
-  Stream slow(*other, id);
+  WatchStream slow(*other, id);
   ASSERT_TRUE(slow.Read());
-  Stream fast(client(), id, slow.message.cursor());
+  WatchStream fast(client(), id, slow.message.cursor());
   RunAll(absl::ZeroDuration());
   while (fast.Read()) {
   }
@@ -155,12 +159,12 @@ TEST_F(WatchTest, AThousandWatchersOnTwoConnectionsAllSeeTheEnd) {
   Sync(absl::ZeroDuration());
   const std::string id = Submit(Spec("a", 50));
   std::vector<std::unique_ptr<v1::Coordinator::Stub>> stubs;
-  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<WatchStream>> streams;
   for (int i = 0; i < 1'000; ++i) {
     if (i % 500 == 0) {
       stubs.push_back(Connect());
     }
-    streams.push_back(std::make_unique<Stream>(*stubs.back(), id));
+    streams.push_back(std::make_unique<WatchStream>(*stubs.back(), id));
   }
   for (const auto& stream : streams) {
     ASSERT_TRUE(stream->Read());
@@ -222,6 +226,35 @@ TEST_F(WatchTest, PagesOfJobsHoldEveryJobOnceWhateverTheirSize) {
     } while (!request.page_token().empty());
     EXPECT_EQ(seen, 15'000u);
   }
+}
+
+// A name that the sweep does not have was answered with an empty list.
+TEST_F(WatchTest, AFilterThatNamesNothingIsNotFoundWithTheNearest) {
+  const std::string id = Submit(Spec("a", 3));
+  const auto list = [&](const std::function<void(v1::ListJobsRequest&)>& ask) {
+    v1::ListJobsRequest request;
+    request.set_sweep(id);
+    ask(request);
+    v1::ListJobsResponse page;
+    grpc::ClientContext context;
+    const grpc::Status status = client().ListJobs(&context, request, &page);
+    return std::make_pair(status, page.jobs_size());
+  };
+  const auto refused = [&](const std::function<void(v1::ListJobsRequest&)>& ask) {
+    const grpc::Status status = list(ask).first;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+    return status.error_message();
+  };
+  EXPECT_THAT(refused([](auto& r) { r.set_approach("nobody"); }),
+              HasSubstr("the sweep has no approach \"nobody\""));
+  EXPECT_THAT(refused([](auto& r) { r.set_benchmark("yy"); }),
+              HasSubstr("the sweep has no benchmark \"yy\""));
+  EXPECT_THAT(refused([](auto& r) { r.set_setting_index(1); }),
+              HasSubstr("no setting 1: the only one is 0"));
+  EXPECT_THAT(refused([](auto& r) { r.set_seed(77); }), HasSubstr("the sweep has no seed 77: "));
+  EXPECT_EQ(list([](auto& r) { r.set_seed(2); }).second,
+            list([](auto& r) { r.set_setting_index(0); }).second / 3);
+  EXPECT_EQ(list([](auto& r) { r.set_worker("w-77"); }).second, 0) << "it ran nothing";
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole system, simulated: see docs/reliability.md.
 //
-// CONCUR_SIM_SEEDS=n runs n seeds instead of 2,000, CONCUR_SIM_FIRST=n from another one on. A
-// failure names its seed and shows what happened last.
+// CONCUR_SIM_SEEDS=n runs n seeds instead of 2,000, CONCUR_SIM_FIRST=n starts at seed n.
+// A failure names its seed and shows the end of its trace.
 #include "sim/simulation.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +61,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     ADD_FAILURE() << TextOf(failure);
   }
   EXPECT_EQ(report.seeds, options.seeds);
-  // The worlds do hold what they are meant to try.
+  // The worlds contain the faults and events that they are meant to test.
   EXPECT_GT(report.counted, 10 * report.seeds);
   EXPECT_GT(report.acknowledged, 10 * report.seeds);
   std::cout << report.given_up << " jobs given up, " << report.quarantines << " quarantines\n";
@@ -90,7 +91,7 @@ TEST(SimulationTest, TheSameSeedGivesTheSameWorldEventForEvent) {
   SetLog(LogLevel::kInfo, LogFormat::kText);
 }
 
-// Each bug must be found, and within so many worlds that a run of the tests would find it.
+// Each bug must be found within the number of worlds that a test run simulates.
 class PlantedBugTest : public ::testing::TestWithParam<Bug> {};
 
 TEST_P(PlantedBugTest, IsFound) {

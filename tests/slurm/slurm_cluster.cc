@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/slurm/slurm_cluster.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole Slurm on this machine, on free ports of the loopback device: munged, slurmctld and as
 // many nodes as are wished for, in a directory of its own. Without cgroups and accounting, so that
 // it works in a container.

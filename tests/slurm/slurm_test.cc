@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep whose workers a real Slurm starts: it grows, nodes and the controller die in the middle,
 // and at the end nothing is lost and nothing is left.
 #include <gmock/gmock.h>
@@ -177,7 +178,7 @@ TEST_F(SlurmTest, ASweepSurvivesTheDeathOfANodeAndOfTheController) {
   EXPECT_TRUE(Eventually([&] {
     const nlohmann::json pool = Json({"pool", "get", "cluster"});
     return pool["working"] == 0 && pool["pending"] == 0 && pool["starting"] == 0 &&
-           pool["leaving"] == 0;
+           pool["draining"] == 0;
   })) << Explain();
   EXPECT_TRUE(Eventually([&] { return slurm_.JobCount() == 0; }));
   const auto left = std::filesystem::directory_iterator(cluster_.File("work"));

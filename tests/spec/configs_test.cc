@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of configs/ is what it says it is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,8 +49,11 @@ std::set<std::string> FilesOf(const std::string& folder) {
 
 // Every variable that some file has.
 const std::map<std::string, std::string>& AllVariables() {
-  static const auto& variables = *new std::map<std::string, std::string>{
-      {"data", "/data"}, {"programs", "/programs"}, {"program", "/program"}};
+  static const auto& variables = *new std::map<std::string, std::string>{{"data", "/data"},
+                                                                         {"programs", "/programs"},
+                                                                         {"program", "/program"},
+                                                                         {"vectors", "/vectors"},
+                                                                         {"device", "cpu"}};
   return variables;
 }
 
@@ -60,11 +64,20 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 }
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "data",
-                                       "options",  "pools",      "sweeps",     "README.md"};
+  const std::set<std::string> known = {"adapters", "approaches", "benchmarks",
+                                       "data",     "options",    "pools",
+                                       "starter",  "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }
+}
+
+TEST(ConfigsTest, TheStudyToStartFromIsRead) {
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, LoadSweep(ConfigDirectory() + "/starter/study.yaml"));
+  EXPECT_OK(ResolveDataFiles(&sweep));
+  EXPECT_EQ(sweep.spec.approaches.size(), 4u);
+  EXPECT_EQ(sweep.spec.benchmarks.size(), 2u);
+  EXPECT_TRUE(sweep.warnings.empty());
 }
 
 TEST(ConfigsTest, EveryApproachIsReadAndNamedAsItsFile) {
@@ -154,6 +167,8 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
       {"shift", 20, 1, 7, 1, 1, 20, 20 * 7},
       {"mrqa", 10, 1, 18, 1, 1, 10, 10 * 18},
       {"beat-the-ai", 3, 8, 6, 1, 10, 240, 240 * 6},
+      {"replicate-babi", 10, 11, 11, 1, 1, 110, 110},
+      {"replicate-squad", 10, 1, 3, 1, 1, 10, 20},
       {"small-concurrence", 13, 27, 27, 1, 1, 13 * 27, 13 * 27},
       {"small-shift", 13, 1, 5, 3, 1, 13 * 3, 13 * 3 * 3},
       {"small-mrqa", 13, 1, 12, 1, 1, 13, 13 * 12},
@@ -275,6 +290,9 @@ TEST(ConfigsTest, TheWorkerExampleIsReadInFull) {
   EXPECT_EQ(options.cpu_millis, 16'000);
   EXPECT_EQ(options.gpus, 4);
   EXPECT_EQ(options.slots, 8);
+  EXPECT_EQ(options.containment, Containment::kAuto);
+  EXPECT_EQ(options.processes_max, 32'768);
+  EXPECT_FALSE(options.private_tmp);
   EXPECT_EQ(options.labels.at("rack"), "b2");
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples of docs/ are files that are read as they stand.
 #include <gtest/gtest.h>
 

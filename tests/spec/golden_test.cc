@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of tests/golden/bad_sweeps holds a bad sweep file and the message that it must get,
 // byte for byte:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged files are refused or read, never more: no crash, no error without a place.
 #include <gtest/gtest.h>
 

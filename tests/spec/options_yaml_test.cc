@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/options_yaml.h"
 
 #include <gtest/gtest.h>
@@ -75,6 +76,9 @@ TEST_F(OptionsTest, BadWorkerOptionsAreRefusedByField) {
       {"  resources: {gpus: 65}\n", "spec.resources.gpus: expected a whole number from 0 to 64"},
       {"  labels: {a: [1]}\n", "spec.labels.a: expected text, got a list"},
       {"  stop_grace: -1s\n", "spec.stop_grace: expected a duration"},
+      {"  containment: docker\n", "(auto, cgroup, processes)"},
+      {"  processes_max: 1\n", "spec.processes_max: expected a whole number from 16 to 4000000"},
+      {"  private_tmp: /tmp\n", "spec.private_tmp: expected true or false"},
       {"  tls: {certificate: a.pem, key: a.key}\n", "spec.tls: expected ca"},
       {"  tls: {ca: a.pem, key: a.key}\n", "spec.tls: expected certificate and key together"},
   };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/sweep_yaml.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ using ::testing::IsEmpty;
 
 constexpr char kRanker[] = R"(apiVersion: concur/v1
 kind: Approach
-metadata: {name: ranker, tags: [trained]}
+metadata: {name: ranker, tags: [trained], family: rankers}
 spec:
   version: "1"
   train: {command: [rank, "{train}", "{model}", "{seed}"], resources: {memory: 2GiB}, timeout: 2h}
@@ -97,7 +98,7 @@ TEST_F(SweepYamlTest, AnApproachIsReadInFull) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kAll));
   const ApproachSpec& ranker = sweep.spec.approaches[1];
   EXPECT_EQ(ranker.version, "1");
-  EXPECT_EQ(ranker.tags, (Tags{{"trained", "yes"}}));
+  EXPECT_EQ(ranker.tags, (Tags{{"family", "rankers"}, {"trained", "yes"}}));
   EXPECT_THAT(ranker.train_command, ElementsAre("rank", "{train}", "{model}", "{seed}"));
   EXPECT_EQ(ranker.hyperparameters.defaults.at("lr"), ParamValue(0.1));
   EXPECT_EQ(ranker.hyperparameters.defaults.at("epochs"), ParamValue(int64_t{3}));
@@ -137,7 +138,7 @@ TEST_F(SweepYamlTest, AnOverrideWinsAndASetValueIsNoLongerSampled) {
   EXPECT_EQ(slow.hyperparameters.defaults.at("epochs"), ParamValue(int64_t{100}));
   EXPECT_EQ(slow.hyperparameters.space.count("epochs"), 0u);
   EXPECT_EQ(slow.hyperparameters.space.count("lr"), 1u);
-  EXPECT_EQ(slow.tags, (Tags{{"big", "yes"}, {"trained", "yes"}}));
+  EXPECT_EQ(slow.tags, (Tags{{"big", "yes"}, {"family", "rankers"}, {"trained", "yes"}}));
   EXPECT_EQ(slow.train_resources, (Resources{4000, int64_t{2} << 30, 2}));
   EXPECT_EQ(slow.predict_timeout, absl::Hours(5));
 }
@@ -203,6 +204,62 @@ TEST_F(SweepYamlTest, InlineApproachesAndBenchmarksNeedNoFile) {
   EXPECT_EQ(sweep.spec.approaches[0].name, "inline");
   EXPECT_EQ(sweep.spec.benchmarks[0].format, DataFormat::kFile);
   EXPECT_OK(ResolveDataFiles(&sweep));
+}
+
+constexpr char kOwnMetric[] = R"(
+  approaches:
+    - metadata: {name: inline}
+      spec: {version: 1, predict: {command: [p, "{test}", "{metrics}"]}}
+  benchmarks:
+    - metadata: {name: text}
+      spec: {format: file, test: ../data/y.json, metric: )";
+
+TEST_F(SweepYamlTest, MetricsHaveGoalAndScale) {
+  const auto meaning = [&](const std::string& metric) {
+    const absl::StatusOr<LoadedSweep> sweep = Load(absl::StrCat(kOwnMetric, metric, "}\n"));
+    EXPECT_OK(sweep);
+    EXPECT_EQ(sweep->spec.benchmarks[0].metric, "m");
+    return sweep->spec.benchmarks[0].meaning;
+  };
+  EXPECT_EQ(meaning("m"), MetricMeaning());
+  EXPECT_EQ(meaning("{name: m}"), MetricMeaning());
+  EXPECT_EQ(meaning("{name: m, goal: maximize, scale: fraction}"),
+            (MetricMeaning{Goal::kMaximize, {Scale::Kind::kFraction}}));
+  EXPECT_EQ(meaning("{name: m, goal: minimize, scale: none}"),
+            (MetricMeaning{Goal::kMinimize, {Scale::Kind::kNone}}));
+  EXPECT_EQ(meaning("{name: m, scale: [-1, 2.5]}"),
+            (MetricMeaning{Goal::kMaximize, {Scale::Kind::kRange, -1, 2.5}}));
+}
+
+TEST_F(SweepYamlTest, AMetricOfAnEntryReplacesThatOfTheFile) {
+  Benchmark("text", "{format: file, test: ../data/y.json, metric: {name: ppl, goal: minimize}}");
+  const auto load = [&](const std::string& metric) {
+    return Load(absl::StrCat(R"(
+  approaches:
+    - metadata: {name: inline}
+      spec: {version: 1, predict: {command: [p, "{test}", "{metrics}"]}}
+  benchmarks: [{file: ../benchmarks/text.yaml, metric: )",
+                             metric, "}]\n"));
+  };
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, load("ppl"));
+  EXPECT_EQ(sweep.spec.benchmarks[0].meaning.goal, Goal::kMinimize) << "the same metric";
+  ASSERT_OK_AND_ASSIGN(sweep, load("accuracy"));
+  EXPECT_EQ(sweep.spec.benchmarks[0].meaning.goal, Goal::kMaximize);
+  ASSERT_OK_AND_ASSIGN(sweep, load("{name: ppl}"));
+  EXPECT_EQ(sweep.spec.benchmarks[0].meaning.goal, Goal::kMaximize) << "all of it is replaced";
+}
+
+TEST_F(SweepYamlTest, PerplexityWithoutAGoalIsWarnedOf) {
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(absl::StrCat(kOwnMetric, "perplexity}\n")));
+  EXPECT_THAT(sweep.warnings,
+              ElementsAre(HasSubstr("s.yaml:11:58: spec.benchmarks[0].spec.metric: more of "
+                                    "\"perplexity\" counts as better; if less is, write metric: "
+                                    "{name: perplexity, goal: minimize}")));
+  for (const char* goal : {"minimize", "maximize"}) {
+    ASSERT_OK_AND_ASSIGN(sweep,
+                         Load(absl::StrCat(kOwnMetric, "{name: perplexity, goal: ", goal, "}}\n")));
+    EXPECT_THAT(sweep.warnings, IsEmpty()) << goal;
+  }
 }
 
 TEST_F(SweepYamlTest, MixturesHaveCapsAndAreTrainedOnByDefault) {
@@ -271,7 +328,8 @@ TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWor
   EXPECT_OK(ResolveDataFiles(&from_file));
   ASSERT_OK_AND_ASSIGN(const LoadedSweep from_caller, Load(spec, {{"data", "some/where"}}));
   EXPECT_EQ(from_caller.files[0].use.path, "some/where/y.json");
-  EXPECT_THAT(MissingDataFiles(from_caller), ElementsAre(HasSubstr("--var data=PATH")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> missing, MissingDataFiles(from_caller));
+  EXPECT_THAT(missing, ElementsAre(HasSubstr("--var data=PATH")));
   EXPECT_THAT(Load(spec, {{"dat", "x"}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--var dat=…: expected a variable that"),

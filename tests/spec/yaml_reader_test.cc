@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "spec/yaml_reader.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "spec/value.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur::spec {
 namespace {
@@ -48,7 +51,8 @@ TEST(YamlReaderTest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
       {"null as key", "~: 2\n", "expected a key, got nothing"},
       {"duplicate", "a: 1\n\"a\": 2\n", "f.yaml:2:1: a: expected each key once"},
       {"deep duplicate", "a: [{b: 1, b: 2}]\n", "f.yaml:1:12: a[0].b: expected each key once"},
-      {"two documents", "a: 1\n---\nb: 1\n", "expected one document"},
+      {"two documents", "a: 1\n---\nb: 1\n", "f.yaml:2:1: expected one document"},
+      {"two documents after a comment", "a: 1\n# c\n\n---\nb: 1\n", "f.yaml:4:1: expected one"},
       {"two documents by end", "a: 1\n...\nb: 1\n", ""},
       {"empty", "", "f.yaml:1:1: expected a document"},
       {"comment only", "# nothing\n", "expected a document"},
@@ -92,7 +96,21 @@ TEST(YamlReaderTest, DeepNestingIsRefusedInEveryStyle) {
 
 TEST(YamlReaderTest, HugeFilesAndHugeListsAreRefused) {
   EXPECT_THAT(ErrorOf("a: " + std::string(static_cast<size_t>(kYamlBytesMax), 'x')),
-              HasSubstr("expected at most 8388608 bytes"));
+              HasSubstr("f.yaml:1:8388609: expected at most 8388608 bytes"));
+  std::string lines;
+  while (static_cast<int64_t>(lines.size()) <= kYamlBytesMax) {
+    lines += "a: 1234\n";
+  }
+  EXPECT_THAT(ErrorOf(lines), HasSubstr("f.yaml:1048577:1: expected at most 8388608 bytes"));
+  // A file that is too large is not read to its end.
+  const concur::testing::TempDir temp;
+  ASSERT_OK(WriteFileAtomically(temp.File("f.yaml"), lines + lines));
+  YamlFile file;
+  ASSERT_OK_AND_ASSIGN(const std::string contents, OpenYamlFile(temp.File("f.yaml"), &file));
+  EXPECT_LT(static_cast<int64_t>(contents.size()), kYamlBytesMax + 100'000);
+  ErrorList errors;
+  EXPECT_FALSE(ParseYaml(contents, &file, &errors));
+  EXPECT_THAT(std::string(errors.ToStatus().message()), HasSubstr("f.yaml:1048577:1: "));
 }
 
 TEST(YamlReaderTest, ManyDuplicatesAreCountedNotKept) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged rows, pages and logs are named, or change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"UPDATE worker SET draining = 0 WHERE name = 'w2'", "worker w2"},
         Damage{"DELETE FROM worker WHERE name = 'w2'", "workers: expected 2 rows, found 1"},
         Damage{"UPDATE worker SET quarantine_span = 1 WHERE name = 'w2'", "worker w2"},
-        Damage{"INSERT INTO blame VALUES ('w2', 'bert', 'squad', 1, 2, NULL, 0)",
+        Damage{"INSERT INTO blame VALUES ('w2', zeroblob(32), 1, 'bert', 'squad', 1, 2, NULL, 0)",
                "blame of worker w2, approach bert, benchmark squad: the checksum"},
         Damage{"DELETE FROM attempt WHERE key = 1 << 32 AND attempt = 2",
                "attempts s1: expected 2 rows, found 1"},

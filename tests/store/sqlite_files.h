@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Databases as files, for tests that close, copy and spoil them.
 #ifndef CONCUR_TESTS_STORE_SQLITE_FILES_H_
 #define CONCUR_TESTS_STORE_SQLITE_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only the SQLite store promises: durability, limits, refusal of strangers.
 #include "store/sqlite_store.h"
 
@@ -242,6 +243,48 @@ TEST(SqliteStoreTest, NamesOfForgottenProcessesAreDroppedAtLoad) {
   database->reset();
   ASSERT_OK_AND_ASSIGN(const Snapshot again, MustOpen(path)->Load());
   EXPECT_THAT(again.jobs, ElementsAre(batch.put_jobs.back(), next));
+}
+
+// The files of a running coordinator were deleted: it went on acknowledging, and all was gone at
+// the next start.
+TEST(SqliteStoreTest, FilesThatAreDeletedUnderneathAreNoticedAndSaved) {
+  for (const char* gone : {"", "-wal"}) {
+    SCOPED_TRACE(gone);
+    const TempDir dir;
+    const std::string path = dir.File("concur.db");
+    MakeDatabase(path);
+    std::unique_ptr<SqliteStore> store = MustOpen(path);
+    EXPECT_OK(store->CheckPlace());
+    Batch batch;
+    batch.next_sweep_number = 77;
+    ASSERT_OK(store->Commit(batch));
+    ASSERT_EQ(unlink((path + gone).c_str()), 0);
+    batch.next_sweep_number = 78;
+    EXPECT_THAT(store->Commit(batch),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("was removed while"), HasSubstr("saved in"))));
+    EXPECT_FALSE(store->Commit(batch).ok()) << "nothing more is acknowledged";
+    store.reset();
+    EXPECT_THAT(SqliteStore::Open(path),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("move it to " + path)));
+    for (const char* suffix : {"", "-wal", "-shm", ".mark"}) {
+      unlink((path + suffix).c_str());
+    }
+    ASSERT_EQ(rename((path + ".rescued").c_str(), path.c_str()), 0);
+    store = MustOpen(path);
+    ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, store->Load());
+    EXPECT_EQ(snapshot.next_sweep_number, 77u);
+  }
+}
+
+TEST(SqliteStoreTest, ADatabaseThatIsReplacedUnderneathIsNoticed) {
+  const TempDir dir;
+  const std::string path = dir.File("concur.db");
+  MakeDatabase(path);
+  std::unique_ptr<SqliteStore> store = MustOpen(path);
+  ASSERT_OK(WriteFileAtomically(path, "something else"));
+  EXPECT_THAT(store->CheckPlace(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                            HasSubstr("was replaced by another file")));
 }
 
 }  // namespace

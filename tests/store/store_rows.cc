@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/store/store_rows.h"
 
 #include <bit>
@@ -60,6 +61,8 @@ JobRow RandomJob(Random& random, JobId id) {
   }
   row.system_collected = random.Chance(0.2);
   row.no_reuse = random.Chance(0.2);
+  row.deaths = random.Chance(0.2) ? static_cast<uint32_t>(random.Between(1, 3)) : 0;
+  row.death_shared = row.deaths > 0 && random.Chance(0.5);
   // Between the infinities, to a quarter of a nanosecond.
   row.update_time =
       At(random.Between(-20'000'000'000, 20'000'000'000)) + absl::Nanoseconds(1) * random.Uniform();
@@ -181,6 +184,8 @@ WorkerRow QuarantinedWorker(const std::string& name) {
 
 BlameRow FullBlame(const std::string& worker) {
   return BlameRow{.worker = worker,
+                  .kind = Sha256Of("kind"),
+                  .sweep = SweepId{3},
                   .approach = "bert",
                   .benchmark = "squad \"1.1\"",
                   .is_train = true,
@@ -282,6 +287,8 @@ Batch RandomBatch(Random& random) {
   }
   for (uint64_t i = random.Below(4); i > 0; --i) {
     BlameRow row = FullBlame(worker());
+    row.kind.bytes[0] = static_cast<uint8_t>(random.Below(3));
+    row.sweep.number = random.Below(3);
     row.approach = absl::StrCat("a", random.Below(2));
     row.is_train = random.Chance(0.5);
     row.failures = static_cast<uint32_t>(random.Below(3));
@@ -330,7 +337,8 @@ std::string Describe(Store& store) {
                     static_cast<int>(row.failure), " ", TimeText(row.not_before));
     absl::StrAppend(&text, " ", row.worker, " ", row.incarnation, " ", row.gpu_mask, " ",
                     row.reused_from ? JobText(*row.reused_from) : "-", " ", row.system_collected,
-                    row.no_reuse, " ", TimeText(row.update_time), "\n");
+                    row.no_reuse, " ", TimeText(row.update_time), " ", row.deaths, " ",
+                    row.death_shared, "\n");
     const absl::StatusOr<std::vector<AttemptRow>> attempts = store.ListAttempts(row.id);
     if (!attempts.ok()) {
       return absl::StrCat("ERROR: ", attempts.status().ToString());
@@ -354,8 +362,8 @@ std::string Describe(Store& store) {
     }
   }
   for (const BlameRow& row : snapshot->blames) {
-    absl::StrAppend(&text, "blame ", row.worker, " ", row.approach, " ", row.benchmark, " ",
-                    row.is_train, " ", row.failures, " ",
+    absl::StrAppend(&text, "blame ", row.worker, " ", row.kind.ToHex(), " ", row.sweep.number, " ",
+                    row.approach, " ", row.benchmark, " ", row.is_train, " ", row.failures, " ",
                     row.success_time ? TimeText(*row.success_time) : "-", "\n");
   }
   absl::StrAppend(&text, "next pilot ", snapshot->next_pilot_number, "\n");

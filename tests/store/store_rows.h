@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows, batches and comparisons that the store's tests share.
 #ifndef CONCUR_TESTS_STORE_STORE_ROWS_H_
 #define CONCUR_TESTS_STORE_STORE_ROWS_H_

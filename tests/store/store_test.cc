@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One suite for every Store: what a commit saves comes back, all of it or nothing.
 #include "store/store.h"
 
@@ -17,6 +18,7 @@
 #include "store/sqlite_store.h"
 #include "tests/store/store_rows.h"
 #include "tests/testing/faulty_store.h"
+#include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -149,6 +151,7 @@ TYPED_TEST(StoreTest, PoolsAndPilotsComeBackAsTheyWere) {
 TYPED_TEST(StoreTest, QuarantinesAndBlamesComeBackAndEmptyOnesGo) {
   Store& store = this->subject_.store();
   BlameRow failed = FullBlame("w1");
+  failed.kind = Digest();
   failed.is_train = false;
   failed.success_time.reset();
   BlameRow other = FullBlame("w0");
@@ -326,6 +329,21 @@ TYPED_TEST(StoreTest, ResultsComeBackInCanonicalForm) {
   EXPECT_EQ(result.run_time, absl::Nanoseconds(2));
 }
 
+TYPED_TEST(StoreTest, EveryFieldOfAResultComesBackAsItWas) {
+  const std::vector<JobResult> full = FullResults();
+  Batch batch;
+  for (uint32_t i = 0; i < full.size(); ++i) {
+    batch.put_results.push_back({MakeJobId(1, i), full[i]});
+  }
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  ASSERT_EQ(snapshot.results.size(), full.size());
+  for (size_t i = 0; i < full.size(); ++i) {
+    EXPECT_EQ(snapshot.results[i].result, full[i]);
+  }
+}
+
 TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   std::vector<Batch> bad(6);
   bad[0].put_jobs = {FullJob(MakeJobId(1, 0)), FullJob(MakeJobId(1, 100'000'000))};
@@ -333,13 +351,13 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   bad[1].put_jobs[0].state = static_cast<JobState>(8);
   bad[2].put_sweeps = {FullSweep(0x7fff'ffff)};
   bad[3].put_results = {FullResultRow(MakeJobId(1, 0))};
-  bad[3].put_results[0].result.failure = static_cast<FailureClass>(11);
+  bad[3].put_results[0].result.failure = static_cast<FailureClass>(12);
   bad[4].put_attempts = {FullAttempt(MakeJobId(1, 0), 1)};
   bad[4].put_attempts[0].result.artifacts[0].kind = static_cast<ArtifactKind>(5);
   bad[5].next_sweep_number = uint64_t{1} << 40;
   const std::vector<std::string> problems = {
       "job s1/100000000: expected",        "job s1/0: no state has the number 8",
-      "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 11",
+      "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 12",
       "no artifact kind has the number 5", "next sweep number 1099511627776: expected at most"};
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_THAT(this->subject_.store().Commit(bad[i]),

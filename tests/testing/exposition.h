@@ -1,4 +1,5 @@
-// Prometheus' text format, read as strictly as the project's own rules for it go.
+// SPDX-License-Identifier: Apache-2.0
+// A strict parser of Prometheus' text format that also checks the project's naming rules.
 #ifndef CONCUR_TESTS_TESTING_EXPOSITION_H_
 #define CONCUR_TESTS_TESTING_EXPOSITION_H_
 
@@ -17,7 +18,7 @@
 
 namespace concur::testing {
 
-// By name with labels as written: concur_jobs{state="ready"}.
+// By series as written: concur_jobs{state="ready"}.
 using Samples = std::map<std::string, double>;
 
 inline void CheckName(const std::string& name, const std::string& type) {
@@ -46,11 +47,11 @@ inline void CheckLabels(const std::string& series) {
     const std::set<std::string> bounded = {"state", "outcome",     "program",    "version",
                                            "le",    "grpc_method", "grpc_status"};
     EXPECT_EQ(bounded.count(name), 1u)
-        << series << ": a label of unknown size; labels must have few values";
+        << series << ": an unknown label; labels must have few values";
   }
 }
 
-// Fails the test where the text or a name breaks a rule.
+// Fails the test if the text or a name breaks a rule.
 inline Samples ParseExposition(const std::string& text) {
   Samples samples;
   std::map<std::string, std::string> types;
@@ -81,8 +82,8 @@ inline Samples ParseExposition(const std::string& text) {
         family = stem;
       }
     }
-    EXPECT_EQ(types.count(family), 1u) << line << ": its type is not told";
-    EXPECT_EQ(helped.count(family), 1u) << line << ": there is no help for it";
+    EXPECT_EQ(types.count(family), 1u) << line << ": it has no TYPE line";
+    EXPECT_EQ(helped.count(family), 1u) << line << ": it has no HELP line";
     CheckLabels(series);
     EXPECT_TRUE(samples.emplace(series, value).second) << "twice: " << series;
   }

@@ -1,4 +1,5 @@
-// An executor without processes: the test says when and how attempts end.
+// SPDX-License-Identifier: Apache-2.0
+// An executor without processes: the test ends attempts.
 #ifndef CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
 #define CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "core/job_order.h"
 #include "core/sync.h"
@@ -25,8 +27,9 @@ class FakeExecutor : public worker::Executor {
   };
 
   void SetCoordinatorStore(const worker::CoordinatorStore& store) override { store_ = store; }
+  void SetLeaseEnd(absl::Time end) override { lease_end_ = end; }
   void Start(const JobOrder& order) override {
-    // The rule that everything else rests on.
+    // No attempt is started twice: all other guarantees depend on it.
     CONCUR_CHECK(started_.insert(order.id).second);
     running_.emplace(order.id, order);
   }
@@ -55,7 +58,7 @@ class FakeExecutor : public worker::Executor {
     CONCUR_CHECK(running_.erase(id) == 1);
     reports_.push_back({{id, std::move(result)}, published});
   }
-  // Ends one that was told to stop, as a process that obeys.
+  // Ends an attempt that was told to stop, like a process that obeys SIGTERM.
   void FinishStopped(const AttemptId& id) {
     CONCUR_CHECK(stops_.contains(id));
     JobResult result;
@@ -72,6 +75,7 @@ class FakeExecutor : public worker::Executor {
   void SetWaiting(size_t waiting) { waiting_ = waiting; }
   void SetLog(const AttemptId& id, std::string log) { logs_[id] = std::move(log); }
 
+  absl::Time lease_end() const { return lease_end_; }
   const std::map<AttemptId, JobOrder>& running() const { return running_; }
   const std::set<AttemptId>& started() const { return started_; }
   const std::set<AttemptId>& forgotten() const { return forgotten_; }
@@ -80,6 +84,7 @@ class FakeExecutor : public worker::Executor {
   const worker::CoordinatorStore& store() const { return store_; }
 
  private:
+  absl::Time lease_end_ = absl::InfinitePast();
   worker::CoordinatorStore store_;
   std::set<AttemptId> started_;
   std::map<AttemptId, JobOrder> running_;

@@ -1,5 +1,5 @@
-// A gateway whose answers the test gives, in any order, late, twice or never. Accounts for every
-// call.
+// SPDX-License-Identifier: Apache-2.0
+// A gateway whose calls the test answers, in any order, late, twice or never. Records every call.
 #ifndef CONCUR_TESTS_TESTING_FAKE_GATEWAY_H_
 #define CONCUR_TESTS_TESTING_FAKE_GATEWAY_H_
 

@@ -1,7 +1,8 @@
-// A Store that loses one commit: before it reached the disk, or after.
+// SPDX-License-Identifier: Apache-2.0
+// A Store in which one commit fails, with or without reaching the disk.
 //
-// Wraps another store and counts what passes through. A caller that goes on after an error breaks
-// Store's contract; that is counted too, for the test to check.
+// Wraps another store and counts commits. Callers must not use a store after an error; such calls
+// are counted, too.
 //
 // Thread-compatible.
 #ifndef CONCUR_TESTS_TESTING_FAULTY_STORE_H_
@@ -21,14 +22,13 @@ class FaultyStore : public Store {
  public:
   enum class When {
     kBefore,  // the batch is lost
-    kAfter,   // the batch is durable, but the caller is told otherwise
+    kAfter,   // the batch is durable, but the caller gets an error
   };
 
-  // `store` outlives this.
+  // `store` must outlive this.
   explicit FaultyStore(Store& store) : store_(store) {}
 
-  // The commit with this number, counted from 1 over the life of this object, fails with `status`.
-  // 0: none does.
+  // Makes commit `number`, counted from 1 since construction, fail with `status`; 0: none.
   void FailCommit(int number, When when,
                   absl::Status status = absl::UnknownError("injected failure of a commit")) {
     fail_commit_ = number;
@@ -51,7 +51,7 @@ class FaultyStore : public Store {
     if (commits_ != fail_commit_) {
       return store_.Commit(batch);
     }
-    failed_ = !absl::IsResourceExhausted(status_);  // a full disk may be tried again
+    failed_ = !absl::IsResourceExhausted(status_);  // callers may retry after a full disk
     if (when_ == When::kAfter) {
       const absl::Status committed = store_.Commit(batch);
       if (!committed.ok()) {
@@ -75,10 +75,10 @@ class FaultyStore : public Store {
     return store_.ListSweepAttempts(sweep);
   }
 
-  // Commits that were tried, the failed one included.
+  // Commits so far, including the failed one.
   int commits() const { return commits_; }
   bool failed() const { return failed_; }
-  // Calls that came after the failure: a well-behaved caller makes none.
+  // Calls after the failure; correct callers make none.
   int calls_after_failure() const { return calls_after_failure_; }
 
  private:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gzipped bytes for tests; programs that use it link zlib.
 #ifndef CONCUR_TESTS_TESTING_GZIP_H_
 #define CONCUR_TESTS_TESTING_GZIP_H_
@@ -44,7 +45,7 @@ inline std::string Gzip(const std::string& text) {
   return deflater.packed();
 }
 
-// `prefix` and then `count` times `c`, gzipped; never holds them unpacked.
+// `prefix` followed by `count` times `c`, gzipped, in little memory.
 inline std::string GzipRepeated(const std::string& prefix, char c, size_t count) {
   Deflater deflater(1);
   deflater.Add(prefix, false);

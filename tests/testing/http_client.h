@@ -1,4 +1,5 @@
-// A few bytes over TCP on this machine: what HTTP clients send, and what others do.
+// SPDX-License-Identifier: Apache-2.0
+// HTTP requests and raw bytes over TCP, to servers on this machine.
 #ifndef CONCUR_TESTS_TESTING_HTTP_CLIENT_H_
 #define CONCUR_TESTS_TESTING_HTTP_CLIENT_H_
 
@@ -16,7 +17,7 @@
 
 namespace concur::testing {
 
-// A connection to HOST:PORT, which gives up after 20 s without a byte.
+// A connection to HOST:PORT; reads time out after 20 s.
 inline FileDescriptor ConnectTo(const std::string& address) {
   const size_t colon = address.rfind(':');
   int port = 0;
@@ -32,13 +33,13 @@ inline FileDescriptor ConnectTo(const std::string& address) {
   return fd;
 }
 
-// Everything that comes back for these bytes until the other side closes; "" when it just closes.
+// Sends the bytes and returns all that the server sends before it closes the connection.
 inline std::string SendRaw(const std::string& address, const std::string& bytes) {
   const FileDescriptor fd = ConnectTo(address);
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t now = send(fd.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (now <= 0) {
-      break;  // refused in the middle: the answer may be there all the same
+      break;  // refused before the end; there may be a response nevertheless
     }
     sent += static_cast<size_t>(now);
   }

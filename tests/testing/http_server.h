@@ -1,5 +1,6 @@
-// An HTTP server on an ephemeral port of this machine that misbehaves as told: one scripted answer
-// for each connection.
+// SPDX-License-Identifier: Apache-2.0
+// An HTTP server on an ephemeral port of this machine with one scripted answer per connection,
+// which may be faulty.
 #ifndef CONCUR_TESTS_TESTING_HTTP_SERVER_H_
 #define CONCUR_TESTS_TESTING_HTTP_SERVER_H_
 
@@ -21,25 +22,44 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace concur::testing {
 
 struct Answer {
   int status = 200;
   std::string body = {};
-  size_t cut_at = std::string::npos;  // of the body; then the connection ends
-  bool stall = false;                 // instead of ending, nothing more comes
+  size_t cut_at = std::string::npos;  // of the body; then the connection is closed
+  bool stall = false;                 // sends nothing more instead of closing
   bool honours_range = true;
   std::string location = {};  // of a redirect
-  std::string headers = {};   // more of them, each with "\r\n" behind it
-  bool drop = false;          // the connection ends before the answer
+  std::string headers = {};   // additional ones, each with "\r\n" at the end
+  bool drop = false;          // closes the connection before the answer
+};
+
+// A clock that only a stalled server moves. Thread-safe.
+class StalledClock : public Clock {
+ public:
+  absl::Time Now() override {
+    const std::lock_guard<std::mutex> lock(mu_);
+    return now_;
+  }
+  void Advance(absl::Duration by) {
+    const std::lock_guard<std::mutex> lock(mu_);
+    now_ += by;
+  }
+
+ private:
+  std::mutex mu_;
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
 };
 
 // Thread-safe.
 class HttpServer {
  public:
-  // `on_stall` is called again and again while the client of a stalled answer waits.
+  // `on_stall` is called repeatedly while a stalled client waits.
   explicit HttpServer(std::function<void()> on_stall = [] {}) : on_stall_(std::move(on_stall)) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -63,7 +83,7 @@ class HttpServer {
   std::string Url(const std::string& path) const {
     return absl::StrCat("http://127.0.0.1:", port_, path);
   }
-  // The next connections get these; with none left they get 404.
+  // The next connections get these answers; later ones get 404.
   void Script(std::vector<Answer> answers) {
     const std::lock_guard<std::mutex> lock(mu_);
     answers_ = std::move(answers);
@@ -133,7 +153,7 @@ class HttpServer {
     }
   }
 
-  // What the client says that follows its head.
+  // The request's Content-Length.
   static size_t BodyBytes(const std::string& request) {
     const size_t at = request.find("Content-Length: ");
     size_t bytes = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/kube_server.h"
 
 #include <arpa/inet.h>
@@ -64,7 +65,7 @@ std::string StatusBody(int code, const std::string& message) {
       .dump();
 }
 
-// False when the client went away before the request was whole.
+// False when the client closed the connection before the end of the request.
 bool ReadRequest(int fd, Request* request) {
   std::string text;
   char buffer[65536];
@@ -135,7 +136,7 @@ struct KubeServer::State {
   int listener = -1;
   uint16_t port = 0;
   uint64_t version = 1;
-  uint64_t oldest = 0;      // watches from before it are told 410
+  uint64_t oldest = 0;      // watches from older versions get 410
   uint64_t generation = 0;  // of watches: a change ends them
   std::map<std::string, std::map<std::string, Json>> objects;
   std::vector<Event> history;
@@ -178,7 +179,7 @@ struct KubeServer::State {
         .dump();
   }
 
-  // What the call does and says.
+  // Executes the call and returns its response.
   std::pair<int, std::string> Carry(const Request& request) {
     if (request.method == "POST") {
       Json object = Json::parse(request.body, nullptr, false);
@@ -237,7 +238,7 @@ struct KubeServer::State {
         }
         continue;
       }
-      // A client that goes away is noticed soon.
+      // Short, to detect closed connections soon.
       changed.wait_for(lock, std::chrono::milliseconds(20));
       pollfd gone{.fd = fd, .events = POLLIN, .revents = 0};
       if (poll(&gone, 1, 0) != 0) {

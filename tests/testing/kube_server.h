@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Kubernetes API server on an ephemeral port of this machine, with Jobs, pods, events and Secrets
 // of one namespace, and trouble as a test orders it.
 //
-// Clear HTTP, a thread for each connection. Thread-safe.
+// Plain HTTP, one thread per connection. Thread-safe.
 #ifndef CONCUR_TESTS_TESTING_KUBE_SERVER_H_
 #define CONCUR_TESTS_TESTING_KUBE_SERVER_H_
 
@@ -26,21 +27,20 @@ class KubeServer {
   // A kubeconfig for it, with this token or token file ("" for none) and the namespace "lab".
   std::string Kubeconfig(const std::string& token, const std::string& token_file = "") const;
 
-  // --- trouble. A verb is "create jobs", "watch pods", …
+  // --- faults. A verb is "create jobs", "watch pods", …
 
-  // After `skip` more calls, the next `times` are answered with this status and message, and do
-  // nothing.
+  // After `skip` more calls, the next `times` calls only return this status and message.
   void Refuse(const std::string& verb, int status, const std::string& message, int times = 1,
               int skip = 0);
-  // The next call is carried out, and its connection closed without an answer.
+  // The next call is executed, and its connection is closed without a response.
   void LoseAnswer(const std::string& verb);
-  // From now on calls need this bearer token; "": none.
+  // Requires this bearer token from now on; "": none.
   void RequireToken(const std::string& token);
-  // Sends this line to those who watch "jobs" or "pods" now.
+  // Sends this line to the current watches of "jobs" or "pods".
   void SendLine(const std::string& resource, const std::string& line);
-  // Ends all watches; those that go on from before now are told 410 Gone.
+  // Ends all watches; those resumed from an older version get 410 Gone.
   void ForgetHistory();
-  // Nobody is listened to until ComeBack.
+  // Refuses connections until ComeBack.
   void GoAway();
   void ComeBack();
 
@@ -52,21 +52,21 @@ class KubeServer {
   // The object, or null.
   nlohmann::json Get(const std::string& resource, const std::string& name) const;
   std::vector<nlohmann::json> All(const std::string& resource) const;
-  // A pod for the Job of this name, with this status, as the Job's controller would make it.
+  // Adds a pod with this status to the Job of this name, as the Job's controller would.
   void PutPod(const std::string& job, const nlohmann::json& status);
-  // The Job ended: "Complete" or "Failed".
+  // Ends the Job as "Complete" or "Failed".
   void EndJob(const std::string& job, const std::string& type, const std::string& reason,
               const std::string& time = "2023-11-14T22:13:20Z");
 
-  // What was asked, carried out or not.
+  // All calls, executed or not.
   std::set<std::string> verbs() const;
   int count(const std::string& verb) const;
-  // Watches under way.
+  // Number of open watches.
   int watchers(const std::string& resource) const;
 
  private:
   struct State;
-  const std::shared_ptr<State> state_;  // with the connections' threads
+  const std::shared_ptr<State> state_;  // shared with the connections' threads
 };
 
 }  // namespace concur::testing

@@ -1,4 +1,5 @@
-// A clock that moves only when told to.
+// SPDX-License-Identifier: Apache-2.0
+// A clock that only Advance moves.
 #ifndef CONCUR_TESTS_TESTING_SIMULATED_CLOCK_H_
 #define CONCUR_TESTS_TESTING_SIMULATED_CLOCK_H_
 

@@ -1,4 +1,5 @@
-// Matchers for absl::Status and absl::StatusOr, in the shape of upstream Abseil's later ones.
+// SPDX-License-Identifier: Apache-2.0
+// Matchers for absl::Status and absl::StatusOr, like those of newer Abseil releases.
 #ifndef CONCUR_TESTS_TESTING_STATUS_MATCHERS_H_
 #define CONCUR_TESTS_TESTING_STATUS_MATCHERS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Object storage on this machine that speaks S3: OpenStack Swift, which checks signatures and
 // digests as Amazon's S3 does (tests/s3/swift_server.py).
 #ifndef CONCUR_TESTS_TESTING_SWIFT_SERVER_H_
@@ -42,7 +43,7 @@ class SwiftServer {
   }
 
   const std::string& endpoint() const { return endpoint_; }
-  // Ends it; what it kept is lost.
+  // Stops the server and deletes its data.
   void Kill() { process_.reset(); }
 
   void MakeBucket(const std::string& name) const {

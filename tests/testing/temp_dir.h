@@ -1,4 +1,5 @@
-// A directory that goes away with the test.
+// SPDX-License-Identifier: Apache-2.0
+// A directory that is removed by the destructor.
 #ifndef CONCUR_TESTS_TESTING_TEMP_DIR_H_
 #define CONCUR_TESTS_TESTING_TEMP_DIR_H_
 

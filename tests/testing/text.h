@@ -1,4 +1,5 @@
-// What several tests ask of a text.
+// SPDX-License-Identifier: Apache-2.0
+// Text helpers of several tests.
 #ifndef CONCUR_TESTS_TESTING_TEXT_H_
 #define CONCUR_TESTS_TESTING_TEXT_H_
 
@@ -10,7 +11,7 @@
 
 namespace concur::testing {
 
-// How often `part`, which is not empty, stands in `text`.
+// Number of occurrences of `part`, which must not be empty, in `text`.
 inline size_t Count(absl::string_view text, absl::string_view part) {
   return std::vector<absl::string_view>(absl::StrSplit(text, part)).size() - 1;
 }

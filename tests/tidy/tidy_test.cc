@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules about the sources themselves that a compiler does not know: layers, guards, lengths,
 // names that must exist. A failure names file and line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -100,21 +102,30 @@ std::string IncludeOf(absl::string_view line, bool* quoted) {
 const std::map<std::string, std::set<std::string>>& Layers() {
   static const auto& layers = *new std::map<std::string, std::set<std::string>>{
       {"base", {}},
+      {"command", {"base"}},
+      {"archive", {"base"}},
       {"core", {"base"}},
       {"analysis", {"base"}},
+      {"scores", {"base", "core", "analysis"}},
       {"qa", {"base"}},
+      {"imports", {"base", "analysis", "qa"}},
       {"http", {"base"}},
       {"fetch", {"base", "http"}},
       {"metrics", {"base"}},
-      {"spec", {"base", "core"}},
+      {"spec", {"archive", "base", "core"}},
       {"store", {"base", "core", "http"}},
       {"rpc", {"base", "core", "concur"}},
-      {"provision", {"base", "core", "spec"}},
+      {"provision", {"base", "core", "http", "spec"}},
       {"coordinator",
-       {"provision", "base", "core", "analysis", "metrics", "spec", "store", "rpc", "concur"}},
-      {"worker", {"base", "core", "metrics", "qa", "spec", "store", "rpc", "concur"}},
-      {"cli", {"base", "core", "analysis", "fetch", "qa", "spec", "rpc", "sim", "concur"}},
-      {"approaches", {"base", "qa"}},
+       {"provision", "analysis", "base", "command", "core", "metrics", "spec", "store", "rpc",
+        "concur"}},
+      {"worker",
+       {"archive", "base", "command", "core", "metrics", "qa", "spec", "store", "rpc", "concur"}},
+      {"cli",
+       {"base", "command", "core", "analysis", "scores", "fetch", "imports", "qa", "spec", "rpc",
+        "sim", "concur"}},
+      {"approaches", {"base", "command", "qa"}},
+      {"readers", {"base", "command", "qa"}},
       {"sim", {"base", "core", "store", "coordinator", "worker"}},
   };
   return layers;
@@ -146,6 +157,152 @@ TEST(TidyTest, AFolderIncludesOnlyTheLayersBelowIt) {
   }
 }
 
+// The folders directly in `directory`, a path from the root.
+std::set<std::string> FoldersIn(const std::string& directory) {
+  std::set<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(Root() / directory)) {
+    if (entry.is_directory() && !IsSkipped(entry.path())) {
+      folders.insert(entry.path().filename().string());
+    }
+  }
+  return folders;
+}
+
+std::vector<std::string> LinesOf(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile((Root() / path).string());
+  CONCUR_CHECK_OK(text.status());
+  return absl::StrSplit(*text, '\n');
+}
+
+TEST(TidyTest, FoldersOfTestsThatMirrorNoSourcesSayWhatBelongsThere) {
+  const std::set<std::string> sources = FoldersIn(".");
+  const std::vector<std::string> list = LinesOf("tests/CMakeLists.txt");
+  for (const std::string& folder : FoldersIn("tests")) {
+    const std::string file = absl::StrCat("tests/", folder, "/CMakeLists.txt");
+    if (!std::filesystem::exists(Root() / file)) {
+      const auto describes = [&](const std::string& line) {
+        return absl::StartsWith(line, absl::StrCat("# ", folder, "/: "));
+      };
+      EXPECT_TRUE(std::any_of(list.begin(), list.end(), describes))
+          << "tests/CMakeLists.txt: expected a line \"# " << folder << "/: …\"";
+    } else if (!sources.contains(folder)) {
+      EXPECT_TRUE(absl::StartsWith(LinesOf(file)[1], "# Belongs here: "))
+          << file << ":2: expected \"# Belongs here: …\", as no source folder is named " << folder;
+    }
+  }
+}
+
+TEST(TidyTest, ClangTidyCoversEveryFolderOfCode) {
+  std::set<std::string> expected = {"bench", "tests"};
+  for (const auto& [folder, layers] : Layers()) {
+    expected.insert(folder);
+  }
+  std::set<std::string> covered;
+  for (absl::string_view line : LinesOf(".clang-tidy")) {
+    if (absl::ConsumePrefix(&line, "HeaderFilterRegex: '.*/(") &&
+        absl::ConsumeSuffix(&line, ")/.*\\.h$'")) {
+      for (const absl::string_view folder : absl::StrSplit(line, '|')) {
+        covered.emplace(folder);
+      }
+    }
+  }
+  EXPECT_EQ(covered, expected) << ".clang-tidy: HeaderFilterRegex";
+}
+
+TEST(TidyTest, TheArchitectureNamesEachFolderOnce) {
+  std::map<std::string, int> rows;
+  for (const std::string& folder : FoldersIn(".")) {
+    rows[folder] = 0;
+  }
+  for (const std::string& line : LinesOf("docs/architecture.md")) {
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    if (cells.size() != 4 || !absl::StartsWith(cells[1], " `")) {
+      continue;
+    }
+    const std::string folder = absl::StrReplaceAll(cells[1], {{" ", ""}, {"`", ""}, {"/", ""}});
+    EXPECT_TRUE(rows.contains(folder)) << "docs/architecture.md: there is no folder " << folder;
+    ++rows[folder];
+  }
+  for (const auto& [folder, count] : rows) {
+    EXPECT_EQ(count, 1) << "docs/architecture.md: rows of the folder table for " << folder;
+  }
+}
+
+// The folders within cli/; each may include itself and those before it.
+TEST(TidyTest, TheFoldersOfCliHaveAnOrder) {
+  const std::vector<std::string> order = {"app",   "output", "client",   "data",
+                                          "sweep", "study",  "commands", "programs"};
+  const auto place_of = [&order](const std::string& path) {
+    const std::vector<std::string> parts = absl::StrSplit(path, '/');
+    return std::find(order.begin(), order.end(), parts[1]) - order.begin();
+  };
+  for (const Source& source : Code()) {
+    if (source.folder != "cli") {
+      continue;
+    }
+    const auto place = place_of(source.path);
+    EXPECT_LT(place, static_cast<std::ptrdiff_t>(order.size()))
+        << source.path << ": expected a folder of " << absl::StrJoin(order, ", ");
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      bool quoted = false;
+      const std::string name = IncludeOf(source.lines[i], &quoted);
+      EXPECT_FALSE(absl::StartsWith(name, "cli/") && place_of(name) > place)
+          << Place(source, i) << name << " is in a later folder of " << absl::StrJoin(order, ", ");
+    }
+  }
+}
+
+std::string StemOf(const std::string& path) { return path.substr(0, path.rfind('.')); }
+
+// For each header and source (of one stem, taken together) those that they include.
+using IncludeGraph = std::map<std::string, std::set<std::string>>;
+
+// A path from `stem` back to a stem on `path`; empty when there is none. `done` has no circle.
+std::vector<std::string> FindCircle(const IncludeGraph& graph, const std::string& stem,
+                                    std::vector<std::string>& path, std::set<std::string>& done) {
+  const auto seen = std::find(path.begin(), path.end(), stem);
+  if (seen != path.end()) {
+    std::vector<std::string> circle(seen, path.end());
+    circle.push_back(stem);
+    return circle;
+  }
+  if (!done.insert(stem).second) {
+    return {};
+  }
+  path.push_back(stem);
+  for (const std::string& next : graph.at(stem)) {
+    std::vector<std::string> circle = FindCircle(graph, next, path, done);
+    if (!circle.empty()) {
+      return circle;
+    }
+  }
+  path.pop_back();
+  return {};
+}
+
+TEST(TidyTest, NoFilesIncludeOneAnotherInACircle) {
+  IncludeGraph graph;
+  for (const Source& source : Code()) {
+    graph[StemOf(source.path)];
+  }
+  for (const Source& source : Code()) {
+    const std::string stem = StemOf(source.path);
+    for (const std::string& line : source.lines) {
+      bool quoted = false;
+      const std::string included = StemOf(IncludeOf(line, &quoted));
+      if (quoted && included != stem && graph.count(included) == 1) {
+        graph[stem].insert(included);
+      }
+    }
+  }
+  std::set<std::string> done;
+  for (const auto& [stem, included] : graph) {
+    std::vector<std::string> path;
+    const std::vector<std::string> circle = FindCircle(graph, stem, path, done);
+    EXPECT_TRUE(circle.empty()) << absl::StrJoin(circle, " includes ");
+  }
+}
+
 TEST(TidyTest, PureFoldersHaveNoThreadsClocksOrFiles) {
   const std::set<std::string> impure = {
       "thread",   "mutex",       "condition_variable", "fstream",   "filesystem", "chrono",
@@ -153,7 +310,7 @@ TEST(TidyTest, PureFoldersHaveNoThreadsClocksOrFiles) {
       "iostream", "base/file.h", "base/mutex.h",       "base/log.h"};
   const std::vector<std::string> calls = {"absl::Now(", "SystemClock", "getenv(", "rand("};
   for (const Source& source : Code()) {
-    if (source.folder != "core" && source.folder != "analysis") {
+    if (source.folder != "core" && source.folder != "analysis" && source.folder != "scores") {
       continue;
     }
     for (size_t i = 0; i < source.lines.size(); ++i) {
@@ -173,11 +330,11 @@ TEST(TidyTest, HeavyHeadersStayOutOfHeaders) {
   const std::vector<std::string> heavy = {
       "nlohmann/json.hpp", "CLI/",   "simdjson", "yaml-cpp/", "sqlite3.h",
       "unicode/",          "boost/", "openssl/", "spdlog/",   "google/protobuf/"};
-  // What is about values of that library, and is included by .cc files only.
-  const std::string exempt = "qa/json_fields.h";
+  // Precompiled, or included by .cc files only, as it is about values of that library.
+  const std::set<std::string> exempt = {"base/pch.h", "qa/json_fields.h", "imports/json.h"};
   for (const Source& source : Code()) {
     for (size_t i = 0; source.IsHeader() && i < source.lines.size(); ++i) {
-      if (source.path == exempt) {
+      if (exempt.contains(source.path)) {
         continue;
       }
       bool quoted = false;
@@ -192,17 +349,21 @@ TEST(TidyTest, HeavyHeadersStayOutOfHeaders) {
 
 TEST(TidyTest, ThirdPartyLibrariesStayWhereTheyBelong) {
   const std::map<std::string, std::set<std::string>> owners = {
+      {"torch/", {"readers"}},
+      {"ATen/", {"readers"}},
       {"yaml-cpp/", {"spec"}},
-      {"curl/", {"http", "provision"}},
-      {"civetweb.h", {"metrics"}},
+      {"archive.h", {"archive", "readers"}},
+      {"archive_entry.h", {"archive", "readers"}},
+      {"curl/", {"http"}},
+      {"microhttpd.h", {"metrics"}},
       {"prometheus/", {"metrics"}},
       {"pugixml.hpp", {"store"}},
       {"sqlite3.h", {"store", "sim", "bench"}},
       {"openssl/", {"base", "rpc", "coordinator"}},
       {"grpcpp/", {"rpc", "coordinator", "worker", "cli", "bench"}},
-      {"CLI/", {"cli", "coordinator", "worker", "approaches", "bench"}},
+      {"CLI/", {"command", "cli", "bench"}},
       {"Eigen/", {"approaches", "bench"}},
-      {"unicode/", {"qa", "approaches", "bench"}},
+      {"unicode/", {"qa", "approaches", "readers", "bench"}},
   };
   for (const Source& source : Code()) {
     if (source.folder == "tests") {
@@ -214,6 +375,22 @@ TEST(TidyTest, ThirdPartyLibrariesStayWhereTheyBelong) {
       for (const auto& [prefix, folders] : owners) {
         EXPECT_FALSE(absl::StartsWith(name, prefix) && folders.count(source.folder) == 0)
             << Place(source, i) << name << " belongs to " << absl::StrJoin(folders, ", ");
+      }
+    }
+  }
+}
+
+// libtorch is large, and only concur-reader needs it.
+TEST(TidyTest, NothingButTheReadersLinksTorch) {
+  for (const Source& source : Read({".txt", ".cmake"})) {
+    if (source.folder == "readers" || absl::StartsWith(source.path, "tests/readers") ||
+        source.path == "cmake/concur_torch.cmake") {
+      continue;
+    }
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      for (const char* target : {"concur_torch", "concur_readers", "find_package(Torch"}) {
+        EXPECT_FALSE(absl::StrContains(source.lines[i], target))
+            << Place(source, i) << target << " belongs to readers";
       }
     }
   }
@@ -237,15 +414,26 @@ TEST(TidyTest, GuardsSpellThePath) {
 TEST(TidyTest, HeadersOpenWithTheirConcept) {
   for (const Source& source : Code()) {
     if (source.IsHeader()) {
-      EXPECT_TRUE(absl::StartsWith(source.lines[0], "// "))
+      EXPECT_TRUE(source.lines.size() > 1 && absl::StartsWith(source.lines[1], "// "))
           << source.path << ": expected a comment that says what it is, and its thread contract";
     }
   }
 }
 
+TEST(TidyTest, SourcesNameTheirLicence) {
+  const std::string tag = "SPDX-License-Identifier: Apache-2.0";
+  for (const Source& source :
+       Read({".h", ".cc", ".in", ".proto", ".py", ".js", ".css", ".sql", ".cmake", ".sh"})) {
+    const size_t line = !source.lines.empty() && absl::StartsWith(source.lines[0], "#!") ? 1 : 0;
+    EXPECT_TRUE(line < source.lines.size() && absl::StrContains(source.lines[line], tag))
+        << Place(source, line) << "expected " << tag;
+  }
+}
+
 TEST(TidyTest, FilesAndLinesHaveALimit) {
   for (const Source& source : Code()) {
-    EXPECT_LE(source.lines.size(), source.folder == "tests" ? kTestLinesMax : kLinesMax)
+    // The licence's line does not count.
+    EXPECT_LE(source.lines.size() - 1, source.folder == "tests" ? kTestLinesMax : kLinesMax)
         << source.path << ": split it";
     for (size_t i = 0; i < source.lines.size(); ++i) {
       size_t columns = 0;
@@ -337,6 +525,59 @@ TEST(TidyTest, FilesThatAreReferredToExist) {
       }
     }
   }
+}
+
+// The version stands in CMakeLists.txt; what is newer than the newest release is "Unreleased".
+// Users know commands, not the calls that these make.
+TEST(TidyTest, NoMessageSpeaksOfAnRpc) {
+  std::set<std::string> calls;
+  for (const Source& proto : Read({".proto"})) {
+    for (const std::string& line : proto.lines) {
+      const absl::string_view text = absl::StripAsciiWhitespace(line);
+      if (absl::StartsWith(text, "rpc ")) {
+        calls.emplace(text.substr(4, text.find('(') - 4));
+      }
+    }
+  }
+  ASSERT_GT(calls.size(), 20u);
+  for (const Source& source : Code()) {
+    if (source.folder == "tests" || source.folder == "bench" || source.folder == "sim") {
+      continue;
+    }
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      const std::vector<std::string> parts = absl::StrSplit(source.lines[i], '"');
+      for (size_t literal = 1; literal < parts.size(); literal += 2) {
+        const std::vector<std::string> words =
+            absl::StrSplit(parts[literal], absl::ByAnyChar(" :;,.()"), absl::SkipEmpty());
+        for (const std::string& word : words) {
+          EXPECT_FALSE(words.size() > 1 && calls.count(word) > 0)
+              << Place(source, i) << "a message names the call " << word;
+        }
+      }
+    }
+  }
+}
+
+TEST(TidyTest, TheNewestReleaseInTheChangelogIsTheVersion) {
+  std::string version;
+  for (const absl::string_view line :
+       absl::StrSplit(ReadFile((Root() / "CMakeLists.txt").string()).value(), '\n')) {
+    if (absl::StartsWith(line, "project(concur VERSION ")) {
+      version = std::vector<std::string>(absl::StrSplit(line, ' '))[2];
+    }
+  }
+  const std::string changelog = ReadFile((Root() / "CHANGELOG.md").string()).value();
+  std::string newest;
+  for (const absl::string_view line : absl::StrSplit(changelog, '\n')) {
+    if (newest.empty() && absl::StartsWith(line, "## ") && line != "## Unreleased") {
+      newest = std::vector<std::string>(absl::StrSplit(line, ' '))[1];
+      const size_t begin = changelog.find(std::string(line));
+      const std::string section = changelog.substr(begin, changelog.find("\n## ", begin) - begin);
+      EXPECT_TRUE(absl::StrContains(section, "### Upgrade notes\n"))
+          << "CHANGELOG.md: " << newest << " has no upgrade notes";
+    }
+  }
+  EXPECT_EQ(newest, version) << "CHANGELOG.md and CMakeLists.txt name different releases";
 }
 
 }  // namespace

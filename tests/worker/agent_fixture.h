@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An agent between a fake coordinator and a fake executor, on a clock of its own.
 #ifndef CONCUR_TESTS_WORKER_AGENT_FIXTURE_H_
 #define CONCUR_TESTS_WORKER_AGENT_FIXTURE_H_

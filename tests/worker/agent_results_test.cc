@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logs that are followed, what an earlier incarnation left, and results in bulk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

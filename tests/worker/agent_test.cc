@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/agent.h"
 
 #include <gmock/gmock.h>
@@ -162,6 +163,19 @@ TEST_F(AgentTest, JobsGoOnThroughAnOutageOfAnyLength) {
   Answer({});
   EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
   EXPECT_THAT(last().running, ElementsAre(Id(2)));
+}
+
+TEST_F(AgentTest, TheLeaseIsCountedFromTheLastAnsweredCallWithAMargin) {
+  Step();
+  const absl::Time sent = clock_.Now();
+  clock_.Advance(absl::Seconds(3));
+  SyncResponse response;
+  response.lease = absl::Seconds(20);
+  Answer(response);
+  EXPECT_EQ(executor_.lease_end(), sent + absl::Seconds(18));
+  gateway_.Fail(last().sequence, absl::UnavailableError("gone"));
+  Step();
+  EXPECT_EQ(executor_.lease_end(), sent + absl::Seconds(18)) << "a failed call renews nothing";
 }
 
 TEST_F(AgentTest, ACallThatIsNeverAnsweredIsMadeAgain) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A subprocess executor in a directory of its own, with real processes and an artifact store that
 // the test holds.
 #ifndef CONCUR_TESTS_WORKER_EXECUTOR_FIXTURE_H_

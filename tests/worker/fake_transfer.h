@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator's artifacts in memory.
 #ifndef CONCUR_TESTS_WORKER_FAKE_TRANSFER_H_
 #define CONCUR_TESTS_WORKER_FAKE_TRANSFER_H_

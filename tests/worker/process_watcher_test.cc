@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes to the watcher while it is busy with the end of another process.
 #include "worker/process_watcher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Run directories: what the next attempt finds, and where they are when not in the work directory.
 #include "worker/run_dir.h"
 

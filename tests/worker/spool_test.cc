@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/spool.h"
 
 #include <unistd.h>
@@ -6,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "tests/testing/full_result.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "worker/identity.h"
@@ -57,6 +60,37 @@ TEST(SpoolTest, WhatWasPutIsFoundByTheNextProcessUnchanged) {
     EXPECT_EQ(next->recovered()[i].finished.result, Result(i + 1).finished.result);
     EXPECT_TRUE(next->recovered()[i].published);
   }
+}
+
+TEST(SpoolTest, EveryFieldOfAResultIsFoundAgain) {
+  for (const JobResult& result : testing::FullResults()) {
+    SpooledResult spooled = Result(1);
+    spooled.finished.result = result;
+    ASSERT_OK_AND_ASSIGN(const std::vector<SpooledResult> again,
+                         ParseResults(FormatResults({spooled})));
+    ASSERT_THAT(again, SizeIs(1));
+    EXPECT_EQ(again[0].finished.result, result);
+  }
+}
+
+// A worker that was upgraded hands in what the version before it left.
+TEST(SpoolTest, AFileOfAnEarlierVersionIsRead) {
+  const std::string body =
+      R"({"artifacts":[[3,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",7]],)"
+      R"("attempt":2,"exit_code":1,"failure":1,"job":9,"message":"no","metrics":[["f1",0.5,3]],)"
+      R"("published":true,"run_time_ns":5,"start_time_ns":7,"succeeded":false,"sweep":3})"
+      "\n";
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<SpooledResult> results,
+      ParseResults(absl::StrCat("concur-results-1 ", Sha256Of(body).ToHex(), "\n", body)));
+  ASSERT_THAT(results, SizeIs(1));
+  const JobResult& result = results[0].finished.result;
+  EXPECT_EQ(results[0].finished.id, (AttemptId{{{3}, 9}, {2}}));
+  EXPECT_EQ(result.failure, FailureClass::kFailed);
+  EXPECT_EQ(result.start_time, absl::FromUnixNanos(7));
+  EXPECT_EQ(result.metrics, (std::vector<Metric>{{"f1", 0.5, 3}}));
+  EXPECT_EQ(result.artifacts, (std::vector<ArtifactRef>{{ArtifactKind::kLog, Sha256Of("abc"), 7}}));
+  EXPECT_EQ(result.memory_bytes_peak, 0) << "a field that it did not write has its default";
 }
 
 TEST(SpoolTest, AFileGoesWhenAllItsResultsAreTaken) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/subprocess_executor.h"
 
 #include <fcntl.h>
@@ -58,7 +59,8 @@ TEST_F(SubprocessExecutorTest, ExitCodesHaveClasses) {
     std::string message;
   };
   for (const Case& c : std::vector<Case>{
-           {"echo no such thing >&2; exit 1", FailureClass::kFailed, 1, "no such thing"},
+           {"echo no such thing >&2; exit 1", FailureClass::kFailed, 1,
+            "no such thing (exit code 1)"},
            {"exit 75", FailureClass::kTemporary, 75, "exit code 75"},
            {"exit 78", FailureClass::kConfig, 78, "exit code 78"},
            {"kill -SEGV $$", FailureClass::kFailed, 139, "signal 11"},
@@ -73,6 +75,15 @@ TEST_F(SubprocessExecutorTest, ExitCodesHaveClasses) {
     EXPECT_EQ(result.exit_code, c.exit_code);
     EXPECT_THAT(result.message, HasSubstr(c.message));
   }
+}
+
+// The reason stood behind "exit code 1; last output:", where a terminal's line had ended.
+TEST_F(SubprocessExecutorTest, AFailureStartsWithTheEndOfTheJobsOwnOutput) {
+  EXPECT_EQ(Run(Train("echo training; echo \"KeyError: 'rarity'\" >&2; exit 1")).message,
+            "KeyError: 'rarity' (exit code 1)");
+  EXPECT_EQ(Run(Train("echo out of ideas; kill -SEGV $$")).message,
+            "out of ideas (killed by signal 11, Segmentation fault)");
+  EXPECT_EQ(Run(Train("exit 1")).message, "exit code 1") << "it said nothing";
 }
 
 TEST_F(SubprocessExecutorTest, AFailedAttemptKeepsItsLog) {
@@ -169,9 +180,14 @@ TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
            {"echo '{\"other\": \"x\"}' > $2", "none of the 1 predictions"},
            {"mkdir $2", "expected a plain file"},
            {"ln -s /etc/passwd $2", "expected a plain file"},
-           {"echo '{\"a\": NaN}' > $3", "finite number"},
+           {"echo '{\"a\": NaN}' > $3",
+            "{metrics}: expected {\"name\": finite number, ...}, got nan"},
+           {"echo '{\"b\": 1, \"mae\" : -Infinity}' > $3", "got -inf for \"mae\""},
+           {"echo '{mae: 1}' > $3", "got a name without double quotes"},
+           {"echo '{\"a\" 1}' > $3", "{metrics}: expected"},
            {"echo '{\"a\": 1e400}' > $3", "finite number"},
-           {"echo '{\"a\": 1e16}' > $3", "beyond the limit"},
+           {"echo '{\"a\": 1e16}' > $3", "at most 1e+15"},
+           {"printf %s '{\"a\\u0007\": 1}' > $3", "one line without control characters"},
            {"echo '{\"a\": 1, \"a\": 2}' > $3", "twice"},
            {"echo '{}' > $3", "no metric"},
            {"echo '{\"a\": \"1\"}' > $3", "another type"},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an executor does to jobs that will not end, will not stop, or take too much.
 #include <fcntl.h>
 #include <signal.h>

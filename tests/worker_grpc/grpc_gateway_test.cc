@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "worker/grpc_gateway.h"
 
 #include <grpcpp/server.h>

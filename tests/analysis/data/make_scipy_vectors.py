@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the lines of scipy_vectors.txt: python3 make_scipy_vectors.py (Debian: python3-scipy)."""
 import warnings
 

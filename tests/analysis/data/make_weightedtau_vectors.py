@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the lines of weightedtau_vectors.txt: python3 make_weightedtau_vectors.py (python3-scipy)."""
 from scipy import stats
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Schema 3 with the rows of ScriptOfBatches (tests/store/store_rows.cc), as `sqlite3 FILE .dump` gives it.
 PRAGMA application_id = 1131307893;
 PRAGMA user_version = 3;

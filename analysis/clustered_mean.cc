@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/clustered_mean.h"
+
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "analysis/example_runs.h"
+#include "analysis/intervals.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace concur::analysis {
+
+absl::StatusOr<ClusteredMean> ComputeClusteredMean(absl::Span<const double> values,
+                                                   const ExampleClusters& clusters) {
+  CONCUR_CHECK(clusters.of.empty() || clusters.of.size() == values.size());
+  const size_t count = clusters.of.empty() ? values.size() : clusters.count;
+  if (count < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an interval of a mean needs at least 2 clusters, got ", count));
+  }
+  const auto n = static_cast<double>(values.size());
+  ClusteredMean result;
+  result.mean = ComputeMoments(values).mean;
+  result.clusters = static_cast<int64_t>(count);
+  std::vector<double> sizes(count, 0.0);
+  std::vector<double> sums(count, 0.0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t cluster = clusters.of.empty() ? i : clusters.of[i];
+    ++sizes[cluster];
+    sums[cluster] += values[i] - result.mean;
+  }
+  double squares = 0;
+  double sizes_squared = 0;    // sum n_g²
+  double adjusted = 0;         // sum c_g n_g², c_g = 1 / (1 - n_g / n)
+  double adjusted_fourth = 0;  // sum c_g² n_g⁴
+  for (size_t g = 0; g < count; ++g) {
+    const double correction = 1 / (1 - sizes[g] / n);
+    const double size_squared = sizes[g] * sizes[g];
+    squares += correction * sums[g] * sums[g];
+    sizes_squared += size_squared;
+    adjusted += correction * size_squared;
+    adjusted_fourth += correction * correction * size_squared * size_squared;
+  }
+  result.standard_error = std::sqrt(squares) / n;
+  result.degrees = n * n / (sizes_squared + (adjusted * adjusted - adjusted_fourth) / (n * n));
+  return result;
+}
+
+absl::StatusOr<Interval> ClusteredMeanInterval(absl::Span<const double> values,
+                                               const ExampleClusters& clusters, double level) {
+  if (!(level > 0 && level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("level: expected a number strictly between 0 and 1, got ", level));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const ClusteredMean mean, ComputeClusteredMean(values, clusters));
+  const boost::math::students_t_distribution<double> t(mean.degrees);
+  const double half =
+      boost::math::quantile(boost::math::complement(t, (1 - level) / 2)) * mean.standard_error;
+  return Interval{mean.mean - half, mean.mean + half};
+}
+
+}  // namespace concur::analysis

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to run next in a table that is partly there, until every coefficient is known to ± W.
+//
+// Thread-safe (values, stateless). Formulas and sources: docs/planning.md.
+#ifndef CONCUR_ANALYSIS_PLAN_NEXT_H_
+#define CONCUR_ANALYSIS_PLAN_NEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/plan.h"
+#include "analysis/plan_estimate.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+struct NextOptions {
+  double within = 0.1;  // half-width of an interval that is narrow enough
+  double level = 0.95;
+  uint64_t seed = 1;
+};
+
+// Cells of one approach that are run together.
+struct NextStep {
+  size_t approach = 0;
+  std::vector<size_t> benchmarks;
+  double cost = 0;
+};
+
+struct NextCells {
+  std::vector<PairEstimate> pairs;  // as they are known now
+  size_t widest = 0;                // of these, the one with the widest interval
+  double half_width = 0;            // of that one
+  std::vector<NextStep> steps;      // in order; empty when it is narrow enough
+  double cost = 0;                  // of the steps
+  double cost_of_rest = 0;          // of all cells that have no score
+  bool in_order = true;             // the scores are those that this plan begins with
+  int64_t failed = 0;               // cells that failed, which are not planned again
+  // With the approaches as a sample of more: the widest half-width with every cell run, the pair
+  // that has it, and how many more approaches would make it narrow enough.
+  double sample_half_width = 0;
+  size_t sample_widest = 0;
+  int64_t approaches_more = 0;
+};
+
+// InvalidArgument for fewer than two benchmarks or five approaches, for tables that are too large
+// (kReplaySizeMax), and for options out of range.
+absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& costs,
+                                   const NextOptions& options);
+Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts& costs,
+                const NextOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_PLAN_NEXT_H_

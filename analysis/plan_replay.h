@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well plans would have done on a complete table: coefficients from what each budget buys,
+// against those of the whole table.
+//
+// Thread-safe (stateless): the results depend on the seed, and not on `parallel_for`.
+#ifndef CONCUR_ANALYSIS_PLAN_REPLAY_H_
+#define CONCUR_ANALYSIS_PLAN_REPLAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/bootstrap.h"
+#include "analysis/plan.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+struct ReplayOptions {
+  std::vector<double> budgets = {0.1, 0.2, 0.3, 0.5};  // shares of the cost of the whole table
+  int64_t replays = 200;
+  uint64_t seed = 1;
+  double level = 0.95;
+  ParallelFor parallel_for = SequentialFor;
+};
+
+// Means over replays and pairs of benchmarks. A pair without a coefficient counts as estimated by
+// 0 with the interval [-1, 1].
+struct PolicyResult {
+  double mean_abs_error = 0;
+  double standard_error = 0;  // of mean_abs_error, over replays
+  double coverage = 0;        // share of intervals that hold the table's value
+  double half_width = 0;      // mean, of intervals
+  double cost = 0;            // mean, as a share of the whole table
+  double undefined = 0;       // share of pairs
+};
+
+struct ReplayPoint {
+  double budget = 0;
+  PolicyResult planned;
+  PolicyResult rows;   // complete approaches in random order
+  PolicyResult cells;  // cells in random order
+};
+
+// InvalidArgument for a table with missing scores, with fewer than two benchmarks or five
+// approaches, or with more than kReplaySizeMax pairs of benchmarks times approaches, and for
+// options out of range.
+absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
+                                                     const CellCosts& costs,
+                                                     const ReplayOptions& options);
+inline constexpr size_t kReplaySizeMax = 10'000'000;
+
+Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scores,
+                  const CellCosts& costs, const ReplayOptions& options);
+// {"points": [{"budget", "planned": {"mean_abs_error", "coverage", …}, "rows": …, "cells": …}]}
+std::string ReplayJson(const std::vector<ReplayPoint>& points);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_PLAN_REPLAY_H_

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/rank_sets.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/multiplicity.h"
+#include "base/decimal.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+
+namespace concur::analysis {
+namespace {
+
+std::vector<double> AveragesOf(const ScoreTable& table, const BenchmarkGroup& group,
+                               const std::vector<size_t>& approaches) {
+  std::vector<double> averages;
+  for (const size_t approach : approaches) {
+    double sum = 0;
+    for (const size_t benchmark : group.benchmarks) {
+      sum += table.cell(approach, benchmark).value;
+    }
+    averages.push_back(sum / static_cast<double>(group.benchmarks.size()));
+  }
+  return averages;
+}
+
+// An ordered pair: that `better` exceeds `worse` is to be shown.
+struct OrderedPair {
+  size_t better = 0;
+  size_t worse = 0;
+  double t = 0;  // the difference in standard errors
+  double error = 0;
+};
+
+class RankTest {
+ public:
+  RankTest(const RankEstimate& estimate, const RankSetOptions& options)
+      : values_(estimate.values), count_(estimate.values.size()), level_(options.level) {
+    errors_.resize(count_ * count_);
+    for (size_t j = 0; j < count_; ++j) {
+      for (size_t k = 0; k < count_; ++k) {
+        double variance = 0;
+        for (const std::vector<double>& factor : estimate.factors) {
+          variance += (factor[j] - factor[k]) * (factor[j] - factor[k]);
+        }
+        errors_[j * count_ + k] = std::sqrt(variance);
+      }
+    }
+    const auto draws = static_cast<size_t>(options.draws);
+    noise_.resize(draws * count_);
+    Random random(options.seed, "rank-sets");
+    for (size_t r = 0; r < draws; ++r) {
+      double* row = noise_.data() + r * count_;
+      for (const std::vector<double>& factor : estimate.factors) {
+        const double g = random.Normal();
+        for (size_t j = 0; j < count_; ++j) {
+          row[j] += g * factor[j];
+        }
+      }
+      // Errors estimated from few units: Student's t, the same divisor for all (Dunnett, 1955).
+      double squares = 0;
+      for (size_t d = 0; d < static_cast<size_t>(estimate.degrees); ++d) {
+        const double g = random.Normal();
+        squares += g * g;
+      }
+      const double scale = estimate.degrees > 0 ? std::sqrt(estimate.degrees / squares) : 1;
+      for (size_t j = 0; j < count_; ++j) {
+        row[j] *= scale;
+      }
+    }
+  }
+
+  double error(size_t j, size_t k) const { return errors_[j * count_ + k]; }
+
+  // Which of all ordered pairs that hold one of `about` (nothing: any) are shown to be in order, by
+  // better * count + worse.
+  std::vector<bool> Shown(std::optional<size_t> about) const {
+    std::vector<OrderedPair> open;
+    for (size_t j = 0; j < count_; ++j) {
+      for (size_t k = 0; k < count_; ++k) {
+        const double se = error(j, k);
+        if (j != k && se > 0 && (!about.has_value() || *about == j || *about == k)) {
+          open.push_back({j, k, (values_[j] - values_[k]) / se, se});
+        }
+      }
+    }
+    std::vector<bool> shown(count_ * count_, false);
+    while (!open.empty()) {
+      const double critical = CriticalValue(open);
+      const auto rejected = std::stable_partition(
+          open.begin(), open.end(), [&](const OrderedPair& pair) { return !(pair.t > critical); });
+      if (rejected == open.end()) {
+        break;
+      }
+      for (auto pair = rejected; pair != open.end(); ++pair) {
+        shown[pair->better * count_ + pair->worse] = true;
+      }
+      open.erase(rejected, open.end());
+    }
+    return shown;
+  }
+
+ private:
+  // The quantile at the level of the largest difference of noise over the pairs.
+  double CriticalValue(const std::vector<OrderedPair>& pairs) const {
+    std::vector<double> largest(noise_.size() / count_);
+    for (size_t r = 0; r < largest.size(); ++r) {
+      const double* row = noise_.data() + r * count_;
+      double most = 0;
+      for (const OrderedPair& pair : pairs) {
+        most = std::max(most, (row[pair.better] - row[pair.worse]) / pair.error);
+      }
+      largest[r] = most;
+    }
+    std::sort(largest.begin(), largest.end());
+    const double position = level_ * static_cast<double>(largest.size() - 1);
+    const auto index = static_cast<size_t>(position);
+    const double share = position - static_cast<double>(index);
+    return index + 1 < largest.size()
+               ? largest[index] + share * (largest[index + 1] - largest[index])
+               : largest[index];
+  }
+
+  const std::vector<double>& values_;
+  size_t count_;
+  double level_;
+  std::vector<double> errors_;
+  std::vector<double> noise_;  // draw by draw
+};
+
+RankSet SetOf(const std::vector<bool>& shown, size_t approach, size_t count) {
+  RankSet set{1, static_cast<int64_t>(count)};
+  for (size_t other = 0; other < count; ++other) {
+    set.low += shown[other * count + approach] ? 1 : 0;
+    set.high -= shown[approach * count + other] ? 1 : 0;
+  }
+  return set;
+}
+
+double TwoSided(double t, double degrees) {
+  if (degrees > 0) {
+    return 2 * boost::math::cdf(boost::math::complement(
+                   boost::math::students_t_distribution<double>(degrees), std::abs(t)));
+  }
+  return std::erfc(std::abs(t) / std::sqrt(2.0));
+}
+
+void AddNeighbours(const RankEstimate& estimate, const RankTest& test, RankSets& sets) {
+  sets.order.resize(estimate.values.size());
+  std::iota(sets.order.begin(), sets.order.end(), size_t{0});
+  std::stable_sort(sets.order.begin(), sets.order.end(),
+                   [&](size_t x, size_t y) { return estimate.values[x] > estimate.values[y]; });
+  for (size_t i = 0; i + 1 < sets.order.size(); ++i) {
+    const size_t above = sets.order[i];
+    const size_t below = sets.order[i + 1];
+    const double error = test.error(above, below);
+    sets.neighbour_p.push_back(
+        error > 0
+            ? TwoSided((estimate.values[above] - estimate.values[below]) / error, estimate.degrees)
+            : 1);
+  }
+  sets.neighbour_p_holm = HolmAdjusted(sets.neighbour_p);
+}
+
+}  // namespace
+
+absl::StatusOr<RankEstimate> EstimateOverBenchmarks(const ScoreTable& table,
+                                                    const BenchmarkGroup& group,
+                                                    const std::vector<size_t>& approaches) {
+  const auto count = static_cast<double>(group.benchmarks.size());
+  if (group.benchmarks.size() < 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("resolve: benchmarks as a sample need at least 3 of them, ", group.name,
+                     " has ", group.benchmarks.size()));
+  }
+  RankEstimate estimate;
+  estimate.values = AveragesOf(table, group, approaches);
+  estimate.degrees = count - 1;
+  estimate.unit = "benchmarks";
+  for (const size_t benchmark : group.benchmarks) {
+    std::vector<double>& factor = estimate.factors.emplace_back();
+    for (size_t i = 0; i < approaches.size(); ++i) {
+      factor.push_back((table.cell(approaches[i], benchmark).value - estimate.values[i]) /
+                       std::sqrt(count * (count - 1)));
+    }
+  }
+  return estimate;
+}
+
+absl::StatusOr<RankEstimate> EstimateFromErrors(const ScoreTable& table,
+                                                const BenchmarkGroup& group,
+                                                const std::vector<size_t>& approaches,
+                                                const ScoreTable& errors) {
+  RankEstimate estimate;
+  estimate.values = AveragesOf(table, group, approaches);
+  estimate.unit = "given errors";
+  for (size_t i = 0; i < approaches.size(); ++i) {
+    const std::string& name = table.approaches()[approaches[i]].name;
+    CONCUR_ASSIGN_OR_RETURN(const size_t row, FindEntry(errors.approaches(), name,
+                                                        "errors: no approach", "approaches"));
+    double variance = 0;
+    for (const size_t benchmark : group.benchmarks) {
+      const std::string& column = table.benchmarks()[benchmark].name;
+      CONCUR_ASSIGN_OR_RETURN(
+          const size_t at, FindEntry(errors.benchmarks(), column, "errors: no column", "columns"));
+      const ScoreCell& error = errors.cell(row, at);
+      if (error.state != CellState::kValue || error.value < 0) {
+        return absl::InvalidArgumentError(absl::StrCat("errors: expected the standard error of \"",
+                                                       name, "\" on \"", column, "\", 0 or more"));
+      }
+      variance += error.value * error.value;
+    }
+    std::vector<double>& factor = estimate.factors.emplace_back(approaches.size(), 0.0);
+    factor[i] = std::sqrt(variance) / static_cast<double>(group.benchmarks.size());
+  }
+  return estimate;
+}
+
+absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
+                                                  const BenchmarkGroup& group,
+                                                  const std::vector<size_t>& approaches,
+                                                  const std::vector<ExampleTable>& examples,
+                                                  std::optional<ExampleUnit> unit) {
+  RankEstimate estimate;
+  estimate.values = AveragesOf(table, group, approaches);
+  estimate.unit = "test examples";
+  const auto benchmarks = static_cast<double>(group.benchmarks.size());
+  for (const size_t benchmark : group.benchmarks) {
+    const std::string& name = table.benchmarks()[benchmark].name;
+    const auto scores =
+        std::find_if(examples.begin(), examples.end(),
+                     [&](const ExampleTable& candidate) { return candidate.benchmark == name; });
+    if (scores == examples.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("resolve: no per-example scores of the benchmark \"", name, "\""));
+    }
+    const ExampleClusters clusters = ClustersOf(scores->places, scores->examples, unit);
+    const auto groups = static_cast<double>(clusters.count);
+    const auto count = static_cast<double>(scores->examples);
+    // Scores are shares; the table's are percent.
+    const double weight =
+        100 / (benchmarks * count) * std::sqrt(groups / std::max(1.0, groups - 1));
+    const size_t first = estimate.factors.size();
+    estimate.factors.resize(first + clusters.count, std::vector<double>(approaches.size(), 0.0));
+    for (size_t i = 0; i < approaches.size(); ++i) {
+      const std::string& approach = table.approaches()[approaches[i]].name;
+      const auto row = std::find(scores->approaches.begin(), scores->approaches.end(), approach);
+      if (row == scores->approaches.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("resolve: no per-example scores of \"", approach, "\" on \"", name, "\""));
+      }
+      const absl::Span<const double> values =
+          scores->row(static_cast<size_t>(row - scores->approaches.begin()));
+      const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+      for (size_t e = 0; e < values.size(); ++e) {
+        const size_t cluster = clusters.of.empty() ? e : clusters.of[e];
+        estimate.factors[first + cluster][i] += weight * (values[e] - mean);
+      }
+    }
+  }
+  return estimate;
+}
+
+absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
+                                         const RankSetOptions& options) {
+  if (!(options.level > 0 && options.level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", options.level));
+  }
+  if (options.draws < 100 || options.draws > 1'000'000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("replicates: expected a number from 100 to 1000000, got ", options.draws));
+  }
+  const size_t count = estimate.values.size();
+  if (count > kRankedMax) {
+    return absl::InvalidArgumentError(absl::StrCat("expected at most ", kRankedMax,
+                                                   " approaches with rank sets, got ", count,
+                                                   "; choose some with --where"));
+  }
+  RankSets sets;
+  if (count == 0) {
+    return sets;
+  }
+  const RankTest test(estimate, options);
+  sets.marginal.resize(count);
+  options.parallel_for(count, [&](size_t approach) {
+    sets.marginal[approach] = SetOf(test.Shown(approach), approach, count);
+  });
+  const std::vector<bool> shown = test.Shown(std::nullopt);
+  for (size_t approach = 0; approach < count; ++approach) {
+    sets.simultaneous.push_back(SetOf(shown, approach, count));
+  }
+  AddNeighbours(estimate, test, sets);
+  sets.groups.assign(count, 0);
+  int64_t group = 0;
+  size_t best = 0;  // of the group
+  for (const size_t approach : sets.order) {
+    if (group == 0 || shown[best * count + approach]) {
+      ++group;
+      best = approach;
+    }
+    sets.groups[approach] = group;
+  }
+  return sets;
+}
+
+void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankSetOptions& options,
+                 Table& table) {
+  for (const char* key : {"rank_low", "rank_high", "all_ranks_low", "all_ranks_high"}) {
+    table.columns.push_back(ForPrograms(key));
+  }
+  table.columns.push_back(ForPeople("rank set", true));
+  table.columns.push_back(ForPeople("of all", true));
+  table.columns.push_back({"group", "group", true});
+  table.columns.push_back({"next_p_holm", "next differs: p", true, 4});
+  const auto text = [](const RankSet& set) {
+    return TextCell(set.low == set.high ? absl::StrCat(set.low)
+                                        : absl::StrCat(set.low, "–", set.high));
+  };
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    TableRow& row = table.rows[i];
+    if (i >= sets.order.size()) {
+      row.resize(table.columns.size());
+      continue;
+    }
+    const size_t approach = sets.order[i];
+    const RankSet& own = sets.marginal[approach];
+    const RankSet& all = sets.simultaneous[approach];
+    for (TableCell& cell : std::vector<TableCell>{
+             IntegerCell(own.low), IntegerCell(own.high), IntegerCell(all.low),
+             IntegerCell(all.high), text(own), text(all), IntegerCell(sets.groups[approach]),
+             i < sets.neighbour_p_holm.size() ? NumberCell(sets.neighbour_p_holm[i])
+                                              : TableCell()}) {
+      row.push_back(std::move(cell));
+    }
+  }
+  const auto differ = std::count_if(sets.neighbour_p_holm.begin(), sets.neighbour_p_holm.end(),
+                                    [&](double p) { return p < 1 - options.level; });
+  table.notes.push_back(absl::StrCat(
+      "Resolved by ", estimate.unit, ": ", differ, " of ", sets.neighbour_p.size(),
+      " neighbours in the ranking differ after Holm's correction; ",
+      sets.groups.empty() ? 0 : *std::max_element(sets.groups.begin(), sets.groups.end()),
+      " groups."));
+  table.notes.push_back(absl::StrCat(
+      "Rank sets hold each approach's true rank with ", ShortestDecimal(options.level * 100),
+      " % confidence, \"of all\" all true ranks together; a group ends where an approach differs "
+      "from its best."));
+}
+
+}  // namespace concur::analysis

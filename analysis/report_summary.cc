@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/report_summary.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/notes.h"
+#include "analysis/text.h"
+
+namespace concur::analysis {
+namespace {
+
+constexpr double kResolvedBelow = 0.05;  // p-values after Holm's correction
+
+std::string Counted(size_t count, const char* one, const char* plural = "s") {
+  return absl::StrCat(count, " ", one, count == 1 ? "" : plural);
+}
+
+// " (a, b, c and 17 more)"; "" for none.
+std::string Listed(const std::vector<AxisEntry>& entries) {
+  constexpr size_t kNamedMax = 6;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(entries.size(), kNamedMax); ++i) {
+    names.push_back(ScreenName(entries[i].name));
+  }
+  const size_t rest = entries.size() - names.size();
+  return names.empty() ? ""
+                       : absl::StrCat(" (", absl::StrJoin(names, ", "),
+                                      rest > 0 ? absl::StrCat(" and ", rest, " more") : "", ")");
+}
+
+std::string PairSentence(const ConcurrenceMatrix& matrix, const char* which,
+                         const MatrixPair& pair) {
+  const auto same = static_cast<size_t>(
+      std::count_if(matrix.pairs.begin(), matrix.pairs.end(), [&](const MatrixPair& other) {
+        return other.correlation.defined() && other.correlation.value == pair.correlation.value;
+      }));
+  return absl::StrCat(which, ": ", ScreenName(matrix.benchmarks[pair.a]), " and ",
+                      ScreenName(matrix.benchmarks[pair.b]), ", ", PairText(pair),
+                      same > 1 ? absl::StrCat(" (and ", Counted(same - 1, "pair"), " more)") : "",
+                      ".");
+}
+
+Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
+  const MatrixPair* most = nullptr;
+  const MatrixPair* least = nullptr;
+  for (const MatrixPair& pair : matrix.pairs) {
+    if (!pair.correlation.defined()) {
+      continue;
+    }
+    most = most == nullptr || pair.correlation.value > most->correlation.value ? &pair : most;
+    least = least == nullptr || pair.correlation.value < least->correlation.value ? &pair : least;
+  }
+  Finding finding{"Concurrence", ""};
+  if (most == nullptr) {
+    finding.text = "No pair of benchmarks has a coefficient: " + MatrixNotes(matrix).front() + ".";
+    return finding;
+  }
+  if (most->correlation.value == least->correlation.value) {
+    finding.text =
+        PairSentence(matrix, matrix.pairs.size() == 1 ? "The one pair" : "All alike", *most);
+  } else {
+    finding.text = absl::StrCat(PairSentence(matrix, "Most", *most), " ",
+                                PairSentence(matrix, "Least", *least));
+  }
+  if (!DaggerOf(most->interval).empty() || !DaggerOf(least->interval).empty()) {
+    finding.text += " † All replicates agree: resampling cannot show the uncertainty.";
+  }
+  if (matrix.level > 0 && most->correlation.n < kIntervalApproachesMin) {
+    absl::StrAppend(&finding.text, " With fewer than ", kIntervalApproachesMin,
+                    " approaches, intervals may be too short.");
+  }
+  return finding;
+}
+
+// The comparison of the best two approaches of a benchmark; null where they were not compared.
+const PairedComparison* BestTwo(const BenchmarkComparison& comparison) {
+  const PairedComparison* found = nullptr;
+  for (const PairedComparison& pair : comparison.pairs) {
+    const bool better = found == nullptr || pair.mean_a > found->mean_a ||
+                        (pair.mean_a == found->mean_a && pair.mean_b > found->mean_b);
+    found = better ? &pair : found;
+  }
+  return found;
+}
+
+Finding RankFinding(const std::vector<BenchmarkComparison>& comparisons) {
+  size_t pairs = 0;
+  size_t unresolved = 0;
+  std::vector<std::string> leaders;
+  size_t benchmarks = 0;
+  for (const BenchmarkComparison& comparison : comparisons) {
+    pairs += comparison.pairs.size();
+    for (const PairedComparison& pair : comparison.pairs) {
+      unresolved += pair.p_value_holm >= kResolvedBelow ? 1 : 0;
+    }
+    const PairedComparison* best = BestTwo(comparison);
+    benchmarks += best != nullptr ? 1 : 0;
+    if (best != nullptr && best->p_value_holm >= kResolvedBelow) {
+      leaders.push_back(absl::StrCat(ScreenName(comparison.benchmark), " (",
+                                     ScreenName(comparison.approaches[best->a]), ", ",
+                                     ScreenName(comparison.approaches[best->b]), ")"));
+    }
+  }
+  Finding finding{"Unresolved ranks", ""};
+  if (pairs == 0) {
+    finding.text =
+        "Not known: without per-example scores nothing says which differences chance explains.";
+    return finding;
+  }
+  finding.text = absl::StrCat(unresolved, " of ", pairs,
+                              " differences between two approaches on a benchmark could be chance "
+                              "of its test examples (p ≥ ",
+                              kResolvedBelow, " after Holm's correction). ");
+  constexpr size_t kNamedMax = 6;
+  const size_t named = std::min(leaders.size(), kNamedMax);
+  const size_t rest = leaders.size() - named;
+  leaders.resize(named);
+  absl::StrAppend(
+      &finding.text,
+      leaders.empty()
+          ? absl::StrCat("The best approach is resolved on every benchmark.")
+          : absl::StrCat("The best two are not resolved on ", named + rest, " of ",
+                         Counted(benchmarks, "benchmark"), ": ", absl::StrJoin(leaders, "; "),
+                         rest > 0 ? absl::StrCat("; and ", rest, " more") : "", "."));
+  return finding;
+}
+
+Finding MissingFinding(const ScoreTable& table) {
+  std::map<CellState, size_t> states;
+  std::vector<std::string> benchmarks;
+  size_t missing = 0;
+  size_t partial = 0;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    size_t here = 0;
+    for (const ScoreCell& cell : table.column(b)) {
+      if (cell.state != CellState::kValue) {
+        ++states[cell.state];
+        ++here;
+      } else {
+        partial += cell.IsPartial() ? 1 : 0;
+      }
+    }
+    missing += here;
+    if (here > 0) {
+      benchmarks.push_back(absl::StrCat(ScreenName(table.benchmarks()[b].name), " (", here, ")"));
+    }
+  }
+  Finding finding{"Missing scores", partial > 0 ? "" : "None."};
+  if (missing > 0) {
+    std::vector<std::string> reasons;
+    reasons.reserve(states.size());
+    for (const auto& [state, count] : states) {
+      reasons.push_back(absl::StrCat(count, " ", CellStateName(state)));
+    }
+    constexpr size_t kNamedMax = 8;
+    const size_t rest = benchmarks.size() - std::min(benchmarks.size(), kNamedMax);
+    benchmarks.resize(benchmarks.size() - rest);
+    finding.text = absl::StrCat(
+        missing, " of ", table.approaches().size() * table.benchmarks().size(), " (",
+        absl::StrJoin(reasons, ", "), "): ", absl::StrJoin(benchmarks, ", "),
+        rest > 0 ? absl::StrCat(", and ", Counted(rest, "benchmark"), " more") : "", ".");
+  }
+  if (partial > 0) {
+    absl::StrAppend(&finding.text, missing > 0 ? " Of " : "Of ",
+                    Counted(partial, missing > 0 ? "other score" : "score"),
+                    " some seeds or settings are not there (*).");
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> FindingsOf(const ScoreTable& table, const ConcurrenceMatrix* matrix,
+                                const std::vector<BenchmarkComparison>& comparisons) {
+  std::vector<Finding> findings;
+  if (matrix != nullptr) {
+    findings.push_back(ConcurrenceFinding(*matrix));
+  }
+  findings.push_back(RankFinding(comparisons));
+  findings.push_back(MissingFinding(table));
+  return findings;
+}
+
+std::string ComparedText(const ScoreTable& table) {
+  std::string text = absl::StrCat(
+      Counted(table.approaches().size(), "approach", "es"), Listed(table.approaches()), " on ",
+      Counted(table.benchmarks().size(), "benchmark"), Listed(table.benchmarks()), ".");
+  if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
+    absl::StrAppend(&text, " ", LessIsBetter(minimized), ".");
+  }
+  return text;
+}
+
+}  // namespace concur::analysis

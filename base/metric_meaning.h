@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the values of a metric mean: whether more or less of it is better, and what range they have.
+//
+// Values; the functions are pure.
+#ifndef CONCUR_BASE_METRIC_MEANING_H_
+#define CONCUR_BASE_METRIC_MEANING_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace concur {
+
+enum class Goal { kMaximize, kMinimize };
+// "maximize", "minimize"; InvalidArgument for anything else.
+absl::string_view GoalName(Goal goal);
+absl::StatusOr<Goal> GoalFromName(absl::string_view name);
+
+struct Scale {
+  enum class Kind {
+    kUnstated,  // guessed from the scores: 0 to 100 if any is above 1, else 0 to 1
+    kPercent,   // 0 to 100
+    kFraction,  // 0 to 1
+    kRange,     // `low` to `high`
+    kNone,      // no limits, as of a perplexity
+  };
+  Kind kind = Kind::kUnstated;
+  double low = 0;  // of kRange, else 0
+  double high = 0;
+  bool operator==(const Scale&) const = default;
+};
+// "percent", "fraction", "none", "0..5"; "" for kUnstated.
+std::string ScaleText(const Scale& scale);
+// The inverse, but for "". InvalidArgument for another text, and what CheckScale refuses.
+absl::StatusOr<Scale> ScaleFromText(absl::string_view text);
+// InvalidArgument unless both ends of a range are finite and the low one is below the high one.
+absl::Status CheckScale(const Scale& scale);
+
+struct MetricMeaning {
+  Goal goal = Goal::kMaximize;
+  Scale scale;
+  // Whether a table without goals and scales would be read the same way but for the guess of
+  // percent: such tables have no word about either.
+  bool IsPlain() const {
+    return goal == Goal::kMaximize &&
+           (scale.kind == Scale::Kind::kUnstated || scale.kind == Scale::Kind::kPercent);
+  }
+  bool operator==(const MetricMeaning&) const = default;
+};
+
+// Whether less of a metric of that name is usually better: "perplexity", "dev loss", "WER".
+bool UsuallyMinimized(absl::string_view name);
+
+}  // namespace concur
+
+#endif  // CONCUR_BASE_METRIC_MEANING_H_

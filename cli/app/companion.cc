@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/app/companion.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/argv.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace concur::cli {
+
+absl::StatusOr<std::string> ProgramDirectory() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
+  }
+  return self.parent_path().string();
+}
+
+std::string ConfigsDirectory() {
+  const std::filesystem::path programs = ProgramDirectory().value_or(".");
+  std::error_code error;
+  // Installed: PREFIX/bin. Built: build/PRESET/bin of the sources.
+  for (const char* place : {"../share/concur/configs", "../../../configs"}) {
+    const std::filesystem::path directory = (programs / place).lexically_normal();
+    if (std::filesystem::is_directory(directory, error)) {
+      return directory.string();
+    }
+  }
+  return "configs";
+}
+
+absl::StatusOr<std::string> CompanionProgram(const std::string& name) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string directory, ProgramDirectory());
+  std::string path = absl::StrCat(directory, "/", name);
+  if (access(path.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": expected this program beside concur; is it built or installed?"));
+  }
+  return path;
+}
+
+absl::Status RunCompanion(const std::string& name, const CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string program, CompanionProgram(name));
+  std::vector<std::string> arguments = {program};
+  arguments.insert(arguments.end(), context.args.begin(), context.args.end());
+  execv(program.c_str(), ArgvOf(arguments).data());
+  return ErrnoStatus(errno, program, "run");
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/client/client.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "cli/client/server_address.h"
+#include "concur/v1/coordinator.grpc.pb.h"
+#include "core/fields.h"
+#include "rpc/channel.h"
+#include "rpc/convert_score.h"
+#include "rpc/convert_value.h"
+#include "rpc/diagnose.h"
+#include "rpc/status.h"
+#include "rpc/upload.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr int kSweepsPage = 1000;
+constexpr int kJobsPage = 1000;
+constexpr int kScoresPage = 10'000;
+constexpr size_t kDigestsPerCall = 10'000;
+
+// Whether to reconnect a stream that ended so. A coordinator that stops cancels its streams.
+bool MayComeBack(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsCancelled(status);
+}
+
+class GrpcClient : public Client {
+ public:
+  GrpcClient(std::string address, rpc::Credentials credentials,
+             std::shared_ptr<grpc::Channel> channel, std::ostream* notes)
+      : Client(std::move(address)),
+        credentials_(std::move(credentials)),
+        channel_(std::move(channel)),
+        stub_(v1::Coordinator::NewStub(channel_)),
+        notes_(notes) {}
+
+  std::unique_ptr<Client> ForAsides(absl::Duration call_max) const override {
+    auto client = std::make_unique<GrpcClient>(address_, credentials_, channel_, nullptr);
+    client->call_max_ = call_max;
+    client->set_patience(absl::ZeroDuration());
+    return client;
+  }
+
+  absl::StatusOr<v1::CreateSweepResponse> CreateSweep(
+      const v1::CreateSweepRequest& request) override {
+    return Repeat<v1::CreateSweepResponse>(request, &v1::Coordinator::Stub::CreateSweep,
+                                           absl::Minutes(2));
+  }
+
+  absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) override {
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    request.set_include_spec(include_spec);
+    return Repeat<v1::Sweep>(request, &v1::Coordinator::Stub::GetSweep);
+  }
+
+  absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
+                                                    size_t count_max) override {
+    v1::ListSweepsRequest request;
+    request.set_owner(owner);
+    request.set_page_size(kSweepsPage);
+    return Pages<v1::Sweep, v1::ListSweepsResponse>(
+        request, count_max, &v1::Coordinator::Stub::ListSweeps,
+        [](v1::ListSweepsResponse& page) { return page.mutable_sweeps(); });
+  }
+
+  absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) override {
+    return ChangeSweep(sweep, &v1::Coordinator::Stub::PauseSweep);
+  }
+  absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) override {
+    return ChangeSweep(sweep, &v1::Coordinator::Stub::ResumeSweep);
+  }
+  absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) override {
+    return ChangeSweep(sweep, &v1::Coordinator::Stub::CancelSweep);
+  }
+
+  absl::Status DeleteSweep(const std::string& sweep) override {
+    v1::DeleteSweepRequest request;
+    request.set_sweep(sweep);
+    v1::DeleteSweepResponse response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->DeleteSweep(&context, request, &response);
+    }));
+  }
+
+  absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest& request) override {
+    // Not repeated: between two of them a job may have failed anew.
+    v1::RetryJobsResponse response;
+    CONCUR_RETURN_IF_ERROR(Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->RetryJobs(&context, request, &response);
+    })));
+    return response.retried();
+  }
+
+  absl::Status ListJobs(v1::ListJobsRequest request, size_t count_max,
+                        const std::function<bool(v1::Job)>& each) override {
+    if (request.page_size() == 0) {
+      request.set_page_size(kJobsPage);
+    }
+    return EachOfPages<v1::Job, v1::ListJobsResponse>(
+        std::move(request), count_max, &v1::Coordinator::Stub::ListJobs,
+        [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }, each);
+  }
+
+  absl::StatusOr<v1::Job> GetJob(const std::string& job) override {
+    v1::GetJobRequest request;
+    request.set_job(job);
+    return Repeat<v1::Job>(request, &v1::Coordinator::Stub::GetJob);
+  }
+
+  absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override {
+    v1::ListWorkersRequest request;
+    request.set_page_size(kSweepsPage);
+    return Pages<v1::Worker, v1::ListWorkersResponse>(
+        request, 0, &v1::Coordinator::Stub::ListWorkers,
+        [](v1::ListWorkersResponse& page) { return page.mutable_workers(); });
+  }
+
+  absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() override {
+    v1::ListDurationsRequest request;
+    request.set_page_size(kSweepsPage);
+    return Pages<v1::JobDuration, v1::ListDurationsResponse>(
+        request, 0, &v1::Coordinator::Stub::ListDurations,
+        [](v1::ListDurationsResponse& page) { return page.mutable_durations(); });
+  }
+
+  absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) override {
+    v1::DrainWorkerRequest request;
+    request.set_worker(worker);
+    request.set_undo(undo);
+    return Repeat<v1::Worker>(request, &v1::Coordinator::Stub::DrainWorker);
+  }
+
+  absl::StatusOr<std::vector<v1::Pool>> ListPools() override {
+    CONCUR_ASSIGN_OR_RETURN(
+        v1::ListPoolsResponse response,
+        Repeat<v1::ListPoolsResponse>(v1::ListPoolsRequest(), &v1::Coordinator::Stub::ListPools));
+    return std::vector<v1::Pool>(response.pools().begin(), response.pools().end());
+  }
+
+  absl::StatusOr<v1::Pool> GetPool(const std::string& pool) override {
+    v1::GetPoolRequest request;
+    request.set_pool(pool);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::GetPool);
+  }
+
+  absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) override {
+    v1::CreatePoolRequest request;
+    *request.mutable_spec() = spec;
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::CreatePool);
+  }
+
+  absl::StatusOr<v1::Pool> PausePool(const std::string& pool, const std::string& reason) override {
+    v1::PausePoolRequest request;
+    request.set_pool(pool);
+    request.set_reason(reason);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::PausePool);
+  }
+
+  absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) override {
+    v1::ResumePoolRequest request;
+    request.set_pool(pool);
+    return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::ResumePool);
+  }
+
+  absl::Status DeletePool(const std::string& pool, bool at_once) override {
+    v1::DeletePoolRequest request;
+    request.set_pool(pool);
+    request.set_at_once(at_once);
+    v1::DeletePoolResponse response;
+    return Reached(rpc::CallOnce(Options(), [&](grpc::ClientContext& context) {
+      return stub_->DeletePool(&context, request, &response);
+    }));
+  }
+
+  absl::StatusOr<std::vector<JobScore>> ListScores(const std::string& sweep,
+                                                   const std::string& metric) override {
+    v1::ListScoresRequest request;
+    request.set_sweep(sweep);
+    request.set_metric(metric);
+    request.set_page_size(kScoresPage);
+    CONCUR_ASSIGN_OR_RETURN(
+        const std::vector<v1::Score> protos,
+        (Pages<v1::Score, v1::ListScoresResponse>(
+            request, 0, &v1::Coordinator::Stub::ListScores,
+            [](v1::ListScoresResponse& page) { return page.mutable_scores(); })));
+    std::vector<JobScore> scores;
+    scores.reserve(protos.size());
+    for (const v1::Score& proto : protos) {
+      CONCUR_ASSIGN_OR_RETURN(
+          scores.emplace_back(),
+          rpc::FromProto(proto, FieldPath("response").Field("scores", scores.size())));
+    }
+    return scores;
+  }
+
+  absl::Status WatchSweep(const std::string& sweep, v1::WatchSweepRequest::Events events,
+                          absl::Duration outage_max,
+                          const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
+                          const std::function<void(const absl::Status&)>& on_outage) override {
+    v1::WatchSweepRequest request;
+    request.set_sweep(sweep);
+    request.set_events(events);
+    bool wanted = true;
+    return Resume(
+        outage_max,
+        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
+          const auto reader = stub_->WatchSweep(&context, request);
+          v1::WatchSweepResponse response;
+          while (wanted && reader->Read(&response)) {
+            heard();
+            request.set_cursor(response.cursor());
+            wanted = on_update(response);
+          }
+          if (!wanted) {
+            context.TryCancel();
+          }
+          const grpc::Status status = reader->Finish();
+          return wanted ? status : grpc::Status::OK;
+        },
+        on_outage);
+  }
+
+  absl::Status ReadLog(const std::string& job, int64_t offset, bool follow,
+                       const std::function<void(const v1::ReadLogResponse&)>& on_data) override {
+    v1::ReadLogRequest request;
+    request.set_job(job);
+    request.set_offset(offset);
+    request.set_follow(follow);
+    return Resume(
+        absl::Minutes(1),
+        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
+          const auto reader = stub_->ReadLog(&context, request);
+          v1::ReadLogResponse response;
+          while (reader->Read(&response)) {
+            heard();
+            request.set_offset(response.offset() + static_cast<int64_t>(response.data().size()));
+            on_data(response);
+          }
+          return reader->Finish();
+        },
+        [](const absl::Status&) {});
+  }
+
+  void CancelStreams() override {
+    MutexLock lock(mutex_);
+    canceled_ = true;
+    if (stream_ != nullptr) {
+      stream_->TryCancel();
+    }
+  }
+
+  absl::StatusOr<std::vector<Digest>> FindMissingArtifacts(
+      const std::vector<Digest>& digests) override {
+    std::vector<Digest> missing;
+    for (size_t begin = 0; begin < digests.size(); begin += kDigestsPerCall) {
+      v1::FindMissingArtifactsRequest request;
+      for (size_t i = begin; i < std::min(digests.size(), begin + kDigestsPerCall); ++i) {
+        request.add_digests(digests[i].ToBytes());
+      }
+      CONCUR_ASSIGN_OR_RETURN(const v1::FindMissingArtifactsResponse response,
+                              Repeat<v1::FindMissingArtifactsResponse>(
+                                  request, &v1::Coordinator::Stub::FindMissingArtifacts));
+      for (const std::string& bytes : response.digests()) {
+        CONCUR_ASSIGN_OR_RETURN(const Digest digest,
+                                rpc::DigestFromBytes(bytes, FieldPath("response.digests")));
+        missing.push_back(digest);
+      }
+    }
+    return missing;
+  }
+
+  absl::Status UploadFile(const std::string& path, const Digest& digest,
+                          const std::function<void(int64_t)>& on_progress) override {
+    rpc::CallOptions options = Options();
+    options.total_timeout = absl::Hours(24);  // a large file takes its time
+    return Reached(rpc::CallWithRetry(options, [&](grpc::ClientContext&) {
+      return rpc::ToGrpcStatus(
+          rpc::UploadFile(rpc::UploadMethodsOf(*stub_), digest, path, {nullptr, on_progress}));
+    }));
+  }
+
+  absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) override {
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest.ToBytes());
+    std::string data;
+    bool too_large = false;
+    CONCUR_RETURN_IF_ERROR(Resume(
+        absl::Minutes(1),
+        [&](grpc::ClientContext& context, const std::function<void()>& heard) {
+          request.set_offset(static_cast<int64_t>(data.size()));
+          const auto reader = stub_->DownloadArtifact(&context, request);
+          v1::DownloadArtifactResponse response;
+          while (!too_large && reader->Read(&response)) {
+            heard();
+            data += response.data();
+            too_large = static_cast<int64_t>(data.size()) > bytes_max;
+          }
+          if (too_large) {
+            context.TryCancel();
+          }
+          const grpc::Status status = reader->Finish();
+          return too_large ? grpc::Status::OK : status;
+        },
+        [](const absl::Status&) {}));
+    if (too_large) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "artifact ", digest.ToHex(), ": expected at most ", bytes_max, " bytes, got more"));
+    }
+    if (Sha256Of(data) != digest) {
+      return absl::DataLossError(
+          absl::StrCat("artifact ", digest.ToHex(), ": the bytes received have another digest"));
+    }
+    return data;
+  }
+
+ private:
+  template <typename Response, typename Request>
+  using Method = grpc::Status (v1::Coordinator::Stub::*)(grpc::ClientContext*, const Request&,
+                                                         Response*);
+
+  rpc::CallOptions Options(absl::Duration attempt_timeout = absl::Seconds(30)) const {
+    rpc::CallOptions options;
+    options.channel = channel_.get();
+    options.attempt_timeout = std::min(attempt_timeout, call_max_);
+    options.total_timeout = options.attempt_timeout + patience_;
+    return options;
+  }
+
+  // Tells the user once that the program is waiting.
+  void NoteOutage() {
+    if (notes_ != nullptr && !noted_) {
+      *notes_ << "concur: no answer from " << address_ << ", trying again…" << std::endl;
+      noted_ = true;
+    }
+  }
+
+  // Adds the address, and what to do, to an Unavailable error.
+  absl::Status Reached(const absl::Status& status) const {
+    if (!absl::IsUnavailable(status)) {
+      return status;
+    }
+    // gRPC reports a refused TLS handshake as Unavailable, too.
+    CONCUR_RETURN_IF_ERROR(rpc::DiagnoseHandshake(address_, credentials_));
+    return absl::UnavailableError(absl::StrCat(
+        "no coordinator answers at ", address_, " (", status.message(),
+        "); start one with \"concur up\", or name one with --server or CONCUR_SERVER"));
+  }
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Repeat(const Request& request, Method<Response, Request> method,
+                                  absl::Duration attempt_timeout = absl::Seconds(30)) {
+    rpc::CallOptions options = Options(attempt_timeout);
+    const absl::Time start = absl::Now();
+    options.is_canceled = [&] {
+      if (absl::Now() - start > absl::Seconds(1)) {
+        NoteOutage();
+      }
+      return absl::Now() - start > patience_ && last_unavailable_;
+    };
+    Response response;
+    absl::Status last;
+    const absl::Status status = rpc::CallWithRetry(options, [&](grpc::ClientContext& context) {
+      grpc::Status answer = (stub_.get()->*method)(&context, request, &response);
+      last = rpc::FromGrpcStatus(answer);
+      last_unavailable_ = absl::IsUnavailable(last);
+      return answer;
+    });
+    if (!status.ok()) {
+      return Reached(absl::IsCancelled(status) ? last : status);
+    }
+    return response;
+  }
+
+  template <typename Request>
+  absl::StatusOr<v1::Sweep> ChangeSweep(const std::string& sweep,
+                                        Method<v1::Sweep, Request> method) {
+    Request request;
+    request.set_sweep(sweep);
+    return Repeat<v1::Sweep>(request, method);
+  }
+
+  template <typename Thing, typename Response, typename Request, typename List>
+  absl::StatusOr<std::vector<Thing>> Pages(Request request, size_t count_max,
+                                           Method<Response, Request> method, List list) {
+    std::vector<Thing> things;
+    CONCUR_RETURN_IF_ERROR((EachOfPages<Thing, Response>(std::move(request), count_max, method,
+                                                         list, [&things](Thing thing) {
+                                                           things.push_back(std::move(thing));
+                                                           return true;
+                                                         })));
+    return things;
+  }
+
+  template <typename Thing, typename Response, typename Request, typename List>
+  absl::Status EachOfPages(Request request, size_t count_max, Method<Response, Request> method,
+                           List list, const std::function<bool(Thing)>& each) {
+    size_t count = 0;
+    while (true) {
+      if (count_max != 0) {
+        request.set_page_size(
+            static_cast<int32_t>(std::min<size_t>(request.page_size(), count_max - count)));
+      }
+      CONCUR_ASSIGN_OR_RETURN(Response page, Repeat(request, method));
+      for (Thing& thing : *list(page)) {
+        ++count;
+        if (!each(std::move(thing))) {
+          return absl::OkStatus();
+        }
+      }
+      if (page.next_page_token().empty() || (count_max != 0 && count >= count_max)) {
+        return absl::OkStatus();
+      }
+      request.set_page_token(page.next_page_token());
+    }
+  }
+
+  using Stream =
+      std::function<grpc::Status(grpc::ClientContext&, const std::function<void()>& heard)>;
+
+  // Runs `stream` again whenever it ended because the server was unavailable.
+  absl::Status Resume(absl::Duration outage_max, const Stream& stream,
+                      const std::function<void(const absl::Status&)>& on_outage) {
+    absl::Time last_heard = absl::Now();
+    bool ever_heard = false;
+    for (int failures = 0;; ++failures) {
+      grpc::ClientContext context;
+      if (!EnterStream(&context)) {
+        return absl::CancelledError("interrupted");
+      }
+      absl::Status status = rpc::FromGrpcStatus(stream(context, [&] {
+        last_heard = absl::Now();
+        ever_heard = true;
+        failures = 0;
+      }));
+      const bool canceled = LeaveStream();
+      if (canceled) {
+        return absl::CancelledError("interrupted");
+      }
+      if (!MayComeBack(status)) {
+        return status;
+      }
+      if (absl::Now() - last_heard > (ever_heard ? outage_max : patience_)) {
+        return Reached(status);
+      }
+      on_outage(status);
+      rpc::WaitToRepeat(channel_.get(), rpc::BackoffBefore(rpc::CallOptions(), failures + 1, 0.5),
+                        [this] { return IsCanceled(); });
+    }
+  }
+
+  bool EnterStream(grpc::ClientContext* context) {
+    MutexLock lock(mutex_);
+    stream_ = context;
+    return !canceled_;
+  }
+  // True when CancelStreams was called.
+  bool LeaveStream() {
+    MutexLock lock(mutex_);
+    stream_ = nullptr;
+    return canceled_;
+  }
+  bool IsCanceled() {
+    MutexLock lock(mutex_);
+    return canceled_;
+  }
+
+  const rpc::Credentials credentials_;
+  const std::shared_ptr<grpc::Channel> channel_;  // shared with the stub, by gRPC's design
+  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  std::ostream* const notes_;
+  absl::Duration call_max_ = absl::InfiniteDuration();
+  bool noted_ = false;
+  bool last_unavailable_ = false;
+
+  Mutex mutex_;
+  grpc::ClientContext* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool canceled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+absl::StatusOr<std::unique_ptr<Client>> ConnectWithNotes(const std::string& address,
+                                                         const rpc::CredentialFiles& files,
+                                                         std::ostream* notes) {
+  CONCUR_ASSIGN_OR_RETURN(const rpc::Credentials credentials, rpc::LoadCredentials(address, files));
+  CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                          rpc::MakeChannel(address, credentials));
+  return std::make_unique<GrpcClient>(address, credentials, std::move(channel), notes);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
+                                                        const rpc::CredentialFiles& files) {
+  return ConnectWithNotes(address, files, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string address, ServerAddress(context));
+  return ConnectWithNotes(address, context.credentials,
+                          context.output == OutputMode::kJson ? nullptr : &context.err);
+}
+
+}  // namespace concur::cli

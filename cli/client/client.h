@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's API for the `concur` program. Every call has a deadline, and is repeated while
+// the server is unavailable where that is safe.
+//
+// Thread-compatible, but for CancelStreams, which any thread may call. gRPC stays in client.cc.
+#ifndef CONCUR_CLI_CLIENT_CLIENT_H_
+#define CONCUR_CLI_CLIENT_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "cli/app/context.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/job_score.h"
+
+namespace concur::cli {
+
+class Client {
+ public:
+  // Does not wait for a connection.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
+                                                         const rpc::CredentialFiles& files);
+  // To ServerAddress(context); says on context.err that it waits, when it does.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const CommandContext& context);
+  virtual ~Client() = default;
+  // Another client of the same coordinator, for a thread of its own. Its calls are not repeated,
+  // and none takes longer than `call_max`.
+  virtual std::unique_ptr<Client> ForAsides(absl::Duration call_max) const = 0;
+
+  const std::string& address() const { return address_; }
+  // How long calls are repeated while nobody answers. Default 3 s.
+  void set_patience(absl::Duration patience) { patience_ = patience; }
+
+  virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;
+  virtual absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) = 0;
+  // All pages up to `count_max` sweeps; 0: all.
+  virtual absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,
+                                                            size_t count_max) = 0;
+  virtual absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) = 0;
+  // Not repeated: a second one would not find the sweep.
+  virtual absl::Status DeleteSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest&) = 0;
+  // Calls `each` for one job after the other, as they come, up to `count_max` of them (0: all) or
+  // until it returns false.
+  virtual absl::Status ListJobs(v1::ListJobsRequest request, size_t count_max,
+                                const std::function<bool(v1::Job)>& each) = 0;
+  virtual absl::StatusOr<v1::Job> GetJob(const std::string& job) = 0;
+  virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
+  virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
+  virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;
+  virtual absl::StatusOr<std::vector<v1::Pool>> ListPools() = 0;
+  // With its explanation and its workers.
+  virtual absl::StatusOr<v1::Pool> GetPool(const std::string& pool) = 0;
+  virtual absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) = 0;
+  virtual absl::StatusOr<v1::Pool> PausePool(const std::string& pool,
+                                             const std::string& reason) = 0;
+  virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;
+  // Not repeated: a second one may not find the pool.
+  virtual absl::Status DeletePool(const std::string& pool, bool at_once) = 0;
+  virtual absl::StatusOr<std::vector<JobScore>> ListScores(const std::string& sweep,
+                                                           const std::string& metric) = 0;
+
+  // Calls `on_update` with a snapshot, then with what changes, until the sweep has ended, or
+  // `on_update` returns false; `events` says which job changes are reported one by one. Resumes by
+  // cursor when the server goes away for less than `outage_max`; `on_outage` is called each time.
+  // Cancelled after CancelStreams.
+  virtual absl::Status WatchSweep(
+      const std::string& sweep, v1::WatchSweepRequest::Events events, absl::Duration outage_max,
+      const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
+      const std::function<void(const absl::Status&)>& on_outage) = 0;
+  // Calls `on_data` with pieces of the log in order, from `offset` on. Resumes like WatchSweep.
+  virtual absl::Status ReadLog(const std::string& job, int64_t offset, bool follow,
+                               const std::function<void(const v1::ReadLogResponse&)>& on_data) = 0;
+  // Ends running and later streams.
+  virtual void CancelStreams() = 0;
+
+  virtual absl::StatusOr<std::vector<Digest>> FindMissingArtifacts(
+      const std::vector<Digest>& digests) = 0;
+  // Uploads a file whose digest is known, from where an earlier call was interrupted; `on_progress`
+  // gets the number of bytes that the server has. DataLoss when the file has changed since its
+  // digest was taken.
+  virtual absl::Status UploadFile(const std::string& path, const Digest& digest,
+                                  const std::function<void(int64_t)>& on_progress) = 0;
+  // All bytes of an artifact, checked against the digest. NotFound when it is not kept (any more);
+  // ResourceExhausted beyond `bytes_max`; DataLoss when they do not match the digest.
+  virtual absl::StatusOr<std::string> DownloadArtifact(const Digest& digest, int64_t bytes_max) = 0;
+
+ protected:
+  explicit Client(std::string address) : address_(std::move(address)) {}
+
+  const std::string address_;
+  absl::Duration patience_ = absl::Seconds(3);
+};
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_CLIENT_CLIENT_H_

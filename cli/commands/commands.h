@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `concur`, by group. Each function adds one or several to `app`.
+//
+// REQUIRES, of all: `app` and `context` outlive the parsing of the command line.
+#ifndef CONCUR_CLI_COMMANDS_COMMANDS_H_
+#define CONCUR_CLI_COMMANDS_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/app/context.h"
+
+namespace concur::v1 {
+class Sweep;
+}  // namespace concur::v1
+
+namespace concur::cli {
+
+// Of a coordinator.
+
+// `init DIR`: writes a study to start from.
+void AddInitCommand(Command& app, CommandContext& context);
+// `up`, which starts one.
+void AddUpCommand(Command& app, CommandContext& context);
+// `sweep` with submit, list, get, watch, wait, failures, pause, resume, cancel, retry, delete, and
+// with validate and plan, which need no coordinator.
+void AddSweepCommands(Command& app, CommandContext& context);
+void AddSubmitCommand(Command& sweep, CommandContext& context);
+void AddSweepFileCommands(Command& sweep, CommandContext& context);
+// `job` with list, get, logs, explain.
+void AddJobCommands(Command& app, CommandContext& context);
+void AddJobListCommand(Command& job, CommandContext& context);
+// `worker` with list, get, drain.
+void AddWorkerCommands(Command& app, CommandContext& context);
+// `pool` with list, get, explain, add, pause, resume, remove.
+void AddPoolCommands(Command& app, CommandContext& context);
+void AddTopCommand(Command& app, CommandContext& context);
+
+// Of results: of a sweep, of a bundle or of files.
+
+void AddScoresCommand(Command& app, CommandContext& context);
+void AddMatrixCommand(Command& app, CommandContext& context);
+void AddCurveCommand(Command& app, CommandContext& context);
+void AddUncertaintyCommand(Command& app, CommandContext& context);
+void AddShiftCommand(Command& app, CommandContext& context);
+void AddStrataCommand(Command& app, CommandContext& context);
+void AddCompareCommand(Command& app, CommandContext& context);
+void AddRankCommand(Command& app, CommandContext& context);
+void AddCrossCommand(Command& app, CommandContext& context);
+void AddScatterCommand(Command& app, CommandContext& context);
+void AddReportCommand(Command& app, CommandContext& context);
+void AddSimulateCommand(Command& app, CommandContext& context);
+void AddPlanCommand(Command& app, CommandContext& context);
+// `export`, `verify` and `diff`: results that outlive their coordinator.
+void AddBundleCommands(Command& app, CommandContext& context);
+
+// Of files alone.
+
+// `import FORMAT PATH…`: result files of other programs as a bundle.
+void AddImportResultsCommand(Command& app, CommandContext& context);
+
+// `score`: exact match and F1 of a predictions file.
+void AddScoreCommands(Command& app, CommandContext& context);
+// `adapt FORM`: converts the output of an evaluation program (docs/adapters.md).
+void AddAdaptCommand(Command& app, CommandContext& context);
+// `data` with fetch, import, build, and the commands of AddDataSetCommands.
+void AddDataCommands(Command& app, CommandContext& context);
+void AddImportCommand(Command& data, CommandContext& context);
+// mixture, downsample, split, stats, validate: data sets from data sets, and about them; and
+// `export FORMAT`, a data set in the form that other programs read.
+void AddDataSetCommands(Command& data, CommandContext& context);
+void AddExportCommand(Command& data, CommandContext& context);
+
+// `schema KIND`: the JSON Schema of a kind of YAML file.
+void AddSchemaCommand(Command& app, CommandContext& context);
+
+// Prints the sweep as `sweep get` does.
+void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
+                const std::vector<std::string>& warnings = {});
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_COMMANDS_COMMANDS_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/data_fetch.h"
+
+#include <memory>
+#include <string>
+
+#include "cli/app/companion.h"
+#include "command/command.h"
+
+namespace concur::cli {
+
+void AddFetchCommand(Command& data, CommandContext& context,
+                     const std::function<absl::Status(const FetchOptions&, CommandContext&)>& run) {
+  Command* const command = data.AddSubcommand(
+      "fetch", "download a benchmark's public files, resumed and verified; without a name, a list");
+  const auto options = std::make_shared<FetchOptions>();
+  options->catalogue = ConfigsDirectory() + "/data";
+  command->AddOption("name", options->name, "an entry of the catalogue");
+  command->AddOption("--catalogue", options->catalogue, "directory of the catalogue's files")
+      ->ShowDefault();
+  command->AddOption("--out", options->out, "directory to write to (default: the name)");
+  command
+      ->AddOption("--stall-seconds", options->stall_seconds,
+                  "a transfer in which nothing comes for so long is tried again")
+      ->InRange(1, 3600)
+      ->ShowDefault();
+  command->Footer("Examples:\n  concur data fetch\n  concur data fetch squad --out data/squad");
+  OnRun(command, context, [options, run, &context] { return run(*options, context); });
+}
+
+}  // namespace concur::cli

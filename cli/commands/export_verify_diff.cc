@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur export`, `concur verify` and `concur diff`: results that outlive their coordinator.
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/score_table.h"
+#include "analysis/table_difference.h"
+#include "base/status_macros.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/print.h"
+#include "cli/output/table_output.h"
+#include "cli/study/bundle.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "command/command.h"
+
+namespace concur::cli {
+namespace {
+
+struct ExportFlags {
+  std::string sweep;
+  std::string out;
+};
+
+struct DiffFlags {
+  std::string before;
+  std::string after;
+  std::string metric;
+  std::string select;
+  std::vector<std::string> where;
+  ScoreFileFlags file;
+  std::string format;
+};
+
+Json SummaryJson(const std::string& directory, const BundleSummary& summary) {
+  Json json = Json::object();
+  json["directory"] = directory;
+  json["files"] = summary.files;
+  json["bytes"] = summary.bytes;
+  json["without_examples"] = summary.without_examples;
+  return json;
+}
+
+void PrintSummary(CommandContext& context, const std::string& directory,
+                  const BundleSummary& summary, const char* verb) {
+  PrintDetails(context,
+               {{"bundle", directory},
+                {verb, absl::StrCat(summary.files, " files, ", BytesText(summary.bytes))}},
+               SummaryJson(directory, summary));
+  if (!summary.without_examples.empty()) {
+    PrintWarning(context, absl::StrCat(summary.without_examples.size(),
+                                       " jobs have no per-example scores any more (first: ",
+                                       summary.without_examples[0],
+                                       "); their scores stand as the worker computed them"));
+  }
+}
+
+absl::Status RunExportStudy(const ExportFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
+                          WriteBundle(opened.study, flags.out, BundleOptions()));
+  PrintSummary(context, flags.out, summary, "written");
+  return absl::OkStatus();
+}
+
+absl::Status RunVerify(const std::string& directory, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary, VerifyBundle(directory));
+  PrintSummary(context, directory, summary, "every number is the same");
+  return absl::OkStatus();
+}
+
+// A scores CSV when `name` is a file, else a study.
+absl::StatusOr<analysis::ScoreTable> LoadSide(const std::string& name, const DiffFlags& flags,
+                                              CommandContext& context) {
+  std::error_code ignored;
+  analysis::ScoreTable table;
+  if (std::filesystem::is_regular_file(name, ignored)) {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(name, flags.file, context));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, name));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+  }
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  return table.Where(flags.where);
+}
+
+absl::Status RunDiff(const DiffFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable before,
+                          LoadSide(flags.before, flags, context));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable after, LoadSide(flags.after, flags, context));
+  return PrintTable(
+      analysis::DifferenceTable(analysis::CompareTables(before, after), flags.before, flags.after),
+      flags.format, context);
+}
+
+}  // namespace
+
+void AddBundleCommands(Command& app, CommandContext& context) {
+  Command* export_command = app.AddSubcommand(
+      "export", "Write a sweep with all its numbers to a directory that can be verified offline");
+  const auto export_flags = std::make_shared<ExportFlags>();
+  export_command->AddOption("sweep", export_flags->sweep, "A sweep, by name or id")
+      ->TypeName("SWEEP")
+      ->Required();
+  export_command->AddOption("--out", export_flags->out, "The directory; it must not be there yet")
+      ->TypeName("DIR")
+      ->Required();
+  export_command->Footer("Examples:\n  concur export study --out study-bundle");
+  OnRun(export_command, context,
+        [export_flags, &context] { return RunExportStudy(*export_flags, context); });
+
+  Command* verify_command = app.AddSubcommand(
+      "verify", "Compute every number of an exported sweep again, offline, bit for bit");
+  const auto directory = std::make_shared<std::string>();
+  verify_command->AddOption("directory", *directory, "As \"concur export\" wrote it")
+      ->TypeName("DIR")
+      ->Required();
+  verify_command->Footer(
+      "Fails with the first difference: file, line, and what should stand there.\n"
+      "Examples:\n  concur verify study-bundle");
+  OnRun(verify_command, context, [directory, &context] { return RunVerify(*directory, context); });
+
+  Command* diff_command = app.AddSubcommand(
+      "diff", "Which approaches swapped places between two sweeps, and which scores did it");
+  const auto diff_flags = std::make_shared<DiffFlags>();
+  const char* about = "A sweep, by name or id; ./DIRECTORY of a bundle; or a scores CSV";
+  diff_command->AddOption("a", diff_flags->before, about)->TypeName("SWEEP")->Required();
+  diff_command->AddOption("b", diff_flags->after, about)->TypeName("SWEEP")->Required();
+  diff_command->AddOption("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
+      ->TypeName("NAME");
+  diff_command
+      ->AddOption("--select", diff_flags->select,
+                  "How the settings of sweeps become one score: best, default, mean or each")
+      ->TypeName("RULE");
+  diff_command
+      ->AddOption("--where", diff_flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  AddScoreFileOptions(diff_command, diff_flags->file);
+  AddFormatOption(diff_command, diff_flags->format);
+  diff_command->Footer(
+      "Examples:\n  concur diff s11 s12\n  concur diff ./study-bundle study\n  concur diff "
+      "before.csv after.csv");
+  OnRun(diff_command, context, [diff_flags, &context] { return RunDiff(*diff_flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "analysis/json_text.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "cli/app/interrupt.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/fields.h"
+#include "rpc/convert_value.h"
+
+namespace concur::cli {
+namespace {
+
+struct JobFlags {
+  std::string job;
+  bool follow = false;
+  int64_t offset = 0;
+};
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+void AddResult(const v1::JobResult& result, Lines* lines) {
+  lines->push_back(
+      {"started", result.has_start_time() ? FormatIsoTime(TimeOf(result.start_time())) : ""});
+  lines->push_back({"took", SpanText(SpanOf(result.run_time()))});
+  lines->push_back(
+      {"memory", result.memory_bytes_peak() == 0 ? "" : BytesText(result.memory_bytes_peak())});
+  lines->push_back({"exit code", result.succeeded() ? "" : absl::StrCat(result.exit_code())});
+  lines->push_back({"message", HeadLine(result.message())});
+  for (const v1::Metric& metric : result.metrics()) {
+    std::string value = absl::StrFormat("%.4f", metric.value());
+    if (metric.examples() > 0) {
+      absl::StrAppend(&value, " over ", CountText(metric.examples()), " examples");
+    }
+    lines->push_back({metric.name(), std::move(value)});
+  }
+  for (const v1::Artifact& artifact : result.artifacts()) {
+    const auto kind = rpc::FromProto(artifact.kind(), FieldPath("kind"));
+    const auto digest = Digest::FromBytes(artifact.digest());
+    if (kind.ok() && digest.ok()) {
+      lines->push_back(
+          {std::string(ArtifactKindName(*kind)),
+           absl::StrCat(digest->ToHex(), " (", BytesText(artifact.size_bytes()), ")")});
+    }
+  }
+}
+
+absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job));
+  Lines lines = {{"id", job.id()},
+                 {"kind", KindText(job.kind())},
+                 {"state", StateText(job.state())},
+                 {"approach", job.approach()},
+                 {"trained on", job.train_set()},
+                 {"tested on", job.test_benchmark()},
+                 {"setting", absl::StrCat(job.setting_index(), "  ", SettingText(job.setting()))},
+                 {"seed", absl::StrCat(job.seed())},
+                 {"attempt", job.attempt() == 0 ? "" : absl::StrCat(job.attempt())},
+                 {"worker", job.worker()},
+                 {"reused from", job.reused_from()},
+                 {"failure", FailureText(job.failure())},
+                 {"why", HeadLine(job.explanation())}};
+  if (job.has_result()) {
+    AddResult(job.result(), &lines);
+  }
+  for (const v1::AttemptRecord& attempt : job.attempts()) {
+    lines.push_back({absl::StrCat("attempt ", attempt.attempt()),
+                     absl::StrCat(FailureText(attempt.result().failure()), " on ", attempt.worker(),
+                                  " at ", FormatIsoTime(TimeOf(attempt.end_time())), ": ",
+                                  HeadLine(attempt.result().message()))});
+  }
+  PrintDetails(context, lines, JobJson(job));
+  return absl::OkStatus();
+}
+
+absl::Status ExplainJob(CommandContext& context, const JobFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job));
+  if (context.output != OutputMode::kTable) {
+    Json record = Json::object();
+    record["id"] = job.id();
+    record["state"] = StateText(job.state());
+    record["explanation"] = job.explanation();
+    PrintDetails(context, {}, record);
+    return absl::OkStatus();
+  }
+  context.out << LineText(job.id()) << " is " << StateText(job.state()) << "\n"
+              << LogText(job.explanation()) << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Logs(CommandContext& context, const JobFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  const InterruptScope interrupt([&client] { client->CancelStreams(); });
+  uint32_t attempt = 0;
+  std::string all;  // only kept for one JSON value
+  const absl::Status status =
+      client->ReadLog(flags.job, flags.offset, flags.follow, [&](const v1::ReadLogResponse& piece) {
+        if (piece.attempt() != 0 && piece.attempt() != attempt) {
+          if (attempt != 0) {
+            PrintNote(context, absl::StrCat("attempt ", piece.attempt()));
+          }
+          attempt = piece.attempt();
+        }
+        if (context.output == OutputMode::kJson) {
+          all += piece.data();
+        } else if (context.output == OutputMode::kJsonLines) {
+          Json record = Json::object();
+          record["job"] = flags.job;
+          record["attempt"] = piece.attempt();
+          record["offset"] = piece.offset();
+          record["data"] = CleanUtf8(piece.data());
+          context.out << analysis::JsonLine(record);
+        } else {
+          // A pipe gets the bytes as they are.
+          context.out << (context.out_is_terminal ? LogText(piece.data()) : piece.data());
+        }
+        context.out << std::flush;
+      });
+  if (absl::IsCancelled(status) && flags.follow) {
+    return absl::CancelledError("interrupted");
+  }
+  CONCUR_RETURN_IF_ERROR(status);
+  if (context.output == OutputMode::kJson) {
+    Json record = Json::object();
+    record["job"] = flags.job;
+    record["attempt"] = attempt;
+    record["log"] = CleanUtf8(all);
+    PrintDetails(context, {}, record);
+  }
+  return absl::OkStatus();
+}
+
+Command* AddJob(Command* group, CommandContext& context, const std::string& name,
+                const std::string& about, const std::shared_ptr<JobFlags>& flags,
+                absl::Status (*work)(CommandContext&, const JobFlags&)) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("job", flags->job, "A job, e.g. s12/345 or NAME/345")
+      ->TypeName("JOB")
+      ->Required();
+  command->Footer(
+      absl::StrCat("Examples:\n  concur job ", name, " s12/345\n  concur job ", name, " study/7"));
+  OnRun(command, context, [flags, &context, work] { return work(context, *flags); });
+  return command;
+}
+
+}  // namespace
+
+void AddJobCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("job", "Look into the jobs of a sweep");
+  group->RequireSubcommand();
+
+  AddJobListCommand(*group, context);
+  AddJob(group, context, "get", "One job: its result, files and attempts",
+         std::make_shared<JobFlags>(), GetJob);
+  AddJob(group, context, "explain", "Why a job waits, failed, or ran although it was done before",
+         std::make_shared<JobFlags>(), ExplainJob);
+  const auto log_flags = std::make_shared<JobFlags>();
+  Command* logs =
+      AddJob(group, context, "logs", "What a job's latest attempt wrote", log_flags, Logs);
+  logs->AddFlag("-f,--follow", log_flags->follow, "Go on until the attempt ends");
+  logs->AddOption("--offset", log_flags->offset, "From this byte on")
+      ->TypeName("BYTES")
+      ->NotNegative();
+  logs->Footer("Examples:\n  concur job logs -f s12/345\n  concur job logs study/7 > log.txt");
+}
+
+}  // namespace concur::cli

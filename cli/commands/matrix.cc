@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/matrix.h"
+
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "analysis/bootstrap.h"
+#include "analysis/cluster.h"
+#include "analysis/contrast.h"
+#include "analysis/correlation.h"
+#include "analysis/csv.h"
+#include "analysis/figures.h"
+#include "analysis/generalization.h"
+#include "analysis/matrix.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
+#include "analysis/writers.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "cli/app/context.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/render.h"
+#include "cli/output/table_output.h"
+#include "cli/study/live_scores.h"
+#include "cli/study/open_study.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+struct MatrixFlags {
+  std::string sweep;
+  std::string scores;
+  std::string metric;
+  ScoreFileFlags file;
+  std::string coefficient = "kendall";
+  std::vector<std::string> where;
+  std::vector<std::string> columns;
+  bool complete_cases = false;
+  std::string format;
+  analysis::MatrixFigure figure;
+  size_t influences = 0;
+  bool swaps = false;
+  IntervalFlags interval;
+  bool interval_asked = false;  // else the default level
+  std::string method = "bca";
+  size_t top = analysis::kTopDefault;
+  bool bounds = false;
+  std::vector<std::string> differences;
+  bool watch = false;
+  std::string order = "given";
+  std::string blocks;               // tag
+  std::vector<std::string> groups;  // NAME=A,B
+  std::string families;             // tag
+  std::string contrast;             // TAG or TAG=FIRST,SECOND
+};
+
+// Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
+constexpr size_t kMatrixIntervalWork = 100'000;
+
+// The part of the table that --columns and --where select, oriented as --minimize says.
+absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
+                                                const MatrixFlags& flags) {
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  if (!flags.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& value : flags.columns) {
+      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+      names.insert(names.end(), part.begin(), part.end());
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
+  }
+  return table.Where(flags.where);
+}
+
+absl::StatusOr<analysis::ScoreTable> LoadMatrixTable(const MatrixFlags& flags,
+                                                     CommandContext& context) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  if (!flags.scores.empty() && !flags.metric.empty()) {
+    return absl::InvalidArgumentError("--metric: a scores CSV has one score for each cell");
+  }
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, flags.metric, ""));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+  }
+  return ChooseFrom(std::move(table), flags);
+}
+
+absl::Status SetIntervals(const MatrixFlags& flags, analysis::MatrixOptions& options) {
+  if (flags.method == "fisher") {
+    if (flags.interval.level.value_or(0) != 0) {
+      options.fisher_level = flags.interval.level;
+    }
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  if (options.bootstrap.has_value()) {
+    absl::string_view method = flags.method;
+    absl::ConsumePrefix(&method, "bootstrap-");
+    const absl::StatusOr<analysis::BootstrapMethod> parsed = analysis::ParseBootstrapMethod(method);
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "interval-method: ", ExpectedOneOf({"bca", "percentile", "fisher"}, flags.method)));
+    }
+    options.bootstrap->method = *parsed;
+  }
+  return absl::OkStatus();
+}
+
+// The table with its benchmarks in cluster order, so that similar ones are neighbours.
+absl::StatusOr<analysis::ScoreTable> Clustered(const analysis::ScoreTable& table,
+                                               analysis::MatrixOptions options) {
+  options.bootstrap.reset();
+  options.fisher_level.reset();
+  options.differences.clear();
+  options.bounds = options.swaps = options.p_values = false;
+  options.influences = 0;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  std::vector<std::string> names;
+  for (const size_t benchmark : analysis::ClusterOrder(matrix)) {
+    names.push_back(matrix.benchmarks[benchmark]);
+  }
+  return table.SelectBenchmarks(names);
+}
+
+absl::Status PrintBlocks(const MatrixFlags& flags, const analysis::ScoreTable& table,
+                         analysis::MatrixOptions options, CommandContext& context) {
+  std::vector<analysis::BenchmarkGroup> groups;
+  if (!flags.blocks.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(groups, analysis::GroupsByTag(table, flags.blocks));
+  }
+  for (const std::string& value : flags.groups) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, value));
+    groups.push_back(std::move(group));
+  }
+  options.bootstrap.reset();
+  options.fisher_level.reset();
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  return PrintTable(analysis::BlockTable(matrix, groups), flags.format, context);
+}
+
+absl::Status PrintContrast(const MatrixFlags& flags, const analysis::ScoreTable& table,
+                           const analysis::MatrixOptions& options, CommandContext& context) {
+  if (!options.bootstrap.has_value()) {
+    return absl::InvalidArgumentError(
+        "--contrast: needs bootstrap intervals; give --interval above 0 and --interval-method bca "
+        "or percentile");
+  }
+  analysis::BootstrapOptions bootstrap = *options.bootstrap;
+  bootstrap.top = options.top;
+  bootstrap.families = options.families;
+  CONCUR_ASSIGN_OR_RETURN(
+      const analysis::GroupContrast contrast,
+      analysis::ContrastGroups(table, options.coefficient, flags.contrast, bootstrap));
+  return PrintTable(analysis::ContrastTable(table, contrast, bootstrap), flags.format, context);
+}
+
+absl::StatusOr<analysis::MatrixOptions> MatrixOptionsOf(const MatrixFlags& flags,
+                                                        const CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
+  if ((!flags.figure.title.empty() || flags.figure.width != 0) && flags.format != "svg") {
+    return absl::InvalidArgumentError("--title and --width: only for --format svg");
+  }
+  if (!(flags.figure.width == 0 || (flags.figure.width >= 100 && flags.figure.width <= 20'000))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--width: expected 100 to 20000 pixels, got ", flags.figure.width));
+  }
+  if (flags.order != "given" && flags.order != "cluster") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("order: ", ExpectedOneOf({"given", "cluster"}, flags.order)));
+  }
+  analysis::MatrixOptions options;
+  CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(flags.coefficient));
+  options.complete_cases = flags.complete_cases;
+  options.influences = flags.influences;
+  options.swaps = flags.swaps;
+  options.top = flags.top;
+  options.bounds = flags.bounds;
+  options.families = flags.families;
+  options.parallel_for = ThreadedFor;
+  CONCUR_RETURN_IF_ERROR(SetIntervals(flags, options));
+  for (const std::string& value : flags.differences) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> names, SplitNames("--difference", value));
+    if (names.size() == 3) {
+      names.insert(names.begin() + 2, names[0]);
+    }
+    if (names.size() != 4) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--difference: expected A,B,C for A–B less A–C, or A,B,C,D for A–B less C–D, got ",
+          names.size(), " names in \"", value, "\""));
+    }
+    options.differences.push_back({names[0], names[1], names[2], names[3]});
+  }
+  if (!options.differences.empty() && context.output == OutputMode::kCsv) {
+    return absl::InvalidArgumentError(
+        "--difference: CSV has no place for differences; use -o json or -o jsonl");
+  }
+  return options;
+}
+
+// Computes and prints the matrix of a table that has been chosen from.
+absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
+                         analysis::MatrixOptions options, CommandContext& context) {
+  if (!flags.blocks.empty() || !flags.groups.empty()) {
+    return PrintBlocks(flags, table, options, context);
+  }
+  if (!flags.contrast.empty()) {
+    return PrintContrast(flags, table, options, context);
+  }
+  if (flags.order == "cluster") {
+    CONCUR_ASSIGN_OR_RETURN(table, Clustered(table, options));
+  }
+  if (options.bootstrap.has_value() && !flags.interval_asked) {
+    const size_t benchmarks = table.benchmarks().size();
+    if (benchmarks * benchmarks * table.approaches().size() > kMatrixIntervalWork) {
+      context.err << "concur: no intervals, which take long for a table of this size; --interval "
+                     "0.95 computes them\n";
+      options.bootstrap.reset();
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  if (flags.format == "svg") {
+    context.out << analysis::MatrixSvg(matrix, flags.figure);
+    return absl::OkStatus();
+  }
+  const analysis::TableFormat form = FormatOf(flags.format, context);
+  PrintAs(
+      form,
+      analysis::WriteMatrix(
+          matrix, form, {.text = TextOptionsOf(context), .list_intervals = flags.interval_asked}),
+      context);
+  return absl::OkStatus();
+}
+
+// Prints the matrix again after every batch of finished cells. A terminal shows the latest one;
+// otherwise they follow each other, one JSON value a line.
+absl::Status WatchMatrix(const MatrixFlags& flags, const analysis::MatrixOptions& options,
+                         CommandContext& context) {
+  if (flags.sweep.empty() || !flags.scores.empty()) {
+    return absl::InvalidArgumentError("--watch: needs a sweep");
+  }
+  if (context.output == OutputMode::kCsv || !flags.format.empty()) {
+    return absl::InvalidArgumentError(
+        "--watch: expected text, -o json or -o jsonl; CSV and --format have no place for more than "
+        "one matrix");
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  const bool redraws = context.output == OutputMode::kTable && context.out_is_terminal;
+  return FollowScores(
+      context, *client, flags.sweep,
+      [&](const analysis::ScoreTable& scores, const v1::Sweep& sweep) -> absl::Status {
+        CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ChooseFrom(scores, flags));
+        if (redraws) {
+          context.out << "\x1b[H\x1b[J";  // to the top, clear what is below
+        }
+        if (context.output == OutputMode::kTable) {
+          const v1::StateCounts& counts = sweep.counts();
+          context.out << sweep.id() << " " << analysis::Printable(sweep.name(), 60) << ": "
+                      << CountsText(counts) << "\n\n";
+        }
+        absl::Status status = PrintMatrix(flags, std::move(table), options, context);
+        context.out << (context.output == OutputMode::kTable ? "\n" : "") << std::flush;
+        return status;
+      });
+}
+
+absl::Status RunMatrix(const MatrixFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(analysis::MatrixOptions options, MatrixOptionsOf(flags, context));
+  if (flags.watch) {
+    if (!flags.interval_asked) {
+      options.bootstrap.reset();
+      options.fisher_level.reset();
+    }
+    return WatchMatrix(flags, options, context);
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, LoadMatrixTable(flags, context));
+  if (table.benchmarks().size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.scores.empty() ? flags.sweep : flags.scores,
+                     ": a matrix needs the scores of two benchmarks or more, here ",
+                     table.benchmarks().empty() ? "is none" : "is one"));
+  }
+  return PrintMatrix(flags, std::move(table), options, context);
+}
+
+}  // namespace
+
+void AddMatrixCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("matrix", "How similarly do benchmarks rank the approaches, pair by pair");
+  const auto flags = std::make_shared<MatrixFlags>();
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
+  command->AddOption("--metric", flags->metric, "Of a sweep or bundle (default: each benchmark's)")
+      ->TypeName("NAME");
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE");
+  AddScoreFileOptions(command, flags->file);
+  command
+      ->AddOption("--coefficient", flags->coefficient,
+                  "kendall (tau-b), pearson, spearman, weighted-kendall (the top counts more) or "
+                  "top-k (share of the best that both have)")
+      ->ShowDefault();
+  command->AddOption("--top", flags->top, "How many are the best, for top-k")
+      ->Positive()
+      ->ShowDefault();
+  command
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  command
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
+  command
+      ->AddOption("--order", flags->order,
+                  "Of the benchmarks: given, or cluster (similar ones side by side)")
+      ->ShowDefault();
+  command
+      ->AddOption("--blocks", flags->blocks,
+                  "Instead of pairs: between groups of benchmarks, by this tag of theirs")
+      ->TypeName("TAG");
+  command
+      ->AddOption("--group", flags->groups,
+                  "Instead of pairs: between groups of benchmarks, of which this is one; * stands "
+                  "for any text")
+      ->TypeName("NAME=PATTERN[,PATTERN]")
+      ->OneValueEach();
+  command->AddFlag("--complete-cases", flags->complete_cases,
+                   "Use only approaches that have every score, instead of pair by pair");
+  command
+      ->AddOption("--format", flags->format,
+                  "markdown, latex (booktabs) or svg (a heat map), instead of --output")
+      ->TypeName("FORMAT");
+  command->AddOption("--title", flags->figure.title, "Of the heat map, instead of what it shows");
+  command->AddOption("--width", flags->figure.width, "Of the heat map, in pixels")
+      ->TypeName("PIXELS");
+  command
+      ->AddOption("--influences", flags->influences,
+                  "For each pair, list this many approaches whose absence changes it most")
+      ->TypeName("COUNT");
+  command->AddFlag("--swaps", flags->swaps,
+                   "For each pair, list the approaches that swap places (text and JSON)");
+  command->AddFlag("--watch", flags->watch,
+                   "Follow the sweep: the matrix again after each finished cell, until the sweep "
+                   "ends (intervals only when --interval asks for them)");
+  // Intervals are on by default: a coefficient alone looks more certain than it is.
+  flags->interval.level = 0.95;
+  Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  command
+      ->AddOption("--interval-method,--method", flags->method,
+                  "bca, percentile (bootstrap over approaches) or fisher (analytic)")
+      ->ShowDefault();
+  command
+      ->AddOption("--difference", flags->differences,
+                  "Concurrence of A and B less that of A and C (or C and D), with an interval")
+      ->TypeName("A,B,C[,D]")
+      ->OneValueEach();
+  command
+      ->AddOption(
+          "--contrast", flags->contrast,
+          "Instead of one matrix: every coefficient among approaches with one value of this "
+          "tag less that among those with another, with an interval")
+      ->TypeName("TAG[=FIRST,SECOND]");
+  command
+      ->AddOption("--families", flags->families,
+                  "Approaches with the same value of this tag are relatives: intervals draw whole "
+                  "families (default: the tag \"family\" where there is one; none: no families)")
+      ->TypeName("TAG");
+  command->AddFlag("--bounds", flags->bounds,
+                   "For each pair, between what it could lie whatever the missing scores are");
+  command->Footer(
+      "Examples:\n  concur matrix study --coefficient pearson\n  concur matrix study --watch "
+      "--interval 0\n  concur matrix --scores em.csv --where pretrained=no --format svg > "
+      "matrix.svg\n  concur matrix --scores em.csv --difference SQuAD,NewsQA,QAMR");
+  OnRun(command, context, [flags, interval, &context] {
+    flags->interval_asked = interval->Count() > 0;
+    return RunMatrix(*flags, context);
+  });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur plan`: which cells to run next so that coefficients are known at least cost.
+#include "analysis/plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/plan_next.h"
+#include "analysis/plan_power.h"
+#include "analysis/plan_replay.h"
+#include "analysis/score_table.h"
+#include "base/status_macros.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/table_output.h"
+#include "cli/study/bundle.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+struct PlanFlags {
+  std::string study;
+  std::string scores;
+  std::string metric;
+  std::string select;
+  std::string replay;
+  bool power = false;
+  analysis::PowerOptions precision;
+  std::string costs;
+  std::vector<std::string> columns;
+  std::vector<std::string> budgets;
+  int64_t replays = 200;
+  bool complete = false;
+  uint64_t seed = 1;
+  std::string format;
+  ScoreFileFlags file;
+};
+
+absl::StatusOr<std::vector<double>> BudgetsOf(const PlanFlags& flags) {
+  std::vector<double> budgets;
+  for (const std::string& value : flags.budgets) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitNames("--budgets", value));
+    for (const std::string& part : parts) {
+      if (!absl::SimpleAtod(part, &budgets.emplace_back())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--budgets: expected shares such as 0.2,0.3, got \"", part, "\""));
+      }
+    }
+  }
+  return budgets;
+}
+
+// What is chosen of a table.
+absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
+                                                 analysis::ScoreTable table) {
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  std::vector<std::string> columns;
+  for (const std::string& value : flags.columns) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+    columns.insert(columns.end(), part.begin(), part.end());
+  }
+  if (!columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
+  }
+  return flags.complete ? table.CompleteCases() : table;
+}
+
+absl::StatusOr<analysis::CellCosts> LoadCosts(const PlanFlags& flags,
+                                              const analysis::ScoreTable& table,
+                                              CommandContext& context) {
+  if (flags.costs.empty()) {
+    return analysis::EqualCosts(table);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable costs, ReadScores(flags.costs, {}, context));
+  return analysis::MatchCosts(table, costs);
+}
+
+// The seconds that the succeeded jobs of each cell of `table` took: training on a benchmark and
+// evaluation on it.
+analysis::ScoreTable SecondsOfJobs(const Study& study, const analysis::ScoreTable& table) {
+  analysis::ScoreTable seconds = table;
+  std::map<std::string, size_t> rows;
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    rows[table.approaches()[i].name] = i;
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      seconds.cell(i, b) = analysis::ScoreCell();
+    }
+  }
+  std::map<std::string, size_t> columns;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    columns[table.benchmarks()[b].name] = b;
+  }
+  for (const v1::Job& job : study.jobs) {
+    const auto row = rows.find(job.approach());
+    const auto column =
+        columns.find(job.test_benchmark().empty() ? job.train_set() : job.test_benchmark());
+    if (job.state() != v1::Job::STATE_SUCCEEDED || row == rows.end() || column == columns.end()) {
+      continue;
+    }
+    analysis::ScoreCell& cell = seconds.cell(row->second, column->second);
+    cell.state = analysis::CellState::kValue;
+    const auto& took = job.result().run_time();
+    cell.value += static_cast<double>(took.seconds()) + static_cast<double>(took.nanos()) / 1e9;
+  }
+  return seconds;
+}
+
+absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
+  analysis::ScoreTable table;
+  std::optional<Study> study;
+  if (flags.study.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(OpenedStudy opened, OpenStudy(context, flags.study));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    study = std::move(opened.study);
+  }
+  CONCUR_ASSIGN_OR_RETURN(table, ChosenTable(flags, std::move(table)));
+  CONCUR_ASSIGN_OR_RETURN(analysis::CellCosts costs, LoadCosts(flags, table, context));
+  if (study.has_value() && flags.costs.empty()) {
+    // Before every benchmark has a finished job, all cells count alike.
+    absl::StatusOr<analysis::CellCosts> measured =
+        analysis::MatchCosts(table, SecondsOfJobs(*study, table));
+    if (measured.ok()) {
+      costs = *std::move(measured);
+    } else {
+      context.err << "warning: some benchmark has no finished job that took time: all cells count "
+                     "as equally costly; --costs FILE says otherwise\n";
+    }
+  }
+  analysis::NextOptions options;
+  options.within = flags.precision.within;
+  options.level = flags.precision.level;
+  options.seed = flags.seed;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::NextCells next,
+                          analysis::PlanNext(table, costs, options));
+  return PrintTable(analysis::NextTable(next, table, costs, options), flags.format, context);
+}
+
+absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
+  analysis::ScoreTable whole;
+  std::error_code error;
+  if (std::filesystem::is_directory(flags.replay, error)) {
+    CONCUR_ASSIGN_OR_RETURN(const Study study, LoadBundle(flags.replay));
+    CONCUR_ASSIGN_OR_RETURN(whole, ScoreTableOf(study, flags.metric, flags.select));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(whole, ReadScores(flags.replay, flags.file, context));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ChosenTable(flags, std::move(whole)));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, LoadCosts(flags, table, context));
+  analysis::ReplayOptions options;
+  if (!flags.budgets.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.budgets, BudgetsOf(flags));
+  }
+  options.replays = flags.replays;
+  options.seed = flags.seed;
+  options.level = flags.precision.level;
+  options.parallel_for = ThreadedFor;
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ReplayPoint> points,
+                          analysis::ReplayPlans(table, costs, options));
+  if (FormatOf(flags.format, context) == analysis::TableFormat::kJson) {
+    PrintAs(analysis::TableFormat::kJson, analysis::ReplayJson(points), context);
+    return absl::OkStatus();
+  }
+  return PrintTable(analysis::ReplayTable(points, table, costs, options), flags.format, context);
+}
+
+absl::Status RunPlan(const PlanFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  if ((flags.study.empty() ? 0 : 1) + (flags.scores.empty() ? 0 : 1) +
+          (flags.replay.empty() ? 0 : 1) + (flags.power ? 1 : 0) !=
+      1) {
+    return absl::InvalidArgumentError(
+        "expected one of SWEEP, --scores FILE.csv, --replay TABLE and --power");
+  }
+  if (flags.power) {
+    CONCUR_ASSIGN_OR_RETURN(const analysis::Table table, analysis::PowerTable(flags.precision));
+    return PrintTable(table, flags.format, context);
+  }
+  return flags.replay.empty() ? RunNext(flags, context) : RunReplay(flags, context);
+}
+
+void AddPowerOptions(Command* command, PlanFlags& flags) {
+  command->AddFlag("--power", flags.power, "How many approaches, seeds and examples it takes");
+  command->AddOption("--tau", flags.precision.tau, "The coefficient that is expected, for --power")
+      ->ShowDefault();
+  command
+      ->AddOption("--spread", flags.precision.spread,
+                  "Standard deviation of true scores over approaches, in points, for --power")
+      ->ShowDefault();
+  command
+      ->AddOption("--seed-spread", flags.precision.seed_spread,
+                  "Standard deviation of scores over seeds, in points, for --power")
+      ->ShowDefault();
+  command
+      ->AddOption("--accuracy", flags.precision.accuracy,
+                  "Percentage of examples that a typical approach gets right, for --power")
+      ->ShowDefault();
+}
+
+}  // namespace
+
+void AddPlanCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
+      "plan", "Which cells to run next so that coefficients are known at least cost");
+  const auto flags = std::make_shared<PlanFlags>();
+  command->AddOption("sweep", flags->study, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep; empty cells are what may be run")
+      ->TypeName("FILE");
+  command
+      ->AddOption("--within", flags->precision.within,
+                  "Half-width of an interval that is narrow enough")
+      ->ShowDefault();
+  command->AddOption("--interval", flags->precision.level, "Level of the intervals")->ShowDefault();
+  command
+      ->AddOption("--costs", flags->costs,
+                  "Costs of cells in any unit: a CSV like that of the scores, gaps allowed "
+                  "(default: seconds of finished jobs; without a sweep, all alike)")
+      ->TypeName("FILE");
+  command
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
+  command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
+      ->TypeName("NAME");
+  command
+      ->AddOption("--select", flags->select,
+                  "How the settings of a sweep become one score: best, default or mean (default: "
+                  "as the sweep says)")
+      ->TypeName("RULE");
+  command->AddOption("--seed", flags->seed, "Seed of the order")->ShowDefault();
+  command
+      ->AddOption("--replay", flags->replay,
+                  "A complete table to try plans on: a scores CSV, or the directory of a bundle")
+      ->TypeName("TABLE");
+  command
+      ->AddOption("--budgets", flags->budgets,
+                  "Shares of the cost of the whole table, for --replay (default: 0.1,0.2,0.3,0.5)")
+      ->TypeName("SHARE[,...]")
+      ->OneValueEach();
+  command->AddOption("--replays", flags->replays, "How often each budget is tried")->ShowDefault();
+  command->AddFlag("--complete", flags->complete, "Leave out approaches that lack a score");
+  AddPowerOptions(command, *flags);
+  AddScoreFileOptions(command, flags->file);
+  AddFormatOption(command, flags->format);
+  command->Footer(
+      "Cells are run in an order that depends on costs and the seed alone: it can be stopped "
+      "anywhere.\nIntervals are for what the whole table would give. A replay compares "
+      "coefficients from part of a\ncomplete table with those of all of it: the part that is "
+      "planned, random approaches, random cells.\nExamples:\n"
+      "  concur plan demo --within 0.1\n"
+      "  concur plan --scores partial.csv --costs seconds.csv\n"
+      "  concur plan --power --within 0.1 --tau 0.5\n"
+      "  concur plan --replay scores.csv --costs seconds.csv --budgets 0.2,0.3 -o json");
+  OnRun(command, context, [flags, &context] { return RunPlan(*flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur rank`: macro averages over groups of benchmarks; `concur cross`: train × test tables;
+// `concur scatter`: one benchmark against others.
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/example_runs.h"
+#include "analysis/figures.h"
+#include "analysis/generalization.h"
+#include "analysis/rank_sets.h"
+#include "analysis/score_table.h"
+#include "analysis/selection.h"
+#include "base/status_macros.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/table_output.h"
+#include "cli/study/example_runs.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "command/command.h"
+
+namespace concur::cli {
+namespace {
+
+struct RankFlags {
+  std::string sweep;
+  std::vector<std::string> scores;
+  ScoreFileFlags file;
+  std::vector<std::string> groups;
+  std::string by;
+  std::string baseline;
+  std::vector<std::string> where;
+  std::string metric;
+  std::string select;
+  std::string format;
+  std::string resolve;
+  std::string errors;
+  std::string examples;
+  std::string cluster;
+  IntervalFlags interval;
+};
+
+absl::StatusOr<analysis::ScoreTable> LoadTable(const RankFlags& flags, analysis::Layout layout,
+                                               CommandContext& context) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ScoreTable table;
+  if (flags.sweep.empty()) {
+    std::vector<analysis::ScoreTable> tables;
+    ScoreFileFlags file = flags.file;
+    if (layout == analysis::Layout::kTrainInRows) {
+      file.keys.insert(file.keys.begin(), "train");  // one name, a row for each train set
+    }
+    for (const std::string& path : flags.scores) {
+      CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable part, ReadScores(path, file, context));
+      tables.push_back(std::move(part));
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, analysis::JoinTables(tables));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select, layout));
+  }
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  return table.Where(flags.where);
+}
+
+// The approaches that have an average of the first group, by rank.
+std::vector<size_t> RankedApproaches(const analysis::Generalization& ranking) {
+  std::vector<size_t> approaches;
+  for (const analysis::RankedApproach& approach : ranking.approaches) {
+    if (approach.rank > 0) {
+      approaches.push_back(approach.approach);
+    }
+  }
+  return approaches;
+}
+
+// The averages with their error; nothing where ranks are not to be resolved.
+absl::StatusOr<std::optional<analysis::RankEstimate>> EstimateOf(
+    const RankFlags& flags, const analysis::ScoreTable& table,
+    const analysis::Generalization& ranking, CommandContext& context) {
+  const std::vector<size_t> approaches = RankedApproaches(ranking);
+  const analysis::BenchmarkGroup& group = ranking.groups[0];
+  const std::string by = !flags.resolve.empty()    ? flags.resolve
+                         : !flags.errors.empty()   ? "errors"
+                         : !flags.examples.empty() ? "examples"
+                                                   : "";
+  constexpr size_t kSampleMin = 3;
+  if (by == "none" || approaches.size() < 2 ||
+      (by.empty() &&
+       (group.benchmarks.size() < kSampleMin || approaches.size() > analysis::kRankedMax))) {
+    return std::optional<analysis::RankEstimate>();
+  }
+  absl::StatusOr<analysis::RankEstimate> estimate;
+  if (by.empty() || by == "benchmarks") {
+    estimate = analysis::EstimateOverBenchmarks(table.Oriented(), group, approaches);
+  } else if (by == "errors") {
+    if (flags.errors.empty()) {
+      return absl::InvalidArgumentError("--resolve errors: needs --errors FILE.csv");
+    }
+    CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable errors,
+                            ReadScores(flags.errors, {}, context));
+    estimate = analysis::EstimateFromErrors(table.Oriented(), group, approaches, errors);
+  } else if (by == "examples") {
+    CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
+    std::vector<std::string> columns;
+    for (const size_t benchmark : group.benchmarks) {
+      columns.push_back(table.benchmarks()[benchmark].name);
+    }
+    analysis::ExampleRuns runs;
+    if (!flags.examples.empty()) {
+      CONCUR_ASSIGN_OR_RETURN(
+          runs, ReadExampleFolder(flags.examples, columns,
+                                  flags.metric.empty() ? "exact_match" : flags.metric));
+    } else if (!flags.sweep.empty()) {
+      CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+      CONCUR_ASSIGN_OR_RETURN(runs,
+                              ExampleRunsOf(opened.study, flags.metric, flags.select, columns));
+    } else {
+      return absl::InvalidArgumentError(
+          "--resolve examples: needs a sweep, or --examples DIR with --scores");
+    }
+    estimate = analysis::EstimateOverExamples(table, group, approaches,
+                                              analysis::MeansOverRuns(runs), unit);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("resolve: expected benchmarks, examples, errors or none, got \"", by, "\""));
+  }
+  CONCUR_RETURN_IF_ERROR(estimate.status());
+  return std::optional(*std::move(estimate));
+}
+
+absl::Status RunRank(const RankFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags, analysis::Layout::kTrainInColumns, context));
+  std::vector<analysis::BenchmarkGroup> groups;
+  for (const std::string& text : flags.groups) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, text));
+    groups.push_back(std::move(group));
+  }
+  if (groups.empty()) {
+    groups = analysis::GroupsByGoal(table);
+  }
+  const bool goals_differ = flags.groups.empty() && groups.size() > 1;
+  if (!flags.by.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::BenchmarkGroup> tagged,
+                            analysis::GroupsByTag(table, flags.by));
+    groups.insert(groups.end(), tagged.begin(), tagged.end());
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const analysis::Generalization ranking,
+      analysis::RankByAverage(
+          table, groups,
+          flags.baseline.empty() ? std::nullopt : std::optional<std::string>(flags.baseline)));
+  analysis::Table output = analysis::GeneralizationTable(table, ranking);
+  if (goals_differ) {
+    output.notes.push_back(absl::StrCat("Ranked by the benchmarks of which ", groups[0].name,
+                                        "; --group NAME=PATTERN chooses others to rank by."));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
+                          BootstrapOf(flags.interval));
+  if (bootstrap.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
+                            EstimateOf(flags, table, ranking, context));
+    if (estimate.has_value()) {
+      analysis::RankSetOptions options;
+      options.level = bootstrap->level;
+      options.draws = bootstrap->replicates;
+      options.seed = bootstrap->seed;
+      options.parallel_for = bootstrap->parallel_for;
+      CONCUR_ASSIGN_OR_RETURN(const analysis::RankSets sets,
+                              analysis::ComputeRankSets(*estimate, options));
+      analysis::AddRankSets(*estimate, sets, options, output);
+    }
+  }
+  return PrintTable(output, flags.format, context);
+}
+
+absl::Status RunCross(const RankFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags, analysis::Layout::kTrainInRows, context));
+  if (flags.format == "svg") {
+    CONCUR_ASSIGN_OR_RETURN(const std::string svg, analysis::CrossSvg(table));
+    context.out << svg;
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Table cross, analysis::CrossTable(table));
+  return PrintTable(cross, flags.format, context);
+}
+
+struct ScatterFlags {
+  RankFlags source;
+  std::string x;
+  std::vector<std::string> y;
+  std::string group_by;
+  std::vector<std::string> labels;
+};
+
+absl::Status RunScatter(const ScatterFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.source.format, /*with_svg=*/true));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          LoadTable(flags.source, analysis::Layout::kTrainInColumns, context));
+  analysis::ScatterOptions options;
+  options.x = flags.x;
+  options.group_by = flags.group_by;
+  for (const std::string& value : flags.y) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--y", value));
+    options.y.insert(options.y.end(), part.begin(), part.end());
+  }
+  for (const std::string& value : flags.labels) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--label", value));
+    options.labels.insert(options.labels.end(), part.begin(), part.end());
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ScatterPanel> panels,
+                          analysis::ScatterPanels(table, options));
+  if (flags.source.format == "svg") {
+    context.out << analysis::ScatterSvg(table, panels);
+    return absl::OkStatus();
+  }
+  return PrintTable(analysis::ScatterTable(table, panels), flags.source.format, context);
+}
+
+void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
+  command->AddOption("sweep", flags.sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
+  command
+      ->AddOption("--where", flags.where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  command->AddOption("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
+      ->TypeName("NAME");
+  command
+      ->AddOption("--select", flags.select,
+                  "How the settings of a sweep become one score: best, default, mean or each "
+                  "(default: as the sweep says)")
+      ->TypeName("RULE");
+  AddScoreFileOptions(command, flags.file);
+  AddFormatOption(command, flags.format, with_svg);
+}
+
+}  // namespace
+
+void AddRankCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("rank", "Rank approaches by their average over groups of benchmarks");
+  const auto flags = std::make_shared<RankFlags>();
+  AddSourceOptions(command, *flags, /*with_svg=*/false);
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep; several are joined by the approaches' names")
+      ->TypeName("FILE")
+      ->OneValueEach();
+  command
+      ->AddOption("--group", flags->groups,
+                  "Benchmarks to average, \"*\" for any text; may be repeated, and the first one "
+                  "ranks (default: all)")
+      ->TypeName("NAME=PATTERN[,...]")
+      ->OneValueEach();
+  command->AddOption("--by", flags->by, "Also an average for each value of a benchmarks' tag")
+      ->TypeName("TAG");
+  command
+      ->AddOption("--baseline", flags->baseline,
+                  "Also the first group's average less that of this approach")
+      ->TypeName("NAME");
+  command
+      ->AddOption(
+          "--resolve", flags->resolve,
+          "What could have been drawn otherwise: benchmarks, examples (their test examples), "
+          "errors (of --errors) or none (default: by what is given, else benchmarks)")
+      ->TypeName("UNIT");
+  command
+      ->AddOption("--errors", flags->errors,
+                  "Standard errors of the scores, a CSV like that of the scores")
+      ->TypeName("FILE");
+  command
+      ->AddOption("--examples", flags->examples,
+                  "Per-example scores: DIR/APPROACH/BENCHMARK/RUN.jsonl, as \"concur score "
+                  "--per-example\" writes them")
+      ->TypeName("DIR");
+  AddClusterOption(command, flags->cluster);
+  flags->interval.level = 0.95;
+  flags->interval.replicates = 2000;
+  AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  command->Footer(
+      "An approach that lacks a score of a group has no average of it, and is listed.\n"
+      "Rank sets say which ranks the data allow; approaches of one group cannot be told apart.\n"
+      "Examples:\n  concur rank demo --by domain --baseline random-span\n"
+      "  concur rank --scores dev.csv --group 'F1=*_f1' --group 'EM=*_em'");
+  OnRun(command, context, [flags, &context] { return RunRank(*flags, context); });
+}
+
+void AddCrossCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
+      "cross", "Scores by train set and test set: mean ± sd over seeds, the best marked");
+  const auto flags = std::make_shared<RankFlags>();
+  AddSourceOptions(command, *flags, /*with_svg=*/true);
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep, with a column \"train\" that says what each "
+                  "row was trained on")
+      ->TypeName("FILE")
+      ->Expected(1);
+  command->Footer(
+      "Examples:\n  concur cross study\n  concur cross --scores transfer.csv --format latex");
+  OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });
+}
+
+void AddScatterCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
+      "scatter", "One benchmark against others, approach by approach, with groups of approaches");
+  const auto flags = std::make_shared<ScatterFlags>();
+  AddSourceOptions(command, flags->source, /*with_svg=*/true);
+  command
+      ->AddOption("--scores", flags->source.scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE")
+      ->Expected(1);
+  command->AddOption("--x", flags->x, "The benchmark on the x axis")
+      ->TypeName("COLUMN")
+      ->Required();
+  command->AddOption("--y", flags->y, "The benchmarks on the y axes; quote names that have commas")
+      ->TypeName("COLUMN[,...]")
+      ->OneValueEach()
+      ->Required();
+  command
+      ->AddOption("--group-by", flags->group_by,
+                  "A tag of approaches: its values get markers and coefficients of their own")
+      ->TypeName("TAG");
+  command
+      ->AddOption("--label", flags->labels,
+                  "Approaches whose points are named in the figure, \"*\" for any text")
+      ->TypeName("NAME[,...]")
+      ->OneValueEach();
+  command->Footer(
+      "Examples:\n  concur scatter demo --x cloze --y wordnet,fuzzy\n"
+      "  concur scatter --scores em.csv --x SQuAD --y QAMR --format svg > figure.svg");
+  OnRun(command, context, [flags, &context] { return RunScatter(*flags, context); });
+}
+
+}  // namespace concur::cli

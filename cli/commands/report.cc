@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur report`: one HTML page about a sweep or a table of scores.
+#include "analysis/report.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/comparison.h"
+#include "analysis/generalization.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
+#include "base/decimal.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/study/example_runs.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+#include "qa/score.h"
+#include "rpc/convert_sweep.h"
+#include "scores/sweep_table.h"
+
+namespace concur::cli {
+namespace {
+
+struct ReportFlags {
+  std::string sweep;
+  std::string scores;
+  ScoreFileFlags file;
+  std::string out;
+  std::string title;
+  std::string metric;
+  std::string select;
+  std::string group_by;
+  std::vector<std::string> where;
+  std::vector<std::string> columns;
+  bool no_comparisons = false;
+  IntervalFlags interval;
+  bool interval_asked = false;
+};
+
+// Unless they are asked for, intervals are left out beyond this many approaches × benchmarks².
+constexpr size_t kDefaultIntervalWork = 400'000;
+
+absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const ReportFlags& flags) {
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  if (!flags.columns.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& value : flags.columns) {
+      CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
+      names.insert(names.end(), part.begin(), part.end());
+    }
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(names));
+  }
+  return table.Where(flags.where);
+}
+
+// Adds the tables that need a sweep's jobs, not only its scores.
+absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
+                            analysis::ReportOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(
+      const analysis::ScoreTable cross,
+      ScoreTableOf(study, flags.metric, flags.select, analysis::Layout::kTrainInRows));
+  if (study.spec.evaluate_on != EvaluateOn::kSame) {
+    CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
+    options.tables.emplace_back("Train sets and test sets", std::move(table));
+  }
+  if (flags.no_comparisons) {
+    return absl::OkStatus();
+  }
+  analysis::ComparisonOptions comparison;
+  comparison.bootstrap.replicates = flags.interval.replicates;
+  comparison.bootstrap.seed = flags.interval.seed;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs,
+                          ExampleRunsOf(study, flags.metric, flags.select, {}));
+  CONCUR_ASSIGN_OR_RETURN(options.comparisons,
+                          analysis::CompareAll(analysis::MeansOverRuns(runs), comparison));
+  options.comparison = comparison;
+  return absl::OkStatus();
+}
+
+void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::ReportOptions& options) {
+  const v1::Sweep& sweep = study.sweep;
+  std::vector<std::string> seeds;
+  for (const int64_t seed : study.spec.seeds) {
+    seeds.push_back(absl::StrCat(seed));
+  }
+  const auto add = [&](const char* name, std::string value) {
+    options.facts.emplace_back(name, std::move(value));
+  };
+  add("sweep", absl::StrCat(study.Name(), " of ", sweep.owner()));
+  add("submitted",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", TimeOf(sweep.create_time()), absl::UTCTimeZone()));
+  add("jobs", CountsText(sweep.counts()));
+  add("seeds", absl::StrJoin(seeds, ", "));
+  add("settings", absl::StrCat("the default and ", study.spec.random_settings, " sampled, seed ",
+                               study.spec.settings_seed));
+  add("selection", flags.select.empty()
+                       ? std::string(analysis::SelectName(SelectionOptionsOf(study.spec).select))
+                       : flags.select);
+  add("metric", flags.metric.empty() ? "each benchmark's own" : flags.metric);
+  const std::vector<BenchmarkSpec>& benchmarks = study.spec.benchmarks;
+  if (std::any_of(benchmarks.begin(), benchmarks.end(),
+                  [](const BenchmarkSpec& benchmark) { return IsQa(benchmark.format); })) {
+    add("scorer", qa::kScorerVersion);
+  }
+  add("specification", absl::StrCat("sha256 ", Sha256Of(rpc::EncodeSpec(study.spec)).ToHex()));
+}
+
+absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ReportOptions options;
+  options.group_by = flags.group_by;
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    CONCUR_RETURN_IF_ERROR(AddStudyTables(opened.study, flags, options));
+    options.title = opened.study.Name();
+    AddStudyFacts(opened.study, flags, options);
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+    options.title = flags.scores.substr(flags.scores.rfind('/') + 1);
+    options.facts.emplace_back("scores", flags.scores);
+  }
+  CONCUR_ASSIGN_OR_RETURN(table, Narrow(std::move(table), flags));
+  const size_t benchmarks = std::min(table.benchmarks().size(), options.benchmarks_max);
+  if (options.bootstrap.has_value() && !flags.interval_asked &&
+      benchmarks * benchmarks * table.approaches().size() > kDefaultIntervalWork) {
+    PrintNote(context,
+              "no intervals, which take long for a table of this size; --interval 0.95 computes "
+              "them");
+    options.bootstrap.reset();
+  }
+  if (!flags.title.empty()) {
+    options.title = flags.title;
+  }
+  options.facts.emplace_back(
+      "score table",
+      absl::StrCat("sha256 ",
+                   Sha256Of(analysis::WriteScores(table, analysis::TableFormat::kJson)).ToHex()));
+  options.facts.emplace_back(
+      "intervals", options.bootstrap.has_value()
+                       ? absl::StrCat(ShortestDecimal(options.bootstrap->level * 100), " %, ",
+                                      options.bootstrap->replicates, " replicates, seed ",
+                                      options.bootstrap->seed)
+                       : "none");
+  options.facts.emplace_back("concur", std::string(kVersion));
+  CONCUR_ASSIGN_OR_RETURN(const std::string html, analysis::ReportHtml(table, options));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(flags.out, html));
+  const auto bytes = static_cast<int64_t>(html.size());
+  if (context.output == OutputMode::kTable) {
+    PrintNote(context, absl::StrCat(flags.out, ": ", BytesText(bytes)));
+  } else {
+    Json record = {{"path", flags.out}, {"bytes", bytes}};
+    PrintDetails(context, {{"path", flags.out}, {"bytes", absl::StrCat(bytes)}}, record);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddReportCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
+      "report", "Write one HTML page: concurrence, scores, comparisons, and what is missing");
+  const auto flags = std::make_shared<ReportFlags>();
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id; or ./DIRECTORY of a bundle")
+      ->TypeName("SWEEP");
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per approach, first column its name")
+      ->TypeName("FILE");
+  command->AddOption("--out", flags->out, "The page to write")->TypeName("FILE")->Required();
+  AddScoreFileOptions(command, flags->file);
+  command->AddOption("--title", flags->title, "Its heading (default: the sweep, or the file)");
+  command
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  command
+      ->AddOption("--columns", flags->columns,
+                  "Only these benchmarks, in this order; quote names that have commas")
+      ->TypeName("A,B")
+      ->OneValueEach();
+  command
+      ->AddOption("--group-by", flags->group_by,
+                  "A tag of approaches whose values get markers and matrices of their own "
+                  "(default: the first tag with two to six values)")
+      ->TypeName("TAG");
+  command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
+      ->TypeName("NAME");
+  command
+      ->AddOption("--select", flags->select,
+                  "How the settings of a sweep become one score: best, default, mean or each")
+      ->TypeName("RULE");
+  command->AddFlag("--no-comparisons", flags->no_comparisons,
+                   "Leave out the paired comparisons, which read every per-example score");
+  flags->interval.level = 0.95;
+  Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
+  command->Footer(
+      "The page is one file that opens without a network.\n"
+      "Examples:\n  concur report demo --out report.html\n"
+      "  concur report --scores em.csv --group-by pretrained --out report.html");
+  OnRun(command, context, [flags, interval, &context] {
+    flags->interval_asked = interval->Count() > 0;
+    return RunReport(*flags, context);
+  });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/score_options.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/csv.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace concur::cli {
+namespace {
+
+// The columns of --minimize.
+absl::StatusOr<std::vector<std::string>> PatternsOf(const ScoreFileFlags& flags) {
+  std::vector<std::string> patterns;
+  for (const std::string& value : flags.minimize) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--minimize", value));
+    patterns.insert(patterns.end(), part.begin(), part.end());
+  }
+  return patterns;
+}
+
+}  // namespace
+
+void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
+  const size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      body(i);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(count, processors); ++i) {
+    threads.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
+  command
+      ->AddOption("--minimize", flags.minimize,
+                  "Benchmarks of which less is better, \"*\" for any text; a row \"#goal\" of the "
+                  "file, or the sweep, may say it too")
+      ->TypeName("NAME[,...]")
+      ->OneValueEach();
+  command
+      ->AddOption("--key", flags.keys,
+                  "A column of the file that tells rows with one name apart; may be repeated")
+      ->TypeName("COLUMN")
+      ->OneValueEach();
+}
+
+absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, PatternsOf(flags));
+  return table.Minimize(patterns);
+}
+
+absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
+                                                const ScoreFileFlags& flags,
+                                                CommandContext& context) {
+  constexpr int64_t kScoresBytesMax = int64_t{1} << 30;
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kScoresBytesMax));
+  analysis::ScoresCsvOptions options;
+  options.keys = flags.keys;
+  CONCUR_ASSIGN_OR_RETURN(options.with_goal, PatternsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ParsedScores parsed,
+                          analysis::ParseScoresCsv(text, path, options));
+  for (const std::string& warning : parsed.warnings) {
+    context.err << "warning: " << warning << "\n";
+  }
+  return std::move(parsed.table);
+}
+
+absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
+                                                    const std::string& value) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
+                          analysis::ParseCsv(value, option));
+  if (records.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": expected NAME[,NAME…]"));
+  }
+  std::vector<std::string> names;
+  for (const std::string& field : records[0].fields) {
+    names.emplace_back(absl::StripAsciiWhitespace(field));
+    if (names.back().empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": expected NAME[,NAME…], got an empty name in \"", value, "\""));
+    }
+  }
+  return names;
+}
+
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags) {
+  Option* interval =
+      command->AddOption("--interval", flags.level, "Level of the bootstrap intervals; 0: none");
+  command->AddOption("--replicates", flags.replicates, "Bootstrap replicates behind the intervals")
+      ->ShowDefault();
+  command->AddOption("--seed", flags.seed, "Seed of the replicates")->ShowDefault();
+  return interval;
+}
+
+void AddClusterOption(Command* command, std::string& value) {
+  command
+      ->AddOption("--cluster", value,
+                  "What questions share: question (nothing), passage or document (default: the "
+                  "coarsest that the data tell and that has at least 10 groups)")
+      ->TypeName("UNIT");
+}
+
+absl::StatusOr<std::optional<analysis::ExampleUnit>> UnitOf(const std::string& value) {
+  if (value.empty()) {
+    return std::optional<analysis::ExampleUnit>();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleUnit unit, analysis::ParseExampleUnit(value));
+  return std::optional(unit);
+}
+
+absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags) {
+  if (!flags.level.has_value() || *flags.level == 0) {
+    return std::optional<analysis::BootstrapOptions>();
+  }
+  analysis::BootstrapOptions options;
+  options.level = *flags.level;
+  options.replicates = flags.replicates;
+  options.seed = flags.seed;
+  options.parallel_for = ThreadedFor;
+  CONCUR_RETURN_IF_ERROR(analysis::ValidateBootstrapOptions(options));
+  return std::optional<analysis::BootstrapOptions>(std::move(options));
+}
+
+}  // namespace concur::cli

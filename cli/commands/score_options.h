@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options shared by the commands that analyse scores.
+//
+// Thread-compatible.
+#ifndef CONCUR_CLI_COMMANDS_SCORE_OPTIONS_H_
+#define CONCUR_CLI_COMMANDS_SCORE_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "analysis/bootstrap.h"
+#include "analysis/example_runs.h"
+#include "analysis/score_table.h"
+#include "cli/app/context.h"
+#include "command/command.h"
+
+namespace concur::cli {
+
+// Calls body(0) to body(count - 1), spread over the machine's processors; a ParallelFor.
+void ThreadedFor(size_t count, const std::function<void(size_t)>& body);
+
+// --minimize and --key, as the commands have them that take --scores FILE.
+struct ScoreFileFlags {
+  std::vector<std::string> minimize;  // patterns of column names, each value a line of CSV
+  std::vector<std::string> keys;
+};
+// `flags` must outlive the command.
+void AddScoreFileOptions(Command* command, ScoreFileFlags& flags);
+
+// The scores CSV at `path`, its warnings written to context.err. Errors name the file.
+absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
+                                                const ScoreFileFlags& flags,
+                                                CommandContext& context);
+// Minimizes the columns of --minimize, whatever the table was made from.
+absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table);
+
+// Spreads the calls over the machine's processors.
+void ThreadedFor(size_t count, const std::function<void(size_t)>& body);
+
+// --interval, --replicates and --seed, as several commands have them.
+struct IntervalFlags {
+  std::optional<double> level;  // unset: no intervals
+  int64_t replicates = 10'000;
+  uint64_t seed = 1;
+};
+// `flags` must outlive the command. Returns --interval, for options that need it.
+Option* AddIntervalOptions(Command* command, IntervalFlags& flags);
+// What the flags ask for, run on all processors; unset without --interval. InvalidArgument for
+// values out of range.
+absl::StatusOr<std::optional<analysis::BootstrapOptions>> BootstrapOf(const IntervalFlags& flags);
+
+// --cluster, for commands that read per-example scores; `value` must outlive the command.
+void AddClusterOption(Command* command, std::string& value);
+// What --cluster asks for; unset: the default. InvalidArgument for an unknown unit.
+absl::StatusOr<std::optional<analysis::ExampleUnit>> UnitOf(const std::string& value);
+
+// Names in one option value, as a line of CSV: `A,"B, C"`. InvalidArgument when it is empty.
+absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
+                                                    const std::string& value);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_COMMANDS_SCORE_OPTIONS_H_

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "analysis/clustered_mean.h"
+#include "analysis/example_runs.h"
+#include "analysis/intervals.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/print.h"
+#include "cli/output/table_output.h"
+#include "cli/study/example_runs.h"
+#include "command/command.h"
+#include "qa/dataset_io.h"
+#include "qa/score.h"
+
+namespace concur::cli {
+namespace {
+
+using analysis::HighCell;
+using analysis::IntegerCell;
+using analysis::Interval;
+using analysis::LowCell;
+using analysis::NumberCell;
+using analysis::TextCell;
+
+constexpr double kLevel = 0.95;
+
+struct ScoreOptions {
+  std::string data;
+  std::string predictions;
+  std::string per_example;
+  std::string cluster;
+  bool worst_of_variants = false;
+};
+
+// 95 % intervals in percent, with the questions in clusters; absent where they are not defined.
+struct UnitIntervals {
+  analysis::ExampleClusters clusters;
+  std::optional<Interval> exact_match;
+  std::optional<Interval> f1;
+};
+
+struct Summary {
+  qa::ScoreReport report;
+  UnitIntervals by_question;
+  // By what the data tell that questions share, the default or chosen unit first; empty when they
+  // share nothing.
+  std::vector<UnitIntervals> by_cluster;
+};
+
+std::optional<Interval> InPercent(const absl::StatusOr<Interval>& fraction) {
+  if (!fraction.ok()) {
+    return std::nullopt;
+  }
+  return Interval{100 * fraction->low, 100 * fraction->high};
+}
+
+Summary Summarize(qa::ScoreReport report, std::optional<analysis::ExampleUnit> unit) {
+  std::vector<double> exact_match;
+  std::vector<double> f1;
+  for (const qa::ExampleScore& example : report.examples) {
+    exact_match.push_back(example.exact_match ? 1 : 0);
+    f1.push_back(example.f1);
+  }
+  Summary summary;
+  const analysis::ExamplePlaces places = PlacesOf(report.examples);
+  const auto clusters_of = [&](std::optional<analysis::ExampleUnit> of) {
+    return analysis::ClustersOf(places, report.examples.size(), of);
+  };
+  summary.by_question.clusters = clusters_of(analysis::ExampleUnit::kExample);
+  summary.by_question.exact_match =
+      InPercent(analysis::ClopperPearson(report.exact_matches, report.n, kLevel));
+  summary.by_question.f1 = InPercent(analysis::MeanInterval(f1, kLevel));
+  std::vector<std::optional<analysis::ExampleUnit>> units = {unit};
+  if (!unit.has_value()) {
+    units = {std::nullopt, analysis::ExampleUnit::kDocument, analysis::ExampleUnit::kPassage};
+  }
+  for (const std::optional<analysis::ExampleUnit>& each : units) {
+    UnitIntervals intervals;
+    intervals.clusters = clusters_of(each);
+    const bool is_new = std::none_of(
+        summary.by_cluster.begin(), summary.by_cluster.end(),
+        [&](const UnitIntervals& other) { return other.clusters.unit == intervals.clusters.unit; });
+    if (intervals.clusters.unit == analysis::ExampleUnit::kExample || !is_new) {
+      continue;
+    }
+    intervals.exact_match =
+        InPercent(analysis::ClusteredMeanInterval(exact_match, intervals.clusters, kLevel));
+    intervals.f1 = InPercent(analysis::ClusteredMeanInterval(f1, intervals.clusters, kLevel));
+    summary.by_cluster.push_back(std::move(intervals));
+  }
+  summary.report = std::move(report);
+  return summary;
+}
+
+Json EndsJson(const std::optional<Interval>& interval) {
+  return interval.has_value() ? Json::array({interval->low, interval->high}) : Json();
+}
+
+std::string UnitName(const UnitIntervals& intervals) {
+  return std::string(analysis::ExampleUnitName(intervals.clusters.unit));
+}
+
+void PrintScoreJson(const Summary& summary, CommandContext& context) {
+  const qa::ScoreReport& report = summary.report;
+  Json json = {{"exact_match", report.exact_match},
+               {"f1", report.f1},
+               {"n", report.n},
+               {"missing", report.missing},
+               {"extra", report.extra},
+               {"exact_match_interval", EndsJson(summary.by_question.exact_match)},
+               {"f1_interval", EndsJson(summary.by_question.f1)}};
+  for (const UnitIntervals& intervals : summary.by_cluster) {
+    json["clusters"].push_back({{"unit", UnitName(intervals)},
+                                {"n", intervals.clusters.count},
+                                {"exact_match_interval", EndsJson(intervals.exact_match)},
+                                {"f1_interval", EndsJson(intervals.f1)}});
+  }
+  PrintJson(context, json);
+}
+
+analysis::Table ScoreCsv(const Summary& summary) {
+  const qa::ScoreReport& report = summary.report;
+  analysis::Table table = ListTable({{"exact_match"},
+                                     {"f1"},
+                                     {"n"},
+                                     {"missing"},
+                                     {"extra"},
+                                     {"exact_match_low"},
+                                     {"exact_match_high"},
+                                     {"f1_low"},
+                                     {"f1_high"}});
+  table.rows = {{NumberCell(report.exact_match), NumberCell(report.f1), IntegerCell(report.n),
+                 IntegerCell(report.missing), IntegerCell(report.extra),
+                 LowCell(summary.by_question.exact_match),
+                 HighCell(summary.by_question.exact_match), LowCell(summary.by_question.f1),
+                 HighCell(summary.by_question.f1)}};
+  for (const UnitIntervals& intervals : summary.by_cluster) {
+    for (const char* key : {"s", "_exact_match_low", "_exact_match_high", "_f1_low", "_f1_high"}) {
+      table.columns.push_back(analysis::ForPrograms(UnitName(intervals) + key));
+    }
+    for (const analysis::TableCell& cell :
+         {IntegerCell(static_cast<int64_t>(intervals.clusters.count)),
+          LowCell(intervals.exact_match), HighCell(intervals.exact_match), LowCell(intervals.f1),
+          HighCell(intervals.f1)}) {
+      table.rows[0].push_back(cell);
+    }
+  }
+  return table;
+}
+
+void PrintScoreSummary(const Summary& summary, CommandContext& context) {
+  if (IsJson(context)) {
+    PrintScoreJson(summary, context);
+    return;
+  }
+  if (context.output == OutputMode::kCsv) {
+    PrintRows(ScoreCsv(summary), context);
+    return;
+  }
+  const qa::ScoreReport& report = summary.report;
+  const auto interval_cell = [](const std::optional<Interval>& interval) {
+    return TextCell(interval.has_value() ? analysis::IntervalText(*interval, 4) : "undefined");
+  };
+  analysis::Table table = ListTable({{"metric"}, {"percent", true, 4}});
+  table.rows = {{TextCell("exact match"), NumberCell(report.exact_match)},
+                {TextCell("F1"), NumberCell(report.f1)},
+                {TextCell("questions"), IntegerCell(report.n)}};
+  const auto add = [&](const std::string& head, const UnitIntervals& intervals,
+                       const std::string& count) {
+    table.columns.push_back({head, head});
+    table.rows[0].push_back(interval_cell(intervals.exact_match));
+    table.rows[1].push_back(interval_cell(intervals.f1));
+    table.rows[2].push_back(TextCell(count));
+  };
+  std::string head = "95 % interval";
+  for (const UnitIntervals& intervals : summary.by_cluster) {
+    add(absl::StrCat(head, " by ", UnitName(intervals)), intervals,
+        absl::StrCat("in ", intervals.clusters.count, " ", UnitName(intervals), "s"));
+    head.clear();
+  }
+  add(summary.by_cluster.empty() ? head : "by question", summary.by_question, "");
+  PrintRows(table, context);
+}
+
+absl::Status RunScore(const ScoreOptions& options, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(options.cluster));
+  CONCUR_ASSIGN_OR_RETURN(const qa::Predictions predictions,
+                          qa::ReadPredictions(options.predictions));
+  qa::ScoreReport report;
+  if (options.worst_of_variants) {
+    CONCUR_ASSIGN_OR_RETURN(const qa::Dataset dataset, qa::ReadDataset(options.data));
+    report = qa::ScoreWorstOfVariants(dataset, predictions);
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(report, qa::ScoreFile(options.data, predictions));
+  }
+  const Summary summary = Summarize(std::move(report), unit);
+  if (!options.per_example.empty()) {
+    CONCUR_RETURN_IF_ERROR(
+        WriteFileAtomically(options.per_example, qa::PerExampleJsonLines(summary.report)));
+  }
+  if (summary.report.missing > 0) {
+    context.err << absl::StrFormat(
+        "concur: warning: %d of %d questions have no prediction; each counts 0\n",
+        summary.report.missing, summary.report.n);
+  }
+  if (summary.report.extra > 0) {
+    context.err << absl::StrFormat("concur: warning: %d predictions have no question in %s\n",
+                                   summary.report.extra, options.data);
+  }
+  PrintScoreSummary(summary, context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddScoreCommands(Command& app, CommandContext& context) {
+  Command* score = app.AddSubcommand(
+      "score", "Score predictions: exact match and F1 with 95 % intervals, in percent");
+  // Shared: the options live as long as the callback that CLI11 keeps.
+  auto options = std::make_shared<ScoreOptions>();
+  score->AddOption("--data", options->data, "Data set: SQuAD v1.1 JSON or MRQA lines")
+      ->Required()
+      ->TypeName("FILE");
+  score->AddOption("--predictions", options->predictions, "Predictions: {\"id\": \"answer\"}")
+      ->Required()
+      ->TypeName("FILE");
+  score
+      ->AddOption("--per-example", options->per_example,
+                  "Write each question's scores to this file, one JSON object a line")
+      ->TypeName("OUT");
+  AddClusterOption(score, options->cluster);
+  score->AddFlag("--worst-of-variants", options->worst_of_variants,
+                 "Ids ORIGINAL-SUFFIX are altered passages, of which the worst counts: AddSent, "
+                 "AddOneSent");
+  score->Footer(
+      "Intervals by document or passage hold for other documents of the same kind: questions on "
+      "one\nshare its subject and style. By question they hold for other questions on these "
+      "same documents,\nif those were independent.\n"
+      "Examples:\n  concur score --data dev.json --predictions predictions.json\n  concur score "
+      "--data dev.json --predictions a.json --per-example examples.jsonl");
+  OnRun(score, context, [options, &context] { return RunScore(*options, context); });
+}
+
+}  // namespace concur::cli

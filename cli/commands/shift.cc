@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/example_runs.h"
+#include "analysis/figures.h"
+#include "analysis/fit.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "cli/app/context.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
+#include "cli/output/table_output.h"
+#include "cli/study/example_runs.h"
+#include "cli/study/open_study.h"
+#include "cli/study/study.h"
+#include "command/command.h"
+
+namespace concur::cli {
+namespace {
+
+struct ShiftFlags {
+  std::string sweep;
+  std::string scores;
+  ScoreFileFlags file;
+  std::string from;
+  std::vector<std::string> to;
+  std::string scale = "linear";
+  std::string unit;
+  std::string metric;
+  std::vector<std::string> exclude;
+  std::vector<std::string> where;
+  std::string format;
+  IntervalFlags interval;
+  std::string method = "auto";
+  std::string cluster;
+  bool score_intervals = false;
+  std::string examples;
+};
+
+absl::StatusOr<std::vector<std::string>> SplitShiftLists(const std::string& option,
+                                                         const std::vector<std::string>& values) {
+  std::vector<std::string> names;
+  for (const std::string& value : values) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames(option, value));
+    names.insert(names.end(), part.begin(), part.end());
+  }
+  return names;
+}
+
+absl::StatusOr<analysis::FitOptions> FitOptionsOf(const ShiftFlags& flags) {
+  analysis::FitOptions options;
+  CONCUR_ASSIGN_OR_RETURN(options.scale, analysis::ParseFitScale(flags.scale));
+  options.exclude = flags.exclude;
+  if (flags.unit == "percent" || flags.unit == "share") {
+    options.full_score = flags.unit == "percent" ? 100 : 1;
+  } else if (!flags.unit.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unit: ", ExpectedOneOf({"percent", "share"}, flags.unit)));
+  }
+  CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
+  CONCUR_ASSIGN_OR_RETURN(options.method, analysis::ParseLineMethod(flags.method));
+  return options;
+}
+
+// Per-example scores of the columns, where they are asked for; else none.
+absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExampleTables(
+    const ShiftFlags& flags, const std::vector<std::string>& to, CommandContext& context) {
+  if (flags.score_intervals && flags.sweep.empty() && flags.examples.empty()) {
+    return absl::InvalidArgumentError(
+        "--score-intervals: needs a sweep; with --scores give --examples DIR instead");
+  }
+  if (!flags.score_intervals && flags.examples.empty()) {
+    return std::vector<analysis::ExampleTable>();
+  }
+  std::vector<std::string> columns = {flags.from};
+  for (const std::string& name : to) {
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) {
+      columns.push_back(name);
+    }
+  }
+  analysis::ExampleRuns runs;
+  if (flags.examples.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(runs, ExampleRunsOf(opened.study, "", "", columns));
+    for (const analysis::BenchmarkRuns& benchmark : runs.benchmarks) {
+      for (const auto& [who, reason] : analysis::LeftOutOf(runs, benchmark)) {
+        context.err << "concur: no interval of the score on " << benchmark.benchmark << ": " << who
+                    << ": " << reason << "\n";
+      }
+    }
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(runs, ReadExampleFolder(flags.examples, columns,
+                                                    flags.metric.empty() ? "f1" : flags.metric));
+  }
+  return analysis::MeansOverRuns(runs);
+}
+
+absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
+  CONCUR_ASSIGN_OR_RETURN(analysis::FitOptions options, FitOptionsOf(flags));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> to, SplitShiftLists("--to", flags.to));
+  if (flags.sweep.empty() == flags.scores.empty()) {
+    return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  analysis::ScoreTable table;
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, "", ""));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+  }
+  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
+  CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ExampleTable> examples,
+                          LoadExampleTables(flags, to, context));
+  const double full_score = flags.unit == "share" ? 1 : 100;
+  if (!examples.empty()) {
+    options.from_errors = analysis::ScoreErrors(examples, table, flags.from, full_score, unit);
+  }
+  CONCUR_ASSIGN_OR_RETURN(std::vector<analysis::ShiftFit> fits,
+                          analysis::FitShift(table, flags.from, to, options));
+  if (!examples.empty()) {
+    const double level = flags.interval.level.value_or(0) > 0 ? *flags.interval.level : 0.95;
+    CONCUR_RETURN_IF_ERROR(analysis::AddScoreIntervals(examples, full_score, level, unit, fits));
+  }
+  if (flags.format == "svg") {
+    context.out << analysis::ShiftSvg(fits);
+    return absl::OkStatus();
+  }
+  const analysis::TableFormat form = FormatOf(flags.format, context);
+  PrintAs(form, analysis::WriteShift(fits, form), context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddShiftCommand(Command& app, CommandContext& context) {
+  Command* command = app.AddSubcommand(
+      "shift", "How scores on one test set predict scores on others: slope, gap, ranks");
+  const auto flags = std::make_shared<ShiftFlags>();
+  command->AddOption("sweep", flags->sweep, "A sweep, by name or id")->TypeName("SWEEP");
+  command
+      ->AddOption("--scores", flags->scores,
+                  "A scores CSV instead of a sweep: one row per system, first column its name")
+      ->TypeName("FILE");
+  AddScoreFileOptions(command, flags->file);
+  command->AddOption("--from", flags->from, "The original test set")
+      ->TypeName("COLUMN")
+      ->Required();
+  command->AddOption("--to", flags->to, "The new test sets; quote names that have commas")
+      ->TypeName("COLUMN[,...]")
+      ->OneValueEach()
+      ->Required();
+  command->AddOption("--scale", flags->scale, "Of the line: linear, probit or logit")
+      ->ShowDefault();
+  command
+      ->AddOption("--unit", flags->unit,
+                  "Of the scores: percent or share (default: percent if any is above 1)")
+      ->TypeName("UNIT");
+  command
+      ->AddOption("--exclude", flags->exclude,
+                  "An approach to list but not to fit, e.g. human scores; may be repeated")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command->AddOption("--where", flags->where, "Only approaches with a tag; may be repeated")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  AddIntervalOptions(command, flags->interval);
+  command->AddFlag("--score-intervals", flags->score_intervals,
+                   "Of a sweep: intervals of each score from its per-example scores, "
+                   "Clopper-Pearson for exact match, Student's t else");
+  command
+      ->AddOption("--examples", flags->examples,
+                  "The same from DIR/APPROACH/COLUMN/RUN.jsonl, as \"concur score --per-example\" "
+                  "writes them")
+      ->TypeName("DIR");
+  command->AddOption("--metric", flags->metric, "Of --examples: f1 (default) or exact_match")
+      ->TypeName("NAME");
+  command
+      ->AddOption(
+          "--interval-method", flags->method,
+          "hc3 (Student's t, for few systems), percentile (bootstrap over systems) or auto: "
+          "hc3 below 30 systems")
+      ->ShowDefault();
+  AddClusterOption(command, flags->cluster);
+  AddFormatOption(command, flags->format, /*with_svg=*/true);
+  command->Footer(
+      "Examples:\n  concur shift study --from squad --to reddit,amazon --score-intervals\n  concur "
+      "shift --scores f1.csv --from SQuAD --to Reddit --format svg > shift.svg");
+  OnRun(command, context, [flags, &context] { return RunShift(*flags, context); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/output/estimate.h"
+#include "cli/output/failures.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/output/table_output.h"
+#include "cli/sweep/follow_sweep.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr size_t kListDefault = 100;
+
+struct SweepFlags {
+  std::string sweep;
+  std::string owner;
+  size_t limit = kListDefault;
+  double timeout_seconds = 0;
+  std::vector<std::string> jobs;
+  bool rerun = false;
+  bool quiet = false;
+};
+
+std::string TimeText(bool has, const google::protobuf::Timestamp& time) {
+  return has ? FormatIsoTime(absl::FromUnixSeconds(absl::ToUnixSeconds(TimeOf(time)))) : "";
+}
+
+std::string AgeText(const v1::Sweep& sweep) {
+  return sweep.has_end_time() && sweep.has_create_time()
+             ? SpanText(TimeOf(sweep.end_time()) - TimeOf(sweep.create_time()))
+             : "";
+}
+
+absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  // One more than is shown tells whether there are more.
+  CONCUR_ASSIGN_OR_RETURN(std::vector<v1::Sweep> sweeps,
+                          client->ListSweeps(flags.owner, flags.limit == 0 ? 0 : flags.limit + 1));
+  const bool more = flags.limit != 0 && sweeps.size() > flags.limit;
+  if (more) {
+    sweeps.resize(flags.limit);
+  }
+  Listing listing(context,
+                  {{"ID"},
+                   {.name = "NAME", .width_max = 30},
+                   {.name = "STATE", .is_state = true},
+                   {"DONE", true},
+                   {"JOBS", true},
+                   {"FAILED", true},
+                   {.name = "REUSED", .is_number = true, .drop = 1},
+                   {.name = "RATE", .is_number = true, .drop = 3},
+                   {"ETA", true},
+                   {.name = "OWNER", .drop = 4, .width_max = 20},
+                   {.name = "CREATED", .drop = 5},
+                   {.name = "TOOK", .is_number = true, .drop = 2}},
+                  SweepJson(v1::Sweep()), "No sweeps yet. Submit one: concur sweep submit FILE");
+  for (const v1::Sweep& sweep : sweeps) {
+    const v1::StateCounts& counts = sweep.counts();
+    const Estimate estimate = EstimateOf(sweep);
+    listing.Add(
+        {sweep.id(), sweep.name(), StateText(sweep.state()), CountText(DoneCount(counts)),
+         CountText(JobCount(counts)), CountText(uint64_t{counts.failed()} + counts.skipped()),
+         CountText(sweep.reused()), RateText(estimate.jobs_per_second), EtaText(estimate),
+         sweep.owner(), TimeText(sweep.has_create_time(), sweep.create_time()), AgeText(sweep)},
+        SweepJson(sweep));
+  }
+  listing.Print();
+  if (more) {
+    PrintNote(context,
+              absl::StrCat("only the newest ", flags.limit, " are shown; --limit 0 shows all"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, false));
+  PrintSweep(context, sweep);
+  return absl::OkStatus();
+}
+
+using Change = absl::StatusOr<v1::Sweep> (Client::*)(const std::string&);
+
+absl::Status Apply(CommandContext& context, const SweepFlags& flags, Change change) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, (client.get()->*change)(flags.sweep));
+  PrintSweep(context, sweep);
+  return absl::OkStatus();
+}
+
+absl::Status Watch(CommandContext& context, const SweepFlags& flags, bool is_wait) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  WatchOptions options;
+  options.quiet = is_wait && (flags.quiet || !context.err_is_terminal);
+  options.print_events = !is_wait && context.output == OutputMode::kJsonLines;
+  if (flags.timeout_seconds > 0) {
+    options.timeout = absl::Seconds(flags.timeout_seconds);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          FollowSweep(context, *client, flags.sweep, options));
+  if (!options.print_events) {
+    PrintSweep(context, sweep);
+  }
+  ReportEnd(context, sweep);
+  return absl::OkStatus();
+}
+
+constexpr size_t kFailuresExample = 5;  // the column of FailureGroups::ToTable
+
+absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  v1::ListJobsRequest request;
+  request.set_sweep(flags.sweep);
+  request.add_states(v1::Job::STATE_FAILED);
+  FailureGroups failures;
+  CONCUR_RETURN_IF_ERROR(client->ListJobs(request, 0, [&failures](const v1::Job& job) {
+    failures.Add(job);
+    return true;
+  }));
+  const analysis::Table table = failures.ToTable();
+  if (!table.rows.empty() || context.output != OutputMode::kTable) {
+    PrintRows(table, context);
+  }
+  if (failures.others() > 0) {
+    PrintNote(context, absl::StrCat("and ", CountText(failures.others()), " more, of other kinds"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, false));
+  const v1::StateCounts& counts = sweep.counts();
+  const std::string& id = sweep.id();
+  if (table.rows.empty()) {
+    PrintNote(context, absl::StrCat("no job of ", id, " has failed"));
+  } else {
+    const std::string example = table.rows[0][kFailuresExample].text;
+    PrintNote(context, absl::StrCat("all that ", example, " printed: concur job logs ", example,
+                                    "   ", RetryHint(id)));
+  }
+  if (counts.skipped() > 0) {
+    v1::ListJobsRequest first;
+    first.set_sweep(flags.sweep);
+    first.add_states(v1::Job::STATE_SKIPPED);
+    std::string skipped;
+    CONCUR_RETURN_IF_ERROR(client->ListJobs(first, 1, [&skipped](const v1::Job& job) {
+      skipped = job.id();
+      return true;
+    }));
+    PrintNote(context, absl::StrCat(CountText(counts.skipped()),
+                                    counts.skipped() == 1 ? " job was" : " jobs were",
+                                    " skipped: what they need failed, or so much like them that "
+                                    "they were given up; why: concur job explain ",
+                                    skipped));
+  }
+  if (counts.backoff() > 0) {
+    PrintNote(context, absl::StrCat(CountText(counts.backoff()), " jobs are to be retried"));
+  }
+  return absl::OkStatus();
+}
+
+// "17" or "s12/17".
+absl::StatusOr<uint32_t> JobIndex(const std::string& text) {
+  const size_t slash = text.rfind('/');
+  uint32_t index = 0;
+  if (!absl::SimpleAtoi(slash == std::string::npos ? text : text.substr(slash + 1), &index)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--job: expected a job such as s12/17, or 17, got \"", text, "\""));
+  }
+  return index;
+}
+
+absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
+  v1::RetryJobsRequest request;
+  request.set_sweep(flags.sweep);
+  request.set_rerun_succeeded(flags.rerun);
+  for (const std::string& job : flags.jobs) {
+    CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job));
+    request.add_jobs(index);
+  }
+  if (flags.rerun && flags.jobs.empty()) {
+    return absl::InvalidArgumentError("--rerun: expected --job, the jobs to run again");
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const uint32_t retried, client->RetryJobs(request));
+  Json record = Json::object();
+  record["sweep"] = flags.sweep;
+  record["retried"] = retried;
+  PrintDetails(context, {{"sweep", flags.sweep}, {"retried", CountText(retried)}}, record);
+  if (retried == 0) {
+    PrintNote(context, "no job had failed, was skipped or canceled");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Delete(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_RETURN_IF_ERROR(client->DeleteSweep(flags.sweep));
+  Json record = Json::object();
+  record["sweep"] = flags.sweep;
+  record["deleted"] = true;
+  PrintDetails(context, {{"deleted", flags.sweep}}, record);
+  return absl::OkStatus();
+}
+
+using Work = std::function<absl::Status(CommandContext&, const SweepFlags&)>;
+
+// A command that is about one sweep.
+Command* AddSweep(Command* group, CommandContext& context, const std::string& name,
+                  const std::string& about, const std::shared_ptr<SweepFlags>& flags, Work work) {
+  Command* command = group->AddSubcommand(name, about);
+  command->AddOption("sweep", flags->sweep, "A sweep, by id (s12) or name (the newest so called)")
+      ->TypeName("SWEEP")
+      ->Required();
+  command->Footer(
+      absl::StrCat("Examples:\n  concur sweep ", name, " study\n  concur sweep ", name, " s12"));
+  OnRun(command, context,
+        [flags, &context, work = std::move(work)] { return work(context, *flags); });
+  return command;
+}
+
+void AddChange(Command* group, CommandContext& context, const std::string& name,
+               const std::string& about, Change change) {
+  AddSweep(group, context, name, about, std::make_shared<SweepFlags>(),
+           [change](CommandContext& c, const SweepFlags& f) { return Apply(c, f, change); });
+}
+
+void AddFollowing(Command* group, CommandContext& context) {
+  const auto watch_flags = std::make_shared<SweepFlags>();
+  Command* watch = AddSweep(
+      group, context, "watch", "Live progress until it has ended; exit 5 unless all succeeded",
+      watch_flags, [](CommandContext& c, const SweepFlags& f) { return Watch(c, f, false); });
+  watch->AddOption("--timeout", watch_flags->timeout_seconds, "Stop after so many seconds")
+      ->TypeName("SECONDS")
+      ->Positive();
+  watch->Footer(
+      "Ctrl-C detaches; the sweep goes on. With -o jsonl every change of a job is a line.\n"
+      "Examples:\n  concur sweep watch study\n  concur sweep watch s12 -o jsonl --timeout 3600");
+  const auto wait_flags = std::make_shared<SweepFlags>();
+  Command* wait =
+      AddSweep(group, context, "wait", "Wait for the end; exit 5 unless all succeeded", wait_flags,
+               [](CommandContext& c, const SweepFlags& f) { return Watch(c, f, true); });
+  wait->AddOption("--timeout", wait_flags->timeout_seconds,
+                  "Exit 124 when it has not ended after so many seconds")
+      ->TypeName("SECONDS")
+      ->Positive();
+  wait->AddFlag("-q,--quiet", wait_flags->quiet, "No progress");
+  wait->Footer("Examples:\n  concur sweep wait s12 --timeout 3600 && concur scores s12");
+}
+
+}  // namespace
+
+namespace {
+
+std::string UseText(const v1::OwnerUse& use) {
+  return absl::StrCat(
+      CountText(use.running_jobs()),
+      use.running_jobs_max() == 0 ? "" : absl::StrCat(" of ", CountText(use.running_jobs_max())),
+      " jobs on workers, ", BytesText(use.stored_bytes()),
+      use.stored_bytes_max() == 0 ? "" : absl::StrCat(" of ", BytesText(use.stored_bytes_max())),
+      " stored");
+}
+
+// "1m 40s when it was submitted, +2.3 % off".
+std::string ForecastText(const v1::Sweep& sweep) {
+  const SweepForecast forecast = ForecastOf(sweep);
+  if (!forecast.expected) {
+    return "";
+  }
+  return absl::StrCat(
+      SpanText(*forecast.expected), " when it was submitted",
+      forecast.error ? absl::StrFormat(", %+.1f %% off", 100 * *forecast.error) : "");
+}
+
+}  // namespace
+
+void PrintSweep(CommandContext& context, const v1::Sweep& sweep,
+                const std::vector<std::string>& warnings) {
+  Json record = SweepJson(sweep);
+  if (!warnings.empty()) {
+    record["warnings"] = warnings;
+  }
+  const uint64_t jobs = JobCount(sweep.counts());
+  const bool dry = sweep.state() == v1::Sweep::STATE_UNSPECIFIED;  // not submitted
+  const Estimate estimate = EstimateOf(sweep);
+  PrintDetails(context,
+               {{"id", sweep.id()},
+                {"name", sweep.name()},
+                {"owner", sweep.owner()},
+                {"owner uses", sweep.has_owner_use() ? UseText(sweep.owner_use()) : ""},
+                {"state", dry ? "" : StateText(sweep.state())},
+                {"priority", sweep.priority() == 0 ? "" : absl::StrCat(sweep.priority())},
+                {"jobs", absl::StrCat(CountText(jobs), " in ", CountText(sweep.cell_count()),
+                                      sweep.cell_count() == 1 ? " cell" : " cells")},
+                {"counts", dry ? "" : CountsText(sweep.counts())},
+                {"rate", RateText(estimate.jobs_per_second)},
+                {"ETA", EtaText(estimate)},
+                {"reused", sweep.reused() == 0
+                               ? ""
+                               : absl::StrCat(CountText(sweep.reused()), " of ", CountText(jobs))},
+                {"created", TimeText(sweep.has_create_time(), sweep.create_time())},
+                {"ended", TimeText(sweep.has_end_time(), sweep.end_time())},
+                {"took", AgeText(sweep)},
+                {"forecast", ForecastText(sweep)}},
+               record);
+}
+
+void AddSweepCommands(Command& app, CommandContext& context) {
+  Command* group = app.AddSubcommand("sweep", "Submit, watch and steer sweeps");
+  group->RequireSubcommand();
+  AddSubmitCommand(*group, context);
+
+  const auto list_flags = std::make_shared<SweepFlags>();
+  Command* list = group->AddSubcommand("list", "Sweeps, newest first");
+  list->AddOption("--owner", list_flags->owner, "Only this owner's")->TypeName("NAME");
+  list->AddOption("--limit", list_flags->limit, "At most so many; 0: all")
+      ->ShowDefault()
+      ->TypeName("N");
+  list->Footer("Examples:\n  concur sweep list --owner ada\n  concur sweep list --limit 0 -o csv");
+  OnRun(list, context, [list_flags, &context] { return ListSweeps(context, *list_flags); });
+
+  AddSweep(group, context, "get", "One sweep, and how far it is", std::make_shared<SweepFlags>(),
+           GetSweep);
+  AddFollowing(group, context);
+  AddSweep(group, context, "failures", "What failed: equal failures are one line, with an example",
+           std::make_shared<SweepFlags>(), ListFailures)
+      ->Footer(
+          "Grouped by approach, benchmark and message; two numbers in a message count as equal.\n"
+          "Examples:\n  concur sweep failures s12");
+  AddChange(group, context, "pause", "Start no more jobs; what runs goes on", &Client::PauseSweep);
+  AddChange(group, context, "resume", "Start jobs again", &Client::ResumeSweep);
+  AddChange(group, context, "cancel", "End every unfinished job; finished results stay",
+            &Client::CancelSweep);
+
+  const auto retry_flags = std::make_shared<SweepFlags>();
+  Command* retry =
+      AddSweep(group, context, "retry", "Return failed, skipped and canceled jobs to the queue",
+               retry_flags, Retry);
+  retry->AddOption("--job", retry_flags->jobs, "Only this job; may be repeated")
+      ->TypeName("JOB")
+      ->OneValueEach();
+  retry->AddFlag("--rerun", retry_flags->rerun,
+                 "Run the jobs of --job again even if they succeeded");
+  retry->Footer(
+      "Examples:\n  concur sweep retry s12\n  concur sweep retry s12 --job s12/17 --rerun");
+
+  AddSweep(group, context, "delete", "Remove an ended sweep and its results",
+           std::make_shared<SweepFlags>(), Delete);
+  AddSweepFileCommands(*group, context);
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
+#include "base/status_macros.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/output/table_output.h"
+#include "cli/study/open_study.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/job.h"
+#include "core/job_score.h"
+
+namespace concur::cli {
+namespace {
+
+struct ScoresFlags {
+  std::string sweep;
+  std::string metric;
+  std::string select;
+  std::vector<std::string> where;
+  std::string format;
+  bool by_job = false;
+};
+
+absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<JobScore> scores,
+                          client.ListScores(flags.sweep, flags.metric));
+  Listing listing(context,
+                  {{"JOB"},
+                   {.name = "APPROACH", .width_max = 40},
+                   {.name = "TRAIN", .drop = 1, .width_max = 40},
+                   {.name = "TEST", .width_max = 40},
+                   {"SETTING", true},
+                   {"SEED", true},
+                   {.name = "METRIC", .drop = 2},
+                   {"VALUE", true},
+                   {.name = "EXAMPLES", .is_number = true, .drop = 3},
+                   {.name = "STATE", .is_state = true}},
+                  ScoreJson(JobScore()), "No scores: the sweep evaluates nothing.");
+  for (const JobScore& score : scores) {
+    listing.Add({score.job.ToString(), score.approach, score.train_set, score.test_benchmark,
+                 absl::StrCat(score.setting), absl::StrCat(score.seed), score.metric,
+                 score.value.has_value() ? absl::StrFormat("%.4f", *score.value) : "",
+                 score.examples == 0 ? "" : CountText(score.examples),
+                 std::string(JobStateName(score.state))},
+                ScoreJson(score));
+  }
+  listing.Print();
+  return absl::OkStatus();
+}
+
+absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  if (flags.by_job) {
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    return PrintByJob(context, *client, flags);
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
+                          OpenScoreTable(context, flags.sweep, flags.metric, flags.select));
+  CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  const analysis::TableFormat form = FormatOf(flags.format, context);
+  PrintAs(form, analysis::WriteScores(table, form, TextOptionsOf(context)), context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddScoresCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("scores", "What every approach of a sweep scored on every benchmark");
+  const auto flags = std::make_shared<ScoresFlags>();
+  command->AddOption("sweep", flags->sweep, "A sweep, by id or name")
+      ->TypeName("SWEEP")
+      ->Required();
+  command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
+  command
+      ->AddOption("--select", flags->select,
+                  "How settings become one score: best, default, mean or each (default: as the "
+                  "sweep says)")
+      ->TypeName("RULE");
+  command
+      ->AddOption("--where", flags->where,
+                  "Only approaches (or benchmarks) with a tag; repeat to ask for several")
+      ->TypeName("TAG=VALUE")
+      ->OneValueEach();
+  AddFormatOption(command, flags->format);
+  command->AddFlag("--by-job", flags->by_job, "Every score by itself, with those that are missing");
+  command->Footer(
+      "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
+      "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");
+  OnRun(command, context, [flags, &context] { return PrintScores(context, *flags); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/sweep/follow_sweep.h"
+#include "cli/sweep/submit.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+struct SubmitCommandFlags {
+  SubmitFlags submit;
+  bool watch = false;
+  bool wait = false;
+};
+
+absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
+                          SubmitSweep(context, *client, flags.submit));
+  const std::vector<std::string> warnings(response.warnings().begin(), response.warnings().end());
+  if (flags.submit.dry_run || (!flags.watch && !flags.wait)) {
+    PrintSweep(context, response.sweep(), warnings);
+    if (!flags.submit.dry_run) {
+      PrintNote(context, absl::StrCat("watch it: concur sweep watch ", response.sweep().id()));
+    }
+    return absl::OkStatus();
+  }
+  PrintNote(context, SubmittedText(response.sweep()));
+  WatchOptions options;
+  options.quiet = !flags.watch;
+  options.print_events = flags.watch && context.output == OutputMode::kJsonLines;
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          FollowSweep(context, *client, response.sweep().id(), options));
+  if (!options.print_events) {
+    PrintSweep(context, sweep, warnings);
+  }
+  ReportEnd(context, sweep);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddSubmitCommand(Command& sweep, CommandContext& context) {
+  Command* command = sweep.AddSubcommand("submit", "Submit a sweep file");
+  const auto flags = std::make_shared<SubmitCommandFlags>();
+  command->AddOption("file", flags->submit.file, "A sweep file (kind: Sweep)")
+      ->TypeName("FILE")
+      ->Required();
+  command->AddOption("--var", flags->submit.variables, "Sets a variable of the file")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
+  command->AddFlag("-w,--watch", flags->watch, "Live progress until it has ended; then as --wait");
+  command->AddFlag("--wait", flags->wait, "Wait for the end; exit 5 unless all jobs succeeded");
+  command
+      ->AddOption("--request-id", flags->submit.request_id,
+                  "The same id submits once, however often it is sent (default: random)")
+      ->TypeName("ID");
+  command->AddFlag("--no-check", flags->submit.no_check,
+                   "Do not read the data sets; for huge ones that were checked before");
+  command
+      ->AddFlag(
+          "--rerun", flags->submit.rerun,
+          "Run what is finished, too: all of it, or with --rerun=NAME,tag:TAG,… these "
+          "approaches. Earlier results stay with their sweeps; later sweeps take the new ones")
+      ->TypeName("[=SELECTOR]");
+  command->AddFlag("--dry-run", flags->submit.dry_run,
+                   "Let the server check it, and submit nothing");
+  command->Footer(
+      "Examples:\n"
+      "  concur sweep submit configs/sweeps/demo.yaml --watch\n"
+      "  concur sweep submit study.yaml --var data=/data --wait && concur scores study\n"
+      "  concur sweep submit study.yaml --rerun=bert,tag:neural");
+  OnRun(command, context, [flags, &context] { return Submit(context, *flags); });
+}
+
+}  // namespace concur::cli

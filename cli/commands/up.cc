@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/up.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "cli/app/child_process.h"
+#include "cli/app/companion.h"
+#include "cli/app/interrupt.h"
+#include "cli/client/client.h"
+#include "cli/client/server_address.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/up.h"
+#include "cli/output/print.h"
+#include "cli/sweep/follow_sweep.h"
+#include "cli/sweep/submit.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr absl::Duration kStartTimeout = absl::Seconds(30);
+constexpr absl::Duration kWorkersTimeout = absl::Seconds(10);
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kStopTimeout = absl::Seconds(15);
+// A program that ends this many times within a minute of its start is not restarted.
+constexpr int kQuickEndsMax = 5;
+constexpr absl::Duration kQuickEnd = absl::Minutes(1);
+constexpr int64_t kLogTailBytes = 2000;
+constexpr int kWorkersMax = 1000;
+
+std::string LogTail(const std::string& path) {
+  const absl::StatusOr<std::string> log = ReadFile(path);
+  if (!log.ok() || log->empty()) {
+    return "";
+  }
+  const size_t begin = log->size() > kLogTailBytes ? log->size() - kLogTailBytes : 0;
+  return absl::StrCat("\n", LogText(absl::string_view(*log).substr(begin)));
+}
+
+// Starts the coordinator and the workers, restarts those that end, and stops all. Everything runs
+// on the calling thread; `stop_` may be set from any.
+class Local {
+ public:
+  Local(CommandContext& context, UpFlags flags) : context_(context), flags_(std::move(flags)) {}
+  ~Local() { KillAll(); }
+
+  // Starts all; the coordinator answers when this returns OK.
+  absl::Status Start();
+  // Keeps everything running until `done` or until somebody asked to stop.
+  absl::Status Supervise(const std::atomic<bool>& done);
+  // Workers finish what runs, then the coordinator ends.
+  void Stop();
+
+  // Thread-safe. The second one does not wait for running jobs.
+  void AskToStop() { ++stop_; }
+  int stop_asked() const { return stop_; }
+  const std::string& address() const { return address_; }
+  const std::string& data() const { return flags_.data_directory; }
+  // The token of the coordinator started here, even if the environment names another one's.
+  rpc::CredentialFiles credentials() const {
+    rpc::CredentialFiles files = context_.credentials;
+    files.token = data() + "/token";
+    return files;
+  }
+
+ private:
+  struct Program {
+    std::string name;
+    std::vector<std::string> argv;
+    std::string log;
+    std::unique_ptr<ChildProcess> process;
+    absl::Time started;
+    absl::Time start_at = absl::InfinitePast();
+    int quick_ends = 0;
+  };
+
+  absl::Status Prepare();
+  absl::Status Clear();
+  absl::Status Launch(Program* program);
+  absl::Status AwaitAddress();
+  absl::Status AwaitWorkers();
+  absl::Status Check(Program* program);
+  void KillAll();
+  std::string CpusOfEach() const;
+
+  CommandContext& context_;
+  UpFlags flags_;
+  std::string programs_;  // the directory where they lie
+  std::string address_;
+  FileDescriptor lock_;
+  Program coordinator_;
+  std::vector<Program> workers_;
+  std::atomic<int> stop_ = 0;
+};
+
+std::string Local::CpusOfEach() const {
+  if (flags_.cpus > 0) {
+    return absl::StrFormat("%.3f", flags_.cpus);
+  }
+  const double all = std::max(1U, std::thread::hardware_concurrency());
+  // Whole CPUs where there are enough: a job asks for one by default.
+  const double each = std::max(1.0, std::floor(all / flags_.workers));
+  return absl::StrFormat("%.0f", each);
+}
+
+absl::Status Local::Prepare() {
+  if (flags_.data_directory.empty()) {
+    flags_.data_directory = DefaultDataDirectory();
+  }
+  std::error_code error;
+  flags_.data_directory = std::filesystem::absolute(flags_.data_directory, error).string();
+  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(data(), {"up.lock", "concur.db"}));
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(data() + "/logs", 0700));
+  CONCUR_ASSIGN_OR_RETURN(programs_, ProgramDirectory());
+  for (const char* name : {"concur-coordinator", "concur-worker"}) {
+    CONCUR_RETURN_IF_ERROR(CompanionProgram(name).status());
+  }
+  const std::string lock_path = data() + "/up.lock";
+  lock_ = FileDescriptor(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock_.valid()) {
+    return ErrnoStatus(errno, lock_path, "open");
+  }
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another \"concur up\" runs on ", data(),
+                     "; stop it first, or choose another directory with --data-dir"));
+  }
+  return flags_.fresh ? Clear() : absl::OkStatus();
+}
+
+// REQUIRES: the lock is held. Its file stays: another process would lock a new one.
+absl::Status Local::Clear() {
+  std::error_code error;
+  std::filesystem::directory_iterator entries(data(), error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    if (entries->path().filename() != "up.lock") {
+      std::filesystem::remove_all(entries->path(), error);
+      if (error) {
+        break;
+      }
+    }
+  }
+  return error ? absl::InternalError(absl::StrCat(data(), ": cannot clear: ", error.message()))
+               : MakeDirectories(data() + "/logs", 0700);
+}
+
+absl::Status Local::Start() {
+  CONCUR_RETURN_IF_ERROR(Prepare());
+  coordinator_.name = "the coordinator";
+  coordinator_.log = data() + "/logs/coordinator.log";
+  coordinator_.argv = {programs_ + "/concur-coordinator", "--data-dir", data(), "--listen",
+                       flags_.listen};
+  if (!flags_.options.empty()) {
+    coordinator_.argv.insert(coordinator_.argv.end(), {"--options", flags_.options});
+  }
+  unlink((data() + "/address").c_str());  // of a coordinator that was killed
+  CONCUR_RETURN_IF_ERROR(Launch(&coordinator_));
+  CONCUR_RETURN_IF_ERROR(AwaitAddress());
+  // After a restart it listens on the same port, even if that was chosen as any free one.
+  coordinator_.argv[4] = address_;
+  for (int i = 1; i <= flags_.workers; ++i) {
+    Program worker;
+    worker.name = absl::StrCat("local-", i);
+    worker.log = absl::StrCat(data(), "/logs/", worker.name, ".log");
+    worker.argv = {programs_ + "/concur-worker",
+                   "--coordinator",
+                   address_,
+                   "--name",
+                   worker.name,
+                   "--work-dir",
+                   absl::StrCat(data(), "/workers/", worker.name),
+                   "--cpus",
+                   CpusOfEach(),
+                   "--token-file",
+                   credentials().token};
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(worker.argv[6], 0700));
+    workers_.push_back(std::move(worker));
+    CONCUR_RETURN_IF_ERROR(Launch(&workers_.back()));
+  }
+  return AwaitWorkers();
+}
+
+// Waits until the coordinator knows the workers, so that a sweep submitted at once is not warned
+// that nobody can run it. A worker that takes too long is no error: it may come yet.
+absl::Status Local::AwaitWorkers() {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                          Client::Connect(address_, credentials()));
+  const absl::Time end = absl::Now() + kWorkersTimeout;
+  while (absl::Now() < end && stop_ == 0) {
+    const absl::StatusOr<std::vector<v1::Worker>> known = client->ListWorkers();
+    const auto is_live = [&known](const Program& program) {
+      return std::any_of(known->begin(), known->end(), [&program](const v1::Worker& worker) {
+        return worker.name() == program.name && worker.state() == v1::Worker::STATE_LIVE;
+      });
+    };
+    if (known.ok() && std::all_of(workers_.begin(), workers_.end(), is_live)) {
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(Check(&coordinator_));
+    for (Program& worker : workers_) {
+      CONCUR_RETURN_IF_ERROR(Check(&worker));
+    }
+    absl::SleepFor(kPoll);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Local::Launch(Program* program) {
+  CONCUR_ASSIGN_OR_RETURN(ChildProcess process,
+                          ChildProcess::Start(program->argv, program->log, programs_));
+  program->process = std::make_unique<ChildProcess>(std::move(process));
+  program->started = absl::Now();
+  return absl::OkStatus();
+}
+
+absl::Status Local::AwaitAddress() {
+  const absl::Time end = absl::Now() + kStartTimeout;
+  while (absl::Now() < end && stop_ == 0) {
+    const absl::StatusOr<std::string> written = ReadFile(data() + "/address", 4096);
+    if (written.ok() && absl::EndsWith(*written, "\n")) {
+      address_ = std::string(absl::StripAsciiWhitespace(*written));
+      return absl::OkStatus();
+    }
+    if (const auto ended = coordinator_.process->Ended()) {
+      return absl::FailedPreconditionError(absl::StrCat("the coordinator did not start: ", *ended,
+                                                        "; its log, ", coordinator_.log,
+                                                        ", ends:", LogTail(coordinator_.log)));
+    }
+    absl::SleepFor(kPoll);
+  }
+  return stop_ > 0 ? absl::CancelledError("interrupted")
+                   : absl::DeadlineExceededError(
+                         absl::StrCat("the coordinator does not answer after ",
+                                      SpanText(kStartTimeout), "; see ", coordinator_.log));
+}
+
+// Restarts a program that has ended, with a longer delay after each end.
+absl::Status Local::Check(Program* program) {
+  if (program->process != nullptr) {
+    const std::optional<std::string> ended = program->process->Ended();
+    if (!ended) {
+      return absl::OkStatus();
+    }
+    const bool quick = absl::Now() - program->started < kQuickEnd;
+    program->quick_ends = quick ? program->quick_ends + 1 : 1;
+    if (program->quick_ends > kQuickEndsMax) {
+      return absl::InternalError(absl::StrCat(program->name, " ended ", program->quick_ends,
+                                              " times in a row, last with ", *ended, "; its log, ",
+                                              program->log, ", ends:", LogTail(program->log)));
+    }
+    PrintWarning(context_, absl::StrCat(program->name, " ended with ", *ended,
+                                        "; it is started again (log: ", program->log, ")"));
+    program->process = nullptr;
+    program->start_at = absl::Now() + absl::Milliseconds(100) * (1 << (program->quick_ends - 1));
+  }
+  return absl::Now() >= program->start_at ? Launch(program) : absl::OkStatus();
+}
+
+absl::Status Local::Supervise(const std::atomic<bool>& done) {
+  while (!done && stop_ == 0) {
+    CONCUR_RETURN_IF_ERROR(Check(&coordinator_));
+    for (Program& worker : workers_) {
+      CONCUR_RETURN_IF_ERROR(Check(&worker));
+    }
+    absl::SleepFor(kPoll);
+  }
+  return absl::OkStatus();
+}
+
+void Local::Stop() {
+  const int asked = stop_;
+  for (Program& worker : workers_) {
+    if (worker.process != nullptr) {
+      worker.process->Signal(SIGTERM);
+    }
+  }
+  bool noted = false;
+  const absl::Time start = absl::Now();
+  for (Program& worker : workers_) {
+    while (worker.process != nullptr && worker.process->running() && stop_ <= asked) {
+      if (!noted && absl::Now() - start > absl::Seconds(1)) {
+        PrintNote(context_, "waiting for running jobs to end; Ctrl-C again stops them");
+        noted = true;
+      }
+      absl::SleepFor(kPoll);
+    }
+  }
+  // Kills those that did not end when asked twice.
+  for (Program& worker : workers_) {
+    if (worker.process != nullptr) {
+      worker.process->Signal(SIGTERM);
+    }
+  }
+  const absl::Time end = absl::Now() + kStopTimeout;
+  for (Program& worker : workers_) {
+    if (worker.process != nullptr) {
+      worker.process->WaitUntil(end);
+    }
+  }
+  if (coordinator_.process != nullptr) {
+    coordinator_.process->Signal(SIGTERM);
+    coordinator_.process->WaitUntil(absl::Now() + kStopTimeout);
+  }
+}
+
+void Local::KillAll() {
+  for (Program& worker : workers_) {
+    if (worker.process != nullptr) {
+      worker.process->Signal(SIGKILL);
+    }
+  }
+  if (coordinator_.process != nullptr) {
+    coordinator_.process->Signal(SIGKILL);
+  }
+}
+
+void Announce(CommandContext& context, const Local& local, const UpFlags& flags) {
+  Json record = Json::object();
+  record["address"] = local.address();
+  record["data_directory"] = local.data();
+  record["workers"] = flags.workers;
+  if (flags.run.empty()) {
+    PrintDetails(context,
+                 {{"address", local.address()},
+                  {"data", local.data()},
+                  {"workers", absl::StrCat(flags.workers)},
+                  {"logs", local.data() + "/logs"}},
+                 record);
+    context.out << std::flush;
+    if (local.data() != DefaultDataDirectory()) {
+      PrintNote(context, absl::StrCat("reach it by --server ", local.address()));
+    }
+    PrintNote(context, "ready; Ctrl-C stops it when running jobs have ended");
+  } else {
+    PrintNote(context, absl::StrCat("coordinator at ", local.address(), " with ", flags.workers,
+                                    flags.workers == 1 ? " worker" : " workers",
+                                    "; everything is kept in ", local.data()));
+  }
+}
+
+// Submits the sweep of --run and follows it.
+absl::Status RunSweep(CommandContext& context, const Local& local, const UpFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                          Client::Connect(local.address(), local.credentials()));
+  SubmitFlags submit;
+  submit.file = flags.run;
+  submit.variables = flags.variables;
+  submit.no_check = flags.no_check;
+  CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
+                          SubmitSweep(context, *client, submit));
+  PrintNote(context, SubmittedText(response.sweep()));
+  WatchOptions options;
+  options.detach_hint = absl::StrCat(
+      "stopping; \"concur up\" with the same --data-dir goes on with ", response.sweep().id());
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          FollowSweep(context, *client, response.sweep().id(), options));
+  PrintSweep(context, sweep);
+  ReportEnd(context, sweep);
+  if (flags.then) {
+    flags.then(local.address(), local.credentials().token);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Up(CommandContext& context, const UpFlags& flags) {
+  Local local(context, flags);
+  absl::Status status;
+  if (flags.run.empty()) {
+    const InterruptScope interrupt([&local] { local.AskToStop(); }, /*second_ends=*/false);
+    status = local.Start();
+    if (status.ok()) {
+      Announce(context, local, flags);
+      const std::atomic<bool> never = false;
+      status = local.Supervise(never);
+    }
+    local.Stop();
+    return status;
+  }
+  CONCUR_RETURN_IF_ERROR(local.Start());
+  Announce(context, local, flags);
+  // The sweep is followed on a thread of its own: children die with the thread that started them.
+  std::atomic<bool> done = false;
+  absl::Status run_status;
+  std::thread runner([&] {
+    run_status = RunSweep(context, local, flags);
+    done = true;
+  });
+  status = local.Supervise(done);
+  if (!status.ok()) {
+    local.Stop();
+  }
+  runner.join();
+  const InterruptScope interrupt([&local] { local.AskToStop(); }, /*second_ends=*/false);
+  local.Stop();
+  return status.ok() ? run_status : status;
+}
+
+void AddUpCommand(Command& app, CommandContext& context) {
+  Command* command =
+      app.AddSubcommand("up", "Run a coordinator and workers on this machine, until Ctrl-C");
+  const auto flags = std::make_shared<UpFlags>();
+  command->AddOption("-n,--workers", flags->workers, "How many workers")
+      ->ShowDefault()
+      ->TypeName("N")
+      ->InRange(0, kWorkersMax);
+  command
+      ->AddOption("--cpus", flags->cpus, "CPUs of each worker (default: the machine's, shared out)")
+      ->TypeName("CPUS")
+      ->Positive();
+  command
+      ->AddOption("--data-dir", flags->data_directory,
+                  "Where everything is kept (default: $XDG_DATA_HOME/concur or "
+                  "~/.local/share/concur)")
+      ->TypeName("DIR");
+  command->AddOption("--listen", flags->listen, "Port 0 takes a free one")
+      ->ShowDefault()
+      ->TypeName("HOST:PORT");
+  command->AddOption("--options", flags->options, "Options of the coordinator (a YAML file)")
+      ->TypeName("FILE");
+  command
+      ->AddOption("--run", flags->run,
+                  "Submit this sweep file, watch it, and stop when it has ended; exit 5 unless "
+                  "all jobs succeeded")
+      ->TypeName("FILE");
+  command->AddOption("--var", flags->variables, "Sets a variable of that file")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
+  command->AddFlag("--no-check", flags->no_check, "Do not read its data sets before it runs");
+  command->Footer(
+      "What was done is kept: started again, nothing finished runs again.\n"
+      "Examples:\n"
+      "  concur up --workers 2\n"
+      "  concur up -n 2 --listen 127.0.0.1:0 --data-dir /tmp/demo --run study.yaml");
+  OnRun(command, context, [flags, &context] { return Up(context, *flags); });
+}
+
+}  // namespace concur::cli

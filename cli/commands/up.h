@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A coordinator and workers as processes of this machine, for `concur up` and `concur demo`.
+#ifndef CONCUR_CLI_COMMANDS_UP_H_
+#define CONCUR_CLI_COMMANDS_UP_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/app/context.h"
+
+namespace concur::cli {
+
+struct UpFlags {
+  int workers = 1;
+  double cpus = 0;  // of each worker; 0: the machine's, shared out
+  std::string data_directory;
+  bool fresh = false;  // deletes what the data directory holds, unless something runs on it
+  std::string listen = "127.0.0.1:7447";
+  std::string options;
+  std::string run;  // a sweep file
+  std::vector<std::string> variables;
+  bool no_check = false;  // leave the data sets of `run` unread
+  // Called on a thread of its own when that sweep has ended, before the programs are stopped.
+  std::function<void(const std::string& address, const std::string& token_file)> then;
+};
+
+// Runs a coordinator and workers until Ctrl-C or until the sweep of `run` has ended.
+absl::Status Up(CommandContext& context, const UpFlags& flags);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_COMMANDS_UP_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far sweeps are, how fast they go and when they will be done: the only place that makes a rate
+// or an ETA, for `sweep watch`, `sweep list`, `sweep get` and `top` alike. The coordinator counts
+// the jobs that ended by running lately (core/work_meter.h); reused ones do not count.
+//
+// Stateless; thread-safe.
+#ifndef CONCUR_CLI_OUTPUT_ESTIMATE_H_
+#define CONCUR_CLI_OUTPUT_ESTIMATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "concur/v1/resources.pb.h"
+
+namespace concur::cli {
+
+// The words for jobs, everywhere: those that are done came to an end (succeeded, failed, skipped),
+// those that were canceled did not, and the others are left. A job that was given ahead to a worker
+// does not run: it is queued there.
+uint64_t JobCount(const v1::StateCounts& counts);
+uint64_t DoneCount(const v1::StateCounts& counts);
+uint64_t LeftCount(const v1::StateCounts& counts);
+uint64_t RunningCount(const v1::StateCounts& counts);
+
+struct Estimate {
+  double jobs_per_second = 0;          // 0: unknown
+  std::optional<absl::Duration> left;  // unknown while nothing ends, and of what is not active
+};
+
+// `age`: how long ago the sweep was received. Nothing has ended since.
+Estimate EstimateOf(const v1::Sweep& sweep, absl::Duration age = absl::ZeroDuration());
+// Of all active sweeps together.
+Estimate EstimateOf(const std::vector<v1::Sweep>& sweeps);
+
+// "12 jobs/s", "30 jobs/min"; "" when it is unknown.
+std::string RateText(double jobs_per_second);
+// "1m30s"; "" when it is unknown.
+std::string EtaText(const Estimate& estimate);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_OUTPUT_ESTIMATE_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failed jobs that are alike: one line for all that failed in the same way, with their number.
+//
+// Thread-compatible.
+#ifndef CONCUR_CLI_OUTPUT_FAILURES_H_
+#define CONCUR_CLI_OUTPUT_FAILURES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "analysis/table.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+
+// What equal failures have in common: their class and message, any two numbers being alike (names
+// of run directories, counts of bytes, process ids).
+std::string FailureSignature(v1::FailureClass failure, absl::string_view message);
+
+// Failed jobs by approach, benchmark (the train set of train jobs, the test benchmark of eval jobs)
+// and message. Memory is bounded: beyond kGroupsMax groups, failures of a new kind are only
+// counted.
+class FailureGroups {
+ public:
+  static constexpr size_t kGroupsMax = 1000;
+
+  void Add(const v1::Job& job);
+  // Failures that are in no group.
+  uint64_t others() const { return others_; }
+  // A row for each group, the largest first: jobs, approach, benchmark, kind, failure, an example
+  // job, and that job's message.
+  analysis::Table ToTable() const;
+
+ private:
+  struct Group {
+    uint64_t jobs = 0;
+    v1::Job example;  // the first, without its metrics and artifacts
+  };
+  std::map<std::vector<std::string>, size_t> numbers_;  // of groups_, by what they have in common
+  std::vector<Group> groups_;                           // as they came
+  uint64_t others_ = 0;
+};
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_OUTPUT_FAILURES_H_

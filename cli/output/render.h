@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server's things look like: JSON records, and words for people.
+//
+// Keys are those of the protos; ids are "s12" and "s12/345"; states and classes are the lower-case
+// words of core/; times are ISO 8601 in UTC, spans are seconds; what is unset is null.
+//
+// Stateless; thread-safe.
+#ifndef CONCUR_CLI_OUTPUT_RENDER_H_
+#define CONCUR_CLI_OUTPUT_RENDER_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "cli/output/print.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/job.h"
+#include "core/job_score.h"
+
+namespace concur::cli {
+
+// "running"; "unknown" for a number that this program does not know.
+std::string StateText(v1::Job::State state);
+std::string StateText(v1::Sweep::State state);
+std::string StateText(v1::Worker::State state);
+std::string ProviderText(v1::PoolSpec::Provider provider);
+std::string PhaseText(v1::Pilot::Phase phase);
+std::string FailureText(v1::FailureClass failure);  // "" for none
+std::string KindText(v1::Job::Kind kind);           // "train", "eval"
+bool HasEnded(v1::Sweep::State state);
+bool IsFailed(v1::Job::State state);  // failed or skipped
+// "local-1 is in quarantine until …: it failed …; …"; "" when the worker is in none.
+std::string QuarantineText(const v1::Worker& worker);
+
+// "3 running, 10 ready, 2 failed": what is not 0, succeeded first.
+std::string CountsText(const v1::StateCounts& counts);
+// {"blocked": 0, "ready": 10, …}: each job counts once.
+Json CountsJson(const v1::StateCounts& counts);
+
+// "lr=0.1 epochs=3".
+std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
+std::string ResourcesText(const v1::Resources& resources);
+absl::Time TimeOf(const google::protobuf::Timestamp& time);
+absl::Duration SpanOf(const google::protobuf::Duration& span);
+
+// How long a sweep was expected to take when it was submitted, and how long it took. `error` is
+// expected / took - 1, of a sweep that has succeeded.
+struct SweepForecast {
+  std::optional<absl::Duration> expected;
+  std::optional<absl::Duration> took;
+  std::optional<double> error;
+};
+SweepForecast ForecastOf(const v1::Sweep& sweep);
+Json SweepJson(const v1::Sweep& sweep);
+Json JobJson(const v1::Job& job);
+Json WorkerJson(const v1::Worker& worker);
+Json PoolJson(const v1::Pool& pool);
+Json ScoreJson(const JobScore& score);
+Json EventJson(const v1::JobEvent& event);
+Json ResultJson(const v1::JobResult& result);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_OUTPUT_RENDER_H_

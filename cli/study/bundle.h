@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exported sweep: a directory with the sweep, its expanded jobs, scores, per-example scores,
+// tables and matrices, from which every number can be computed again, offline.
+//
+// Thread-safe (stateless). Layout: docs/reports.md. A bundle gets its name only when it is complete
+// on disk.
+#ifndef CONCUR_CLI_STUDY_BUNDLE_H_
+#define CONCUR_CLI_STUDY_BUNDLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/study/bundle_files.h"
+#include "cli/study/study.h"
+
+namespace concur::cli {
+
+// Whether `name`, given where a sweep or a bundle is expected, is the path of a bundle: it has a
+// "/", which names of sweeps cannot have.
+bool IsBundlePath(const std::string& name);
+
+// The study in a bundle. Artifacts are checked as they are read. NotFound; InvalidArgument or
+// DataLoss, with file and line, for what cannot be read.
+absl::StatusOr<Study> LoadBundle(const std::string& directory);
+
+struct BundleSummary {
+  size_t files = 0;
+  int64_t bytes = 0;
+  // Succeeded jobs whose per-example scores are not kept any more, by id.
+  std::vector<std::string> without_examples;
+};
+
+// AlreadyExists, with a remedy, when a bundle cannot be written there: for commands that work long
+// before they write.
+absl::Status CheckBundleTarget(const std::string& directory);
+
+// Writes the study to `directory`, which must not exist yet. AlreadyExists with a remedy.
+absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string& directory,
+                                          const BundleOptions& options);
+
+// Computes every number of a bundle again. DataLoss names the first difference: file, line, and
+// what stands there and should.
+absl::StatusOr<BundleSummary> VerifyBundle(const std::string& directory);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_STUDY_BUNDLE_H_

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/study/bundle_files.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "analysis/bootstrap.h"
+#include "analysis/comparison.h"
+#include "analysis/correlation.h"
+#include "analysis/csv.h"
+#include "analysis/matrix.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
+#include "base/decimal.h"
+#include "base/status_macros.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "cli/study/example_runs.h"
+#include "cli/study/imported_study.h"
+#include "core/expansion.h"
+#include "core/fields.h"
+#include "core/params.h"
+#include "qa/example_scores.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/convert_value.h"
+
+namespace concur::cli {
+namespace {
+
+using analysis::IntegerCell;
+using analysis::TextCell;
+
+// JSON of a message with sorted keys: protobuf writes maps in no particular order.
+std::string MessageJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  (void)google::protobuf::util::MessageToJsonString(message, &text, options);
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)
+      .dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace);
+}
+
+absl::Status ParseMessage(absl::string_view text, absl::string_view place,
+                          google::protobuf::Message& message) {
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(text.data(), text.size()), &message);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        place, ": ", absl::string_view(status.message().data(), status.message().size())));
+  }
+  return absl::OkStatus();
+}
+
+std::string TrainName(const SweepSpec& spec, const Block& block) {
+  return block.train_set == kNoTrainSet ? "" : spec.train_sets[block.train_set].name;
+}
+
+// One line for each job that the spec implies.
+absl::StatusOr<std::string> CellsCsv(const SweepSpec& spec) {
+  CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(spec));
+  std::string text = analysis::CsvLine(
+      TextCells({"index", "kind", "approach", "train", "test", "setting", "seed", "values"}));
+  for (uint32_t index = 0; index < expansion.job_count(); ++index) {
+    const JobCoordinates at = expansion.Locate(index);
+    const Block& block = expansion.blocks()[at.block];
+    text += analysis::CsvLine(
+        {IntegerCell(index), TextCell(at.is_train ? "train" : "eval"),
+         TextCell(expansion.spec().approaches[block.approach].name),
+         TextCell(TrainName(expansion.spec(), block)),
+         TextCell(at.is_train ? "" : expansion.spec().benchmarks[at.test_benchmark].name),
+         IntegerCell(at.setting), IntegerCell(expansion.spec().seeds[at.seed_index]),
+         TextCell(concur::SettingText(expansion.Settings(block.approach)[at.setting]))});
+  }
+  return text;
+}
+
+std::string ScoresLongCsv(const Study& study) {
+  std::string text =
+      analysis::CsvLine(TextCells({"job", "approach", "train", "test", "setting", "seed", "state",
+                                   "metric", "value", "examples", "per_example"}));
+  for (const v1::Job& job : study.jobs) {
+    if (job.kind() != v1::Job::KIND_EVAL) {
+      continue;
+    }
+    const std::optional<Digest> examples = ExamplesOf(job);
+    const auto line = [&](const std::string& metric, const analysis::TableCell& value,
+                          const analysis::TableCell& count) {
+      return analysis::CsvLine({TextCell(job.id()), TextCell(job.approach()),
+                                TextCell(job.train_set()), TextCell(job.test_benchmark()),
+                                IntegerCell(job.setting_index()), IntegerCell(job.seed()),
+                                TextCell(StateText(job.state())), TextCell(metric), value, count,
+                                TextCell(examples.has_value() ? ExamplesPath(*examples) : "")});
+    };
+    if (job.state() != v1::Job::STATE_SUCCEEDED || job.result().metrics().empty()) {
+      text += line("", {}, {});
+      continue;
+    }
+    for (const v1::Metric& metric : job.result().metrics()) {
+      text +=
+          line(metric.name(), analysis::NumberCell(metric.value()), IntegerCell(metric.examples()));
+    }
+  }
+  return text;
+}
+
+analysis::BootstrapOptions BootstrapFor(const BundleOptions& options) {
+  analysis::BootstrapOptions bootstrap;
+  bootstrap.level = options.level;
+  bootstrap.replicates = options.replicates;
+  bootstrap.seed = options.seed;
+  return bootstrap;
+}
+
+// The benchmarks of imported results that are compared pair by pair: those with per-example scores
+// of few approaches. "concur compare" does any.
+std::vector<std::string> ComparedBenchmarks(const Study& study) {
+  constexpr size_t kApproachesComparedMax = 20;
+  std::map<std::string, std::set<std::string>> approaches;
+  for (const v1::Job& job : study.jobs) {
+    if (ExamplesOf(job).has_value()) {
+      approaches[job.test_benchmark()].insert(job.approach());
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [benchmark, with_examples] : approaches) {
+    if (with_examples.size() <= kApproachesComparedMax) {
+      names.push_back(benchmark);
+    }
+  }
+  return names;
+}
+
+absl::StatusOr<std::string> ComparisonsJson(const Study& study, const BundleOptions& options) {
+  analysis::ComparisonOptions comparison;
+  comparison.bootstrap = BootstrapFor(options);
+  if (options.level == 0) {
+    comparison.bootstrap.level = 0.95;
+  }
+  std::vector<std::string> columns;
+  if (study.imported()) {
+    columns = ComparedBenchmarks(study);
+    if (columns.empty()) {
+      return analysis::WriteTable(analysis::ComparisonTable({}, comparison),
+                                  analysis::TableFormat::kJson);
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, ExampleRunsOf(study, "", "", columns));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
+                          CompareAll(analysis::MeansOverRuns(runs), comparison));
+  return analysis::WriteTable(analysis::ComparisonTable(comparisons, comparison),
+                              analysis::TableFormat::kJson);
+}
+
+absl::Status Lost(absl::string_view what) { return absl::DataLossError(what); }
+
+// Compares a job's fields with those that the spec implies for its index.
+absl::Status CheckJob(const v1::Job& job, const Expansion& expansion) {
+  const std::vector<std::string> parts = absl::StrSplit(job.id(), '/');
+  uint32_t index = 0;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &index) || index >= expansion.job_count()) {
+    return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": the sweep has no such job; it has ",
+                             expansion.job_count()));
+  }
+  const JobCoordinates at = expansion.Locate(index);
+  const Block& block = expansion.blocks()[at.block];
+  const SweepSpec& spec = expansion.spec();
+  CONCUR_ASSIGN_OR_RETURN(const Setting setting,
+                          rpc::FromProto(job.setting(), FieldPath(job.id()), "setting"));
+  const std::vector<std::pair<const char*, std::pair<std::string, std::string>>> fields = {
+      {"kind", {at.is_train ? "train" : "eval", KindText(job.kind())}},
+      {"approach", {spec.approaches[block.approach].name, job.approach()}},
+      {"train_set", {TrainName(spec, block), job.train_set()}},
+      {"test_benchmark",
+       {at.is_train ? "" : spec.benchmarks[at.test_benchmark].name, job.test_benchmark()}},
+      {"setting_index", {absl::StrCat(at.setting), absl::StrCat(job.setting_index())}},
+      {"setting",
+       {concur::SettingText(expansion.Settings(block.approach)[at.setting]),
+        concur::SettingText(setting)}},
+      {"seed", {absl::StrCat(spec.seeds[at.seed_index]), absl::StrCat(job.seed())}}};
+  for (const auto& [name, values] : fields) {
+    if (values.first != values.second) {
+      return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": ", name, ": expected \"", values.first,
+                               "\" by the sweep's spec, got \"", values.second, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Compares the metrics of a job with its per-example scores.
+absl::Status CheckMetrics(const v1::Job& job, const Study& study) {
+  const std::optional<Digest> digest = ExamplesOf(job);
+  if (!digest.has_value()) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> text = study.read_artifact(*digest);
+  if (absl::IsNotFound(text.status())) {
+    return absl::OkStatus();  // not kept when the bundle was made; listed in bundle.json
+  }
+  CONCUR_RETURN_IF_ERROR(text.status());
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ExampleScore> examples,
+                          qa::ParseExampleScores(*text, ExamplesPath(*digest)));
+  for (const v1::Metric& metric : job.result().metrics()) {
+    std::optional<double> expected;
+    if (metric.name() == "exact_match") {
+      expected = qa::ExactMatchPercent(examples);
+    } else if (metric.name() == "f1") {
+      expected = qa::F1Percent(examples);
+    }
+    if (expected.has_value() && *expected != metric.value()) {
+      return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": ", metric.name(), ": expected ",
+                               ShortestDecimal(*expected), " from ", ExamplesPath(*digest),
+                               ", got ", ShortestDecimal(metric.value())));
+    }
+    if (expected.has_value() && metric.examples() != static_cast<int64_t>(examples.size())) {
+      return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": ", metric.name(), ": expected ",
+                               examples.size(), " examples, got ", metric.examples()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ExamplesPath(const Digest& digest) {
+  return absl::StrCat("examples/", digest.ToHex(), ".jsonl");
+}
+
+BundleFiles PrimaryFiles(const Study& study) {
+  BundleFiles files;
+  files["sweep.json"] = MessageJson(study.sweep) + "\n";
+  std::string& jobs = files["jobs.jsonl"];
+  for (const v1::Job& job : study.jobs) {
+    absl::StrAppend(&jobs, MessageJson(job), "\n");
+  }
+  if (study.imported()) {
+    files[kSourcesFile] = study.sources;
+  }
+  return files;
+}
+
+absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
+                                        const std::string& jobs_jsonl, std::string sources) {
+  Study study;
+  study.sources = std::move(sources);
+  CONCUR_RETURN_IF_ERROR(ParseMessage(sweep_json, "sweep.json", study.sweep));
+  if (study.imported()) {
+    CONCUR_ASSIGN_OR_RETURN(study.spec, ImportedSpec(study.sweep.spec()));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(study.spec,
+                            rpc::FromProto(study.sweep.spec(), FieldPath("sweep.json: spec")));
+  }
+  int line = 0;
+  for (const absl::string_view text : absl::StrSplit(jobs_jsonl, '\n')) {
+    ++line;
+    if (text.empty()) {
+      continue;
+    }
+    v1::Job job;
+    CONCUR_RETURN_IF_ERROR(ParseMessage(text, absl::StrCat("jobs.jsonl:", line), job));
+    study.jobs.push_back(std::move(job));
+  }
+  return study;
+}
+
+absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions& options) {
+  BundleFiles files;
+  if (!study.imported()) {  // whose cells are the scores that there are
+    CONCUR_ASSIGN_OR_RETURN(files["cells.csv"], CellsCsv(study.spec));
+  }
+  files["scores.csv"] = ScoresLongCsv(study);
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ScoreTableOf(study, "", ""));
+  files["table.csv"] = analysis::WriteScores(table, analysis::TableFormat::kCsv);
+  files["table.json"] = analysis::WriteScores(table, analysis::TableFormat::kJson);
+  if (table.benchmarks().size() >= 2 && table.benchmarks().size() <= kMatrixBenchmarksMax) {
+    for (const analysis::Coefficient coefficient :
+         {analysis::Coefficient::kKendall, analysis::Coefficient::kPearson,
+          analysis::Coefficient::kSpearman}) {
+      analysis::MatrixOptions matrix_options;
+      matrix_options.coefficient = coefficient;
+      if (options.level > 0) {
+        matrix_options.bootstrap = BootstrapFor(options);
+      }
+      CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                              analysis::ComputeMatrix(table, matrix_options));
+      files[absl::StrCat("matrix-", analysis::CoefficientName(coefficient), ".json")] =
+          analysis::WriteMatrix(matrix, analysis::TableFormat::kJson);
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(files["comparisons.json"], ComparisonsJson(study, options));
+  return files;
+}
+
+absl::Status CheckJobs(const Study& study) {
+  if (study.imported()) {
+    return CheckImportedJobs(study);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(study.spec));
+  if (study.jobs.size() != expansion.job_count()) {
+    return Lost(absl::StrCat("jobs.jsonl: expected ", expansion.job_count(),
+                             " jobs by the sweep's spec, got ", study.jobs.size()));
+  }
+  for (const v1::Job& job : study.jobs) {
+    CONCUR_RETURN_IF_ERROR(CheckJob(job, expansion));
+    CONCUR_RETURN_IF_ERROR(CheckMetrics(job, study));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FirstDifference(absl::string_view file, absl::string_view expected,
+                             absl::string_view stored) {
+  if (expected == stored) {
+    return absl::OkStatus();
+  }
+  const size_t same = static_cast<size_t>(
+      std::mismatch(
+          expected.begin(),
+          expected.begin() + static_cast<std::ptrdiff_t>(std::min(expected.size(), stored.size())),
+          stored.begin())
+          .first -
+      expected.begin());
+  const auto line =
+      1 + std::count(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(same), '\n');
+  // Some text before and after, within the line: enough to see which number it is.
+  const auto around = [&](absl::string_view text) {
+    constexpr size_t kBefore = 60;
+    constexpr size_t kAfter = 24;
+    const size_t line_break = same == 0 ? absl::string_view::npos : text.rfind('\n', same - 1);
+    const size_t line_begin = line_break == absl::string_view::npos ? 0 : line_break + 1;
+    const size_t begin = std::max(line_begin, same > kBefore ? same - kBefore : 0);
+    const size_t end = std::min({text.size(), text.find('\n', same), same + kAfter});
+    return end > begin ? text.substr(begin, end - begin) : absl::string_view("nothing");
+  };
+  return Lost(absl::StrCat(file, ":", line, ": column ",
+                           same - (same == 0 ? 0 : expected.rfind('\n', same - 1) + 1) + 1,
+                           ": expected ", around(expected), ", got ", around(stored)));
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/study/example_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "analysis/csv.h"
+#include "analysis/score_table.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "core/job.h"
+#include "core/job_score.h"
+#include "core/sweep.h"
+#include "qa/example_scores.h"
+
+namespace concur::cli {
+namespace {
+
+using PlaceByName = absl::flat_hash_map<std::string, size_t>;
+
+PlaceByName PlacesByName(const std::vector<analysis::AxisEntry>& entries) {
+  PlaceByName places;
+  for (const analysis::AxisEntry& entry : entries) {
+    places.emplace(entry.name, places.size());
+  }
+  return places;
+}
+
+// The number of places for a name that has none.
+size_t IndexOf(const PlaceByName& places, const std::string& name) {
+  const auto found = places.find(name);
+  return found == places.end() ? places.size() : found->second;
+}
+
+// The succeeded eval jobs behind each cell of a table with train sets in columns.
+class CellJobs {
+ public:
+  CellJobs(const std::vector<EvalJob>& jobs, const analysis::ScoreTable& table)
+      : table_(table),
+        rows_(PlacesByName(table.approaches())),
+        columns_(PlacesByName(table.benchmarks())) {
+    for (const EvalJob& job : jobs) {
+      const JobScore& score = job.score;
+      const size_t column = ColumnOf(score);
+      if (score.state != JobState::kSucceeded || column == table_.benchmarks().size()) {
+        continue;
+      }
+      for (const std::string& name :
+           {score.approach, absl::StrCat(score.approach, " #", score.setting)}) {
+        const size_t row = IndexOf(rows_, name);
+        if (row < table_.approaches().size()) {
+          const int64_t chosen = table_.cell(row, column).setting;
+          if (chosen < 0 || chosen == score.setting) {
+            jobs_[{row, column}].push_back(job);
+          }
+        }
+      }
+    }
+  }
+
+  const std::vector<EvalJob>& Of(size_t row, size_t column) { return jobs_[{row, column}]; }
+
+ private:
+  // As BuildScoreTable names its columns.
+  size_t ColumnOf(const JobScore& score) const {
+    if (score.TrainedOn() != score.test_benchmark) {
+      const size_t column =
+          IndexOf(columns_, absl::StrCat(score.TrainedOn(), " → ", score.test_benchmark));
+      if (column < table_.benchmarks().size()) {
+        return column;
+      }
+    }
+    return IndexOf(columns_, score.test_benchmark);
+  }
+
+  const analysis::ScoreTable& table_;
+  const PlaceByName rows_;
+  const PlaceByName columns_;
+  std::map<std::pair<size_t, size_t>, std::vector<EvalJob>> jobs_;
+};
+
+// Whether the benchmark's metrics come from the approach's own program, for all examples at once.
+bool HasNoExamples(const SweepSpec& spec, const std::string& benchmark) {
+  return std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(),
+                     [&](const BenchmarkSpec& candidate) {
+                       return candidate.name == benchmark && !IsQa(candidate.format);
+                     });
+}
+
+// The per-example scores of one cell; the reason where it has none.
+absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& approach,
+                                       const std::vector<EvalJob>& jobs) {
+  NamedExamples cell;
+  cell.approach = approach;
+  for (const EvalJob& job : jobs) {
+    const std::string id = job.score.job.ToString();
+    if (!job.examples.has_value() && HasNoExamples(study.spec, job.score.test_benchmark)) {
+      return absl::NotFoundError("benchmarks of format file have no per-example scores");
+    }
+    if (!job.examples.has_value()) {
+      return absl::NotFoundError(absl::StrCat(id, " has no per-example scores"));
+    }
+    const absl::StatusOr<std::string> text = study.read_artifact(*job.examples);
+    if (absl::IsNotFound(text.status())) {
+      return absl::NotFoundError(
+          absl::StrCat("the per-example scores of ", id, " are not kept any more"));
+    }
+    CONCUR_RETURN_IF_ERROR(text.status());
+    CONCUR_ASSIGN_OR_RETURN(
+        std::vector<qa::ExampleScore> examples,
+        qa::ParseExampleScores(*text, absl::StrCat("per-example scores of ", id)));
+    cell.runs.push_back(std::move(examples));
+  }
+  if (cell.runs.empty()) {
+    return absl::NotFoundError("no score");
+  }
+  return cell;
+}
+
+// Writes the scores of one run, in the order of `reference`, to `values`.
+absl::Status FillRun(const NamedExamples& approach, const std::vector<qa::ExampleScore>& run,
+                     const std::vector<qa::ExampleScore>& reference,
+                     const absl::flat_hash_map<absl::string_view, size_t>& positions,
+                     bool exact_match, absl::string_view benchmark, std::vector<double>& values) {
+  if (run.size() != reference.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        benchmark, ": ", approach.approach, " has ", run.size(), " examples where others have ",
+        reference.size(), "; compare approaches on one and the same test set"));
+  }
+  for (size_t i = 0; i < run.size(); ++i) {
+    size_t at = i;
+    if (run[i].id != reference[i].id) {
+      const auto found = positions.find(run[i].id);
+      if (found == positions.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(benchmark, ": ", approach.approach, " has the example \"", run[i].id,
+                         "\", which others lack; compare approaches on one and the same test set"));
+      }
+      at = found->second;
+    }
+    values[at] = exact_match ? (run[i].exact_match ? 1.0 : 0.0) : run[i].f1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExampleMetric(absl::string_view benchmark, absl::string_view metric) {
+  if (metric != "exact_match" && metric != "f1") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        benchmark, ": per-example scores have exact_match and f1, not \"", metric, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// Names in the order of first appearance.
+struct NumberedNames {
+  std::vector<std::string> names;
+  std::map<std::string, size_t> numbers;
+};
+
+// A row of a file of repeats.
+struct CsvRow {
+  const std::string& file;
+  const analysis::CsvRecord& record;
+
+  absl::Status Error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(file, ":", record.line, ": ", what));
+  }
+  absl::StatusOr<size_t> Number(size_t field, NumberedNames& names) const {
+    if (field >= record.fields.size() || record.fields[field].empty()) {
+      return Error(absl::StrCat("column ", field + 1, ": expected a name, got nothing"));
+    }
+    const auto [at, is_new] = names.numbers.emplace(record.fields[field], names.names.size());
+    if (is_new) {
+      names.names.push_back(record.fields[field]);
+    }
+    return at->second;
+  }
+  absl::StatusOr<double> Score(size_t field) const {
+    double score = 0;
+    if (field >= record.fields.size() || !absl::SimpleAtod(record.fields[field], &score) ||
+        !std::isfinite(score)) {
+      return Error(absl::StrCat(
+          "column ", field + 1, ": expected a number, got \"",
+          field < record.fields.size() ? record.fields[field].substr(0, 60) : "", "\""));
+    }
+    return score;
+  }
+};
+
+struct RepeatColumns {
+  size_t approach = 0;
+  size_t benchmark = 0;
+  size_t repeat = 0;
+  size_t score = 0;
+};
+
+absl::StatusOr<RepeatColumns> FindRepeatColumns(const std::string& file,
+                                                const std::vector<analysis::CsvRecord>& records) {
+  std::map<std::string, size_t> places;
+  if (!records.empty()) {
+    for (size_t i = 0; i < records[0].fields.size(); ++i) {
+      places.emplace(records[0].fields[i], i);
+    }
+  }
+  RepeatColumns columns;
+  size_t named = 0;
+  for (const auto& [name, place] :
+       std::vector<std::pair<const char*, size_t*>>{{"approach", &columns.approach},
+                                                    {"benchmark", &columns.benchmark},
+                                                    {"repeat", &columns.repeat}}) {
+    const auto found = places.find(name);
+    if (found != places.end()) {
+      *place = found->second;
+      ++named;
+      places.erase(found);
+    }
+  }
+  if (named != 3 || places.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ":1: expected the columns approach, benchmark, repeat and one score"));
+  }
+  columns.score = places.begin()->second;
+  return columns;
+}
+
+// Names of the folders in a folder, or of its files that end in ".jsonl", sorted.
+absl::StatusOr<std::vector<std::string>> Entries(const std::string& path, bool folders) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(path, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    std::error_code ignored;
+    const bool fits = folders ? entries->is_directory(ignored)
+                              : entries->is_regular_file(ignored) && absl::EndsWith(name, ".jsonl");
+    if (fits && name[0] != '.') {
+      names.push_back(name);
+    }
+  }
+  if (error) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot list the folder: ", error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
+                                             const std::string& folder) {
+  constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
+  NamedExamples cell;
+  cell.approach = approach;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return cell;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> files, Entries(folder, false));
+  for (const std::string& file : files) {
+    const std::string path = absl::StrCat(folder, "/", file);
+    CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kExamplesBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(std::vector<qa::ExampleScore> run, qa::ParseExampleScores(text, path));
+    cell.runs.push_back(std::move(run));
+  }
+  return cell;
+}
+
+}  // namespace
+
+analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples) {
+  analysis::ExamplePlaces places;
+  for (const qa::ExampleScore& example : examples) {
+    places.passages.push_back(example.passage);
+    places.documents.push_back(example.document);
+  }
+  for (std::vector<int64_t>* list : {&places.passages, &places.documents}) {
+    if (std::find(list->begin(), list->end(), -1) != list->end()) {
+      list->clear();
+    }
+  }
+  return places;
+}
+
+absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
+                                                  absl::string_view metric,
+                                                  const std::vector<NamedExamples>& approaches) {
+  CONCUR_RETURN_IF_ERROR(CheckExampleMetric(benchmark, metric));
+  analysis::BenchmarkRuns aligned;
+  aligned.benchmark = std::string(benchmark);
+  aligned.metric = std::string(metric);
+  aligned.runs.resize(approaches.size());
+  const auto first =
+      std::find_if(approaches.begin(), approaches.end(),
+                   [](const NamedExamples& approach) { return !approach.runs.empty(); });
+  if (first == approaches.end()) {
+    return aligned;
+  }
+  const std::vector<qa::ExampleScore>& reference = first->runs[0];
+  absl::flat_hash_map<absl::string_view, size_t> positions;
+  std::string ids;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    positions.emplace(reference[i].id, i);
+    absl::StrAppend(&ids, reference[i].id, "\n");
+  }
+  aligned.test_set = Sha256Of(ids).ToHex();
+  aligned.examples = reference.size();
+  aligned.places = PlacesOf(reference);
+  for (size_t a = 0; a < approaches.size(); ++a) {
+    for (const std::vector<qa::ExampleScore>& run : approaches[a].runs) {
+      std::vector<double> values(reference.size(), 0.0);
+      CONCUR_RETURN_IF_ERROR(FillRun(approaches[a], run, reference, positions,
+                                     metric == "exact_match", benchmark, values));
+      aligned.runs[a].push_back(std::move(values));
+    }
+  }
+  return aligned;
+}
+
+absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
+                                                    const std::string& select,
+                                                    const std::vector<std::string>& columns) {
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, select));
+  if (!columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
+  CellJobs cell_jobs(eval_jobs, table);
+  analysis::ExampleRuns runs;
+  for (const analysis::AxisEntry& approach : table.approaches()) {
+    runs.approaches.push_back(approach.name);
+  }
+  for (size_t column = 0; column < table.benchmarks().size(); ++column) {
+    const std::string& name = table.benchmarks()[column].name;
+    std::vector<NamedExamples> approaches;
+    std::vector<std::pair<size_t, std::string>> left_out;
+    std::string column_metric = "exact_match";
+    std::string systems;
+    for (size_t row = 0; row < table.approaches().size(); ++row) {
+      const std::string& approach = table.approaches()[row].name;
+      const std::vector<EvalJob>& jobs = cell_jobs.Of(row, column);
+      absl::StatusOr<NamedExamples> cell = ReadCell(study, approach, jobs);
+      if (absl::IsNotFound(cell.status())) {
+        left_out.emplace_back(row, cell.status().message());
+        approaches.push_back({approach, {}});
+        continue;
+      }
+      CONCUR_RETURN_IF_ERROR(cell.status());
+      column_metric = jobs.front().score.metric;
+      systems = jobs.front().score.TrainedOn();
+      approaches.push_back(*std::move(cell));
+    }
+    // Examples of imported results have one score, whatever its name.
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned,
+                            AlignRuns(name, study.imported() ? "f1" : column_metric, approaches));
+    aligned.metric = column_metric;
+    aligned.systems = systems;
+    aligned.left_out = std::move(left_out);
+    runs.benchmarks.push_back(std::move(aligned));
+  }
+  return runs;
+}
+
+bool HasExamples(const Study& study) {
+  return std::any_of(study.jobs.begin(), study.jobs.end(),
+                     [](const v1::Job& job) { return ExamplesOf(job).has_value(); });
+}
+
+absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
+                                                const std::vector<std::string>& columns) {
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, ""));
+  if (!columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> jobs, EvalJobsOf(study, metric));
+  analysis::ExampleRuns runs;
+  absl::flat_hash_map<std::string, size_t> rows;
+  absl::flat_hash_map<std::string, size_t> places;
+  for (const analysis::AxisEntry& approach : table.approaches()) {
+    rows.emplace(approach.name, rows.size());
+    runs.approaches.push_back(approach.name);
+  }
+  for (const analysis::AxisEntry& entry : table.benchmarks()) {
+    places.emplace(entry.name, places.size());
+    analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
+    benchmark.benchmark = entry.name;
+    benchmark.metric = "score";
+    benchmark.examples = 1;
+    benchmark.runs.resize(rows.size());
+  }
+  for (const EvalJob& job : jobs) {
+    const auto row = rows.find(job.score.approach);
+    const auto place = places.find(job.score.test_benchmark);
+    if (row != rows.end() && place != places.end() && job.score.value.has_value()) {
+      runs.benchmarks[place->second].runs[row->second].push_back({*job.score.value});
+    }
+  }
+  return runs;
+}
+
+absl::StatusOr<analysis::ExampleRuns> ReadRepeats(const std::string& path,
+                                                  std::vector<std::string> columns) {
+  constexpr int64_t kRepeatsBytesMax = int64_t{1} << 28;
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kRepeatsBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
+                          analysis::ParseCsv(text, path));
+  CONCUR_ASSIGN_OR_RETURN(const RepeatColumns at, FindRepeatColumns(path, records));
+  NumberedNames approaches;
+  NumberedNames benchmarks;
+  NumberedNames repeats;
+  std::map<std::vector<size_t>, double> scores;  // by benchmark, approach, repeat
+  for (size_t r = 1; r < records.size(); ++r) {
+    const CsvRow row{path, records[r]};
+    CONCUR_ASSIGN_OR_RETURN(const size_t approach, row.Number(at.approach, approaches));
+    CONCUR_ASSIGN_OR_RETURN(const size_t benchmark, row.Number(at.benchmark, benchmarks));
+    CONCUR_ASSIGN_OR_RETURN(const size_t repeat, row.Number(at.repeat, repeats));
+    CONCUR_ASSIGN_OR_RETURN(const double score, row.Score(at.score));
+    if (!scores.emplace(std::vector<size_t>{benchmark, approach, repeat}, score).second) {
+      return row.Error("this approach, benchmark and repeat came before");
+    }
+  }
+  analysis::ExampleRuns runs;
+  runs.approaches = approaches.names;
+  if (columns.empty()) {
+    columns = benchmarks.names;
+  }
+  if (columns.size() >
+      analysis::ScoreTable::kCellsMax / std::max<size_t>(1, approaches.names.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected at most ", analysis::ScoreTable::kCellsMax, " cells, got ",
+                     approaches.names.size(), " approaches × ", columns.size(), " benchmarks"));
+  }
+  for (const std::string& name : columns) {
+    const auto found = benchmarks.numbers.find(name);
+    if (found == benchmarks.numbers.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": no score on the benchmark \"", name, "\""));
+    }
+    analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
+    benchmark.benchmark = name;
+    benchmark.metric = "score";
+    benchmark.examples = 1;
+    benchmark.runs.resize(runs.approaches.size());
+    for (auto score = scores.lower_bound({found->second});
+         score != scores.end() && score->first[0] == found->second; ++score) {
+      benchmark.runs[score->first[1]].push_back({score->second});
+    }
+  }
+  return runs;
+}
+
+absl::StatusOr<analysis::ExampleRuns> ReadExampleFolder(const std::string& path,
+                                                        std::vector<std::string> columns,
+                                                        absl::string_view metric) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> approaches, Entries(path, true));
+  std::set<std::string> found;
+  for (const std::string& approach : approaches) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                            Entries(absl::StrCat(path, "/", approach), true));
+    found.insert(names.begin(), names.end());
+  }
+  if (columns.empty()) {
+    columns.assign(found.begin(), found.end());
+  }
+  analysis::ExampleRuns runs;
+  runs.approaches = approaches;
+  for (const std::string& name : columns) {
+    if (found.count(name) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": no approach has a folder for the benchmark \"", name, "\""));
+    }
+    std::vector<NamedExamples> cells;
+    std::vector<std::pair<size_t, std::string>> left_out;
+    for (const std::string& approach : approaches) {
+      CONCUR_ASSIGN_OR_RETURN(
+          NamedExamples cell,
+          ReadFolderRuns(approach, absl::StrCat(path, "/", approach, "/", name)));
+      if (cell.runs.empty()) {
+        left_out.emplace_back(cells.size(), "no .jsonl file");
+      }
+      cells.push_back(std::move(cell));
+    }
+    CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned, AlignRuns(name, metric, cells));
+    aligned.left_out = std::move(left_out);
+    runs.benchmarks.push_back(std::move(aligned));
+  }
+  return runs;
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sweep/forecast.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "analysis/csv.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/client/client.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+#include "core/fields.h"
+#include "rpc/convert_value.h"
+#include "spec/value.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr int64_t kDurationsBytesMax = int64_t{64} << 20;
+constexpr int64_t kSimulatedWorkersMax = 100'000;
+constexpr double kSecondsMax = 1e9;
+constexpr char kAll[] = "*";
+
+struct Columns {
+  std::optional<size_t> approach;
+  std::optional<size_t> benchmark;
+  std::optional<size_t> kind;
+  std::optional<size_t> seconds;
+  std::optional<size_t> spread;
+};
+
+absl::StatusOr<Columns> ColumnsOf(const analysis::CsvRecord& head, const std::string& place) {
+  Columns columns;
+  const std::pair<const char*, std::optional<size_t>*> known[] = {{"approach", &columns.approach},
+                                                                  {"benchmark", &columns.benchmark},
+                                                                  {"kind", &columns.kind},
+                                                                  {"seconds", &columns.seconds},
+                                                                  {"spread", &columns.spread}};
+  for (size_t i = 0; i < head.fields.size(); ++i) {
+    const auto found = std::find_if(std::begin(known), std::end(known),
+                                    [&](const auto& k) { return head.fields[i] == k.first; });
+    if (found == std::end(known) || found->second->has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          place, "expected the columns approach, benchmark, kind, seconds and perhaps ",
+          "spread, each once, got \"", head.fields[i], "\""));
+    }
+    *found->second = i;
+  }
+  for (const auto& [name, column] : known) {
+    if (!column->has_value() && column != &columns.spread) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, "the column \"", name, "\" is missing"));
+    }
+  }
+  return columns;
+}
+
+absl::StatusOr<double> NumberOf(const std::string& text, const std::string& place, const char* name,
+                                double max) {
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value) || !(value >= 0 && value <= max)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, name, ": expected a number from 0 to ", max, ", got \"", text, "\""));
+  }
+  return value;
+}
+
+absl::Status AddRecord(const analysis::CsvRecord& record, const Columns& columns,
+                       const std::string& place, double spread, DurationTable& table) {
+  const std::string& kind = record.fields[*columns.kind];
+  if (kind != "train" && kind != "eval") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, "kind: expected train or eval, got \"", kind, "\""));
+  }
+  ExpectedDuration expected;
+  CONCUR_ASSIGN_OR_RETURN(const double seconds,
+                          NumberOf(record.fields[*columns.seconds], place, "seconds", kSecondsMax));
+  expected.mean = absl::Seconds(seconds);
+  expected.spread = spread;
+  if (columns.spread && !record.fields[*columns.spread].empty()) {
+    CONCUR_ASSIGN_OR_RETURN(expected.spread,
+                            NumberOf(record.fields[*columns.spread], place, "spread", 10));
+  }
+  expected.is_known = true;
+  const absl::Status added =
+      table.Add(record.fields[*columns.approach], record.fields[*columns.benchmark],
+                kind == "train", expected);
+  return added.ok() ? added : absl::InvalidArgumentError(absl::StrCat(place, added.message()));
+}
+
+// Mean durations of the coordinator's finished jobs; for a benchmark that an approach never ran on,
+// the approach's mean.
+absl::StatusOr<DurationTable> History(Client& client, double spread) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::JobDuration> durations, client.ListDurations());
+  DurationTable table;
+  std::map<std::pair<std::string, bool>, std::pair<absl::Duration, int64_t>> totals;
+  for (const v1::JobDuration& duration : durations) {
+    CONCUR_ASSIGN_OR_RETURN(const absl::Duration mean,
+                            rpc::FromProto(duration.mean(), FieldPath("durations").Field("mean")));
+    CONCUR_RETURN_IF_ERROR(table.Add(duration.approach(), duration.benchmark(), duration.is_train(),
+                                     {mean, spread, true}));
+    auto& [sum, count] = totals[{duration.approach(), duration.is_train()}];
+    sum += mean * static_cast<int64_t>(duration.count());
+    count += static_cast<int64_t>(duration.count());
+  }
+  for (const auto& [key, total] : totals) {
+    CONCUR_RETURN_IF_ERROR(
+        table.Add(key.first, kAll, key.second,
+                  {total.first / std::max<int64_t>(total.second, 1), spread, true}));
+  }
+  return table;
+}
+
+absl::StatusOr<Resources> WorkerOf(const ForecastFlags& flags) {
+  if (flags.slots > 0) {
+    return Resources{.cpu_millis = 1000 * flags.slots, .memory_bytes = 0, .gpus = 0};
+  }
+  Resources worker{.cpu_millis = 1000,
+                   .memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE),
+                   .gpus = static_cast<int32_t>(flags.gpus)};
+  double cpus = 1;
+  if (!flags.cpus.empty() &&
+      (!absl::SimpleAtod(flags.cpus, &cpus) || !(cpus >= 0.001 && cpus <= 1e6))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--cpus: expected a number from 0.001 to 1000000, got \"", flags.cpus, "\""));
+  }
+  worker.cpu_millis = static_cast<int64_t>(std::llround(cpus * 1000));
+  if (!flags.memory.empty()) {
+    const absl::StatusOr<int64_t> bytes = spec::ParseBytesText(flags.memory);
+    if (!bytes.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--memory: ", bytes.status().message()));
+    }
+    worker.memory_bytes = *bytes;
+  }
+  return worker;
+}
+
+// Their resources and labels.
+absl::Status AddLiveWorkers(Client& client, ForecastOptions* options) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Worker> workers, client.ListWorkers());
+  for (const v1::Worker& worker : workers) {
+    if (worker.state() == v1::Worker::STATE_LIVE) {
+      options->workers.push_back(rpc::FromProto(worker.capacity()));
+      options->labels.emplace_back(worker.labels().begin(), worker.labels().end());
+    }
+  }
+  if (options->workers.empty()) {
+    return absl::FailedPreconditionError(
+        "no worker is live at the coordinator; say --workers N, and --slots or --cpus");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddForecastOptions(Command* command, ForecastFlags& flags) {
+  command->AddOption("--workers", flags.workers, "So many (default: the coordinator's live ones)")
+      ->TypeName("N")
+      ->InRange(int64_t{1}, kSimulatedWorkersMax);
+  Option* slots =
+      command->AddOption("--slots", flags.slots, "Jobs at a time of each, whatever they ask for")
+          ->TypeName("N")
+          ->InRange(int64_t{1}, int64_t{10'000});
+  command->AddOption("--cpus", flags.cpus, "CPUs of each worker (default: 1)")->Excludes(slots);
+  command
+      ->AddOption("--memory", flags.memory,
+                  "Memory of each worker, e.g. 8GiB (default: this machine's)")
+      ->Excludes(slots);
+  command->AddOption("--gpus", flags.gpus, "GPUs of each worker")
+      ->InRange(int64_t{0}, int64_t{kGpusMax})
+      ->Excludes(slots);
+  command
+      ->AddOption("--durations", flags.durations,
+                  "CSV: approach,benchmark,kind,seconds[,spread] (default: the coordinator's "
+                  "history)")
+      ->TypeName("FILE");
+  command
+      ->AddOption("--spread", flags.spread,
+                  "Standard deviation of durations as a fraction of their mean")
+      ->InRange(0.0, 10.0);
+  command
+      ->AddOption("--turnaround", flags.turnaround_ms,
+                  "Milliseconds from a job's end until its worker has the next order")
+      ->ShowDefault()
+      ->InRange(0.0, 3.6e6);
+  command->AddOption("--price", flags.price, "Of a worker for an hour")->InRange(0.0, 1e9);
+  command->AddOption("--seed", flags.seed, "Of the durations drawn")->ShowDefault();
+}
+
+absl::StatusOr<DurationTable> DurationTable::Parse(absl::string_view text, const std::string& file,
+                                                   double spread) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
+                          analysis::ParseCsv(text, file));
+  if (records.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": expected the columns approach, benchmark, kind and seconds"));
+  }
+  const auto place = [&](const analysis::CsvRecord& record) {
+    return absl::StrCat(file, ":", record.line, ": ");
+  };
+  CONCUR_ASSIGN_OR_RETURN(const Columns columns, ColumnsOf(records[0], place(records[0])));
+  DurationTable table;
+  for (size_t i = 1; i < records.size(); ++i) {
+    if (records[i].fields.size() != records[0].fields.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(place(records[i]), "expected ",
+                                                     records[0].fields.size(), " fields, got ",
+                                                     records[i].fields.size()));
+    }
+    CONCUR_RETURN_IF_ERROR(AddRecord(records[i], columns, place(records[i]), spread, table));
+  }
+  return table;
+}
+
+absl::Status DurationTable::Add(const std::string& approach, const std::string& benchmark,
+                                bool is_train, const ExpectedDuration& expected) {
+  if (approach.empty() || benchmark.empty()) {
+    return absl::InvalidArgumentError("approach and benchmark: expected a name, or *");
+  }
+  if (!expected_.emplace(Key{approach, benchmark, is_train}, expected).second) {
+    return absl::InvalidArgumentError(absl::StrCat(approach, ", ", benchmark, ", ",
+                                                   is_train ? "train" : "eval", " stands twice"));
+  }
+  return absl::OkStatus();
+}
+
+ExpectedDuration DurationTable::Find(absl::string_view approach, absl::string_view benchmark,
+                                     bool is_train) const {
+  for (const auto& [a, b] :
+       {std::pair(approach, benchmark), std::pair(approach, absl::string_view(kAll)),
+        std::pair(absl::string_view(kAll), benchmark),
+        std::pair(absl::string_view(kAll), absl::string_view(kAll))}) {
+    const auto it = expected_.find(Key{std::string(a), std::string(b), is_train});
+    if (it != expected_.end()) {
+      return it->second;
+    }
+  }
+  return {};
+}
+
+absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFlags& flags,
+                                      SweepSpec spec) {
+  std::unique_ptr<Client> client;
+  if (flags.workers == 0 || flags.durations.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(client, Client::Connect(context));
+  }
+  DurationTable table;
+  if (flags.durations.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, History(*client, flags.spread));
+    if (table.size() == 0) {
+      return absl::FailedPreconditionError(
+          "the coordinator has no finished job yet to learn durations from; say --durations FILE");
+    }
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.durations, kDurationsBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(table, DurationTable::Parse(text, flags.durations, flags.spread));
+  }
+  ForecastOptions options;
+  options.turnaround = absl::Milliseconds(flags.turnaround_ms);
+  options.seed = flags.seed;
+  if (flags.workers == 0) {
+    CONCUR_RETURN_IF_ERROR(AddLiveWorkers(*client, &options));
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(const Resources worker, WorkerOf(flags));
+    options.workers.assign(static_cast<size_t>(flags.workers), worker);
+  }
+  if (flags.workers > 0 && flags.slots > 0) {
+    for (ApproachSpec& approach : spec.approaches) {
+      approach.train_resources = Resources{.cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
+      approach.predict_resources = approach.train_resources;
+    }
+  }
+  return ForecastSweep(
+      std::move(spec),
+      [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {
+        return table.Find(approach, benchmark, is_train);
+      },
+      options);
+}
+
+std::vector<std::pair<std::string, std::string>> ForecastLines(const Forecast& forecast,
+                                                               double price) {
+  const double ratio = absl::FDivDuration(forecast.makespan, forecast.bound);
+  const double hours = absl::ToDoubleHours(forecast.machine_time);
+  return {{"jobs", CountText(forecast.jobs)},
+          {"equal to others", forecast.reused == 0 ? "" : CountText(forecast.reused)},
+          {"workers", absl::StrCat(CountText(forecast.workers), " with ", CountText(forecast.slots),
+                                   " slots")},
+          {"work", SpanText(forecast.work)},
+          {"critical path", SpanText(forecast.critical)},
+          {"lower bound", SpanText(forecast.bound)},
+          {"makespan",
+           forecast.bound > absl::ZeroDuration()
+               ? absl::StrFormat("%s, %.3f of the lower bound", SpanText(forecast.makespan), ratio)
+               : SpanText(forecast.makespan)},
+          {"utilisation", absl::StrFormat("%.1f %%", 100 * forecast.utilization)},
+          {"machine time", absl::StrFormat("%.2f h", hours)},
+          {"cost", price > 0 ? absl::StrFormat("%.2f", hours * price) : ""}};
+}
+
+Json ForecastJson(const Forecast& forecast, double price) {
+  const double hours = absl::ToDoubleHours(forecast.machine_time);
+  Json json = {{"jobs", forecast.jobs},
+               {"reused", forecast.reused},
+               {"workers", forecast.workers},
+               {"slots", forecast.slots},
+               {"work_seconds", absl::ToDoubleSeconds(forecast.work)},
+               {"critical_path_seconds", absl::ToDoubleSeconds(forecast.critical)},
+               {"bound_seconds", absl::ToDoubleSeconds(forecast.bound)},
+               {"makespan_seconds", absl::ToDoubleSeconds(forecast.makespan)},
+               {"utilization", forecast.utilization},
+               {"machine_hours", hours}};
+  json["cost"] = price > 0 ? Json(hours * price) : Json(nullptr);
+  return json;
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sweep/found_programs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "cli/sweep/required_programs.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr char kCodePlaceholder[] = "{code}";
+
+// Whether a path lies where a system's own programs do, which a study does not change.
+bool IsOfTheSystem(absl::string_view path) {
+  constexpr absl::string_view kRoots[] = {"/bin/", "/etc/",  "/lib",   "/nix/",
+                                          "/opt/", "/sbin/", "/snap/", "/usr/"};
+  return std::any_of(std::begin(kRoots), std::end(kRoots),
+                     [&](absl::string_view root) { return absl::StartsWith(path, root); });
+}
+
+// The code of one approach, as commands see it.
+struct CodePlace {
+  std::string root;             // absolute; "" without code
+  std::set<std::string> files;  // below the root
+};
+
+std::vector<CodePlace> CodePlacesOf(const spec::LoadedSweep& sweep) {
+  std::vector<CodePlace> places(sweep.spec.approaches.size());
+  for (const spec::LoadedSweep::CodeOf& code : sweep.codes) {
+    std::error_code error;
+    CodePlace& place = places[code.approach];
+    place.root = std::filesystem::absolute(code.use.root, error).lexically_normal().string();
+    place.root = std::string(absl::StripSuffix(place.root, "/"));
+    place.files.insert(code.files.begin(), code.files.end());
+  }
+  return places;
+}
+
+// The programs of a command as absolute paths where they are in the code.
+std::set<std::string> ProgramsIn(std::vector<std::string> command, const CodePlace& code) {
+  if (!code.root.empty()) {
+    for (std::string& argument : command) {
+      argument = absl::StrReplaceAll(argument, {{kCodePlaceholder, code.root}});
+    }
+    if (!command.empty() && command[0][0] != '/' && absl::StrContains(command[0], '/')) {
+      command[0] = absl::StrCat(code.root, "/", command[0]);
+    }
+  }
+  std::set<std::string> programs;
+  for (const std::string& program : ProgramsOf(command)) {
+    programs.insert(program[0] == '/' ? std::filesystem::path(program).lexically_normal().string()
+                                      : program);
+  }
+  return programs;
+}
+
+// Whether the path is of a file of the code, or a folder that has one.
+bool HasFile(const CodePlace& code, absl::string_view relative) {
+  const auto it = code.files.lower_bound(std::string(relative));
+  const std::string folder = absl::StrCat(relative, "/");
+  const auto inside = code.files.lower_bound(folder);
+  return (it != code.files.end() && *it == relative) ||
+         (inside != code.files.end() && absl::StartsWith(*inside, folder));
+}
+
+void Judge(const CodePlace& code, absl::string_view path, FoundProgram* program) {
+  absl::string_view relative = program->name;
+  if (!code.root.empty() && absl::ConsumePrefix(&relative, absl::StrCat(code.root, "/"))) {
+    if (HasFile(code, relative)) {
+      program->where = program->name;
+    } else {
+      program->remedy = absl::StrCat(program->name, " is not among the files of the field code");
+    }
+  } else if (absl::StartsWith(program->name, ".")) {
+    program->remedy =
+        absl::StrCat(program->name,
+                     " would lie in the job's own directory, which is empty: list it in the "
+                     "approach's field code, and write {code}/",
+                     absl::StripPrefix(program->name, "./"));
+  } else {
+    program->where = FindProgram(program->name, path);
+  }
+}
+
+bool IsInNoCode(const FoundProgram& program, const CodePlace& code) {
+  std::error_code error;
+  return program.name[0] == '/' && !IsOfTheSystem(program.name) &&
+         (code.root.empty() || !absl::StartsWith(program.name, absl::StrCat(code.root, "/"))) &&
+         std::filesystem::is_regular_file(program.name, error);
+}
+
+}  // namespace
+
+std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path,
+                                       std::vector<std::string>* warnings) {
+  const std::vector<CodePlace> codes = CodePlacesOf(sweep);
+  std::map<std::string, FoundProgram> found;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const ApproachSpec& approach = sweep.spec.approaches[i];
+    std::set<std::string> programs = ProgramsIn(approach.train_command, codes[i]);
+    programs.merge(ProgramsIn(approach.predict_command, codes[i]));
+    for (const std::string& name : programs) {
+      FoundProgram program{.name = name, .where = "", .approaches = {approach.name}, .remedy = ""};
+      Judge(codes[i], path, &program);
+      if (IsInNoCode(program, codes[i])) {
+        const auto place = sweep.places.find(absl::StrCat("approaches[", i, "]"));
+        warnings->push_back(
+            absl::StrCat(place == sweep.places.end() ? "" : place->second, name,
+                         ", which approach ", approach.name,
+                         " runs, is in no code: when it changes, finished results are still "
+                         "reused; list it in the approach's field code"));
+      }
+      // The same path may be in one approach's code and missing in another's: missing counts.
+      const auto [it, is_new] = found.try_emplace(name, program);
+      it->second.approaches.insert(approach.name);
+      if (!program.remedy.empty()) {
+        it->second.remedy = program.remedy;
+        it->second.where.clear();
+      }
+    }
+  }
+  std::vector<FoundProgram> programs;
+  programs.reserve(found.size());
+  for (auto& [name, program] : found) {
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+absl::Status CheckPrograms(const std::vector<FoundProgram>& programs) {
+  std::vector<std::string> missing;
+  std::vector<std::string> remedies;
+  std::set<std::string> approaches;
+  for (const FoundProgram& program : programs) {
+    if (program.where.empty()) {
+      missing.push_back(program.name);
+      approaches.insert(program.approaches.begin(), program.approaches.end());
+      if (!program.remedy.empty()) {
+        remedies.push_back(program.remedy);
+      }
+    }
+  }
+  if (missing.empty()) {
+    return absl::OkStatus();
+  }
+  constexpr size_t kShownMax = 3;
+  const auto shown = [&](std::vector<std::string> texts, absl::string_view separator) {
+    const bool more = texts.size() > kShownMax;
+    texts.resize(std::min(texts.size(), kShownMax));
+    return absl::StrCat(absl::StrJoin(texts, separator), more ? ", …" : "");
+  };
+  std::string message =
+      absl::StrCat(missing.size(), " of ", programs.size(), " programs, which ", approaches.size(),
+                   approaches.size() == 1 ? " approach needs" : " approaches need",
+                   ", were not found on this machine: ", shown(missing, ", "));
+  if (remedies.size() < missing.size()) {
+    absl::StrAppend(&message, "; install them on every worker, or run this where the workers run");
+  }
+  if (!remedies.empty()) {
+    absl::StrAppend(&message, "; ", shown(remedies, "; "));
+  }
+  return absl::FailedPreconditionError(message);
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs and scripts of a sweep's commands: whether this machine, or the approach's code, has
+// them.
+//
+// Thread-safe (stateless functions).
+#ifndef CONCUR_CLI_SWEEP_FOUND_PROGRAMS_H_
+#define CONCUR_CLI_SWEEP_FOUND_PROGRAMS_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "spec/loaded_sweep.h"
+
+namespace concur::cli {
+
+struct FoundProgram {
+  std::string name;
+  std::string where;  // on this machine; "" when nowhere, or when the code lacks it
+  std::set<std::string> approaches;
+  std::string remedy;  // for one that is missing for another reason than this machine
+};
+
+// Every program of the approaches, by name. Adds a warning for each script or program of a user's
+// that is in no code: when it changes, nothing runs anew. `path` as $PATH.
+// REQUIRES: spec::ResolveCode(&sweep) was OK.
+std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path,
+                                       std::vector<std::string>* warnings);
+
+// FailedPrecondition when a program is missing.
+absl::Status CheckPrograms(const std::vector<FoundProgram>& programs);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_SWEEP_FOUND_PROGRAMS_H_

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/suggest.h"
+#include "base/version.h"
+#include "command/help_files.h"
+
+namespace concur {
+
+Option* Option::Required() {
+  option_->required();
+  return this;
+}
+
+Option* Option::TypeName(const std::string& name) {
+  option_->type_name(name);
+  return this;
+}
+
+Option* Option::ShowDefault() {
+  option_->capture_default_str();
+  return this;
+}
+
+Option* Option::DefaultText(const std::string& text) {
+  option_->default_str(text);
+  return this;
+}
+
+Option* Option::OneValueEach() {
+  option_->allow_extra_args(false);
+  return this;
+}
+
+Option* Option::Expected(int values) {
+  option_->expected(values);
+  return this;
+}
+
+Option* Option::Delimiter(char delimiter) {
+  option_->delimiter(delimiter);
+  return this;
+}
+
+Option* Option::Excludes(Option* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+
+Option* Option::Environment(const std::string& variable) {
+  option_->envname(variable);
+  return this;
+}
+
+Option* Option::Group(const std::string& heading) {
+  option_->group(heading);
+  return this;
+}
+
+Option* Option::Positive() {
+  option_->check(CLI::PositiveNumber);
+  return this;
+}
+
+Option* Option::NotNegative() {
+  option_->check(CLI::NonNegativeNumber);
+  return this;
+}
+
+Option* Option::OneOf(const std::vector<std::string>& values) {
+  option_->check(CLI::Validator(
+      [values](std::string& value) {
+        const bool known = std::find(values.begin(), values.end(), value) != values.end();
+        return known ? std::string() : ExpectedOneOf(values, value);
+      },
+      absl::StrCat("{", absl::StrJoin(values, ","), "}")));
+  return this;
+}
+
+template <typename T>
+Option* Option::InRange(T low, T high) {
+  option_->check(CLI::Range(low, high));
+  return this;
+}
+
+size_t Option::Count() const { return option_->count(); }
+
+Command::Command(const std::string& about, const std::string& name)
+    : root_(std::make_unique<CLI::App>(about, name)), app_(root_.get()) {}
+
+Command::Command(CLI::App* app) : app_(app) {}
+
+Command::~Command() = default;
+
+Option* Command::Keep(CLI::Option* option) { return &options_.emplace_back(option); }
+
+Command* Command::AddSubcommand(const std::string& name, const std::string& about) {
+  subcommands_.emplace_back(new Command(app_->add_subcommand(name, about)));
+  return subcommands_.back().get();
+}
+
+template <typename T>
+Option* Command::AddOption(const std::string& names, T& value, const std::string& about) {
+  return Keep(app_->add_option(names, value, about));
+}
+
+Option* Command::AddFlag(const std::string& names, bool& value, const std::string& about) {
+  return Keep(app_->add_flag(names, value, about));
+}
+
+Option* Command::AddFlag(const std::string& names, std::string& value, const std::string& about) {
+  return Keep(app_->add_flag(names, value, about));
+}
+
+Option* Command::AddCallback(const std::string& names,
+                             const std::function<void(const std::string&)>& take,
+                             const std::string& about) {
+  return Keep(app_->add_option_function<std::string>(names, take, about));
+}
+
+void Command::AddVersion() {
+  app_->set_version_flag("--version", VersionText(app_->get_name()), "Print the version and exit");
+}
+
+void Command::Fallthrough() { app_->fallthrough(); }
+
+void Command::RequireSubcommand() { app_->require_subcommand(1); }
+
+void Command::Footer(const std::string& text) { app_->footer(text); }
+
+void Command::AllowExtras() { app_->allow_extras(); }
+
+std::vector<std::string> Command::Extras() const { return app_->remaining(); }
+
+void Command::OnParsed(std::function<void()> work) { app_->callback(std::move(work)); }
+
+bool Command::Parsed() const { return app_->parsed(); }
+
+std::optional<int> Command::Parse(int argc, char** argv, int exit_usage) {
+  app_->failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return absl::StrCat(failed->get_name(), ": ", error.what(), "; see ", failed->get_name(),
+                        " --help\n");
+  });
+  if (const auto status = AnswerHelpRequest(*app_, {argv + 1, argv + argc}, std::cout, std::cerr)) {
+    return status;
+  }
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? 0 : exit_usage;
+  }
+  return std::nullopt;
+}
+
+template Option* Option::InRange(int, int);
+template Option* Option::InRange(int64_t, int64_t);
+template Option* Option::InRange(uint64_t, uint64_t);
+template Option* Option::InRange(double, double);
+
+template Option* Command::AddOption(const std::string&, std::string&, const std::string&);
+template Option* Command::AddOption(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option* Command::AddOption(const std::string&, int&, const std::string&);
+template Option* Command::AddOption(const std::string&, int64_t&, const std::string&);
+template Option* Command::AddOption(const std::string&, uint64_t&, const std::string&);
+template Option* Command::AddOption(const std::string&, double&, const std::string&);
+template Option* Command::AddOption(const std::string&, std::optional<double>&, const std::string&);
+template Option* Command::AddOption(const std::string&, std::optional<int64_t>&,
+                                    const std::string&);
+
+}  // namespace concur

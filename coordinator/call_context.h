@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One gRPC call as the services see it: gRPC's context and who calls. ServiceFront authenticates
+// the call when its headers arrive; handlers, stream limits and the audit log use that result.
+//
+// Written before the handler runs, and only read from then on.
+#ifndef CONCUR_COORDINATOR_CALL_CONTEXT_H_
+#define CONCUR_COORDINATOR_CALL_CONTEXT_H_
+
+#include <grpcpp/server_context.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/access.h"
+
+namespace concur {
+
+struct CallContext final : public grpc::CallbackServerContext {
+  // Unknown until the headers have arrived.
+  absl::StatusOr<Caller> authenticated;
+  // Whether the caller is authenticated, has the method's role and is within the stream limits.
+  absl::Status admitted = absl::UnknownError("");
+
+  // REQUIRES: the call was admitted, as every call was that reaches a handler.
+  const Caller& caller() const { return *authenticated; }
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_CALL_CONTEXT_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/method_table.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace concur {
+namespace {
+
+constexpr bool kAudited = true;
+constexpr bool kNotAudited = false;
+
+constexpr MethodRule kMethodRules[] = {
+    {"/concur.v1.Coordinator/CreateSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/GetSweep", Role::kViewer},
+    {"/concur.v1.Coordinator/ListSweeps", Role::kViewer},
+    {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/ResumeSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/CancelSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/DeleteSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/RetryJobs", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/ListJobs", Role::kViewer},
+    {"/concur.v1.Coordinator/GetJob", Role::kViewer},
+    {"/concur.v1.Coordinator/WatchSweep", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
+    {"/concur.v1.Coordinator/ListWorkers", Role::kViewer},
+    {"/concur.v1.Coordinator/ListDurations", Role::kViewer},
+    {"/concur.v1.Coordinator/DrainWorker", Role::kAdmin, kAudited},
+    {"/concur.v1.Coordinator/ListPools", Role::kViewer},
+    {"/concur.v1.Coordinator/GetPool", Role::kViewer},
+    {"/concur.v1.Coordinator/CreatePool", Role::kAdmin, kAudited},
+    {"/concur.v1.Coordinator/PausePool", Role::kAdmin, kAudited},
+    {"/concur.v1.Coordinator/ResumePool", Role::kAdmin, kAudited},
+    {"/concur.v1.Coordinator/DeletePool", Role::kAdmin, kAudited},
+    {"/concur.v1.Coordinator/ListScores", Role::kViewer},
+    {"/concur.v1.Coordinator/ReadLog", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
+    // For submitters: both keep the artifacts that they find from garbage collection.
+    {"/concur.v1.Coordinator/FindMissingArtifacts", Role::kSubmitter},
+    {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},
+    {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
+    {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
+    // Of each worker only the first and the last call: coordinator/audit_target.h.
+    {"/concur.v1.WorkerGateway/Sync", Role::kWorker, kAudited},
+    {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker},
+    // Not audited: workers upload results of jobs, which the database records.
+    {"/concur.v1.WorkerGateway/UploadArtifact", Role::kWorker, kNotAudited,
+     StreamLimit::kUnlimited},
+    {"/concur.v1.WorkerGateway/DownloadArtifact", Role::kWorker, kNotAudited,
+     StreamLimit::kUnlimited},
+};
+
+}  // namespace
+
+absl::Span<const MethodRule> MethodRules() { return kMethodRules; }
+
+const MethodRule* FindMethodRule(absl::string_view path) {
+  const auto* found = std::find_if(std::begin(kMethodRules), std::end(kMethodRules),
+                                   [path](const MethodRule& rule) { return rule.path == path; });
+  return found == std::end(kMethodRules) ? nullptr : found;
+}
+
+}  // namespace concur

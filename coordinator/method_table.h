@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of the services' methods: who may call each, whether its calls are audited, and how
+// its streams are limited. Authorization, the audit log, the metrics and the stream limits all
+// read it; what is not in it cannot be called.
+//
+// Independent of the protocol: gRPC methods are listed under their gRPC paths, and HTTP endpoints
+// can be listed under theirs.
+//
+// Immutable.
+#ifndef CONCUR_COORDINATOR_METHOD_TABLE_H_
+#define CONCUR_COORDINATOR_METHOD_TABLE_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "coordinator/tokens.h"
+
+namespace concur {
+
+enum class StreamLimit {
+  kNoStream,   // one request, one response
+  kUnlimited,  // a stream; workers open theirs one after the other
+  kPerPeer,    // a stream, of which each peer may have StreamLimits::per_peer_max open
+};
+
+struct MethodRule {
+  absl::string_view path;  // "/concur.v1.Coordinator/GetSweep"; ends in a zero byte
+  Role least;
+  bool audited = false;  // every call is in the audit log; refused calls always are
+  StreamLimit streams = StreamLimit::kNoStream;
+
+  // "GetSweep".
+  absl::string_view name() const { return path.substr(path.rfind('/') + 1); }
+};
+
+absl::Span<const MethodRule> MethodRules();
+// Null when there is no such method.
+const MethodRule* FindMethodRule(absl::string_view path);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_METHOD_TABLE_H_

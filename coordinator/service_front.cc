@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/service_front.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/support/server_interceptor.h>
+
+#include <iterator>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/check.h"
+#include "coordinator/audit_target.h"
+#include "coordinator/call_context.h"
+#include "coordinator/method_table.h"
+#include "rpc/status.h"
+
+namespace concur {
+namespace {
+
+using ::grpc::experimental::InterceptionHookPoints;
+using ::grpc::experimental::InterceptorBatchMethods;
+using ::grpc::experimental::ServerRpcInfo;
+using ::grpc::internal::RpcMethod;
+
+// The header "authorization"; "" when there is none, or more than one.
+std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_ref>& headers) {
+  const auto [begin, end] = headers.equal_range("authorization");
+  if (begin == end || std::next(begin) != end) {
+    return "";
+  }
+  return std::string(begin->second.data(), begin->second.size());
+}
+
+// The name in the client certificate, with mutual TLS.
+std::string CertificateOf(const grpc::CallbackServerContext& call) {
+  std::string certificate;
+  if (call.auth_context() != nullptr && call.auth_context()->IsPeerAuthenticated()) {
+    for (const grpc::string_ref& name : call.auth_context()->GetPeerIdentity()) {
+      certificate.assign(name.data(), name.size());
+    }
+  }
+  return certificate;
+}
+
+// Gives every call of a service a CallContext. Calls of unknown methods have generic contexts,
+// which gRPC releases as if they were of the base class.
+class CallContextAllocator final : public grpc::ContextAllocator {
+ public:
+  grpc::CallbackServerContext* NewCallbackServerContext() override { return new CallContext; }
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
+    return new grpc::GenericCallbackServerContext;
+  }
+  void Release(grpc::CallbackServerContext* context) override { delete context; }
+  void Release(grpc::GenericCallbackServerContext* context) override { delete context; }
+};
+
+// Ends a call at once, whatever kind it is.
+template <typename Reactor>
+class RefusalReactor final : public Reactor {
+ public:
+  explicit RefusalReactor(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
+  void OnDone() override { delete this; }
+};
+
+// What `serve` returns if the call was admitted.
+template <typename Serve>
+auto ServeAdmitted(grpc::CallbackServerContext* context, Serve serve) {
+  auto* call = static_cast<CallContext*>(context);
+  using Reactor = std::remove_pointer_t<decltype(serve(call))>;
+  return call->admitted.ok() ? serve(call) : new RefusalReactor<Reactor>(call->admitted);
+}
+
+}  // namespace
+
+struct ServiceFront::Method {
+  const MethodRule* rule = nullptr;                      // null: of no service of ours
+  MethodMetrics* metrics = nullptr;                      // null: none are kept
+  AuditTarget (*target)(const void* message) = nullptr;  // of a request
+};
+
+// Follows one call from its headers to its end. gRPC calls it in order, from its own threads.
+class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
+ public:
+  Interceptor(const ServiceFrontParts& parts, const Method& method, ServerRpcInfo& info)
+      : parts_(parts), method_(method), info_(info) {
+    if (method_.metrics != nullptr) {
+      method_.metrics->Begin();
+    }
+  }
+
+  ~Interceptor() override {
+    if (stream_ != 0) {
+      parts_.streams.End(stream_);
+    }
+    if (!ended_) {  // the client went away before there was a status
+      EndMetrics(absl::StatusCode::kCancelled);
+    }
+  }
+
+  void Intercept(InterceptorBatchMethods* batch) override {
+    if (info_.type() != ServerRpcInfo::Type::UNARY) {
+      WatchStream(*batch);
+    }
+    if (method_.rule != nullptr &&
+        batch->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
+      Admit(*batch->GetRecvInitialMetadata());
+    }
+    if (method_.rule != nullptr && !has_target_ &&
+        batch->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) &&
+        batch->GetRecvMessage() != nullptr) {
+      has_target_ = true;
+      target_ = method_.target(batch->GetRecvMessage());
+    }
+    if (!ended_ && batch->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+      ended_ = true;
+      const absl::Status status = rpc::FromGrpcStatus(batch->GetSendStatus());
+      EndMetrics(status.code());
+      if (method_.rule != nullptr) {
+        Audit(status);
+      }
+    }
+    batch->Proceed();
+  }
+
+ private:
+  // REQUIRES: the method has a rule; other calls have contexts of other types.
+  CallContext& call() const { return static_cast<CallContext&>(*info_.server_context()); }
+
+  void Admit(const std::multimap<grpc::string_ref, grpc::string_ref>& headers) {
+    CallContext& call = this->call();
+    call.authenticated = parts_.access.Authenticate(AuthorizationIn(headers));
+    call.admitted = call.authenticated.ok() ? CheckMayCall(*call.authenticated, *method_.rule)
+                                            : call.authenticated.status();
+    if (call.admitted.ok() && stream_ != 0) {
+      call.admitted =
+          parts_.streams.Admit(stream_, call.caller().user, call.caller().sender, IsLimited());
+    }
+  }
+
+  bool IsLimited() const {
+    return method_.rule != nullptr && method_.rule->streams == StreamLimit::kPerPeer;
+  }
+
+  // Tells the StreamWatch when the other side has to read or to send, and when it has.
+  void WatchStream(InterceptorBatchMethods& batch) {
+    const bool receives = info_.type() == ServerRpcInfo::Type::CLIENT_STREAMING;
+    if (stream_ == 0) {
+      grpc::ServerContextBase& context = *info_.server_context();
+      stream_ = parts_.streams.Begin(context.peer(), info_.method(), context.c_call());
+      if (receives) {
+        parts_.streams.Wait(stream_);
+      }
+    }
+    if (receives && batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
+      parts_.streams.Wait(stream_);  // for the next message
+    } else if (batch.QueryInterceptionHookPoint(InterceptionHookPoints::POST_SEND_MESSAGE)) {
+      parts_.streams.Go(stream_);
+    }
+    if (batch.QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE)) {
+      parts_.streams.Wait(stream_);
+    }
+  }
+
+  void EndMetrics(absl::StatusCode code) {
+    if (method_.metrics != nullptr) {
+      method_.metrics->End(code, absl::Now() - begin_);
+    }
+  }
+
+  void Audit(const absl::Status& outcome) {
+    const bool refused = absl::IsUnauthenticated(outcome) || absl::IsPermissionDenied(outcome);
+    if (!refused && (!method_.rule->audited || target_.is_routine)) {
+      return;
+    }
+    const CallContext& call = this->call();
+    AuditEntry entry;
+    if (call.authenticated.ok()) {
+      entry.user = call.caller().user;
+      entry.token = call.caller().token;
+    }
+    entry.certificate = CertificateOf(call);
+    entry.peer = call.peer();
+    entry.method = std::string(method_.rule->name());
+    entry.target = target_.text;
+    entry.outcome = outcome;
+    parts_.audit.Write(entry);
+  }
+
+  const ServiceFrontParts& parts_;
+  const Method& method_;
+  ServerRpcInfo& info_;
+  const absl::Time begin_ = absl::Now();
+  uint64_t stream_ = 0;  // the StreamWatch's number; 0: none
+  AuditTarget target_;   // of the first message
+  bool has_target_ = false;
+  bool ended_ = false;
+};
+
+class ServiceFront::InterceptorFactory final
+    : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit InterceptorFactory(const ServiceFront& front) : front_(front) {}
+  grpc::experimental::Interceptor* CreateServerInterceptor(ServerRpcInfo* info) override {
+    return new Interceptor(front_.parts_, front_.Find(info->method()), *info);
+  }
+
+ private:
+  const ServiceFront& front_;
+};
+
+// One service, whose methods are added one by one. gRPC's code generator would derive it from a
+// class with one overload per method, which would be a second list of all methods, and costs more
+// to compile; the handlers are those that generated code uses.
+class ServiceFront::Service final : public grpc::Service {
+ public:
+  Service(ServiceFront& front, absl::string_view prefix) : front_(front), prefix_(prefix) {}
+
+  template <typename Object, typename Request, typename Response>
+  void Add(absl::string_view name, Object& object,
+           grpc::ServerUnaryReactor* (Object::*handler)(CallContext*, const Request*, Response*)) {
+    AddHandler<Request>(name, RpcMethod::NORMAL_RPC,
+                        new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                            [&object, handler](grpc::CallbackServerContext* context,
+                                               const Request* request, Response* response) {
+                              return ServeAdmitted(context, [&](CallContext* call) {
+                                return (object.*handler)(call, request, response);
+                              });
+                            }));
+  }
+  template <typename Object, typename Request, typename Response>
+  void Add(absl::string_view name, Object& object,
+           grpc::ServerWriteReactor<Response>* (Object::*handler)(CallContext*, const Request*)) {
+    AddHandler<Request>(
+        name, RpcMethod::SERVER_STREAMING,
+        new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
+            [&object, handler](grpc::CallbackServerContext* context, const Request* request) {
+              return ServeAdmitted(
+                  context, [&](CallContext* call) { return (object.*handler)(call, request); });
+            }));
+  }
+  template <typename Object, typename Request, typename Response>
+  void Add(absl::string_view name, Object& object,
+           grpc::ServerReadReactor<Request>* (Object::*handler)(CallContext*, Response*)) {
+    AddHandler<Request>(
+        name, RpcMethod::CLIENT_STREAMING,
+        new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
+            [&object, handler](grpc::CallbackServerContext* context, Response* response) {
+              return ServeAdmitted(
+                  context, [&](CallContext* call) { return (object.*handler)(call, response); });
+            }));
+  }
+
+ private:
+  template <typename Request>
+  void AddHandler(absl::string_view name, RpcMethod::RpcType type,
+                  grpc::internal::MethodHandler* handler) {
+    const MethodRule* rule = FindMethodRule(absl::StrCat(prefix_, name));
+    CONCUR_CHECK(rule != nullptr);
+    auto& method = front_.methods_[rule->path];
+    CONCUR_CHECK(method == nullptr);  // added twice
+    method = std::make_unique<Method>();
+    method->rule = rule;
+    method->target = [](const void* message) {
+      return AuditTargetOf(*static_cast<const Request*>(message));
+    };
+    if (front_.parts_.metrics != nullptr) {
+      // A66 writes a method without its leading slash.
+      method->metrics =
+          &front_.metrics_.emplace_back(*front_.parts_.metrics, std::string(rule->path.substr(1)));
+    }
+    AddMethod(new grpc::internal::RpcServiceMethod(rule->path.data(), type, nullptr));
+    MarkMethodCallback(count_++, handler);
+  }
+
+  ServiceFront& front_;
+  const absl::string_view prefix_;
+  int count_ = 0;
+};
+
+ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& coordinator,
+                           WorkerService& workers)
+    : parts_(parts), other_(std::make_unique<Method>()) {
+  if (parts_.metrics != nullptr) {
+    other_->metrics = &metrics_.emplace_back(*parts_.metrics, "other");
+  }
+  using C = CoordinatorService;
+  Service& users =
+      *services_.emplace_back(std::make_unique<Service>(*this, "/concur.v1.Coordinator/"));
+  users.Add("CreateSweep", coordinator, &C::CreateSweep);
+  users.Add("GetSweep", coordinator, &C::GetSweep);
+  users.Add("ListSweeps", coordinator, &C::ListSweeps);
+  users.Add("PauseSweep", coordinator, &C::PauseSweep);
+  users.Add("ResumeSweep", coordinator, &C::ResumeSweep);
+  users.Add("CancelSweep", coordinator, &C::CancelSweep);
+  users.Add("DeleteSweep", coordinator, &C::DeleteSweep);
+  users.Add("RetryJobs", coordinator, &C::RetryJobs);
+  users.Add("ListJobs", coordinator, &C::ListJobs);
+  users.Add("GetJob", coordinator, &C::GetJob);
+  users.Add("WatchSweep", coordinator, &C::WatchSweep);
+  users.Add("ListWorkers", coordinator, &C::ListWorkers);
+  users.Add("ListDurations", coordinator, &C::ListDurations);
+  users.Add("DrainWorker", coordinator, &C::DrainWorker);
+  users.Add("ListPools", coordinator, &C::ListPools);
+  users.Add("GetPool", coordinator, &C::GetPool);
+  users.Add("CreatePool", coordinator, &C::CreatePool);
+  users.Add("PausePool", coordinator, &C::PausePool);
+  users.Add("ResumePool", coordinator, &C::ResumePool);
+  users.Add("DeletePool", coordinator, &C::DeletePool);
+  users.Add("ListScores", coordinator, &C::ListScores);
+  users.Add("ReadLog", coordinator, &C::ReadLog);
+  users.Add("FindMissingArtifacts", coordinator, &C::FindMissingArtifacts);
+  users.Add("GetUploadOffset", coordinator, &C::GetUploadOffset);
+  users.Add("UploadArtifact", coordinator, &C::UploadArtifact);
+  users.Add("DownloadArtifact", coordinator, &C::DownloadArtifact);
+
+  using W = WorkerService;
+  Service& gateway =
+      *services_.emplace_back(std::make_unique<Service>(*this, "/concur.v1.WorkerGateway/"));
+  gateway.Add("Sync", workers, &W::Sync);
+  gateway.Add("GetUploadOffset", workers, &W::GetUploadOffset);
+  gateway.Add("UploadArtifact", workers, &W::UploadArtifact);
+  gateway.Add("DownloadArtifact", workers, &W::DownloadArtifact);
+}
+
+ServiceFront::~ServiceFront() = default;
+
+void ServiceFront::AddTo(grpc::ServerBuilder& builder) {
+  builder.SetContextAllocator(std::make_unique<CallContextAllocator>());
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> factories;
+  factories.push_back(std::make_unique<InterceptorFactory>(*this));
+  builder.experimental().SetInterceptorCreators(std::move(factories));
+  for (const std::unique_ptr<Service>& service : services_) {
+    builder.RegisterService(service.get());
+  }
+}
+
+const ServiceFront::Method& ServiceFront::Find(absl::string_view path) const {
+  const auto found = methods_.find(path);
+  return found == methods_.end() ? *other_ : *found->second;
+}
+
+}  // namespace concur

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/assignments.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+
+namespace concur {
+
+void Assignments::Occupy(const Assignment& assignment, int sign) {
+  if (!assignment.ahead) {
+    used_.cpu_millis += sign * assignment.resources.cpu_millis;
+    used_.memory_bytes += sign * assignment.resources.memory_bytes;
+    used_.gpus += sign * assignment.resources.gpus;
+  }
+  if (sign > 0) {
+    gpus_used_ |= assignment.gpu_mask;
+  } else {
+    gpus_used_ &= ~assignment.gpu_mask;
+  }
+}
+
+void Assignments::Add(AttemptId id, const Assignment& assignment) {
+  if (assignment.ahead) {
+    ahead_.insert(id);
+    ahead_cpu_micros_ += assignment.ahead_cpu_micros;
+  }
+  Occupy(assignment, 1);
+  CONCUR_CHECK(all_.emplace(id, assignment).second);
+}
+
+std::optional<Assignment> Assignments::Remove(
+    AttemptId id, const Resources& capacity,
+    absl::FunctionRef<void(AttemptId, const Assignment&)> started) {
+  const auto it = all_.find(id);
+  if (it == all_.end()) {
+    return std::nullopt;
+  }
+  const Assignment removed = it->second;
+  all_.erase(it);
+  Occupy(removed, -1);
+  if (removed.ahead) {
+    ahead_.erase(id);
+    ahead_cpu_micros_ -= removed.ahead_cpu_micros;
+  } else {
+    StartAheadThatFits(capacity, started);
+  }
+  return removed;
+}
+
+const Assignment* Assignments::Find(AttemptId id) const {
+  const auto it = all_.find(id);
+  return it == all_.end() ? nullptr : &it->second;
+}
+
+void Assignments::StartAheadThatFits(
+    const Resources& capacity, absl::FunctionRef<void(AttemptId, const Assignment&)> started) {
+  while (!ahead_.empty()) {
+    const auto it = all_.find(*ahead_.begin());
+    CONCUR_CHECK(it != all_.end());
+    Assignment& first = it->second;
+    if (!first.resources.FitsIn(FreeOf(capacity))) {
+      return;
+    }
+    ahead_.erase(ahead_.begin());
+    ahead_cpu_micros_ -= first.ahead_cpu_micros;
+    first.ahead = false;
+    first.ahead_cpu_micros = 0;
+    Occupy(first, 1);
+    started(it->first, first);
+  }
+}
+
+// --- room
+// -----------------------------------------------------------------------------------------
+
+size_t Assignments::started() const {
+  return static_cast<size_t>(std::count_if(
+      all_.begin(), all_.end(), [](const auto& entry) { return entry.second.MayHaveStarted(); }));
+}
+
+Resources Assignments::FreeOf(const Resources& capacity) const {
+  Resources free{.cpu_millis = capacity.cpu_millis - used_.cpu_millis,
+                 .memory_bytes = capacity.memory_bytes - used_.memory_bytes,
+                 .gpus = capacity.gpus - used_.gpus};
+  if (std::popcount(gpus_used_) != used_.gpus) {
+    free.gpus = std::min(free.gpus, 0);
+  }
+  return free;
+}
+
+uint64_t Assignments::LowestFreeGpus(int32_t count) const {
+  uint64_t mask = 0;
+  for (int32_t gpu = 0, taken = 0; gpu < kGpusMax && taken < count; ++gpu) {
+    const uint64_t bit = uint64_t{1} << gpu;
+    if ((gpus_used_ & bit) == 0) {
+      mask |= bit;
+      ++taken;
+    }
+  }
+  return mask;
+}
+
+// --- orders
+// ---------------------------------------------------------------------------------------
+
+void Assignments::BeginSync() {
+  for (auto& [id, assignment] : all_) {
+    assignment.listed = false;
+  }
+}
+
+bool Assignments::SetListed(AttemptId id) {
+  const auto it = all_.find(id);
+  if (it == all_.end()) {
+    return false;
+  }
+  it->second.listed = true;
+  return true;
+}
+
+std::vector<AttemptId> Assignments::EndSync() {
+  std::vector<AttemptId> stopped;
+  for (auto& [id, assignment] : all_) {
+    if (assignment.listed) {
+      continue;
+    }
+    if (assignment.stopping) {
+      stopped.push_back(id);
+    } else {
+      assignment.order_sent = false;
+    }
+  }
+  return stopped;
+}
+
+bool Assignments::Stop(AttemptId id, StopReason reason) {
+  const auto it = all_.find(id);
+  CONCUR_CHECK(it != all_.end());
+  if (it->second.stopping) {
+    return false;
+  }
+  it->second.stopping = true;
+  it->second.counted = true;
+  it->second.reason = reason;
+  it->second.order_sent = false;
+  return true;
+}
+
+bool Assignments::HasOrders() const {
+  return std::any_of(all_.begin(), all_.end(), [](const auto& entry) {
+    return !entry.second.order_sent && (entry.second.stopping || !entry.second.listed);
+  });
+}
+
+std::vector<StopOrder> Assignments::TakeOrders(size_t starts_max,
+                                               absl::FunctionRef<void(AttemptId, uint64_t)> start) {
+  std::vector<StopOrder> stop;
+  size_t starts = 0;
+  for (auto& [id, assignment] : all_) {
+    if (assignment.stopping) {
+      stop.push_back({id, assignment.reason});
+      assignment.order_sent = true;
+    } else if (!assignment.listed && starts < starts_max) {
+      ++starts;
+      start(id, assignment.gpu_mask);
+      assignment.order_sent = true;
+    }
+  }
+  return stop;
+}
+
+void Assignments::CheckInvariants() const {
+  Resources used{.cpu_millis = 0};
+  uint64_t gpus_used = 0;
+  absl::btree_set<AttemptId> ahead;
+  int64_t ahead_cpu_micros = 0;
+  for (const auto& [id, assignment] : all_) {
+    if (assignment.ahead) {
+      CONCUR_CHECK(assignment.gpu_mask == 0 && assignment.resources.gpus == 0);
+      ahead.insert(id);
+      ahead_cpu_micros += assignment.ahead_cpu_micros;
+    } else {
+      used.cpu_millis += assignment.resources.cpu_millis;
+      used.memory_bytes += assignment.resources.memory_bytes;
+      used.gpus += assignment.resources.gpus;
+    }
+    CONCUR_CHECK((gpus_used & assignment.gpu_mask) == 0);
+    gpus_used |= assignment.gpu_mask;
+    CONCUR_CHECK(!assignment.counted || assignment.stopping);
+  }
+  CONCUR_CHECK(used == used_ && gpus_used == gpus_used_);
+  CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_);
+}
+
+}  // namespace concur

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attempts that occupy one worker, what they take of it, and the orders about them that the
+// worker is still to be sent.
+//
+// An attempt given *ahead* waits at the worker until another one ends, and takes nothing until
+// then. The worker starts such attempts in order as soon as there is room; here they are counted
+// so at once.
+//
+// Thread-compatible.
+#ifndef CONCUR_CORE_ASSIGNMENTS_H_
+#define CONCUR_CORE_ASSIGNMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
+#include "core/ids.h"
+#include "core/resources.h"
+#include "core/sync.h"
+
+namespace concur {
+
+// One attempt. It stays until the worker no longer has it, whatever became of its job.
+struct Assignment {
+  Resources resources;
+  uint64_t gpu_mask = 0;
+  std::optional<uint32_t> owner;  // a number of OwnerLedger; nullopt: the job is not known
+  bool ahead = false;
+  int64_t ahead_cpu_micros = 0;  // expected work, of one given ahead
+
+  bool listed = false;      // by the worker's last Sync
+  bool stopping = false;    // the worker is to stop it
+  bool counted = false;     // in SweepRecord::stopping: its sweep's cancellation waits for it
+  bool order_sent = false;  // since the order to start or stop it last changed
+  StopReason reason = StopReason::kCanceled;
+
+  // Whether the worker was told to start it. One given ahead starts when another ends, which the
+  // coordinator hears of later.
+  bool MayHaveStarted() const { return order_sent || listed; }
+};
+
+class Assignments {
+ public:
+  // REQUIRES: the attempt is not there.
+  void Add(AttemptId id, const Assignment& assignment);
+  // Removes an attempt; those given ahead that fit now start, and `started` is called for each.
+  // nullopt when it is not there.
+  std::optional<Assignment> Remove(AttemptId id, const Resources& capacity,
+                                   absl::FunctionRef<void(AttemptId, const Assignment&)> started);
+  // Null when it is not there.
+  const Assignment* Find(AttemptId id) const;
+  bool Contains(AttemptId id) const { return all_.contains(id); }
+  const absl::btree_map<AttemptId, Assignment>& all() const { return all_; }
+  size_t size() const { return all_.size(); }
+  bool empty() const { return all_.empty(); }
+  // How many may have started.
+  size_t started() const;
+
+  // --- room -------------------------------------------------------------------------------------
+
+  const Resources& used() const { return used_; }
+  // What is left of a capacity; less than nothing when it has shrunk. No GPU counts as free while
+  // it is not known which ones are.
+  Resources FreeOf(const Resources& capacity) const;
+  // GPUs that nothing uses, the lowest first. REQUIRES: there are so many.
+  uint64_t LowestFreeGpus(int32_t count) const;
+  bool GpusAreFree(uint64_t mask) const { return (mask & gpus_used_) == 0; }
+  size_t ahead() const { return ahead_.size(); }
+  int64_t ahead_cpu_micros() const { return ahead_cpu_micros_; }
+
+  // --- orders -----------------------------------------------------------------------------------
+
+  // A Sync arrives: nothing is listed until SetListed.
+  void BeginSync();
+  // False when the attempt is not there.
+  bool SetListed(AttemptId id);
+  // The Sync has listed all that it does. Orders to start what it did not list are sent again: the
+  // answer that had them was lost. Returns the attempts that the worker has stopped.
+  std::vector<AttemptId> EndSync();
+  // The worker is to stop the attempt; its sweep counts it. False when that was ordered before.
+  // REQUIRES: the attempt is there.
+  bool Stop(AttemptId id, StopReason reason);
+  // Whether an order has not been sent since it last changed.
+  bool HasOrders() const;
+  // Every order that the worker has not shown the effect of, sent or not, of those to start at most
+  // `starts_max`; all count as sent. Calls start(id, gpu_mask), and returns those to stop.
+  std::vector<StopOrder> TakeOrders(size_t starts_max,
+                                    absl::FunctionRef<void(AttemptId, uint64_t)> start);
+
+  // Ends the process when sums and attempts disagree, or two attempts have the same GPU.
+  void CheckInvariants() const;
+
+ private:
+  void Occupy(const Assignment& assignment, int sign);
+  void StartAheadThatFits(const Resources& capacity,
+                          absl::FunctionRef<void(AttemptId, const Assignment&)> started);
+
+  absl::btree_map<AttemptId, Assignment> all_;
+  absl::btree_set<AttemptId> ahead_;  // of all_
+  int64_t ahead_cpu_micros_ = 0;      // of all of these
+  Resources used_{.cpu_millis = 0};
+  uint64_t gpus_used_ = 0;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_ASSIGNMENTS_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/leases.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace concur {
+
+uint32_t Leases::AddHolder(const std::string& worker, const std::string& incarnation) {
+  const auto [it, is_new] =
+      numbers_.try_emplace({worker, incarnation}, static_cast<uint32_t>(holders_.size()));
+  if (is_new) {
+    holders_.push_back({worker, incarnation});
+  }
+  return it->second;
+}
+
+void Leases::Begin(JobId job, const Lease& lease) {
+  CONCUR_CHECK(leases_.emplace(job, lease).second);
+  lost_.erase(job);
+}
+
+Leases::Lease Leases::End(JobId job) {
+  const auto it = leases_.find(job);
+  CONCUR_CHECK(it != leases_.end());
+  const Lease lease = it->second;
+  leases_.erase(it);
+  return lease;
+}
+
+const Leases::Lease* Leases::Find(JobId job) const {
+  const auto it = leases_.find(job);
+  return it == leases_.end() ? nullptr : &it->second;
+}
+
+void Leases::AddLost(JobId job, Lost lost) { lost_[job] = lost; }
+
+const Leases::Lost* Leases::FindLost(JobId job) const {
+  const auto it = lost_.find(job);
+  return it == lost_.end() ? nullptr : &it->second;
+}
+
+void Leases::CheckInvariants() const {
+  CONCUR_CHECK(holders_.size() == numbers_.size());
+  for (const auto& [name, number] : numbers_) {
+    CONCUR_CHECK(holders_[number].worker == name.first &&
+                 holders_[number].incarnation == name.second);
+  }
+  for (const auto& [job, lease] : leases_) {
+    CONCUR_CHECK(lease.holder < holders_.size());
+  }
+  for (const auto& [job, lost] : lost_) {
+    CONCUR_CHECK(lost.holder < holders_.size() && !leases_.contains(job));
+  }
+}
+
+}  // namespace concur

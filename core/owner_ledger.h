@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each owner of sweeps uses now, and whether the owner's quota allows more: attempts that
+// occupy workers, and stored bytes (each data file of the owner's sweeps once, and what results
+// keep).
+//
+// Owners are numbered in the order in which they come, and stay when their sweeps go.
+//
+// Thread-compatible.
+#ifndef CONCUR_CORE_OWNER_LEDGER_H_
+#define CONCUR_CORE_OWNER_LEDGER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/digest.h"
+#include "core/quota.h"
+#include "core/resources.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+class OwnerLedger {
+ public:
+  // `quotas` outlives this.
+  explicit OwnerLedger(const QuotaPolicy& quotas) : quotas_(quotas) {}
+
+  // The owner's number; a new owner gets the next one.
+  uint32_t Add(const std::string& name);
+  const std::string& name(uint32_t owner) const { return owners_[owner].name; }
+
+  // An attempt occupies a worker, or no longer does.
+  void AddAttempt(uint32_t owner, const Resources& resources);
+  void RemoveAttempt(uint32_t owner, const Resources& resources);
+  // What results keep: more, or less when `bytes` is negative.
+  void AddBytes(uint32_t owner, int64_t bytes) { owners_[owner].stored_bytes += bytes; }
+  // The data files of a sweep.
+  void AddData(uint32_t owner, const SweepSpec& spec);
+  void RemoveData(uint32_t owner, const SweepSpec& spec);
+
+  // How much of the machines the owner has, for taking turns. In thousandths of a CPU; a GPU counts
+  // as 16 CPUs, and each attempt as one more, so that attempts which ask for nothing count too.
+  int64_t ShareOf(uint32_t owner) const { return owners_[owner].share; }
+  // Whether the quota allows another attempt.
+  bool MayStart(uint32_t owner) const;
+  // Why it does not, for people; "" when it does.
+  std::string ExplainQuota(uint32_t owner) const;
+  // OK when the owner, who has also uploaded `unclaimed_bytes` that no sweep uses, may add a sweep
+  // with this data; ResourceExhausted, with the numbers, when the quota on stored bytes forbids it.
+  absl::Status CheckQuota(const std::string& name, const SweepSpec& spec,
+                          int64_t unclaimed_bytes) const;
+  // What the quota on stored bytes leaves; nullopt when there is none.
+  std::optional<int64_t> FreeBytesOf(const std::string& name) const;
+  OwnerUse UseOf(const std::string& name) const;
+
+  // Ends the process when names and numbers disagree, or when `recount`, to which all that counts
+  // now has been added afresh, differs.
+  void CheckInvariants(const OwnerLedger& recount) const;
+
+ private:
+  struct DataUse {
+    int64_t bytes = 0;
+    uint32_t sweeps = 0;
+  };
+  struct Owner {
+    std::string name;
+    Quota quota;
+    int64_t share = 0;
+    int64_t running = 0;
+    int64_t stored_bytes = 0;                   // of results and data
+    absl::flat_hash_map<Digest, DataUse> data;  // of the owner's sweeps
+  };
+
+  const Owner* Find(const std::string& name) const;
+
+  const QuotaPolicy& quotas_;
+  std::vector<Owner> owners_;
+  absl::flat_hash_map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_OWNER_LEDGER_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sweep_record.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "core/retention.h"
+
+namespace concur {
+
+SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_expansion)
+    : row(std::move(new_row)),
+      expansion(std::move(new_expansion)),
+      keys(*expansion),
+      jobs(expansion->job_count()),
+      tallies(*expansion) {
+  for (const Block& block : expansion->blocks()) {
+    if (!block.has_train) {
+      continue;
+    }
+    const uint32_t stride = block.JobsPerCell();
+    for (uint32_t cell = 0; cell < block.cells; ++cell) {
+      const uint32_t train = block.first_job + cell * stride;
+      for (uint32_t eval = train + 1; eval < train + stride; ++eval) {
+        jobs.SetState(eval, JobState::kBlocked);
+      }
+    }
+  }
+}
+
+SweepState SweepRecord::State() const {
+  if (row.canceled) {
+    return stopping > 0 ? SweepState::kCanceling : SweepState::kCanceled;
+  }
+  if (jobs.unfinished() > 0) {
+    return row.paused ? SweepState::kPaused : SweepState::kActive;
+  }
+  return jobs.count(JobState::kSucceeded) == jobs.size() ? SweepState::kSucceeded
+                                                         : SweepState::kFailed;
+}
+
+void SweepRecord::SetState(uint32_t job, JobState state) {
+  const JobState before = jobs[job].state();
+  if (IsTerminal(before) || IsTerminal(state)) {
+    const uint32_t kind = expansion->Locate(job).kind;
+    tallies.Remove(kind, before);
+    tallies.Add(kind, state);
+  }
+  jobs.SetState(job, state);
+}
+
+ReadyQueue::Lane SweepRecord::LaneOf(uint32_t job) const {
+  const JobCoordinates at = expansion->Locate(job);
+  const SweepSpec& spec = expansion->spec();
+  const ApproachSpec& approach = spec.approaches[expansion->blocks()[at.block].approach];
+  return ReadyQueue::Lane{
+      .priority = spec.priority,
+      .owner = owner,
+      .sweep = row.id,
+      .is_train = at.is_train,
+      .resources = at.is_train ? approach.train_resources : approach.predict_resources,
+      .labels = label_sets.empty() ? 0 : label_sets[at.kind],
+      .group = groups[at.kind]};
+}
+
+bool SweepRecord::HasSystem(uint32_t job) const {
+  const JobResult* result = jobs.ResultOf(job);
+  return jobs[job].state() == JobState::kSucceeded && !jobs[job].system_collected &&
+         result != nullptr && FindArtifact(*result, ArtifactKind::kSystem) != nullptr;
+}
+
+bool SweepRecord::NeedsSystem(uint32_t train_job) const {
+  const uint32_t end = expansion->EndOfCell(train_job);
+  for (uint32_t eval = train_job + 1; eval < end; ++eval) {
+    if (jobs[eval].state() != JobState::kSucceeded) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int64_t SweepRecord::StoredBytesOf(uint32_t job) const {
+  const JobResult* result = jobs.ResultOf(job);
+  return result == nullptr || jobs[job].reused()
+             ? 0
+             : KeptBytesOf(expansion->spec().keep, *result, jobs[job].system_collected);
+}
+
+void SweepRecord::CheckInvariants() const {
+  CONCUR_CHECK(jobs.size() == expansion->job_count());
+  jobs.CheckInvariants();
+  FailureTallies recount(*expansion);
+  for (uint32_t job = 0; job < jobs.size(); ++job) {
+    recount.Add(expansion->Locate(job).kind, jobs[job].state());
+  }
+  CONCUR_CHECK(recount == tallies);
+  CONCUR_CHECK(row.end_time.has_value() == IsTerminal(State()));
+  CONCUR_CHECK(stopping == 0 || row.canceled);
+  CONCUR_CHECK(groups.size() == expansion->kind_count());
+  CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
+}
+
+}  // namespace concur

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scheduler keeps of one sweep: its row, its jobs, and what is derived from its expansion.
+// Whatever a job's state puts into other structures (queues, leases, indices) is the scheduler's.
+//
+// Thread-compatible.
+#ifndef CONCUR_CORE_SWEEP_RECORD_H_
+#define CONCUR_CORE_SWEEP_RECORD_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/content_key.h"
+#include "core/durations.h"
+#include "core/expansion.h"
+#include "core/failure_tallies.h"
+#include "core/ids.h"
+#include "core/job.h"
+#include "core/job_table.h"
+#include "core/ready_queue.h"
+#include "core/rows.h"
+
+namespace concur {
+
+struct SweepRecord {
+  // All jobs are in their initial states: eval jobs that need a system are BLOCKED, the others
+  // READY.
+  SweepRecord(SweepRow row, std::shared_ptr<const Expansion> expansion);
+
+  JobId IdOf(uint32_t job) const { return {row.id, job}; }
+  SweepState State() const;
+  // Changes the job's state and what is counted by state.
+  void SetState(uint32_t job, JobState state);
+  ReadyQueue::Lane LaneOf(uint32_t job) const;
+  Durations::Group GroupOf(uint32_t job) const { return groups[expansion->Locate(job).kind]; }
+  const Digest& BlockKeyOf(uint32_t job) const {
+    return keys.BlockKey(expansion->Locate(job).block);
+  }
+  // Whether the result of an equal job will do: unless somebody asked to run it again.
+  bool MayTakeResult(uint32_t job) const { return !jobs[job].no_reuse && !ApproachOf(job).rerun; }
+  const ApproachSpec& ApproachOf(uint32_t job) const {
+    return expansion->spec().approaches[expansion->blocks()[expansion->Locate(job).block].approach];
+  }
+  // Whether the job is a train job that succeeded and whose system has not been collected.
+  bool HasSystem(uint32_t job) const;
+  // Whether an eval job of this train job's cell has not succeeded.
+  bool NeedsSystem(uint32_t train_job) const;
+  // What the job's result keeps for its owner; one that was taken over counts where it was made.
+  int64_t StoredBytesOf(uint32_t job) const;
+
+  // Ends the process when the parts contradict each other.
+  void CheckInvariants() const;
+
+  SweepRow row;
+  const std::shared_ptr<const Expansion> expansion;  // shared with readers that outlive a turn
+  const ContentKeys keys;
+  JobTable jobs;
+  FailureTallies tallies;
+  uint32_t owner = 0;     // a number of the OwnerLedger
+  uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
+  uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
+  // By kind (core/expansion.h):
+  std::vector<Durations::Group> groups;
+  std::vector<uint32_t> label_sets;  // numbers of LabelSets; empty when no job asks for labels
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_CORE_SWEEP_RECORD_H_

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every Eval Ever: one JSON file for each evaluation of a model, and a file of its samples.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/metric_meaning.h"
+#include "base/status_macros.h"
+#include "imports/example_means.h"
+#include "imports/json.h"
+#include "imports/reader.h"
+#include "imports/results.h"
+#include "qa/raw_stream.h"
+
+namespace concur::imports {
+namespace {
+
+const std::vector<std::string>& KnownSchemas() {
+  static const auto& known =
+      *new std::vector<std::string>{"0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.3.0"};
+  return known;
+}
+
+Metric MetricOf(const MaybeJson& config, const MaybeJson& details) {
+  Metric metric;
+  for (const char* name : {"metric_id", "metric_name", "metric_kind"}) {
+    if (metric.name.empty()) {
+      metric.name = Text(Field(config, name));
+    }
+  }
+  if (metric.name.empty()) {
+    metric.name = "score";
+  }
+  metric.meaning.goal =
+      Boolean(Field(config, "lower_is_better")).value_or(false) ? Goal::kMinimize : Goal::kMaximize;
+  const auto low = Number(Field(config, "min_score"));
+  const auto high = Number(Field(config, "max_score"));
+  if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low < *high) {
+    Scale& scale = metric.meaning.scale;
+    if (*low == 0 && (*high == 1 || *high == 100)) {
+      scale.kind = *high == 1 ? Scale::Kind::kFraction : Scale::Kind::kPercent;
+    } else {
+      scale = {Scale::Kind::kRange, *low, *high};
+    }
+  }
+  const MaybeJson uncertainty = Field(details, "uncertainty");
+  metric.standard_error = Number(Field(Field(uncertainty, "standard_error"), "value"));
+  metric.examples = std::max<int64_t>(0, Integer(Field(uncertainty, "num_samples")).value_or(0));
+  return metric;
+}
+
+// Where the samples of a file are: `file_path` is given from the repository's root, which may be
+// any of the folders above; else beside the file.
+std::string SamplesPath(const std::string& path, const std::string& file_path) {
+  std::error_code ignored;
+  const std::filesystem::path given(file_path);
+  if (file_path.empty() || absl::StrContains(file_path, "..") || given.is_absolute()) {
+    return "";
+  }
+  const std::filesystem::path file = std::filesystem::absolute(path, ignored);
+  for (std::filesystem::path folder = file.parent_path(); !folder.empty();
+       folder = folder.parent_path()) {
+    const std::filesystem::path candidate = folder / given;
+    if (std::filesystem::is_regular_file(candidate, ignored)) {
+      return candidate.string();
+    }
+    if (folder == folder.root_path()) {
+      break;
+    }
+  }
+  const std::filesystem::path beside = file.parent_path() / given.filename();
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : "";
+}
+
+absl::Status ReadInstanceScores(const std::string& path, std::vector<Run>& runs,
+                                JsonDocument& document, FileResults& results) {
+  std::map<std::string, ExampleMeans> by_result;
+  CONCUR_ASSIGN_OR_RETURN(qa::LineReader lines, qa::LineReader::Open(path));
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const MaybeJson sample, NextLine(lines, document));
+    if (!sample.has_value()) {
+      break;
+    }
+    const std::string id = Text(Field(sample, "sample_id"));
+    if (id.empty()) {
+      return WrongField(lines.place(), "sample_id", "an id", Field(sample, "sample_id"));
+    }
+    const MaybeJson evaluation = Field(sample, "evaluation");
+    std::optional<double> score = Number(Field(evaluation, "score"));
+    if (const auto truth = Boolean(Field(evaluation, "score"))) {
+      score = *truth ? 1 : 0;
+    }
+    std::string of = Text(Field(sample, "evaluation_result_id"));
+    if (of.empty()) {
+      of = Text(Field(sample, "evaluation_name"));
+    }
+    CONCUR_RETURN_IF_ERROR(by_result[of].Add(id, score, lines.place()));
+  }
+  for (Run& run : runs) {
+    for (const std::string& name : {run.place, run.task}) {
+      const auto found = by_result.find(name);
+      if (run.examples.empty() && found != by_result.end()) {
+        found->second.Store(path, run, results.skipped);
+        break;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Adds one of "evaluation_results"; results of one name with several metrics are one run.
+absl::Status TakeResult(const JsonValue& result, size_t number, const Run& common,
+                        const std::string& path, std::vector<Run>& runs, FileResults& results) {
+  const std::string place = absl::StrCat("evaluation_results[", number, "]");
+  Run run = common;
+  run.task = Text(Field(result, "evaluation_name"));
+  if (run.task.empty()) {
+    return WrongField(path, absl::StrCat(place, ".evaluation_name"), "a name",
+                      Field(result, "evaluation_name"));
+  }
+  const MaybeJson details = Field(result, "score_details");
+  const std::optional<double> score = Number(Field(details, "score"));
+  if (!score.has_value() || !std::isfinite(*score)) {
+    results.skipped.push_back(
+        {"a score that is no number", absl::StrCat(path, ": ", place, ".score_details.score")});
+    return absl::OkStatus();
+  }
+  Metric metric = MetricOf(Field(result, "metric_config"), details);
+  metric.value = *score;
+  const MaybeJson source = Field(result, "source_data");
+  AddTag(run.task_tags, "dataset", Text(Field(source, "dataset_name")));
+  run.split = Text(Field(source, "hf_split"));
+  if (metric.examples == 0) {
+    metric.examples = std::max<int64_t>(0, Integer(Field(source, "samples_number")).value_or(0));
+  }
+  const MaybeJson more = Field(Field(result, "generation_config"), "additional_details");
+  for (const char* name : {"num_fewshot", "n_shot", "shots"}) {
+    int64_t shots = 0;
+    if (!run.shots.has_value() && absl::SimpleAtoi(Text(Field(more, name)), &shots)) {
+      run.shots = shots;
+    }
+  }
+  run.place = Text(Field(result, "evaluation_result_id"));
+  if (run.place.empty()) {
+    run.place = place;
+  }
+  for (Run& earlier : runs) {
+    const bool has_it = std::any_of(earlier.metrics.begin(), earlier.metrics.end(),
+                                    [&](const Metric& other) { return other.name == metric.name; });
+    if (earlier.task == run.task && !has_it && earlier.task_tags == run.task_tags) {
+      earlier.metrics.push_back(std::move(metric));
+      return absl::OkStatus();
+    }
+  }
+  run.metrics.push_back(std::move(metric));
+  runs.push_back(std::move(run));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
+                                              const ReadOptions& /*options*/,
+                                              JsonDocument& document) {
+  FileResults results;
+  results.path = path;
+  CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
+  results.digest = document.digest();
+  const std::string schema = Text(Field(root, "schema_version"));
+  if (std::find(KnownSchemas().begin(), KnownSchemas().end(), schema) == KnownSchemas().end()) {
+    return WrongField(path, "schema_version",
+                      absl::StrCat("one of ", absl::StrJoin(KnownSchemas(), ", ")),
+                      Field(root, "schema_version"));
+  }
+  const auto list = List(Field(root, "evaluation_results"));
+  if (!list.has_value()) {
+    return WrongField(path, "evaluation_results", "a list", Field(root, "evaluation_results"));
+  }
+  const MaybeJson model = Field(root, "model_info");
+  Run common;
+  common.model = Text(Field(model, "id"));
+  if (common.model.empty()) {
+    common.model = Text(Field(model, "name"));
+  }
+  if (common.model.empty()) {
+    return WrongField(path, "model_info.id", "the name of a model", Field(model, "id"));
+  }
+  std::string family = Text(Field(model, "developer"));
+  if (family.empty()) {
+    family = FamilyInName(common.model);
+  }
+  AddTag(common.model_tags, "family", family);
+  const MaybeJson about = Field(model, "additional_details");
+  common.revision = Text(Field(about, "revision"));
+  AddTag(common.model_tags, "parameters-billions", Text(Field(about, "params_billions")));
+  AddTag(common.model_tags, "architecture", Text(Field(about, "architecture")));
+  AddTag(common.model_tags, "precision", Text(Field(about, "precision")));
+  AddTag(common.task_tags, "source", Text(Field(Field(root, "source_metadata"), "source_name")));
+  const MaybeJson library = Field(root, "eval_library");
+  common.tool = absl::StrCat(Text(Field(library, "name")), " ", Text(Field(library, "version")));
+  common.repeat = Text(Field(root, "evaluation_timestamp"));
+  if (common.repeat.empty()) {
+    common.repeat = Text(Field(root, "retrieved_timestamp"));
+  }
+  std::vector<Run> runs;
+  size_t number = 0;
+  for (const JsonValue result : *list) {
+    CONCUR_RETURN_IF_ERROR(TakeResult(result, number++, common, path, runs, results));
+  }
+  const std::string samples =
+      SamplesPath(path, Text(Field(Field(root, "detailed_evaluation_results"), "file_path")));
+  if (!samples.empty()) {
+    CONCUR_RETURN_IF_ERROR(ReadInstanceScores(samples, runs, document, results));
+  }
+  results.runs = std::move(runs);
+  return results;
+}
+
+}  // namespace
+
+Format EveryEvalEverFormat() {
+  return {"every-eval-ever", "evaluations in the form of Every Eval Ever",
+          [](absl::string_view name) {
+            return absl::EndsWith(name, ".json") && !absl::EndsWith(name, ".schema.json");
+          },
+          ReadEveryEvalEver};
+}
+
+}  // namespace concur::imports

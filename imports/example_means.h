@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The per-example scores of one run, gathered: the mean of each example over its repetitions.
+//
+// Thread-compatible.
+#ifndef CONCUR_IMPORTS_EXAMPLE_MEANS_H_
+#define CONCUR_IMPORTS_EXAMPLE_MEANS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "imports/results.h"
+
+namespace concur::imports {
+
+class ExampleMeans {
+ public:
+  static constexpr size_t kExamplesMax = 10'000'000;
+
+  // `score` absent: the example has none, or none that is a number. ResourceExhausted beyond
+  // kExamplesMax.
+  absl::Status Add(const std::string& id, std::optional<double> score, absl::string_view place);
+  bool empty() const { return order_.empty(); }
+
+  // Gives the run its examples when they explain its main metric: every one has a score within
+  // 0..1, and their mean is the metric's value, or a hundredth of it. Otherwise adds a reason.
+  void Store(const std::string& path, Run& run, std::vector<Skipped>& skipped) const;
+
+ private:
+  struct Sum {
+    double total = 0;
+    int64_t count = 0;
+    int64_t without = 0;
+  };
+  std::map<std::string, Sum> sums_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_IMPORTS_EXAMPLE_MEANS_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imports/import.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "imports/assemble.h"
+#include "imports/imported.h"
+#include "imports/json.h"
+#include "imports/reader.h"
+#include "imports/results.h"
+
+namespace concur::imports {
+namespace {
+
+constexpr size_t kFilesMax = 10'000'000;
+constexpr size_t kBatch = 1024;  // files whose results are held until they are assembled
+constexpr int kThreadsMax = 64;
+
+struct FoundFile {
+  std::string path;
+  bool named = false;  // by the caller, not met in a folder
+};
+
+absl::Status ListFolder(const std::string& folder, const Format& format,
+                        std::vector<FoundFile>& files) {
+  std::error_code error;
+  std::vector<std::string> found;
+  std::filesystem::recursive_directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::recursive_directory_iterator();
+       entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (!name.empty() && name[0] == '.') {
+      entries.disable_recursion_pending();
+      continue;
+    }
+    std::error_code ignored;
+    if (format.wants(name) && entries->is_regular_file(ignored)) {
+      found.push_back(entries->path().string());
+      if (found.size() + files.size() > kFilesMax) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(folder, ": expected at most ", kFilesMax, " files"));
+      }
+    }
+  }
+  if (error) {
+    return ErrnoStatus(error.value(), folder, "list");
+  }
+  std::sort(found.begin(), found.end());
+  for (std::string& path : found) {
+    files.push_back({std::move(path), false});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<FoundFile>> ListFiles(const ImportRequest& request,
+                                                 const Format& format) {
+  std::vector<FoundFile> files;
+  for (const std::string& path : request.paths) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) {
+      if (!std::filesystem::exists(path, ignored)) {
+        return absl::NotFoundError(absl::StrCat(path, ": no such file or folder"));
+      }
+      files.push_back({path, true});
+      continue;
+    }
+    const size_t before = files.size();
+    CONCUR_RETURN_IF_ERROR(ListFolder(path, format, files));
+    if (files.size() == before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": expected ", format.about, ", found none"));
+    }
+  }
+  return files;
+}
+
+using BatchResults = std::vector<std::optional<absl::StatusOr<FileResults>>>;
+
+BatchResults ReadBatch(const ImportRequest& request, const Format& format,
+                       const std::vector<FoundFile>& files, size_t begin,
+                       std::vector<JsonDocument>& documents) {
+  BatchResults batch(std::min(kBatch, files.size() - begin));
+  std::atomic<size_t> next = 0;
+  const auto work = [&](size_t thread) {
+    for (size_t i = next++; i < batch.size(); i = next++) {
+      batch[i] = format.read(files[begin + i].path, request.options, documents[thread]);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < documents.size(); ++t) {
+    threads.emplace_back(work, t);
+  }
+  work(0);
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  return batch;
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedResults> Import(const ImportRequest& request) {
+  CONCUR_ASSIGN_OR_RETURN(const Format format, FindFormat(request.format));
+  if (request.paths.empty()) {
+    return absl::InvalidArgumentError("expected a file or a folder to import");
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<FoundFile> files, ListFiles(request, format));
+  std::vector<JsonDocument> documents(
+      static_cast<size_t>(std::clamp(request.threads, 1, kThreadsMax)));
+  Assembly assembly(request);
+  for (size_t begin = 0; begin < files.size(); begin += kBatch) {
+    BatchResults batch = ReadBatch(request, format, files, begin, documents);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      absl::StatusOr<FileResults>& file = *batch[i];
+      if (file.ok()) {
+        assembly.Add(*std::move(file));
+      } else if (files[begin + i].named || request.strict) {
+        return file.status();
+      } else {
+        assembly.Skip("a file that cannot be read as " + request.format,
+                      std::string(file.status().message()));
+      }
+    }
+    if (request.progress) {
+      request.progress(begin + batch.size(), files.size());
+    }
+  }
+  return assembly.Finish();
+}
+
+}  // namespace concur::imports

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of an import, and what it gives: models × tasks.
+//
+// Values.
+#ifndef CONCUR_IMPORTS_IMPORTED_H_
+#define CONCUR_IMPORTS_IMPORTED_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/metric_meaning.h"
+#include "imports/reader.h"
+#include "imports/results.h"
+
+namespace concur::imports {
+
+inline constexpr size_t kModelsMax = 10'000;
+inline constexpr size_t kTasksMax = 10'000;
+inline constexpr size_t kNameBytesMax = 200;
+inline constexpr size_t kMetricsOfRunMax = 100;
+
+struct ImportRequest {
+  std::string format;
+  std::vector<std::string> paths;  // files and folders
+  ReadOptions options;
+  // Names of metrics: a task is compared by the first one that it has; else by the one that most
+  // of its runs have first.
+  std::vector<std::string> metrics;
+  // Revisions of a model as models of their own, "MODEL@REVISION". Else each task counts the first
+  // revision, by name, with a score on the test split, or any.
+  bool each_revision = false;
+  // A file in a folder that cannot be read is an error, too, not only one that is named.
+  bool strict = false;
+  int threads = 2;
+  std::function<void(size_t done, size_t files)> progress;  // may be null
+};
+
+struct SkippedCount {
+  int64_t count = 0;
+  std::string first_place;
+};
+
+struct ImportedAxis {
+  std::string name;
+  Tags tags;
+  std::string metric;     // of a task
+  MetricMeaning meaning;  // of that metric
+};
+
+struct ImportedRun {
+  Run run;  // without model, task and their tags
+  size_t file = 0;
+};
+
+struct ImportedCell {
+  uint32_t model = 0;
+  uint32_t task = 0;
+  uint32_t seed = 0;  // number of the run within its cell, from 0
+  size_t run = 0;
+};
+
+struct ImportedFile {
+  std::string path;
+  Digest digest;
+};
+
+struct ImportedResults {
+  std::vector<ImportedAxis> models;  // sorted by name; of leaderboards in their order
+  std::vector<ImportedAxis> tasks;
+  std::vector<ImportedFile> files;
+  std::vector<ImportedRun> runs;
+  std::vector<ImportedCell> cells;  // by model, seed, task
+  uint32_t seeds = 1;               // most runs of a cell
+  int64_t files_read = 0;
+  std::map<std::string, SkippedCount> skipped;  // by reason
+};
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_IMPORTS_IMPORTED_H_

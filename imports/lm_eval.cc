@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of the lm-evaluation-harness: results_TIME.json, and samples_TASK_TIME.jsonl beside it.
+// Known are the keys "METRIC,FILTER" (0.4) and "METRIC" (before).
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/metric_meaning.h"
+#include "base/status_macros.h"
+#include "imports/example_means.h"
+#include "imports/json.h"
+#include "imports/reader.h"
+#include "imports/results.h"
+#include "qa/raw_stream.h"
+
+namespace concur::imports {
+namespace {
+
+// "pretrained=org/model,dtype=float16": the value of the first of the names that is there.
+std::string ModelArgument(const MaybeJson& arguments, absl::string_view wanted) {
+  if (arguments.has_value() && arguments->is_object()) {
+    return Text(Field(arguments, wanted));
+  }
+  for (const absl::string_view part : absl::StrSplit(Text(arguments), ',')) {
+    const size_t equals = part.find('=');
+    if (equals != absl::string_view::npos && part.substr(0, equals) == wanted) {
+      return std::string(part.substr(equals + 1));
+    }
+  }
+  return "";
+}
+
+std::string FirstOf(std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts) {
+    if (!text.empty()) {
+      return text;
+    }
+  }
+  return "";
+}
+
+// A number, or text that is one ("2677.73", as the harness writes its time).
+std::optional<double> LooseNumber(const MaybeJson& value) {
+  double number = 0;
+  if (const auto exact = Number(value)) {
+    return exact;
+  }
+  if (absl::SimpleAtod(Text(value), &number) && std::isfinite(number)) {
+    return number;
+  }
+  return std::nullopt;
+}
+
+// "acc,none" is acc; "exact_match,strict-match" keeps its filter.
+std::string MetricName(absl::string_view key) {
+  return std::string(absl::StripSuffix(key, ",none"));
+}
+
+bool IsStandardError(absl::string_view key) {
+  return absl::EndsWith(key.substr(0, key.find(',')), "_stderr");
+}
+
+Goal GoalOfMetric(const MaybeJson& root, const std::string& task, const std::string& metric) {
+  std::optional<bool> higher = Boolean(Field(Field(Field(root, "higher_is_better"), task), metric));
+  if (!higher.has_value()) {
+    if (const auto list = List(Field(Field(Field(root, "configs"), task), "metric_list"))) {
+      for (const JsonValue entry : *list) {
+        if (Text(Field(entry, "metric")) == metric) {
+          higher = Boolean(Field(entry, "higher_is_better"));
+        }
+      }
+    }
+  }
+  if (higher.has_value()) {
+    return *higher ? Goal::kMaximize : Goal::kMinimize;
+  }
+  return UsuallyMinimized(metric) ? Goal::kMinimize : Goal::kMaximize;
+}
+
+void TakeMetrics(const JsonValue& root, const std::string& task,
+                 const simdjson::dom::object& values, const std::string& path, Run& run,
+                 FileResults& results) {
+  const std::optional<int64_t> examples =
+      Integer(Field(Field(Field(root, "n-samples"), task), "effective"));
+  for (const auto field : values) {
+    const std::string key(field.key);
+    if (key == "alias" || key == "name" || key == "samples" || key == "sample_len" ||
+        key == "sample_count" || IsStandardError(key)) {
+      continue;
+    }
+    const std::optional<double> value = Number(MaybeJson(field.value));
+    if (!value.has_value() || !std::isfinite(*value)) {
+      results.skipped.push_back(
+          {"a metric whose value is no number", absl::StrCat(path, ": results.", task, ".", key)});
+      continue;
+    }
+    const std::vector<std::string> parts = absl::StrSplit(key, absl::MaxSplits(',', 1));
+    Metric metric;
+    metric.name = MetricName(key);
+    metric.value = *value;
+    metric.examples = std::max<int64_t>(examples.value_or(0), 0);
+    // "N/A" where the harness has none.
+    const std::string error_key = absl::StrCat(parts[0], "_stderr", parts.size() > 1 ? "," : "",
+                                               parts.size() > 1 ? parts[1] : "");
+    for (const auto other : values) {
+      if (std::string_view(other.key) == error_key) {
+        metric.standard_error = Number(MaybeJson(other.value));
+      }
+    }
+    metric.meaning.goal = GoalOfMetric(root, task, parts[0]);
+    if (parts[0] == "acc" || parts[0] == "acc_norm" || parts[0] == "exact_match") {
+      metric.meaning.scale.kind = *value <= 1 ? Scale::Kind::kFraction : Scale::Kind::kPercent;
+    }
+    run.metrics.push_back(std::move(metric));
+  }
+}
+
+// Per-example scores of the run's main metric from the samples beside the results: those of the
+// same time, else the only ones of the task.
+absl::Status ReadSamples(const std::filesystem::path& results_path, Run& run,
+                         JsonDocument& document, FileResults& results) {
+  absl::string_view stem;
+  const std::string name = results_path.stem().string();
+  stem = name;
+  if (!absl::ConsumePrefix(&stem, "results")) {
+    return absl::OkStatus();
+  }
+  std::filesystem::path samples;
+  for (const char* suffix : {".jsonl", ".jsonl.gz"}) {
+    const std::filesystem::path candidate =
+        results_path.parent_path() / absl::StrCat("samples_", run.task, stem, suffix);
+    std::error_code ignored;
+    if (samples.empty() && !absl::StrContains(run.task, '/') &&
+        std::filesystem::is_regular_file(candidate, ignored)) {
+      samples = candidate;
+    }
+  }
+  if (samples.empty()) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> wanted =
+      absl::StrSplit(run.metrics[0].name, absl::MaxSplits(',', 1));
+  const std::string filter = wanted.size() > 1 ? wanted[1] : "none";
+  ExampleMeans means;
+  CONCUR_ASSIGN_OR_RETURN(qa::LineReader lines, qa::LineReader::Open(samples.string()));
+  for (;;) {
+    CONCUR_ASSIGN_OR_RETURN(const MaybeJson sample, NextLine(lines, document));
+    if (!sample.has_value()) {
+      break;
+    }
+    const std::string of_filter = Text(Field(sample, "filter"));
+    if (!of_filter.empty() && of_filter != filter) {
+      continue;
+    }
+    const std::string id = Text(Field(sample, "doc_id"));
+    if (id.empty()) {
+      return WrongField(lines.place(), "doc_id", "a number", Field(sample, "doc_id"));
+    }
+    MaybeJson value = Field(sample, wanted[0]);
+    std::optional<double> score = Number(value);
+    if (const std::optional<bool> truth = Boolean(value)) {
+      score = *truth ? 1 : 0;
+    }
+    CONCUR_RETURN_IF_ERROR(means.Add(id, score, lines.place()));
+  }
+  means.Store(samples.string(), run, results.skipped);
+  return absl::OkStatus();
+}
+
+// Whether a task is a mean over others that are in the file themselves.
+bool IsGroup(const JsonValue& root, const std::string& task) {
+  const auto members = List(Field(Field(root, "group_subtasks"), task));
+  if (members.has_value() && members->size() > 0) {
+    for (const JsonValue member : *members) {
+      if (!Field(Field(root, "results"), Text(member)).has_value()) {
+        return false;
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOptions& /*options*/,
+                                       JsonDocument& document) {
+  FileResults results;
+  results.path = path;
+  CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
+  results.digest = document.digest();
+  const auto tasks = Object(Field(root, "results"));
+  if (!tasks.has_value()) {
+    return WrongField(path, "results", "an object of tasks, as the lm-evaluation-harness writes it",
+                      Field(root, "results"));
+  }
+  const MaybeJson config = Field(root, "config");
+  const MaybeJson arguments = Field(config, "model_args");
+  Run common;
+  common.model = FirstOf({Text(Field(root, "model_name")), Text(Field(config, "model_name")),
+                          ModelArgument(arguments, "peft"), ModelArgument(arguments, "pretrained"),
+                          ModelArgument(arguments, "model"), ModelArgument(arguments, "engine"),
+                          Text(Field(config, "model"))});
+  if (common.model.empty()) {
+    return WrongField(path, "model_name", "the name of a model (or config.model_args)",
+                      Field(root, "model_name"));
+  }
+  common.revision = FirstOf({Text(Field(config, "model_sha")), ModelArgument(arguments, "revision"),
+                             Text(Field(config, "model_revision"))});
+  AddTag(common.model_tags, "family", FamilyInName(common.model));
+  AddTag(common.model_tags, "dtype", Text(Field(config, "model_dtype")));
+  AddTag(common.model_tags, "parameters", Text(Field(config, "model_num_parameters")));
+  const std::string version = Text(Field(root, "lm_eval_version"));
+  common.tool =
+      absl::StrCat("lm-evaluation-harness", version.empty() ? "" : absl::StrCat(" ", version));
+  if (const auto date = LooseNumber(Field(root, "date"))) {
+    common.repeat = absl::StrCat(static_cast<int64_t>(std::clamp(*date, 0.0, 1e15)));
+  }
+  std::vector<Run> runs;
+  for (const auto field : *tasks) {
+    const std::string task(field.key);
+    const auto values = Object(MaybeJson(field.value));
+    if (!values.has_value()) {
+      return WrongField(path, absl::StrCat("results.", task), "an object of metrics", field.value);
+    }
+    if (IsGroup(root, task)) {
+      results.skipped.push_back(
+          {"a group whose tasks are there themselves", absl::StrCat(path, ": results.", task)});
+      continue;
+    }
+    Run run = common;
+    run.task = task;
+    run.place = absl::StrCat("results.", task);
+    run.version = Text(Field(Field(root, "versions"), task));
+    const MaybeJson task_config = Field(Field(root, "configs"), task);
+    run.split = FirstOf(
+        {Text(Field(task_config, "test_split")), Text(Field(task_config, "validation_split"))});
+    run.shots = Integer(Field(Field(root, "n-shot"), task));
+    if (!run.shots.has_value()) {
+      run.shots = Integer(Field(task_config, "num_fewshot"));
+    }
+    if (!run.shots.has_value()) {
+      run.shots = Integer(Field(config, "num_fewshot"));
+    }
+    TakeMetrics(root, task, *values, path, run, results);
+    if (run.metrics.empty()) {
+      results.skipped.push_back(
+          {"a task without a metric", absl::StrCat(path, ": results.", task)});
+      continue;
+    }
+    runs.push_back(std::move(run));
+  }
+  // The time is that of the whole program.
+  if (runs.size() == 1) {
+    runs[0].seconds = LooseNumber(Field(root, "total_evaluation_time_seconds"));
+  }
+  // The document is overwritten from here on.
+  for (Run& run : runs) {
+    CONCUR_RETURN_IF_ERROR(ReadSamples(path, run, document, results));
+    results.runs.push_back(std::move(run));
+  }
+  return results;
+}
+
+}  // namespace
+
+Format LmEvalFormat() {
+  return {"lm-eval", "results_*.json of the lm-evaluation-harness, samples_*.jsonl beside it",
+          [](absl::string_view name) { return absl::EndsWith(name, ".json"); }, ReadLmEval};
+}
+
+}  // namespace concur::imports

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imports/reader.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+
+namespace concur::imports {
+
+const std::vector<Format>& Formats() {
+  static const auto& formats =
+      *new std::vector<Format>{LmEvalFormat(), HelmFormat(),          InspectFormat(),
+                               MtebFormat(),   EveryEvalEverFormat(), LeaderboardFormat()};
+  return formats;
+}
+
+absl::StatusOr<Format> FindFormat(absl::string_view name) {
+  std::vector<std::string> names;
+  for (const Format& format : Formats()) {
+    if (format.name == name) {
+      return format;
+    }
+    names.emplace_back(format.name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("format: ", ExpectedOneOf(names, std::string(name))));
+}
+
+std::string FamilyInName(absl::string_view model) {
+  for (const char* mark : {"/", "__"}) {
+    const absl::string_view before = model.substr(0, model.find(mark));
+    if (before.size() < model.size() && !before.empty() && !absl::StrContains(before, ' ')) {
+      return std::string(before);
+    }
+  }
+  // A number and a unit: thousands, millions, billions or trillions of parameters.
+  const size_t open = model.rfind(" (");
+  if (open != absl::string_view::npos && open > 0 && absl::EndsWith(model, ")")) {
+    absl::string_view size = model.substr(open + 2, model.size() - open - 3);
+    double parameters = 0;
+    if (size.size() > 1 && absl::StrContains("KMBTkmbt", size.back()) &&
+        absl::SimpleAtod(size.substr(0, size.size() - 1), &parameters)) {
+      return std::string(model.substr(0, open));
+    }
+  }
+  return "";
+}
+
+void AddTag(Tags& tags, const std::string& name, absl::string_view value) {
+  constexpr size_t kTagBytesMax = 200;
+  if (value.empty()) {
+    return;
+  }
+  std::string clean = CleanUtf8(value, kTagBytesMax);
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      c = ' ';
+    }
+  }
+  tags.emplace(name, clean);
+}
+
+}  // namespace concur::imports

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What result files of evaluation programs and leaderboards say, in one form.
+//
+// Values.
+#ifndef CONCUR_IMPORTS_RESULTS_H_
+#define CONCUR_IMPORTS_RESULTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/metric_meaning.h"
+#include "qa/score.h"
+
+namespace concur::imports {
+
+using Tags = std::map<std::string, std::string>;
+
+struct Metric {
+  std::string name;  // "acc"; with a filter other than "none", "exact_match,strict-match"
+  double value = 0;  // finite, in the unit of the file
+  std::optional<double> standard_error;
+  int64_t examples = 0;  // 0: unknown
+  MetricMeaning meaning;
+};
+
+// Scores of one model on one task from one evaluation.
+struct Run {
+  std::string model;
+  Tags model_tags;  // "family", "organization", …
+  std::string task;
+  Tags task_tags;
+  std::string revision;       // of the model; "": unknown
+  std::string version;        // of the task; runs of other versions are other benchmarks
+  std::string data_revision;  // of the data set
+  std::string split;          // of the data set
+  std::string tool;           // program and version that evaluated
+  std::string repeat;         // orders the runs of one cell, which become seeds: time or number
+  std::string place;          // within the file: "line 3", "results.arc_easy"; "": all of it
+  std::optional<int64_t> shots;
+  std::optional<double> seconds;  // that the evaluation took
+  std::optional<double> tokens;
+  std::optional<double> co2_kg;
+  std::vector<Metric> metrics;             // at least one; the main one first
+  std::vector<qa::ExampleScore> examples;  // f1: the score of the main metric, 0..1
+};
+
+struct Skipped {
+  std::string reason;
+  std::string place;  // FILE, or FILE:LINE, or FILE: FIELD
+};
+
+// One file, read.
+struct FileResults {
+  std::string path;
+  Digest digest;
+  std::vector<Run> runs;
+  std::vector<Skipped> skipped;
+};
+
+}  // namespace concur::imports
+
+#endif  // CONCUR_IMPORTS_RESULTS_H_

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the `concur` program and turns what it prints into values and exceptions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence
+
+from concur.errors import BY_EXIT_CODE, ConcurError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def find_program() -> str:
+    """CONCUR_PROGRAM, else `concur` on the PATH."""
+    program = os.environ.get("CONCUR_PROGRAM") or shutil.which("concur")
+    if not program:
+        raise ConcurError(
+            "the program concur is not on the PATH; install the package concur, "
+            "or name the program in CONCUR_PROGRAM"
+        )
+    return program
+
+
+def _error_of(exit_code: int, stderr: str) -> ConcurError:
+    messages = []
+    for line in stderr.splitlines():
+        try:
+            value = json.loads(line)
+            messages.append(value.get("error", value.get("warning"))["message"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            messages.append(line)
+    return BY_EXIT_CODE.get(exit_code, ConcurError)("\n".join(messages) or f"exit code {exit_code}")
+
+
+class Program:
+    """The program, with the options of a connection before every command."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self.argv = [find_program(), *options]
+        # What each thread runs, for stop().
+        self._running: Dict[int, "subprocess.Popen[Any]"] = {}
+
+    @contextlib.contextmanager
+    def _started(
+        self, arguments: Sequence[str], stdin: Any, stderr: Any
+    ) -> Iterator["subprocess.Popen[Any]"]:
+        """The command while it runs. Left early, it is ended: nothing that it asked for is undone."""
+        thread = threading.get_ident()
+        process = subprocess.Popen(
+            [*self.argv, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=stderr
+        )
+        self._running[thread] = process
+        try:
+            yield process
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            assert process.stdout is not None
+            process.stdout.close()
+            process.wait()
+            self._running.pop(thread, None)
+
+    def stop(self, thread: int) -> None:
+        """Ends the command that the thread is waiting for, if there is one."""
+        process = self._running.get(thread)
+        if process is not None:
+            process.terminate()
+
+    def run(
+        self, arguments: Sequence[str], mode: str = "json", stdin: Optional[str] = None
+    ) -> str:
+        """What the command prints. Raises a ConcurError when it fails."""
+        with tempfile.TemporaryFile() as given:
+            given.write((stdin or "").encode("utf-8"))
+            given.seek(0)
+            with self._output(["-o", mode, *arguments], given) as output:
+                return output.read().decode("utf-8")
+
+    def frame(self, arguments: Sequence[str]) -> "pandas.DataFrame":
+        """The table that the command prints, read while it is printed."""
+        import pandas
+
+        with self._output(["-o", "csv", *arguments]) as output:
+            try:
+                return pandas.read_csv(output)
+            except pandas.errors.EmptyDataError:
+                return pandas.DataFrame()
+
+    @contextlib.contextmanager
+    def _output(self, arguments: Sequence[str], stdin: Any = subprocess.DEVNULL) -> Iterator[IO[bytes]]:
+        """Where the command prints; after it a ConcurError when the command failed."""
+        # Into a file: a pipe that nobody reads would hold the command up.
+        with tempfile.TemporaryFile() as messages:
+            with self._started(arguments, stdin, messages) as process:
+                assert process.stdout is not None
+                yield process.stdout
+            if process.returncode != 0:
+                messages.seek(0)
+                raise _error_of(process.returncode, messages.read().decode("utf-8", "replace"))
+
+    def show(self, arguments: Sequence[str]) -> None:
+        """Runs a command whose output the user sees, on stderr; its exit code is not looked at."""
+        subprocess.run([*self.argv, *arguments], stdout=sys.stderr, check=False)
+
+    def json(self, arguments: Sequence[str], stdin: Optional[str] = None) -> Any:
+        """The JSON value that the command prints."""
+        return json.loads(self.run(arguments, stdin=stdin))
+
+    def lines(self, arguments: Sequence[str]) -> Iterator[Any]:
+        """The JSON values of a command that prints one a line, as they come."""
+        with self._output(["-o", "jsonl", *arguments]) as output:
+            for line in output:
+                yield json.loads(line)

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// concur-reader: neural readers that train and predict.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command/command.h"
+#include "readers/blas.h"
+#include "readers/check/check.h"
+#include "readers/commands.h"
+#include "readers/files/convert.h"
+#include "readers/training/commands.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr int kExitConfiguration = 78;
+
+// The exit code of a command that ended with `status`, whose message is printed.
+int Ended(const absl::Status& status) {
+  if (!status.ok()) {
+    std::fprintf(stderr, "concur-reader: %s\n", std::string(status.message()).c_str());
+  }
+  return ExitCodeOf(status);
+}
+
+// OpenMP's threads, when there are several, wait for work without a processor. OpenMP reads that
+// from the environment while the program is loaded, so that it is loaded again.
+void WaitPassively(int64_t threads, char** argv) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet.
+  if (threads > 1 && std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    setenv("OMP_WAIT_POLICY", "passive", 1);
+    execv("/proc/self/exe", argv);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+void AddMachine(Command* command, Machine& machine) {
+  command->AddOption("--device", machine.device, "auto, cpu or cuda:N")->ShowDefault();
+  command->AddOption("--threads", machine.threads, "One is fastest for recurrent networks")
+      ->ShowDefault();
+}
+
+void AddTrain(Command* command, TrainOptions& train) {
+  command->AddOption("--approach", train.approach, "Name; see `concur-reader list`")->Required();
+  command->AddOption("--train", train.train, "Data set: SQuAD v1.1 JSON or MRQA lines")
+      ->TypeName("FILE")
+      ->Required();
+  command->AddOption("--dev", train.dev, "Data that choose the epoch, not a tenth of train")
+      ->TypeName("FILE");
+  command->AddOption("--model", train.model, "Model to write")->TypeName("DIR")->Required();
+  command->AddOption("--vectors", train.vectors, "Word vectors in the text form of GloVe, word2vec")
+      ->TypeName("FILE")
+      ->ShowDefault();
+  command->AddOption("--word-dim", train.word_dim, "Width of random word vectors")
+      ->DefaultText("the authors'");
+  command->AddOption("--seed", train.seed, "Fixes the model bit for bit")->ShowDefault();
+  command->AddOption("--setting", train.assignments, "name=value; see `concur-reader list`")
+      ->OneValueEach();
+  command->AddOption("--time-budget", train.time_budget, "Processor time of training: 90s, 30m")
+      ->ShowDefault();
+  AddMachine(command, train.machine);
+}
+
+void AddPredict(Command* command, PredictOptions& predict) {
+  command->AddOption("--model", predict.model, "Model")->TypeName("DIR")->Required();
+  command->AddOption("--test", predict.test, "Data set")->TypeName("FILE")->Required();
+  command->AddOption("--predictions", predict.predictions, "Answers to write")
+      ->TypeName("FILE")
+      ->Required();
+  command
+      ->AddOption("--vectors", predict.vectors, "Those of training, for words that it has not seen")
+      ->TypeName("FILE")
+      ->ShowDefault();
+  AddMachine(command, predict.machine);
+}
+
+int Check(const std::vector<std::string>& fixtures, bool as_json) {
+  const absl::Status blas = CheckBlas();
+  if (!blas.ok()) {
+    return Ended(blas);
+  }
+  SetThreads(1);
+  const absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures);
+  if (!results.ok()) {
+    return Ended(results.status());
+  }
+  std::fputs((as_json ? CheckJson(*results) : CheckText(*results)).c_str(), stdout);
+  return std::all_of(results->begin(), results->end(),
+                     [](const CheckResult& result) { return result.ok(); })
+             ? 0
+             : 1;
+}
+
+int Run(int argc, char** argv) {
+  Command app("Neural readers: train one, predict answers, compare with the originals.",
+              "concur-reader");
+  app.AddVersion();
+  app.RequireSubcommand();
+  Command* list = app.AddSubcommand("list", "Show approaches, their options and what they read");
+  TrainOptions train;
+  Command* train_command = app.AddSubcommand("train", "Train an approach, write a model");
+  AddTrain(train_command, train);
+  PredictOptions predict;
+  AddPredict(app.AddSubcommand("predict", "Answer the questions of a data set"), predict);
+  std::vector<std::string> fixtures;
+  std::string output = "table";
+  Command* check = app.AddSubcommand(
+      "check", "Compare networks with what their originals computed; exit code 1 when one is off");
+  check->AddOption("DIR", fixtures, "Fixtures, or folders of them")->Required();
+  check->AddOption("-o,--output", output, "Output: table or json")
+      ->OneOf({"table", "json"})
+      ->ShowDefault();
+  std::string inspected;
+  Command* inspect = app.AddSubcommand("inspect", "Show the tensors of a model or weights file");
+  inspect->AddOption("PATH", inspected, "A safetensors file, or a folder with weights.safetensors")
+      ->Required();
+  std::string original;
+  std::string converted;
+  Command* convert = app.AddSubcommand(
+      "convert", "Convert a model of DrQA (.mdl), AllenNLP (.tar.gz) or torch (.pt, .th)");
+  convert->AddOption("FILE", original, "The model; nothing in it is executed")->Required();
+  convert->AddOption("--out", converted, "Folder to write: weights.safetensors, config.json, words")
+      ->TypeName("DIR")
+      ->Required();
+
+  if (const std::optional<int> exit_status = app.Parse(argc, argv, kExitConfiguration)) {
+    return *exit_status;
+  }
+  if (list->Parsed()) {
+    std::fputs(ListApproaches().c_str(), stdout);
+    return 0;
+  }
+  if (check->Parsed()) {
+    return Check(fixtures, output == "json");
+  }
+  if (inspect->Parsed()) {
+    const absl::StatusOr<std::string> text = InspectWeights(inspected);
+    std::fputs(text.ok() ? text->c_str() : "", stdout);
+    return Ended(text.status());
+  }
+  if (convert->Parsed()) {
+    return Ended(ConvertModel(original, converted));
+  }
+  const bool trains = train_command->Parsed();
+  WaitPassively((trains ? train.machine : predict.machine).threads, argv);
+  return Ended(trains ? TrainReader(train) : PredictAnswers(predict));
+}
+
+}  // namespace
+}  // namespace concur::readers
+
+int main(int argc, char** argv) {
+  try {
+    return concur::readers::Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("concur-reader: out of memory\n", stderr);
+    return 75;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "concur-reader: %s\n", error.what());
+    return 1;
+  }
+}

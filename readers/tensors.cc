@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/suggest.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr std::pair<Type, torch::ScalarType> kScalarTypes[] = {
+    {Type::kBool, torch::kBool},       {Type::kInt8, torch::kInt8},
+    {Type::kUint8, torch::kUInt8},     {Type::kInt16, torch::kInt16},
+    {Type::kInt32, torch::kInt32},     {Type::kInt64, torch::kInt64},
+    {Type::kFloat16, torch::kFloat16}, {Type::kBfloat16, torch::kBFloat16},
+    {Type::kFloat32, torch::kFloat32}, {Type::kFloat64, torch::kFloat64},
+};
+
+std::string ShapeText(torch::IntArrayRef shape) {
+  return absl::StrCat("[", absl::StrJoin(shape.vec(), ", "), "]");
+}
+
+}  // namespace
+
+torch::Tensor ToTensor(const StoredTensor& stored) {
+  const auto* entry = std::find_if(std::begin(kScalarTypes), std::end(kScalarTypes),
+                                   [&](const auto& known) { return known.first == stored.type; });
+  torch::Tensor tensor = torch::empty(stored.shape, entry->second);
+  if (!stored.bytes.empty()) {
+    std::memcpy(tensor.data_ptr(), stored.bytes.data(), stored.bytes.size());
+  }
+  return tensor;
+}
+
+std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& network) {
+  std::map<std::string, torch::Tensor> state;
+  for (const auto& parameter : network.named_parameters()) {
+    state[parameter.key()] = parameter.value();
+  }
+  for (const auto& buffer : network.named_buffers()) {
+    state[buffer.key()] = buffer.value();
+  }
+  return state;
+}
+
+std::string SaveState(const torch::nn::Module& network,
+                      const std::map<std::string, std::string>& metadata) {
+  SafeTensors::Tensors stored;
+  std::vector<torch::Tensor> kept;  // what the views point into
+  for (const auto& [name, tensor] : StateOf(network)) {
+    kept.push_back(tensor.detach().cpu().contiguous());
+    const torch::Tensor& copy = kept.back();
+    const auto* entry =
+        std::find_if(std::begin(kScalarTypes), std::end(kScalarTypes),
+                     [&](const auto& known) { return known.second == copy.scalar_type(); });
+    CONCUR_CHECK(entry != std::end(kScalarTypes));
+    stored[name] = {entry->first, copy.sizes().vec(),
+                    absl::string_view(static_cast<const char*>(copy.data_ptr()), copy.nbytes())};
+  }
+  return WriteSafeTensors(stored, metadata);
+}
+
+absl::Status LoadState(torch::nn::Module& network, const SafeTensors& file,
+                       absl::string_view place) {
+  std::map<std::string, torch::Tensor> state = StateOf(network);
+  std::vector<std::string> problems;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : state) {
+    names.push_back(name);
+    const auto found = file.tensors().find(name);
+    if (found == file.tensors().end()) {
+      problems.push_back(absl::StrCat(name, " is missing"));
+    } else if (found->second.shape != tensor.sizes().vec()) {
+      problems.push_back(absl::StrCat(name, " has shape ", ShapeText(found->second.shape),
+                                      " instead of ", ShapeText(tensor.sizes())));
+    }
+  }
+  for (const auto& [name, stored] : file.tensors()) {
+    if (state.count(name) == 0) {
+      problems.push_back(absl::StrCat(name, " is unknown", DidYouMean(name, names)));
+    }
+  }
+  if (!problems.empty()) {
+    constexpr size_t kShown = 5;
+    const size_t more = problems.size() - std::min(problems.size(), kShown);
+    problems.resize(std::min(problems.size(), kShown));
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, ": not the weights of this network: ", absl::StrJoin(problems, "; "),
+                     more > 0 ? absl::StrCat("; and ", more, " more") : ""));
+  }
+  torch::NoGradGuard no_gradients;
+  for (const auto& [name, stored] : file.tensors()) {
+    state[name].copy_(ToTensor(stored));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace concur::readers

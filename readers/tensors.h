@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors between files and networks.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_READERS_TENSORS_H_
+#define CONCUR_READERS_TENSORS_H_
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "readers/files/safetensors.h"
+
+namespace concur::readers {
+
+// A copy with the stored type.
+torch::Tensor ToTensor(const StoredTensor& stored);
+
+// Parameters and buffers under their names.
+std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& network);
+
+// The network's state as a safetensors file.
+std::string SaveState(const torch::nn::Module& network,
+                      const std::map<std::string, std::string>& metadata);
+
+// Copies every tensor of the file to the parameter or buffer of its name. InvalidArgument, with
+// `place` and names, when one is missing, unknown, or of another shape; nothing is changed then.
+absl::Status LoadState(torch::nn::Module& network, const SafeTensors& file,
+                       absl::string_view place);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_TENSORS_H_

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/training/commands.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "qa/json_text.h"
+#include "readers/approaches/approach.h"
+#include "readers/blas.h"
+#include "readers/text/examples.h"
+#include "readers/text/tokenizer.h"
+#include "readers/text/vocabulary.h"
+#include "readers/text/word_vectors.h"
+#include "readers/training/model.h"
+#include "readers/training/settings.h"
+#include "readers/training/trainer.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr int64_t kHoldOutNth = 10;
+// QANet's authors ignore rarer characters (READERS' configuration: min_count 200).
+constexpr int64_t kCharacterCountMin = 200;
+constexpr int64_t kThreadsMax = 1024;
+
+void Say(absl::string_view line) {
+  std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
+}
+
+// Torch's errors as statuses; its messages continue with a stack trace, which says nothing to
+// users.
+template <typename Work>
+absl::Status CatchTorch(Work work) {
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    if (absl::StrContains(text, "out of memory") || absl::StrContains(text, "allocate memory")) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "out of memory: choose a smaller --setting batch=…, or give the job more memory (",
+          text.substr(0, text.find('\n')), ")"));
+    }
+    return absl::InternalError(text.substr(0, text.find('\n')));
+  }
+}
+
+absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
+  if (machine.threads < 1 || machine.threads > kThreadsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads: expected 1 to ", kThreadsMax, ", got ", machine.threads));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckBlas());
+  SetThreads(static_cast<int>(machine.threads));
+  absl::string_view name = machine.device;
+  if (name == "cpu" || (name == "auto" && !torch::cuda::is_available())) {
+    return torch::Device(torch::kCPU);
+  }
+  int32_t index = 0;
+  if (name != "auto" && name != "cuda" &&
+      !(absl::ConsumePrefix(&name, "cuda:") && absl::SimpleAtoi(name, &index) && index >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device: expected auto, cpu or cuda:N, got \"", machine.device, "\""));
+  }
+  if (static_cast<size_t>(index) >= torch::cuda::device_count()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device ", machine.device, ": this libtorch finds ",
+                     torch::cuda::device_count(), " CUDA devices; choose cpu"));
+  }
+  return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+// How often each word, in the form that ids are looked up by, and each character occur.
+struct Occurrences {
+  Counts words, characters;
+
+  void Add(const BatchMaker& batches, const AnnotatedText& text, int64_t times) {
+    for (const Token& token : text.tokens) {
+      const absl::string_view word = token.In(text.text);
+      words.Add(batches.WordForm(word), times);
+      for (const absl::string_view character : CharactersOf(word)) {
+        characters.Add(character, times);
+      }
+    }
+  }
+  // A question's passage is counted once.
+  void Add(const BatchMaker& batches, const Examples& examples, int64_t times) {
+    for (const AnnotatedText& passage : examples.passages) {
+      Add(batches, passage, times);
+    }
+    for (const ExampleQuestion& question : examples.questions) {
+      Add(batches, question.text, times);
+    }
+  }
+};
+
+// The width that ends a name like "glove.840B.300d".
+int64_t WidthOf(absl::string_view vectors) {
+  int64_t width = 0;
+  absl::ConsumeSuffix(&vectors, "d");
+  const size_t dot = vectors.rfind('.');
+  return absl::SimpleAtoi(vectors.substr(dot == vectors.npos ? 0 : dot + 1), &width) && width > 0
+             ? width
+             : 300;
+}
+
+// The words that get ids, the most frequent first, then the rarer markers. Of those without a
+// vector the approach may want none; where there are no vectors at all, words that occur once teach
+// the vector of unknown ones.
+Vocabulary WordsOf(const Counts& counts, const Inputs& inputs, const WordVectorRows* rows) {
+  constexpr int64_t kKnownCountMin = 2;
+  Vocabulary words;
+  for (const std::string& word : counts.Ranked(rows == nullptr ? kKnownCountMin : 0)) {
+    if (rows == nullptr || inputs.unknown_words != UnknownWords::kDropped ||
+        !rows->Find(word).empty()) {
+      words.Add(word);
+    }
+  }
+  for (const std::string& word : counts.Ranked(0)) {
+    if (IsMarker(word)) {
+      words.Add(word);
+    }
+  }
+  return words;
+}
+
+// Vocabularies, network and word vectors of an untrained model.
+absl::StatusOr<Model> NewModel(const Approach& approach, Plan plan, const TrainOptions& options,
+                               const Examples& train, const Examples& validation) {
+  const BatchMaker forms(approach.inputs, {}, {});
+  Occurrences seen;
+  seen.Add(forms, train, 1);
+  seen.Add(forms, validation, 0);  // known, but not frequent
+  const std::vector<std::string> ranked = seen.words.Ranked(0);
+  std::optional<WordVectorRows> rows;
+  Model model{&approach, std::move(plan), options.seed, options.word_dim, forms, nullptr};
+  if (options.vectors == kNotGiven) {
+    model.word_dim = model.word_dim > 0 ? model.word_dim : WidthOf(model.plan.settings.vectors);
+    model.plan.settings.tuned_words = -1;
+  } else {
+    const absl::flat_hash_set<absl::string_view> wanted(ranked.begin(), ranked.end());
+    CONCUR_ASSIGN_OR_RETURN(
+        rows, WordVectorRows::Read(options.vectors, options.word_dim,
+                                   [&](absl::string_view word) { return wanted.contains(word); }));
+    model.word_dim = rows->width();
+    Say(absl::StrCat(rows->size(), " of ", ranked.size(), " words have a vector of ",
+                     model.word_dim, " numbers"));
+  }
+  const Vocabulary words =
+      WordsOf(seen.words, approach.inputs, rows.has_value() ? &*rows : nullptr);
+  CONCUR_ASSIGN_OR_RETURN(
+      Vocabulary characters,
+      Vocabulary::FromEntries(seen.characters.Ranked(
+          approach.inputs.characters == Characters::kVocabulary ? kCharacterCountMin : 1)));
+  model.batches = BatchMaker(approach.inputs, words, std::move(characters));
+  CONCUR_RETURN_IF_ERROR(model.MakeNetwork());
+  if (!rows.has_value()) {
+    const std::vector<torch::Tensor> parameters = model.network->parameters();
+    const torch::Tensor table = model.network->WordVectors();
+    const bool trained =
+        std::any_of(parameters.begin(), parameters.end(),
+                    [&](const torch::Tensor& parameter) { return parameter.is_same(table); });
+    Say(absl::StrCat("no --vectors: random word vectors of ", model.word_dim, " numbers",
+                     trained ? ", which are trained" : ""));
+  }
+  model.SetWordVectors(rows.has_value() ? &*rows : nullptr, 0);
+  return model;
+}
+
+// Everything that the trained weights depend on.
+absl::StatusOr<std::string> FingerprintOf(const TrainOptions& options, const Model& model) {
+  Sha256 hash;
+  hash.UpdateField(model.approach->name);
+  for (const Options& values : {OptionsOf(model.plan.settings), model.plan.options}) {
+    for (const auto& [name, value] : values.values()) {
+      hash.UpdateField(absl::StrCat(name, "=", OptionText(value)));
+    }
+  }
+  hash.UpdateField(absl::StrCat(options.seed, " ", options.machine.threads, " ", model.word_dim));
+  for (const std::string& path : {options.train, options.dev}) {
+    if (!path.empty()) {
+      CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
+      hash.UpdateField(digest.digest.ToHex());
+    }
+  }
+  const torch::Tensor words = model.network->WordVectors().detach().contiguous();
+  hash.UpdateField(absl::string_view(static_cast<const char*>(words.data_ptr()), words.nbytes()));
+  return hash.Finish().ToHex();
+}
+
+std::string ProgressOf(const Epoch& epoch, int64_t epochs, size_t questions) {
+  return absl::StrFormat(
+      "epoch %d/%d: loss %.4f, validation EM %.2f F1 %.2f%s, %.1f s (%.0f questions/s)",
+      epoch.number, epochs, epoch.loss, epoch.validation.exact_match, epoch.validation.f1,
+      epoch.best ? " (best)" : "", epoch.seconds,
+      static_cast<double>(questions) / std::max(1e-3, epoch.seconds));
+}
+
+std::string MetricsOf(const std::vector<Epoch>& epochs) {
+  std::string lines;
+  for (const Epoch& epoch : epochs) {
+    const nlohmann::json line = {{"epoch", epoch.number},
+                                 {"loss", epoch.loss},
+                                 {"validation_exact_match", epoch.validation.exact_match},
+                                 {"validation_f1", epoch.validation.f1},
+                                 {"best", epoch.best}};
+    absl::StrAppend(&lines, line.dump(), "\n");
+  }
+  return lines;
+}
+
+absl::Status Train(const TrainOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(const Approach* approach, FindApproach(options.approach));
+  CONCUR_ASSIGN_OR_RETURN(Plan plan, MakePlan(*approach, options.assignments));
+  TrainingRun run;
+  if (options.time_budget != kNotGiven &&
+      (!absl::ParseDuration(options.time_budget, &run.time_max) ||
+       run.time_max <= absl::ZeroDuration())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--time-budget: expected a duration such as 90s or 30m, or none; got \"",
+                     options.time_budget, "\""));
+  }
+  CONCUR_ASSIGN_OR_RETURN(run.device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(approach->inputs));
+  CONCUR_ASSIGN_OR_RETURN(Examples examples, ReadExamples(options.train, annotator));
+  Split split;
+  if (options.dev.empty()) {
+    split = HoldOut(std::move(examples), kHoldOutNth, options.seed);
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(split.held_out, ReadExamples(options.dev, annotator));
+    split.train = std::move(examples);
+  }
+  if (split.train.questions.empty() || split.held_out.questions.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.train, ": expected at least two questions, or --dev"));
+  }
+  Say(absl::StrCat(approach->name, ": ", split.train.questions.size(), " questions to train on, ",
+                   split.held_out.questions.size(), " to validate on"));
+  CONCUR_ASSIGN_OR_RETURN(
+      Model model, NewModel(*approach, std::move(plan), options, split.train, split.held_out));
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(options.model));
+  run.checkpoint = options.model + "/checkpoint.safetensors";
+  CONCUR_ASSIGN_OR_RETURN(run.fingerprint, FingerprintOf(options, model));
+  run.progress = Say;
+  run.epoch_ended = [&](const Epoch& epoch) {
+    Say(ProgressOf(epoch, model.plan.settings.epochs, split.train.questions.size()));
+  };
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Epoch> epochs,
+                          TrainModel(model, split.train, split.held_out, run));
+  CONCUR_RETURN_IF_ERROR(SaveModel(options.model, model));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(options.model + "/training.jsonl", MetricsOf(epochs)));
+  std::error_code ignored;
+  std::filesystem::remove(run.checkpoint, ignored);
+  return absl::OkStatus();
+}
+
+absl::Status Predict(const PredictOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(Model model, LoadModel(options.model));
+  CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(model.approach->inputs));
+  CONCUR_ASSIGN_OR_RETURN(const Examples examples, ReadExamples(options.test, annotator));
+  if (options.vectors != kNotGiven) {
+    absl::flat_hash_set<std::string> forms;
+    const auto add = [&](const AnnotatedText& text) {
+      for (const Token& token : text.tokens) {
+        forms.insert(model.batches.WordForm(token.In(text.text)));
+      }
+    };
+    std::for_each(examples.passages.begin(), examples.passages.end(), add);
+    for (const ExampleQuestion& question : examples.questions) {
+      add(question.text);
+    }
+    CONCUR_RETURN_IF_ERROR(model.AddWords(
+        options.vectors, [&](absl::string_view form) { return forms.contains(form); }));
+  }
+  model.network->to(device);
+  const std::vector<std::string> answers = AnswerQuestions(model, examples, device);
+  std::string out = "{";
+  for (size_t i = 0; i < answers.size(); ++i) {
+    out.append(i == 0 ? "\n" : ",\n");
+    qa::AppendJsonString(examples.questions[i].id, out);
+    out.append(": ");
+    qa::AppendJsonString(answers[i], out);
+  }
+  out.append("\n}\n");
+  return WriteFileAtomically(options.predictions, out);
+}
+
+}  // namespace
+
+absl::Status TrainReader(const TrainOptions& options) {
+  return CatchTorch([&] { return Train(options); });
+}
+
+absl::Status PredictAnswers(const PredictOptions& options) {
+  return CatchTorch([&] { return Predict(options); });
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kDataLoss:
+      return 78;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+      return 75;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace concur::readers

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of concur-reader that train and predict, without the parsing of its command line.
+//
+// Thread-compatible: they set torch's number of threads and its seed.
+#ifndef CONCUR_READERS_TRAINING_COMMANDS_H_
+#define CONCUR_READERS_TRAINING_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace concur::readers {
+
+// The value of options that may be left out, for commands that always give them.
+inline constexpr char kNotGiven[] = "none";
+
+struct Machine {
+  std::string device = "auto";  // auto, cpu, cuda, cuda:N
+  int64_t threads = 1;
+};
+
+struct TrainOptions {
+  std::string approach;
+  std::string train;  // data set
+  std::string dev;    // data set for validation; "": a tenth of the train passages
+  std::string model;  // directory, written
+  // A file of word vectors; kNotGiven: random ones, which are trained.
+  std::string vectors = kNotGiven;
+  int64_t word_dim = 0;  // of random word vectors; 0: that of the authors' file
+  uint64_t seed = 0;
+  std::vector<std::string> assignments;  // name=value
+  std::string time_budget = kNotGiven;   // of processor time: "30m"
+  Machine machine;
+};
+// Trains and writes the model. A checkpoint in its directory, of the same training, is gone on
+// from; it is removed at the end. Writes training.jsonl, a line of metrics for each epoch, and
+// progress to standard error.
+absl::Status TrainReader(const TrainOptions& options);
+
+struct PredictOptions {
+  std::string model;
+  std::string test;         // data set
+  std::string predictions;  // written: {"id": "answer"}
+  std::string vectors =
+      kNotGiven;  // for words that training has not seen, which stay unknown without
+  Machine machine;
+};
+absl::Status PredictAnswers(const PredictOptions& options);
+
+// 0; 78 when trying again cannot help: bad arguments, data and settings, absent or damaged files;
+// 75 when memory or disk space runs out; 1 otherwise.
+int ExitCodeOf(const absl::Status& status);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_TRAINING_COMMANDS_H_

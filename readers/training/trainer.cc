@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/training/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "readers/training/batches.h"
+#include "readers/training/checkpoint.h"
+#include "readers/training/optimizer.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr double kPerfect = 100 - 1e-9;
+constexpr absl::Duration kProgressPeriod = absl::Seconds(20);
+constexpr int64_t kAnswerBatch = 32;
+// Predicting costs little memory beside training, except for long texts: a batch of questions
+// holds at most so many pairs of tokens.
+constexpr int64_t kAnswerPairsMax = int64_t{4} << 20;
+
+// That of this process.
+absl::Duration ProcessorTime() {
+  return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
+}
+
+// The parameters that change: all but word vectors beyond the tuned words.
+std::vector<Trained> TrainedOf(Model& model) {
+  torch::Tensor words = model.network->WordVectors();
+  const int64_t tuned = model.plan.settings.tuned_words;
+  std::vector<Trained> trained;
+  for (auto& parameter : model.network->named_parameters()) {
+    const bool is_words = parameter.value().is_same(words);
+    if (is_words) {
+      parameter.value().set_requires_grad(tuned != 0);
+    }
+    if (parameter.value().requires_grad()) {
+      trained.push_back({parameter.key(), parameter.value(), model.plan.settings.weight_decay,
+                         is_words && tuned > 0 ? Vocabulary::kFirst + tuned : -1});
+    }
+  }
+  return trained;
+}
+
+// The questions to train on, and what is left out.
+std::vector<size_t> Learnable(const Examples& examples, const Settings& settings,
+                              const std::function<void(absl::string_view)>& progress) {
+  std::vector<size_t> rows;
+  int64_t absent = 0;
+  int64_t long_ones = 0;
+  const auto within = [](int64_t value, int64_t limit) { return limit == 0 || value <= limit; };
+  for (size_t i = 0; i < examples.questions.size(); ++i) {
+    const ExampleQuestion& question = examples.questions[i];
+    if (question.answers.empty()) {
+      ++absent;
+    } else if (!within(question.answers[0].size(), settings.train_answer_tokens_max) ||
+               !within(question.answers[0].last + 1, settings.passage_tokens_max) ||
+               !within(question.text.size(), settings.question_tokens_max) ||
+               question.answers[0].last >= kPassageTokensMax) {
+      ++long_ones;
+    } else {
+      rows.push_back(i);
+    }
+  }
+  if (absent + long_ones > 0) {
+    progress(absl::StrCat("training leaves out ", absent,
+                          " questions whose answers are not in the passage, and ", long_ones,
+                          " that are beyond the lengths"));
+  }
+  return rows;
+}
+
+class Training {
+ public:
+  Training(Model& model, const Examples& train, const Examples& validation, const TrainingRun& run)
+      : model_(model),
+        train_(train),
+        validation_(validation),
+        run_(run),
+        rate_(model.plan.settings),
+        started_(ProcessorTime()) {}
+
+  absl::StatusOr<std::vector<Epoch>> Run() {
+    const Settings& settings = model_.plan.settings;
+    rows_ = Learnable(train_, settings, run_.progress);
+    if (rows_.empty()) {
+      return absl::InvalidArgumentError(
+          "no question to learn from: expected answers that occur in their passages");
+    }
+    model_.network->to(run_.device);
+    trained_ = TrainedOf(model_);
+    updates_.emplace(RuleOf(settings), trained_);
+    if (settings.average_decay > 0) {
+      average_.emplace(settings.average_decay, trained_);
+    }
+    for (const Trained& parameter : trained_) {
+      best_.push_back(parameter.tensor.detach().clone());
+    }
+    CONCUR_RETURN_IF_ERROR(Resume());
+    while (!Ended()) {
+      CONCUR_RETURN_IF_ERROR(RunEpoch());
+    }
+    const torch::NoGradGuard no_gradients;
+    for (size_t i = 0; i < trained_.size(); ++i) {
+      trained_[i].tensor.copy_(best_[i]);
+    }
+    model_.network->to(torch::kCPU);
+    model_.network->eval();
+    return epochs_;
+  }
+
+ private:
+  // Processor time of the training, that before an interruption included.
+  absl::Duration Used() const { return used_before_ + ProcessorTime() - started_; }
+  bool TimeIsUp() const { return Used() >= run_.time_max; }
+  bool Ended() const {
+    const Settings& settings = model_.plan.settings;
+    const auto epochs = static_cast<int64_t>(epochs_.size());
+    return epochs >= settings.epochs || (epochs > 0 && TimeIsUp()) ||
+           rate_.state().best >= kPerfect ||
+           (settings.patience > 0 && rate_.stale_epochs() >= settings.patience);
+  }
+
+  absl::Status RunEpoch() {
+    const absl::Time began = absl::Now();
+    const int64_t number = static_cast<int64_t>(epochs_.size()) + 1;
+    // Random numbers depend on the epoch and not on what was drawn before: a checkpoint needs no
+    // state of generators.
+    Random random(model_.seed, absl::StrCat("epoch ", number));
+    torch::manual_seed(random.Next() >> 1);
+    const std::vector<std::vector<size_t>> batches =
+        Batches(train_, rows_, model_.plan.settings.batch, random);
+    model_.network->train();
+    double sum = 0;
+    int64_t done = 0;
+    absl::Time reported = began;
+    for (const std::vector<size_t>& batch : batches) {
+      CONCUR_ASSIGN_OR_RETURN(const double loss, Step(batch, number));
+      sum += loss;
+      ++done;
+      if (absl::Now() - reported >= kProgressPeriod) {
+        reported = absl::Now();
+        run_.progress(absl::StrFormat("epoch %d: %d of %d batches, loss %.4f", number, done,
+                                      batches.size(), sum / static_cast<double>(done)));
+      }
+      if (TimeIsUp()) {
+        break;
+      }
+    }
+    Epoch epoch;
+    epoch.number = number;
+    epoch.loss = sum / static_cast<double>(done);
+    Validate(epoch);
+    epoch.seconds = absl::ToDoubleSeconds(absl::Now() - began);
+    epochs_.push_back(epoch);
+    if (run_.epoch_ended) {
+      run_.epoch_ended(epoch);
+    }
+    return Save();
+  }
+
+  absl::StatusOr<double> Step(const std::vector<size_t>& rows, int64_t epoch) {
+    for (const Trained& parameter : trained_) {
+      parameter.tensor.mutable_grad() = torch::Tensor();
+    }
+    const Batch batch = model_.batches.Make(train_, rows).To(run_.device);
+    const torch::Tensor loss = model_.network->Loss(model_.network->Forward(batch), batch);
+    const double value = loss.item<double>();
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "the loss became %f in epoch %d, update %d: training diverged; choose a smaller "
+          "learning_rate, or another seed",
+          value, epoch, updates_->steps() + 1));
+    }
+    loss.backward();
+    ClipGradients(trained_, model_.plan.settings.gradient_norm_max);
+    updates_->Step(rate_.At(updates_->steps() + 1));
+    if (average_.has_value()) {
+      average_->Update(updates_->steps());
+    }
+    return value;
+  }
+
+  // Scores the epoch's weights, or their averages, and keeps the best.
+  void Validate(Epoch& epoch) {
+    if (average_.has_value()) {
+      average_->Swap();
+    }
+    epoch.validation = ScoreAnswers(validation_, AnswerQuestions(model_, validation_, run_.device));
+    const double score = model_.plan.settings.selection == Selection::kExactMatch
+                             ? epoch.validation.exact_match
+                             : epoch.validation.f1;
+    epoch.best = rate_.EpochEnded(score);
+    if (epoch.best) {
+      const torch::NoGradGuard no_gradients;
+      for (size_t i = 0; i < trained_.size(); ++i) {
+        best_[i].copy_(trained_[i].tensor);
+      }
+    }
+    if (average_.has_value()) {
+      average_->Swap();
+    }
+  }
+
+  std::map<std::string, torch::Tensor> Tensors() const {
+    std::map<std::string, torch::Tensor> tensors = updates_->State();
+    if (average_.has_value()) {
+      tensors.merge(average_->State());
+    }
+    for (size_t i = 0; i < trained_.size(); ++i) {
+      tensors["weight." + trained_[i].name] = trained_[i].tensor;
+      tensors["best." + trained_[i].name] = best_[i];
+    }
+    return tensors;
+  }
+
+  absl::Status Save() {
+    if (run_.checkpoint.empty() || absl::Now() - saved_ < run_.checkpoint_period) {
+      return absl::OkStatus();
+    }
+    saved_ = absl::Now();
+    nlohmann::json epochs = nlohmann::json::array();
+    for (const Epoch& epoch : epochs_) {
+      epochs.push_back({epoch.loss, epoch.validation.exact_match, epoch.validation.f1, epoch.best,
+                        epoch.seconds});
+    }
+    const LearningRate::State rate = rate_.state();
+    const nlohmann::json state = {
+        {"updates", updates_->steps()},
+        {"seconds", absl::ToDoubleSeconds(Used())},
+        {"rate", {rate.best, rate.stale, rate.stale_since_change, rate.factor}},
+        {"epochs", epochs}};
+    return WriteCheckpoint(
+        run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
+  }
+
+  absl::Status Resume() {
+    if (run_.checkpoint.empty()) {
+      return absl::OkStatus();
+    }
+    auto numbers = ReadCheckpoint(run_.checkpoint, run_.fingerprint, Tensors());
+    if (absl::IsNotFound(numbers.status())) {
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(numbers.status());
+    try {
+      const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
+      updates_->SetSteps(state.at("updates").get<int64_t>());
+      used_before_ = absl::Seconds(state.at("seconds").get<double>());
+      const nlohmann::json& rate = state.at("rate");
+      rate_.Restore({rate.at(0).get<double>(), rate.at(1).get<int64_t>(), rate.at(2).get<int64_t>(),
+                     rate.at(3).get<double>()});
+      for (const nlohmann::json& epoch : state.at("epochs")) {
+        epochs_.push_back({static_cast<int64_t>(epochs_.size()) + 1,
+                           epoch.at(0).get<double>(),
+                           {epoch.at(1).get<double>(), epoch.at(2).get<double>()},
+                           epoch.at(3).get<bool>(),
+                           epoch.at(4).get<double>()});
+      }
+    } catch (const nlohmann::json::exception& error) {
+      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
+    }
+    run_.progress(
+        absl::StrCat("going on after epoch ", epochs_.size(), ", from ", run_.checkpoint));
+    return absl::OkStatus();
+  }
+
+  Model& model_;
+  const Examples& train_;
+  const Examples& validation_;
+  const TrainingRun& run_;
+  LearningRate rate_;
+  absl::Duration started_;
+  absl::Duration used_before_ = absl::ZeroDuration();
+  absl::Time saved_ = absl::InfinitePast();
+  std::vector<size_t> rows_;
+  std::vector<Trained> trained_;
+  std::optional<ParameterUpdates> updates_;
+  std::optional<WeightAverage> average_;
+  std::vector<torch::Tensor> best_;
+  std::vector<Epoch> epochs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Epoch>> TrainModel(Model& model, const Examples& train,
+                                              const Examples& validation, const TrainingRun& run) {
+  return Training(model, train, validation, run).Run();
+}
+
+std::vector<std::string> AnswerQuestions(const Model& model, const Examples& examples,
+                                         torch::Device device) {
+  const torch::InferenceMode inference;
+  model.network->eval();
+  std::vector<std::string> answers(examples.questions.size());
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < examples.questions.size(); ++i) {
+    if (examples.passages[examples.questions[i].passage].size() > 0) {
+      rows.push_back(i);
+    }
+  }
+  const auto length_of = [&](size_t row) {
+    return examples.passages[examples.questions[row].passage].size();
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](size_t a, size_t b) { return length_of(a) > length_of(b); });
+  const Limits limits{model.plan.settings.answer_tokens_max, 1};
+  for (size_t begin = 0; begin < rows.size();) {
+    const int64_t length = std::min(length_of(rows[begin]), kPassageTokensMax);
+    const int64_t size = std::clamp<int64_t>(kAnswerPairsMax / (length * length), 1, kAnswerBatch);
+    const size_t end = std::min(rows.size(), begin + static_cast<size_t>(size));
+    const std::vector<size_t> some(rows.begin() + static_cast<int64_t>(begin),
+                                   rows.begin() + static_cast<int64_t>(end));
+    const Batch batch = model.batches.Make(examples, some).To(device);
+    const auto spans = model.network->Decode(model.network->Forward(batch), batch, limits);
+    for (size_t i = 0; i < some.size(); ++i) {
+      const ExampleQuestion& question = examples.questions[some[i]];
+      if (!spans[i].empty()) {
+        answers[some[i]] =
+            std::string(examples.TextOf(question.passage, {spans[i][0].first, spans[i][0].last}));
+      }
+    }
+    begin = end;
+  }
+  return answers;
+}
+
+}  // namespace concur::readers

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/convert_score.h"
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "core/ids.h"
+#include "rpc/convert_value.h"
+
+namespace concur::rpc {
+
+v1::Score ToProto(const JobScore& score) {
+  v1::Score proto;
+  proto.set_job(score.job.ToString());
+  proto.set_state(ToProto(score.state));
+  proto.set_approach(score.approach);
+  proto.set_train_set(score.train_set);
+  proto.set_test_benchmark(score.test_benchmark);
+  proto.set_setting_index(score.setting);
+  proto.set_seed(score.seed);
+  proto.set_metric(score.metric);
+  if (score.value.has_value()) {
+    proto.set_value(*score.value);
+  }
+  proto.set_examples(score.examples);
+  return proto;
+}
+
+absl::StatusOr<JobScore> FromProto(const v1::Score& proto, const FieldPath& path) {
+  const absl::StatusOr<JobId> job = JobId::Parse(proto.job());
+  if (!job.ok()) {
+    return FieldError(path.Field("job"), job.status().message());
+  }
+  JobScore score;
+  score.job = *job;
+  CONCUR_ASSIGN_OR_RETURN(score.state, FromProto(proto.state(), path.Field("state")));
+  score.approach = proto.approach();
+  score.train_set = proto.train_set();
+  score.test_benchmark = proto.test_benchmark();
+  score.setting = proto.setting_index();
+  score.seed = proto.seed();
+  score.metric = proto.metric();
+  if (proto.has_value()) {
+    CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("value"), proto.value()));
+    score.value = proto.value();
+  }
+  score.examples = proto.examples();
+  return score;
+}
+
+absl::StatusOr<JobScore> ScoreFromJob(const v1::Job& proto, const std::string& metric,
+                                      const FieldPath& path) {
+  v1::Score score;
+  score.set_job(proto.id());
+  score.set_state(proto.state());
+  score.set_approach(proto.approach());
+  score.set_train_set(proto.train_set());
+  score.set_test_benchmark(proto.test_benchmark());
+  score.set_setting_index(proto.setting_index());
+  score.set_seed(proto.seed());
+  score.set_metric(metric);
+  for (const v1::Metric& found : proto.result().metrics()) {
+    if (found.name() == metric && proto.state() == v1::Job::STATE_SUCCEEDED) {
+      score.set_value(found.value());
+      score.set_examples(found.examples());
+    }
+  }
+  return FromProto(score, path);
+}
+
+}  // namespace concur::rpc

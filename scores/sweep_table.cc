@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scores/sweep_table.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "core/job.h"
+
+namespace concur {
+namespace {
+
+analysis::Select SelectOf(Selection selection) {
+  switch (selection) {
+    case Selection::kBest:
+      return analysis::Select::kBest;
+    case Selection::kDefault:
+      return analysis::Select::kDefault;
+    case Selection::kMean:
+      return analysis::Select::kMean;
+    case Selection::kEach:
+      return analysis::Select::kEach;
+  }
+  return analysis::Select::kBest;
+}
+
+// How a table counts the score; nullopt on a benchmark that is not scored by the metric.
+std::optional<analysis::CellState> CellStateOf(const JobScore& score) {
+  switch (score.state) {
+    case JobState::kSucceeded:
+      return score.value.has_value() ? std::optional(analysis::CellState::kValue) : std::nullopt;
+    case JobState::kFailed:
+    case JobState::kSkipped:
+      return analysis::CellState::kFailed;
+    case JobState::kCanceled:
+      return analysis::CellState::kMissing;
+    default:
+      return analysis::CellState::kPending;
+  }
+}
+
+// InvalidArgument where jobs have succeeded and none of them reported the metric: it is misspelt.
+absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& scores) {
+  const JobScore* without = nullptr;
+  for (const JobScore& score : scores) {
+    if (score.state == JobState::kSucceeded) {
+      if (score.value.has_value()) {
+        return absl::OkStatus();
+      }
+      without = &score;
+    }
+  }
+  if (without == nullptr) {
+    return absl::OkStatus();
+  }
+  std::set<std::string> known;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    known.insert(benchmark.metric);
+    if (benchmark.format == DataFormat::kQa) {
+      known.insert({"exact_match", "f1"});
+    }
+  }
+  const std::vector<std::string> names(known.begin(), known.end());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "metric: no job reported \"", without->metric, "\"", DidYouMean(without->metric, names),
+      "; the benchmarks name ", absl::StrJoin(names, ", "),
+      ", and concur job get JOB shows all that a job reported"));
+}
+
+}  // namespace
+
+analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
+  analysis::SelectionOptions options;
+  options.select = SelectOf(spec.select);
+  for (const ApproachSpec& approach : spec.approaches) {
+    options.approaches.push_back({approach.name, approach.tags});
+  }
+  std::set<std::string> names;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    options.benchmarks.push_back(
+        {benchmark.name, benchmark.tags, MeaningOf(benchmark, benchmark.metric)});
+    names.insert(benchmark.name);
+  }
+  for (const TrainSet& train_set : spec.train_sets) {
+    if (names.insert(train_set.name).second) {
+      options.benchmarks.push_back({train_set.name, train_set.tags});
+    }
+  }
+  return options;
+}
+
+absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
+                                                const std::vector<JobScore>& scores,
+                                                const std::string& select,
+                                                analysis::Layout layout) {
+  analysis::SelectionOptions options = SelectionOptionsOf(spec);
+  options.layout = layout;
+  if (!select.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(select));
+  }
+  CONCUR_RETURN_IF_ERROR(CheckMetric(spec, scores));
+  // The scores may be of another metric than the benchmark's own.
+  std::map<std::string, std::string> metrics;
+  for (const JobScore& score : scores) {
+    metrics[score.test_benchmark] = score.metric;
+  }
+  for (size_t b = 0; b < spec.benchmarks.size(); ++b) {
+    if (const auto metric = metrics.find(spec.benchmarks[b].name); metric != metrics.end()) {
+      options.benchmarks[b].metric = MeaningOf(spec.benchmarks[b], metric->second);
+    }
+  }
+  std::vector<analysis::ScoreRecord> records;
+  records.reserve(scores.size());
+  for (const JobScore& score : scores) {
+    const std::optional<analysis::CellState> state = CellStateOf(score);
+    if (!state.has_value()) {
+      continue;
+    }
+    analysis::ScoreRecord record;
+    record.approach = score.approach;
+    record.train = score.TrainedOn();
+    record.setting = score.setting;
+    record.seed = score.seed;
+    record.test = score.test_benchmark;
+    record.value = score.value.value_or(0);
+    record.examples = score.examples;
+    record.state = *state;
+    records.push_back(std::move(record));
+  }
+  return analysis::BuildScoreTable(records, options);
+}
+
+}  // namespace concur

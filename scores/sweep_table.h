@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the scores of a sweep's jobs to its score table: the one way, for every program.
+//
+// Thread-safe (stateless, deterministic). The server lists scores and the client makes the table
+// (docs/design/008-one-path-to-a-score-table.md).
+#ifndef CONCUR_SCORES_SWEEP_TABLE_H_
+#define CONCUR_SCORES_SWEEP_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/score_table.h"
+#include "analysis/selection.h"
+#include "core/job_score.h"
+#include "core/sweep.h"
+
+namespace concur {
+
+// The axes and the selection rule of a sweep. Its columns are the benchmarks, then the train sets
+// that are no benchmark's.
+analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec);
+
+// `select` ("best", "default", "mean", "each") stands in for the sweep's own rule unless it is
+// empty. Pending, failed and canceled jobs count in their cells; those that succeeded without the
+// metric do not. InvalidArgument for an unknown rule, for scores of other approaches or benchmarks
+// than the sweep's, and for a metric that no job reported though some have succeeded.
+absl::StatusOr<analysis::ScoreTable> SweepTable(
+    const SweepSpec& spec, const std::vector<JobScore>& scores, const std::string& select,
+    analysis::Layout layout = analysis::Layout::kTrainInColumns);
+
+}  // namespace concur
+
+#endif  // CONCUR_SCORES_SWEEP_TABLE_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// `code:` of an approach (docs/sweep-file.md): which files it names, and how they become one
+// artifact.
+//
+// Thread-safe (stateless functions, values).
+#ifndef CONCUR_SPEC_CODE_FILES_H_
+#define CONCUR_SPEC_CODE_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "archive/directory_tar.h"
+#include "core/code.h"
+#include "spec/errors.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+
+// Files, folders and patterns below the folder of the YAML file that names them.
+struct CodeUse {
+  struct Entry {
+    std::string path;
+    std::string place;  // "FILE:LINE:COL: FIELD: "
+  };
+  std::string root;  // the folder of the YAML file
+  std::vector<Entry> entries;
+};
+
+CodeUse ReadCode(const Value& value);
+
+// The files, relative to the root, in order. Of a folder all that is in it, but for hidden files
+// and what Python compiles. Adds an error for an entry that leads out of the root, names nothing or
+// something that is neither file nor folder, and for too many files.
+std::vector<std::string> FindCodeFiles(const CodeUse& use, ErrorList& errors);
+
+// Reads the files below `root` and gives their tar to `sink`, which may be null. The same files
+// give the same bytes. InvalidArgument when one cannot be read, or together they are too large; the
+// sink's first error.
+absl::StatusOr<Code> PackCode(const std::string& root, const std::vector<std::string>& files,
+                              const DirectoryTarWriter::Sink& sink);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_CODE_FILES_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sweep as it was read from YAML: its specification, and where each part of it stands in the
+// files.
+//
+// A value.
+#ifndef CONCUR_SPEC_LOADED_SWEEP_H_
+#define CONCUR_SPEC_LOADED_SWEEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/sweep.h"
+#include "spec/benchmark_yaml.h"
+#include "spec/code_files.h"
+
+namespace concur::spec {
+
+struct LoadedSweep {
+  // Data files without digest and size until ResolveDataFiles, code without files until
+  // ResolveCode.
+  SweepSpec spec;
+  // Warnings about valid but probably unintended settings, each with its position.
+  std::vector<std::string> warnings;
+  Places places;  // core's path of a field ("approaches[2].version") → "FILE:LINE:COL: FIELD: "
+
+  struct FileUse {
+    uint32_t benchmark = 0;
+    bool is_train = false;
+    DataFileUse use;
+  };
+  std::vector<FileUse> files;
+
+  struct CodeOf {
+    uint32_t approach = 0;
+    CodeUse use;
+    std::vector<std::string> files = {};  // below use.root; set by ResolveCode
+  };
+  std::vector<CodeOf> codes;
+};
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_LOADED_SWEEP_H_

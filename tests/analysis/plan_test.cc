@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/correlation.h"
+#include "analysis/plan_estimate.h"
+#include "analysis/plan_next.h"
+#include "analysis/plan_power.h"
+#include "analysis/plan_replay.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+ScoreTable EmptyTable(size_t approaches, size_t benchmarks) {
+  std::vector<AxisEntry> rows;
+  for (size_t i = 0; i < approaches; ++i) {
+    rows.push_back({absl::StrCat("a", i), {}});
+  }
+  std::vector<AxisEntry> columns;
+  for (size_t b = 0; b < benchmarks; ++b) {
+    columns.push_back({absl::StrCat("b", b), {}});
+  }
+  return *ScoreTable::Create(std::move(rows), std::move(columns));
+}
+
+void SetScore(ScoreTable& table, size_t approach, size_t benchmark, double value) {
+  table.cell(approach, benchmark).state = CellState::kValue;
+  table.cell(approach, benchmark).value = value;
+}
+
+// An ability, and as much noise of each benchmark; rounded, so that there are ties.
+ScoreTable AbilityTable(size_t approaches, size_t benchmarks, uint64_t seed) {
+  ScoreTable table = EmptyTable(approaches, benchmarks);
+  Random random(seed, "ability");
+  for (size_t i = 0; i < approaches; ++i) {
+    const double ability = random.Normal();
+    for (size_t b = 0; b < benchmarks; ++b) {
+      SetScore(table, i, b, std::round(10 * (ability + random.Normal())));
+    }
+  }
+  return table;
+}
+
+// Approaches and benchmarks that cost up to a hundred times as much as others.
+CellCosts SteepCosts(const ScoreTable& table, uint64_t seed) {
+  Random random(seed, "costs");
+  CellCosts costs = EqualCosts(table);
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    const double of_row = std::exp(1.5 * random.Normal());
+    for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+      costs.grid.at(i, b) = of_row * std::pow(3.0, static_cast<double>(b));
+    }
+  }
+  return costs;
+}
+
+std::vector<size_t> CountsByBenchmark(const CellSample& sample) {
+  std::vector<size_t> counts(sample.probability.benchmarks, 0);
+  for (size_t at = 0; at < sample.has.size(); ++at) {
+    counts[at % counts.size()] += sample.has[at] ? 1 : 0;
+  }
+  return counts;
+}
+
+TEST(PlanTest, EqualCostsRunWholeApproaches) {
+  const CellPlan plan(EqualCosts(EmptyTable(7, 4)), 3);
+  ASSERT_EQ(plan.cells().size(), 28U);
+  std::set<size_t> approaches;
+  for (size_t k = 0; k < plan.cells().size(); ++k) {
+    EXPECT_EQ(plan.cells()[k].approach, plan.cells()[k / 4 * 4].approach);
+    approaches.insert(plan.cells()[k].approach);
+  }
+  EXPECT_EQ(approaches.size(), 7U);
+  // What is left of the budget buys no part of an approach.
+  const CellSample sample = plan.Within(14);
+  EXPECT_EQ(sample.cost, 12);
+  EXPECT_THAT(CountsByBenchmark(sample), ::testing::Each(3U));
+}
+
+TEST(PlanTest, DependsOnTheSeedAlone) {
+  const CellCosts costs = SteepCosts(EmptyTable(30, 5), 1);
+  const CellPlan one(costs, 1);
+  const CellPlan again(costs, 1);
+  const CellPlan other(costs, 2);
+  bool differs = false;
+  for (size_t k = 0; k < one.cells().size(); ++k) {
+    EXPECT_EQ(one.cells()[k].key, again.cells()[k].key);
+    EXPECT_EQ(one.cells()[k].approach, again.cells()[k].approach);
+    differs = differs || one.cells()[k].approach != other.cells()[k].approach;
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(PlanTest, CheapBenchmarksAreRunForMoreApproachesAndNoBudgetIsExceeded) {
+  const CellCosts costs = SteepCosts(EmptyTable(100, 5), 1);
+  const CellPlan plan(costs, 1);
+  for (const double share : {0.02, 0.1, 0.4, 0.9}) {
+    const CellSample sample = plan.Within(share * plan.total_cost());
+    EXPECT_LE(sample.cost, share * plan.total_cost());
+    const std::vector<size_t> counts = CountsByBenchmark(sample);
+    EXPECT_TRUE(std::is_sorted(counts.rbegin(), counts.rend()));
+    EXPECT_GT(counts[0], counts[4]);
+  }
+  const CellSample whole = plan.Within(plan.total_cost());
+  EXPECT_THAT(CountsByBenchmark(whole), ::testing::Each(100U));
+  EXPECT_THAT(whole.probability.values, ::testing::Each(1.0));
+}
+
+// What estimates rest on: a cell is in the sample as often as its probability says.
+TEST(PlanTest, ProbabilitiesAreThoseOfTheDraw) {
+  const CellCosts costs = SteepCosts(EmptyTable(12, 3), 4);
+  const double threshold = CellPlan(costs, 1).cells()[18].key;
+  std::vector<double> shares(36, 0.0);
+  constexpr int kDraws = 4000;
+  CellGrid probability;
+  for (int seed = 0; seed < kDraws; ++seed) {
+    const CellSample sample = CellPlan(costs, static_cast<uint64_t>(seed)).Below(threshold);
+    probability = sample.probability;
+    for (size_t at = 0; at < shares.size(); ++at) {
+      shares[at] += sample.has[at] ? 1.0 / kDraws : 0;
+    }
+  }
+  for (size_t at = 0; at < shares.size(); ++at) {
+    EXPECT_NEAR(shares[at], probability.values[at], 0.04) << at;
+  }
+}
+
+TEST(PlanTest, MissingCostsAreTheProductOfTheOthers) {
+  ScoreTable costs = EmptyTable(4, 3);
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t b = 0; b < 3; ++b) {
+      if (i != 1 || b != 2) {
+        SetScore(costs, i, b, std::pow(2.0, static_cast<double>(i)) * (1 + static_cast<double>(b)));
+      }
+    }
+  }
+  const auto matched = MatchCosts(EmptyTable(5, 3), costs);
+  ASSERT_TRUE(matched.ok()) << matched.status();
+  EXPECT_NEAR(matched->grid.at(1, 2), 6, 1e-9);
+  EXPECT_EQ(matched->grid.at(3, 1), 16);
+  // The fifth approach has no cost: a typical one.
+  EXPECT_GT(matched->grid.at(4, 2), 3);
+  EXPECT_LT(matched->grid.at(4, 2), 24);
+  EXPECT_EQ(matched->estimated, 4);
+}
+
+TEST(PlanTest, CostsThatCannotBeAreRefused) {
+  ScoreTable costs = EmptyTable(3, 2);
+  SetScore(costs, 0, 0, 5);
+  EXPECT_THAT(MatchCosts(EmptyTable(3, 2), costs),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("benchmark \"b1\" has none")));
+  SetScore(costs, 1, 1, -2);
+  EXPECT_THAT(
+      MatchCosts(EmptyTable(3, 2), costs),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("approach \"a1\", benchmark \"b1\"")));
+}
+
+// The definition, over all pairs of approaches.
+double WeightedTauB(const ScoreTable& table, const CellSample& sample, size_t a, size_t b) {
+  const auto sign = [](double x, double y) { return x < y ? -1.0 : x > y ? 1.0 : 0.0; };
+  double difference = 0;
+  double untied_a = 0;
+  double untied_b = 0;
+  for (size_t i = 0; i < table.approaches().size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!sample.Has(i, a) || !sample.Has(i, b) || !sample.Has(j, a) || !sample.Has(j, b)) {
+        continue;
+      }
+      const auto weight = [&](size_t k) {
+        return 1 / std::min(sample.probability.at(k, a), sample.probability.at(k, b));
+      };
+      const double both = weight(i) * weight(j);
+      const double in_a = sign(table.cell(i, a).value, table.cell(j, a).value);
+      const double in_b = sign(table.cell(i, b).value, table.cell(j, b).value);
+      difference += both * in_a * in_b;
+      untied_a += both * in_a * in_a;
+      untied_b += both * in_b * in_b;
+    }
+  }
+  return difference / std::sqrt(untied_a * untied_b);
+}
+
+TEST(PlanTest, TauOfASampleIsTheWeightedShareOfPairs) {
+  const ScoreTable table = AbilityTable(40, 5, 7);
+  const CellSample sample =
+      CellPlan(SteepCosts(table, 2), 5).Below(CellPlan(SteepCosts(table, 2), 5).cells()[130].key);
+  for (const PairEstimate& pair : EstimatePairs(RankedTable(table), sample, {})) {
+    ASSERT_TRUE(pair.defined);
+    EXPECT_NEAR(pair.tau, WeightedTauB(table, sample, pair.a, pair.b), 1e-12);
+    EXPECT_LE(pair.interval.low, pair.pooled);
+    EXPECT_GE(pair.interval.high, pair.pooled);
+  }
+}
+
+TEST(PlanTest, TauOfAWholeTableIsTauBAndCertain) {
+  const ScoreTable table = AbilityTable(30, 4, 1);
+  const CellPlan plan(EqualCosts(table), 1);
+  for (const PairEstimate& pair :
+       EstimatePairs(RankedTable(table), plan.Within(plan.total_cost()), {})) {
+    std::vector<double> x;
+    std::vector<double> y;
+    for (size_t i = 0; i < 30; ++i) {
+      x.push_back(table.cell(i, pair.a).value);
+      y.push_back(table.cell(i, pair.b).value);
+    }
+    EXPECT_NEAR(pair.tau, KendallTauB(x, y).value, 1e-12);
+    EXPECT_EQ(pair.interval.low, pair.tau);
+    EXPECT_EQ(pair.interval.high, pair.tau);
+    EXPECT_EQ(pair.pooled, pair.tau);
+  }
+}
+
+TEST(PlanTest, PerfectAgreementOfFewIsNotCertain) {
+  ScoreTable table = EmptyTable(40, 2);
+  for (size_t i = 0; i < 40; ++i) {
+    SetScore(table, i, 0, static_cast<double>(i));
+    SetScore(table, i, 1, static_cast<double>(2 * i));
+  }
+  const CellPlan plan(EqualCosts(table), 1);
+  const std::vector<PairEstimate> pairs = EstimatePairs(RankedTable(table), plan.Within(20), {});
+  EXPECT_EQ(pairs[0].tau, 1);
+  EXPECT_EQ(pairs[0].interval.high, 1);
+  EXPECT_LT(pairs[0].interval.low, 0.95);
+  // Too few approaches, or a benchmark that tells none apart, are no coefficient.
+  EXPECT_FALSE(EstimatePairs(RankedTable(table), plan.Within(4), {})[0].defined);
+  for (size_t i = 0; i < 40; ++i) {
+    SetScore(table, i, 1, 5);
+  }
+  EXPECT_FALSE(EstimatePairs(RankedTable(table), plan.Within(80), {})[0].defined);
+}
+
+TEST(PlanTest, ReplaysBeatRandomRowsAndIntervalsHold) {
+  const ScoreTable table = AbilityTable(80, 10, 3);
+  ReplayOptions options;
+  options.budgets = {0.15, 0.3};
+  options.replays = 60;
+  for (const bool steep : {false, true}) {
+    const auto points =
+        ReplayPlans(table, steep ? SteepCosts(table, 6) : EqualCosts(table), options);
+    ASSERT_TRUE(points.ok()) << points.status();
+    for (const ReplayPoint& point : *points) {
+      EXPECT_LT(point.planned.mean_abs_error, (steep ? 0.7 : 1) * point.rows.mean_abs_error);
+      EXPECT_LT(point.rows.mean_abs_error, point.cells.mean_abs_error);
+      EXPECT_GE(point.planned.coverage, 0.93) << (steep ? "steep " : "equal ") << point.budget;
+      EXPECT_LE(point.planned.cost, point.budget + 1e-9);
+    }
+  }
+}
+
+TEST(PlanTest, ReplaysDoNotDependOnTheOrderOfWork) {
+  const ScoreTable table = AbilityTable(20, 4, 3);
+  ReplayOptions options;
+  options.replays = 7;
+  const auto forwards = ReplayPlans(table, SteepCosts(table, 6), options);
+  options.parallel_for = [](size_t count, const std::function<void(size_t)>& body) {
+    for (size_t i = count; i-- > 0;) {
+      body(i);
+    }
+  };
+  const auto backwards = ReplayPlans(table, SteepCosts(table, 6), options);
+  ASSERT_TRUE(forwards.ok() && backwards.ok());
+  EXPECT_EQ(ReplayJson(*forwards), ReplayJson(*backwards));
+}
+
+TEST(PlanTest, ReplaysOfWhatCannotBeReplayedAreRefused) {
+  ScoreTable table = AbilityTable(20, 3, 3);
+  ReplayOptions options;
+  options.budgets = {1.5};
+  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("budgets")));
+  options.budgets = {0.5};
+  options.replays = 0;
+  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("replays")));
+  options.replays = 5;
+  table.cell(4, 1) = ScoreCell();
+  EXPECT_THAT(ReplayPlans(table, EqualCosts(table), options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("approach \"a4\" has no score on \"b1\"")));
+  const ScoreTable small = AbilityTable(4, 3, 3);
+  EXPECT_THAT(ReplayPlans(small, EqualCosts(small), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least 5 approaches")));
+}
+
+// Keeps the scores of the first cells of a plan.
+ScoreTable Partly(const ScoreTable& table, const CellPlan& plan, size_t count) {
+  ScoreTable partly = EmptyTable(table.approaches().size(), table.benchmarks().size());
+  for (size_t k = 0; k < count; ++k) {
+    const PlannedCell& cell = plan.cells()[k];
+    partly.cell(cell.approach, cell.benchmark) = table.cell(cell.approach, cell.benchmark);
+  }
+  return partly;
+}
+
+TEST(PlanTest, FollowingThePlanKnowsEveryCoefficientForLessThanEveryCell) {
+  const ScoreTable table = AbilityTable(80, 5, 2);
+  const CellCosts costs = SteepCosts(table, 3);
+  ScoreTable partly = Partly(table, CellPlan(costs, 1), 100);
+  double last = 2;
+  for (int round = 0; round < 20; ++round) {
+    const auto next = PlanNext(partly, costs, {});
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_TRUE(next->in_order);
+    if (next->steps.empty()) {
+      EXPECT_LE(next->half_width, 0.1);
+      EXPECT_GT(next->cost_of_rest, 0);
+      return;
+    }
+    EXPECT_LT(next->half_width, last + 0.1);
+    last = next->half_width;
+    for (const NextStep& step : next->steps) {
+      for (const size_t b : step.benchmarks) {
+        partly.cell(step.approach, b) = table.cell(step.approach, b);
+      }
+    }
+  }
+  FAIL() << "no end; half-width " << last;
+}
+
+TEST(PlanTest, SaysHowManyMoreApproachesASampleNeeds) {
+  const ScoreTable table = AbilityTable(20, 3, 2);
+  const auto next = PlanNext(table, EqualCosts(table), {});
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_TRUE(next->steps.empty());
+  EXPECT_EQ(next->half_width, 0);
+  EXPECT_GT(next->sample_half_width, 0.1);
+  EXPECT_GT(next->approaches_more, 20);
+  const Table output = NextTable(*next, table, EqualCosts(table), {});
+  EXPECT_THAT(output.notes[0], HasSubstr("Stop"));
+  EXPECT_THAT(output.notes[1], HasSubstr("more approaches"));
+}
+
+TEST(PlanTest, FailedCellsAreNotPlannedAndScoresInAnotherOrderAreSaid) {
+  const ScoreTable table = AbilityTable(40, 3, 2);
+  const CellPlan plan(EqualCosts(table), 1);
+  ScoreTable partly = Partly(table, plan, 60);
+  partly.cell(plan.cells()[5].approach, plan.cells()[5].benchmark).state = CellState::kFailed;
+  NextOptions options;
+  options.within = 0.02;
+  auto next = PlanNext(partly, EqualCosts(table), options);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->failed, 1);
+  EXPECT_TRUE(next->in_order);
+  for (const NextStep& step : next->steps) {
+    EXPECT_NE(step.approach, plan.cells()[5].approach);
+  }
+  options.seed = 9;
+  next = PlanNext(partly, EqualCosts(table), options);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_FALSE(next->in_order);
+  options.within = 0;
+  EXPECT_THAT(PlanNext(partly, EqualCosts(table), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("within")));
+}
+
+// Kendall's exact variance under independence: .318, .244 and .133.
+TEST(PlanTest, HalfWidthsAreThoseOfKendallsNullVariance) {
+  EXPECT_NEAR(TauHalfWidth(0, 20, 0.95), 0.318, 0.0005);
+  EXPECT_NEAR(TauHalfWidth(0, 32, 0.95), 0.244, 0.0005);
+  EXPECT_NEAR(TauHalfWidth(0, 100, 0.95), 0.133, 0.0005);
+  EXPECT_LT(TauHalfWidth(0.6, 20, 0.95), TauHalfWidth(0, 20, 0.95));
+}
+
+TEST(PlanTest, PowerNamesWhatIsNeeded) {
+  EXPECT_NEAR(TauShift(0.5, 0), 0, 1e-12);
+  EXPECT_NEAR(TauShift(0.5, 0.5), 0.5 - 2 / std::acos(-1.0) * std::asin(std::sqrt(0.125)), 1e-12);
+  const auto table = PowerTable({});
+  ASSERT_TRUE(table.ok()) << table.status();
+  std::map<std::string, int64_t> needed;
+  for (const TableRow& row : table->rows) {
+    if (row[4].integer == 1) {
+      needed[row[0].text] = row[1].integer;
+    }
+  }
+  EXPECT_EQ(needed.size(), 3U);
+  EXPECT_LE(TauHalfWidth(0, needed["approaches"], 0.95), 0.1);
+  EXPECT_GT(TauHalfWidth(0, needed["approaches"] - 1, 0.95), 0.1);
+  EXPECT_EQ(needed["seeds"], 1);
+  EXPECT_GT(needed["examples"], 100);
+  PowerOptions options;
+  options.accuracy = 100;
+  EXPECT_THAT(PowerTable(options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("accuracy")));
+}
+
+}  // namespace
+}  // namespace concur::analysis

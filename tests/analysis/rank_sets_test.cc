@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/rank_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/generalization.h"
+#include "analysis/score_table.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+RankEstimate Independent(const std::vector<double>& values, const std::vector<double>& errors) {
+  RankEstimate estimate;
+  estimate.values = values;
+  for (size_t i = 0; i < values.size(); ++i) {
+    estimate.factors.emplace_back(values.size(), 0.0)[i] = errors[i];
+  }
+  return estimate;
+}
+
+// The published example of csranks: mathematics in the OECD countries of PISA 2018, in the order of
+// data(pisa2018) (github.com/danielwilhelm/R-CS-ranks, data-raw/pisa.csv).
+RankEstimate Pisa() {
+  return Independent(
+      {491.3600252, 498.9423138, 508.0703063, 512.0169429, 417.4065563, 390.9322732, 499.4676508,
+       509.3983746, 523.4145802, 507.3013618, 495.4075794, 500.0437805, 451.3703438, 481.0826364,
+       495.1873762, 499.632894,  463.0345488, 486.5898573, 526.9732502, 525.933002,  496.1263306,
+       481.1911884, 483.421485,  408.8014734, 519.2309824, 494.489676,  500.9637885, 515.6478747,
+       492.4874062, 486.1648542, 508.8975441, 481.3926126, 502.3877022, 515.3147131, 453.5077774,
+       501.7698992, 478.2447174},
+      {1.939833031, 2.970998694, 2.262662011, 2.357475749, 2.41588757,  2.989559274, 2.460661531,
+       1.735002337, 1.743602224, 1.967920411, 2.320214487, 2.647083096, 3.091228197, 2.319596741,
+       1.953082603, 2.198621128, 3.498563228, 2.780045867, 2.471475318, 3.121394315, 1.962766789,
+       1.953282039, 1.097632409, 2.493225544, 2.632277885, 1.705942856, 2.219044878, 2.602085176,
+       2.684570081, 2.555595707, 1.363877596, 1.462417763, 2.654250935, 2.908003898, 2.260406789,
+       2.564428111, 3.235444099});
+}
+
+// Bounds by the definition in R 4.2.2 with 20,000 draws. Of the United Kingdom the package's
+// vignette publishes 8 to 23, rank 13.
+TEST(RankSetsTest, PisaHasTheRankSetsOfCsranks) {
+  RankSetOptions options;
+  options.draws = 20'000;
+  ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(Pisa(), options));
+  const std::vector<int64_t> marginal_low = {15, 10, 5,  4,  35, 37, 10, 5,  1,  5,  12, 10, 32,
+                                             25, 12, 10, 32, 19, 1,  1,  12, 25, 25, 35, 1,  12,
+                                             10, 2,  12, 20, 5,  25, 7,  2,  32, 8,  25};
+  const std::vector<int64_t> marginal_high = {26, 24, 18, 12, 36, 37, 24, 15, 6,  18, 26, 24, 34,
+                                              31, 26, 24, 34, 31, 4,  6,  25, 31, 31, 36, 7,  26,
+                                              23, 11, 26, 31, 14, 31, 23, 11, 34, 23, 31};
+  const std::vector<int64_t> all_low = {12, 7,  4,  3,  35, 37, 7, 4,  1,  4,  12, 7, 32,
+                                        23, 12, 8,  31, 15, 1,  1, 12, 23, 23, 35, 1, 12,
+                                        7,  1,  12, 18, 4,  24, 5, 1,  32, 6,  23};
+  const std::vector<int64_t> all_high = {30, 26, 18, 17, 36, 37, 25, 18, 6,  18, 26, 25, 34,
+                                         31, 26, 25, 34, 31, 6,  7,  26, 31, 31, 36, 11, 26,
+                                         24, 12, 31, 31, 18, 31, 24, 13, 34, 24, 32};
+  int different = 0;
+  for (size_t i = 0; i < all_low.size(); ++i) {
+    for (const auto& [ours, theirs] : {std::pair(sets.marginal[i].low, marginal_low[i]),
+                                       std::pair(sets.marginal[i].high, marginal_high[i]),
+                                       std::pair(sets.simultaneous[i].low, all_low[i]),
+                                       std::pair(sets.simultaneous[i].high, all_high[i])}) {
+      EXPECT_LE(std::abs(ours - theirs), 1) << "country " << i;
+      different += ours == theirs ? 0 : 1;
+    }
+  }
+  EXPECT_LE(different, 8) << "of 148: bounds that lie within the error of the draws";
+  constexpr size_t kUnitedKingdom = 35;
+  EXPECT_EQ(sets.marginal[kUnitedKingdom].low, 8);
+  EXPECT_EQ(sets.marginal[kUnitedKingdom].high, 23);
+  // "Chile, Mexico and Colombia have sets that do not overlap with those of the other countries."
+  EXPECT_EQ(sets.simultaneous[4].low, 35);
+  // Japan and Korea: 2 pnorm(-|difference| / se).
+  EXPECT_NEAR(sets.neighbour_p[0], 0.793877301926497, 1e-12);
+  EXPECT_NEAR(sets.neighbour_p[1], 0.481195357492144, 1e-12);
+  int differ = 0;
+  for (const double p : sets.neighbour_p_holm) {
+    differ += p < 0.05 ? 1 : 0;
+  }
+  EXPECT_EQ(differ, 3);
+}
+
+TEST(RankSetsTest, GroupsEndWhereAnApproachDiffersFromTheBest) {
+  ASSERT_OK_AND_ASSIGN(
+      const RankSets sets,
+      ComputeRankSets(Independent({10, 9.9, 5, 4.9, 0}, {0.1, 0.1, 0.1, 0.1, 0.1}), {}));
+  EXPECT_THAT(sets.groups, ElementsAre(1, 1, 2, 2, 3));
+  EXPECT_EQ(sets.simultaneous[0].low, 1);
+  EXPECT_EQ(sets.simultaneous[0].high, 2);
+  EXPECT_EQ(sets.simultaneous[4].low, 5);
+}
+
+// Means over few benchmarks: Student's t of the paired differences.
+TEST(RankSetsTest, NeighboursOverBenchmarksHaveThePairedTTest) {
+  absl::StatusOr<ParsedScores> parsed =
+      ParseScoresCsv("approach,A,B,C,D\nx,10,20,33,41\ny,8,19,30,41\n", "s.csv");
+  ASSERT_TRUE(parsed.ok());
+  ASSERT_OK_AND_ASSIGN(
+      const RankEstimate estimate,
+      EstimateOverBenchmarks(parsed->table, GroupsByGoal(parsed->table)[0], {0, 1}));
+  ASSERT_OK_AND_ASSIGN(const RankSets sets, ComputeRankSets(estimate, {}));
+  // t.test(c(10, 20, 33, 41), c(8, 19, 30, 41), paired = TRUE)$p.value of R 4.2.2.
+  EXPECT_NEAR(sets.neighbour_p[0], 0.102728078858399, 1e-12);
+}
+
+TEST(RankSetsTest, SetsHoldAllTrueRanksAsOftenAsTheySay) {
+  Random random(2, "rank_sets_test");
+  constexpr int kTrials = 300;
+  int all = 0;
+  int own = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> values;
+    for (int i = 0; i < 8; ++i) {
+      values.push_back(-0.8 * i + random.Normal());
+    }
+    RankSetOptions options;
+    options.draws = 500;
+    options.seed = static_cast<uint64_t>(trial);
+    ASSERT_OK_AND_ASSIGN(
+        const RankSets sets,
+        ComputeRankSets(Independent(values, std::vector<double>(8, 1.0)), options));
+    bool held = true;
+    for (int i = 0; i < 8; ++i) {
+      const RankSet& set = sets.simultaneous[static_cast<size_t>(i)];
+      held = held && set.low <= i + 1 && i + 1 <= set.high;
+    }
+    all += held ? 1 : 0;
+    own += sets.marginal[3].low <= 4 && 4 <= sets.marginal[3].high ? 1 : 0;
+  }
+  EXPECT_GT(all, 0.92 * kTrials);
+  EXPECT_GT(own, 0.92 * kTrials);
+}
+
+TEST(RankSetsTest, BadInputIsRefused) {
+  RankSetOptions options;
+  options.level = 1;
+  EXPECT_THAT(ComputeRankSets(Independent({1, 2}, {1, 1}), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("interval")));
+  absl::StatusOr<ParsedScores> parsed = ParseScoresCsv("approach,A,B\nx,1,2\ny,2,3\n", "s.csv");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_THAT(EstimateOverBenchmarks(parsed->table, GroupsByGoal(parsed->table)[0], {0, 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least 3")));
+  absl::StatusOr<ParsedScores> errors = ParseScoresCsv("approach,A,B\nx,1,2\ny,2,\n", "e.csv");
+  ASSERT_TRUE(errors.ok());
+  EXPECT_THAT(
+      EstimateFromErrors(parsed->table, GroupsByGoal(parsed->table)[0], {0, 1}, errors->table),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("expected the standard error of \"y\" on \"B\"")));
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/metric_meaning.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+TEST(MetricMeaningTest, ScalesReadBackAsTheyAreWritten) {
+  using Kind = Scale::Kind;
+  for (const Scale& scale : {Scale{Kind::kPercent}, Scale{Kind::kFraction}, Scale{Kind::kNone},
+                             Scale{Kind::kRange, 0, 5}, Scale{Kind::kRange, -1.5, 1e300}}) {
+    ASSERT_OK_AND_ASSIGN(const Scale read, ScaleFromText(ScaleText(scale)));
+    EXPECT_EQ(read, scale) << ScaleText(scale);
+  }
+}
+
+TEST(MetricMeaningTest, RefusesWhatIsNoScale) {
+  for (const char* text :
+       {"", "Percent", "5", "..", "1..", "..2", "5..5", "9..1", "0..inf", "nan..1"}) {
+    EXPECT_FALSE(ScaleFromText(text).ok()) << text;
+  }
+  EXPECT_THAT(ScaleFromText("9..1"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("the lower one first, got 9 and 1")));
+  EXPECT_THAT(GoalFromName("up"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("expected maximize or minimize")));
+}
+
+TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
+  for (const char* name : {"perplexity", "Perplexity (test)", "dev_loss", "WER", "news/rmse"}) {
+    EXPECT_TRUE(UsuallyMinimized(name)) << name;
+  }
+  for (const char* name : {"", "accuracy", "f1", "lossless", "answer", "Better"}) {
+    EXPECT_FALSE(UsuallyMinimized(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur compare` against a fake coordinator and from files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "cli/programs/concur_commands.h"
+#include "tests/cli/fake_coordinator.h"
+#include "tests/cli/study_fixture.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using PlainJson = nlohmann::ordered_json;
+
+class CompareTest : public StudyFixture {};
+
+TEST_F(CompareTest, ComparesASweepOnEveryBenchmark) {
+  const Output output = Concur({"compare", "demo", "--replicates", "200", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  ASSERT_THAT(json["rows"], SizeIs(6)) << "three approaches on two benchmarks";
+  EXPECT_EQ(json["rows"][0]["benchmark"], "news");
+  EXPECT_EQ(json["rows"][0]["metric"], "exact_match");
+  EXPECT_EQ(json["rows"][0]["n"], 40);
+  EXPECT_GE(json["rows"][0]["mean_a"], json["rows"][0]["mean_b"]);
+  EXPECT_THAT(json["title"], HasSubstr("over 6 tests"));
+}
+
+TEST_F(CompareTest, UsesTheSettingThatTheSweepSelects) {
+  // "lr" has two settings; the second one is better on its own test set.
+  const Output output = Concur({"compare", "demo", "--benchmark", "news", "--baseline", "lr",
+                                "--replicates", "200", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson best = PlainJson::parse(output.out);
+  ASSERT_THAT(best["rows"], SizeIs(2));
+  const PlainJson first =
+      PlainJson::parse(Concur({"compare", "demo", "--benchmark", "news", "--baseline", "lr",
+                               "--select", "default", "--replicates", "200", "-o", "json"})
+                           .out);
+  const auto mean_of_lr = [](const PlainJson& row) {
+    return row["a"] == "lr" ? row["mean_a"].get<double>() : row["mean_b"].get<double>();
+  };
+  EXPECT_GT(mean_of_lr(best["rows"][0]), mean_of_lr(first["rows"][0]));
+}
+
+TEST_F(CompareTest, SaysWhatHasNoExamplesAnyMore) {
+  fake_.artifacts.erase(ExamplesDigest("guess", "news"));
+  const Output output = Concur({"compare", "demo", "--replicates", "200"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("are not kept any more"));
+}
+
+TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnceABenchmark) {
+  // A line for every approach and job, and none said why.
+  v1::SweepSpec& spec = *fake_.sweeps[0].mutable_spec();
+  for (v1::Benchmark& benchmark : *spec.mutable_benchmarks()) {
+    benchmark.set_format(v1::Benchmark::FORMAT_FILE);
+  }
+  for (v1::Job& job : fake_.jobs) {
+    job.mutable_result()->clear_artifacts();
+    job.set_state(v1::Job::STATE_SUCCEEDED);
+    if (job.kind() == v1::Job::KIND_EVAL && job.result().metrics().empty()) {
+      job.mutable_result()->add_metrics()->set_name("exact_match");
+    }
+  }
+  const Output output = Concur({"compare", "demo", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  ASSERT_THAT(json["notes"], SizeIs(2));
+  EXPECT_EQ(json["notes"][0],
+            "Left out on news: all approaches: benchmarks of format file have no per-example "
+            "scores");
+}
+
+TEST_F(CompareTest, AMisspeltMetricIsRefused) {
+  // rank and others printed an empty table.
+  for (const char* command : {"rank", "cross", "compare"}) {
+    const Output output = Concur({command, "demo", "--metric", "exact_mach"});
+    EXPECT_EQ(output.code, 2) << command;
+    EXPECT_THAT(output.err, HasSubstr("(did you mean \"exact_match\"?)")) << command;
+  }
+}
+
+TEST_F(CompareTest, UnknownBenchmarksAndApproachesAreNamed) {
+  Output output = Concur({"compare", "demo", "--benchmark", "newz"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("unknown column \"newz\" (did you mean \"news\"?)"));
+  output = Concur({"compare", "demo", "--baseline", "rl"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("has no approach \"rl\""));
+}
+
+TEST_F(CompareTest, DamagedArtifactsAreNoticed) {
+  fake_.artifacts[ExamplesDigest("guess", "news")] += " ";
+  const Output output = Concur({"compare", "demo"});
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.err, HasSubstr("another digest"));
+}
+
+class CompareFilesTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
+    return dir_.File(name);
+  }
+  testing::TempDir dir_;
+};
+
+TEST_F(CompareFilesTest, AlignsExamplesByTheirIds) {
+  const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}, {"q3", false}}));
+  const std::string b = Write("b", ExampleLines({{"q3", false}, {"q1", true}, {"q2", false}}));
+  const Output output =
+      RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + b, "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson row = PlainJson::parse(output.out)["rows"][0];
+  EXPECT_EQ(row["both"], 1);
+  EXPECT_EQ(row["only_a"], 1);
+  EXPECT_EQ(row["neither"], 1);
+}
+
+TEST_F(CompareFilesTest, RefusesOtherTestSets) {
+  const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}}));
+  const std::string b = Write("b", ExampleLines({{"q1", true}, {"q9", false}}));
+  const std::string c = Write("c", ExampleLines({{"q1", true}}));
+  Output output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + b});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("y has the example \"q9\", which others lack"));
+  output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "y=" + c});
+  EXPECT_THAT(output.err, HasSubstr("y has 1 examples where others have 2"));
+}
+
+TEST_F(CompareFilesTest, BadLinesAreNamed) {
+  const std::string good = Write("good", ExampleLines({{"q1", true}}));
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{\"id\": \"q1\", \"exact_match\": 2, \"f1\": 1}\n", ":1: exact_match of \"q1\""},
+      {"\n{\"id\": \"q1\", \"exact_match\": 1, \"f1\": 1.5}\n", ":2: f1 of \"q1\""},
+      {"{\"id\": 7, \"exact_match\": 1, \"f1\": 1}\n", ":1: id: expected a string"},
+      {ExampleLines({{"q1", true}, {"q1", true}}), ":2: the example \"q1\" is already on line 1"},
+      {"", "expected one example a line, got none"},
+      {"{\"id\": \"\xE9\", \"exact_match\": 1, \"f1\": 1}\n", ":1: expected {"},
+  };
+  for (const auto& [text, part] : cases) {
+    const std::string bad = Write("bad", text);
+    const Output output =
+        RunConcur({"compare", "--examples", "x=" + good, "--examples", "y=" + bad});
+    EXPECT_EQ(output.code, 2);
+    EXPECT_THAT(output.err, HasSubstr(part));
+  }
+  EXPECT_THAT(RunConcur({"compare", "--examples", "x"}).err, HasSubstr("expected NAME=FILE"));
+  EXPECT_THAT(RunConcur({"compare"}).err, HasSubstr("expected either SWEEP or --examples"));
+}
+
+TEST_F(CompareFilesTest, OneApproachIsNotCompared) {
+  const std::string a = Write("a", ExampleLines({{"q1", true}}));
+  const Output output = RunConcur({"compare", "--examples", "x=" + a});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(output.out, HasSubstr("x: no other approach to compare it with"));
+}
+
+TEST_F(CompareFilesTest, SeedsOfOneApproachAreAveraged) {
+  const std::string a = Write("a", ExampleLines({{"q1", true}, {"q2", true}}));
+  const std::string b = Write("b", ExampleLines({{"q1", false}, {"q2", true}}));
+  const Output output = RunConcur({"compare", "--examples", "x=" + a, "--examples", "x=" + b,
+                                   "--examples", "y=" + b, "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson row = PlainJson::parse(output.out)["rows"][0];
+  EXPECT_EQ(row["a"], "x");
+  EXPECT_EQ(row["mean_a"], 75);
+  EXPECT_TRUE(row["mcnemar_p"].is_null()) << "half right is neither right nor wrong";
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command has: help with examples that can be typed, one meaning of -o, completion.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/app/context.h"
+#include "cli/programs/concur_commands.h"
+#include "cli/sweep/required_programs.h"
+#include "tests/cli/fake_coordinator.h"
+#include "tests/cli/run_concur.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::FakeCoordinator;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string HelpOf(std::vector<std::string> command) {
+  command.push_back("--help");
+  return RunConcur(command).out;
+}
+
+// The lines of a section of help, without their indentation.
+std::vector<std::string> SectionOf(const std::string& help, const std::string& heading) {
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+    if (line == heading) {
+      inside = true;
+    } else if (inside && !absl::StartsWith(line, "  ")) {
+      break;
+    } else if (inside) {
+      lines.emplace_back(line.substr(2));
+    }
+  }
+  return lines;
+}
+
+// Adds the commands below `path` that have none below them.
+void AddLeaves(const std::vector<std::string>& path,
+               std::vector<std::vector<std::string>>* leaves) {
+  const std::vector<std::string> below = SectionOf(HelpOf(path), "Subcommands:");
+  for (const std::string& line : below) {
+    if (line[0] != ' ') {  // else it goes on about the one above
+      std::vector<std::string> command = path;
+      command.push_back(line.substr(0, line.find(' ')));
+      AddLeaves(command, leaves);
+    }
+  }
+  if (below.empty()) {
+    leaves->push_back(path);
+  }
+}
+
+const std::vector<std::vector<std::string>>& Leaves() {
+  static const auto& leaves = *[] {
+    auto* all = new std::vector<std::vector<std::string>>;
+    AddLeaves({}, all);
+    return all;
+  }();
+  return leaves;
+}
+
+// "" when the command line is one that `concur` takes, without doing anything.
+std::string ParseError(const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{.out = out, .err = err, .parse_only = true};
+  return RunProgram(args, context) == kExitOk ? "" : err.str();
+}
+
+// Symptom: half of the commands showed the examples of `concur` itself.
+TEST(HelpTest, EveryCommandShowsExamplesOfItselfThatCanBeTyped) {
+  EXPECT_GT(Leaves().size(), 60u);
+  for (const std::vector<std::string>& command : Leaves()) {
+    const std::string name = absl::StrJoin(command, " ");
+    const std::vector<std::string> examples = SectionOf(HelpOf(command), "Examples:");
+    ASSERT_FALSE(examples.empty()) << name;
+    EXPECT_THAT(examples[0], StartsWith(absl::StrCat("concur ", name))) << name;
+    for (const std::string& example : examples) {
+      for (std::vector<std::string>& words : ShellCommands(example)) {
+        ASSERT_EQ(words[0], "concur") << example;
+        words.erase(words.begin());
+        EXPECT_EQ(ParseError(words), "") << example;
+      }
+    }
+  }
+  EXPECT_NE(ParseError({"sweep", "list", "--limitt", "3"}), "") << "what is wrong is found";
+}
+
+TEST(HelpTest, ExamplesFitTheTerminal) {
+  for (const std::vector<std::string>& command : Leaves()) {
+    for (const std::string& example : SectionOf(HelpOf(command), "Examples:")) {
+      EXPECT_LE(example.size(), 78u) << example;
+    }
+  }
+}
+
+// Symptom: `report -o json` wrote a file called json.
+TEST(HelpTest, TheShortOptionOIsTheOutputModeEverywhere) {
+  for (const std::vector<std::string>& command : Leaves()) {
+    EXPECT_THAT(HelpOf(command), Not(HasSubstr("  -o"))) << absl::StrJoin(command, " ");
+  }
+  EXPECT_THAT(RunConcur({"report", "demo", "-o", "report.html"}).err,
+              HasSubstr("got \"report.html\"; the file to write is --out FILE"));
+}
+
+TEST(HelpTest, ConcurAloneAndAGroupAlonePrintTheirHelp) {
+  const Output bare = RunConcur({});
+  EXPECT_EQ(bare.code, kExitOk);
+  EXPECT_EQ(bare.out, HelpOf({}));
+  EXPECT_EQ(bare.err, "");
+  EXPECT_EQ(RunConcur({"sweep"}).out, HelpOf({"sweep"}));
+  EXPECT_THAT(RunConcur({"sweep"}).out, HasSubstr("Usage: concur sweep "));
+  EXPECT_EQ(RunConcur({"-o", "json"}).code, kExitUsage) << "there is more to it";
+}
+
+TEST(HelpTest, UnknownValuesAreAnsweredWithTheNearest) {
+  const struct {
+    std::vector<std::string> args;
+    const char* answer;
+  } cases[] = {
+      {{"sweep", "list", "-o", "jsno"}, "(did you mean \"json\"?)"},
+      {{"matrix", "--scores", "/dev/null", "--coefficient", "kendal"}, "\"kendall\""},
+      {{"matrix", "--scores", "/dev/null", "--format", "latx"}, "\"latex\""},
+      {{"matrix", "--scores", "/dev/null", "--order", "clustr"}, "\"cluster\""},
+      {{"curve", "--scores", "/dev/null", "--by", "sise"}, "\"size\""},
+      {{"data", "build", "fuzy", "--out", "/nowhere"}, "\"fuzzy\""},
+      {{"data", "import", "squadd", "x", "--out", "/nowhere"}, "\"squad\""},
+      {{"data", "export", "sqad", "x", "--out", "/nowhere"}, "\"squad\""},
+      {{"data", "split", "x", "--by", "titel", "--out", "/nowhere"}, "\"title\""},
+  };
+  for (const auto& c : cases) {
+    const Output output = RunConcur(c.args);
+    EXPECT_NE(output.code, kExitOk);
+    EXPECT_THAT(output.err, AllOf(HasSubstr("did you mean"), HasSubstr(c.answer)))
+        << absl::StrJoin(c.args, " ");
+  }
+}
+
+class CompletionTest : public ::testing::Test {
+ protected:
+  CompletionTest() {
+    for (const char* id : {"s3", "s2", "s1"}) {
+      v1::Sweep& sweep = fake_.sweeps.emplace_back();
+      sweep.set_id(id);
+      sweep.set_name(std::string(id) == "s1" ? "pilot" : "study");
+      sweep.set_state(v1::Sweep::STATE_SUCCEEDED);
+    }
+    for (const char* id : {"s3/0", "s3/1"}) {
+      v1::Job& job = fake_.jobs.emplace_back();
+      job.set_id(id);
+      job.set_state(v1::Job::STATE_FAILED);
+    }
+    fake_.workers.emplace_back().set_name("node-1");
+  }
+
+  std::vector<std::string> Complete(std::vector<std::string> words) {
+    words.insert(words.begin(), {"--complete", "--server", fake_.address()});
+    std::vector<std::string> names;
+    for (const absl::string_view line :
+         absl::StrSplit(RunConcur(words).out, '\n', absl::SkipEmpty())) {
+      names.emplace_back(line.substr(0, line.find('\t')));
+    }
+    return names;
+  }
+
+  FakeCoordinator fake_;
+};
+
+TEST_F(CompletionTest, NamesOfSweepsJobsAndWorkersAreCompleted) {
+  EXPECT_THAT(Complete({"sweep", "get", ""}), ElementsAre("study", "pilot", "s3", "s2", "s1"));
+  EXPECT_THAT(Complete({"matrix", "st"}), ElementsAre("study"));
+  EXPECT_THAT(Complete({"job", "logs", "-f", "pi"}), ElementsAre("pilot/"));
+  EXPECT_THAT(Complete({"job", "logs", "study/"}), ElementsAre("study/0", "study/1"));
+  EXPECT_THAT(Complete({"sweep", "retry", "s3", "--job", "s3/1"}), ElementsAre("s3/1"));
+  EXPECT_THAT(Complete({"worker", "drain", ""}), ElementsAre("node-1"));
+  EXPECT_THAT(Complete({"sweep", "get", "study", ""}), IsEmpty()) << "there is one sweep";
+  EXPECT_THAT(Complete({"sweep", "submit", ""}), IsEmpty()) << "the shell knows files";
+  EXPECT_THAT(Complete({"sweep", "list", "-o", "js"}), ElementsAre("json", "jsonl"));
+}
+
+TEST(CompletionOfNamesTest, NothingIsCompletedWithoutACoordinator) {
+  const Output output =
+      RunConcur({"--complete", "--server", "unix:/nowhere/socket", "sweep", "get", ""});
+  EXPECT_EQ(output.code, kExitOk);
+  EXPECT_EQ(output.out, "");
+  EXPECT_EQ(output.err, "");
+}
+
+}  // namespace
+}  // namespace concur::cli

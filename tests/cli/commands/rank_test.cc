@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur rank` and `concur cross`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "tests/cli/study_fixture.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using PlainJson = nlohmann::ordered_json;
+
+class RankTest : public StudyFixture {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(name), text));
+    return dir_.File(name);
+  }
+  testing::TempDir dir_;
+};
+
+TEST_F(RankTest, RanksASweepAndListsWhoLacksScores) {
+  const Output output = Concur({"rank", "demo", "--baseline", "guess", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  ASSERT_THAT(json["rows"], SizeIs(4));
+  EXPECT_EQ(json["rows"][0]["approach"], "bert");
+  EXPECT_EQ(json["rows"][0]["all"], 78.75);
+  EXPECT_EQ(json["rows"][0]["gain"], 61.25);
+  EXPECT_TRUE(json["rows"][3]["rank"].is_null());
+  EXPECT_THAT(json["notes"][1], HasSubstr("broken: news (failed), wiki (failed)"));
+}
+
+TEST_F(RankTest, JoinsFilesAndGroupsTheirColumns) {
+  const std::string a = Write("a.csv", "system,x_f1,x_em\nm,10,5\nn,20,1\n");
+  const std::string b = Write("b.csv", "system,y_f1\nm,40\n");
+  const Output output = RunConcur({"rank", "--scores", a, "--scores", b, "--group", "F1=*_f1",
+                                   "--group", "EM=*_em", "--format", "markdown"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("| 1 | m | 25.00 | 5.00 |"));
+  EXPECT_THAT(output.out, HasSubstr("n: y\\_f1"));
+}
+
+TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
+  const std::string scores = Write("s.csv", "model,x,y\na,90,80\nb,89,80\nc,40,30\n");
+  const std::string errors = Write("e.csv", "model,x,y\na,1,1\nb,1,1\nc,1,1\n");
+  const Output output =
+      RunConcur({"rank", "--scores", scores, "--errors", errors, "--seed", "3", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  EXPECT_EQ(json["rows"][0]["rank_low"], 1);
+  EXPECT_EQ(json["rows"][0]["rank_high"], 2);
+  EXPECT_EQ(json["rows"][1]["group"], 1);
+  EXPECT_EQ(json["rows"][2]["group"], 2);
+  EXPECT_EQ(json["rows"][2]["all_ranks_low"], 3);
+  EXPECT_THAT(
+      json["notes"][0],
+      HasSubstr("1 of 2 neighbours in the ranking differ after Holm's correction; 2 groups"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "errors"}).err,
+              HasSubstr("needs --errors FILE.csv"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "benchmarks"}).err,
+              HasSubstr("at least 3 of them, all has 2"));
+}
+
+TEST_F(RankTest, MixedGoalsSayHowToChooseWhatRanks) {
+  const std::string scores =
+      Write("g.csv", "model,acc,mae\n#goal,,minimize\na,0.9333,0.1\nb,0.925,0.2\n");
+  const Output output = RunConcur({"rank", "--scores", scores});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("more is better; --group NAME=PATTERN chooses others"));
+  EXPECT_THAT(output.out, HasSubstr("0.9250"));
+  EXPECT_EQ(RunConcur({"rank", "--scores", scores, "--group", "M=mae"}).out.find("--group"),
+            std::string::npos);
+}
+
+TEST_F(RankTest, UsageErrorsAreNamed) {
+  EXPECT_THAT(RunConcur({"rank"}).err, HasSubstr("expected either SWEEP or --scores"));
+  EXPECT_EQ(Concur({"rank", "demo", "--format", "svg"}).code, 2);
+  EXPECT_THAT(Concur({"rank", "demo", "--by", "domain"}).err,
+              HasSubstr("no benchmark has the tag"));
+}
+
+TEST_F(RankTest, CrossShowsEveryTrainSet) {
+  Output output = Concur({"cross", "demo", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  ASSERT_THAT(json["rows"], SizeIs(8));
+  EXPECT_EQ(json["rows"][0]["approach"], "lr");
+  EXPECT_EQ(json["rows"][0]["train"], "news");
+  EXPECT_EQ(json["rows"][0]["news"], 75);
+  EXPECT_TRUE(json["rows"][0]["wiki"].is_null());
+  const std::string file = Write("c.csv", "row,train,x\nm1,wiki,10\nm2,news,20\n");
+  output = RunConcur({"cross", "--scores", file});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("m2        news"));
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/failures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Job Failed(int index, const std::string& approach, const std::string& message) {
+  v1::Job job;
+  job.set_id(absl::StrCat("s1/", index));
+  job.set_kind(v1::Job::KIND_EVAL);
+  job.set_state(v1::Job::STATE_FAILED);
+  job.set_approach(approach);
+  job.set_train_set("squad");
+  job.set_test_benchmark("news");
+  job.set_failure(v1::FAILURE_CLASS_FAILED);
+  job.mutable_result()->set_message(message);
+  return job;
+}
+
+TEST(FailuresTest, EqualFailuresAreOneRowWithAnExample) {
+  FailureGroups failures;
+  for (int i = 0; i < 20; ++i) {
+    failures.Add(Failed(i, "lr", absl::StrCat("no model in /runs/s1-", i, " (exit code 1)")));
+  }
+  failures.Add(Failed(20, "lr", "KeyError: 'rarity' (exit code 1)"));
+  failures.Add(Failed(21, "bert", "KeyError: 'rarity' (exit code 1)"));
+  EXPECT_EQ(analysis::WriteTable(failures.ToTable(), analysis::TableFormat::kText),
+            "JOBS  APPROACH  BENCHMARK  KIND  FAILURE  EXAMPLE  MESSAGE\n"
+            "  20  lr        news       eval  failed   s1/0     no model in /runs/s1-0 (exit code "
+            "1)\n"
+            "   1  lr        news       eval  failed   s1/20    KeyError: 'rarity' (exit code 1)\n"
+            "   1  bert      news       eval  failed   s1/21    KeyError: 'rarity' (exit code "
+            "1)\n");
+}
+
+TEST(FailuresTest, AMessageIsWholeAtAnyWidth) {
+  FailureGroups failures;
+  const std::string message = std::string(300, 'x') + "END";
+  failures.Add(Failed(0, "lr", message));
+  std::string joined;
+  for (const char c :
+       analysis::WriteTable(failures.ToTable(), analysis::TableFormat::kText, {.width = 80})) {
+    joined += c == '\n' || c == ' ' ? "" : std::string(1, c);
+  }
+  EXPECT_THAT(joined, HasSubstr(message));
+}
+
+TEST(FailuresTest, WithoutBoundThereWouldBeARowForEveryMessage) {
+  FailureGroups failures;
+  for (char a = 'a'; a <= 'z'; ++a) {
+    for (char b = 'a'; b <= 'z'; ++b) {
+      for (const char* c : {"x", "y"}) {
+        failures.Add(Failed(0, "lr", absl::StrCat(std::string(1, a), std::string(1, b), c)));
+      }
+    }
+  }
+  EXPECT_EQ(failures.ToTable().rows.size(), FailureGroups::kGroupsMax);
+  EXPECT_EQ(failures.others(), 26 * 26 * 2 - FailureGroups::kGroupsMax);
+}
+
+TEST(FailuresTest, NumbersAreAlikeAndWordsAreNot) {
+  const auto signature = [](const char* message) {
+    return FailureSignature(v1::FAILURE_CLASS_FAILED, message);
+  };
+  EXPECT_EQ(signature("used 12 MiB of 8"), signature("used 9999 MiB of 7"));
+  EXPECT_NE(signature("used 12 MiB"), signature("used MiB"));
+  EXPECT_NE(signature("a"), signature("b"));
+  EXPECT_NE(signature("a"), FailureSignature(v1::FAILURE_CLASS_OOM, "a"));
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/render.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rpc/convert_value.h"
+#include "tests/testing/full_result.h"
+
+namespace concur::cli {
+namespace {
+
+TEST(RenderTest, JsonShowsEveryFieldOfAResult) {
+  for (const JobResult& result : testing::FullResults()) {
+    const Json json = ResultJson(rpc::ToProto(result));
+    size_t fields = 0;
+    VisitFields(result, [&](absl::string_view field, const auto&) {
+      ++fields;
+      EXPECT_TRUE(json.contains(std::string(field))) << field;
+    });
+    EXPECT_EQ(json.size(), fields);
+    EXPECT_EQ(json["metrics"][0].size(), 3u);
+    EXPECT_EQ(json["artifacts"][0].size(), 3u);
+  }
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which programs the commands of approaches start.
+#include "cli/sweep/required_programs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "cli/sweep/found_programs.h"
+#include "cli/sweep/rerun.h"
+#include "spec/sweep_yaml.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+
+TEST(CommandProgramsTest, AScriptIsSplitAsAShellDoes) {
+  EXPECT_THAT(ShellCommands("a b 'c d' \"e $x\"\nf;g|h && i # j\n\n"),
+              ElementsAre(ElementsAre("a", "b", "c d", "e $x"), ElementsAre("f"), ElementsAre("g"),
+                          ElementsAre("h"), ElementsAre("i")));
+  EXPECT_THAT(ShellCommands("a \\\n  b 'two\nlines' c\\ d"),
+              ElementsAre(ElementsAre("a", "b", "two\nlines", "c d")));
+  EXPECT_THAT(ShellCommands("a $(b c) $((1 / 2)) >out 2>&1 <in d"),
+              ElementsAre(ElementsAre("a", "$(b c)", "$((1 / 2))", "d")));
+}
+
+TEST(CommandProgramsTest, HereDocumentsAreNoCommands) {
+  EXPECT_THAT(ShellCommands("a - <<'END' b\nimport x\nthis; that\nEND\nc"),
+              ElementsAre(ElementsAre("a", "-", "b"), ElementsAre("c")));
+  EXPECT_THAT(ShellCommands("a <<END\nnever ends"), ElementsAre(ElementsAre("a")));
+}
+
+TEST(CommandProgramsTest, TheFirstArgumentIsAProgram) {
+  EXPECT_THAT(ProgramsOf({"rank", "--train={train}", "other"}), ElementsAre("rank"));
+  EXPECT_THAT(ProgramsOf(std::vector<std::string>{"{output}/built"}), IsEmpty());
+  EXPECT_THAT(ProgramsOf({"python3", "/opt/run.py", "x"}), ElementsAre("/opt/run.py", "python3"));
+  EXPECT_THAT(ProgramsOf({"python3", "-m", "module"}), ElementsAre("python3"));
+  EXPECT_THAT(ProgramsOf({"python3", "-u", "-OO", "/opt/run.py"}),
+              ElementsAre("/opt/run.py", "python3"));
+  EXPECT_THAT(ProgramsOf({"python3", "run.py"}), ElementsAre("./run.py", "python3"));
+  EXPECT_THAT(ProgramsOf({"bin/run", "x"}), ElementsAre("./bin/run"));
+}
+
+TEST(CommandProgramsTest, AShellsScriptNamesMore) {
+  const std::vector<std::string> command = {"sh", "-euc",
+                                            "mkdir -p \"{model}\"\n"
+                                            "export A=b; C=d convert \"{train}\"\n"
+                                            "if grep -q x y; then python3 ${programs} ; fi\n"
+                                            "cd /opt/tool\n"
+                                            "python3 scripts/train.py --seed {seed}\n"
+                                            "cp -R /opt/code \"$TMPDIR/code\"\n"
+                                            "exec \"$TMPDIR/built\""};
+  EXPECT_THAT(ProgramsOf(command),
+              ElementsAre("/opt/code", "/opt/tool", "/opt/tool/scripts/train.py", "convert", "cp",
+                          "grep", "mkdir", "python3", "sh"));
+}
+
+TEST(CommandProgramsTest, AProgramIsAnExecutableFileOfThePath) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir.File("one/rank"));  // a directory is no program
+  std::filesystem::create_directories(dir.File("two"));
+  std::ofstream(dir.File("two/rank")) << "#!/bin/sh\n";
+  const std::string path = absl::StrCat(dir.File("one"), ":", dir.File("two"));
+  EXPECT_EQ(FindProgram("rank", path), "");
+  std::filesystem::permissions(dir.File("two/rank"), std::filesystem::perms::owner_all);
+  EXPECT_EQ(FindProgram("rank", path), dir.File("two/rank"));
+  EXPECT_EQ(FindProgram(dir.File("two"), ""), dir.File("two"));
+  EXPECT_EQ(FindProgram(dir.File("three"), path), "");
+}
+
+// A study of one approach, with a script of its own.
+class FoundProgramsTest : public ::testing::Test {
+ protected:
+  // The programs that are missing; fills warnings_ and message_.
+  std::vector<std::string> Missing(const std::string& fields) {
+    std::ofstream(dir_.File("train.py")) << "print()";
+    std::ofstream(dir_.File("other.py")) << "print()";
+    std::ofstream(dir_.File("data")) << "x";
+    std::ofstream(dir_.File("sweep.yaml")) << absl::StrReplaceAll(
+        R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: s}
+spec:
+  approaches:
+    - metadata: {name: mine}
+      spec: {FIELDS}
+  benchmarks: [{metadata: {name: x}, spec: {test: data}}]
+)",
+        {{"FIELDS", absl::StrReplaceAll(fields, {{"DIR", dir_.path()}})}});
+    absl::StatusOr<spec::LoadedSweep> sweep = spec::LoadSweep(dir_.File("sweep.yaml"));
+    EXPECT_OK(sweep);
+    EXPECT_OK(spec::ResolveCode(&*sweep));
+    warnings_.clear();
+    std::vector<std::string> missing;
+    const std::vector<FoundProgram> programs = FindPrograms(*sweep, "/usr/bin:/bin", &warnings_);
+    for (const FoundProgram& program : programs) {
+      if (program.where.empty()) {
+        missing.push_back(program.name);
+      }
+    }
+    message_ = std::string(CheckPrograms(programs).message());
+    return missing;
+  }
+
+  TempDir dir_;
+  std::vector<std::string> warnings_;
+  std::string message_;
+};
+
+TEST_F(FoundProgramsTest, ScriptsOfTheCodeAreFoundThere) {
+  EXPECT_THAT(
+      Missing(R"(code: [train.py], predict: {command: [sh, "{code}/train.py", "{predictions}"]})"),
+      IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(Missing(R"(code: [train.py], predict: {command: [./train.py, "{predictions}"]})"),
+              IsEmpty());
+  EXPECT_THAT(
+      Missing(R"(code: [train.py], predict: {command: [sh, "{code}/other.py", "{predictions}"]})"),
+      ElementsAre(dir_.File("other.py")));
+  EXPECT_THAT(message_, HasSubstr("other.py is not among the files of the field code"));
+}
+
+// `python3 train.py` was said to be fine, and every job failed: it runs in a directory of its own.
+TEST_F(FoundProgramsTest, AScriptWithARelativePathIsMissingWithoutCode) {
+  EXPECT_THAT(Missing(R"(version: "1", predict: {command: [sh, train.py, "{predictions}"]})"),
+              ElementsAre("./train.py"));
+  EXPECT_THAT(message_, HasSubstr("write {code}/train.py"));
+}
+
+TEST_F(FoundProgramsTest, AScriptOfTheUsersInNoCodeIsAWarning) {
+  EXPECT_THAT(Missing(R"(version: "1", predict: {command: [sh, DIR/train.py, "{predictions}"]})"),
+              IsEmpty());
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_THAT(warnings_[0],
+              AllOf(HasSubstr("sweep.yaml:7:"), HasSubstr("train.py, which approach "
+                                                          "mine runs, is in no code")));
+  EXPECT_THAT(Missing(R"(version: "1", predict: {command: [/bin/sh, -c, "x {predictions}"]})"),
+              ElementsAre("x"));
+  EXPECT_THAT(warnings_, IsEmpty()) << "a system's own program";
+}
+
+TEST(CommandProgramsTest, EveryProgramOfTheStudiesApproachesIsFound) {
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_OK_AND_ASSIGN(const spec::LoadedSweep sweep,
+                       spec::LoadSweep(absl::StrCat(source == nullptr ? "." : source,
+                                                    "/configs/sweeps/concurrence.yaml"),
+                                       {{"programs", "/p"}}));
+  std::vector<std::string> warnings;
+  std::map<std::string, std::set<std::string>> programs;
+  std::vector<std::string> names;
+  for (const FoundProgram& program : FindPrograms(sweep, "", &warnings)) {
+    programs[program.name] = program.approaches;
+    names.push_back(program.name);
+  }
+  EXPECT_THAT(names, IsSupersetOf({"/p/transformers/examples/pytorch/question-answering/run_qa.py",
+                                   "concur-reader", "python3", "concur", "sh"}));
+  EXPECT_EQ(programs.at("concur").size(), 10u);
+  EXPECT_EQ(programs.at("concur-reader").size(), 10u);
+  for (const std::string& name : names) {  // nothing of a script is taken for a program
+    EXPECT_EQ(name.find_first_of(" \"'(){}$=;"), std::string::npos) << name;
+  }
+}
+
+TEST(RerunTest, ASelectorMarksApproachesByNameAndTag) {
+  SweepSpec spec;
+  spec.approaches.resize(3);
+  spec.approaches[0].name = "a";
+  spec.approaches[1].name = "b";
+  spec.approaches[1].tags = {{"neural", "yes"}, {"size", "small"}};
+  spec.approaches[2].name = "c";
+  const auto marked = [&](const std::string& selector) {
+    SweepSpec copy = spec;
+    EXPECT_OK(MarkReruns(selector, &copy)) << selector;
+    std::string names;
+    for (const ApproachSpec& approach : copy.approaches) {
+      names += approach.rerun ? approach.name : "";
+    }
+    return names;
+  };
+  EXPECT_EQ(marked(kRerunAll), "abc");
+  EXPECT_EQ(marked("c"), "c");
+  EXPECT_EQ(marked("a,tag:size=small"), "ab");
+  EXPECT_EQ(marked("tag:neural"), "b");
+  for (const char* selector : {"d", "", "a,", "tag:size", "tag:size=large", "tag:"}) {
+    EXPECT_FALSE(MarkReruns(selector, &spec).ok()) << selector;
+  }
+}
+
+}  // namespace
+}  // namespace concur::cli

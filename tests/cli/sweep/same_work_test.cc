@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Approaches of one sweep whose jobs are the same work.
+#include "cli/sweep/same_work.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/expansion.h"
+#include "core/sweep.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SweepSpec ThreeNamesOfOneCommand() {
+  SweepSpec spec;
+  spec.name = "half";
+  spec.approaches = {testing::UntrainedApproach("good"), testing::UntrainedApproach("close"),
+                     testing::UntrainedApproach("flaky")};
+  spec.benchmarks = {testing::Benchmark("x"), testing::Benchmark("y")};
+  spec.seeds = {1};
+  return spec;
+}
+
+std::vector<std::string> WarningsOf(const SweepSpec& spec) {
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  EXPECT_OK(expansion.status());
+  return expansion.ok() ? WarnOfSameWork(*expansion) : std::vector<std::string>();
+}
+
+TEST(SameWorkTest, ApproachesThatDifferInTheirNamesAloneAreNamed) {
+  // Each read CONCUR_APPROACH; all got the scores of the one that ran, without a word.
+  EXPECT_THAT(WarningsOf(ThreeNamesOfOneCommand()),
+              ElementsAre(HasSubstr("approaches good, close, flaky run the same work")));
+}
+
+TEST(SameWorkTest, WhatCountsInAKeyTellsApproachesApart) {
+  SweepSpec spec = ThreeNamesOfOneCommand();
+  spec.approaches[0].env = {{"HOW", "good"}};
+  EXPECT_THAT(WarningsOf(spec), ElementsAre(HasSubstr("approaches close, flaky run")));
+  spec.approaches[1].hyperparameters.defaults = {{"how", std::string("close")}};
+  spec.approaches[1].predict_command.push_back("{hp.how}");
+  EXPECT_THAT(WarningsOf(spec), IsEmpty());
+}
+
+TEST(SameWorkTest, AnEqualCommandWithAnotherSettingIsOtherWork) {
+  SweepSpec spec = ThreeNamesOfOneCommand();
+  spec.approaches.pop_back();
+  for (ApproachSpec& approach : spec.approaches) {
+    approach.predict_command.push_back("{hp.how}");
+    approach.hyperparameters.defaults = {{"how", approach.name}};
+  }
+  EXPECT_THAT(WarningsOf(spec), IsEmpty());
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/assignments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace concur {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr Resources kFourCpus{.cpu_millis = 4000, .memory_bytes = 100, .gpus = 4};
+
+AttemptId AttemptOf(uint32_t job) { return {{{1}, job}, {1}}; }
+
+Assignment Needing(int64_t cpu_millis, uint64_t gpu_mask = 0, int32_t gpus = 0) {
+  Assignment assignment;
+  assignment.resources = {.cpu_millis = cpu_millis, .memory_bytes = 10, .gpus = gpus};
+  assignment.gpu_mask = gpu_mask;
+  return assignment;
+}
+
+Assignment Ahead(int64_t cpu_millis, int64_t cpu_micros) {
+  Assignment assignment = Needing(cpu_millis);
+  assignment.ahead = true;
+  assignment.ahead_cpu_micros = cpu_micros;
+  return assignment;
+}
+
+void IgnoreStarted(AttemptId, const Assignment&) {}
+
+std::vector<uint32_t> StartsOf(Assignments& assignments, size_t starts_max = 100) {
+  std::vector<uint32_t> jobs;
+  assignments.TakeOrders(starts_max, [&](AttemptId id, uint64_t) { jobs.push_back(id.job.index); });
+  return jobs;
+}
+
+TEST(AssignmentsTest, AnAttemptTakesItsResourcesUntilItIsRemoved) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(1000, 0b101, 2));
+  EXPECT_EQ(assignments.FreeOf(kFourCpus),
+            (Resources{.cpu_millis = 3000, .memory_bytes = 90, .gpus = 2}));
+  EXPECT_EQ(assignments.LowestFreeGpus(2), 0b1010u);
+  EXPECT_TRUE(assignments.GpusAreFree(0b1010));
+  EXPECT_FALSE(assignments.GpusAreFree(0b0110));
+  assignments.CheckInvariants();
+  EXPECT_TRUE(assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted).has_value());
+  EXPECT_FALSE(assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted).has_value());
+  EXPECT_EQ(assignments.FreeOf(kFourCpus), kFourCpus);
+  EXPECT_TRUE(assignments.empty());
+  assignments.CheckInvariants();
+}
+
+TEST(AssignmentsTest, NoGpuIsFreeWhileItIsNotKnownWhichAreUsed) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(0, /*gpu_mask=*/0, /*gpus=*/1));
+  EXPECT_EQ(assignments.FreeOf(kFourCpus).gpus, 0);
+  assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted);
+  EXPECT_EQ(assignments.FreeOf(kFourCpus).gpus, 4);
+}
+
+TEST(AssignmentsTest, WhatIsGivenAheadTakesNothingUntilThereIsRoomAndThenStartsInOrder) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(4000));
+  assignments.Add(AttemptOf(3), Ahead(3000, 30));
+  assignments.Add(AttemptOf(2), Ahead(3000, 20));
+  assignments.Add(AttemptOf(4), Ahead(1000, 10));
+  EXPECT_EQ(assignments.ahead(), 3u);
+  EXPECT_EQ(assignments.ahead_cpu_micros(), 60);
+  EXPECT_EQ(assignments.used().cpu_millis, 4000);
+  assignments.CheckInvariants();
+  std::vector<AttemptId> started;
+  assignments.Remove(AttemptOf(1), kFourCpus,
+                     [&](AttemptId id, const Assignment&) { started.push_back(id); });
+  EXPECT_THAT(started, ElementsAre(AttemptOf(2)));
+  // The second of them does not fit, and the third does not overtake it.
+  EXPECT_EQ(assignments.used().cpu_millis, 3000);
+  EXPECT_FALSE(assignments.Find(AttemptOf(2))->ahead);
+  EXPECT_EQ(assignments.ahead(), 2u);
+  EXPECT_EQ(assignments.ahead_cpu_micros(), 40);
+  assignments.CheckInvariants();
+  assignments.Remove(AttemptOf(3), kFourCpus, IgnoreStarted);
+  EXPECT_EQ(assignments.ahead(), 1u) << "what waits makes no room when it goes";
+  assignments.Remove(AttemptOf(2), kFourCpus, IgnoreStarted);
+  EXPECT_EQ(assignments.ahead(), 0u);
+  EXPECT_EQ(assignments.used().cpu_millis, 1000);
+  assignments.CheckInvariants();
+}
+
+TEST(AssignmentsTest, AnOrderToStartIsRepeatedUntilASyncListsTheAttempt) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(1000));
+  EXPECT_TRUE(assignments.HasOrders());
+  EXPECT_THAT(StartsOf(assignments), ElementsAre(1));
+  EXPECT_FALSE(assignments.HasOrders());
+  // The answer was lost.
+  assignments.BeginSync();
+  EXPECT_THAT(assignments.EndSync(), IsEmpty());
+  EXPECT_TRUE(assignments.HasOrders());
+  EXPECT_THAT(StartsOf(assignments), ElementsAre(1));
+  // It arrived.
+  assignments.BeginSync();
+  EXPECT_TRUE(assignments.SetListed(AttemptOf(1)));
+  EXPECT_FALSE(assignments.SetListed(AttemptOf(2)));
+  EXPECT_THAT(assignments.EndSync(), IsEmpty());
+  EXPECT_FALSE(assignments.HasOrders());
+  EXPECT_THAT(StartsOf(assignments), IsEmpty());
+}
+
+TEST(AssignmentsTest, AnAttemptHasStoppedOnceASyncNoLongerListsIt) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(1000));
+  assignments.BeginSync();
+  assignments.SetListed(AttemptOf(1));
+  assignments.EndSync();
+  EXPECT_TRUE(assignments.Stop(AttemptOf(1), StopReason::kFenced));
+  EXPECT_FALSE(assignments.Stop(AttemptOf(1), StopReason::kCanceled)) << "it stops already";
+  EXPECT_TRUE(assignments.HasOrders());
+  const std::vector<StopOrder> stop = assignments.TakeOrders(100, [](AttemptId, uint64_t) {});
+  ASSERT_EQ(stop.size(), 1u);
+  EXPECT_EQ(stop[0].reason, StopReason::kFenced);
+  assignments.BeginSync();
+  assignments.SetListed(AttemptOf(1));
+  EXPECT_THAT(assignments.EndSync(), IsEmpty()) << "it still runs";
+  assignments.BeginSync();
+  EXPECT_THAT(assignments.EndSync(), ElementsAre(AttemptOf(1)));
+}
+
+TEST(AssignmentsTest, OneAnswerHasSoManyStartsAndTheNextHasTheOthersToo) {
+  Assignments assignments;
+  for (uint32_t job = 1; job <= 3; ++job) {
+    assignments.Add(AttemptOf(job), Needing(0));
+  }
+  EXPECT_THAT(StartsOf(assignments, 2), ElementsAre(1, 2));
+  EXPECT_TRUE(assignments.HasOrders());
+  assignments.BeginSync();
+  assignments.SetListed(AttemptOf(1));
+  assignments.SetListed(AttemptOf(2));
+  assignments.EndSync();
+  EXPECT_THAT(StartsOf(assignments, 2), ElementsAre(3));
+}
+
+TEST(AssignmentsTest, TwoAttemptsOnOneGpuEndTheProcess) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Needing(0, 0b11, 2));
+  assignments.Add(AttemptOf(2), Needing(0, 0b10, 1));
+  EXPECT_DEATH(assignments.CheckInvariants(), "gpu_mask");
+}
+
+}  // namespace
+}  // namespace concur

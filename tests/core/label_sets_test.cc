@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/label_sets.h"
+
+#include <gtest/gtest.h>
+
+namespace concur {
+namespace {
+
+TEST(LabelSetsTest, EqualSetsHaveOneNumberAndTheEmptySetIsZero) {
+  LabelSets sets;
+  EXPECT_EQ(sets.Add({}), 0u);
+  const uint32_t a100 = sets.Add({{"gpu", "a100"}});
+  const uint32_t both = sets.Add({{"gpu", "a100"}, {"site", "basement"}});
+  EXPECT_NE(a100, 0u);
+  EXPECT_NE(both, a100);
+  EXPECT_EQ(sets.Add({{"gpu", "a100"}}), a100);
+  EXPECT_EQ(sets.Get(both), (Labels{{"gpu", "a100"}, {"site", "basement"}}));
+  EXPECT_EQ(sets.size(), 3u);
+  sets.CheckInvariants();
+}
+
+TEST(LabelSetsTest, AWorkerMatchesASetWhenItHasAllOfItsLabels) {
+  LabelSets sets;
+  const uint32_t both = sets.Add({{"gpu", "a100"}, {"site", "basement"}});
+  EXPECT_TRUE(sets.Match(0, {}));
+  EXPECT_FALSE(sets.Match(both, {{"gpu", "a100"}}));
+  EXPECT_FALSE(sets.Match(both, {{"gpu", "h100"}, {"site", "basement"}}));
+  EXPECT_TRUE(sets.Match(both, {{"gpu", "a100"}, {"site", "basement"}, {"zone", "b"}}));
+}
+
+}  // namespace
+}  // namespace concur

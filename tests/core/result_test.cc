@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/result.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "tests/testing/full_result.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// Whether the field called `name` has the same value in both.
+bool FieldIsEqual(const JobResult& a, const JobResult& b, absl::string_view name) {
+  bool equal = true;
+  VisitFields(a, [&](absl::string_view field_a, const auto& value_a) {
+    VisitFields(b, [&](absl::string_view field_b, const auto& value_b) {
+      if constexpr (std::is_same_v<decltype(value_a), decltype(value_b)>) {
+        equal = equal && (field_a != name || field_b != name || value_a == value_b);
+      }
+    });
+  });
+  return equal;
+}
+
+TEST(ResultTest, FullResultsSetEveryFieldAndAreValid) {
+  const std::vector<JobResult> full = testing::FullResults();
+  for (const JobResult& result : full) {
+    EXPECT_OK(ValidateJobResult(result, FieldPath("result")));
+  }
+  VisitFields(full[0], [&](absl::string_view field, const auto&) {
+    EXPECT_TRUE(std::any_of(
+        full.begin(), full.end(),
+        [&](const JobResult& result) { return !FieldIsEqual(result, JobResult(), field); }))
+        << field << " has its default in tests/testing/full_result.h";
+  });
+}
+
+TEST(ResultTest, MetricsAndArtifactsStandInOrderEachOnce) {
+  JobResult result = testing::FullResults()[0];
+  std::swap(result.metrics[0], result.metrics[1]);
+  EXPECT_THAT(
+      ValidateJobResult(result, FieldPath("r")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("r.metrics[1]: expected each once and in order, got exact_match")));
+  result = testing::FullResults()[0];
+  result.artifacts[1].kind = result.artifacts[0].kind;
+  EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("r.artifacts[1]: expected")));
+}
+
+TEST(ResultTest, ANameOfAMetricIsOneLine) {
+  EXPECT_THAT(CheckMetric(FieldPath("m"), {"a\nb", 1, 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "m.name: expected one line without control characters, got \"a\\nb\""));
+}
+
+}  // namespace
+}  // namespace concur

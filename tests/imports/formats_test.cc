@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// What evaluation programs write: MTEB, the lm-evaluation-harness, HELM, Inspect, Every Eval Ever.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/csv.h"
+#include "base/file.h"
+#include "imports/import.h"
+#include "tests/imports/import_fixture.h"
+#include "tests/testing/shared_data.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::imports {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class FormatsTest : public ImportFixture {};
+
+std::string MtebText(const std::string& task, const std::string& split, double english,
+                     double pair) {
+  return absl::StrCat(R"({"task_name": ")", task,
+                      R"(", "mteb_version": "1.2", "evaluation_time": 2.5, "scores": {")", split,
+                      R"(": [{"hf_subset": "en", "languages": ["eng-Latn"], "main_score": )",
+                      english,
+                      R"(}, {"hf_subset": "it-en", "languages": ["ita-Latn", "eng-Latn"],)",
+                      R"( "main_score": )", pair, "}]}}");
+}
+
+TEST_F(FormatsTest, MtebTakesTheMeanOverSubsetsOfTheLanguagesAskedFor) {
+  Write("r/org__m/a/STS.json", MtebText("STS", "test", 0.8, 0.6));
+  Write("r/org__m/a/model_meta.json", "{}");
+  const auto all = ImportAs("mteb", {dir_.File("r")});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_DOUBLE_EQ(Score(*all, "org__m", "STS").value(), 0.7);
+  EXPECT_EQ(all->models[0].tags.at("family"), "org");
+  EXPECT_EQ(RunOf(*all, "org__m", "STS")->seconds, 2.5);
+  request_.options.languages = {"eng"};
+  EXPECT_DOUBLE_EQ(Score(*ImportAs("mteb", {dir_.File("r")}), "org__m", "STS").value(), 0.8);
+}
+
+TEST_F(FormatsTest, MtebCountsTheFirstRevisionWithATestScore) {
+  Write("r/m/a/T.json", MtebText("T", "validation", 0.1, 0.1));
+  Write("r/m/b/T.json", MtebText("T", "test", 0.2, 0.2));
+  Write("r/m/c/T.json", MtebText("T", "test", 0.3, 0.3));
+  const auto first = ImportAs("mteb", {dir_.File("r")});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_DOUBLE_EQ(Score(*first, "m", "T").value(), 0.2);
+  EXPECT_EQ(SkippedOf(*first, "another revision of a model, which has the score already"), 2);
+  request_.each_revision = true;
+  EXPECT_THAT(Names(ImportAs("mteb", {dir_.File("r")})->models), ElementsAre("m@a", "m@b", "m@c"));
+}
+
+TEST_F(FormatsTest, MtebOfBeforeVersion1_11IsRead) {
+  Write("r/m/a/T.json",
+        R"({"mteb_dataset_name": "T", "test": {"en": {"cos_sim": {"spearman": 0.5}}}})");
+  EXPECT_DOUBLE_EQ(Score(*ImportAs("mteb", {dir_.File("r")}), "m", "T").value(), 0.5);
+}
+
+TEST_F(FormatsTest, RealMtebFilesGiveThePublishedTable) {
+  CONCUR_SHARED_DATA_OR_SKIP(raw, "leaderboards/mteb-raw");
+  CONCUR_SHARED_DATA_OR_SKIP(table, "leaderboards/mteb-eng-v2/scores.csv");
+  request_.options.languages = {"eng"};
+  const auto results = ImportAs("mteb", {raw});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const auto rows = analysis::ParseCsv(*ReadFile(table), table);
+  ASSERT_TRUE(rows.ok());
+  int compared = 0;
+  for (const analysis::CsvRecord& row : *rows) {
+    for (size_t c = 1; c < row.fields.size(); ++c) {
+      if (const auto score = Score(*results, row.fields[0], (*rows)[0].fields[c])) {
+        EXPECT_NEAR(*score * 100, std::stod(row.fields[c]), 6e-5)
+            << row.fields[0] << " " << (*rows)[0].fields[c];
+        ++compared;
+      }
+    }
+  }
+  EXPECT_EQ(compared, 122);
+}
+
+constexpr char kHarness[] = R"({
+ "results": {
+  "arc": {"alias": " - arc", "acc,none": 0.5, "acc_stderr,none": 0.1, "acc_norm,none": 0.6,
+          "acc_norm_stderr,none": "N/A"},
+  "gsm": {"exact_match,strict-match": 0.25, "exact_match,flexible-extract": 0.75},
+  "wiki": {"word_perplexity,none": 12.5, "bits,none": NaN},
+  "both": {"acc,none": 0.4}},
+ "group_subtasks": {"both": ["arc", "gsm"]},
+ "higher_is_better": {"wiki": {"word_perplexity": false}},
+ "n-shot": {"arc": 25}, "versions": {"arc": 1.0},
+ "n-samples": {"arc": {"original": 4, "effective": 4}},
+ "config": {"model": "hf", "model_args": "pretrained=org/m,dtype=float16", "model_sha": "abc"},
+ "date": 1700000000.5, "lm_eval_version": "0.4.9"})";
+
+TEST_F(FormatsTest, TheHarnessKeepsMetricsFiltersErrorsAndDirections) {
+  const auto results = ImportAs("lm-eval", {Write("results_1.json", kHarness)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("org/m"));
+  EXPECT_THAT(Names(results->tasks), ElementsAre("arc", "gsm", "wiki"));
+  const imports::Run* const arc = RunOf(*results, "org/m", "arc");
+  ASSERT_THAT(arc->metrics, SizeIs(2));
+  EXPECT_EQ(arc->metrics[0].name, "acc");
+  EXPECT_EQ(arc->metrics[0].standard_error, 0.1);
+  EXPECT_EQ(arc->metrics[0].examples, 4);
+  EXPECT_EQ(arc->metrics[1].standard_error, std::nullopt);
+  EXPECT_EQ(arc->shots, 25);
+  EXPECT_EQ(arc->revision, "abc");
+  EXPECT_EQ(RunOf(*results, "org/m", "gsm")->metrics[0].name, "exact_match,strict-match");
+  EXPECT_EQ(results->tasks[2].meaning.goal, Goal::kMinimize);
+  EXPECT_EQ(SkippedOf(*results, "a group whose tasks are there themselves"), 1);
+  EXPECT_EQ(SkippedOf(*results, "a metric whose value is no number"), 1);
+  request_.metrics = {"acc_norm"};
+  EXPECT_EQ(Score(*ImportAs("lm-eval", {dir_.File("results_1.json")}), "org/m", "arc"), 0.6);
+}
+
+std::string OneTask(const char* extra, double score) {
+  return absl::StrCat(R"({"results": {"t": {"acc": )", score, R"(, "acc_stderr": 0.01}}, )", extra,
+                      R"("config": {"model_args": "pretrained=m"}})");
+}
+
+TEST_F(FormatsTest, RunsOfOneCellAreSeedsInTheirOrderOfTimeAndCopiesAreLeftOut) {
+  Write("r/results_a.json", OneTask(R"("date": 2000, )", 0.2));
+  Write("r/results_b.json", OneTask(R"("date": 1000, )", 0.1));
+  Write("r/results_c.json", OneTask(R"("date": 1000, )", 0.1));
+  const auto results = ImportAs("lm-eval", {dir_.File("r")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->seeds, 2U);
+  EXPECT_EQ(Score(*results, "m", "t", 0), 0.1);
+  EXPECT_EQ(Score(*results, "m", "t", 1), 0.2);
+  EXPECT_EQ(SkippedOf(*results, "a file with the same bytes as another"), 1);
+}
+
+TEST_F(FormatsTest, OtherShotsAreOtherTasks) {
+  Write("r/results_a.json", OneTask(R"("n-shot": {"t": 0}, )", 0.2));
+  Write("r/results_b.json", OneTask(R"("n-shot": {"t": 5}, )", 0.3));
+  EXPECT_THAT(Names(ImportAs("lm-eval", {dir_.File("r")})->tasks),
+              ElementsAre("t (0-shot)", "t (5-shot)"));
+}
+
+TEST_F(FormatsTest, SamplesBecomeExamplesWhenTheyExplainTheScore) {
+  Write("results_1.json", OneTask("", 0.5));
+  Write("samples_t_1.jsonl",
+        "{\"doc_id\": 0, \"filter\": \"none\", \"acc\": 1.0}\n{\"doc_id\": 1, \"acc\": 0.0}\n");
+  const auto good = ImportAs("lm-eval", {dir_.File("results_1.json")});
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_THAT(RunOf(*good, "m", "t")->examples, SizeIs(2));
+  Write("samples_t_1.jsonl", "{\"doc_id\": 0, \"acc\": 1.0}\n");
+  const auto bad = ImportAs("lm-eval", {dir_.File("results_1.json")});
+  EXPECT_THAT(RunOf(*bad, "m", "t")->examples, IsEmpty());
+  EXPECT_EQ(SkippedOf(*bad, "per-example scores whose mean is not the score"), 1);
+}
+
+TEST_F(FormatsTest, InspectReadsScorersAndLettersAndRefusesUnknownVersions) {
+  const std::string log = R"({"version": 2, "status": "success",
+    "eval": {"task": "arc", "model": "org/m", "created": "2025"},
+    "results": {"completed_samples": 2, "scores": [{"name": "choice", "metrics":
+       {"stderr": {"value": 0.2}, "accuracy": {"value": 0.75}}}]},
+    "stats": {"started_at": "2025-01-01T00:00:00+00:00", "completed_at": "2025-01-01T00:01:00+00:00"},
+    "samples": [{"id": 1, "scores": {"choice": {"value": "C"}}},
+                {"id": "x", "scores": {"choice": {"value": "P"}}}]})";
+  const auto results = ImportAs("inspect", {Write("log.json", log)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const imports::Run* const run = RunOf(*results, "org/m", "arc");
+  EXPECT_EQ(run->metrics[0].value, 0.75);
+  EXPECT_EQ(run->metrics[0].standard_error, 0.2);
+  EXPECT_EQ(run->seconds, 60);
+  EXPECT_THAT(run->examples, SizeIs(2));
+  EXPECT_THAT(ImportAs("inspect", {Write("v9.json", R"({"version": 9, "eval": {}})")}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("v9.json: version: expected 1 or 2"), HasSubstr("got 9"))));
+}
+
+TEST_F(FormatsTest, HelmTakesTheMetricOfItsScenario) {
+  Write("runs/s/q:model=a_b/run_spec.json",
+        R"({"name": "narrative_qa:model=a_b", "adapter_spec": {"model": "a/b",
+            "max_train_instances": 5}, "groups": ["narrative_qa"]})");
+  Write("runs/s/q:model=a_b/stats.json",
+        R"([{"name": {"name": "exact_match", "split": "test"}, "mean": 0.1},
+            {"name": {"name": "f1_score", "split": "test", "perturbation": {"name": "x"}}, "mean": 0.9},
+            {"name": {"name": "f1_score", "split": "test"}, "mean": 0.4},
+            {"name": {"name": "num_instances", "split": "test"}, "mean": 5},
+            {"name": {"name": "f1_score", "split": "valid"}, "mean": 0.8}])");
+  const auto results = ImportAs("helm", {dir_.File("runs")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const imports::Run* const run = RunOf(*results, "a/b", "narrative_qa");
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->metrics[0].name, "f1_score");
+  EXPECT_EQ(run->metrics[0].value, 0.4);
+  EXPECT_EQ(run->metrics[0].examples, 5);
+  EXPECT_THAT(run->metrics, SizeIs(2));
+  EXPECT_EQ(run->shots, 5);
+}
+
+TEST_F(FormatsTest, EveryEvalEverNamesTheSchemasThatAreKnown) {
+  const std::string text = R"({"schema_version": "0.2.0", "retrieved_timestamp": "1",
+    "model_info": {"id": "org/m", "developer": "Org"}, "evaluation_results": [
+     {"evaluation_name": "E", "metric_config": {"lower_is_better": true, "min_score": 0,
+      "max_score": 5}, "score_details": {"score": 2.5, "uncertainty":
+      {"standard_error": {"value": 0.1}, "num_samples": 7}}}]})";
+  const auto results = ImportAs("every-eval-ever", {Write("e.json", text)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->tasks[0].meaning.goal, Goal::kMinimize);
+  EXPECT_EQ(results->tasks[0].meaning.scale.high, 5);
+  EXPECT_EQ(results->models[0].tags.at("family"), "Org");
+  EXPECT_EQ(RunOf(*results, "org/m", "E")->metrics[0].standard_error, 0.1);
+  EXPECT_EQ(RunOf(*results, "org/m", "E")->metrics[0].examples, 7);
+  EXPECT_THAT(ImportAs("every-eval-ever", {Write("f.json", R"({"schema_version": "7"})")}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("f.json: schema_version"), HasSubstr("0.2.2, 0.3.0"),
+                             HasSubstr("got \"7\""))));
+}
+
+TEST_F(FormatsTest, BrokenFilesAreNamedAndInFoldersCounted) {
+  const std::map<std::string, std::string> broken = {
+      {"cut", std::string(kHarness).substr(0, 300)},
+      {"list", "[1, 2]"},
+      {"empty", ""},
+      {"deep", std::string(100'000, '[')},
+      {"types", R"({"results": {"t": 5}, "config": {"model": "m"}})"},
+      {"no-model", R"({"results": {"t": {"acc": 1}}})"},
+      {"other", R"({"results": []})"}};
+  Write("r/results_good.json", OneTask("", 0.5));
+  for (const auto& [name, text] : broken) {
+    const std::string path = Write(absl::StrCat("r/", name, ".json"), text);
+    EXPECT_THAT(ImportAs("lm-eval", {path}).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name + ".json")));
+  }
+  const auto results = ImportAs("lm-eval", {dir_.File("r")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(SkippedOf(*results, "a file that cannot be read as lm-eval"),
+            static_cast<int64_t>(broken.size()));
+  request_.strict = true;
+  EXPECT_THAT(ImportAs("lm-eval", {dir_.File("r")}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(".json")));
+}
+
+TEST_F(FormatsTest, NamesThatNoTableCanHoldAreSkipped) {
+  Write("r/results_a.json", OneTask("", 0.5));
+  Write("r/results_b.json",
+        R"({"results": {"t": {"acc": 1}, "bad\u0007": {"acc": 1}}, "model_name": "x"})");
+  const auto results = ImportAs("lm-eval", {dir_.File("r")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(SkippedOf(*results, "a name with a control character"), 1);
+  EXPECT_THAT(Names(results->models), ElementsAre("m", "x"));
+}
+
+}  // namespace
+}  // namespace concur::imports

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "imports/import.h"
+#include "imports/leaderboard_columns.h"
+#include "tests/imports/import_fixture.h"
+#include "tests/testing/shared_data.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::imports {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class LeaderboardTest : public ImportFixture {};
+
+TEST(ParseScoreTest, UnitsMarginsRemarksAndPairsAreRead) {
+  EXPECT_EQ(ParseScore("71.2")->value, 71.2);
+  EXPECT_EQ(ParseScore(" 71.2% ")->value, 71.2);
+  EXPECT_TRUE(ParseScore("71.2%")->percent);
+  EXPECT_EQ(ParseScore("71.2 ± 0.4")->value, 71.2);
+  EXPECT_EQ(ParseScore("71.2*")->value, 71.2);
+  EXPECT_EQ(ParseScore("1,234.5")->value, 1234.5);
+  EXPECT_EQ(ParseScore("94.0/92.0")->value, 93.0);
+  EXPECT_THAT(ParseScore("94.0/92.0")->parts, ElementsAre(94.0, 92.0));
+}
+
+TEST(ParseScoreTest, DatesSizesAndWordsAreNoScores) {
+  for (const char* field : {"2023/3/15", "67B", "N/A", "", "nan", "inf", "0x10", "1e400", "71,2",
+                            "about 3", "12-14", "/", "1//2"}) {
+    EXPECT_EQ(ParseScore(field), std::nullopt) << field;
+  }
+}
+
+TEST_F(LeaderboardTest, MetadataRanksAndMeansAreNoBenchmarks) {
+  const std::string path = Write("board.tsv",
+                                 "Rank\tModel\tCompany\tParameters\tAverage\tBoolean Q\tWER ↓\n"
+                                 "1\tA\tX Corp\t67B\t80\t90.5\t3\n"
+                                 "2\tB\tX Corp\tN/A\t70\t-\t4\n");
+  const auto results = ImportAs("leaderboard", {path});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("Boolean Q", "WER"));
+  EXPECT_EQ(results->tasks[0].meaning.goal, Goal::kMaximize);
+  EXPECT_EQ(results->tasks[1].meaning.goal, Goal::kMinimize);
+  EXPECT_EQ(results->models[0].tags.at("family"), "X Corp");
+  EXPECT_EQ(results->models[0].tags.at("parameters"), "67B");
+  EXPECT_EQ(results->models[1].tags.count("parameters"), 0);
+  EXPECT_EQ(Score(*results, "A", "Boolean Q"), 90.5);
+  EXPECT_EQ(Score(*results, "B", "Boolean Q"), std::nullopt);
+  EXPECT_EQ(SkippedOf(*results, "no score: a gap"), 1);
+  EXPECT_EQ(SkippedOf(*results, "a column that is called a mean or an overall score"), 1);
+}
+
+TEST_F(LeaderboardTest, AMeanUnderAnyNameIsFound) {
+  std::string text = "model,overall_v2,a,b,c\n";
+  for (int i = 0; i < 20; ++i) {
+    const int a = (i * 7) % 20;
+    const int b = (i * 11 + 3) % 20;
+    const int c = (i * i) % 17;
+    text += absl::StrCat("m", i, ",", (a + b + c) / 3.0, ",", a, ",", b, ",", c, "\n");
+  }
+  const auto results = ImportAs("leaderboard", {Write("board.csv", text)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("a", "b", "c"));
+  request_.options.keep = {"overall_v2"};
+  EXPECT_THAT(Names(ImportAs("leaderboard", {dir_.File("board.csv")})->tasks),
+              ElementsAre("overall_v2", "a", "b", "c"));
+}
+
+TEST_F(LeaderboardTest, RowsOfOneModelAreRuns) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.csv", "model,x,y\nA,1,2\nA,3,4\nA,1,2\nB,5,6\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->seeds, 2U);
+  EXPECT_EQ(Score(*results, "A", "x", 0), 1);
+  EXPECT_EQ(Score(*results, "A", "x", 1), 3);
+  EXPECT_EQ(SkippedOf(*results, "a row that came before, field by field"), 1);
+}
+
+TEST_F(LeaderboardTest, RowsOfOneNameAndDifferentTeamsAreDifferentModels) {
+  const auto results = ImportAs(
+      "leaderboard", {Write("board.tsv", "Name\tModel\tx\tz\nT1\tA\t1\t2\nT2\tA\t3\t4\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("A (T1)", "A (T2)"));
+}
+
+TEST_F(LeaderboardTest, AHeaderWithoutTheNamesColumnIsCompleted) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.tsv", "Mean\tx\ty\nA\t2\t1\t3\nB\t4\t3\t5\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->models), ElementsAre("A", "B"));
+  EXPECT_THAT(Names(results->tasks), ElementsAre("x", "y"));
+}
+
+TEST_F(LeaderboardTest, LongTablesHaveRepeatsMetricsAndErrors) {
+  const auto results =
+      ImportAs("leaderboard", {Write("long.csv",
+                                     "model,task,metric,value,stderr,seed\n"
+                                     "A,t,acc,0.5,0.01,2\nA,t,f1,0.6,,2\nA,t,acc,0.4,0.02,1\n"
+                                     "B,t,acc,,,1\nB,t,acc,0.7,,10\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const imports::Run* const first = RunOf(*results, "A", "t", 0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_THAT(first->metrics, SizeIs(2));
+  EXPECT_EQ(first->metrics[0].standard_error, 0.01);
+  EXPECT_EQ(Score(*results, "A", "t", 1), 0.4);
+  EXPECT_EQ(Score(*results, "B", "t"), 0.7);
+}
+
+TEST_F(LeaderboardTest, WhatIsNoTableIsAnErrorThatNamesTheFile) {
+  struct Case {
+    const char* name;
+    const char* text;
+    const char* message;
+  };
+  for (const Case& wrong :
+       {Case{"empty.csv", "", "expected a header and a row or more, got 0 lines"},
+        Case{"header.csv", "model,x\n", "got 1 line"},
+        Case{"twice.csv", "model,x,x\nA,1,2\n", "the column \"x\" comes twice"},
+        Case{"words.csv", "model,x\nA,b\n", "expected a column of scores beside \"model\""},
+        Case{"open.csv", "model,x\nA,\"1\n", "open.csv:2"},
+        Case{"bytes.tsv", "model\tx\nA\t\xff\n", "bytes.tsv:2: byte 3: not UTF-8"}}) {
+    EXPECT_THAT(ImportAs("leaderboard", {Write(wrong.name, wrong.text)}).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(wrong.name), HasSubstr(wrong.message))))
+        << wrong.name;
+  }
+  EXPECT_THAT(ImportAs("leaderboard", {dir_.File("absent.csv")}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent.csv")));
+  EXPECT_THAT(ImportAs("leaderboards", {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leaderboard")));
+}
+
+TEST_F(LeaderboardTest, RealBoardsHaveTheSizesThatTheyShould) {
+  struct Case {
+    const char* path;
+    size_t models;
+    size_t tasks;
+    size_t scores;
+  };
+  for (const Case& board : {Case{"leaderboards/benchbench/bbh.tsv", 107, 27, 2889},
+                            Case{"leaderboards/benchbench/helm-accuracy.tsv", 67, 16, 876},
+                            Case{"leaderboards/benchbench/vtab.tsv", 16, 19, 304},
+                            Case{"leaderboards/open-llm/livebench.csv", 52, 6, 312},
+                            Case{"leaderboards/mteb-eng-v2/scores.csv", 196, 21, 4116},
+                            Case{"leaderboards/mteb-eng-v2/repeats.csv", 120, 4, 4800}}) {
+    CONCUR_SHARED_DATA_OR_SKIP(path, board.path);
+    const auto results = ImportAs("leaderboard", {path});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_THAT(results->models, SizeIs(board.models)) << board.path;
+    EXPECT_THAT(results->tasks, SizeIs(board.tasks)) << board.path;
+    EXPECT_THAT(results->cells, SizeIs(board.scores)) << board.path;
+  }
+}
+
+}  // namespace
+}  // namespace concur::imports

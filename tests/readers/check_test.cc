@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comparison with originals: with their fixtures where there are any, and with fixtures made
+// here, which it must find equal, and not equal once a value is changed.
+#include "readers/check/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/file.h"
+#include "readers/approaches/approach.h"
+#include "readers/blas.h"
+#include "readers/tensors.h"
+#include "tests/readers/networks.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::readers {
+namespace {
+
+using ::testing::HasSubstr;
+using State = std::map<std::string, torch::Tensor>;
+
+std::string SourceDirectory() {
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  return source == nullptr ? "." : source;
+}
+
+TEST(OriginalsTest, EveryFixtureIsEqual) {
+  const char* given = std::getenv("CONCUR_FIXTURES");  // NOLINT(concurrency-mt-unsafe)
+  const std::string directory =
+      given != nullptr ? given : SourceDirectory() + "/../shared/fixtures";
+  if (!std::filesystem::exists(directory)) {
+    GTEST_SKIP() << "no fixtures of the originals: " << directory
+                 << " does not exist; CONCUR_FIXTURES names another folder";
+  }
+  SetThreads(1);
+  const auto results = CheckFixtures({directory});
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (const CheckResult& result : *results) {
+    EXPECT_TRUE(result.ok()) << CheckText({result});
+  }
+}
+
+// The values of a state, as a safetensors file.
+std::string FileOf(const State& state) {
+  SafeTensors::Tensors stored;
+  State kept;
+  for (const auto& [name, tensor] : state) {
+    const torch::Tensor copy = tensor.detach().contiguous();
+    kept[name] = copy;
+    stored[name] = {copy.scalar_type() == torch::kInt64  ? Type::kInt64
+                    : copy.scalar_type() == torch::kBool ? Type::kBool
+                                                         : Type::kFloat32,
+                    copy.sizes().vec(),
+                    absl::string_view(static_cast<const char*>(copy.data_ptr()), copy.nbytes())};
+  }
+  return WriteSafeTensors(stored, {});
+}
+
+void Write(const std::string& path, const std::string& contents) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
+}
+
+// A fixture of DrQA whose original is the network here.
+class OwnFixtureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Approach& approach = **FindApproach("drqa");
+    const Options options = SmallOptions(approach);
+    const std::shared_ptr<Reader> network = MakeNetwork(approach, options);
+    network->to(torch::kFloat32);
+    Batch batch = RandomBatch(options, {6, 4}, {4, 3});
+    batch.passage_features = batch.passage_features.to(torch::kFloat32);
+    network->eval();
+    const Scores scores = network->Forward(batch);
+    const Span best = network->Decode(scores, batch, {2, 1})[0][0];
+    const Span other = network->Decode(scores, batch, {2, 1})[1][0];
+    network->train();
+    const Scores trained = network->Forward(batch);
+    const torch::Tensor loss = network->Loss(trained, batch);
+    loss.backward();
+    for (const auto& [name, value] : StateOf(*network)) {
+      weights_[name] = value.detach().clone();
+      gradients_[name] = value.grad().clone();
+    }
+    io_ = {{"x1", batch.passage},
+           {"x2", batch.question},
+           {"x1_f", batch.passage_features},
+           {"x1_mask", batch.passage_mask.logical_not()},
+           {"x2_mask", batch.question_mask.logical_not()},
+           {"target_start", batch.starts},
+           {"target_end", batch.ends},
+           {"eval.start_prob", torch::softmax(scores.starts, 1)},
+           {"decode.top1.maxlen2.start", torch::tensor({{best.first}, {other.first}})},
+           {"decode.top1.maxlen2.end", torch::tensor({{best.last}, {other.last}})},
+           {"train.start_logprob", torch::log_softmax(trained.starts, 1)},
+           {"train.loss", loss}};
+    for (const auto& [name, value] : options.values()) {
+      std::visit([&, key = name](const auto& plain) { config_[key] = plain; }, value);
+    }
+  }
+
+  absl::StatusOr<CheckResult> Check() {
+    Write(directory_.File("config.json"), config_.dump());
+    Write(directory_.File("weights.safetensors"), FileOf(weights_));
+    Write(directory_.File("io.safetensors"), FileOf(io_));
+    Write(directory_.File("grads.safetensors"), FileOf(gradients_));
+    return CheckFixture(directory_.path());
+  }
+  std::string Error() { return std::string(Check().status().message()); }
+
+  testing::TempDir directory_;
+  nlohmann::json config_;
+  State weights_, io_, gradients_;
+};
+
+TEST_F(OwnFixtureTest, TheSameNetworkIsEqual) {
+  const auto result = Check();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->approach, "drqa");
+  EXPECT_TRUE(result->ok() && result->training_compared) << CheckText({*result});
+  const nlohmann::json json = nlohmann::json::parse(CheckJson({*result}));
+  EXPECT_EQ(json["fixtures"][0]["ok"], true);
+  EXPECT_EQ(json["fixtures"][0]["spans_equal"], true);
+  EXPECT_TRUE(json["fixtures"][0]["forward"].is_number());
+}
+
+TEST_F(OwnFixtureTest, AnyChangedValueIsFound) {
+  io_["eval.start_prob"] = io_["eval.start_prob"] + 2e-5;
+  EXPECT_GT(Check()->forward, kScoreTolerance);
+  SetUp();
+  io_["train.loss"] = io_["train.loss"] + 1e-4;
+  EXPECT_GT(Check()->loss, kScoreTolerance);
+  SetUp();
+  gradients_["start_attn.linear.weight"] = gradients_["start_attn.linear.weight"] * 1.001;
+  EXPECT_GT(Check()->gradients, kGradientTolerance);
+  EXPECT_FALSE(Check()->ok());
+  SetUp();
+  io_["decode.top1.maxlen2.end"] = io_["decode.top1.maxlen2.end"] + 1;
+  EXPECT_FALSE(Check()->spans_equal);
+  SetUp();
+  weights_["end_attn.linear.bias"] = weights_["end_attn.linear.bias"] + 0.1;
+  weights_["self_attn.linear.weight"] = weights_["self_attn.linear.weight"] + 0.1;
+  EXPECT_FALSE(Check()->ok());
+}
+
+TEST_F(OwnFixtureTest, OptionsCountAsTheConfigurationHasThem) {
+  config_["rnn_padding"] = true;  // training leaves padding out, too
+  EXPECT_GT(Check()->forward, kScoreTolerance);
+}
+
+// The fixture of DrQA was made with dropout on in its training pass, against what it says.
+TEST_F(OwnFixtureTest, ATrainingPassWithDropoutIsNotComparedAndSaidSo) {
+  io_["train.start_logprob"] = io_["train.start_logprob"] - 0.2;
+  const auto result = Check();
+  EXPECT_FALSE(result->training_compared);
+  EXPECT_THAT(CheckText({*result}), HasSubstr("loss and gradients are not compared"));
+  EXPECT_TRUE(nlohmann::json::parse(CheckJson({*result}))["fixtures"][0]["loss"].is_null());
+}
+
+TEST_F(OwnFixtureTest, DamagedFixturesAreRefusedWithThePlace) {
+  config_["rnn_type"] = "sru";
+  EXPECT_THAT(Error(), HasSubstr("config.json: expected lstm, gru or rnn, got \"sru\""));
+  SetUp();
+  config_["hidden_size"] = "wide";
+  EXPECT_THAT(Error(), HasSubstr("hidden_size: expected an integer, got \"wide\""));
+  SetUp();
+  config_["hidden_size"] = 5;
+  EXPECT_THAT(Error(), HasSubstr("has shape [12] instead of [20]"));
+  SetUp();
+  weights_.erase("self_attn.linear.bias");
+  EXPECT_THAT(Error(), HasSubstr("self_attn.linear.bias is missing"));
+  SetUp();
+  io_["x1"] = io_["x1"] + 1000;
+  EXPECT_THAT(Error(), HasSubstr("io.safetensors: index out of range"));
+  SetUp();
+  io_.erase("target_end");
+  EXPECT_THAT(Error(), HasSubstr("expected passages, questions, masks and targets"));
+  SetUp();
+  weights_ = {{"unknown", torch::zeros({1})}};
+  EXPECT_TRUE(absl::IsNotFound(Check().status()));
+}
+
+TEST(CheckFixturesTest, AFolderWithoutFixturesIsNotFound) {
+  const testing::TempDir empty;
+  EXPECT_TRUE(absl::IsNotFound(CheckFixtures({empty.path()}).status()));
+  EXPECT_TRUE(absl::IsNotFound(CheckFixtures({empty.File("none")}).status()));
+}
+
+TEST(StateTest, AStateIsTheSameAfterItWasSavedAndLoaded) {
+  const Approach& approach = **FindApproach("rasor");  // has a buffer, too
+  const std::shared_ptr<Reader> network = MakeNetwork(approach, SmallOptions(approach));
+  const std::string file = SaveState(*network, {{"approach", "rasor"}});
+  const std::shared_ptr<Reader> other = *approach.make(SmallOptions(approach));
+  other->to(torch::kFloat64);
+  const auto read = SafeTensors::Parse(file, "model");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->metadata().at("approach"), "rasor");
+  ASSERT_TRUE(LoadState(*other, *read, "model").ok());
+  EXPECT_EQ(SaveState(*other, {{"approach", "rasor"}}), file);
+}
+
+TEST(ApproachTest, NamesAreFoundAndNearOnesSuggested) {
+  EXPECT_EQ((*FindApproach("qanet"))->name, "qanet");
+  EXPECT_THAT(std::string(FindApproach("qanett").status().message()),
+              HasSubstr("did you mean \"qanet\"?"));
+}
+
+}  // namespace
+}  // namespace concur::readers

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/text/examples.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "readers/text/annotator.h"
+#include "readers/text/tagger.h"
+#include "readers/text/vocabulary.h"
+#include "readers/text/word_vectors.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::readers {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::StatusIs;
+
+void Write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+Annotator PlainAnnotator() { return *Annotator::Load(false, false, {}); }
+
+TEST(AnswersTest, AreTheTokensThatAMarkedSpanTouches) {
+  Annotator annotator = PlainAnnotator();
+  const AnnotatedText passage = annotator.Annotate("In 1990s the cat-fish sat, the cat slept.");
+  qa::Question question;
+  question.answers = {"cat"};
+  question.spans = {{13, 16}, {31, 34}, {3, 7}};
+  EXPECT_THAT(AnswersOf(passage, question),
+              ElementsAre(TokenRange{3, 3}, TokenRange{9, 9}, TokenRange{1, 1}));
+}
+
+TEST(AnswersTest, WithoutMarkedSpansAreTheOccurrencesOfWholeTokens) {
+  Annotator annotator = PlainAnnotator();
+  const AnnotatedText passage = annotator.Annotate("cat cats the cat");
+  qa::Question question;
+  question.answers = {"cat", "dog", ""};
+  EXPECT_THAT(AnswersOf(passage, question), ElementsAre(TokenRange{0, 0}, TokenRange{3, 3}));
+  question.answers = {"ats"};
+  EXPECT_THAT(AnswersOf(passage, question), IsEmpty());
+}
+
+TEST(ExamplesTest, AreReadHeldOutByPassageAndScored) {
+  const testing::TempDir directory;
+  std::string lines = R"({"header": {"dataset": "x"}})"
+                      "\n";
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&lines, R"({"context": "the cat )", i, R"(", "qas": [)");
+    for (int k = 0; k < 2; ++k) {
+      absl::StrAppend(&lines, k == 0 ? "" : ", ", R"({"qid": "q)", i, "-", k,
+                      R"(", "question": "who", "answers": ["the cat"], "detected_answers": )",
+                      R"([{"text": "cat", "char_spans": [[4, 6]]}]})");
+    }
+    lines += "]}\n";
+  }
+  Write(directory.File("data.jsonl"), lines);
+  Annotator annotator = PlainAnnotator();
+  const auto examples = ReadExamples(directory.File("data.jsonl"), annotator);
+  ASSERT_OK(examples.status());
+  ASSERT_EQ(examples->questions.size(), 40u);
+  EXPECT_EQ(examples->TextOf(7, examples->questions[14].answers.at(0)), "cat");
+  const Split split = HoldOut(*examples, 10, 5);
+  EXPECT_EQ(split.train.questions.size(), 36u);
+  EXPECT_EQ(split.held_out.questions.size(), 4u);
+  std::set<size_t> passages;
+  for (const ExampleQuestion& question : split.held_out.questions) {
+    passages.insert(question.passage);
+  }
+  EXPECT_EQ(passages.size(), 2u);
+  const AnswerScores scores = ScoreAnswers(split.held_out, {"cat", "the cat", "cat dog", ""});
+  EXPECT_DOUBLE_EQ(scores.exact_match, 50);
+  EXPECT_NEAR(scores.f1, 100 * (1 + 1 + 2.0 / 3) / 4, 1e-9);
+}
+
+TEST(VocabularyTest, FrequentEntriesComeFirstAndUnknownIsOne) {
+  Counts counts;
+  for (const char* word : {"b", "a", "c", "c"}) {
+    counts.Add(word);
+  }
+  EXPECT_THAT(counts.Ranked(), ElementsAre("c", "a", "b"));
+  EXPECT_THAT(counts.Ranked(2), ElementsAre("c"));
+  const auto vocabulary = Vocabulary::FromEntries(counts.Ranked());
+  ASSERT_OK(vocabulary.status());
+  EXPECT_EQ(vocabulary->Id("c"), 2);
+  EXPECT_EQ(vocabulary->Id("b"), 4);
+  EXPECT_EQ(vocabulary->Id("d"), Vocabulary::kUnknown);
+  EXPECT_EQ(vocabulary->size(), 5);
+  EXPECT_THAT(Vocabulary::FromEntries({"a", "a"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\" is listed twice")));
+  EXPECT_THAT(CharactersOf("a\u00e9\xff"), ElementsAre("a", "\u00e9", "\xff"));
+}
+
+TEST(WordVectorRowsTest, HoldTheWantedWords) {
+  const testing::TempDir directory;
+  const std::string path = directory.File("vectors.txt");
+  Write(path, "the 1 2\n. 3 4\ncat 5 6\nthe 7 8\n");
+  const auto wanted = [](absl::string_view word) { return word != "cat"; };
+  const auto rows = WordVectorRows::Read(path, 2, wanted);
+  ASSERT_OK(rows.status());
+  EXPECT_EQ(rows->width(), 2);
+  EXPECT_THAT(rows->Find("the"), ElementsAre(1, 2));
+  EXPECT_THAT(rows->Find("."), ElementsAre(3, 4));
+  EXPECT_THAT(rows->Find("cat"), IsEmpty());
+  EXPECT_THAT(rows->Words(), ElementsAre(".", "the"));
+  EXPECT_THAT(WordVectorRows::Read(path, 3, wanted),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(path), HasSubstr("of 2 numbers, expected 3"))));
+}
+
+constexpr absl::string_view kWords =
+    "--- #YAML:1.0\nthe: { det: 90 }\nThe: { det: 10 }\ncan: { md: 80, nn: 20 }\n"
+    "rust: { nn: 5, vb: 5 }\n\".\": { pp: 50 }\nParis: { nnp: 3 }\n";
+constexpr absl::string_view kTags =
+    "--- #YAML:1.0\npp: { det: 0.5, nnp: 0.3, nn: 0.1 }\ndet: { nn: 0.9, vb: 0.001, nnp: 0.05 }\n"
+    "vb: { pp: 0.2 }\nnn: { md: 0.3, nn: 0.1, pp: 0.3 }\nmd: { vb: 0.8, nn: 0.01 }\nnnp: { nnp: "
+    "0.3, md: 0.1 }\n";
+constexpr absl::string_view kUnknownWords =
+    "--- #YAML:1.0\n\"-cap-\": { nnp: 900, nn: 48 }\n\"-unknown-\": { nn: 875, vb: 10 }\n"
+    "\"-ing-\": { vbg: 10 }\n";
+
+std::vector<std::string> PosOf(const Tagger& tagger, const std::vector<absl::string_view>& words) {
+  std::vector<std::string> tags;
+  for (const int32_t tag : tagger.Tag(words)) {
+    tags.emplace_back(kPosTags[static_cast<size_t>(tag)]);
+  }
+  return tags;
+}
+
+TEST(TaggerTest, FindsTheMostProbableSequence) {
+  const testing::TempDir directory;
+  Write(directory.File("words.yml"), std::string(kWords));
+  Write(directory.File("tags.yml"), std::string(kTags));
+  Write(directory.File("unknown.yml"), std::string(kUnknownWords));
+  const auto tagger = Tagger::Load(directory.path());
+  ASSERT_OK(tagger.status());
+  // "can" is a noun after an article, else a modal verb; "rust" follows.
+  EXPECT_THAT(PosOf(*tagger, {"The", "can", "can", "rust", "."}),
+              ElementsAre("det", "nn", "md", "vb", "pp"));
+  EXPECT_THAT(PosOf(*tagger, {"the", "zorp", "12", "%"}), ElementsAre("det", "nn", "cd", "sym"));
+  EXPECT_THAT(PosOf(*tagger, {"the", "Zorp", "running"}), ElementsAre("det", "nnp", "vbg"));
+  EXPECT_THAT(PosOf(*tagger, {}), IsEmpty());
+
+  Write(directory.File("tags.yml"), "pp: det 0.5\n");
+  EXPECT_THAT(Tagger::Load(directory.path()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("tags.yml:1: expected WORD")));
+  EXPECT_THAT(Tagger::Load(directory.path() + "/absent"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("liblingua-en-tagger-perl")));
+}
+
+// With the packages that Debian has them in; skipped without.
+TEST(TaggerTest, TagsWithDebiansStatisticsAndWordNet) {
+  const auto tagger = Tagger::Load(kTaggerDirectory);
+  qa::SourceLog sources{qa::SourcePaths{}};
+  const auto entities = EntityTagger::Load(sources);
+  if (absl::IsNotFound(tagger.status()) || absl::IsNotFound(entities.status())) {
+    GTEST_SKIP() << tagger.status() << entities.status();
+  }
+  ASSERT_OK(tagger.status());
+  ASSERT_OK(entities.status());
+  const std::vector<absl::string_view> words = {
+      "Abraham", "Lincoln", "saw", "the", "old",   "bridges", "of",       "London", ",",
+      "and",     "paid",    "$",   "30",  "to",    "Mr.",     "Zorbling", "in",     "May",
+      "1861",    ".",       "He",  "can", "visit", "Yale",    "College",  "."};
+  EXPECT_THAT(PosOf(*tagger, words),
+              ElementsAre("nnp", "nnp", "vbd", "det", "jj", "nns", "in", "nnp", "ppc", "cc", "vbd",
+                          "ppd", "cd", "to", "nnp", "nnp", "in", "nnp", "cd", "pp", "prp", "md",
+                          "vb", "nnp", "nnp", "pp"));
+  std::vector<absl::string_view> tags;
+  for (const int32_t tag : entities->Tag(words, tagger->Tag(words))) {
+    tags.push_back(kEntityTags[static_cast<size_t>(tag)]);
+  }
+  EXPECT_THAT(tags, ElementsAre("PERSON", "PERSON", "O", "O", "O", "O", "O", "LOCATION", "O", "O",
+                                "O", "MONEY", "MONEY", "O", "PERSON", "PERSON", "O", "DATE", "DATE",
+                                "O", "O", "O", "O", "ORGANIZATION", "ORGANIZATION", "O"));
+}
+
+}  // namespace
+}  // namespace concur::readers

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scores/sweep_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "analysis/writers.h"
+#include "core/job_score.h"
+#include "core/sweep.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::Benchmark;
+using ::concur::testing::PlainTrainSet;
+using ::concur::testing::StatusIs;
+using ::concur::testing::TrainedApproach;
+using ::concur::testing::UntrainedApproach;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// "tuned" learns, "rule" does not; benchmarks x and y, and a train set of its own, "mixed".
+SweepSpec TwoApproaches() {
+  SweepSpec spec;
+  spec.name = "demo";
+  spec.approaches = {TrainedApproach("tuned"), UntrainedApproach("rule")};
+  spec.approaches[0].tags = {{"trained", "yes"}};
+  spec.benchmarks = {Benchmark("x"), Benchmark("y")};
+  spec.train_sets = {PlainTrainSet(spec, 0), PlainTrainSet(spec, 1)};
+  TrainSet mixed;
+  mixed.name = "mixed";
+  mixed.parts = {{0, 0}, {1, 0}};
+  spec.train_sets.push_back(mixed);
+  return spec;
+}
+
+JobScore ScoreOf(const std::string& approach, const std::string& train, const std::string& test,
+                 uint32_t setting, int64_t seed, std::optional<double> value,
+                 JobState state = JobState::kSucceeded) {
+  JobScore score;
+  score.approach = approach;
+  score.train_set = train;
+  score.test_benchmark = test;
+  score.setting = setting;
+  score.seed = seed;
+  score.metric = "exact_match";
+  score.value = value;
+  score.examples = 10;
+  score.state = state;
+  return score;
+}
+
+TEST(SweepTableTest, AxesAreTheSweepsWithTrainSetsThatAreNoBenchmarksLast) {
+  const analysis::SelectionOptions options = SelectionOptionsOf(TwoApproaches());
+  ASSERT_THAT(options.approaches, SizeIs(2));
+  EXPECT_EQ(options.approaches[0], (analysis::AxisEntry{"tuned", {{"trained", "yes"}}}));
+  EXPECT_EQ(options.approaches[1].name, "rule");
+  ASSERT_THAT(options.benchmarks, SizeIs(3));
+  EXPECT_EQ(options.benchmarks[0].name, "x");
+  EXPECT_EQ(options.benchmarks[1].name, "y");
+  EXPECT_EQ(options.benchmarks[2].name, "mixed");
+}
+
+TEST(SweepTableTest, TheSweepsRuleChoosesTheSettingUnlessAnotherIsGiven) {
+  SweepSpec spec = TwoApproaches();
+  const std::vector<JobScore> scores = {
+      ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "x", "x", 0, 2, 60),
+      ScoreOf("tuned", "x", "x", 1, 1, 70), ScoreOf("tuned", "x", "x", 1, 2, 90)};
+  const auto value = [&](const std::string& select) {
+    const absl::StatusOr<analysis::ScoreTable> table = SweepTable(spec, scores, select);
+    EXPECT_OK(table);
+    return table.ok() ? table->cell(0, 0).value : -1;
+  };
+  for (const auto& [rule, expected] : std::vector<std::pair<Selection, double>>{
+           {Selection::kBest, 80}, {Selection::kDefault, 50}, {Selection::kMean, 65}}) {
+    spec.select = rule;
+    EXPECT_EQ(value(""), expected);
+    EXPECT_EQ(value("default"), 50);
+    EXPECT_EQ(value("best"), 80);
+  }
+  spec.select = Selection::kEach;
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable each, SweepTable(spec, scores, ""));
+  EXPECT_EQ(each.approaches()[1].name, "tuned #1");
+}
+
+TEST(SweepTableTest, PerplexityWithSelectBestTakesTheBestSetting) {
+  // Took the worst one, silently.
+  SweepSpec spec = TwoApproaches();
+  spec.benchmarks[0].format = DataFormat::kFile;
+  spec.benchmarks[0].metric = "perplexity";
+  spec.benchmarks[0].meaning.goal = Goal::kMinimize;
+  std::vector<JobScore> scores = {ScoreOf("tuned", "x", "x", 0, 1, 40),
+                                  ScoreOf("tuned", "x", "x", 1, 1, 30),
+                                  ScoreOf("tuned", "x", "x", 2, 1, 50)};
+  for (JobScore& score : scores) {
+    score.metric = "perplexity";
+  }
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores, "best"));
+  EXPECT_EQ(table.cell(0, 0).value, 30);
+  EXPECT_EQ(table.cell(0, 0).setting, 1);
+  EXPECT_EQ(table.Minimized(), std::vector<std::string>{"x"});
+  for (JobScore& score : scores) {
+    score.metric = "accuracy";
+  }
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, "best"));
+  EXPECT_EQ(table.cell(0, 0).value, 50) << "the goal is that of perplexity alone";
+}
+
+TEST(SweepTableTest, MetricsThatWorkersComputeArePercents) {
+  SweepSpec spec = TwoApproaches();
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
+                       SweepTable(spec, {ScoreOf("tuned", "x", "x", 0, 1, 0.4)}, ""));
+  EXPECT_EQ(table.range(0)->high, 100) << "0.4 is a percent, not a fraction";
+}
+
+TEST(SweepTableTest, WhatNeedsNoTrainingStandsInTheColumnOfItsTestSet) {
+  ASSERT_OK_AND_ASSIGN(
+      const analysis::ScoreTable table,
+      SweepTable(TwoApproaches(),
+                 {ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "y", "y", 0, 1, 50),
+                  ScoreOf("tuned", "mixed", "x", 0, 1, 45), ScoreOf("rule", "", "x", 0, 1, 10),
+                  ScoreOf("rule", "", "y", 0, 1, 20)},
+                 ""));
+  ASSERT_THAT(table.benchmarks(), SizeIs(3));
+  EXPECT_EQ(table.benchmarks()[0].name, "x");
+  EXPECT_EQ(table.benchmarks()[1].name, "y");
+  EXPECT_EQ(table.benchmarks()[2].name, "mixed → x");
+  EXPECT_EQ(table.cell(1, 0).value, 10);
+  EXPECT_EQ(table.cell(1, 1).value, 20);
+  EXPECT_EQ(table.cell(1, 2).state, analysis::CellState::kMissing);
+}
+
+TEST(SweepTableTest, EveryStateCountsAsItShould) {
+  const std::vector<std::pair<JobState, analysis::CellState>> expected = {
+      {JobState::kBlocked, analysis::CellState::kPending},
+      {JobState::kReady, analysis::CellState::kPending},
+      {JobState::kBackoff, analysis::CellState::kPending},
+      {JobState::kRunning, analysis::CellState::kPending},
+      {JobState::kFailed, analysis::CellState::kFailed},
+      {JobState::kSkipped, analysis::CellState::kFailed},
+      {JobState::kCanceled, analysis::CellState::kMissing},
+      {JobState::kSucceeded, analysis::CellState::kMissing}};  // without the metric
+  for (const auto& [state, cell] : expected) {
+    ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
+                         SweepTable(TwoApproaches(),
+                                    {ScoreOf("tuned", "x", "x", 0, 1, 40),
+                                     ScoreOf("rule", "", "x", 0, 1, std::nullopt, state)},
+                                    ""));
+    EXPECT_EQ(table.cell(1, 0).state, cell) << JobStateName(state);
+  }
+}
+
+TEST(SweepTableTest, CanceledJobsStayVisible) {
+  // The column of a canceled benchmark vanished, and "close 0.31*" became "close 0.31".
+  ASSERT_OK_AND_ASSIGN(
+      const analysis::ScoreTable table,
+      SweepTable(TwoApproaches(),
+                 {ScoreOf("tuned", "x", "x", 0, 1, 40),
+                  ScoreOf("tuned", "x", "x", 0, 2, std::nullopt, JobState::kCanceled),
+                  ScoreOf("tuned", "x", "x", 1, 1, std::nullopt, JobState::kCanceled),
+                  ScoreOf("tuned", "y", "y", 0, 1, std::nullopt, JobState::kCanceled)},
+                 ""));
+  ASSERT_THAT(table.benchmarks(), SizeIs(2));
+  EXPECT_EQ(table.cell(0, 0).value, 40);
+  EXPECT_EQ(table.cell(0, 0).missing, 2) << "of both settings";
+  EXPECT_TRUE(table.cell(0, 0).IsPartial());
+  EXPECT_EQ(table.benchmarks()[1].name, "y");
+  EXPECT_EQ(table.cell(0, 1).state, analysis::CellState::kMissing);
+  EXPECT_EQ(analysis::ScoresTable(table, false).notes[0],
+            "3 of 4 cells have no score (—: missing).");
+}
+
+TEST(SweepTableTest, AMetricThatNoJobReportedIsRefusedWithTheKnownOnes) {
+  // Was an empty table.
+  const auto scores = [](JobState state) {
+    JobScore score = ScoreOf("rule", "", "x", 0, 1, std::nullopt, state);
+    score.metric = "exact_mach";
+    return std::vector<JobScore>{score,
+                                 ScoreOf("rule", "", "y", 0, 1, std::nullopt, JobState::kFailed)};
+  };
+  EXPECT_THAT(SweepTable(TwoApproaches(), scores(JobState::kSucceeded), "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("metric: no job reported \"exact_mach\" (did you mean "
+                                 "\"exact_match\"?); the benchmarks name exact_match, f1")));
+  EXPECT_OK(SweepTable(TwoApproaches(), scores(JobState::kRunning), "").status())
+      << "it may report it yet";
+  std::vector<JobScore> one = scores(JobState::kSucceeded);
+  one.push_back(ScoreOf("tuned", "y", "y", 0, 1, 50));
+  EXPECT_OK(SweepTable(TwoApproaches(), one, "").status()) << "y has it";
+}
+
+TEST(SweepTableTest, UnknownRulesAndForeignScoresAreRefused) {
+  EXPECT_THAT(SweepTable(TwoApproaches(), {}, "worst").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worst")));
+  EXPECT_THAT(SweepTable(TwoApproaches(), {ScoreOf("other", "x", "x", 0, 1, 1)}, "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other")));
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real request for every method of the services, and that none was forgotten.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/client_context.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/digest.h"
+#include "concur/v1/coordinator.pb.h"
+#include "concur/v1/worker.pb.h"
+#include "rpc/convert_sweep.h"
+#include "tests/server/server_fixture.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class MethodsTest : public ServerTest {
+ protected:
+  using Users = v1::Coordinator::Stub;
+
+  // The answer to a call, which must succeed and be authenticated once.
+  template <typename Stub, typename Request, typename Response>
+  Response Call(Stub& stub,
+                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request) {
+    const int64_t before = server().access_for_test().authentications_for_test();
+    grpc::ClientContext context;
+    Response response;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << Request::descriptor()->name() << ": " << status.error_message();
+    EXPECT_EQ(server().access_for_test().authentications_for_test(), before + 1);
+    return response;
+  }
+
+  template <typename Request>
+  static Request OfSweep(const std::string& sweep) {
+    Request request;
+    request.set_sweep(sweep);
+    return request;
+  }
+  template <typename Request>
+  static Request OfPool(const std::string& pool) {
+    Request request;
+    request.set_pool(pool);
+    return request;
+  }
+
+  template <typename Stub>
+  std::string Download(Stub& stub, const Digest& digest) {
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest.ToBytes());
+    grpc::ClientContext context;
+    const auto reader = stub.DownloadArtifact(&context, request);
+    return ReadAll<v1::DownloadArtifactResponse>(*reader);
+  }
+  template <typename Response>
+  static std::string ReadAll(grpc::ClientReader<Response>& reader) {
+    std::string data;
+    for (Response piece; reader.Read(&piece);) {
+      data += piece.data();
+    }
+    const grpc::Status status = reader.Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return data;
+  }
+};
+
+TEST_F(MethodsTest, SweepsAreListedPausedResumedCanceledAndDeleted) {
+  const std::string first = Submit(Spec("a", 1));
+  const std::string second = Submit(Spec("b", 1));
+  v1::ListSweepsRequest list;
+  list.set_page_size(1);
+  list.set_owner("ada");
+  std::vector<std::string> names;
+  do {
+    const auto page = Call(client(), &Users::ListSweeps, list);
+    ASSERT_THAT(page.sweeps(), SizeIs(1));
+    names.push_back(page.sweeps(0).name());
+    list.set_page_token(page.next_page_token());
+  } while (!list.page_token().empty());
+  EXPECT_THAT(names, ElementsAre("of-b", "of-a"));
+
+  EXPECT_EQ(Call(client(), &Users::PauseSweep, OfSweep<v1::PauseSweepRequest>(first)).state(),
+            v1::Sweep::STATE_PAUSED);
+  Sync(absl::ZeroDuration());
+  EXPECT_EQ(running(), 2u) << "those of the other sweep alone";
+  EXPECT_EQ(Call(client(), &Users::ResumeSweep, OfSweep<v1::ResumeSweepRequest>(first)).state(),
+            v1::Sweep::STATE_ACTIVE);
+  EXPECT_EQ(Call(client(), &Users::CancelSweep, OfSweep<v1::CancelSweepRequest>(first)).state(),
+            v1::Sweep::STATE_CANCELED);
+  Call(client(), &Users::DeleteSweep, OfSweep<v1::DeleteSweepRequest>(first));
+  list = {};
+  const auto left = Call(client(), &Users::ListSweeps, list);
+  ASSERT_THAT(left.sweeps(), SizeIs(1));
+  EXPECT_EQ(left.sweeps(0).id(), second);
+}
+
+// `sweep get s1` showed another sweep than the one named so.
+TEST_F(MethodsTest, ASweepWhoseNameLooksLikeAnIdIsRefused) {
+  SweepSpec spec = Spec("a", 1);
+  spec.name = "s1";
+  v1::CreateSweepRequest request;
+  *request.mutable_spec() = rpc::ToProto(spec);
+  request.set_request_id("r");
+  v1::CreateSweepResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = client().CreateSweep(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("spec.name: expected a name that does not look like the id of a sweep"));
+}
+
+TEST_F(MethodsTest, AJobIsExplainedAndRunAgain) {
+  const std::string id = Submit(Spec("a", 1));
+  RunAll(absl::Seconds(1));
+  v1::GetJobRequest get;
+  get.set_job(id + "/0");
+  v1::Job job = Call(client(), &Users::GetJob, get);
+  EXPECT_EQ(job.state(), v1::Job::STATE_SUCCEEDED);
+  EXPECT_THAT(job.explanation(), HasSubstr("succeeded"));
+
+  v1::RetryJobsRequest retry;
+  retry.set_sweep(id);
+  retry.add_jobs(0);
+  retry.set_rerun_succeeded(true);
+  EXPECT_EQ(Call(client(), &Users::RetryJobs, retry).retried(), 1u);
+  job = Call(client(), &Users::GetJob, get);
+  EXPECT_EQ(job.state(), v1::Job::STATE_READY);
+}
+
+TEST_F(MethodsTest, ScoresComeInPages) {
+  const std::string id = Submit(Spec("a", 3));
+  RunAll(absl::Seconds(1));
+  v1::ListScoresRequest list;
+  list.set_sweep(id);
+  list.set_page_size(4);
+  list.set_metric("f1");
+  const auto first = Call(client(), &Users::ListScores, list);
+  list.set_page_token(first.next_page_token());
+  const auto second = Call(client(), &Users::ListScores, list);
+  EXPECT_EQ(second.next_page_token(), "");
+  ASSERT_EQ(first.scores_size() + second.scores_size(), 6);
+  EXPECT_EQ(first.scores(0).approach(), "a");
+  EXPECT_EQ(first.scores(0).metric(), "f1");
+  EXPECT_EQ(first.scores(0).value(), 50);
+}
+
+TEST_F(MethodsTest, AWorkerIsListedDrainedAndTakenBack) {
+  Sync(absl::ZeroDuration());
+  const auto list = Call(client(), &Users::ListWorkers, v1::ListWorkersRequest());
+  ASSERT_THAT(list.workers(), SizeIs(1));
+  EXPECT_EQ(list.workers(0).name(), "w");
+  v1::DrainWorkerRequest drain;
+  drain.set_worker("w");
+  EXPECT_EQ(Call(client(), &Users::DrainWorker, drain).state(), v1::Worker::STATE_DRAINING);
+  Submit(Spec("a", 1));
+  Sync(absl::ZeroDuration());
+  EXPECT_EQ(running(), 0u);
+  drain.set_undo(true);
+  EXPECT_EQ(Call(client(), &Users::DrainWorker, drain).state(), v1::Worker::STATE_LIVE);
+  Sync(absl::ZeroDuration());
+  EXPECT_EQ(running(), 2u);
+}
+
+TEST_F(MethodsTest, APoolIsCreatedPausedResumedAndDeleted) {
+  v1::CreatePoolRequest create;
+  create.mutable_spec()->set_name("cpu");
+  create.mutable_spec()->set_provider(v1::PoolSpec::PROVIDER_LOCAL);
+  create.mutable_spec()->set_workers_max(1);
+  create.mutable_spec()->mutable_resources()->set_cpu_millis(1000);
+  EXPECT_EQ(Call(client(), &Users::CreatePool, create).spec().name(), "cpu");
+  v1::PausePoolRequest pause;
+  pause.set_pool("cpu");
+  const auto paused = Call(client(), &Users::PausePool, pause);
+  EXPECT_TRUE(paused.paused());
+  EXPECT_EQ(paused.pause_reason(), "by ada");
+  const auto pool = Call(client(), &Users::GetPool, OfPool<v1::GetPoolRequest>("cpu"));
+  EXPECT_THAT(pool.explanation(), ::testing::Contains(HasSubstr("paused")));
+  EXPECT_FALSE(Call(client(), &Users::ResumePool, OfPool<v1::ResumePoolRequest>("cpu")).paused());
+  EXPECT_THAT(Call(client(), &Users::ListPools, v1::ListPoolsRequest()).pools(), SizeIs(1));
+  v1::DeletePoolRequest remove;
+  remove.set_pool("cpu");
+  remove.set_at_once(true);
+  Call(client(), &Users::DeletePool, remove);
+  EXPECT_THAT(Call(client(), &Users::ListPools, v1::ListPoolsRequest()).pools(), SizeIs(0));
+}
+
+TEST_F(MethodsTest, TheLogOfAnEndedJobIsRead) {
+  const std::string log = "epoch 1\nepoch 2\n";
+  v1::Artifact& artifact = *result_.add_artifacts();
+  artifact.set_kind(v1::Artifact::KIND_LOG);
+  artifact.set_digest(Upload(log).ToBytes());
+  artifact.set_size_bytes(static_cast<int64_t>(log.size()));
+  const std::string id = Submit(Spec("a", 1));
+  RunAll(absl::Seconds(1));
+  v1::ReadLogRequest request;
+  request.set_job(id + "/0");
+  request.set_offset(8);
+  grpc::ClientContext context;
+  const auto reader = client().ReadLog(&context, request);
+  EXPECT_EQ(ReadAll<v1::ReadLogResponse>(*reader), "epoch 2\n");
+}
+
+TEST_F(MethodsTest, ArtifactsAreFoundAndDownloadedByUsersAndWorkers) {
+  const Digest stored = Upload("stored");
+  const Digest missing = Sha256Of("missing");
+  v1::FindMissingArtifactsRequest find;
+  find.add_digests(stored.ToBytes());
+  find.add_digests(missing.ToBytes());
+  EXPECT_THAT(Call(client(), &Users::FindMissingArtifacts, find).digests(),
+              ElementsAre(missing.ToBytes()));
+  v1::GetUploadOffsetRequest offset;
+  offset.set_digest(stored.ToBytes());
+  EXPECT_TRUE(Call(client(), &Users::GetUploadOffset, offset).stored());
+  EXPECT_TRUE(Call(gateway(), &v1::WorkerGateway::Stub::GetUploadOffset, offset).stored());
+  EXPECT_EQ(Download(client(), stored), "stored");
+  EXPECT_EQ(Download(gateway(), stored), "stored");
+}
+
+// Methods that no test of this program calls are untested: the run fails.
+class EveryMethodIsTested final : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    const ::testing::UnitTest& run = *::testing::UnitTest::GetInstance();
+    if (run.test_to_run_count() < run.total_test_count() || run.failed_test_count() > 0) {
+      return;  // a filter, or a failure that says more
+    }
+    for (const google::protobuf::FileDescriptor* file :
+         {v1::CreateSweepRequest::descriptor()->file(), v1::SyncRequest::descriptor()->file()}) {
+      for (int i = 0; i < file->service_count(); ++i) {
+        for (int j = 0; j < file->service(i)->method_count(); ++j) {
+          const std::string method =
+              absl::StrCat(file->service(i)->full_name(), "/", file->service(i)->method(j)->name());
+          EXPECT_TRUE(ServerTest::methods_answered().contains(method))
+              << method << ": no test of tests/server calls it with success";
+        }
+      }
+    }
+  }
+};
+
+[[maybe_unused]] const ::testing::Environment* const every_method_is_tested =
+    ::testing::AddGlobalTestEnvironment(new EveryMethodIsTested);
+
+}  // namespace
+}  // namespace concur::testing

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// ListScores: what the score table of a sweep is made from.
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/job_score.h"
+#include "rpc/convert_score.h"
+#include "tests/server/server_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::SizeIs;
+
+class ScoresTest : public ServerTest {
+ protected:
+  std::vector<JobScore> ListAll(const std::string& sweep, const std::string& metric,
+                                int page_size) {
+    std::vector<JobScore> scores;
+    v1::ListScoresRequest request;
+    request.set_sweep(sweep);
+    request.set_metric(metric);
+    request.set_page_size(page_size);
+    do {
+      grpc::ClientContext context;
+      v1::ListScoresResponse page;
+      const grpc::Status status = client().ListScores(&context, request, &page);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      EXPECT_LE(page.scores_size(), page_size);
+      for (const v1::Score& proto : page.scores()) {
+        absl::StatusOr<JobScore> score = rpc::FromProto(proto, FieldPath("score"));
+        EXPECT_OK(score);
+        scores.push_back(score.value_or(JobScore()));
+      }
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return scores;
+  }
+};
+
+TEST_F(ScoresTest, EveryEvalJobHasAScoreOrTheStateThatItIsIn) {
+  const std::string sweep = Submit(Spec("fast", 2));
+  const std::vector<JobScore> before = ListAll(sweep, "", 10);
+  EXPECT_THAT(before, SizeIs(4));
+  EXPECT_THAT(before, Each(Field(&JobScore::state, JobState::kReady)));
+  EXPECT_THAT(before, Each(Field(&JobScore::value, std::nullopt)));
+  RunAll(absl::Milliseconds(10));
+  for (const int page_size : {1, 3, 10}) {
+    const std::vector<JobScore> scores = ListAll(sweep, "f1", page_size);
+    ASSERT_THAT(scores, SizeIs(4)) << "pages of " << page_size;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const JobScore& score = scores[i];
+      EXPECT_EQ(score.job.ToString(), sweep + "/" + std::to_string(i));
+      EXPECT_EQ(score.state, JobState::kSucceeded);
+      EXPECT_EQ(score.approach, "fast");
+      EXPECT_EQ(score.train_set, "");
+      EXPECT_EQ(score.metric, "f1");
+      EXPECT_EQ(score.value, 50);
+      EXPECT_EQ(score.examples, 10);
+    }
+  }
+  EXPECT_THAT(ListAll(sweep, "accuracy", 10), Each(Field(&JobScore::value, std::nullopt)));
+}
+
+TEST_F(ScoresTest, UnknownSweepsAreNotFound) {
+  grpc::ClientContext context;
+  v1::ListScoresRequest request;
+  request.set_sweep("nothing");
+  v1::ListScoresResponse page;
+  EXPECT_EQ(client().ListScores(&context, request, &page).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace concur::testing

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a worker drains, hands back and leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/agent_fixture.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(AgentTest, DrainLetsJobsEndTakesNothingNewAndLeaves) {
+  Connect();
+  StartAttempts({Id(1)});
+  agent_->RequestDrain();
+  Step();
+  EXPECT_TRUE(last().draining);
+  EXPECT_FALSE(last().shutting_down);
+  StartAttempts({Id(2)});  // from before the coordinator knew
+  EXPECT_THAT(executor_.started(), ElementsAre(Id(1)));
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(2)));
+  SyncResponse forget;
+  forget.forget.push_back({Id(2), true, ""});
+  Answer(forget);
+  executor_.Finish(Id(1), Success());
+  Step();
+  EXPECT_TRUE(last().shutting_down);
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+  EXPECT_FALSE(agent_->done());
+  SyncResponse response;
+  response.forget.push_back({Id(1), true, ""});
+  Answer(response);
+  EXPECT_TRUE(agent_->done());
+  EXPECT_THAT(spool_.kept, IsEmpty());
+  EXPECT_EQ(Step(), absl::InfiniteFuture());
+}
+
+TEST_F(AgentTest, DrainHandsBackWhatStillRunsAfterTheGrace) {
+  options_.drain_grace = absl::Seconds(60);
+  Restart();
+  Connect();
+  StartAttempts({Id(1)});
+  agent_->RequestDrain();
+  Step();
+  clock_.Advance(absl::Seconds(59));
+  Step();
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  Step();
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kPreempted);
+  EXPECT_FALSE(executor_.stops().at(Id(1))[0].at_once);
+}
+
+TEST_F(AgentTest, ASecondDrainRequestHandsBackAtOnce) {
+  Connect();
+  StartAttempts({Id(1)});
+  agent_->RequestDrain();
+  Step();
+  agent_->RequestDrain();
+  Step();
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  EXPECT_TRUE(executor_.stops().at(Id(1))[0].at_once);
+  executor_.FinishStopped(Id(1));
+  Step();
+  // The call in flight may be one that is answered at once; then the last one follows.
+  while (!last().shutting_down) {
+    Answer({});
+  }
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+  Answer({});
+  EXPECT_TRUE(agent_->done());
+}
+
+TEST_F(AgentTest, BeforeItsEndAWorkerDrainsAndHandsBackInTime) {
+  options_.end_time = clock_.Now() + absl::Minutes(10);
+  options_.drain_margin = absl::Seconds(60);
+  Restart();
+  Connect();
+  EXPECT_EQ(last().time_left, absl::Seconds(570)) << "until it hands back what runs";
+  StartAttempts({Id(1)});
+  clock_.Advance(absl::Seconds(539));
+  Step();
+  EXPECT_FALSE(last().draining);
+  clock_.Advance(absl::Seconds(1));
+  Step();
+  Step();
+  EXPECT_TRUE(last().draining);
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+  // The machine's owner says so, too: that is no second request.
+  agent_->RequestDrain();
+  Step();
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+  clock_.Advance(absl::Seconds(30));
+  Step();
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kPreempted);
+}
+
+TEST_F(AgentTest, AnOrphanLeavesOnceItRunsNothing) {
+  options_.orphan_timeout = absl::Hours(1);
+  Restart();
+  Connect();
+  StartAttempts({Id(1)});
+  clock_.Advance(absl::Hours(2));
+  Step();
+  EXPECT_FALSE(last().draining) << "what runs is finished, for whoever comes back";
+  executor_.Finish(Id(1), Success());
+  Step();
+  Step();
+  for (int i = 0; i < 100 && !agent_->done(); ++i) {
+    StepAtNext();
+  }
+  EXPECT_TRUE(agent_->done());
+  EXPECT_THAT(spool_.kept, SizeIs(1));
+}
+
+TEST_F(AgentTest, AWorkerLeavesEvenWhenNobodyAnswersAndKeepsItsResults) {
+  Connect();
+  StartAttempts({Id(1)});
+  executor_.Finish(Id(1), Success());
+  agent_->RequestDrain();
+  Step();
+  const absl::Time start = clock_.Now();
+  while (!agent_->done()) {
+    if (!gateway_.open().empty()) {
+      gateway_.Fail(last().sequence, absl::UnavailableError("gone"));
+    }
+    const absl::Time next = Step();
+    if (next != absl::InfiniteFuture() && next > clock_.Now()) {
+      clock_.Advance(next - clock_.Now());
+    }
+    ASSERT_LT(clock_.Now() - start, absl::Minutes(1));
+  }
+  EXPECT_THAT(spool_.kept, SizeIs(1));
+}
+
+TEST_F(AgentTest, TheCoordinatorCanDrainAWorkerAndThinkAgain) {
+  Connect();
+  StartAttempts({Id(1)});
+  SyncResponse drain;
+  drain.drain = true;
+  Answer(drain);
+  EXPECT_TRUE(last().draining);
+  Answer({});
+  EXPECT_FALSE(last().draining);
+  Answer(drain);
+  executor_.Finish(Id(1), Success());
+  Step();
+  Answer(drain);
+  if (!last().shutting_down) {
+    Answer(drain);
+  }
+  ASSERT_TRUE(last().shutting_down);
+  Answer(drain);
+  EXPECT_TRUE(agent_->done());
+  EXPECT_THAT(executor_.stops(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace concur::worker

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands find around them is what docs/job-environment.md says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "worker/inputs.h"
+#include "worker/subprocess_executor.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(EnvironmentTest, EveryVariableAndFileIsDocumentedInOnePlace) {
+  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_OK_AND_ASSIGN(
+      const std::string page,
+      ReadFile(absl::StrCat(source == nullptr ? "." : source, "/docs/job-environment.md")));
+  JobOrder order;
+  order.id = {{{12}, 345}, {2}};
+  order.code.emplace(JobOrder::CodeInput{});
+  order.setting = {{"name", 1.0}};
+  order.env = {};
+  RunPaths paths;
+  paths.directory = "/runs/s12-345-a2";
+  for (const std::string& variable : BuildEnvironment(order, paths, BaseEnvironment(), {})) {
+    const std::string name = std::vector<std::string>(absl::StrSplit(variable, '='))[0];
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("`", name, "`")));
+  }
+  for (const char* name : {"train", "test", "model", "predictions", "metrics", "code", "output"}) {
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("| `{", name, "}` |")));
+  }
+}
+
+}  // namespace
+}  // namespace concur::worker

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Removes what jobs left on disk, and sets aside what cannot be removed: a directory of another
+// user, an immutable file, a mount. One such entry must not keep a worker from starting.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_WORKER_REMOVE_TREE_H_
+#define CONCUR_WORKER_REMOVE_TREE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace concur::worker {
+
+// Removes a file or a directory with all that is in it, however deep; OK when there is none. Does
+// not follow links. Goes into directories whose permissions were taken away. What cannot be removed
+// stays, and the rest goes: then the error names the first entry that stays, and why.
+absl::Status RemoveTree(const std::string& path);
+
+// As RemoveTree. What stays is renamed to PATH.kept-N, so that `path` is free, and `notices` gets a
+// line that says so. An error only when it cannot be renamed either.
+absl::Status RemoveOrSetAside(const std::string& path, std::vector<std::string>& notices);
+
+// Removes what earlier calls of RemoveOrSetAside kept beside `path`, if that works by now;
+// `notices` gets a line for each that stays.
+void RemoveKept(const std::string& path, std::vector<std::string>& notices);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_REMOVE_TREE_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/start_job.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "base/status_macros.h"
+#include "worker/cgroup.h"
+#include "worker/inputs.h"
+
+namespace concur::worker {
+
+absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
+                                 const std::vector<std::string>& argv,
+                                 const SubprocessOptions& options) {
+  Command command;
+  command.env = BuildEnvironment(order, paths, options.environment, options.gpu_names);
+  command.directory = paths.directory;
+  command.file_bytes_max = options.output_bytes_max;
+  command.argv = argv;
+  if (options.private_tmp) {
+    command.files = {paths.temporary, order.resources.memory_bytes};
+  }
+  const auto own_path = order.env.find("PATH");
+  const auto base_path = options.environment.find("PATH");
+  const std::string path = own_path != order.env.end()              ? own_path->second
+                           : base_path != options.environment.end() ? base_path->second
+                                                                    : "";
+  const bool is_absolute = absl::StartsWith(command.argv[0], "/");
+  if (is_absolute) {
+    command.program = command.argv[0];
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(command.program, FindProgram(command.argv[0], path, paths.directory));
+  }
+  JobGroupPtr group;
+  if (options.cgroups != nullptr) {
+    const Resources& resources = order.resources;
+    absl::StatusOr<JobGroupPtr> taken = options.cgroups->Take(
+        {resources.memory_bytes, options.processes_max, resources.cpu_millis});
+    if (!taken.ok()) {  // of the machine, not of the job
+      return absl::ResourceExhaustedError(taken.status().message());
+    }
+    group = *std::move(taken);
+    command.group = group.get();
+  }
+  absl::StatusOr<Process> process = StartProcess(command);
+  if (!process.ok() && is_absolute) {
+    // The kernel looks it up anyway; if it cannot be run, FindProgram says it better.
+    CONCUR_RETURN_IF_ERROR(FindProgram(command.program, path, paths.directory).status());
+  }
+  if (process.ok()) {
+    process->group = std::move(group);
+  }
+  return process;
+}
+
+}  // namespace concur::worker

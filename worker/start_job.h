@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the command of an attempt, with its environment and what contains it.
+#ifndef CONCUR_WORKER_START_JOB_H_
+#define CONCUR_WORKER_START_JOB_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/job_order.h"
+#include "worker/process.h"
+#include "worker/run_dir.h"
+#include "worker/subprocess_options.h"
+
+namespace concur::worker {
+
+// `argv` is the order's command without placeholders. As StartProcess, which also says who should
+// call it; ResourceExhausted when there is no control group to be had.
+absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
+                                 const std::vector<std::string>& argv,
+                                 const SubprocessOptions& options);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_START_JOB_H_
