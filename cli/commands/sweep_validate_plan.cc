@@ -76,6 +76,8 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   }
   std::vector<std::string> warnings = sweep.warnings;
   warnings.insert(warnings.end(), missing.begin(), missing.end());
+  const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep);
+  warnings.insert(warnings.end(), programs.begin(), programs.end());
   CONCUR_ASSIGN_OR_RETURN(Expansion expansion, Expansion::Make(sweep.spec));
   const std::vector<std::string> same = WarnOfSameWork(expansion);
   warnings.insert(warnings.end(), same.begin(), same.end());
@@ -314,7 +316,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
   std::vector<FoundProgram> programs;
   if (flags.commands) {
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never set here
-    programs = FindPrograms(opened.sweep, path == nullptr ? "" : path, &opened.warnings);
+    programs = FindPrograms(opened.sweep, path == nullptr ? "" : path);
   }
   PrintWarnings(opened, context);
   const uint32_t jobs = opened.expansion.job_count();

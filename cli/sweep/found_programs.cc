@@ -22,11 +22,13 @@ namespace {
 
 constexpr char kCodePlaceholder[] = "{code}";
 
-// Whether a path lies where a system's own programs do, which a study does not change.
-bool IsOfTheSystem(absl::string_view path) {
+// Whether a path lies where installed programs do, those of a virtual environment and of Concur
+// included: a study does not change them, and `version` stands for them.
+bool IsInstalled(absl::string_view path) {
   constexpr absl::string_view kRoots[] = {"/bin/", "/etc/",  "/lib",   "/nix/",
                                           "/opt/", "/sbin/", "/snap/", "/usr/"};
-  return std::any_of(std::begin(kRoots), std::end(kRoots),
+  return std::filesystem::path(std::string(path)).parent_path().filename() == "bin" ||
+         std::any_of(std::begin(kRoots), std::end(kRoots),
                      [&](absl::string_view root) { return absl::StartsWith(path, root); });
 }
 
@@ -84,44 +86,79 @@ void Judge(const CodePlace& code, absl::string_view path, FoundProgram* program)
       program->remedy = absl::StrCat(program->name, " is not among the files of the field code");
     }
   } else if (absl::StartsWith(program->name, ".")) {
+    const absl::string_view file = absl::StripPrefix(program->name, "./");
     program->remedy =
-        absl::StrCat(program->name,
-                     " would lie in the job's own directory, which is empty: list it in the "
-                     "approach's field code, and write {code}/",
-                     absl::StripPrefix(program->name, "./"));
+        absl::StrCat(program->name, " would lie in the job's own directory, which is empty: ",
+                     HasFile(code, file) ? "" : "list it in the approach's field code, and ",
+                     "write {code}/", file);
   } else {
     program->where = FindProgram(program->name, path);
   }
 }
 
-bool IsInNoCode(const FoundProgram& program, const CodePlace& code) {
+bool IsInNoCode(const std::string& program, const CodePlace& code) {
   std::error_code error;
-  return program.name[0] == '/' && !IsOfTheSystem(program.name) &&
-         (code.root.empty() || !absl::StartsWith(program.name, absl::StrCat(code.root, "/"))) &&
-         std::filesystem::is_regular_file(program.name, error);
+  return program[0] == '/' && !IsInstalled(program) &&
+         (code.root.empty() || !absl::StartsWith(program, absl::StrCat(code.root, "/"))) &&
+         std::filesystem::is_regular_file(program, error);
+}
+
+std::set<std::string> ProgramsOf(const ApproachSpec& approach, const CodePlace& code) {
+  std::set<std::string> programs = ProgramsIn(approach.train_command, code);
+  programs.merge(ProgramsIn(approach.predict_command, code));
+  return programs;
+}
+
+// "approach a", "approaches a, b, c and 4 more".
+std::string ApproachesText(const std::vector<std::string>& names) {
+  constexpr size_t kShownMax = 3;
+  const size_t shown = std::min(names.size(), kShownMax);
+  return absl::StrCat(
+      names.size() == 1 ? "approach " : "approaches ",
+      absl::StrJoin(names.begin(), names.begin() + static_cast<long>(shown), ", "),
+      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
 }
 
 }  // namespace
 
-std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path,
-                                       std::vector<std::string>* warnings) {
+std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep) {
+  const std::vector<CodePlace> codes = CodePlacesOf(sweep);
+  struct Users {
+    std::string place;  // of the first
+    std::vector<std::string> approaches;
+  };
+  std::map<std::string, Users> found;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const ApproachSpec& approach = sweep.spec.approaches[i];
+    for (const std::string& name : ProgramsOf(approach, codes[i])) {
+      if (IsInNoCode(name, codes[i])) {
+        const auto place = sweep.places.find(absl::StrCat("approaches[", i, "]"));
+        const auto [it, is_new] =
+            found.try_emplace(name, Users{place == sweep.places.end() ? "" : place->second, {}});
+        it->second.approaches.push_back(approach.name);
+      }
+    }
+  }
+  std::vector<std::string> warnings;
+  warnings.reserve(found.size());
+  for (const auto& [name, users] : found) {
+    warnings.push_back(
+        absl::StrCat(users.place, name, ", which ", ApproachesText(users.approaches),
+                     users.approaches.size() == 1 ? " runs" : " run",
+                     ", is in no code: when it changes, finished results are still reused; list "
+                     "it in the approach's field code"));
+  }
+  return warnings;
+}
+
+std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path) {
   const std::vector<CodePlace> codes = CodePlacesOf(sweep);
   std::map<std::string, FoundProgram> found;
   for (size_t i = 0; i < codes.size(); ++i) {
     const ApproachSpec& approach = sweep.spec.approaches[i];
-    std::set<std::string> programs = ProgramsIn(approach.train_command, codes[i]);
-    programs.merge(ProgramsIn(approach.predict_command, codes[i]));
-    for (const std::string& name : programs) {
+    for (const std::string& name : ProgramsOf(approach, codes[i])) {
       FoundProgram program{.name = name, .where = "", .approaches = {approach.name}, .remedy = ""};
       Judge(codes[i], path, &program);
-      if (IsInNoCode(program, codes[i])) {
-        const auto place = sweep.places.find(absl::StrCat("approaches[", i, "]"));
-        warnings->push_back(
-            absl::StrCat(place == sweep.places.end() ? "" : place->second, name,
-                         ", which approach ", approach.name,
-                         " runs, is in no code: when it changes, finished results are still "
-                         "reused; list it in the approach's field code"));
-      }
       // The same path may be in one approach's code and missing in another's: missing counts.
       const auto [it, is_new] = found.try_emplace(name, program);
       it->second.approaches.insert(approach.name);

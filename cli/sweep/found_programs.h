@@ -23,11 +23,14 @@ struct FoundProgram {
   std::string remedy;  // for one that is missing for another reason than this machine
 };
 
-// Every program of the approaches, by name. Adds a warning for each script or program of a user's
-// that is in no code: when it changes, nothing runs anew. `path` as $PATH.
+// Every program of the approaches, by name. `path` as $PATH.
 // REQUIRES: spec::ResolveCode(&sweep) was OK.
-std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path,
-                                       std::vector<std::string>* warnings);
+std::vector<FoundProgram> FindPrograms(const spec::LoadedSweep& sweep, absl::string_view path);
+
+// A warning for each script or program of a user's that is in no code: when it changes, nothing
+// runs anew.
+// REQUIRES: spec::ResolveCode(&sweep) was OK.
+std::vector<std::string> WarnOfProgramsInNoCode(const spec::LoadedSweep& sweep);
 
 // FailedPrecondition when a program is missing.
 absl::Status CheckPrograms(const std::vector<FoundProgram>& programs);

@@ -25,6 +25,7 @@
 #include "cli/output/progress.h"
 #include "cli/output/render.h"
 #include "cli/sweep/check_data.h"
+#include "cli/sweep/found_programs.h"
 #include "cli/sweep/packed_code.h"
 #include "cli/sweep/rerun.h"
 #include "cli/sweep/same_work.h"
@@ -119,6 +120,9 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
     CONCUR_RETURN_IF_ERROR(MarkReruns(flags.rerun, &loaded.spec));
   }
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&loaded));
+  for (const std::string& warning : WarnOfProgramsInNoCode(loaded)) {
+    PrintWarning(context, warning);
+  }
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(loaded));

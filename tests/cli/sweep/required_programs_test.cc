@@ -107,9 +107,9 @@ spec:
     absl::StatusOr<spec::LoadedSweep> sweep = spec::LoadSweep(dir_.File("sweep.yaml"));
     EXPECT_OK(sweep);
     EXPECT_OK(spec::ResolveCode(&*sweep));
-    warnings_.clear();
+    warnings_ = WarnOfProgramsInNoCode(*sweep);
     std::vector<std::string> missing;
-    const std::vector<FoundProgram> programs = FindPrograms(*sweep, "/usr/bin:/bin", &warnings_);
+    const std::vector<FoundProgram> programs = FindPrograms(*sweep, "/usr/bin:/bin");
     for (const FoundProgram& program : programs) {
       if (program.where.empty()) {
         missing.push_back(program.name);
@@ -141,7 +141,10 @@ TEST_F(FoundProgramsTest, ScriptsOfTheCodeAreFoundThere) {
 TEST_F(FoundProgramsTest, AScriptWithARelativePathIsMissingWithoutCode) {
   EXPECT_THAT(Missing(R"(version: "1", predict: {command: [sh, train.py, "{predictions}"]})"),
               ElementsAre("./train.py"));
-  EXPECT_THAT(message_, HasSubstr("write {code}/train.py"));
+  EXPECT_THAT(message_, HasSubstr("field code, and write {code}/train.py"));
+  EXPECT_THAT(Missing(R"(code: [train.py], predict: {command: [sh, train.py, "{predictions}"]})"),
+              ElementsAre("./train.py"));
+  EXPECT_THAT(message_, HasSubstr("empty: write {code}/train.py")) << "it is listed already";
 }
 
 TEST_F(FoundProgramsTest, AScriptOfTheUsersInNoCodeIsAWarning) {
@@ -162,10 +165,9 @@ TEST(CommandProgramsTest, EveryProgramOfTheStudiesApproachesIsFound) {
                        spec::LoadSweep(absl::StrCat(source == nullptr ? "." : source,
                                                     "/configs/sweeps/concurrence.yaml"),
                                        {{"programs", "/p"}}));
-  std::vector<std::string> warnings;
   std::map<std::string, std::set<std::string>> programs;
   std::vector<std::string> names;
-  for (const FoundProgram& program : FindPrograms(sweep, "", &warnings)) {
+  for (const FoundProgram& program : FindPrograms(sweep, "")) {
     programs[program.name] = program.approaches;
     names.push_back(program.name);
   }
