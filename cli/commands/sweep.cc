@@ -68,11 +68,12 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
                    {"DONE", true},
                    {"JOBS", true},
                    {"FAILED", true},
+                   {.name = "SKIPPED", .is_number = true, .drop = 3},
                    {.name = "REUSED", .is_number = true, .drop = 1},
-                   {.name = "RATE", .is_number = true, .drop = 3},
+                   {.name = "RATE", .is_number = true, .drop = 4},
                    {"ETA", true},
-                   {.name = "OWNER", .drop = 4, .width_max = 20},
-                   {.name = "CREATED", .drop = 5},
+                   {.name = "OWNER", .drop = 5, .width_max = 20},
+                   {.name = "CREATED", .drop = 6},
                    {.name = "TOOK", .is_number = true, .drop = 2}},
                   SweepJson(v1::Sweep()), "No sweeps yet. Submit one: concur sweep submit FILE");
   for (const v1::Sweep& sweep : sweeps) {
@@ -80,7 +81,7 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
     const Estimate estimate = EstimateOf(sweep);
     listing.Add(
         {sweep.id(), sweep.name(), StateText(sweep.state()), CountText(DoneCount(counts)),
-         CountText(JobCount(counts)), CountText(uint64_t{counts.failed()} + counts.skipped()),
+         CountText(JobCount(counts)), CountText(counts.failed()), CountText(counts.skipped()),
          CountText(sweep.reused()), RateText(estimate.jobs_per_second), EtaText(estimate),
          sweep.owner(), TimeText(sweep.has_create_time(), sweep.create_time()), AgeText(sweep)},
         SweepJson(sweep));

@@ -115,13 +115,14 @@ TEST_F(CommandsTest, SweepsAreListedFromEveryPage) {
   const Output output = Concur({"sweep", "list"});
   EXPECT_EQ(output.code, 0);
   EXPECT_EQ(output.out,
-            "ID   NAME  STATE       DONE   JOBS  FAILED  REUSED  RATE  ETA  OWNER  CREATED        "
+            "ID   NAME  STATE       DONE   JOBS  FAILED  SKIPPED  REUSED  RATE  ETA  OWNER  "
+            "CREATED        "
             "        TOOK\n"
-            "s13  next  active     1,232  1,235       2       6             ada    "
+            "s13  next  active     1,232  1,235       2        0       6             ada    "
             "2023-11-14T22:13:20Z\n"
-            "s12  demo  failed     1,232  1,232       2       6             ada    "
+            "s12  demo  failed     1,232  1,232       2        0       6             ada    "
             "2023-11-14T22:13:20Z  2m05s\n"
-            "s11  demo  succeeded  1,232  1,232       2       6             ada    "
+            "s11  demo  succeeded  1,232  1,232       2        0       6             ada    "
             "2023-11-14T22:13:20Z  2m05s\n");
   EXPECT_EQ(output.err, "");
   EXPECT_THAT(fake_.page_tokens, ElementsAre("", "2"));
