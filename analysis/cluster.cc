@@ -103,15 +103,16 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
   table.title =
       absl::StrCat(CoefficientName(matrix.coefficient), " between groups of benchmarks, over ",
                    matrix.approaches.size(), " approaches");
+  table.key_columns = 2;
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {"pairs", "pairs", true},
                    {"undefined", "undefined", true},
                    {"median", "median", true},
                    {"least", "least", true},
-                   {"least_pair", "between"},
+                   {"least_pair", "of the least"},
                    {"greatest", "greatest", true},
-                   {"greatest_pair", "between"}};
+                   {"greatest_pair", "of the greatest"}};
   const auto name = [&](const MatrixPair& pair) {
     return TextCell(absl::StrCat(matrix.benchmarks[pair.a], " – ", matrix.benchmarks[pair.b]));
   };

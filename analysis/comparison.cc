@@ -435,6 +435,7 @@ std::string PText(double p, double smallest) {
 Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
                       const ComparisonOptions& options) {
   Table table;
+  table.key_columns = 3;
   table.columns = {{"benchmark", "benchmark"},
                    ForPrograms("metric"),
                    {"a", "better"},

@@ -328,6 +328,7 @@ Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::s
                  const CurveOptions& options, const std::string& x_key, const std::string& title) {
   Table table;
   table.title = title;
+  table.key_columns = 3;
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {x_key, x_key, true, 0},

@@ -170,6 +170,7 @@ std::string InfluenceText(const ConcurrenceMatrix& matrix, const TextOptions& op
   });
   Table table;
   table.title = "Approaches that move a pair most:";
+  table.key_columns = 3;
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {"approach", "approach"},
@@ -240,6 +241,7 @@ std::string BoundsText(const ConcurrenceMatrix& matrix, const TextOptions& optio
   }
   Table table;
   table.title = "Bounds over all values that the missing scores could have:";
+  table.key_columns = 2;
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {"missing", "missing", true},

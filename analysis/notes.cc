@@ -196,20 +196,27 @@ TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark
 }
 
 std::vector<std::string> ScoreNotes(const ScoreTable& table) {
-  size_t without_value = 0;
+  std::map<CellState, size_t> counts;
   bool incomplete = false;
   const size_t cells = table.approaches().size() * table.benchmarks().size();
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
     for (const ScoreCell& cell : table.column(b)) {
       const bool has_value = cell.state == CellState::kValue;
-      without_value += has_value ? 0 : 1;
+      ++counts[cell.state];
       incomplete = incomplete || (has_value && cell.IsPartial());
     }
   }
   std::vector<std::string> notes;
-  if (without_value > 0) {
-    notes.push_back(
-        absl::StrCat(without_value, " of ", cells, " cells have no score (—: missing)."));
+  if (const size_t without_value = cells - counts[CellState::kValue]; without_value > 0) {
+    std::vector<std::string> states;
+    for (const CellState state : {CellState::kFailed, CellState::kPending, CellState::kMissing}) {
+      if (counts[state] > 0) {
+        states.push_back(absl::StrCat(counts[state], " ", CellStateName(state)));
+      }
+    }
+    notes.push_back(absl::StrCat(without_value, " of ", cells,
+                                 " cells have no score: ", absl::StrJoin(states, ", "),
+                                 counts[CellState::kMissing] > 0 ? " (—)." : "."));
   }
   if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
     notes.push_back(LessIsBetter(minimized) + ".");

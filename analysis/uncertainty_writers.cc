@@ -108,6 +108,7 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
       ShortestDecimal(bootstrap.level * 100),
       " % intervals: hierarchical bootstrap over approaches, seeds and test examples, ",
       bootstrap.replicates, " replicates, seed ", bootstrap.seed);
+  table.key_columns = 2;
   table.columns = {{"a", "a"},
                    {"b", "b"},
                    {"n", "n", true},
@@ -116,7 +117,7 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
                    ForPrograms("low"),
                    ForPrograms("high"),
                    {"noise_free", "noise-free", true},
-                   ForPeople("interval", true),
+                   ForPeople("its interval", true),
                    ForPrograms("noise_free_low"),
                    ForPrograms("noise_free_high"),
                    {"standard_deviation", "sd", true, 3},
@@ -148,8 +149,10 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
          LowCell(pair.interval),
          HighCell(pair.interval),
          NumberCell(pair.noise_free),
-         TextCell(pair.noise_free_interval.has_value() ? IntervalText(*pair.noise_free_interval, 2)
-                                                       : "—"),
+         WithFootnote(TextCell(pair.noise_free_interval.has_value()
+                                   ? IntervalText(*pair.noise_free_interval, 2)
+                                   : "—"),
+                      DaggerOf(pair.noise_free_interval)),
          LowCell(pair.noise_free_interval),
          HighCell(pair.noise_free_interval),
          deviation(pair.total),

@@ -211,7 +211,7 @@ TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
   EXPECT_EQ(WriteScores(table, TableFormat::kText),
             "approach             V        P       F  M\n"
             "a         12.35 ±0.50*  pending  failed  —\n"
-            "\n3 of 4 cells have no score (—: missing).\n"
+            "\n3 of 4 cells have no score: 1 failed, 1 pending, 1 missing (—).\n"
             "\n* some seeds or settings of this cell failed, are pending or were canceled.\n");
 }
 

@@ -13,12 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "analysis/cluster.h"
 #include "analysis/comparison.h"
 #include "analysis/curve.h"
 #include "analysis/figures.h"
 #include "analysis/intervals.h"
 #include "analysis/score_table.h"
 #include "analysis/table_difference.h"
+#include "analysis/uncertainty.h"
 #include "analysis/writers.h"
 #include "tests/testing/status_matchers.h"
 
@@ -102,11 +104,12 @@ TEST(TableTest, FormulasInCsvAreText) {
 
 TEST(TableTest, NoTwoColumnsHaveOneHeading) {
   // Comparisons had "mean" twice.
-  BenchmarkComparison comparison;
-  TableDifference difference;
+  const BenchmarkComparison comparison;
+  const TableDifference difference;
   for (const Table& table :
        {ComparisonTable({comparison}, {}), DifferenceTable(difference, "a", "b"),
-        ScatterTable(ScoreTable(), {}), CurveTable({}, {}, {}, "settings", "")}) {
+        ScatterTable(ScoreTable(), {}), CurveTable({}, {}, {}, "settings", ""),
+        UncertaintyTable({}), BlockTable({}, {})}) {
     std::set<std::string> heads;
     for (const TableColumn& column : table.columns) {
       if (column.audience != TableColumn::Audience::kPrograms) {

@@ -176,7 +176,7 @@ TEST(SweepTableTest, CanceledJobsStayVisible) {
   EXPECT_EQ(table.benchmarks()[1].name, "y");
   EXPECT_EQ(table.cell(0, 1).state, analysis::CellState::kMissing);
   EXPECT_EQ(analysis::ScoresTable(table, false).notes[0],
-            "3 of 4 cells have no score (—: missing).");
+            "3 of 4 cells have no score: 3 missing (—).");
 }
 
 TEST(SweepTableTest, AMetricThatNoJobReportedIsRefusedWithTheKnownOnes) {
