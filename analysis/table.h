@@ -74,7 +74,7 @@ struct Table {
   std::string title;  // one line; "" for none
   std::vector<TableColumn> columns;
   std::vector<TableRow> rows;      // each as long as `columns`
-  size_t key_columns = 1;          // the first that people see; every block of columns begins with them
+  size_t key_columns = 1;          // every block of columns begins with these, of what people see
   std::vector<std::string> notes;  // sentences below the table; a leading blank: part of the last
 };
 

@@ -22,10 +22,11 @@ constexpr size_t kHalf = kLanes / 2;
 constexpr int32_t kPositionBits = 16;
 constexpr int32_t kPositionMask = (1 << kPositionBits) - 1;
 
-using LaneKeys = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-using HalfKeys = int32_t __attribute__((vector_size(4 * kHalf), aligned(4), may_alias));
-using HalfMask = int64_t __attribute__((vector_size(8 * kHalf), aligned(8), may_alias));
-using HalfSums = double __attribute__((vector_size(8 * kHalf), aligned(8), may_alias));
+// Arrays are not aligned as these are: they are copied, not cast.
+using LaneKeys = int32_t __attribute__((vector_size(4 * kLanes)));
+using HalfKeys = int32_t __attribute__((vector_size(4 * kHalf)));
+using HalfMask = int64_t __attribute__((vector_size(8 * kHalf)));
+using HalfSums = double __attribute__((vector_size(8 * kHalf)));
 
 // A group of equal values, each once: the weight of every two.
 struct TiedGroup {
@@ -44,11 +45,14 @@ struct TiedGroup {
 inline __attribute__((always_inline)) void MergeBlocks(int32_t* keys, size_t begin, size_t width,
                                                        size_t end) {
   const auto sort_two = [keys](size_t a, size_t b) __attribute__((always_inline)) {
-    auto* first = reinterpret_cast<LaneKeys*>(keys + a * kLanes);
-    auto* second = reinterpret_cast<LaneKeys*>(keys + b * kLanes);
-    const LaneKeys less = *first < *second ? *first : *second;
-    *second = *first < *second ? *second : *first;
-    *first = less;
+    LaneKeys first;
+    LaneKeys second;
+    std::memcpy(&first, keys + a * kLanes, sizeof(first));
+    std::memcpy(&second, keys + b * kLanes, sizeof(second));
+    const LaneKeys less = first < second ? first : second;
+    const LaneKeys more = first < second ? second : first;
+    std::memcpy(keys + a * kLanes, &less, sizeof(less));
+    std::memcpy(keys + b * kLanes, &more, sizeof(more));
   };
   const size_t last = begin + 2 * width - 1;
   for (size_t k = last < end ? 0 : last - end + 1; k < width; ++k) {
@@ -73,8 +77,10 @@ inline __attribute__((always_inline)) void WeighBlock(const int32_t* keys, size_
                                                       const double* weights, double* exchanged,
                                                       double* total) {
   const HalfSums zero = {};
-  HalfSums weight = *reinterpret_cast<const HalfSums*>(total);
-  HalfSums sum = *reinterpret_cast<const HalfSums*>(exchanged);
+  HalfSums weight;
+  HalfSums sum;
+  std::memcpy(&weight, total, sizeof(weight));
+  std::memcpy(&sum, exchanged, sizeof(sum));
   HalfSums all = zero;
   HalfSums count = zero + static_cast<double>(width);
   const HalfSums one = zero + 1.0;
@@ -84,20 +90,18 @@ inline __attribute__((always_inline)) void WeighBlock(const int32_t* keys, size_
     for (size_t lane = 0; lane < kHalf; ++lane) {
       w[lane] = weights[key[lane] & kPositionMask];
     }
-    const HalfKeys side =
-        (*reinterpret_cast<const HalfKeys*>(key) & static_cast<int32_t>(width)) == 0;
+    HalfKeys side;
+    std::memcpy(&side, key, sizeof(side));
+    side = (side & static_cast<int32_t>(width)) == 0;
     const HalfMask left = __builtin_convertvector(side, HalfMask);
-    weight -= reinterpret_cast<const HalfSums&>(
-        static_cast<const HalfMask&>(left & reinterpret_cast<const HalfMask&>(w)));
-    count -= reinterpret_cast<const HalfSums&>(
-        static_cast<const HalfMask&>(left & reinterpret_cast<const HalfMask&>(one)));
+    weight -= reinterpret_cast<HalfSums>(left & reinterpret_cast<HalfMask>(w));
+    count -= reinterpret_cast<HalfSums>(left & reinterpret_cast<HalfMask>(one));
     const HalfSums exchange = weight + w * count;
-    sum += reinterpret_cast<const HalfSums&>(
-        static_cast<const HalfMask&>(~left & reinterpret_cast<const HalfMask&>(exchange)));
+    sum += reinterpret_cast<HalfSums>(~left & reinterpret_cast<HalfMask>(exchange));
     all += w;
   }
-  *reinterpret_cast<HalfSums*>(exchanged) = sum;
-  *reinterpret_cast<HalfSums*>(total) = all;
+  std::memcpy(exchanged, &sum, sizeof(sum));
+  std::memcpy(total, &all, sizeof(all));
 }
 
 // Sorts all lanes and sums what each exchanged. `totals` has kLanes numbers for each row.
