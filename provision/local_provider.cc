@@ -246,13 +246,13 @@ PilotReport LocalProvider::ReportOf(const std::string& pilot) {
   const std::optional<Identity> identity = ReadIdentity(PathOf(pilot, "pid"));
   if (identity) {
     report.external_id = absl::StrCat("pid ", identity->pid);
-    std::string end = EndText(identity->pid);
-    if (!end.empty()) {
-      ended_[pilot] = std::move(end);
-    }
     if (IsAlive(*identity)) {
       report.state = PilotReport::State::kRunning;
       return report;
+    }
+    // Asked after it was found dead: one that ends in between would have no exit code.
+    if (std::string end = EndText(identity->pid); !end.empty()) {
+      ended_[pilot] = std::move(end);
     }
   }
   report.state = PilotReport::State::kEnded;
