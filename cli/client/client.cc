@@ -193,25 +193,27 @@ class GrpcClient : public Client {
     }));
   }
 
-  absl::StatusOr<std::vector<JobScore>> ListScores(const std::string& sweep,
-                                                   const std::string& metric) override {
+  absl::Status ListScores(const std::string& sweep, const std::string& metric,
+                          const std::function<void(JobScore)>& each) override {
     v1::ListScoresRequest request;
     request.set_sweep(sweep);
     request.set_metric(metric);
     request.set_page_size(kScoresPage);
-    CONCUR_ASSIGN_OR_RETURN(
-        const std::vector<v1::Score> protos,
-        (Pages<v1::Score, v1::ListScoresResponse>(
-            request, 0, &v1::Coordinator::Stub::ListScores,
-            [](v1::ListScoresResponse& page) { return page.mutable_scores(); })));
-    std::vector<JobScore> scores;
-    scores.reserve(protos.size());
-    for (const v1::Score& proto : protos) {
-      CONCUR_ASSIGN_OR_RETURN(
-          scores.emplace_back(),
-          rpc::FromProto(proto, FieldPath("response").Field("scores", scores.size())));
-    }
-    return scores;
+    size_t count = 0;
+    absl::Status bad;
+    CONCUR_RETURN_IF_ERROR((EachOfPages<v1::Score, v1::ListScoresResponse>(
+        request, 0, &v1::Coordinator::Stub::ListScores,
+        [](v1::ListScoresResponse& page) { return page.mutable_scores(); },
+        [&](const v1::Score& proto) {
+          absl::StatusOr<JobScore> score =
+              rpc::FromProto(proto, FieldPath("response").Field("scores", count++));
+          if (score.ok()) {
+            each(*std::move(score));
+          }
+          bad = score.status();
+          return score.ok();
+        })));
+    return bad;
   }
 
   absl::Status WatchSweep(const std::string& sweep, v1::WatchSweepRequest::Events events,
@@ -412,9 +414,10 @@ class GrpcClient : public Client {
     return things;
   }
 
-  template <typename Thing, typename Response, typename Request, typename List>
+  // Until `each` returns false.
+  template <typename Thing, typename Response, typename Request, typename List, typename Each>
   absl::Status EachOfPages(Request request, size_t count_max, Method<Response, Request> method,
-                           List list, const std::function<bool(Thing)>& each) {
+                           List list, const Each& each) {
     size_t count = 0;
     while (true) {
       if (count_max != 0) {

@@ -67,8 +67,9 @@ class Client {
   virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;
   // Not repeated: a second one may not find the pool.
   virtual absl::Status DeletePool(const std::string& pool, bool at_once) = 0;
-  virtual absl::StatusOr<std::vector<JobScore>> ListScores(const std::string& sweep,
-                                                           const std::string& metric) = 0;
+  // Calls `each` with the scores in order of their jobs, while more are fetched.
+  virtual absl::Status ListScores(const std::string& sweep, const std::string& metric,
+                                  const std::function<void(JobScore)>& each) = 0;
 
   // Calls `on_update` with a snapshot, then with what changes, until the sweep has ended, or
   // `on_update` returns false; `events` says which job changes are reported one by one. Resumes by

@@ -35,9 +35,20 @@ struct ScoresFlags {
   bool by_job = false;
 };
 
+std::vector<std::string> CellsOf(const JobScore& score) {
+  return {score.job.ToString(),
+          score.approach,
+          score.train_set,
+          score.test_benchmark,
+          absl::StrCat(score.setting),
+          absl::StrCat(score.seed),
+          score.metric,
+          score.value.has_value() ? absl::StrFormat("%.4f", *score.value) : "",
+          score.examples == 0 ? "" : CountText(score.examples),
+          std::string(JobStateName(score.state))};
+}
+
 absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<JobScore> scores,
-                          client.ListScores(flags.sweep, flags.metric));
   Listing listing(context,
                   {{"JOB"},
                    {.name = "APPROACH", .width_max = 40},
@@ -50,14 +61,11 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
                    {.name = "EXAMPLES", .is_number = true, .drop = 3},
                    {.name = "STATE", .is_state = true}},
                   ScoreJson(JobScore()), "No scores: the sweep evaluates nothing.");
-  for (const JobScore& score : scores) {
-    listing.Add({score.job.ToString(), score.approach, score.train_set, score.test_benchmark,
-                 absl::StrCat(score.setting), absl::StrCat(score.seed), score.metric,
-                 score.value.has_value() ? absl::StrFormat("%.4f", *score.value) : "",
-                 score.examples == 0 ? "" : CountText(score.examples),
-                 std::string(JobStateName(score.state))},
-                ScoreJson(score));
-  }
+  CONCUR_RETURN_IF_ERROR(
+      client.ListScores(flags.sweep, flags.metric, [&listing](const JobScore& score) {
+        listing.wants_cells() ? listing.Add(CellsOf(score), Json())
+                              : listing.Add({}, ScoreJson(score));
+      }));
   listing.Print();
   return absl::OkStatus();
 }

@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "analysis/csv.h"
 #include "analysis/json_text.h"
 #include "analysis/table.h"
 #include "analysis/text.h"
@@ -35,38 +36,67 @@ std::string ScalarText(const Json& value) {
                              : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The value of a record at a dotted key, as text.
-std::string ValueAt(const Json& record, const std::string& key) {
+std::string ListText(const Json& list) {
+  std::vector<std::string> parts;
+  for (const Json& item : list) {
+    // {"name": "f1", "value": 61.5, …} reads f1=61.5.
+    const bool is_pair = item.is_object() && item.size() >= 2;
+    parts.push_back(
+        is_pair ? absl::StrCat(ScalarText(*item.begin()), "=", ScalarText(*std::next(item.begin())))
+                : ScalarText(item));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+// The value of a record at a key with these parts; null when it has none.
+const Json* ValueAt(const Json& record, const std::vector<std::string>& key) {
   const Json* value = &record;
-  for (const absl::string_view part : absl::StrSplit(key, '.')) {
-    const auto it = value->is_object() ? value->find(std::string(part)) : value->end();
-    if (!value->is_object() || it == value->end()) {
-      return "";
+  for (const std::string& part : key) {
+    if (!value->is_object()) {
+      return nullptr;
+    }
+    const auto it = value->find(part);
+    if (it == value->end()) {
+      return nullptr;
     }
     value = &*it;
   }
-  if (value->is_array()) {
-    std::vector<std::string> parts;
-    for (const Json& item : *value) {
-      // {"name": "f1", "value": 61.5, …} reads f1=61.5.
-      const bool is_pair = item.is_object() && item.size() >= 2;
-      parts.push_back(is_pair ? absl::StrCat(ScalarText(*item.begin()), "=",
-                                             ScalarText(*std::next(item.begin())))
-                              : ScalarText(item));
-    }
-    return absl::StrJoin(parts, "; ");
-  }
-  return ScalarText(*value);
+  return value;
 }
 
-// The dotted keys of a record. An empty object is one field: its keys differ between records.
-void CollectKeys(const Json& record, const std::string& prefix, std::vector<std::string>* keys) {
-  for (const auto& [key, value] : record.items()) {
-    const std::string name = absl::StrCat(prefix, key);
+// Makes no text of its own where it can be avoided: lists have millions of fields.
+void AppendCsvField(const Json* value, std::string* line) {
+  if (value == nullptr) {
+    return;
+  }
+  switch (value->type()) {
+    case Json::value_t::null:
+      break;
+    case Json::value_t::number_integer:
+      absl::StrAppend(line, value->get<int64_t>());
+      break;
+    case Json::value_t::number_unsigned:
+      absl::StrAppend(line, value->get<uint64_t>());
+      break;
+    case Json::value_t::string:
+      *line += analysis::CsvText(value->get_ref<const std::string&>());
+      break;
+    default:
+      *line += analysis::CsvText(value->is_array() ? ListText(*value) : ScalarText(*value));
+  }
+}
+
+// The keys of a record, with the keys within them. An empty object is one field: its keys differ
+// between records.
+void CollectKeys(const Json& record, const std::vector<std::string>& prefix,
+                 std::vector<std::vector<std::string>>* keys) {
+  for (const auto& [name, value] : record.items()) {
+    std::vector<std::string> key = prefix;
+    key.push_back(name);
     if (value.is_object() && !value.empty()) {
-      CollectKeys(value, name + ".", keys);
+      CollectKeys(value, key, keys);
     } else {
-      keys->push_back(name);
+      keys->push_back(std::move(key));
     }
   }
 }
@@ -162,9 +192,13 @@ Listing::Listing(CommandContext& context, const std::vector<Column>& columns, co
                  std::string empty)
     : context_(context), columns_(columns), table_(ListTable(columns)), empty_(std::move(empty)) {
   table_.key_columns = columns.size();  // a thing is one line, or is wrapped
-  CollectKeys(prototype, "", &keys_);
+  CollectKeys(prototype, {}, &keys_);
   if (context.output == OutputMode::kCsv) {
-    lines_ = analysis::CsvLine(TextCells(keys_));
+    for (const std::vector<std::string>& key : keys_) {
+      absl::StrAppend(&lines_, lines_.empty() ? "" : ",",
+                      analysis::CsvText(absl::StrJoin(key, ".")));
+    }
+    lines_ += "\n";
   }
 }
 Listing::~Listing() = default;
@@ -185,11 +219,11 @@ void Listing::Add(std::vector<std::string> cells, const Json& record) {
       lines_ += analysis::JsonLine(record);
       break;
     case OutputMode::kCsv:
-      cells.clear();
-      for (const std::string& key : keys_) {
-        cells.push_back(ValueAt(record, key));
+      for (size_t i = 0; i < keys_.size(); ++i) {
+        lines_ += i == 0 ? "" : ",";
+        AppendCsvField(ValueAt(record, keys_[i]), &lines_);
       }
-      lines_ += analysis::CsvLine(TextCells(std::move(cells)));
+      lines_ += "\n";
       break;
   }
   if (++added_ % kPiece == 0) {

@@ -81,7 +81,7 @@ class Listing {
   const std::vector<Column> columns_;
   analysis::Table table_;
   analysis::TextLayout layout_;
-  std::vector<std::string> keys_;
+  std::vector<std::vector<std::string>> keys_;  // of the columns of CSV, part by part
   std::string empty_;
   size_t added_ = 0;
   std::string lines_;  // CSV, JSON lines, or the elements of one JSON value

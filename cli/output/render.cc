@@ -331,6 +331,7 @@ Json WorkerJson(const v1::Worker& worker) {
 
 Json ScoreJson(const JobScore& score) {
   Json json = Json::object();
+  json.get_ref<Json::object_t&>().reserve(10);  // there are millions
   json["job"] = score.job.ToString();
   json["approach"] = score.approach;
   json["train_set"] = TextJson(score.train_set);

@@ -43,8 +43,9 @@ absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep found, client.GetSweep(sweep, /*include_spec=*/true));
   CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(found.spec()));
   // By id from here on: a newer sweep may take the name meanwhile.
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<JobScore> scores,
-                          client.ListScores(found.id(), metric));
+  std::vector<JobScore> scores;
+  CONCUR_RETURN_IF_ERROR(client.ListScores(
+      found.id(), metric, [&scores](JobScore score) { scores.push_back(std::move(score)); }));
   return SweepTable(spec, scores, select);
 }
 

@@ -219,7 +219,10 @@ class SubmittedSweep:
     def scores(self) -> "pandas.DataFrame":
         """One row for each job that scores: approach, train_set, test_benchmark, setting_index, seed,
         metric, value (NaN where it is missing), examples, state, job."""
-        return self._frame(["scores", self.id, "--by-job"])
+        names = ("job", "approach", "train_set", "test_benchmark", "metric", "state")
+        return self.program.frame(
+            ["scores", self.id, "--by-job"], dtype={name: str for name in names}
+        )
 
     def table(self, **options: Any) -> "pandas.DataFrame":
         """Approaches × benchmarks, as `concur scores` prints it; options as its flags."""

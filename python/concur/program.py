@@ -86,13 +86,22 @@ class Program:
             with self._output(["-o", mode, *arguments], given) as output:
                 return output.read().decode("utf-8")
 
-    def frame(self, arguments: Sequence[str]) -> "pandas.DataFrame":
-        """The table that the command prints, read while it is printed."""
+    def frame(
+        self, arguments: Sequence[str], dtype: Optional[Dict[str, type]] = None
+    ) -> "pandas.DataFrame":
+        """The table that the command prints, read while it is printed; `dtype` of columns by name."""
         import pandas
 
         with self._output(["-o", "csv", *arguments]) as output:
             try:
-                return pandas.read_csv(output)
+                # Only what is empty is missing: "NA" is a name. Other parsers of pandas round numbers.
+                return pandas.read_csv(
+                    output,
+                    float_precision="round_trip",
+                    keep_default_na=False,
+                    na_values=[""],
+                    dtype=dtype,
+                )
             except pandas.errors.EmptyDataError:
                 return pandas.DataFrame()
 

@@ -36,6 +36,20 @@ class ClientTest(CoordinatorTest):
             matrix.r
         self.assertEqual(sweep.table().shape[0], 5)
 
+    # 362,170 of 1,000,000 values were read as a neighbour; an approach called NA was missing.
+    def test_scores_have_the_bits_and_the_names_that_were_reported(self):
+        value = "0.13436424411240122"
+        approaches = [
+            approach(name, "printf '{{\"accuracy\": %s}}' > {metrics}; : {test}" % value)
+            for name in ("NA", "007")
+        ]
+        sweep = self.client.submit(study(approaches=approaches, seeds=[1])).wait(timeout=120)
+        scores = sweep.scores()
+        self.assertEqual(scores.approach.tolist(), ["NA", "NA", "007", "007"])
+        self.assertEqual(scores.value.tolist(), [float(value)] * 4)
+        self.assertTrue(scores.train_set.isna().all())
+        self.assertEqual(sweep.table().approach.tolist()[0], "NA")
+
     def test_a_cell_that_runs_twice_submits_once(self):
         first = self.client.submit(study())
         self.assertEqual(self.client.submit(study()).id, first.id)

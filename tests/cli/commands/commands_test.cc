@@ -560,6 +560,30 @@ TEST_F(CommandsTest, ScoresMakeTheTableThatTheSweepAsksFor) {
   EXPECT_EQ(Concur({"scores", "s12", "--select", "worst"}).code, kExitUsage);
 }
 
+// A server may send anything, and a page is printed before the next one is asked for.
+TEST_F(CommandsTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
+  constexpr int kCount = 25'001;
+  for (int i = 0; i < kCount; ++i) {
+    v1::Score& score = fake_.scores.emplace_back();
+    score.set_job(absl::StrCat("s12/", i));
+    score.set_approach("lr");
+    score.set_state(v1::Job::STATE_SUCCEEDED);
+    score.set_value(i + 0.25);
+  }
+  const Output whole = Concur({"scores", "s12", "--by-job", "-o", "csv"});
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  const std::vector<std::string> lines = absl::StrSplit(whole.out, '\n');
+  ASSERT_EQ(lines.size(), kCount + 2);  // the header, and nothing after the last line feed
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ(lines[i + 1], absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded"));
+  }
+  fake_.scores[kCount - 1].set_job("junk");
+  const Output broken = Concur({"scores", "s12", "--by-job", "-o", "csv"});
+  EXPECT_NE(broken.code, 0);
+  EXPECT_THAT(broken.err, HasSubstr("response.scores[25000].job"));
+  EXPECT_THAT(broken.out, HasSubstr("s12/19999,"));
+}
+
 constexpr char kSweepFile[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: tiny}

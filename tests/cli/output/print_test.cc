@@ -86,6 +86,27 @@ TEST(OutputTest, CsvHasEveryKeyAndQuotesWhatNeedsIt) {
   EXPECT_EQ(PrintedEmpty(OutputMode::kCsv), "name,count,nested.value,list,none\n");
 }
 
+TEST(OutputTest, CsvHasNumbersInFullAndNoFormulas) {
+  Streams streams;
+  streams.context.output = OutputMode::kCsv;
+  const Json prototype = {{"a", {{"b", 0}}}, {"c", 0}, {"d", ""}, {"e", false}, {"f", 0}};
+  Listing listing(streams.context, {}, prototype, "");
+  listing.Add({}, {{"f", -9'007'199'254'740'993},
+                   {"a", {{"b", 18'446'744'073'709'551'615U}}},
+                   {"c", 0.1 + 0.2},
+                   {"d", "=1+1"},
+                   {"e", true}});
+  // Of other shapes: fields that are not there, and no object where keys go on.
+  listing.Add({}, {{"a", 5}, {"c", 2.0}, {"d", {{"x", "y,z"}}}, {"more", 1}});
+  listing.Add({}, Json());
+  listing.Print();
+  EXPECT_EQ(streams.out.str(),
+            "a.b,c,d,e,f\n"
+            "18446744073709551615,0.30000000000000004,'=1+1,true,-9007199254740993\n"
+            ",2.0,\"{\"\"x\"\":\"\"y,z\"\"}\",,\n"
+            ",,,,\n");
+}
+
 TEST(OutputTest, CsvOnATerminalCannotMoveTheCursor) {
   Streams streams;
   streams.context.output = OutputMode::kCsv;
