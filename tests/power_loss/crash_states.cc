@@ -19,10 +19,21 @@ absl::string_view FateName(Fate fate) {
   return kNames[static_cast<size_t>(fate)];
 }
 
-CrashModel::CrashModel() {
+CrashModel::CrashModel(const FileTree& tree) {
   files_[0].is_directory = true;
   seen_[0];
-  synced_[0];
+  FileNumber number = 0;
+  for (const auto& [path, contents] : tree) {  // a directory before what is in it
+    std::string name;
+    seen_[DirectoryOf(path, name)][name] = ++number;
+    files_[number].is_directory = contents == "/";
+    if (files_[number].is_directory) {
+      seen_[number];
+    } else {
+      files_[number].synced = contents;
+    }
+  }
+  synced_ = seen_;
 }
 
 FileNumber CrashModel::DirectoryOf(const std::string& path, std::string& name) const {

@@ -42,7 +42,8 @@ using FileTree = std::map<std::string, std::string>;
 
 class CrashModel {
  public:
-  CrashModel();
+  // Starts with `tree`, on disk for certain.
+  explicit CrashModel(const FileTree& tree = {});
 
   // Operations come in the order of the trace.
   void Apply(const FileOp& op);

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -26,7 +27,15 @@ namespace {
 // The files of the traced directory, by names and by descriptors.
 class Recorder {
  public:
-  explicit Recorder(std::string directory) : directory_(std::move(directory)) { names_[""] = 0; }
+  explicit Recorder(std::string directory) : directory_(std::move(directory)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+      names_[entry.path().string().substr(directory_.size() + 1)] = 0;
+    }
+    for (auto& [path, number] : names_) {
+      number = ++files_;
+    }
+    names_[""] = 0;
+  }
 
   // "" and true for the traced directory itself; false for paths elsewhere.
   bool IsInside(const char* path, std::string& below) const {
@@ -168,9 +177,10 @@ int RemoveAndRecord(const char* path, int flags) {
 }  // namespace
 
 FileTrace::FileTrace(const std::string& directory) {
+  auto made = std::make_unique<Recorder>(directory);  // reads the directory: before the lock
   const RecorderLock lock(recorder_mutex);
   CONCUR_CHECK(recorder == nullptr);
-  recorder = new Recorder(directory);
+  recorder = made.release();
 }
 
 FileTrace::~FileTrace() { Stop(); }

@@ -41,7 +41,8 @@ struct FileOp {
 
 class FileTrace {
  public:
-  // Traces `directory`, which is empty and whose path is absolute.
+  // Traces `directory`, an absolute path. What is there has the numbers from 1 on, in the order of
+  // the paths.
   explicit FileTrace(const std::string& directory);
   ~FileTrace();
   FileTrace(const FileTrace&) = delete;

@@ -36,6 +36,7 @@ constexpr uint64_t kStatesPerSeed = 200;
 constexpr uint64_t kSeedsPerBug = 3;
 // Such positions are tried more often than those between two writes.
 constexpr double kAtSyncs = 0.6;
+constexpr double kCutAgain = 0.3;  // during the next start
 
 // A bug, as the trace of a program that has it: the same, but for syncs that it forgot.
 struct PowerBug {
@@ -68,6 +69,36 @@ std::multiset<size_t> DrawPositions(const std::vector<FileOp>& ops, uint64_t cou
   return positions;
 }
 
+Fate DrawFate(Random& random) { return kFates[random.Below(std::size(kFates))]; }
+
+std::string StartOn(const FileTree& tree, const Promises& promises, size_t position) {
+  const TempDir directory;
+  WriteTree(tree, directory.path());
+  return promises.Check(directory.path(), position, /*commits_more=*/true);
+}
+
+// Starts on what a power cut left, and cuts the power while that start repairs it.
+std::string CutPowerAgain(const FileTree& tree, const Promises& promises, size_t position,
+                          Random& random) {
+  const TempDir directory;
+  WriteTree(tree, directory.path());
+  FileTrace trace(directory.path());
+  std::string broken = promises.Check(directory.path(), position, /*commits_more=*/false);
+  const std::vector<FileOp> ops = trace.Stop();
+  if (!broken.empty()) {
+    return broken;
+  }
+  CrashModel model(tree);
+  const size_t end = random.Below(ops.size() + 1);
+  for (size_t i = 0; i < end; ++i) {
+    model.Apply(ops[i]);
+  }
+  const Fate fate = DrawFate(random);
+  broken = StartOn(model.Crash(fate, random), promises, position);
+  return broken.empty() ? ""
+                        : absl::StrCat("again after ", end, ", ", FateName(fate), ": ", broken);
+}
+
 // Cuts the power `count` times in a recording. "" if every promise is kept.
 std::string CutPower(const Recording& recording, const PowerBug* bug, uint64_t seed,
                      uint64_t count) {
@@ -87,10 +118,12 @@ std::string CutPower(const Recording& recording, const PowerBug* bug, uint64_t s
         model.Apply(op);
       }
     }
-    const Fate fate = kFates[random.Below(std::size(kFates))];
-    const TempDir directory;
-    WriteTree(model.Crash(fate, random), directory.path());
-    const std::string broken = promises.Check(directory.path(), position);
+    const Fate fate = DrawFate(random);
+    const FileTree tree = model.Crash(fate, random);
+    std::string broken = StartOn(tree, promises, position);
+    if (broken.empty() && random.Chance(kCutAgain)) {
+      broken = CutPowerAgain(tree, promises, position, random);
+    }
     if (!broken.empty()) {
       return absl::StrCat("seed ", seed, ", power cut after ", position, " of ",
                           recording.ops.size(), " operations, ", FateName(fate), ": ", broken);

@@ -204,7 +204,8 @@ Recording Record(uint64_t seed) {
   return recording;
 }
 
-std::string Promises::Check(const std::string& directory, size_t position) const {
+std::string Promises::Check(const std::string& directory, size_t position,
+                            bool commits_more) const {
   const std::string data = directory + "/data";
   const std::string work = directory + "/work";
   for (const std::string& path : {data, work}) {
@@ -212,7 +213,7 @@ std::string Promises::Check(const std::string& directory, size_t position) const
       return made.ToString();
     }
   }
-  std::string broken = CheckDatabase(data, position);
+  std::string broken = CheckDatabase(data, position, commits_more);
   if (broken.empty()) {
     broken = CheckArtifacts(data, position);
   }
@@ -222,7 +223,8 @@ std::string Promises::Check(const std::string& directory, size_t position) const
   return broken.empty() ? CheckBackups(data, position) : broken;
 }
 
-std::string Promises::CheckDatabase(const std::string& data, size_t position) const {
+std::string Promises::CheckDatabase(const std::string& data, size_t position,
+                                    bool commits_more) const {
   absl::StatusOr<std::unique_ptr<SqliteStore>> store =
       SqliteStore::Open(DatabaseIn(data), StoreOptions());
   if (!store.ok()) {
@@ -247,6 +249,9 @@ std::string Promises::CheckDatabase(const std::string& data, size_t position) co
   if (found < acknowledged) {
     return absl::StrCat(acknowledged - found, " of ", acknowledged,
                         " acknowledged commits are missing");
+  }
+  if (!commits_more) {
+    return "";
   }
   Random random(position, "power_loss.next");
   const absl::Status next = (*store)->Commit(RandomBatch(random));

@@ -50,11 +50,12 @@ struct Promises {
   std::vector<Backup> backups;
 
   // Starts a coordinator's and a worker's stores on what a power cut after `position` operations
-  // left in `directory`. "" if all promises are kept; else the first that is broken.
-  std::string Check(const std::string& directory, size_t position) const;
+  // left in `directory`. "" if all promises are kept; else the first that is broken. Changes no
+  // row, but for one batch more if it `commits_more`.
+  std::string Check(const std::string& directory, size_t position, bool commits_more) const;
 
  private:
-  std::string CheckDatabase(const std::string& data, size_t position) const;
+  std::string CheckDatabase(const std::string& data, size_t position, bool commits_more) const;
   std::string CheckArtifacts(const std::string& data, size_t position) const;
   std::string CheckSpool(const std::string& work, size_t position) const;
   std::string CheckBackups(const std::string& data, size_t position) const;
