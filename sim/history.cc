@@ -101,7 +101,12 @@ class History::Search {
 
   // "" when there is an order.
   std::string Run() {
-    if (Continue(SweepModel())) {
+    // A late repeat of a submission whose sweep was deleted makes another one, and answers nobody.
+    SweepModel start;
+    start.exists = std::none_of(sweep_.calls.begin(), sweep_.calls.end(), [](const Call& call) {
+      return call.request == UserRequest::kSubmit;
+    });
+    if (Continue(start)) {
       return "";
     }
     return visited_.size() >= kConfigurationsMax ? "too many orders to try them all" : reason_;
