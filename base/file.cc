@@ -58,6 +58,11 @@ namespace {
 
 constexpr int64_t kBlockBytes = int64_t{1} << 17;
 
+std::string ParentOf(const std::filesystem::path& path) {
+  const std::string parent = path.parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 // Calls `use` with each block of the file.
 template <typename Use>
 absl::Status ReadBlocks(int fd, const std::string& path, Use use) {
@@ -157,8 +162,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     unlink(temporary.c_str());
     return status;
   }
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return SyncDirectory(parent.empty() ? "." : parent);
+  return SyncDirectory(ParentOf(path));
 }
 
 absl::Status MakeDirectories(const std::string& path, int mode) {
@@ -174,7 +178,9 @@ absl::Status MakeDirectories(const std::string& path, int mode) {
       !(errno == EEXIST && std::filesystem::is_directory(target, error))) {
     return ErrnoStatus(errno, path, "make directory");
   }
-  return absl::OkStatus();
+  const absl::Status synced = SyncDirectory(ParentOf(target));
+  // A directory that may be written to but not read cannot be synced.
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
 namespace {

@@ -64,7 +64,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 // Writes all of `data` to `fd`; retries short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view data, absl::string_view path);
 
-// Creates a directory and its parents; OK if it exists.
+// Creates a directory and its parents; OK if it exists. The names of new ones are synced.
 absl::Status MakeDirectories(const std::string& path, int mode = 0755);
 
 // Makes `path`, with its parents, a directory that only this user may enter (0700). One that exists

@@ -36,6 +36,11 @@ enum class Bug : uint8_t {
   kNameTakenOver,         // a second worker takes the name of a live one
   kKeyForgetsData,        // content keys do not cover the data
   kGivenUpAtOnce,         // one failure is enough to give up similar jobs
+  // Of what clients see.
+  kStaleRead,         // every other read is answered from a cache
+  kReadBeforeCommit,  // a read sees what is not saved yet
+  kEventSkipped,      // a watcher that comes back misses an event
+  kEventRepeated,     // a watcher that comes back gets an event again
   // Of artifacts.
   kCollectorTakesLive,  // artifacts still in use are removed
   kPublishSkipped,      // a result is reported before its artifacts are uploaded
@@ -45,7 +50,7 @@ enum class Bug : uint8_t {
   kSpoolNotRead,      // results of an earlier incarnation are not reported
   kSpoolNotSynced,    // a power cut empties the spool
 };
-inline constexpr size_t kBugs = 23;  // without kNone
+inline constexpr size_t kBugs = 27;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

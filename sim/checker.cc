@@ -455,9 +455,8 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
       if (view.state == JobState::kCanceled && once_canceled_.contains(id)) {
         continue;  // a retry of other jobs undid the cancel
       }
-      if (view.state == JobState::kSkipped && outcomes[job].state == JobState::kFailed &&
-          workload_.sweeps[planned].failures_max > 0) {
-        continue;  // given up after similar jobs failed; CheckSkipped checks that
+      if (view.state == JobState::kSkipped && MayBeGivenUp(planned, job)) {
+        continue;  // after similar jobs failed; CheckSkipped checks that
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
         world_.Fail(absl::StrCat(

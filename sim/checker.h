@@ -101,6 +101,7 @@ class Checker {
   // checker_blame.cc
   void CheckSkipped(const std::vector<JobId>& skipped, const std::set<JobId>& just_succeeded);
   bool IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const;
+  bool MayBeGivenUp(size_t planned, uint32_t job) const;
   void CheckNotSetAside(const JobRow& row, absl::Time now);
   void RememberBlame(const Scheduler& scheduler);
   void CheckBlameKept(const Scheduler& scheduler, absl::Time now);

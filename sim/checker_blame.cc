@@ -121,6 +121,25 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
   }
 }
 
+// Whether a job may be skipped though no faults happen any more: it fails itself, or so many jobs
+// of its test do (some kill their workers, and others succeed) that the order of their ends
+// decides.
+bool Checker::MayBeGivenUp(size_t planned, uint32_t job) const {
+  const PlannedSweep& sweep = workload_.sweeps[planned];
+  const std::vector<JobOutcome>& outcomes = (*expected_)[planned];
+  const JobCoordinates own = sweep.expansion->Locate(job);
+  uint32_t failures = 0;
+  for (uint32_t other = 0; other < outcomes.size(); ++other) {
+    const JobCoordinates at = sweep.expansion->Locate(other);
+    failures += !own.is_train && !at.is_train && at.test_benchmark == own.test_benchmark &&
+                        outcomes[other].state == JobState::kFailed
+                    ? 1
+                    : 0;
+  }
+  return sweep.failures_max > 0 &&
+         (outcomes[job].state == JobState::kFailed || failures >= sweep.failures_max);
+}
+
 // Whether the user's limit of jobs failed, and none succeeded, in one of these groups: the job's
 // approach on its train set; the same, evaluated on its test; its approach; its train set; its
 // test.

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "coordinator/collector.h"
 
 namespace concur::sim {
@@ -17,6 +19,9 @@ namespace {
 constexpr uint32_t kQuarantineFailures = 2;
 constexpr absl::Duration kQuarantineMin = absl::Seconds(20);
 constexpr absl::Duration kQuarantineMax = absl::Minutes(1);
+// Few, so that messages are split and late watchers get snapshots.
+constexpr size_t kBoardEventsMax = 30;
+constexpr size_t kEventsPerMessageMax = 4;
 constexpr absl::Duration kTurnDelayMax = absl::Milliseconds(5);
 constexpr absl::Duration kSlowTurnDelayMax = absl::Seconds(2);
 constexpr absl::Duration kRestartDelayMax = absl::Seconds(20);
@@ -28,8 +33,11 @@ constexpr absl::Duration kBootJumpMax = absl::Hours(2);
 // Reports commits and their results to the checker.
 class CoordinatorMachine::CheckedStore : public Store {
  public:
-  CheckedStore(Store& store, Checker& checker, Clock& clock)
-      : store_(store), checker_(checker), clock_(clock) {}
+  explicit CheckedStore(CoordinatorMachine& machine)
+      : machine_(machine),
+        store_(*machine.disk_store_),
+        checker_(machine.checker_),
+        clock_(machine.clock_) {}
 
   absl::StatusOr<Snapshot> Load() override {
     absl::StatusOr<Snapshot> snapshot = store_.Load();
@@ -39,6 +47,9 @@ class CoordinatorMachine::CheckedStore : public Store {
     return snapshot;
   }
   absl::Status Commit(const Batch& batch) override {
+    for (const auto& read : std::exchange(machine_.before_commit_, {})) {
+      read();
+    }
     absl::Status status = store_.Commit(batch);
     if (!absl::IsResourceExhausted(status)) {  // nothing was saved; the engine retries
       checker_.OnCommit(batch, status.ok(), clock_.Now());
@@ -53,14 +64,20 @@ class CoordinatorMachine::CheckedStore : public Store {
   }
 
  private:
+  CoordinatorMachine& machine_;
   Store& store_;
   Checker& checker_;
   Clock& clock_;
 };
 
-CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, const Workload& workload,
-                                       StoreDisk& disk)
-    : world_(world), checker_(checker), workload_(workload), disk_(disk), clock_(world) {
+CoordinatorMachine::CoordinatorMachine(World& world, Checker& checker, History& history,
+                                       const Workload& workload, StoreDisk& disk)
+    : world_(world),
+      checker_(checker),
+      history_(history),
+      workload_(workload),
+      disk_(disk),
+      clock_(world) {
   checker_.SetHasArtifact([this](const Digest& digest) { return HasArtifact(digest); });
 }
 
@@ -85,11 +102,13 @@ void CoordinatorMachine::Start() {
   options.policy.quarantine_failures = kQuarantineFailures;
   options.policy.quarantine_min = kQuarantineMin;
   options.policy.quarantine_max = kQuarantineMax;
+  options.board.events_max = kBoardEventsMax;
+  options.board.events_per_message_max = kEventsPerMessageMax;
   absl::StatusOr<std::unique_ptr<Store>> opened = disk_.Open();
   absl::Status status = opened.status();
   if (opened.ok()) {
     disk_store_ = *std::move(opened);
-    store_ = std::make_unique<CheckedStore>(*disk_store_, checker_, clock_);
+    store_ = std::make_unique<CheckedStore>(*this);
     absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(
         clock_, *store_, [this](absl::string_view text) { return workload_.Decode(text); },
         options);
@@ -122,6 +141,8 @@ void CoordinatorMachine::Start() {
     ended_ = true;
   });
   checker_.OnRestored(scheduler(), clock_.Now());
+  history_.OnProcess();
+  engine_->AddObserver(history_);
   ScheduleTurn(world_.now());
 }
 
@@ -255,6 +276,46 @@ void CoordinatorMachine::CancelSync(const std::string& worker, const std::string
     engine_->CancelSync(worker, incarnation, sequence);
     ScheduleTurn(world_.now() + TurnDelay());
   }
+}
+
+void CoordinatorMachine::ReadSweep(SweepId id, std::function<void(Seen)> done) {
+  if (!up()) {
+    return;
+  }
+  if (world_.bug() == Bug::kStaleRead && read_.contains(id)) {
+    done(read_.extract(id).mapped());
+    return;
+  }
+  if (world_.bug() == Bug::kReadBeforeCommit) {
+    before_commit_.push_back([this, id, done] { done(SeenIn(scheduler(), id)); });
+    return;
+  }
+  engine_->Read<std::optional<SeenSweep>>(
+      [this, id](const Scheduler& scheduler) { return read_[id] = SeenIn(scheduler, id); },
+      std::move(done));
+}
+
+CoordinatorMachine::Seen CoordinatorMachine::ReadBoard(SweepId id) {
+  if (!up()) {
+    return absl::UnavailableError("connection refused");
+  }
+  const absl::StatusOr<SweepFacts> facts = board().Find(id.ToString());
+  return facts.ok() ? std::optional(SeenOf(facts->View())) : std::nullopt;
+}
+
+// With the injected bugs of cursors, "EPOCH-NUMBER".
+absl::Status CoordinatorMachine::Watch(SweepId id, std::string cursor,
+                                       SweepBoard::Watcher& watcher) {
+  uint64_t number = 0;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(cursor, '-');
+  if (absl::SimpleAtoi(parts.second, &number) && number > 1) {
+    if (world_.bug() == Bug::kEventSkipped) {
+      cursor = absl::StrCat(parts.first, "-", number + 1);
+    } else if (world_.bug() == Bug::kEventRepeated) {
+      cursor = absl::StrCat(parts.first, "-", number - 1);
+    }
+  }
+  return board().Watch(id, cursor, WatchDetail::kAll, watcher);
 }
 
 absl::Status CoordinatorMachine::Upload(const Digest& digest) {

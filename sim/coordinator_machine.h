@@ -10,16 +10,20 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "coordinator/engine.h"
+#include "coordinator/sweep_board.h"
 #include "core/sync.h"
 #include "sim/checker.h"
+#include "sim/history.h"
 #include "sim/store_disk.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -29,7 +33,8 @@ namespace concur::sim {
 
 class CoordinatorMachine {
  public:
-  CoordinatorMachine(World& world, Checker& checker, const Workload& workload, StoreDisk& disk);
+  CoordinatorMachine(World& world, Checker& checker, History& history, const Workload& workload,
+                     StoreDisk& disk);
   ~CoordinatorMachine();
 
   // Starts the process; retries if the disk fails.
@@ -78,6 +83,18 @@ class CoordinatorMachine {
     }
     ScheduleTurn(world_.now() + TurnDelay());
   }
+  // A read, at a turn that something else causes; nullopt when there is no such sweep. Never
+  // answered by a process that ends before.
+  using Seen = absl::StatusOr<std::optional<SeenSweep>>;
+  void ReadSweep(SweepId id, std::function<void(Seen)> done);
+  // A read of the board, at once and without the jobs.
+  Seen ReadBoard(SweepId id);
+  absl::Status Watch(SweepId id, std::string cursor, SweepBoard::Watcher& watcher);
+  // REQUIRES: up().
+  SweepBoard& board() { return engine_->board(); }
+  // The number of the current or next process.
+  uint64_t process() const { return process_; }
+
   // If OK, the change is durable.
   absl::Status Upload(const Digest& digest);
   absl::Status Download(const Digest& digest) const;
@@ -101,10 +118,14 @@ class CoordinatorMachine {
 
   World& world_;
   Checker& checker_;
+  History& history_;
   const Workload& workload_;
   StoreDisk& disk_;
   MachineClock clock_;
   std::map<Digest, absl::Time> artifacts_;  // time of the last upload, by this machine's clock
+
+  std::map<SweepId, std::optional<SeenSweep>> read_;  // what a cache with a bug keeps
+  std::vector<std::function<void()>> before_commit_;  // reads, with a bug
 
   uint64_t process_ = 0;  // number of the current or next process
   std::unique_ptr<Store> disk_store_;

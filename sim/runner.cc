@@ -132,14 +132,14 @@ class PipeBuffer : public std::streambuf {
   const int fd_;
 };
 
-// "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES FAULTS…
-// VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 8;
+// "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
+// FAULTS… VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 9;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
-                      absl::StrJoin(report.faults, " "), " ",
+                      report.reads, " ", absl::StrJoin(report.faults, " "), " ",
                       absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
@@ -160,6 +160,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.acknowledged += number(5);
   report.given_up += number(6);
   report.quarantines += number(7);
+  report.reads += number(8);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

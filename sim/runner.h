@@ -40,6 +40,7 @@ struct SeedsReport {
   uint64_t acknowledged = 0;
   uint64_t given_up = 0;
   uint64_t quarantines = 0;
+  uint64_t reads = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

@@ -12,7 +12,9 @@
 #include "base/random.h"
 #include "sim/checker.h"
 #include "sim/coordinator_machine.h"
+#include "sim/history.h"
 #include "sim/network.h"
+#include "sim/read_clients.h"
 #include "sim/sqlite_disk.h"
 #include "sim/store_disk.h"
 #include "sim/users.h"
@@ -43,8 +45,9 @@ class Simulation {
         network_(world_),
         checker_(world_, workload_, expected),
         disk_(MakeDisk()),
-        coordinator_(world_, checker_, workload_, *disk_),
-        users_(world_, network_, checker_, coordinator_, workload_) {
+        coordinator_(world_, checker_, history_, workload_, *disk_),
+        users_(world_, network_, checker_, history_, coordinator_, workload_),
+        clients_(world_, history_, coordinator_, options.seed) {
     for (const PlannedWorker& planned : workload_.workers) {
       AddWorker(planned);
     }
@@ -61,6 +64,7 @@ class Simulation {
       Settle();
       return;
     }
+    clients_.Start();
     ScheduleStrike();
     ScheduleCollection();
     RunUntil([this] { return world_.age() >= workload_.faults_end; });
@@ -72,6 +76,7 @@ class Simulation {
     !world_.failed() && Settle() && Retry() && Settle();
     Check();
     Epilogue();
+    clients_.Check();
   }
 
   Outcomes TakeOutcomes() {
@@ -105,6 +110,7 @@ class Simulation {
     report.acknowledged = checker_.acknowledged();
     report.given_up = checker_.given_up();
     report.quarantines = checker_.quarantines();
+    report.reads = history_.reads();
     report.faults = world_.counts();
     return report;
   }
@@ -359,8 +365,10 @@ class Simulation {
   Network network_;
   Checker checker_;
   const std::unique_ptr<StoreDisk> disk_;
+  History history_;
   CoordinatorMachine coordinator_;
   Users users_;
+  ReadClients clients_;
   std::vector<std::unique_ptr<WorkerMachine>>
       workers_;  // those of the workload, then claimants of names
 };

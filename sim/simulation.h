@@ -36,6 +36,7 @@ struct SimulationReport {
   uint64_t acknowledged = 0;  // submissions, cancels and results
   uint64_t given_up = 0;      // jobs skipped because similar ones had failed
   uint64_t quarantines = 0;   // of workers
+  uint64_t reads = 0;         // whose answers were checked
   FaultCounts faults{};
 };
 

@@ -22,11 +22,12 @@ bool AsksAgain(const absl::Status& status) {
 
 }  // namespace
 
-Users::Users(World& world, Network& network, Checker& checker, CoordinatorMachine& coordinator,
-             const Workload& workload)
+Users::Users(World& world, Network& network, Checker& checker, History& history,
+             CoordinatorMachine& coordinator, const Workload& workload)
     : world_(world),
       network_(network),
       checker_(checker),
+      history_(history),
       coordinator_(coordinator),
       workload_(workload) {}
 
@@ -41,10 +42,18 @@ void Users::Start(bool meddle) {
   }
 }
 
-void Users::Ask(const std::string& what, const Work& work, const Answered& answered) {
+void Users::Ask(UserRequest request, SweepId id, const std::string& what, const Work& work,
+                const Answered& answered) {
   ++pending_;
   // Shared by all attempts of one request.
-  TryOnce(std::make_shared<const std::string>(what), work, answered);
+  TryOnce(std::make_shared<const std::string>(what), work,
+          [this, request, begun = history_.Begin(request, id),
+           answered](const absl::StatusOr<SweepId>& answer) {
+            if (answer.ok()) {
+              history_.End(request, *answer, begun);
+            }
+            answered(answer);
+          });
 }
 
 void Users::TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
@@ -80,18 +89,20 @@ void Users::TryOnce(const std::shared_ptr<const std::string>& what, const Work& 
   world_.After(kTimeout, [finish] { finish(absl::DeadlineExceededError("no answer")); });
 }
 
-void Users::AskAfter(absl::Duration delay, const std::string& what, Work work, Answered answered) {
+void Users::AskAfter(absl::Duration delay, UserRequest request, SweepId id, const std::string& what,
+                     Work work, Answered answered) {
   ++pending_;
-  world_.After(delay, [this, what, work = std::move(work), answered = std::move(answered)] {
-    --pending_;
-    Ask(what, work, answered);
-  });
+  world_.After(delay,
+               [this, request, id, what, work = std::move(work), answered = std::move(answered)] {
+                 --pending_;
+                 Ask(request, id, what, work, answered);
+               });
 }
 
 void Users::Submit(size_t planned) {
   const PlannedSweep& plan = workload_.sweeps[planned];
   Ask(
-      absl::StrCat("submit ", plan.request_id),
+      UserRequest::kSubmit, SweepId(), absl::StrCat("submit ", plan.request_id),
       [this, &plan](Scheduler& scheduler) {
         std::string request_id = plan.request_id;
         if (world_.bug() == Bug::kSubmittedTwice) {
@@ -141,15 +152,16 @@ void Users::Meddle(size_t planned, SweepId id) {
   const Answered ignore = [](const absl::StatusOr<SweepId>&) {};
   if (plan.pause_after) {
     AskAfter(
-        *plan.pause_after, absl::StrCat("pause ", id.ToString()), on_sweep(&Scheduler::PauseSweep),
+        *plan.pause_after, UserRequest::kPause, id, absl::StrCat("pause ", id.ToString()),
+        on_sweep(&Scheduler::PauseSweep),
         [this, id, on_sweep, ignore, after = *plan.pause_after](const absl::StatusOr<SweepId>&) {
-          AskAfter(after, absl::StrCat("resume ", id.ToString()), on_sweep(&Scheduler::ResumeSweep),
-                   ignore);
+          AskAfter(after, UserRequest::kResume, id, absl::StrCat("resume ", id.ToString()),
+                   on_sweep(&Scheduler::ResumeSweep), ignore);
         });
   }
   if (plan.cancel_after) {
     // A delayed duplicate of the request may arrive after a retry and cancel again.
-    AskAfter(*plan.cancel_after, absl::StrCat("cancel ", id.ToString()),
+    AskAfter(*plan.cancel_after, UserRequest::kCancel, id, absl::StrCat("cancel ", id.ToString()),
              on_sweep(&Scheduler::CancelSweep), [this](absl::StatusOr<SweepId> canceled) {
                if (canceled.ok()) {
                  checker_.OnCanceled(*canceled);
@@ -157,16 +169,16 @@ void Users::Meddle(size_t planned, SweepId id) {
              });
   }
   if (plan.retry_after) {
-    AskAfter(*plan.retry_after, absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
-             ignore);
+    AskAfter(*plan.retry_after, UserRequest::kRetry, id, absl::StrCat("retry ", id.ToString()),
+             RetryWork(id, {}, false), ignore);
   }
   if (plan.rerun_after) {
-    AskAfter(*plan.rerun_after, absl::StrCat("run again ", id.ToString()),
+    AskAfter(*plan.rerun_after, UserRequest::kRetry, id, absl::StrCat("run again ", id.ToString()),
              RetryWork(id, {plan.rerun_job}, true), ignore);
   }
   if (plan.delete_after) {
     AskAfter(
-        *plan.delete_after, absl::StrCat("delete ", id.ToString()),
+        *plan.delete_after, UserRequest::kDelete, id, absl::StrCat("delete ", id.ToString()),
         [this, id](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
           const absl::Status status = scheduler.DeleteSweep(id);
           if (status.ok()) {
@@ -179,8 +191,10 @@ void Users::Meddle(size_t planned, SweepId id) {
 }
 
 void Users::ResumeAll() {
-  Ask(
-      "resume all",
+  history_.BeginAll(UserRequest::kResume);
+  ++pending_;
+  TryOnce(
+      std::make_shared<const std::string>("resume all"),
       [](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
         for (const SweepId& id : scheduler.ListSweeps()) {
           scheduler.ResumeSweep(id).IgnoreError();  // of one that has ended
@@ -194,7 +208,7 @@ void Users::RetryFailed() {
   for (const SweepId& id : coordinator_.scheduler().ListSweeps()) {
     const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
     if (sweep.state == SweepState::kFailed) {
-      Ask(absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
+      Ask(UserRequest::kRetry, id, absl::StrCat("retry ", id.ToString()), RetryWork(id, {}, false),
           [](const absl::StatusOr<SweepId>&) {});
     }
   }
@@ -205,8 +219,8 @@ void Users::RerunSome() {
     const SweepView sweep = *coordinator_.scheduler().FindSweep(id);
     const uint32_t job = sweep.expansion->job_count() - 1;  // an eval job
     if (!sweep.row->canceled) {
-      Ask(absl::StrCat("run again ", id.ToString()), RetryWork(id, {job}, true),
-          [](const absl::StatusOr<SweepId>&) {});
+      Ask(UserRequest::kRetry, id, absl::StrCat("run again ", id.ToString()),
+          RetryWork(id, {job}, true), [](const absl::StatusOr<SweepId>&) {});
     }
   }
 }

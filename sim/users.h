@@ -20,6 +20,7 @@
 #include "core/scheduler.h"
 #include "sim/checker.h"
 #include "sim/coordinator_machine.h"
+#include "sim/history.h"
 #include "sim/network.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -28,8 +29,8 @@ namespace concur::sim {
 
 class Users {
  public:
-  Users(World& world, Network& network, Checker& checker, CoordinatorMachine& coordinator,
-        const Workload& workload);
+  Users(World& world, Network& network, Checker& checker, History& history,
+        CoordinatorMachine& coordinator, const Workload& workload);
 
   // Starts the plan. Without `meddle`, sweeps are only submitted.
   void Start(bool meddle);
@@ -45,18 +46,22 @@ class Users {
   using Work = std::function<absl::StatusOr<SweepId>(Scheduler&)>;
   using Answered = std::function<void(absl::StatusOr<SweepId>)>;
 
-  // Repeats the request until it is answered. `work` may run more than once.
-  void Ask(const std::string& what, const Work& work, const Answered& answered);
+  // Repeats the request until it is answered. `work` may run more than once. The history gets the
+  // request; `id` is 0 for a submission.
+  void Ask(UserRequest request, SweepId id, const std::string& what, const Work& work,
+           const Answered& answered);
   void TryOnce(const std::shared_ptr<const std::string>& what, const Work& work,
                const Answered& answered);
   void Submit(size_t planned);
   void Meddle(size_t planned, SweepId id);
-  void AskAfter(absl::Duration delay, const std::string& what, Work work, Answered answered);
+  void AskAfter(absl::Duration delay, UserRequest request, SweepId id, const std::string& what,
+                Work work, Answered answered);
   Work RetryWork(SweepId id, std::vector<uint32_t> jobs, bool rerun);
 
   World& world_;
   Network& network_;
   Checker& checker_;
+  History& history_;
   CoordinatorMachine& coordinator_;
   const Workload& workload_;
   bool meddle_ = false;

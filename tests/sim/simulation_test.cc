@@ -64,7 +64,9 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
   // The worlds contain the faults and events that they are meant to test.
   EXPECT_GT(report.counted, 10 * report.seeds);
   EXPECT_GT(report.acknowledged, 10 * report.seeds);
-  std::cout << report.given_up << " jobs given up, " << report.quarantines << " quarantines\n";
+  EXPECT_GT(report.reads, 50 * report.seeds);
+  std::cout << report.given_up << " jobs given up, " << report.quarantines << " quarantines, "
+            << report.reads << " reads\n";
   if (report.seeds >= 500) {
     EXPECT_GT(report.given_up, report.seeds / 10);
     EXPECT_GT(report.quarantines, report.seeds / 10);

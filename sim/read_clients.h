@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that only look: they read sweeps through the engine and the board, and watch their
+// events, over connections that are slow and break. What they see goes to the History.
+//
+// They have random numbers of their own and cause no turn of the engine: without a violation, a
+// world goes as it would without them.
+//
+// One thread.
+#ifndef CONCUR_SIM_READ_CLIENTS_H_
+#define CONCUR_SIM_READ_CLIENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "sim/coordinator_machine.h"
+#include "sim/history.h"
+#include "sim/world.h"
+
+namespace concur::sim {
+
+class ReadClients {
+ public:
+  ReadClients(World& world, History& history, CoordinatorMachine& coordinator, uint64_t seed);
+  ~ReadClients();
+
+  void Start();
+  // At the end, of all that was seen.
+  void Check();
+
+ private:
+  class Watch;
+  using Seen = absl::StatusOr<std::optional<SeenSweep>>;
+
+  void LookOften();
+  void Look();
+  void Answer(SweepId id, History::Moment begun, const Seen& seen);
+  void ServeOften();
+  void ServeBoard();
+  absl::Duration Delay();
+
+  World& world_;
+  History& history_;
+  CoordinatorMachine& coordinator_;
+  Random random_;
+  std::vector<std::unique_ptr<Watch>> watches_;
+};
+
+}  // namespace concur::sim
+
+#endif  // CONCUR_SIM_READ_CLIENTS_H_
