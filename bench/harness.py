@@ -165,6 +165,23 @@ spec:
 """
 
 
+def study_of(approaches, benchmarks, seeds):
+    """A sweep of so many approaches on so many benchmarks, each a set of its own; no training."""
+    rows = "\n".join(
+        f"    - metadata: {{name: a{i}}}\n"
+        f"      spec:\n"
+        f"        version: \"{i}\"\n"
+        f"        predict: {{command: [/bin/true, \"{{test}}\", \"{{metrics}}\", \"{{seed}}\"]}}\n"
+        f"        resources: {{cpus: 1, memory: 0B}}"
+        for i in range(approaches))
+    columns = "\n".join(
+        f"    - metadata: {{name: b{i}}}\n"
+        f"      spec: {{format: file, train: set-{i}.txt, test: set-{i}.txt, metric: accuracy}}"
+        for i in range(benchmarks))
+    return (f"apiVersion: concur/v1\nkind: Sweep\nmetadata: {{name: study}}\nspec:\n"
+            f"  approaches:\n{rows}\n  benchmarks:\n{columns}\n  seeds: {{from: 1, to: {seeds}}}\n")
+
+
 def si(value):
     if value >= 1e6:
         return f"{value / 1e6:.2f} M"

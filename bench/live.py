@@ -21,25 +21,9 @@ PAIRS = BENCHMARKS * (BENCHMARKS - 1) // 2  # lines of a matrix
 RUNS = 5
 
 
-def sweep():
-    approaches = "\n".join(
-        f"    - metadata: {{name: a{i}}}\n"
-        f"      spec:\n"
-        f"        version: \"{i}\"\n"
-        f"        predict: {{command: [/bin/true, \"{{test}}\", \"{{metrics}}\", \"{{seed}}\"]}}\n"
-        f"        resources: {{cpus: 1, memory: 0B}}"
-        for i in range(APPROACHES))
-    benchmarks = "\n".join(
-        f"    - metadata: {{name: b{i}}}\n"
-        f"      spec: {{format: file, train: set-{i}.txt, test: set-{i}.txt, metric: accuracy}}"
-        for i in range(BENCHMARKS))
-    return (f"apiVersion: concur/v1\nkind: Sweep\nmetadata: {{name: live}}\nspec:\n"
-            f"  approaches:\n{approaches}\n  benchmarks:\n{benchmarks}\n  seeds: [1]\n")
-
-
 def measure(followers):
     with harness.Coordinator() as coordinator:
-        coordinator.submit(sweep(), sets=BENCHMARKS)
+        coordinator.submit(harness.study_of(APPROACHES, BENCHMARKS, seeds=1), sets=BENCHMARKS)
         watches = [
             subprocess.Popen(
                 [harness.BIN / "concur", "--server", coordinator.address, "-o", "jsonl", "matrix",

@@ -12,6 +12,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -153,6 +154,68 @@ def answers(rows, jobs=100_000, watchers=1000, followers=10, seconds=10):
         rows.append(["coordinator CPU meanwhile", f"{cpu:.2f} cores", "", "", 1])
 
 
+def timed(command):
+    """Seconds that a command takes, and the most memory that it has, in MB."""
+    start = time.perf_counter()
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise RuntimeError(f"{command} ended with {status}")
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+FRAME = """import sys, time, concur, pandas
+sweep = concur.connect(sys.argv[1]).sweep("s1")
+start = time.perf_counter()
+scores = sweep.scores()
+print(time.perf_counter() - start, len(scores))"""
+
+
+def seconds_of_frame(address, scores):
+    """Of Python's scores(), without the start of the interpreter."""
+    environment = dict(os.environ, PYTHONPATH=str(harness.ROOT / "python"),
+                       CONCUR_PROGRAM=str(harness.BIN / "concur"))
+    done = subprocess.run([sys.executable, "-c", FRAME, address], env=environment, check=True,
+                          stdout=subprocess.PIPE, text=True)
+    seconds, count = done.stdout.split()
+    if int(count) != scores:
+        raise RuntimeError(f"{count} of {scores} scores were read")
+    return float(seconds)
+
+
+def reading(rows, scores=1_000_000, approaches=100, benchmarks=100, seeds=10, runs=5):
+    """What a sweep answers once it has ended: every score by itself, then tables of 100,000 cells."""
+    with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+        coordinator.submit(harness.sweep_of(scores))
+        coordinator.fake_workers(scores)
+        concur = [harness.BIN / "concur", "--server", coordinator.address]
+        for mode in ("csv", "jsonl"):
+            command = ["scores", "s1", "--by-job", "-o", mode]
+            add_reading(rows, f"{scores:,} scores by `concur {' '.join(command)}`",
+                        lambda: timed([*concur, *command]), "", runs)
+        add_reading(rows, f"{scores:,} scores by Python's scores()",
+                    lambda: (seconds_of_frame(coordinator.address, scores), None), "3 s", runs)
+    cells = approaches * benchmarks * seeds
+    with (tempfile.TemporaryDirectory(dir=pathlib.Path.cwd()) as directory,
+          harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator):
+        coordinator.submit(harness.study_of(approaches, benchmarks, seeds), sets=benchmarks)
+        coordinator.fake_workers(cells)
+        concur = [harness.BIN / "concur", "--server", coordinator.address]
+        for command in (["scores", "s1"], ["matrix", "s1"], ["job", "list", "s1", "--limit", 0],
+                        ["report", "s1", "--interval", 0, "--out", f"{directory}/report.html"]):
+            words = " ".join(map(str, command)).partition(" --out")[0]
+            add_reading(rows, f"{cells:,} cells by `concur {words}`",
+                        lambda: timed([*concur, *command]), "2 s, 300 MB", runs)
+
+
+def add_reading(rows, what, run, target, runs):
+    measured = [run() for _ in range(runs)]
+    seconds = [took for took, _ in measured]
+    memory = max(most for _, most in measured) if measured[0][1] is not None else None
+    rows.append([what, f"{statistics.median(seconds):.2f} s" + (f", {memory:.0f} MB" if memory else ""),
+                 f"{min(seconds):.2f}–{max(seconds):.2f}", target, runs])
+
+
 def throughput(rows, sizes=(1_000, 100_000, 1_000_000)):
     medians = {}
     for jobs in sizes:
@@ -241,8 +304,8 @@ def huge(rows, base=None, jobs=10_000_000, workers=10_000):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["submissions", "restart", "answers", "throughput", "memory", "schedules", "processes",
-             "huge"]
+    parts = ["submissions", "restart", "answers", "reading", "throughput", "memory", "schedules",
+             "processes", "huge"]
     parser.add_argument("jobs", nargs="?", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="+", choices=parts, default=parts, metavar="PART",
                         help=f"of {', '.join(parts)}")
@@ -258,6 +321,8 @@ def main():
             restart(arguments.jobs, rows)
         elif part == "answers":
             answers(rows)
+        elif part == "reading":
+            reading(rows)
         elif part == "throughput":
             base = throughput(rows)
         elif part == "memory":

@@ -225,6 +225,7 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
   const SweepView sweep = *scheduler.FindSweep(id);
   const Expansion& expansion = *sweep.expansion;
   std::vector<JobScore> scores;
+  scores.reserve(std::min(count, expansion.job_count() - first));
   uint32_t index = first;
   for (; index < expansion.job_count() && scores.size() < count; ++index) {
     const JobCoordinates at = expansion.Locate(index);

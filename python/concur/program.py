@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -28,6 +29,15 @@ def find_program() -> str:
             "or name the program in CONCUR_PROGRAM"
         )
     return program
+
+
+F_SETPIPE_SZ = 1031  # of Linux; fcntl has it from Python 3.10 on
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Lets the program write on while a piece is parsed, where the system allows it."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe, F_SETPIPE_SZ, 1 << 20)
 
 
 def _error_of(exit_code: int, stderr: str) -> ConcurError:
@@ -93,6 +103,7 @@ class Program:
         import pandas
 
         with self._output(["-o", "csv", *arguments]) as output:
+            _widen(output)
             try:
                 # Only what is empty is missing: "NA" is a name. Other parsers of pandas round numbers.
                 return pandas.read_csv(
