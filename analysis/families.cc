@@ -211,7 +211,7 @@ absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& 
   const bool carried = std::find(tags.begin(), tags.end(), wanted) != tags.end();
   Families families;
   if (!carried && !tag.empty() && tag != kNoFamilies) {
-    return UnknownTag(absl::StrCat("families: no approach has the tag \"", tag, "\""), tag, tags);
+    return UnknownTag("families: no approach has the tag", tag, tags);
   }
   if (carried && tag != kNoFamilies) {
     families.tag = wanted;

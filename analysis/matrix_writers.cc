@@ -108,6 +108,7 @@ Table TriangleTable(const ConcurrenceMatrix& matrix, TableFormat format, bool wi
 // A row for each pair.
 Table PairTable(const ConcurrenceMatrix& matrix) {
   Table table;
+  table.key_columns = 2;
   table.columns = {ForPrograms("coefficient"),
                    {"a", "a"},
                    {"b", "b"},

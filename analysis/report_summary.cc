@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/coefficient.h"
 #include "analysis/notes.h"
 #include "analysis/text.h"
 
@@ -58,7 +60,12 @@ Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
   }
   Finding finding{"Concurrence", ""};
   if (most == nullptr) {
-    finding.text = "No pair of benchmarks has a coefficient: " + MatrixNotes(matrix).front() + ".";
+    std::set<std::string> reasons;
+    for (const MatrixPair& pair : matrix.pairs) {
+      reasons.insert(std::string(UndefinedReason(pair.correlation.undefined)));
+    }
+    finding.text = absl::StrCat("No pair of benchmarks has a coefficient: ",
+                                absl::StrJoin(reasons, "; "), ".");
     return finding;
   }
   if (most->correlation.value == least->correlation.value) {

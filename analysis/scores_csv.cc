@@ -86,6 +86,17 @@ ValueKind Classify(absl::string_view text, double& value) {
                                                               : ValueKind::kText;
 }
 
+// Whether a score can be seen in a text that is none: 80.1%, **80.1**, 80.1 ± 0.2, 80.1 (0.2).
+bool HoldsScore(absl::string_view text) {
+  for (const absl::string_view margin : {"±", "+/-", "("}) {
+    text = text.substr(0, text.find(margin));
+  }
+  while (absl::ConsumeSuffix(&text, "*") || absl::ConsumePrefix(&text, "*") ||
+         absl::ConsumeSuffix(&text, "%") || absl::ConsumeSuffix(&text, " ")) {
+  }
+  return IsDecimal(text);
+}
+
 struct Column {
   std::string name;
   bool is_tag = false;
@@ -285,12 +296,14 @@ class Reader {
     size_t text_at = 0;
     size_t not_finite_at = 0;
     size_t numbers = 0;
+    size_t scores = 0;  // those that are no plain numbers
     for (size_t r = 1; r < records_.size(); ++r) {
       double value = 0;
       const ValueKind kind = Classify(Field(r, index), value);
       column.kinds.push_back(kind);
       column.values.push_back(value);
       numbers += kind == ValueKind::kNumber ? 1 : 0;
+      scores += kind == ValueKind::kText && HoldsScore(Field(r, index)) ? 1 : 0;
       if (kind == ValueKind::kText && text_at == 0) {
         text_at = r;
       }
@@ -313,6 +326,11 @@ class Reader {
             records_[text_at].line, column.name,
             absl::StrCat("read as a tag, not as a benchmark, because of \"", Field(text_at, index),
                          "\"; ", numbers, " of its values are numbers")));
+      } else if (scores > 0) {
+        warnings_.push_back(Where(
+            records_[text_at].line, column.name,
+            absl::StrCat("read as a tag, not as a benchmark: \"", Field(text_at, index),
+                         "\" is no plain number; concur import leaderboard reads such tables")));
       }
       return absl::OkStatus();
     }

@@ -166,6 +166,9 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
          TextCell(pair.warning)});
     table.notes.push_back(absl::StrCat(uncertainty.benchmarks[pair.a], " – ",
                                        uncertainty.benchmarks[pair.b], ": ", words, "."));
+    if (pair.warning.empty() && !DaggerOf(pair.noise_free_interval).empty()) {
+      warnings.insert("† all replicates agree: resampling cannot show the uncertainty.");
+    }
     if (!pair.warning.empty()) {
       const std::string dagger = DaggerOf(pair.interval);
       warnings.insert(

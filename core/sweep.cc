@@ -275,11 +275,18 @@ absl::Status CheckList(const FieldPath& path, absl::string_view field, const Lis
 
 }  // namespace
 
-MetricMeaning MeaningOf(const BenchmarkSpec& benchmark, absl::string_view metric) {
+MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
+                        absl::string_view metric) {
   if (IsQa(benchmark.format) && (metric == "exact_match" || metric == "f1")) {
     return {Goal::kMaximize, Scale{Scale::Kind::kPercent, 0, 0}};
   }
-  return metric == benchmark.metric ? benchmark.meaning : MetricMeaning();
+  if (metric == benchmark.metric) {
+    return benchmark.meaning;
+  }
+  const auto owner =
+      std::find_if(sweep.benchmarks.begin(), sweep.benchmarks.end(),
+                   [&](const BenchmarkSpec& other) { return other.metric == metric; });
+  return owner == sweep.benchmarks.end() ? MetricMeaning() : owner->meaning;
 }
 
 absl::string_view DataFormatName(DataFormat format) { return NameIn(kDataFormatNames, format); }

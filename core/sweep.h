@@ -183,9 +183,11 @@ struct SweepSpec {
   uint32_t failures_max_per_block = 10;
 };
 
-// What values of `metric` on the benchmark mean: as it states for its own metric; exact_match and
-// f1 of formats that the worker scores are percents.
-MetricMeaning MeaningOf(const BenchmarkSpec& benchmark, absl::string_view metric);
+// What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else as
+// the first benchmark does whose own it is; exact_match and f1 of formats that the worker scores are
+// percents.
+MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
+                        absl::string_view metric);
 
 absl::string_view DataFormatName(DataFormat format);
 absl::StatusOr<DataFormat> DataFormatFromName(absl::string_view name);

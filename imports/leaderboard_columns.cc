@@ -312,7 +312,7 @@ std::optional<ParsedScore> ParseScore(absl::string_view field) {
     field = absl::StripAsciiWhitespace(field.substr(0, field.find(margin)));
   }
   while (absl::ConsumeSuffix(&field, "*") || absl::ConsumeSuffix(&field, "†") ||
-         absl::ConsumeSuffix(&field, "‡")) {
+         absl::ConsumeSuffix(&field, "‡") || absl::ConsumePrefix(&field, "*")) {  // **best**
   }
   score.percent = absl::ConsumeSuffix(&field, "%");
   field = absl::StripAsciiWhitespace(field);

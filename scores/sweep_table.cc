@@ -88,7 +88,7 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
   std::set<std::string> names;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
     options.benchmarks.push_back(
-        {benchmark.name, benchmark.tags, MeaningOf(benchmark, benchmark.metric)});
+        {benchmark.name, benchmark.tags, MeaningOf(spec, benchmark, benchmark.metric)});
     names.insert(benchmark.name);
   }
   for (const TrainSet& train_set : spec.train_sets) {
@@ -116,7 +116,7 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
   }
   for (size_t b = 0; b < spec.benchmarks.size(); ++b) {
     if (const auto metric = metrics.find(spec.benchmarks[b].name); metric != metrics.end()) {
-      options.benchmarks[b].metric = MeaningOf(spec.benchmarks[b], metric->second);
+      options.benchmarks[b].metric = MeaningOf(spec, spec.benchmarks[b], metric->second);
     }
   }
   std::vector<analysis::ScoreRecord> records;

@@ -269,8 +269,11 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
   }
   listing.Print();
   if (more) {
-    PrintNote(context, absl::StrCat("only ", flags.limit, " are shown; the next ones: --offset ",
-                                    flags.offset + flags.limit, "   all: --limit 0"));
+    const std::string note =
+        absl::StrCat("only ", flags.limit, " are shown; the next ones: --offset ",
+                     flags.offset + flags.limit, "   all: --limit 0");
+    // A list in JSON does not say that it was cut.
+    IsJson(context) ? PrintWarning(context, note) : PrintNote(context, note);
   }
   return absl::OkStatus();
 }

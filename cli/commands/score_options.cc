@@ -57,7 +57,8 @@ void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
   command
       ->AddOption("--minimize", flags.minimize,
                   "Benchmarks of which less is better, \"*\" for any text; a row \"#goal\" of the "
-                  "file, or the sweep, may say it too")
+                  "file, or the sweep, may say it too. Settings are chosen before, by the "
+                  "sweep's goals")
       ->TypeName("NAME[,...]")
       ->OneValueEach();
   command

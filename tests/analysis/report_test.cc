@@ -155,6 +155,12 @@ TEST(ReportTest, UnresolvedRanksNameTheLeadersThatChanceExplains) {
               HasSubstr("The best approach is resolved on every benchmark."));
 }
 
+TEST(ReportTest, WithoutAnyCoefficientTheSummarySaysWhy) {
+  // Was: "No pair of benchmarks has a coefficient: * fewer approaches, because these … there:."
+  EXPECT_THAT(Report(ParseReport("a,x,y\nm,1,\nn,,3\n")),
+              HasSubstr("No pair of benchmarks has a coefficient: fewer than "));
+}
+
 TEST(ReportTest, PerfectConcurrenceSaysThatItsIntervalIsNone) {
   ReportOptions options;
   options.bootstrap = BootstrapOptions();

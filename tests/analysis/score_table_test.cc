@@ -103,6 +103,19 @@ TEST(ScoresCsvTest, AColumnOfNumbersWithASlipIsReported) {
                                     "because of \"1O\"")));
 }
 
+TEST(ScoresCsvTest, AColumnOfScoresThatAreNoPlainNumbersIsReported) {
+  // A column of percents was left out without a word.
+  for (const char* score : {"80.1%", "**80.1**", "80.1 ± 0.2", "80.1 (0.2)"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const ParsedScores parsed,
+        ParseScoresCsv(absl::StrCat("approach,X,Y,size\na,", score, ",1,7B\n"), "s.csv"));
+    EXPECT_THAT(parsed.warnings,
+                ElementsAre(HasSubstr(absl::StrCat("s.csv:2: column \"X\": read as a tag, not as a "
+                                                   "benchmark: \"",
+                                                   score, "\" is no plain number"))));
+  }
+}
+
 TEST(ScoresCsvTest, NumericColumnsCanBeTagsOnRequest) {
   ASSERT_OK_AND_ASSIGN(const ParsedScores parsed,
                        ParseScoresCsv("approach,year,X\na,2019,1\n", "s.csv", {{"year"}}));

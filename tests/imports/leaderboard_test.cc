@@ -29,6 +29,7 @@ TEST(ParseScoreTest, UnitsMarginsRemarksAndPairsAreRead) {
   EXPECT_TRUE(ParseScore("71.2%")->percent);
   EXPECT_EQ(ParseScore("71.2 ± 0.4")->value, 71.2);
   EXPECT_EQ(ParseScore("71.2*")->value, 71.2);
+  EXPECT_EQ(ParseScore("**71.2**")->value, 71.2);
   EXPECT_EQ(ParseScore("1,234.5")->value, 1234.5);
   EXPECT_EQ(ParseScore("94.0/92.0")->value, 93.0);
   EXPECT_THAT(ParseScore("94.0/92.0")->parts, ElementsAre(94.0, 92.0));

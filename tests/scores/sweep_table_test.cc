@@ -115,6 +115,26 @@ TEST(SweepTableTest, PerplexityWithSelectBestTakesTheBestSetting) {
   EXPECT_EQ(table.cell(0, 0).value, 50) << "the goal is that of perplexity alone";
 }
 
+TEST(SweepTableTest, AMetricHasTheGoalOfTheBenchmarkWhoseOwnItIs) {
+  // --metric took the worst setting of the other benchmarks.
+  SweepSpec spec = TwoApproaches();
+  for (BenchmarkSpec& benchmark : spec.benchmarks) {
+    benchmark.format = DataFormat::kFile;
+    benchmark.metric = "accuracy";
+  }
+  spec.benchmarks[1].metric = "error";
+  spec.benchmarks[1].meaning.goal = Goal::kMinimize;
+  std::vector<JobScore> scores = {ScoreOf("tuned", "x", "x", 0, 1, 0.2),
+                                  ScoreOf("tuned", "x", "x", 1, 1, 0.3),
+                                  ScoreOf("tuned", "y", "y", 0, 1, 0.2)};
+  for (JobScore& score : scores) {
+    score.metric = "error";
+  }
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, SweepTable(spec, scores, "best"));
+  EXPECT_EQ(table.cell(0, 0).value, 0.2);
+  EXPECT_EQ(table.Minimized(), (std::vector<std::string>{"x", "y"}));
+}
+
 TEST(SweepTableTest, MetricsThatWorkersComputeArePercents) {
   SweepSpec spec = TwoApproaches();
   ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
