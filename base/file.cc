@@ -149,11 +149,11 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   FileDescriptor fd(
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
   if (!fd.valid()) {
-    return ErrnoStatus(errno, temporary, "create");
+    return ErrnoStatus(errno, path, "create");
   }
-  absl::Status status = WriteAll(fd.get(), contents, temporary);
+  absl::Status status = WriteAll(fd.get(), contents, path);
   if (status.ok() && fsync(fd.get()) != 0) {
-    status = ErrnoStatus(errno, temporary, "sync");
+    status = ErrnoStatus(errno, path, "sync");
   }
   if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoStatus(errno, path, "rename");
