@@ -36,7 +36,8 @@ class Recorder(Program):
         self.run(arguments)
         return iter(())
 
-    frame = run
+    def frame(self, arguments, dtype=None):
+        return self.run(arguments)
 
 
 def called():
