@@ -64,8 +64,8 @@ Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
     for (const MatrixPair& pair : matrix.pairs) {
       reasons.insert(std::string(UndefinedReason(pair.correlation.undefined)));
     }
-    finding.text = absl::StrCat("No pair of benchmarks has a coefficient: ",
-                                absl::StrJoin(reasons, "; "), ".");
+    finding.text = absl::StrCat(
+        "No pair of benchmarks has a coefficient: ", absl::StrJoin(reasons, "; "), ".");
     return finding;
   }
   if (most->correlation.value == least->correlation.value) {

@@ -183,9 +183,9 @@ struct SweepSpec {
   uint32_t failures_max_per_block = 10;
 };
 
-// What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else as
-// the first benchmark does whose own it is; exact_match and f1 of formats that the worker scores are
-// percents.
+// What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else
+// as the first benchmark does whose own it is; exact_match and f1 of formats that the worker scores
+// are percents.
 MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
                         absl::string_view metric);
 
