@@ -422,16 +422,6 @@ absl::StatusOr<std::vector<BenchmarkComparison>> CompareAll(const std::vector<Ex
   return comparisons;
 }
 
-namespace {
-
-std::string PText(double p, double smallest) {
-  return std::isnan(p)  ? "—"
-         : p < smallest ? absl::StrFormat("<%.4f", smallest)
-                        : absl::StrFormat("%.4f", p);
-}
-
-}  // namespace
-
 Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
                       const ComparisonOptions& options) {
   Table table;
@@ -479,7 +469,6 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
         absl::StrAppendFormat(&difference.text, " [%+.2f, %+.2f]", pair.interval->low,
                               pair.interval->high);
       }
-      const auto p = [](double value) { return NumberCell(value, PText(value, 1e-4)); };
       const auto count = [&](int64_t McNemar::*field) {
         return pair.mcnemar.has_value() ? IntegerCell((*pair.mcnemar).*field) : TableCell();
       };
@@ -488,17 +477,17 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
            TextCell(comparison.approaches[pair.a]), TextCell(comparison.approaches[pair.b]),
            IntegerCell(static_cast<int64_t>(comparison.examples)), NumberCell(pair.mean_a),
            NumberCell(pair.mean_b), difference, LowCell(pair.interval), HighCell(pair.interval),
-           p(pair.p_value), p(pair.p_value_holm), count(&McNemar::both), count(&McNemar::only_a),
-           count(&McNemar::only_b), count(&McNemar::neither),
-           p(pair.mcnemar.has_value() ? pair.mcnemar->p_value
-                                      : std::numeric_limits<double>::quiet_NaN()),
-           p(pair.mcnemar_p_holm)});
+           PValueCell(pair.p_value), PValueCell(pair.p_value_holm), count(&McNemar::both),
+           count(&McNemar::only_a), count(&McNemar::only_b), count(&McNemar::neither),
+           PValueCell(pair.mcnemar.has_value() ? pair.mcnemar->p_value
+                                               : std::numeric_limits<double>::quiet_NaN()),
+           PValueCell(pair.mcnemar_p_holm)});
       if (clustered) {
-        for (TableCell& cell :
-             std::vector<TableCell>{TextCell(std::string(ExampleUnitName(comparison.unit))),
-                                    IntegerCell(static_cast<int64_t>(comparison.clusters)),
-                                    LowCell(pair.question_interval),
-                                    HighCell(pair.question_interval), p(pair.question_p)}) {
+        for (TableCell& cell : std::vector<TableCell>{
+                 TextCell(std::string(ExampleUnitName(comparison.unit))),
+                 IntegerCell(static_cast<int64_t>(comparison.clusters)),
+                 LowCell(pair.question_interval), HighCell(pair.question_interval),
+                 PValueCell(pair.question_p)}) {
           table.rows.back().push_back(std::move(cell));
         }
       }

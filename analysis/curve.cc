@@ -338,6 +338,7 @@ Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::s
                    {"standard_deviation", "sd", true, 3},
                    {"draws", "draws", true},
                    {"undefined", "undefined", true}};
+  table.columns[0].width_max = table.columns[1].width_max = kPairNameMax;
   int64_t undefined = 0;
   for (const CurvePoint& point : points) {
     table.rows.push_back(

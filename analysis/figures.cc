@@ -341,8 +341,8 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
       result.rows.push_back({TextCell(table.benchmarks()[panel.x].name),
                              TextCell(table.benchmarks()[panel.y].name), TextCell(part.group),
                              IntegerCell(static_cast<int64_t>(part.approaches.size())),
-                             CoefficientCell(tau.OptionalValue()), NumberCell(tau.p_value),
-                             CoefficientCell(r.OptionalValue()), NumberCell(r.p_value)});
+                             CoefficientCell(tau.OptionalValue()), PValueCell(tau.p_value),
+                             CoefficientCell(r.OptionalValue()), PValueCell(r.p_value)});
     }
     for (const size_t approach : panel.parts[0].missing) {
       missing.insert(

@@ -32,7 +32,6 @@
 namespace concur::analysis {
 namespace {
 
-constexpr size_t kPairNameMax = 40;
 constexpr size_t kBlockNameMax = 24;  // it stands in every block of columns
 
 // P-values of all pairs after correction for their number, pair by pair.

@@ -156,6 +156,12 @@ class Reader {
   }
 
   absl::Status CheckLengths() const {
+    const std::string& first = records_[0].fields[0];
+    if (columns_.size() == 1 && (absl::StrContains(first, ';') || absl::StrContains(first, '\t'))) {
+      return At(records_[0].line, columns_[0].name,
+                "expected columns that commas separate; write the file with commas, and decimals "
+                "with points");
+    }
     for (const CsvRecord& record : records_) {
       if (record.fields.size() != columns_.size()) {
         return absl::InvalidArgumentError(

@@ -259,6 +259,10 @@ TableCell NumberCell(std::optional<double> value, std::string shown) {
   return {TableCell::Kind::kNumber, std::move(shown), *value};
 }
 
+TableCell PValueCell(double p) {
+  return NumberCell(p, std::isnan(p) ? "—" : p < 1e-4 ? "<0.0001" : absl::StrFormat("%.4f", p));
+}
+
 TableCell CoefficientCell(std::optional<double> value) {
   return NumberCell(value, value.has_value() ? "" : "undef");
 }

@@ -42,6 +42,8 @@ TableCell UnsignedCell(uint64_t value);
 TableCell YesNoCell(bool value);
 // kNone when `value` is empty or NaN; `shown` replaces the rounded figure for people.
 TableCell NumberCell(std::optional<double> value, std::string shown = "");
+// Of a p-value, which people see with four decimals: "<0.0001" instead of zeros.
+TableCell PValueCell(double p);
 // As NumberCell; people see "undef" where there is no value.
 TableCell CoefficientCell(std::optional<double> value);
 // A difference: people see its sign also where it is positive.
@@ -69,6 +71,9 @@ struct TableColumn {
 // A column that only programs, or only people, see.
 TableColumn ForPrograms(std::string key);
 TableColumn ForPeople(std::string head, bool is_right);
+
+// Of names in tables of pairs, on a terminal.
+inline constexpr size_t kPairNameMax = 40;
 
 struct Table {
   std::string title;  // one line; "" for none

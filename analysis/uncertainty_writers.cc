@@ -129,6 +129,7 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
                    {"shift_by_noise", "shift by noise", true, 3},
                    ForPrograms("in_words"),
                    ForPrograms("warning")};
+  table.columns[0].width_max = table.columns[1].width_max = kPairNameMax;
   std::set<std::string> warnings;
   for (const PairUncertainty& pair : uncertainty.pairs) {
     const bool defined = pair.value.has_value();

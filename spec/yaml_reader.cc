@@ -265,12 +265,27 @@ bool HasBarePlaceholder(absl::string_view line) {
   return false;
 }
 
+// The first line, from 1, whose indentation has a tab; 0: none.
+size_t LineWithTab(const std::vector<absl::string_view>& lines) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const absl::string_view indentation = lines[i].substr(0, lines[i].find_first_not_of(" \t"));
+    if (absl::StrContains(indentation, '\t') && indentation.size() < lines[i].size()) {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
 // The library's message about malformed text, with a hint.
 std::string SyntaxMessage(const YAML::Exception& exception, absl::string_view contents) {
   const std::vector<absl::string_view> lines = absl::StrSplit(contents, '\n');
   const auto line = static_cast<size_t>(exception.mark.line);
   const bool bare =
       !exception.mark.is_null() && line < lines.size() && HasBarePlaceholder(lines[line]);
+  if (const size_t tab = LineWithTab(lines); tab != 0) {
+    return absl::StrCat("expected YAML, got text that is not: line ", tab,
+                        " is indented with a tab; YAML takes blanks only");
+  }
   return absl::StrCat("expected YAML, got text that is not: ", exception.msg,
                       bare
                           ? "; put values that hold { or } in quotes: \"--data={test}\""

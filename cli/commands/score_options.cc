@@ -83,6 +83,10 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
   CONCUR_ASSIGN_OR_RETURN(options.with_goal, PatternsOf(flags));
   CONCUR_ASSIGN_OR_RETURN(analysis::ParsedScores parsed,
                           analysis::ParseScoresCsv(text, path, options));
+  if (parsed.table.approaches().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":2: expected a line for each approach, got only the header"));
+  }
   for (const std::string& warning : parsed.warnings) {
     context.err << "warning: " << warning << "\n";
   }

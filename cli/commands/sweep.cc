@@ -243,6 +243,16 @@ void AddChange(Command* group, CommandContext& context, const std::string& name,
            [change](CommandContext& c, const SweepFlags& f) { return Apply(c, f, change); });
 }
 
+absl::Status Cancel(CommandContext& context, const SweepFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->CancelSweep(flags.sweep));
+  PrintSweep(context, sweep);
+  if (sweep.state() == v1::Sweep::STATE_SUCCEEDED || sweep.state() == v1::Sweep::STATE_FAILED) {
+    PrintNote(context, "it had ended before: nothing was canceled");
+  }
+  return absl::OkStatus();
+}
+
 void AddFollowing(Command* group, CommandContext& context) {
   const auto watch_flags = std::make_shared<SweepFlags>();
   Command* watch = AddSweep(
@@ -347,8 +357,8 @@ void AddSweepCommands(Command& app, CommandContext& context) {
           "Examples:\n  concur sweep failures s12");
   AddChange(group, context, "pause", "Start no more jobs; what runs goes on", &Client::PauseSweep);
   AddChange(group, context, "resume", "Start jobs again", &Client::ResumeSweep);
-  AddChange(group, context, "cancel", "End every unfinished job; finished results stay",
-            &Client::CancelSweep);
+  AddSweep(group, context, "cancel", "End every unfinished job; finished results stay",
+           std::make_shared<SweepFlags>(), Cancel);
 
   const auto retry_flags = std::make_shared<SweepFlags>();
   Command* retry =

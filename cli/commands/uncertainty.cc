@@ -57,8 +57,8 @@ absl::StatusOr<analysis::ExampleRuns> LoadRuns(const UncertaintyFlags& flags,
                              flags.metric.empty() ? "exact_match" : flags.metric);
   }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-  if (opened.study.imported() && !HasExamples(opened.study)) {
-    return RepeatsOf(opened.study, flags.metric, columns);
+  if (!HasExamples(opened.study)) {
+    return RepeatsOf(opened.study, flags.metric, flags.select, columns);
   }
   return ExampleRunsOf(opened.study, flags.metric, flags.select, columns);
 }

@@ -381,32 +381,30 @@ bool HasExamples(const Study& study) {
 }
 
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
+                                                const std::string& select,
                                                 const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, ""));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, select));
   if (!columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> jobs, EvalJobsOf(study, metric));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
+  CellJobs cell_jobs(eval_jobs, table);
   analysis::ExampleRuns runs;
-  absl::flat_hash_map<std::string, size_t> rows;
-  absl::flat_hash_map<std::string, size_t> places;
   for (const analysis::AxisEntry& approach : table.approaches()) {
-    rows.emplace(approach.name, rows.size());
     runs.approaches.push_back(approach.name);
   }
-  for (const analysis::AxisEntry& entry : table.benchmarks()) {
-    places.emplace(entry.name, places.size());
+  for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
-    benchmark.benchmark = entry.name;
+    benchmark.benchmark = table.benchmarks()[column].name;
     benchmark.metric = "score";
     benchmark.examples = 1;
-    benchmark.runs.resize(rows.size());
-  }
-  for (const EvalJob& job : jobs) {
-    const auto row = rows.find(job.score.approach);
-    const auto place = places.find(job.score.test_benchmark);
-    if (row != rows.end() && place != places.end() && job.score.value.has_value()) {
-      runs.benchmarks[place->second].runs[row->second].push_back({*job.score.value});
+    benchmark.runs.resize(table.approaches().size());
+    for (size_t row = 0; row < table.approaches().size(); ++row) {
+      for (const EvalJob& job : cell_jobs.Of(row, column)) {
+        if (job.score.value.has_value()) {
+          benchmark.runs[row].push_back({*job.score.value});
+        }
+      }
     }
   }
   return runs;

@@ -31,8 +31,9 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
 bool HasExamples(const Study& study);
 
 // The scores of a study without their examples: each seed's score counts as a run of one example.
-// `metric` and `columns` as above.
+// `metric`, `select` and `columns` as above.
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
+                                                const std::string& select,
                                                 const std::vector<std::string>& columns);
 
 // DIR/APPROACH/BENCHMARK/RUN.jsonl, each file as "concur score --per-example" writes it, a run

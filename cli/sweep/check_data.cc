@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -57,6 +58,10 @@ absl::StatusOr<std::string> OtherText(const std::string& path) {
   constexpr size_t kShownBytesMax = 40;
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<qa::RawStream> stream, qa::RawStream::Open(path));
   CONCUR_ASSIGN_OR_RETURN(absl::string_view block, stream->Next());
+  if (absl::StartsWith(block, "\xFF\xFE") || absl::StartsWith(block, "\xFE\xFF")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected UTF-8, got UTF-16; convert it: iconv -f UTF-16 -t UTF-8"));
+  }
   absl::ConsumePrefix(&block, "\xEF\xBB\xBF");
   block = absl::StripLeadingAsciiWhitespace(block);
   if (block.empty() || block[0] == '{') {

@@ -68,7 +68,7 @@ TEST(YamlReaderTest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
                    "a\0",
                    4),
        "expected UTF-8"},
-      {"tab indentation", "a:\n\tb: 1\n", "f.yaml:2:"},
+      {"tab indentation", "a:\n\tb: 1\n", "line 2 is indented with a tab"},
       {"open quote", "a: \"b\n", "expected YAML"},
       {"open quote without newline", "a: 'b", "expected YAML"},
       {"open list", "a: [1, 2\n", "expected YAML"},

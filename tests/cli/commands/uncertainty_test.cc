@@ -94,6 +94,25 @@ TEST_F(UncertaintyCommandTest, SplitsASweepAndListsWhatHasNoExamples) {
   EXPECT_THAT(output.out, HasSubstr("broken on news: no score"));
 }
 
+// Programs with metrics of their own have no examples: every pair was "n 0, undefined".
+TEST_F(UncertaintyCommandTest, SeedsAreTheRunsOfASweepWithoutExamples) {
+  std::vector<v1::Job> more;
+  for (v1::Job& job : fake_.jobs) {
+    job.mutable_result()->clear_artifacts();
+    more.push_back(job);
+    more.back().set_id(absl::StrCat("s1/", fake_.jobs.size() + more.size()));
+    more.back().set_seed(2);
+  }
+  fake_.jobs.insert(fake_.jobs.end(), more.begin(), more.end());
+  fake_.sweeps[0].mutable_spec()->add_seeds(2);
+  const Output output = Concur({"uncertainty", "demo", "--replicates", "200", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson row = PlainJson::parse(output.out)["rows"][0];
+  EXPECT_EQ(row["n"], 3);
+  EXPECT_NEAR(row["value"].get<double>(), 1.0 / 3, 1e-9) << "lr's second setting, as in scores";
+  EXPECT_FALSE(row["seeds_share"].is_null());
+}
+
 TEST_F(UncertaintyCommandTest, ReadsAFolderOfRuns) {
   const std::string folder = WriteRuns();
   const Output output =

@@ -97,6 +97,7 @@ TEST_F(CheckDataTest, BrokenTestDataIsRefusedAtSubmitNotAfterTraining) {
   Write("bytes.jsonl", absl::StrCat(kQuestion, R"({"context": ")", "\xff", R"(", "qas": []})"));
   Write("twice.jsonl", absl::StrCat(kQuestion, kQuestion));
   Write("none.jsonl", R"({"context": "x", "qas": []})");
+  Write("wide.jsonl", std::string("\xff\xfe{\0}\0", 6));
   const struct {
     const char* test;
     const char* message;
@@ -106,6 +107,7 @@ TEST_F(CheckDataTest, BrokenTestDataIsRefusedAtSubmitNotAfterTraining) {
       {"bytes.jsonl", "/bytes.jsonl:2: expected UTF-8, found byte 0xff"},
       {"twice.jsonl", "/twice.jsonl:2: qas[0]: qid: \"1\" appears twice"},
       {"none.jsonl", "/none.jsonl: expected at least one question, found none"},
+      {"wide.jsonl", "/wide.jsonl: expected UTF-8, got UTF-16"},
   };
   FakeCoordinator fake;
   fake.sweeps.resize(1);
