@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "qa/raw_stream.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/testing/sanitizers.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ std::atomic<size_t> peak{0};
 }  // namespace
 
 // Sanitizers have an operator new of their own, which finds more.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef CONCUR_SANITIZED
 // NOLINTBEGIN
 void* operator new(size_t size) {
   void* const memory = malloc(size);
