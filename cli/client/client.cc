@@ -207,11 +207,12 @@ class GrpcClient : public Client {
         [&](const v1::Score& proto) {
           absl::StatusOr<JobScore> score =
               rpc::FromProto(proto, FieldPath("response").Field("scores", count++));
-          if (score.ok()) {
-            each(*std::move(score));
+          if (!score.ok()) {
+            bad = score.status();
+            return false;
           }
-          bad = score.status();
-          return score.ok();
+          each(*std::move(score));
+          return true;
         })));
     return bad;
   }
