@@ -18,6 +18,7 @@
 #include "analysis/correlation.h"
 #include "analysis/score_table.h"
 #include "analysis/weighted_rank.h"
+#include "base/random.h"
 
 namespace concur::analysis {
 namespace {
@@ -101,9 +102,16 @@ class Search {
       if (ranks_only_ && bounds.exact) {
         TryAllOrders(0);
       } else {
+        // One score at a time gets stuck; of small tables more starts cost little.
+        constexpr size_t kSmallTable = 32;
+        constexpr int kRandomStarts = 24;
+        const int random_starts = values_[0].size() <= kSmallTable ? kRandomStarts : 0;
         for (const double sign : {-1.0, 1.0}) {
           for (const Start start : {Start::kLow, Start::kHigh, Start::kAligned, Start::kReversed}) {
             Climb(start, sign);
+          }
+          for (int i = 0; i < random_starts; ++i) {
+            Climb(Start::kRandom, sign);
           }
         }
       }
@@ -117,7 +125,7 @@ class Search {
   }
 
  private:
-  enum class Start { kLow, kHigh, kAligned, kReversed };
+  enum class Start { kLow, kHigh, kAligned, kReversed, kRandom };
 
   double Value() {
     switch (coefficient_) {
@@ -233,7 +241,7 @@ class Search {
       const double top =
           ranks_only_ ? 2.0 * static_cast<double>(values_[0].size()) : range_[hole.side]->high;
       const double bottom = ranks_only_ ? -2 : range_[hole.side]->low;
-      double share = start == Start::kHigh ? 1 : 0;
+      double share = start == Start::kHigh ? 1 : start == Start::kRandom ? random_.Uniform() : 0;
       if (start == Start::kAligned || start == Start::kReversed) {
         const size_t other = 1 - hole.side;
         double below = 0;
@@ -320,6 +328,7 @@ class Search {
   }
 
   Coefficient coefficient_;
+  Random random_{1, "analysis/bounds"};  // fixed: the same table has the same bounds
   size_t top_;
   std::optional<ScoreRange> range_[2];
   bool ranks_only_ = true;

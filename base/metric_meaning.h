@@ -20,7 +20,7 @@ absl::StatusOr<Goal> GoalFromName(absl::string_view name);
 
 struct Scale {
   enum class Kind {
-    kUnstated,  // guessed from the scores: 0 to 100 if any is above 1, else 0 to 1
+    kUnstated,  // guessed: 0 to 100 with a score above 1, else 0 to 1; minimized: no limits
     kPercent,   // 0 to 100
     kFraction,  // 0 to 1
     kRange,     // `low` to `high`

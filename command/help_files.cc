@@ -37,7 +37,7 @@ std::vector<const CLI::Option*> VisibleOptions(const CLI::App& app, bool positio
   });
 }
 
-// Those that a name may be written for.
+// Options that are given by name.
 std::vector<const CLI::Option*> NamedOptions(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) {
     return option->nonpositional() && !option->get_group().empty();

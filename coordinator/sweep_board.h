@@ -187,8 +187,8 @@ class SweepBoard {
     std::shared_ptr<const SweepFacts> facts;
     WorkMeter meter;    // of a sweep that has not ended
     uint64_t head = 0;  // number of the last change
-    // Those that are kept, ascending and without gaps up to `head`. Shared with the thread that
-    // encodes them.
+    // The last changes, ascending and without gaps up to `head`. The thread that encodes them
+    // shares them.
     std::deque<std::shared_ptr<const Changes>> changes;
     absl::btree_map<uint64_t, Watcher*> idle;  // that know all changes, by their numbers
   };

@@ -107,7 +107,7 @@ class Planner {
            LabelsMatch(demand.labels, pool_labels_[pool]);
   }
 
-  // Those that ask for labels before those that do not, so that these take what is left.
+  // Classes of jobs that ask for labels come first: the others can take any worker that is left.
   std::vector<size_t> ClassOrder() const {
     std::vector<size_t> order(demand_.size());
     std::iota(order.begin(), order.end(), size_t{0});

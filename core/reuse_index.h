@@ -60,8 +60,8 @@ class ReuseIndex {
   void RemoveFollower(JobId follower);
   // The job that `follower` waits for; nullopt when it waits for nobody.
   std::optional<JobId> LeaderOf(JobId follower) const;
-  // Those that wait for the leader, which has none afterwards. Each has the leader still, until
-  // RemoveFollower.
+  // Empties the leader's list of followers and returns it. LeaderOf still names the leader for
+  // each, until RemoveFollower.
   absl::btree_set<JobId> TakeFollowers(JobId leader);
 
   // --- checks -----------------------------------------------------------------------------------

@@ -40,9 +40,6 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
 // Minimizes the columns of --minimize, whatever the table was made from.
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table);
 
-// Spreads the calls over the machine's processors.
-void ThreadedFor(size_t count, const std::function<void(size_t)>& body);
-
 // --interval, --replicates and --seed, as several commands have them.
 struct IntervalFlags {
   std::optional<double> level;  // unset: no intervals

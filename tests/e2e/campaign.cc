@@ -126,7 +126,7 @@ class Killer {
   Random random_;
 };
 
-// What a coordinator that nobody disturbs makes of the same work.
+// The scores of the same work without faults: what the campaign is compared with.
 std::map<int, SeedScores> UndisturbedScores(const std::set<int>& versions, int workers) {
   Cluster calm;
   calm.Write("set.txt", "x\n");
