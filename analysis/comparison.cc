@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -455,6 +456,8 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
     table.columns.push_back({"question_p", "p by question", true, 4});
   }
   size_t tests = 0;
+  std::vector<std::string> reasons;  // for leaving approaches out, in their order
+  std::map<std::string, std::vector<std::string>> left_out;  // the benchmarks of each
   for (const BenchmarkComparison& comparison : comparisons) {
     if (comparison.unit != ExampleUnit::kExample) {
       table.notes.push_back(absl::StrCat(
@@ -493,8 +496,18 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
       }
     }
     for (const std::string& reason : comparison.left_out) {
-      table.notes.push_back(absl::StrCat("Left out on ", comparison.benchmark, ": ", reason));
+      std::vector<std::string>& benchmarks = left_out[reason];
+      if (benchmarks.empty()) {
+        reasons.push_back(reason);
+      }
+      benchmarks.push_back(comparison.benchmark);
     }
+  }
+  for (const std::string& reason : reasons) {
+    const std::vector<std::string>& benchmarks = left_out[reason];
+    const bool is_all = benchmarks.size() > 1 && benchmarks.size() == comparisons.size();
+    table.notes.push_back(absl::StrCat(
+        "Left out on ", is_all ? "all benchmarks" : FirstNames(benchmarks), ": ", reason));
   }
   table.title = absl::StrCat(
       "Paired comparisons on the test examples; ", ShortestDecimal(options.bootstrap.level * 100),

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -86,8 +86,7 @@ std::vector<std::pair<std::string, std::string>> LeftOutOf(const ExampleRuns& ru
   for (std::string& reason : reasons) {
     const std::vector<std::string>& alike = names[reason];
     const bool is_everyone = alike.size() > 1 && alike.size() == runs.approaches.size();
-    left_out.emplace_back(is_everyone ? "all approaches" : absl::StrJoin(alike, ", "),
-                          std::move(reason));
+    left_out.emplace_back(is_everyone ? "all approaches" : FirstNames(alike), std::move(reason));
   }
   return left_out;
 }

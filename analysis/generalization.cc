@@ -254,7 +254,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
             table.benchmarks()[benchmark].name,
             state == CellState::kMissing ? "" : absl::StrCat(" (", CellStateName(state), ")")));
       }
-      incomplete.push_back(absl::StrCat("  ", name, ": ", absl::StrJoin(names, ", ")));
+      incomplete.push_back(absl::StrCat("  ", name, ": ", FirstNames(names)));
     }
   }
   if (const std::vector<std::string> names = table.Minimized(); !names.empty()) {
@@ -280,7 +280,13 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
     result.notes.push_back(
         absl::StrCat("Without an average of every group, because these scores are not there (",
                      incomplete.size(), " of ", table.approaches().size(), " approaches):"));
-    result.notes.insert(result.notes.end(), incomplete.begin(), incomplete.end());
+    constexpr size_t kShownMax = 10;
+    const size_t shown = std::min(incomplete.size(), kShownMax);
+    result.notes.insert(result.notes.end(), incomplete.begin(),
+                        incomplete.begin() + static_cast<ptrdiff_t>(shown));
+    if (incomplete.size() > shown) {
+      result.notes.push_back(absl::StrCat("  and ", incomplete.size() - shown, " more"));
+    }
   }
   return result;
 }

@@ -19,6 +19,7 @@
 #include "analysis/table.h"
 #include "analysis/text.h"
 #include "base/decimal.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -31,7 +32,7 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
     for (const std::string& name : matrix.left_out) {
       names.push_back(ScreenName(name));
     }
-    notes.push_back(absl::StrCat("Left out, for they lack a score: ", absl::StrJoin(names, "; ")));
+    notes.push_back(absl::StrCat("Left out, for they lack a score: ", FirstNames(names, "; ")));
   }
   if (!matrix.missing.empty()) {
     notes.push_back("* fewer approaches, because these scores are not there:");
@@ -47,8 +48,7 @@ void AddMissing(const ConcurrenceMatrix& matrix, std::vector<std::string>& notes
       names.push_back(std::move(name));
     }
     notes.push_back(absl::StrCat("  ", ScreenName(matrix.benchmarks[benchmark]), ": ", names.size(),
-                                 " of ", matrix.approaches.size(), ": ",
-                                 absl::StrJoin(names, "; ")));
+                                 " of ", matrix.approaches.size(), ": ", FirstNames(names, "; ")));
   }
   if (!matrix.partial.empty()) {
     std::vector<std::string> names;

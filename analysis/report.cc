@@ -310,8 +310,12 @@ absl::StatusOr<std::vector<PageTable>> PageTables(const ScoreTable& shown,
                                    {"averages", "Averages", "Averages over the benchmarks",
                                     GeneralizationTable(shown, ranking)}};
   if (!options.comparisons.empty()) {
-    tables.push_back({"comparisons", "Comparisons", "Comparisons of approaches",
-                      ComparisonTable(options.comparisons, options.comparison)});
+    Table comparisons = ComparisonTable(options.comparisons, options.comparison);
+    if (comparisons.rows.empty()) {
+      comparisons.title.clear();  // the notes say why there are none
+    }
+    tables.push_back(
+        {"comparisons", "Comparisons", "Comparisons of approaches", std::move(comparisons)});
   }
   for (const auto& [heading, table] : options.tables) {
     tables.push_back({absl::StrCat("more-", tables.size()), heading, heading, table});

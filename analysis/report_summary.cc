@@ -13,6 +13,7 @@
 #include "analysis/coefficient.h"
 #include "analysis/notes.h"
 #include "analysis/text.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -25,15 +26,12 @@ std::string Counted(size_t count, const char* one, const char* plural = "s") {
 
 // " (a, b, c and 17 more)"; "" for none.
 std::string Listed(const std::vector<AxisEntry>& entries) {
-  constexpr size_t kNamedMax = 6;
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(entries.size(), kNamedMax); ++i) {
-    names.push_back(ScreenName(entries[i].name));
+  names.reserve(entries.size());
+  for (const AxisEntry& entry : entries) {
+    names.push_back(ScreenName(entry.name));
   }
-  const size_t rest = entries.size() - names.size();
-  return names.empty() ? ""
-                       : absl::StrCat(" (", absl::StrJoin(names, ", "),
-                                      rest > 0 ? absl::StrCat(" and ", rest, " more") : "", ")");
+  return names.empty() ? "" : absl::StrCat(" (", FirstNames(names), ")");
 }
 
 std::string PairSentence(const ConcurrenceMatrix& matrix, const char* which,
@@ -124,17 +122,12 @@ Finding RankFinding(const std::vector<BenchmarkComparison>& comparisons) {
                               " differences between two approaches on a benchmark could be chance "
                               "of its test examples (p ≥ ",
                               kResolvedBelow, " after Holm's correction). ");
-  constexpr size_t kNamedMax = 6;
-  const size_t named = std::min(leaders.size(), kNamedMax);
-  const size_t rest = leaders.size() - named;
-  leaders.resize(named);
   absl::StrAppend(
       &finding.text,
       leaders.empty()
           ? absl::StrCat("The best approach is resolved on every benchmark.")
-          : absl::StrCat("The best two are not resolved on ", named + rest, " of ",
-                         Counted(benchmarks, "benchmark"), ": ", absl::StrJoin(leaders, "; "),
-                         rest > 0 ? absl::StrCat("; and ", rest, " more") : "", "."));
+          : absl::StrCat("The best two are not resolved on ", leaders.size(), " of ",
+                         Counted(benchmarks, "benchmark"), ": ", FirstNames(leaders, "; "), "."));
   return finding;
 }
 
@@ -165,13 +158,9 @@ Finding MissingFinding(const ScoreTable& table) {
     for (const auto& [state, count] : states) {
       reasons.push_back(absl::StrCat(count, " ", CellStateName(state)));
     }
-    constexpr size_t kNamedMax = 8;
-    const size_t rest = benchmarks.size() - std::min(benchmarks.size(), kNamedMax);
-    benchmarks.resize(benchmarks.size() - rest);
-    finding.text = absl::StrCat(
-        missing, " of ", table.approaches().size() * table.benchmarks().size(), " (",
-        absl::StrJoin(reasons, ", "), "): ", absl::StrJoin(benchmarks, ", "),
-        rest > 0 ? absl::StrCat(", and ", Counted(rest, "benchmark"), " more") : "", ".");
+    finding.text =
+        absl::StrCat(missing, " of ", table.approaches().size() * table.benchmarks().size(), " (",
+                     absl::StrJoin(reasons, ", "), "): ", FirstNames(benchmarks), ".");
   }
   if (partial > 0) {
     absl::StrAppend(&finding.text, missing > 0 ? " Of " : "Of ",

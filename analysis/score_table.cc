@@ -126,18 +126,15 @@ std::string TagValue(const AxisEntry& entry, const std::string& tag) {
 
 absl::StatusOr<size_t> FindEntry(const std::vector<AxisEntry>& entries, const std::string& name,
                                  absl::string_view complaint, absl::string_view kind) {
-  std::vector<std::string> names = NamesOf(entries);
+  const std::vector<std::string> names = NamesOf(entries);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) {
     return static_cast<size_t>(found - names.begin());
   }
   constexpr size_t kListedMax = 40;
-  const size_t rest = names.size() - std::min(names.size(), kListedMax);
-  const std::string suggestion = DidYouMean(name, names);
-  names.resize(names.size() - rest);
-  return absl::InvalidArgumentError(absl::StrCat(
-      complaint, " \"", name, "\"", suggestion, "; the ", kind, " are ", absl::StrJoin(names, ", "),
-      rest > 0 ? absl::StrCat(" and ", rest, " more") : ""));
+  return absl::InvalidArgumentError(absl::StrCat(complaint, " \"", name, "\"",
+                                                 DidYouMean(name, names), "; the ", kind, " are ",
+                                                 FirstNames(names, ", ", kListedMax)));
 }
 
 absl::Status UnknownTag(absl::string_view complaint, const std::string& tag,

@@ -320,7 +320,10 @@ std::string HtmlParagraph(const std::string& text, const std::string& style) {
                       EscapeXml(text), "</p>\n");
 }
 
-std::string WriteHtmlTable(const Table& table, const HtmlTableOptions& options) {
+namespace {
+
+// With the field that filters its rows.
+std::string HtmlTableElement(const Table& table, const HtmlTableOptions& options) {
   std::string html = absl::StrCat(
       "<div class=\"controls\" data-needs-script hidden><label>Filter rows<input type=\"search\" "
       "data-table=\"",
@@ -349,6 +352,13 @@ std::string WriteHtmlTable(const Table& table, const HtmlTableOptions& options) 
                                    " rows are left out; the command line has them all."),
                       "left-out");
   }
+  return html;
+}
+
+}  // namespace
+
+std::string WriteHtmlTable(const Table& table, const HtmlTableOptions& options) {
+  std::string html = table.rows.empty() ? "" : HtmlTableElement(table, options);
   for (const std::string& note : table.notes) {
     html += HtmlParagraph(note, "quiet");
   }

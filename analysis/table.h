@@ -114,7 +114,8 @@ std::string WriteTextTable(const Table& table, const TextOptions& options);
 // `row` as a line of CSV, for files too long to be held as a Table.
 std::string CsvLine(const TableRow& row);
 
-// A sortable table with a field that filters its rows, for a page with report.css and report.js.
+// A sortable table with a field that filters its rows, for a page with report.css and report.js; of
+// a table without rows only its notes.
 struct HtmlTableOptions {
   std::string id;       // an HTML name
   size_t rows_max = 0;  // further rows are left out, and a sentence says so

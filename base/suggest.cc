@@ -2,11 +2,13 @@
 #include "base/suggest.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace concur {
 namespace {
@@ -70,6 +72,14 @@ std::string ExpectedOneOf(const std::vector<std::string>& names, absl::string_vi
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {
   const std::string nearest = Nearest(name, candidates);
   return nearest.empty() ? "" : absl::StrCat(" (did you mean \"", nearest, "\"?)");
+}
+
+std::string FirstNames(const std::vector<std::string>& names, absl::string_view separator,
+                       size_t shown_max) {
+  const size_t shown = std::min(names.size(), shown_max);
+  return absl::StrCat(
+      absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), separator),
+      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
 }
 
 }  // namespace concur

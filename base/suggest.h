@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// "did you mean …?" for unknown names.
+// Names in messages: "did you mean …?" for unknown ones, and lists that stay short.
 #ifndef CONCUR_BASE_SUGGEST_H_
 #define CONCUR_BASE_SUGGEST_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ std::string DidYouMean(absl::string_view name, const std::vector<std::string>& c
 
 // `expected a, b or c, got "x"`, with DidYouMean.
 std::string ExpectedOneOf(const std::vector<std::string>& names, absl::string_view got);
+
+// "a, b, c and 4 more": the first `shown_max` names.
+std::string FirstNames(const std::vector<std::string>& names, absl::string_view separator = ", ",
+                       size_t shown_max = 6);
 
 }  // namespace concur
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "core/scheduler.h"
 #include "core/sweep_record.h"
 
@@ -112,12 +113,12 @@ std::string Scheduler::ExplainOtherRuns(JobId id) const {
     return "";
   }
   std::sort(others.rbegin(), others.rend());  // the newest sweeps first
-  const size_t more = others.size() > kShownMax ? others.size() - kShownMax : 0;
-  others.resize(others.size() - more);
-  const std::string names = absl::StrCat(
-      absl::StrJoin(others, ", ",
-                    [](std::string* out, JobId other) { absl::StrAppend(out, other.ToString()); }),
-      more == 0 ? "" : absl::StrCat(" and ", more, " more"));
+  std::vector<std::string> ids;
+  ids.reserve(others.size());
+  for (const JobId other : others) {
+    ids.push_back(other.ToString());
+  }
+  const std::string names = FirstNames(ids, ", ", kShownMax);
   return SweepOf(id).MayTakeResult(id.index)
              ? absl::StrCat("; the same work was also done by ", names)
              : absl::StrCat("; asked to run although the same work was also done by ", names);

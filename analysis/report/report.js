@@ -66,6 +66,10 @@
     const [i, j] = a < b ? [a, b] : [b, a];
     return i * (2 * data.benchmarks.length - i - 1) / 2 + (j - i - 1);
   }
+  const firstNames = (approaches, most) => {
+    const names = approaches.slice(0, most).map((i) => data.approaches[i].name).join('; ');
+    return approaches.length > most ? `${names} and ${approaches.length - most} more` : names;
+  };
   const fixed = (value, decimals = 2) => value.toFixed(decimals).replace(/^-(0\.0+)$/, '$1');
   const intervalText = (k) => `[${fixed(matrix().low[k])}, ${fixed(matrix().high[k])}]`;
   // The mark of analysis/intervals.h: an interval without width.
@@ -187,7 +191,7 @@
             number(m.n[k], m.n[k] + (m.missing[k].length ? '*' : '')),
             number(m.p[k], m.p[k] === null ? '—' : m.p[k].toPrecision(2)),
             make('td', {'data-v': m.missing[k].length},
-                m.missing[k].map((i) => data.approaches[i].name).join('; ')));
+                firstNames(m.missing[k], 3)));
         body.append(row);
       }
     }
@@ -301,7 +305,7 @@
     if (m.p[k] !== null) add('p-value', m.p[k].toPrecision(3));
     if (m.reason[k]) add('undefined', m.reason[k]);
     if (m.missing[k].length) {
-      add('without both scores', m.missing[k].map((i) => data.approaches[i].name).join('; '));
+      add('without both scores', firstNames(m.missing[k], 20));
     }
     byId('pair-title').textContent = `${data.benchmarks[a].name} – ${data.benchmarks[b].name}`;
     byId('pair-plot').replaceChildren(svg, legend);

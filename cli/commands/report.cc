@@ -3,6 +3,8 @@
 #include "analysis/report.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -71,13 +73,28 @@ absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const Re
   return table.Where(flags.where);
 }
 
+// Whether something was scored on another benchmark than that which it was trained on.
+bool HasTransfer(const analysis::ScoreTable& cross) {
+  for (size_t b = 0; b < cross.benchmarks().size(); ++b) {
+    for (size_t row = 0; row < cross.approaches().size(); ++row) {
+      const std::map<std::string, std::string>& tags = cross.approaches()[row].tags;
+      const auto train = tags.find("train");
+      if (cross.cell(row, b).state == analysis::CellState::kValue && train != tags.end() &&
+          train->second != cross.benchmarks()[b].name) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Adds the tables that need a sweep's jobs, not only its scores.
 absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
                             analysis::ReportOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(
       const analysis::ScoreTable cross,
       ScoreTableOf(study, flags.metric, flags.select, analysis::Layout::kTrainInRows));
-  if (study.spec.evaluate_on != EvaluateOn::kSame) {
+  if (HasTransfer(cross)) {
     CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
     options.tables.emplace_back("Train sets and test sets", std::move(table));
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/suggest.h"
 #include "cli/sweep/required_programs.h"
 
 namespace concur::cli {
@@ -112,11 +113,8 @@ std::set<std::string> ProgramsOf(const ApproachSpec& approach, const CodePlace& 
 // "approach a", "approaches a, b, c and 4 more".
 std::string ApproachesText(const std::vector<std::string>& names) {
   constexpr size_t kShownMax = 3;
-  const size_t shown = std::min(names.size(), kShownMax);
-  return absl::StrCat(
-      names.size() == 1 ? "approach " : "approaches ",
-      absl::StrJoin(names.begin(), names.begin() + static_cast<long>(shown), ", "),
-      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
+  return absl::StrCat(names.size() == 1 ? "approach " : "approaches ",
+                      FirstNames(names, ", ", kShownMax));
 }
 
 }  // namespace

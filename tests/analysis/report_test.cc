@@ -172,15 +172,31 @@ TEST(ReportTest, PerfectConcurrenceSaysThatItsIntervalIsNone) {
 TEST(ReportTest, PagesOfPaperKeepEveryColumn) {
   // Columns 17 to 26 were lost; classes make wide tables as wide as the page.
   std::string csv = "a";
+  std::string scores = "m";
   for (int b = 0; b < 26; ++b) {
     absl::StrAppend(&csv, ",b", b);
+    absl::StrAppend(&scores, ",", b);
   }
-  EXPECT_THAT(Report(ParseReport(csv + "\n")), HasSubstr("<table class=\"sortable wide\""));
+  EXPECT_THAT(Report(ParseReport(absl::StrCat(csv, "\n", scores, "\n"))),
+              HasSubstr("<table class=\"sortable wide\""));
   const std::string css(kReportCss);
   const std::string print = css.substr(css.find("@media print"));
   EXPECT_THAT(print, HasSubstr(".wide, .very-wide, .matrix { width: 100%; table-layout: fixed; }"));
   EXPECT_THAT(print, HasSubstr("var(--cell-paper)"));
   EXPECT_THAT(css, HasSubstr("@page { size: A4 landscape"));
+}
+
+TEST(ReportTest, WhatHasNoRowsIsItsNotes) {
+  // 67 approaches without examples gave 40 pages of names.
+  ReportOptions options;
+  BenchmarkComparison none;
+  none.benchmark = "x";
+  none.left_out = {"all approaches: no examples"};
+  options.comparisons = {none, none};
+  const std::string html = Report(ParseReport("a,x,y\nm,1,2\nn,2,1\n"), options);
+  EXPECT_THAT(html, HasSubstr("Left out on all benchmarks: all approaches: no examples</p>"));
+  EXPECT_THAT(html, Not(HasSubstr("id=\"comparisons-table\"")));
+  EXPECT_THAT(html, Not(HasSubstr("Paired comparisons")));
 }
 
 TEST(ReportTest, GoalsReachTheScript) {

@@ -167,6 +167,13 @@ TEST(SuggestTest, NamesTheNearestOrNothing) {
   EXPECT_EQ(DidYouMean("seed", names), " (did you mean \"seeds\"?)");
 }
 
+TEST(SuggestTest, ListsStayShort) {
+  EXPECT_EQ(FirstNames({}), "");
+  EXPECT_EQ(FirstNames({"a", "b"}, "; "), "a; b");
+  EXPECT_EQ(FirstNames({"a", "b", "c", "d"}, ", ", 3), "a, b, c and 1 more");
+  EXPECT_EQ(FirstNames({"a", "b", "c"}, ", ", 3), "a, b, c");
+}
+
 TEST(ClockTest, TimesAreIso8601Utc) {
   EXPECT_EQ(FormatIsoTime(absl::FromUnixSeconds(0)), "1970-01-01T00:00:00Z");
   EXPECT_EQ(FormatIsoTime(absl::FromUnixMillis(1500)), "1970-01-01T00:00:01.500Z");

@@ -209,7 +209,7 @@ TEST_F(BundleTest, ReportIsOneFileWithComparisons) {
   const std::string html = *ReadFile(dir_.File("r.html"));
   EXPECT_THAT(html, HasSubstr("<title>s1 demo</title>"));
   EXPECT_THAT(html, HasSubstr("Comparisons of approaches"));
-  EXPECT_THAT(html, HasSubstr("Left out on news: broken: no score"));
+  EXPECT_THAT(html, HasSubstr("Left out on all benchmarks: broken: no score"));
   EXPECT_THAT(html, HasSubstr(">failed</td>"));
   EXPECT_THAT(html, HasSubstr("<dt>specification</dt><dd>sha256 "));
 }

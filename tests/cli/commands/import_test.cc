@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur import`, and what other commands make of its bundle.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "tests/cli/run_concur.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ImportTest : public ::testing::Test {
+ protected:
+  ImportTest() {
+    // Twenty models, of which most have no score on the third task.
+    std::string board = "Model\tOrg\tArithmetic\tLogic\tPoetry\n";
+    for (int m = 0; m < 20; ++m) {
+      absl::StrAppend(&board, "model-", m, "\torg-", m / 4, "\t", 10 + 3 * m, ".5\t", 90 - 2 * m,
+                      ".25\t", m < 12 ? "N/A" : absl::StrCat(m, ".75"), "\n");
+    }
+    CONCUR_CHECK_OK(WriteFileAtomically(board_, board));
+  }
+
+  Output Import() { return RunConcur({"import", "leaderboard", board_, "--out", bundle_}); }
+
+  const TempDir dir_;
+  const std::string board_ = dir_.File("board.tsv");
+  const std::string bundle_ = dir_.File("bundle");
+};
+
+TEST_F(ImportTest, ABundleIsReadByTheOtherCommands) {
+  const Output import = Import();
+  ASSERT_EQ(import.code, 0) << import.err;
+  EXPECT_THAT(import.out, HasSubstr("models            20"));
+  EXPECT_THAT(import.out, HasSubstr("no score: a gap"));
+
+  const Output matrix = RunConcur({"matrix", bundle_});
+  ASSERT_EQ(matrix.code, 0) << matrix.err;
+  EXPECT_THAT(matrix.out, HasSubstr("over 20 approaches, 3 benchmarks"));
+  EXPECT_THAT(matrix.out, HasSubstr("12 of 20: model-0; model-1; model-2; model-3; model-4; "
+                                    "model-5 and 6 more"));
+
+  const Output scores = RunConcur({"scores", bundle_, "-o", "csv"});
+  ASSERT_EQ(scores.code, 0) << scores.err;
+  EXPECT_THAT(scores.out, HasSubstr("model-19"));
+  EXPECT_THAT(scores.out, HasSubstr("67.5"));
+}
+
+TEST_F(ImportTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
+  ASSERT_EQ(Import().code, 0);
+  const std::string page = dir_.File("page.html");
+  const Output report = RunConcur({"report", bundle_, "--out", page, "--interval", "0"});
+  ASSERT_EQ(report.code, 0) << report.err;
+  const std::string html = *ReadFile(page);
+  EXPECT_THAT(html, Not(HasSubstr("Train sets and test sets")));
+  EXPECT_THAT(html, HasSubstr("benchmarks of format file have no per-example scores"));
+}
+
+TEST_F(ImportTest, NothingIsLeftWhereTheInputIsRefused) {
+  CONCUR_CHECK_OK(WriteFileAtomically(board_, "Model\tArithmetic\nm\tten\n"));
+  const Output import = Import();
+  EXPECT_NE(import.code, 0);
+  EXPECT_THAT(import.err, HasSubstr("board.tsv"));
+  EXPECT_FALSE(std::filesystem::exists(bundle_));
+}
+
+TEST_F(ImportTest, ADirectoryThatIsThereIsKept) {
+  ASSERT_EQ(Import().code, 0);
+  const Output again = Import();
+  EXPECT_NE(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr(bundle_));
+  EXPECT_EQ(RunConcur({"matrix", bundle_}).code, 0);
+}
+
+TEST_F(ImportTest, AnUnknownFormatNamesTheKnownOnes) {
+  const Output import = RunConcur({"import", "leaderbord", board_, "--out", bundle_});
+  EXPECT_EQ(import.code, 2);
+  EXPECT_THAT(import.err, HasSubstr("did you mean \"leaderboard\"?"));
+}
+
+}  // namespace
+}  // namespace concur::cli
