@@ -161,7 +161,7 @@ class Reader {
     if (columns_.size() == 1 && (absl::StrContains(first, ';') || absl::StrContains(first, '\t'))) {
       return At(records_[0].line, columns_[0].name,
                 "expected columns that commas separate; write the file with commas, and decimals "
-                "with points");
+                "with points, or make a bundle of it with concur import leaderboard");
     }
     for (const CsvRecord& record : records_) {
       if (record.fields.size() != columns_.size()) {
