@@ -152,6 +152,8 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
   options.within = flags.precision.within;
   options.level = flags.precision.level;
   options.seed = flags.seed;
+  // Scores that were computed elsewhere may still be computed there.
+  options.empty_is_excluded = study.has_value() && !study->imported();
   CONCUR_ASSIGN_OR_RETURN(const analysis::NextCells next,
                           analysis::PlanNext(table, costs, options));
   return PrintTable(analysis::NextTable(next, table, costs, options), flags.format, context);
