@@ -18,6 +18,7 @@
 namespace concur::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using TestJson = nlohmann::ordered_json;
 
@@ -64,6 +65,20 @@ TEST_F(ScoresCommandTest, ScoresMakeTheTableThatTheSweepAsksFor) {
   EXPECT_EQ(matrix["benchmarks"], TestJson({"squad", "news"}));
   EXPECT_EQ(matrix["pairs"][0]["n"], 2);
   EXPECT_EQ(Concur({"scores", "s12", "--select", "worst"}).code, kExitUsage);
+
+  // An empty field of the table may be either; the long forms tell them apart.
+  for (size_t i = 4; i < 8; ++i) {
+    fake_.scores[i].clear_value();
+    fake_.scores[i].set_state(i < 6 ? v1::Job::STATE_CANCELED : v1::Job::STATE_FAILED);
+  }
+  EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
+            "approach,squad,news\nlr,15,35\nwindow,,\n");
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
+              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled\n"),
+                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed\n")));
+  EXPECT_THAT(Concur({"scores", "s12", "-o", "jsonl"}).out,
+              AllOf(HasSubstr("\"benchmark\":\"squad\",\"state\":\"missing\""),
+                    HasSubstr("\"benchmark\":\"news\",\"state\":\"failed\"")));
 }
 
 // A server may send anything, and a page is printed before the next one is asked for.
