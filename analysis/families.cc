@@ -207,8 +207,17 @@ std::string RelativesByScores(const ScoreTable& table) {
 
 absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& tag) {
   const std::vector<std::string> tags = TagsOf(table.approaches());
-  const std::string wanted = tag.empty() ? kFamilyTag : tag;
-  const bool carried = std::find(tags.begin(), tags.end(), wanted) != tags.end();
+  std::string wanted = tag.empty() ? kFamilyTag : tag;
+  bool carried = std::find(tags.begin(), tags.end(), wanted) != tags.end();
+  if (!carried && !tag.empty() && tag != kNoFamilies) {
+    // Imports write the names of a leaderboard's columns in small letters.
+    const auto same = [&](const std::string& name) { return absl::EqualsIgnoreCase(name, wanted); };
+    const auto found = std::find_if(tags.begin(), tags.end(), same);
+    if (found != tags.end() && std::count_if(tags.begin(), tags.end(), same) == 1) {
+      wanted = *found;
+      carried = true;
+    }
+  }
   Families families;
   if (!carried && !tag.empty() && tag != kNoFamilies) {
     return UnknownTag("families: no approach has the tag", tag, tags);

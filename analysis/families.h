@@ -35,8 +35,9 @@ struct Families {
 };
 
 // The families of a table's approaches by the value of `tag`; approaches without it stand alone.
-// "": kFamilyTag where some approach carries it; kNoFamilies: none. InvalidArgument for a tag that
-// no approach carries.
+// "": kFamilyTag where some approach carries it; kNoFamilies: none. Small and capital letters count
+// as the same where no tag is written like `tag` and one is but for them. InvalidArgument for a tag
+// that no approach carries.
 absl::StatusOr<Families> FamiliesOf(const ScoreTable& table, const std::string& tag);
 
 // The level at which percentiles of a bootstrap over so many units hold their nominal level better:

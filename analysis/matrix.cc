@@ -140,6 +140,7 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
   const ScoreTable table = scores.Oriented();
   ConcurrenceMatrix matrix;
   matrix.minimized = scores.Minimized();
+  matrix.warnings = BeyondScale(scores);
   matrix.coefficient = options.coefficient;
   matrix.top = options.top;
   matrix.benchmarks = NamesOf(table.benchmarks());

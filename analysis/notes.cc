@@ -198,11 +198,13 @@ TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark
 std::vector<std::string> ScoreNotes(const ScoreTable& table) {
   std::map<CellState, size_t> counts;
   bool incomplete = false;
+  bool has_deviations = false;
   const size_t cells = table.approaches().size() * table.benchmarks().size();
   for (size_t b = 0; b < table.benchmarks().size(); ++b) {
     for (const ScoreCell& cell : table.column(b)) {
       const bool has_value = cell.state == CellState::kValue;
       ++counts[cell.state];
+      has_deviations = has_deviations || (has_value && cell.seeds >= 2);
       incomplete = incomplete || (has_value && cell.IsPartial());
     }
   }
@@ -220,6 +222,12 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
   }
   if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
     notes.push_back(LessIsBetter(minimized) + ".");
+  }
+  for (const std::string& sentence : BeyondScale(table)) {
+    notes.push_back(absl::StrCat("Warning: ", sentence, "."));
+  }
+  if (has_deviations) {
+    notes.push_back("± the standard deviation over seeds.");
   }
   if (incomplete) {
     notes.push_back("* some seeds or settings of this cell failed, are pending or were canceled.");

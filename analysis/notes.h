@@ -39,7 +39,8 @@ std::string CellText(const ScoreCell& cell, int decimals);
 // A score in a Table: CellText for people, the value, if there is one, for programs.
 TableCell AsTableCell(const ScoreTable& table, size_t approach, size_t benchmark);
 
-// How many cells have no score, what is minimized, and what "*" means; empty when there is nothing
+// How many cells have no score, what is minimized, scores beyond their scale, and what "±" and "*"
+// mean; empty when there is nothing
 // to say.
 std::vector<std::string> ScoreNotes(const ScoreTable& table);
 

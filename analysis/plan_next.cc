@@ -44,15 +44,28 @@ bool HasScore(const ScoreTable& table, size_t approach, size_t benchmark) {
   return table.cell(approach, benchmark).state == CellState::kValue;
 }
 
+bool IsExcluded(const ScoreTable& table, const PlannedCell& planned, const NextOptions& options) {
+  const ScoreCell& cell = table.cell(planned.approach, planned.benchmark);
+  return options.empty_is_excluded && cell.state == CellState::kMissing && cell.missing == 0;
+}
+
+// Whether the cell has no score and may get one.
+bool CanRun(const ScoreTable& table, const PlannedCell& planned, const NextOptions& options) {
+  const CellState state = table.cell(planned.approach, planned.benchmark).state;
+  return state != CellState::kValue && state != CellState::kFailed &&
+         !IsExcluded(table, planned, options);
+}
+
 // The scores that are there as a sample: the beginning of the plan, or, where they are something
 // else, approaches drawn with equal probabilities on each benchmark.
-CellSample SampleOf(const ScoreTable& table, const CellPlan& plan, bool& in_order) {
+CellSample SampleOf(const ScoreTable& table, const CellPlan& plan, const NextOptions& options,
+                    bool& in_order) {
   double threshold = std::numeric_limits<double>::infinity();
   size_t scored = 0;
   size_t planned = 0;
   for (const PlannedCell& cell : plan.cells()) {
     const CellState state = table.cell(cell.approach, cell.benchmark).state;
-    if (state != CellState::kValue && state != CellState::kFailed) {
+    if (CanRun(table, cell, options)) {
       threshold = std::min(threshold, cell.key);
     }
     scored += state == CellState::kValue ? 1 : 0;
@@ -119,12 +132,7 @@ size_t CellsUntil(const CellPlan& plan, const ScoreTable& table, const NextCells
                   const NextOptions& options) {
   const size_t n = table.approaches().size();
   size_t low = 0;
-  while (low < plan.cells().size()) {
-    const CellState state =
-        table.cell(plan.cells()[low].approach, plan.cells()[low].benchmark).state;
-    if (state != CellState::kValue && state != CellState::kFailed) {
-      break;
-    }
+  while (low < plan.cells().size() && !CanRun(table, plan.cells()[low], options)) {
     ++low;
   }
   size_t high = plan.cells().size();
@@ -179,8 +187,8 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
   NextCells next;
   PairEstimateOptions estimate;
   estimate.level = options.level;
-  next.pairs =
-      EstimatePairs(RankedTable(table.Oriented()), SampleOf(table, plan, next.in_order), estimate);
+  next.pairs = EstimatePairs(RankedTable(table.Oriented()),
+                             SampleOf(table, plan, options, next.in_order), estimate);
   for (size_t p = 0; p < next.pairs.size(); ++p) {
     const double width = (next.pairs[p].interval.high - next.pairs[p].interval.low) / 2;
     if (width > next.half_width) {
@@ -198,7 +206,8 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
   for (const PlannedCell& cell : plan.cells()) {
     const CellState state = table.cell(cell.approach, cell.benchmark).state;
     next.failed += state == CellState::kFailed ? 1 : 0;
-    if (state == CellState::kValue || state == CellState::kFailed) {
+    next.excluded += IsExcluded(table, cell, options) ? 1 : 0;
+    if (!CanRun(table, cell, options)) {
       continue;
     }
     const double cost = costs.grid.at(cell.approach, cell.benchmark);
@@ -273,6 +282,10 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
   }
   if (next.failed > 0) {
     output.notes.push_back(absl::StrCat("Failed cells are not planned again: ", next.failed, "."));
+  }
+  if (next.excluded > 0) {
+    output.notes.push_back(
+        absl::StrCat("Cells that the sweep excludes are not planned: ", next.excluded, "."));
   }
   if (costs.estimated > 0) {
     output.notes.push_back(absl::StrCat(

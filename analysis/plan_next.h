@@ -21,6 +21,8 @@ struct NextOptions {
   double within = 0.1;  // half-width of an interval that is narrow enough
   double level = 0.95;
   uint64_t seed = 1;
+  // Of a sweep: cells without a job cannot be run. They are missing, and none of their scores is.
+  bool empty_is_excluded = false;
 };
 
 // Cells of one approach that are run together.
@@ -36,9 +38,10 @@ struct NextCells {
   double half_width = 0;            // of that one
   std::vector<NextStep> steps;      // in order; empty when it is narrow enough
   double cost = 0;                  // of the steps
-  double cost_of_rest = 0;          // of all cells that have no score
+  double cost_of_rest = 0;          // of all cells that may be run and have no score
   bool in_order = true;             // the scores are those that this plan begins with
   int64_t failed = 0;               // cells that failed, which are not planned again
+  int64_t excluded = 0;             // cells that cannot be run
   // With the approaches as a sample of more: the widest half-width with every cell run, the pair
   // that has it, and how many more approaches would make it narrow enough.
   double sample_half_width = 0;

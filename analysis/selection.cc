@@ -168,24 +168,6 @@ std::optional<int64_t> BestSetting(const Observations& observations, Goal goal) 
   return best;
 }
 
-std::optional<int64_t> BestSetting(const Evaluations& evaluations, size_t train,
-                                   const std::vector<AxisEntry>& benchmarks) {
-  const auto own = evaluations.find(train);
-  if (own != evaluations.end()) {
-    const std::optional<int64_t> best = BestSetting(own->second, benchmarks[train].metric.goal);
-    if (best.has_value()) {
-      return best;
-    }
-  }
-  for (const auto& [test, observations] : evaluations) {
-    const std::optional<int64_t> best = BestSetting(observations, benchmarks[test].metric.goal);
-    if (best.has_value()) {
-      return best;
-    }
-  }
-  return std::nullopt;
-}
-
 // Sums up observations: a seed's value is the mean over its settings, the cell's the mean over
 // seeds.
 ScoreCell SummarizeSelection(const Observations& observations) {
@@ -262,6 +244,7 @@ class Builder {
     }
     CONCUR_ASSIGN_OR_RETURN(ScoreTable table,
                             ScoreTable::Create(std::move(approaches), std::move(benchmarks)));
+    CONCUR_RETURN_IF_ERROR(table.Minimize(options_.minimize));
     for (const auto& [row, position] : rows_) {
       const auto& [approach, train, setting] = row;
       if (options_.layout == Layout::kTrainInRows) {
@@ -326,13 +309,31 @@ class Builder {
     }
     const Evaluations& evaluations = found->second;
     const std::optional<int64_t> best =
-        options_.select == Select::kBest ? BestSetting(evaluations, key.train, options_.benchmarks)
-                                         : std::nullopt;
+        options_.select == Select::kBest ? BestOf(evaluations, key.train, table) : std::nullopt;
     for (const auto& [test, observations] : evaluations) {
-      const bool in_rows = options_.layout == Layout::kTrainInRows;
-      const size_t column = columns_.at(std::make_pair(in_rows ? 0 : key.train, test));
-      table.cell(row, column) = Choose(observations, best, setting);
+      table.cell(row, ColumnOf(key.train, test)) = Choose(observations, best, setting);
     }
+  }
+
+  size_t ColumnOf(size_t train, size_t test) const {
+    const bool in_rows = options_.layout == Layout::kTrainInRows;
+    return columns_.at(std::make_pair(in_rows ? 0 : train, test));
+  }
+
+  std::optional<int64_t> BestOf(const Evaluations& evaluations, size_t train,
+                                const ScoreTable& table) const {
+    const auto best_on = [&](size_t test, const Observations& observations) {
+      return BestSetting(observations, table.benchmarks()[ColumnOf(train, test)].metric.goal);
+    };
+    const auto own = evaluations.find(train);
+    std::optional<int64_t> best;
+    if (own != evaluations.end()) {
+      best = best_on(train, own->second);
+    }
+    for (auto it = evaluations.begin(); !best.has_value() && it != evaluations.end(); ++it) {
+      best = best_on(it->first, it->second);
+    }
+    return best;
   }
 
   ScoreCell Choose(const Observations& observations, std::optional<int64_t> best,

@@ -60,6 +60,9 @@ struct SelectionOptions {
   Select select = Select::kBest;
   Layout layout = Layout::kTrainInColumns;
   std::string metric;  // empty: for each test benchmark, the metric of its first record
+  // Patterns of columns of which less is better, beside those whose metric says so; settings are
+  // chosen accordingly.
+  std::vector<std::string> minimize = {};
 };
 
 // The table of a sweep. A cell's value is the mean over seeds, its standard deviation is taken over
@@ -67,7 +70,8 @@ struct SelectionOptions {
 // value.
 // A pair of train and test benchmark that no record names makes no column.
 // InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
-// that is not finite, repeats another record, or when no record has `metric`.
+// that is not finite, repeats another record, when no record has `metric`, or when no column
+// matches a pattern of `minimize`.
 absl::StatusOr<ScoreTable> BuildScoreTable(absl::Span<const ScoreRecord> records,
                                            const SelectionOptions& options);
 

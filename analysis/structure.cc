@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "analysis/correlation.h"
 #include "analysis/intervals.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "base/decimal.h"
+#include "base/metric_meaning.h"
 
 namespace concur::analysis {
 namespace {
@@ -120,6 +123,35 @@ std::string BenchmarkFlagName(BenchmarkFlag::Kind kind) {
       return "constant";
   }
   return "constant";
+}
+
+std::vector<std::string> BeyondScale(const ScoreTable& table) {
+  std::vector<std::string> sentences;
+  for (size_t b = 0; b < table.benchmarks().size(); ++b) {
+    const AxisEntry& benchmark = table.benchmarks()[b];
+    const std::optional<ScoreRange> range = table.range(b);
+    if (benchmark.metric.scale.kind == Scale::Kind::kUnstated || !range.has_value()) {
+      continue;
+    }
+    int64_t beyond = 0;
+    size_t first = 0;
+    for (size_t i = 0; i < table.approaches().size(); ++i) {
+      const ScoreCell& cell = table.cell(i, b);
+      if (cell.state == CellState::kValue &&
+          (cell.value < range->low || cell.value > range->high)) {
+        first = beyond == 0 ? i : first;
+        ++beyond;
+      }
+    }
+    if (beyond > 0) {
+      sentences.push_back(absl::StrCat(
+          beyond, beyond == 1 ? " score of " : " scores of ", benchmark.name,
+          beyond == 1 ? " lies" : " lie", " beyond its scale, ", ShortestDecimal(range->low),
+          " to ", ShortestDecimal(range->high), ": ", table.approaches()[first].name, " has ",
+          ShortestDecimal(table.cell(first, b).value), "; mend the scale, or the scores"));
+    }
+  }
+  return sentences;
 }
 
 std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table) {

@@ -59,6 +59,10 @@ std::string BenchmarkFlagName(BenchmarkFlag::Kind kind);
 // (constant). A benchmark whose scale has no limits has no ends.
 std::vector<BenchmarkFlag> FlagBenchmarks(const ScoreTable& table);
 
+// A sentence for each benchmark that has scores beyond the scale that is stated for it: the scale
+// or the scores are wrong.
+std::vector<std::string> BeyondScale(const ScoreTable& table);
+
 }  // namespace concur::analysis
 
 #endif  // CONCUR_ANALYSIS_STRUCTURE_H_

@@ -14,11 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "analysis/bootstrap.h"
 #include "analysis/example_runs.h"
 #include "analysis/families.h"
 #include "analysis/fisher.h"
+#include "analysis/matrix.h"
 #include "analysis/noise.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
@@ -485,6 +487,32 @@ Draws DrawAll(const ScoreTable& table, const Resampler& resampler, const NoiseFr
 
 }  // namespace
 
+namespace {
+
+// How many independent units of test examples are drawn of a benchmark; of repeats, which have no
+// examples, as many as are enough.
+int64_t DrawnOf(const Uncertainty& uncertainty, const ExampleRuns& runs, size_t benchmark) {
+  const ExampleClusters& clusters = uncertainty.clusters[benchmark];
+  const size_t drawn = clusters.of.empty() ? runs.benchmarks[benchmark].examples : clusters.count;
+  return drawn == 1 ? kIntervalExamplesMin : static_cast<int64_t>(drawn);
+}
+
+void AddFewWarning(int64_t approaches, int64_t examples, std::string& warning) {
+  std::vector<std::string> few;
+  if (approaches < kIntervalApproachesMin) {
+    few.push_back(absl::StrCat("fewer than ", kIntervalApproachesMin, " approaches"));
+  }
+  if (examples < kIntervalExamplesMin) {
+    few.push_back(absl::StrCat("fewer than ", kIntervalExamplesMin, " test examples (or groups)"));
+  }
+  if (!few.empty()) {
+    absl::StrAppend(&warning, warning.empty() ? "" : "; ", absl::StrJoin(few, " and "),
+                    ": may be too short");
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
                                                const UncertaintyOptions& options) {
   CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options.bootstrap));
@@ -554,6 +582,10 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
           options.bootstrap.level, options.bootstrap.method);
       pair.interval = interval.interval;
       pair.warning = interval.warning;
+      if (pair.interval.has_value()) {
+        AddFewWarning(pair.n, std::min(DrawnOf(result, runs, a), DrawnOf(result, runs, b)),
+                      pair.warning);
+      }
       if (std::abs(pair.shift_by_noise) > kShiftMax * std::sqrt(pair.total)) {
         absl::StrAppend(&pair.warning, pair.warning.empty() ? "" : "; ",
                         "noise of seeds and examples moves the value by more than half its sd: the "

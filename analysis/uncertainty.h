@@ -63,6 +63,10 @@ struct Uncertainty {
   std::vector<PairUncertainty> pairs;  // the upper triangle by rows
 };
 
+// Fewer test examples of a benchmark than this, or groups of them, get a warning: a bootstrap of n
+// underestimates the variance by a share of 1/n.
+inline constexpr int64_t kIntervalExamplesMin = 30;
+
 // Cells are means over runs of means over examples, in percent; a pair uses the approaches that
 // have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a length
 // other than `examples`, scores that are not finite, and more than 100 million replicates of pairs.

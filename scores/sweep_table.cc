@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scores/sweep_table.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -49,19 +50,15 @@ std::optional<analysis::CellState> CellStateOf(const JobScore& score) {
   }
 }
 
-// InvalidArgument where jobs have succeeded and none of them reported the metric: it is misspelt.
+// InvalidArgument for a metric that no job reported, though some have succeeded or no benchmark
+// names it: it is misspelt.
 absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& scores) {
-  const JobScore* without = nullptr;
+  bool succeeded = false;
   for (const JobScore& score : scores) {
-    if (score.state == JobState::kSucceeded) {
-      if (score.value.has_value()) {
-        return absl::OkStatus();
-      }
-      without = &score;
+    if (score.value.has_value()) {
+      return absl::OkStatus();
     }
-  }
-  if (without == nullptr) {
-    return absl::OkStatus();
+    succeeded = succeeded || score.state == JobState::kSucceeded;
   }
   std::set<std::string> known;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
@@ -70,11 +67,17 @@ absl::Status CheckMetric(const SweepSpec& spec, const std::vector<JobScore>& sco
       known.insert({"exact_match", "f1"});
     }
   }
+  const auto unknown = std::find_if(scores.begin(), scores.end(), [&](const JobScore& score) {
+    return succeeded ? score.state == JobState::kSucceeded : known.count(score.metric) == 0;
+  });
+  if (unknown == scores.end()) {
+    return absl::OkStatus();
+  }
   const std::vector<std::string> names(known.begin(), known.end());
   return absl::InvalidArgumentError(absl::StrCat(
-      "metric: no job reported \"", without->metric, "\"", DidYouMean(without->metric, names),
-      "; the benchmarks name ", absl::StrJoin(names, ", "),
-      ", and concur job get JOB shows all that a job reported"));
+      "metric: no job ", succeeded ? "reported \"" : "has reported \"", unknown->metric,
+      succeeded ? "\"" : "\" yet", DidYouMean(unknown->metric, names), "; the benchmarks name ",
+      absl::StrJoin(names, ", "), ", and concur job get JOB shows all that a job reported"));
 }
 
 }  // namespace
@@ -101,12 +104,12 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
 
 absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
                                                 const std::vector<JobScore>& scores,
-                                                const std::string& select,
-                                                analysis::Layout layout) {
+                                                const SweepTableOptions& asked) {
   analysis::SelectionOptions options = SelectionOptionsOf(spec);
-  options.layout = layout;
-  if (!select.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(select));
+  options.layout = asked.layout;
+  options.minimize = asked.minimize;
+  if (!asked.select.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(asked.select));
   }
   CONCUR_RETURN_IF_ERROR(CheckMetric(spec, scores));
   // The scores may be of another metric than the benchmark's own.

@@ -21,13 +21,20 @@ namespace concur {
 // that are no benchmark's.
 analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec);
 
-// `select` ("best", "default", "mean", "each") stands in for the sweep's own rule unless it is
-// empty. Pending, failed and canceled jobs count in their cells; those that succeeded without the
-// metric do not. InvalidArgument for an unknown rule, for scores of other approaches or benchmarks
-// than the sweep's, and for a metric that no job reported though some have succeeded.
-absl::StatusOr<analysis::ScoreTable> SweepTable(
-    const SweepSpec& spec, const std::vector<JobScore>& scores, const std::string& select,
-    analysis::Layout layout = analysis::Layout::kTrainInColumns);
+// What a caller asks of a table, besides the metric of its scores.
+struct SweepTableOptions {
+  std::string select = {};  // "best", "default", "mean", "each"; empty: the sweep's rule
+  std::vector<std::string> minimize = {};  // patterns of columns of which less is better, too
+  analysis::Layout layout = analysis::Layout::kTrainInColumns;
+};
+
+// Pending, failed and canceled jobs count in their cells; those that succeeded without the metric
+// do not. InvalidArgument for an unknown rule, for a pattern that no column matches, for scores of
+// other approaches or benchmarks than the sweep's, and for a metric that no job reported, though
+// some have succeeded or no benchmark names it.
+absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
+                                                const std::vector<JobScore>& scores,
+                                                const SweepTableOptions& options = {});
 
 }  // namespace concur
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/approach_yaml.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/command_template.h"
 
@@ -23,7 +25,7 @@ struct Command {
 };
 
 // Reads a list of arguments and checks their placeholders.
-Command ReadCommand(const Value& value, CommandKind kind, const ApproachSpec& approach) {
+Command ReadCommand(const Value& value, CommandKind kind, const ParsedApproach& approach) {
   Command command;
   command.place = value.Place();
   if (value.IsScalar()) {
@@ -44,10 +46,12 @@ Command ReadCommand(const Value& value, CommandKind kind, const ApproachSpec& ap
     if (!text) {
       continue;
     }
-    absl::StatusOr<std::set<std::string>> found =
-        CheckArgument(*text, kind, approach.code.has_value(), approach.hyperparameters.defaults);
+    absl::StatusOr<std::set<std::string>> found = CheckArgument(
+        *text, kind, approach.spec.code.has_value(), approach.spec.hyperparameters.defaults);
     if (!found.ok()) {
-      argument.Error(found.status().message());
+      if (approach.defaults_known || !absl::StrContains(*text, "{hp.")) {
+        argument.Error(found.status().message());
+      }
       continue;
     }
     command.placeholders.merge(*found);
@@ -161,14 +165,14 @@ void ReadDefaults(const Value& value, Hyperparameters* hyperparameters) {
   }
 }
 
-void ReadSpace(const Value& value, Hyperparameters* hyperparameters) {
+void ReadSpace(const Value& value, bool defaults_known, Hyperparameters* hyperparameters) {
   const std::optional<std::vector<Value::Entry>> entries =
       value.Entries("a mapping of names to ranges");
   if (!entries) {
     return;
   }
   for (const Value::Entry& entry : *entries) {
-    if (hyperparameters->defaults.count(entry.key) == 0) {
+    if (hyperparameters->defaults.count(entry.key) == 0 && defaults_known) {
       entry.key_value.Error(absl::StrCat(
           "expected a hyperparameter that has a value in hyperparameters.default, got \"",
           entry.key, "\""));
@@ -193,13 +197,16 @@ void ReadSpace(const Value& value, Hyperparameters* hyperparameters) {
   }
 }
 
-void ReadHyperparameters(const Value& value, Hyperparameters* hyperparameters) {
+void ReadHyperparameters(const Value& value, ParsedApproach* approach) {
+  Hyperparameters* const hyperparameters = &approach->spec.hyperparameters;
+  const size_t errors_before = value.errors().count();
   Fields fields(value);
   if (const std::optional<Value> defaults = fields.Require("default", "a value for each name")) {
     ReadDefaults(*defaults, hyperparameters);
   }
+  approach->defaults_known = value.errors().count() == errors_before;
   if (const std::optional<Value> space = fields.Get("space")) {
-    ReadSpace(*space, hyperparameters);
+    ReadSpace(*space, approach->defaults_known, hyperparameters);
   }
   fields.Finish();
 }
@@ -246,7 +253,7 @@ Command ReadStep(const Value& value, CommandKind kind, const ResourceRequest& ge
   Command command;
   Fields fields(value);
   if (const std::optional<Value> arguments = fields.Require("command", "a list of arguments")) {
-    command = ReadCommand(*arguments, kind, approach->spec);
+    command = ReadCommand(*arguments, kind, *approach);
     NotePlace(path + ".command", *arguments, &approach->places);
   }
   ResourceRequest& resources = is_train ? approach->train_resources : approach->predict_resources;
@@ -280,7 +287,7 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     NotePlace(".version", *version, &approach->places);
   }
   if (const auto hyperparameters = fields.Get("hyperparameters")) {
-    ReadHyperparameters(*hyperparameters, &spec.hyperparameters);
+    ReadHyperparameters(*hyperparameters, approach);
     NotePlace(".hyperparameters", *hyperparameters, &approach->places);
   }
   ResourceRequest general;

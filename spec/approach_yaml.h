@@ -49,6 +49,9 @@ struct ParsedApproach {
   ResourceRequest train_resources;
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;
+  // Whether hyperparameters.default could be read: else no name is unknown, which would be a second
+  // error of one cause.
+  bool defaults_known = true;
   std::optional<CodeUse> code;  // of spec.code, which has no files yet
   Places places;                // paths below the approach: "", ".version", ".train.command", …
   std::vector<std::string> warnings;

@@ -54,7 +54,7 @@ class CodeFinder {
     const std::string relative =
         std::filesystem::path(entry.path).lexically_relative(root_).generic_string();
     if (relative.empty() || relative == ".." || absl::StartsWith(relative, "../")) {
-      Error("expected a path below the folder of this file, ", root_, ", got \"", entry.path,
+      Error("expected a path below the folder of this file, ", root_, ", got \"", entry.written,
             "\"; put the approach's file beside or above its code");
       return;
     }
@@ -66,7 +66,7 @@ class CodeFinder {
       Expand("", absl::StrSplit(relative, '/'), 0);
     }
     if (files_.size() == before && errors_.count() == errors_before && !found_) {
-      Error("expected a path or pattern of files, got \"", entry.path, "\", which ",
+      Error("expected a path or pattern of files, got \"", entry.written, "\", which ",
             HasWildcard(relative) ? "matches none" : "holds none");
     }
     found_ = false;
@@ -222,7 +222,7 @@ CodeUse ReadCode(const Value& value) {
   }
   for (const Value& item : items.value_or(std::vector<Value>())) {
     if (const auto path = item.Path()) {
-      use.entries.push_back({*path, item.Place()});
+      use.entries.push_back({*path, item.node().text, item.Place()});
     }
   }
   return use;

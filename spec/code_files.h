@@ -21,7 +21,8 @@ namespace concur::spec {
 struct CodeUse {
   struct Entry {
     std::string path;
-    std::string place;  // "FILE:LINE:COL: FIELD: "
+    std::string written;  // as the file has it
+    std::string place;    // "FILE:LINE:COL: FIELD: "
   };
   std::string root;  // the folder of the YAML file
   std::vector<Entry> entries;

@@ -137,6 +137,9 @@ void SweepReader::ReadSourceFile(const Value& named_by, const std::string& path,
     return;
   }
   const Document document = ReadDocument(file, kind, true, errors_);
+  if (!document.spec) {
+    return;  // which has its error; whatever stands beside the path would only add others
+  }
   use(Source{document.metadata, document.spec, overrides});
 }
 
@@ -253,6 +256,9 @@ void SweepReader::PinSettings(const Value& set, ParsedApproach* approach) {
   }
   for (const Value::Entry& entry : *entries) {
     if (hyperparameters.defaults.count(entry.key) == 0) {
+      if (!approach->defaults_known) {
+        continue;
+      }
       entry.key_value.Error(
           absl::StrCat("expected a hyperparameter of \"", approach->spec.name, "\" (",
                        known.empty() ? "it has none" : absl::StrJoin(known, ", "), "), got \"",

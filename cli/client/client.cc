@@ -518,8 +518,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   return ConnectWithNotes(address, files, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const CommandContext& context) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string address, ServerAddress(context));
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string address, AwaitServerAddress(context));
   return ConnectWithNotes(address, context.credentials,
                           context.output == OutputMode::kJson ? nullptr : &context.err);
 }

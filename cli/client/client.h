@@ -28,8 +28,8 @@ class Client {
   // Does not wait for a connection.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const rpc::CredentialFiles& files);
-  // To ServerAddress(context); says on context.err that it waits, when it does.
-  static absl::StatusOr<std::unique_ptr<Client>> Connect(const CommandContext& context);
+  // To AwaitServerAddress(context); says on context.err that it waits, when it does.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(CommandContext& context);
   virtual ~Client() = default;
   // Another client of the same coordinator, for a thread of its own. Its calls are not repeated,
   // and none takes longer than `call_max`.

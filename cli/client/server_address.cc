@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/client/server_address.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "cli/output/print.h"
 #include "rpc/channel.h"
 
 namespace concur::cli {
@@ -23,6 +32,15 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::string AddressPath() { return DefaultDataDirectory() + "/address"; }
+
+// Whether a "concur up" runs on the default data directory.
+bool UpRuns() {
+  const std::string path = absl::StrCat(DefaultDataDirectory(), "/", kUpLockFile);
+  const FileDescriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return lock.valid() && flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace
 
 std::string DefaultDataDirectory() {
@@ -34,11 +52,34 @@ std::string DefaultDataDirectory() {
   return (home.empty() ? std::string(".") : home) + "/.local/share/concur";
 }
 
+absl::StatusOr<std::string> AwaitServerAddress(CommandContext& context, absl::Duration wait_max) {
+  if (!context.server.empty()) {
+    return ServerAddress(context);
+  }
+  const std::string path = AddressPath();
+  const absl::Time end = absl::Now() + wait_max;
+  while (!ReadFile(path, kAddressBytesMax).ok()) {
+    if (!UpRuns()) {
+      PrintNote(context,
+                absl::StrCat("no coordinator has written its address to ", path, ": asking ",
+                             kDefaultAddress, " (--server or CONCUR_SERVER names another)"));
+      break;
+    }
+    if (absl::Now() >= end) {
+      return absl::UnavailableError(
+          absl::StrCat("\"concur up\" runs on ", DefaultDataDirectory(),
+                       " and its coordinator has no address in ", path,
+                       ": it is starting or ending; try again, or name another one with --server"));
+    }
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  return ServerAddress(context);
+}
+
 absl::StatusOr<std::string> ServerAddress(const CommandContext& context) {
   std::string address = context.server;
   if (address.empty()) {
-    const absl::StatusOr<std::string> written =
-        ReadFile(DefaultDataDirectory() + "/address", kAddressBytesMax);
+    const absl::StatusOr<std::string> written = ReadFile(AddressPath(), kAddressBytesMax);
     address = written.ok() ? std::string(absl::StripAsciiWhitespace(*written)) : kDefaultAddress;
   }
   CONCUR_RETURN_IF_ERROR(rpc::ParseAddress(address).status());

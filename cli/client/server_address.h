@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/app/context.h"
 
 namespace concur::cli {
@@ -15,9 +16,19 @@ namespace concur::cli {
 // $XDG_DATA_HOME/concur, else ~/.local/share/concur.
 std::string DefaultDataDirectory();
 
+// While one runs on a data directory, "concur up" holds this file of it locked.
+inline constexpr char kUpLockFile[] = "up.lock";
+
 // --server or CONCUR_SERVER, else what a coordinator wrote to the default data directory, else
 // 127.0.0.1:7447. InvalidArgument when it is no address.
 absl::StatusOr<std::string> ServerAddress(const CommandContext& context);
+
+// The same, for commands that connect: they should not reach a coordinator of somebody else where
+// the own one has no address yet. Waits up to `wait_max` for the address of a "concur up" that runs
+// on the default data directory; Unavailable when it does not come. With no such "concur up", a
+// note on context.err says that the address is a guess.
+absl::StatusOr<std::string> AwaitServerAddress(CommandContext& context,
+                                               absl::Duration wait_max = absl::Seconds(10));
 
 }  // namespace concur::cli
 

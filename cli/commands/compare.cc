@@ -9,9 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/comparison.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
@@ -21,6 +23,7 @@
 #include "cli/study/study.h"
 #include "command/command.h"
 #include "qa/example_scores.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -83,7 +86,18 @@ absl::StatusOr<analysis::ExampleRuns> LoadExamples(const CompareFlags& flags,
     return ReadFiles(flags);
   }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-  return ExampleRunsOf(opened.study, flags.metric, flags.select, flags.benchmarks);
+  return ExampleRunsOf(opened.study, flags.metric, {.select = flags.select}, flags.benchmarks);
+}
+
+// Also where no benchmark has examples to compare.
+absl::Status CheckBaseline(const std::string& baseline,
+                           const std::vector<std::string>& approaches) {
+  if (std::find(approaches.begin(), approaches.end(), baseline) != approaches.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "baseline: there is no approach \"", baseline, "\"", DidYouMean(baseline, approaches),
+      "; the approaches are ", absl::StrJoin(approaches, ", ")));
 }
 
 absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
@@ -101,6 +115,9 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
   }
   CONCUR_ASSIGN_OR_RETURN(options.unit, UnitOf(flags.cluster));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, LoadExamples(flags, context));
+  if (!flags.baseline.empty()) {
+    CONCUR_RETURN_IF_ERROR(CheckBaseline(flags.baseline, runs.approaches));
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
                           analysis::CompareAll(analysis::MeansOverRuns(runs), options));
   return PrintTable(analysis::ComparisonTable(comparisons, options), flags.format, context);

@@ -23,6 +23,7 @@
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -79,11 +80,13 @@ absl::StatusOr<analysis::ScoreTable> LoadScores(const CurveFlags& flags, Command
   analysis::ScoreTable table;
   if (flags.sweep.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScoresOf(flags, each, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, each ? "each" : ""));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, each ? "each" : ""));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
   }
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   if (!flags.columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                             SplitAll("--columns", flags.columns));

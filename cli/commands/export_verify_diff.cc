@@ -21,6 +21,7 @@
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -83,12 +84,17 @@ absl::StatusOr<analysis::ScoreTable> LoadSide(const std::string& name, const Dif
   std::error_code ignored;
   analysis::ScoreTable table;
   if (std::filesystem::is_regular_file(name, ignored)) {
+    if (context.output == OutputMode::kTable) {
+      PrintNote(context, absl::StrCat(name, " is a file of scores"));
+    }
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(name, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, name));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
   }
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   return table.Where(flags.where);
 }
 

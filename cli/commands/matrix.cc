@@ -37,6 +37,7 @@
 #include "cli/study/open_study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -71,10 +72,9 @@ struct MatrixFlags {
 // Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
 constexpr size_t kMatrixIntervalWork = 100'000;
 
-// The part of the table that --columns and --where select, oriented as --minimize says.
+// The part of the table that --columns and --where select.
 absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
                                                 const MatrixFlags& flags) {
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   if (!flags.columns.empty()) {
     std::vector<std::string> names;
     for (const std::string& value : flags.columns) {
@@ -96,9 +96,11 @@ absl::StatusOr<analysis::ScoreTable> LoadMatrixTable(const MatrixFlags& flags,
   }
   analysis::ScoreTable table;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, flags.metric, ""));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+    CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, flags.metric, asked));
   } else {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   }
   return ChooseFrom(std::move(table), flags);
 }
@@ -265,9 +267,10 @@ absl::Status WatchMatrix(const MatrixFlags& flags, const analysis::MatrixOptions
         "one matrix");
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
   const bool redraws = context.output == OutputMode::kTable && context.out_is_terminal;
   return FollowScores(
-      context, *client, flags.sweep,
+      context, *client, flags.sweep, flags.metric, asked,
       [&](const analysis::ScoreTable& scores, const v1::Sweep& sweep) -> absl::Status {
         CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ChooseFrom(scores, flags));
         if (redraws) {

@@ -31,6 +31,7 @@
 #include "cli/study/study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -70,7 +71,6 @@ absl::StatusOr<std::vector<double>> BudgetsOf(const PlanFlags& flags) {
 // What is chosen of a table.
 absl::StatusOr<analysis::ScoreTable> ChosenTable(const PlanFlags& flags,
                                                  analysis::ScoreTable table) {
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   std::vector<std::string> columns;
   for (const std::string& value : flags.columns) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
@@ -127,9 +127,12 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
   std::optional<Study> study;
   if (flags.study.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(OpenedStudy opened, OpenStudy(context, flags.study));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
     study = std::move(opened.study);
   }
   CONCUR_ASSIGN_OR_RETURN(table, ChosenTable(flags, std::move(table)));
@@ -149,6 +152,8 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
   options.within = flags.precision.within;
   options.level = flags.precision.level;
   options.seed = flags.seed;
+  // Scores that were computed elsewhere may still be computed there.
+  options.empty_is_excluded = study.has_value() && !study->imported();
   CONCUR_ASSIGN_OR_RETURN(const analysis::NextCells next,
                           analysis::PlanNext(table, costs, options));
   return PrintTable(analysis::NextTable(next, table, costs, options), flags.format, context);
@@ -159,9 +164,12 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
   std::error_code error;
   if (std::filesystem::is_directory(flags.replay, error)) {
     CONCUR_ASSIGN_OR_RETURN(const Study study, LoadBundle(flags.replay));
-    CONCUR_ASSIGN_OR_RETURN(whole, ScoreTableOf(study, flags.metric, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(whole, ScoreTableOf(study, flags.metric, asked));
   } else {
     CONCUR_ASSIGN_OR_RETURN(whole, ReadScores(flags.replay, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, whole));
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ChosenTable(flags, std::move(whole)));
   CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, LoadCosts(flags, table, context));

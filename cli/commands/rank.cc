@@ -25,6 +25,7 @@
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -47,7 +48,8 @@ struct RankFlags {
   IntervalFlags interval;
 };
 
-absl::StatusOr<analysis::ScoreTable> LoadTable(const RankFlags& flags, analysis::Layout layout,
+// A sweep's name becomes its id: a newer sweep may take the name meanwhile.
+absl::StatusOr<analysis::ScoreTable> LoadTable(RankFlags& flags, analysis::Layout layout,
                                                CommandContext& context) {
   if (flags.sweep.empty() == flags.scores.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
@@ -64,11 +66,16 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(const RankFlags& flags, analysis:
       tables.push_back(std::move(part));
     }
     CONCUR_ASSIGN_OR_RETURN(table, analysis::JoinTables(tables));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   } else {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select, layout));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, flags.select, layout));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
+    if (opened.client != nullptr) {
+      flags.sweep = opened.study.sweep.id();
+    }
   }
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   return table.Where(flags.where);
 }
 
@@ -122,8 +129,9 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> EstimateOf(
                                   flags.metric.empty() ? "exact_match" : flags.metric));
     } else if (!flags.sweep.empty()) {
       CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-      CONCUR_ASSIGN_OR_RETURN(runs,
-                              ExampleRunsOf(opened.study, flags.metric, flags.select, columns));
+      CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                              TableOptionsOf(flags.file, flags.select));
+      CONCUR_ASSIGN_OR_RETURN(runs, ExampleRunsOf(opened.study, flags.metric, asked, columns));
     } else {
       return absl::InvalidArgumentError(
           "--resolve examples: needs a sweep, or --examples DIR with --scores");
@@ -138,7 +146,7 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> EstimateOf(
   return std::optional(*std::move(estimate));
 }
 
-absl::Status RunRank(const RankFlags& flags, CommandContext& context) {
+absl::Status RunRank(RankFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           LoadTable(flags, analysis::Layout::kTrainInColumns, context));
@@ -185,7 +193,7 @@ absl::Status RunRank(const RankFlags& flags, CommandContext& context) {
   return PrintTable(output, flags.format, context);
 }
 
-absl::Status RunCross(const RankFlags& flags, CommandContext& context) {
+absl::Status RunCross(RankFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           LoadTable(flags, analysis::Layout::kTrainInRows, context));
@@ -206,7 +214,7 @@ struct ScatterFlags {
   std::vector<std::string> labels;
 };
 
-absl::Status RunScatter(const ScatterFlags& flags, CommandContext& context) {
+absl::Status RunScatter(ScatterFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.source.format, /*with_svg=*/true));
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
                           LoadTable(flags.source, analysis::Layout::kTrainInColumns, context));

@@ -61,7 +61,6 @@ struct ReportFlags {
 constexpr size_t kDefaultIntervalWork = 400'000;
 
 absl::StatusOr<analysis::ScoreTable> Narrow(analysis::ScoreTable table, const ReportFlags& flags) {
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   if (!flags.columns.empty()) {
     std::vector<std::string> names;
     for (const std::string& value : flags.columns) {
@@ -91,9 +90,11 @@ bool HasTransfer(const analysis::ScoreTable& cross) {
 // Adds the tables that need a sweep's jobs, not only its scores.
 absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
                             analysis::ReportOptions& options) {
-  CONCUR_ASSIGN_OR_RETURN(
-      const analysis::ScoreTable cross,
-      ScoreTableOf(study, flags.metric, flags.select, analysis::Layout::kTrainInRows));
+  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
+  SweepTableOptions in_rows = asked;
+  in_rows.layout = analysis::Layout::kTrainInRows;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable cross,
+                          ScoreTableOf(study, flags.metric, in_rows));
   if (HasTransfer(cross)) {
     CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
     options.tables.emplace_back("Train sets and test sets", std::move(table));
@@ -105,7 +106,7 @@ absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
   comparison.bootstrap.replicates = flags.interval.replicates;
   comparison.bootstrap.seed = flags.interval.seed;
   CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs,
-                          ExampleRunsOf(study, flags.metric, flags.select, {}));
+                          ExampleRunsOf(study, flags.metric, asked, {}));
   CONCUR_ASSIGN_OR_RETURN(options.comparisons,
                           analysis::CompareAll(analysis::MeansOverRuns(runs), comparison));
   options.comparison = comparison;
@@ -150,12 +151,15 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
   analysis::ScoreTable table;
   if (flags.scores.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, flags.select));
+    CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
     CONCUR_RETURN_IF_ERROR(AddStudyTables(opened.study, flags, options));
     options.title = opened.study.Name();
     AddStudyFacts(opened.study, flags, options);
   } else {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
     options.title = flags.scores.substr(flags.scores.rfind('/') + 1);
     options.facts.emplace_back("scores", flags.scores);
   }

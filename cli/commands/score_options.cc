@@ -53,19 +53,32 @@ void ThreadedFor(size_t count, const std::function<void(size_t)>& body) {
   }
 }
 
-void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
+void AddMinimizeOption(Command* command, ScoreFileFlags& flags) {
   command
       ->AddOption("--minimize", flags.minimize,
                   "Benchmarks of which less is better, \"*\" for any text; a row \"#goal\" of the "
-                  "file, or the sweep, may say it too. Settings are chosen before, by the "
-                  "sweep's goals")
+                  "file, or the sweep, may say it too")
       ->TypeName("NAME[,...]")
       ->OneValueEach();
+}
+
+void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
+  AddMinimizeOption(command, flags);
   command
       ->AddOption("--key", flags.keys,
                   "A column of the file that tells rows with one name apart; may be repeated")
       ->TypeName("COLUMN")
       ->OneValueEach();
+}
+
+absl::StatusOr<SweepTableOptions> TableOptionsOf(const ScoreFileFlags& flags,
+                                                 const std::string& select,
+                                                 analysis::Layout layout) {
+  SweepTableOptions options;
+  options.select = select;
+  options.layout = layout;
+  CONCUR_ASSIGN_OR_RETURN(options.minimize, PatternsOf(flags));
+  return options;
 }
 
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table) {

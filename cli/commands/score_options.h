@@ -17,8 +17,10 @@
 #include "analysis/bootstrap.h"
 #include "analysis/example_runs.h"
 #include "analysis/score_table.h"
+#include "analysis/selection.h"
 #include "cli/app/context.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
@@ -32,12 +34,19 @@ struct ScoreFileFlags {
 };
 // `flags` must outlive the command.
 void AddScoreFileOptions(Command* command, ScoreFileFlags& flags);
+// --minimize alone, for commands that read no files.
+void AddMinimizeOption(Command* command, ScoreFileFlags& flags);
+
+// The table of a sweep that --minimize and the other two ask for.
+absl::StatusOr<SweepTableOptions> TableOptionsOf(
+    const ScoreFileFlags& flags, const std::string& select = "",
+    analysis::Layout layout = analysis::Layout::kTrainInColumns);
 
 // The scores CSV at `path`, its warnings written to context.err. Errors name the file.
 absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
                                                 const ScoreFileFlags& flags,
                                                 CommandContext& context);
-// Minimizes the columns of --minimize, whatever the table was made from.
+// Minimizes the columns of --minimize in a table that was read from files.
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table);
 
 // --interval, --replicates and --seed, as several commands have them.

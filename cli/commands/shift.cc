@@ -25,6 +25,7 @@
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -75,11 +76,8 @@ absl::StatusOr<analysis::FitOptions> FitOptionsOf(const ShiftFlags& flags) {
 
 // Per-example scores of the columns, where they are asked for; else none.
 absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExampleTables(
-    const ShiftFlags& flags, const std::vector<std::string>& to, CommandContext& context) {
-  if (flags.score_intervals && flags.sweep.empty() && flags.examples.empty()) {
-    return absl::InvalidArgumentError(
-        "--score-intervals: needs a sweep; with --scores give --examples DIR instead");
-  }
+    const ShiftFlags& flags, const Study* study, const std::vector<std::string>& to,
+    CommandContext& context) {
   if (!flags.score_intervals && flags.examples.empty()) {
     return std::vector<analysis::ExampleTable>();
   }
@@ -91,8 +89,12 @@ absl::StatusOr<std::vector<analysis::ExampleTable>> LoadExampleTables(
   }
   analysis::ExampleRuns runs;
   if (flags.examples.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
-    CONCUR_ASSIGN_OR_RETURN(runs, ExampleRunsOf(opened.study, "", "", columns));
+    if (study == nullptr) {
+      return absl::InvalidArgumentError(
+          "--score-intervals: needs a sweep; with --scores give --examples DIR instead");
+    }
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+    CONCUR_ASSIGN_OR_RETURN(runs, ExampleRunsOf(*study, "", asked, columns));
     for (const analysis::BenchmarkRuns& benchmark : runs.benchmarks) {
       for (const auto& [who, reason] : analysis::LeftOutOf(runs, benchmark)) {
         context.err << "concur: no interval of the score on " << benchmark.benchmark << ": " << who
@@ -114,16 +116,24 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
   }
   analysis::ScoreTable table;
+  std::optional<OpenedStudy> opened;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, "", ""));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+    if (flags.score_intervals) {
+      CONCUR_ASSIGN_OR_RETURN(opened, OpenStudy(context, flags.sweep));
+      CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened->study, "", asked));
+    } else {
+      CONCUR_ASSIGN_OR_RETURN(table, OpenScoreTable(context, flags.sweep, "", asked));
+    }
   } else {
     CONCUR_ASSIGN_OR_RETURN(table, ReadScores(flags.scores, flags.file, context));
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   }
-  CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ExampleTable> examples,
-                          LoadExampleTables(flags, to, context));
+  CONCUR_ASSIGN_OR_RETURN(
+      const std::vector<analysis::ExampleTable> examples,
+      LoadExampleTables(flags, opened.has_value() ? &opened->study : nullptr, to, context));
   const double full_score = flags.unit == "share" ? 1 : 100;
   if (!examples.empty()) {
     options.from_errors = analysis::ScoreErrors(examples, table, flags.from, full_score, unit);

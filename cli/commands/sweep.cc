@@ -139,7 +139,7 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
     failures.Add(job);
     return true;
   }));
-  const analysis::Table table = failures.ToTable();
+  const analysis::Table table = failures.ToTable(context.output == OutputMode::kTable);
   if (!table.rows.empty() || context.output != OutputMode::kTable) {
     PrintRows(table, context);
   }

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/output/table_output.h"
@@ -22,6 +23,7 @@
 #include "concur/v1/coordinator.pb.h"
 #include "core/job.h"
 #include "core/job_score.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -30,6 +32,7 @@ struct ScoresFlags {
   std::string sweep;
   std::string metric;
   std::string select;
+  ScoreFileFlags file;
   std::vector<std::string> where;
   std::string format;
   bool by_job = false;
@@ -76,8 +79,9 @@ absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
     return PrintByJob(context, *client, flags);
   }
+  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
   CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
-                          OpenScoreTable(context, flags.sweep, flags.metric, flags.select));
+                          OpenScoreTable(context, flags.sweep, flags.metric, asked));
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
   const analysis::TableFormat form = FormatOf(flags.format, context);
   PrintAs(form, analysis::WriteScores(table, form, TextOptionsOf(context)), context);
@@ -99,13 +103,17 @@ void AddScoresCommand(Command& app, CommandContext& context) {
                   "How settings become one score: best, default, mean or each (default: as the "
                   "sweep says)")
       ->TypeName("RULE");
+  AddMinimizeOption(command, flags->file);
   command
       ->AddOption("--where", flags->where,
                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")
       ->TypeName("TAG=VALUE")
       ->OneValueEach();
   AddFormatOption(command, flags->format);
-  command->AddFlag("--by-job", flags->by_job, "Every score by itself, with those that are missing");
+  command->AddFlag(
+      "--by-job", flags->by_job,
+      "Every score by itself, with its state: in CSV the table leaves failed, pending and "
+      "missing cells empty");
   command->Footer(
       "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
       "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");

@@ -19,6 +19,7 @@
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 namespace {
@@ -58,9 +59,9 @@ absl::StatusOr<analysis::ExampleRuns> LoadRuns(const UncertaintyFlags& flags,
   }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
   if (!HasExamples(opened.study)) {
-    return RepeatsOf(opened.study, flags.metric, flags.select, columns);
+    return RepeatsOf(opened.study, flags.metric, {.select = flags.select}, columns);
   }
-  return ExampleRunsOf(opened.study, flags.metric, flags.select, columns);
+  return ExampleRunsOf(opened.study, flags.metric, {.select = flags.select}, columns);
 }
 
 absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& context) {

@@ -140,18 +140,24 @@ absl::Status Local::Prepare() {
   }
   std::error_code error;
   flags_.data_directory = std::filesystem::absolute(flags_.data_directory, error).string();
-  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(data(), {"up.lock", "concur.db"}));
+  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(data(), {kUpLockFile, "concur.db"}));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(data() + "/logs", 0700));
   CONCUR_ASSIGN_OR_RETURN(programs_, ProgramDirectory());
   for (const char* name : {"concur-coordinator", "concur-worker"}) {
     CONCUR_RETURN_IF_ERROR(CompanionProgram(name).status());
   }
-  const std::string lock_path = data() + "/up.lock";
+  const std::string lock_path = absl::StrCat(data(), "/", kUpLockFile);
   lock_ = FileDescriptor(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock_.valid()) {
     return ErrnoStatus(errno, lock_path, "open");
   }
-  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  // A command that looks whether somebody holds the lock has it for a moment.
+  int tries = 0;
+  while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (++tries < 5) {
+      absl::SleepFor(kPoll);
+      continue;
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("another \"concur up\" runs on ", data(),
                      "; stop it first, or choose another directory with --data-dir"));
@@ -164,7 +170,7 @@ absl::Status Local::Clear() {
   std::error_code error;
   std::filesystem::directory_iterator entries(data(), error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    if (entries->path().filename() != "up.lock") {
+    if (entries->path().filename() != kUpLockFile) {
       std::filesystem::remove_all(entries->path(), error);
       if (error) {
         break;

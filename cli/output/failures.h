@@ -32,14 +32,21 @@ class FailureGroups {
   // Failures that are in no group.
   uint64_t others() const { return others_; }
   // A row for each group, the largest first: jobs, approach, benchmark, kind, failure, an example
-  // job, and that job's message.
-  analysis::Table ToTable() const;
+  // job, and that job's message. With `summed`, for people, equal failures in kCellsSummed cells or
+  // more are one row: of an approach on "12 benchmarks", of "3 approaches" on the same benchmarks.
+  static constexpr size_t kCellsSummed = 4;
+  analysis::Table ToTable(bool summed) const;
 
  private:
   struct Group {
     uint64_t jobs = 0;
-    v1::Job example;  // the first, without its metrics and artifacts
+    size_t number = 0;  // in the order in which they came
+    v1::Job example;    // the first, without its metrics and artifacts
+    size_t approaches = 1;
+    size_t benchmarks = 1;
   };
+  std::vector<Group> SummedGroups() const;
+
   std::map<std::vector<std::string>, size_t> numbers_;  // of groups_, by what they have in common
   std::vector<Group> groups_;                           // as they came
   uint64_t others_ = 0;

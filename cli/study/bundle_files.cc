@@ -160,7 +160,7 @@ absl::StatusOr<std::string> ComparisonsJson(const Study& study, const BundleOpti
                                   analysis::TableFormat::kJson);
     }
   }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, ExampleRunsOf(study, "", "", columns));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, ExampleRunsOf(study, "", {}, columns));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
                           CompareAll(analysis::MeansOverRuns(runs), comparison));
   return analysis::WriteTable(analysis::ComparisonTable(comparisons, comparison),
@@ -284,7 +284,7 @@ absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions
     CONCUR_ASSIGN_OR_RETURN(files["cells.csv"], CellsCsv(study.spec));
   }
   files["scores.csv"] = ScoresLongCsv(study);
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ScoreTableOf(study, "", ""));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ScoreTableOf(study, ""));
   files["table.csv"] = analysis::WriteScores(table, analysis::TableFormat::kCsv);
   files["table.json"] = analysis::WriteScores(table, analysis::TableFormat::kJson);
   if (table.benchmarks().size() >= 2 && table.benchmarks().size() <= kMatrixBenchmarksMax) {

@@ -332,9 +332,9 @@ absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
 }
 
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
-                                                    const std::string& select,
+                                                    const SweepTableOptions& options,
                                                     const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, select));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
   if (!columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
   }
@@ -381,9 +381,9 @@ bool HasExamples(const Study& study) {
 }
 
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
-                                                const std::string& select,
+                                                const SweepTableOptions& options,
                                                 const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, select));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
   if (!columns.empty()) {
     CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
   }

@@ -13,6 +13,7 @@
 #include "analysis/example_runs.h"
 #include "cli/study/study.h"
 #include "qa/score.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
@@ -24,16 +25,16 @@ analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples);
 // InvalidArgument for an unknown column or a metric that is neither exact_match nor f1;
 // DataLoss for artifacts that do not fit together.
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
-                                                    const std::string& select,
+                                                    const SweepTableOptions& options,
                                                     const std::vector<std::string>& columns);
 
 // Whether any job has per-example scores.
 bool HasExamples(const Study& study);
 
 // The scores of a study without their examples: each seed's score counts as a run of one example.
-// `metric`, `select` and `columns` as above.
+// `metric`, `options` and `columns` as above.
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
-                                                const std::string& select,
+                                                const SweepTableOptions& options,
                                                 const std::vector<std::string>& columns);
 
 // DIR/APPROACH/BENCHMARK/RUN.jsonl, each file as "concur score --per-example" writes it, a run

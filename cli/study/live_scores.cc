@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -55,13 +56,14 @@ class LiveStudy {
     return changed;
   }
 
-  absl::StatusOr<analysis::ScoreTable> Table() const { return ScoreTableOf(study_, "", ""); }
+  const Study& study() const { return study_; }
 
  private:
   static bool HasResult(v1::Job::State state) { return state == v1::Job::STATE_SUCCEEDED; }
 
   absl::StatusOr<bool> Load() {
-    CONCUR_ASSIGN_OR_RETURN(study_, FetchStudy(client_, sweep_));
+    CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client_.GetSweep(sweep_, /*include_spec=*/true));
+    CONCUR_ASSIGN_OR_RETURN(study_, FetchStudy(client_, std::move(sweep)));
     sweep_ = study_.sweep.id();
     positions_.clear();
     for (size_t i = 0; i < study_.jobs.size(); ++i) {
@@ -81,7 +83,8 @@ class LiveStudy {
 }  // namespace
 
 absl::Status FollowScores(
-    CommandContext& context, Client& client, const std::string& sweep,
+    CommandContext& context, Client& client, const std::string& sweep, const std::string& metric,
+    const SweepTableOptions& options,
     const std::function<absl::Status(const analysis::ScoreTable&, const v1::Sweep&)>& on_change) {
   const InterruptScope interrupt([&client] { client.CancelStreams(); });
   LiveStudy study(client, sweep);
@@ -94,7 +97,8 @@ absl::Status FollowScores(
         const absl::StatusOr<bool> changed = study.Take(update);
         stopped = changed.status();
         if (changed.ok() && *changed) {
-          const absl::StatusOr<analysis::ScoreTable> table = study.Table();
+          const absl::StatusOr<analysis::ScoreTable> table =
+              ScoreTableOf(study.study(), metric, options);
           stopped = table.ok() ? on_change(*table, update.sweep()) : table.status();
         }
         return stopped.ok();

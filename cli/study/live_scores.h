@@ -16,15 +16,18 @@
 #include "cli/app/context.h"
 #include "cli/client/client.h"
 #include "concur/v1/coordinator.pb.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
-// Calls `on_change` with the table as it stands, then after every batch of changes to eval jobs,
-// until the sweep has ended. Returns what `on_change` returned when that is an error; Cancelled
-// when interrupted (the sweep goes on, and context.err says so); NotFound for an unknown sweep;
-// what the coordinator answers when it is away for more than ten minutes.
+// `metric` and `options` as for ScoreTableOf. Calls `on_change` with the table as it stands, then
+// after every batch of changes to eval jobs, until the sweep has ended. Returns what `on_change`
+// returned when that is an error; Cancelled when interrupted (the sweep goes on, and context.err
+// says so); NotFound for an unknown sweep; what the coordinator answers when it is away for more
+// than ten minutes.
 absl::Status FollowScores(
-    CommandContext& context, Client& client, const std::string& sweep,
+    CommandContext& context, Client& client, const std::string& sweep, const std::string& metric,
+    const SweepTableOptions& options,
     const std::function<absl::Status(const analysis::ScoreTable&, const v1::Sweep&)>& on_change);
 
 }  // namespace concur::cli

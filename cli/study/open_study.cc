@@ -8,20 +8,34 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
 #include "cli/study/bundle.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
 #include "core/sweep.h"
 #include "rpc/convert_sweep.h"
-#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
-absl::StatusOr<Study> FetchStudy(Client& client, const std::string& sweep) {
+absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
+                                    const std::string& name) {
+  CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, client.GetSweep(name, /*include_spec=*/true));
+  if (context.output == OutputMode::kTable && name != sweep.id()) {
+    PrintNote(context, absl::StrCat(name, " is sweep ", sweep.id(), " of ",
+                                    absl::FormatTime("%Y-%m-%d %H:%M", TimeOf(sweep.create_time()),
+                                                     absl::LocalTimeZone())));
+  }
+  return sweep;
+}
+
+absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep) {
   Study study;
-  CONCUR_ASSIGN_OR_RETURN(study.sweep, client.GetSweep(sweep, /*include_spec=*/true));
+  study.sweep = std::move(sweep);
   CONCUR_ASSIGN_OR_RETURN(study.spec, rpc::FromProto(study.sweep.spec()));
   v1::ListJobsRequest request;
   // By id from here on: a newer sweep may take the name meanwhile.
@@ -37,28 +51,28 @@ absl::StatusOr<Study> FetchStudy(Client& client, const std::string& sweep) {
   return study;
 }
 
-absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::string& sweep,
+absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const v1::Sweep& sweep,
                                                      const std::string& metric,
-                                                     const std::string& select) {
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep found, client.GetSweep(sweep, /*include_spec=*/true));
-  CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(found.spec()));
+                                                     const SweepTableOptions& options) {
+  CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));
   // By id from here on: a newer sweep may take the name meanwhile.
   std::vector<JobScore> scores;
   CONCUR_RETURN_IF_ERROR(client.ListScores(
-      found.id(), metric, [&scores](JobScore score) { scores.push_back(std::move(score)); }));
-  return SweepTable(spec, scores, select);
+      sweep.id(), metric, [&scores](JobScore score) { scores.push_back(std::move(score)); }));
+  return SweepTable(spec, scores, options);
 }
 
 absl::StatusOr<analysis::ScoreTable> OpenScoreTable(CommandContext& context,
                                                     const std::string& name,
                                                     const std::string& metric,
-                                                    const std::string& select) {
+                                                    const SweepTableOptions& options) {
   if (IsBundlePath(name)) {
     CONCUR_ASSIGN_OR_RETURN(const Study study, LoadBundle(name));
-    return ScoreTableOf(study, metric, select);
+    return ScoreTableOf(study, metric, options);
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  return FetchScoreTable(*client, name, metric, select);
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(context, *client, name));
+  return FetchScoreTable(*client, sweep, metric, options);
 }
 
 absl::StatusOr<OpenedStudy> OpenStudy(CommandContext& context, const std::string& name) {
@@ -68,7 +82,8 @@ absl::StatusOr<OpenedStudy> OpenStudy(CommandContext& context, const std::string
     return opened;
   }
   CONCUR_ASSIGN_OR_RETURN(opened.client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(opened.study, FetchStudy(*opened.client, name));
+  CONCUR_ASSIGN_OR_RETURN(v1::Sweep sweep, FindSweep(context, *opened.client, name));
+  CONCUR_ASSIGN_OR_RETURN(opened.study, FetchStudy(*opened.client, std::move(sweep)));
   return opened;
 }
 

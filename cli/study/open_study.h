@@ -13,23 +13,30 @@
 #include "cli/app/context.h"
 #include "cli/client/client.h"
 #include "cli/study/study.h"
+#include "concur/v1/coordinator.pb.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
-// A sweep by name or id. `client` must outlive the study.
-absl::StatusOr<Study> FetchStudy(Client& client, const std::string& sweep);
+// The sweep that `name` takes, with its spec. Where people read the output, a note on context.err
+// says which one a name took.
+absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
+                                    const std::string& name);
 
-// The score table of a sweep, which costs the coordinator less than the study. `metric` and
-// `select` as for ScoreTableOf.
-absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const std::string& sweep,
+// The study of a sweep by name or id. `client` must outlive the study.
+absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep);
+
+// The score table of a sweep with its spec, which costs the coordinator less than the study.
+// `metric` and `options` as for ScoreTableOf.
+absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const v1::Sweep& sweep,
                                                      const std::string& metric,
-                                                     const std::string& select);
+                                                     const SweepTableOptions& options = {});
 
 // The same of a sweep, or of a bundle when `name` is a path.
 absl::StatusOr<analysis::ScoreTable> OpenScoreTable(CommandContext& context,
                                                     const std::string& name,
                                                     const std::string& metric,
-                                                    const std::string& select);
+                                                    const SweepTableOptions& options = {});
 
 // The study that `name` means: a bundle when it is a path (it has a "/"), else a sweep.
 struct OpenedStudy {

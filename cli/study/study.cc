@@ -12,22 +12,20 @@
 #include "base/status_macros.h"
 #include "core/fields.h"
 #include "rpc/convert_score.h"
-#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
 std::string Study::Name() const { return absl::StrCat(sweep.id(), " ", sweep.name()); }
 
 absl::StatusOr<analysis::ScoreTable> ScoreTableOf(const Study& study, const std::string& metric,
-                                                  const std::string& select,
-                                                  analysis::Layout layout) {
+                                                  const SweepTableOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(std::vector<EvalJob> jobs, EvalJobsOf(study, metric));
   std::vector<JobScore> scores;
   scores.reserve(jobs.size());
   for (EvalJob& job : jobs) {
     scores.push_back(std::move(job.score));
   }
-  return SweepTable(study.spec, scores, select, layout);
+  return SweepTable(study.spec, scores, options);
 }
 
 absl::StatusOr<std::vector<EvalJob>> EvalJobsOf(const Study& study, const std::string& metric) {

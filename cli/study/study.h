@@ -13,11 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/score_table.h"
-#include "analysis/selection.h"
 #include "base/digest.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
 #include "core/sweep.h"
+#include "scores/sweep_table.h"
 
 namespace concur::cli {
 
@@ -39,11 +39,9 @@ struct Study {
   std::string Name() const;
 };
 
-// `metric` empty: each benchmark's own; `select` empty: the sweep's own rule. InvalidArgument for
-// an unknown rule, and for jobs of other approaches or benchmarks than the sweep's.
-absl::StatusOr<analysis::ScoreTable> ScoreTableOf(
-    const Study& study, const std::string& metric, const std::string& select,
-    analysis::Layout layout = analysis::Layout::kTrainInColumns);
+// `metric` empty: each benchmark's own. InvalidArgument as of SweepTable.
+absl::StatusOr<analysis::ScoreTable> ScoreTableOf(const Study& study, const std::string& metric,
+                                                  const SweepTableOptions& options = {});
 
 // An eval job's score, and the digest of its per-example scores where it has any.
 struct EvalJob {

@@ -59,6 +59,9 @@ TEST(FamiliesTest, WithoutATagEveryApproachStandsAlone) {
   EXPECT_EQ(families.approaches, 3);
   ASSERT_OK_AND_ASSIGN(const Families none, FamiliesOf(ParseFamilies(kThreeFamilies), "none"));
   EXPECT_FALSE(none.declared());
+  // Imports write Org as org, and --families Org knew no such tag.
+  ASSERT_OK_AND_ASSIGN(const Families capital, FamiliesOf(ParseFamilies(kThreeFamilies), "FAMILY"));
+  EXPECT_EQ(capital.tag, "family");
   EXPECT_THAT(FamiliesOf(ParseFamilies(kThreeFamilies), "famly"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("family")));
 }

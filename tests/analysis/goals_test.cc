@@ -309,6 +309,24 @@ TEST(GoalsTest, TablesOfPercentsSayNothingAboutGoals) {
   EXPECT_EQ(written, "approach,x\na,1\n");
 }
 
+TEST(GoalsTest, ScoresBeyondTheirScaleAreWarnedOf) {
+  // A scale of 0 to 0.5 with a score of 0.7 passed without a word.
+  const ScoreTable table = ParseGoals(
+      "approach,x,y,z\n#goal,,minimize,\n#scale,0..0.5,0..1,percent\na,0.2,-1,3\nb,0.7,0.1,100\n"
+      "c,0.9,1.5,0\n");
+  EXPECT_THAT(
+      BeyondScale(table),
+      ElementsAre("2 scores of x lie beyond its scale, 0 to 0.5: b has 0.7; mend the scale, "
+                  "or the scores",
+                  "2 scores of y lie beyond its scale, 0 to 1: a has -1; mend the scale, or "
+                  "the scores"));
+  EXPECT_THAT(WriteScores(table, TableFormat::kText), HasSubstr("Warning: 2 scores of x lie"));
+  ASSERT_OK_AND_ASSIGN(const ConcurrenceMatrix matrix, ComputeMatrix(table, {}));
+  EXPECT_THAT(WriteMatrix(matrix, TableFormat::kText), HasSubstr("2 scores of x lie beyond"));
+  EXPECT_THAT(BeyondScale(ParseGoals("approach,x\na,0.2\nb,170\n")), ElementsAre())
+      << "no scale is stated";
+}
+
 TEST(GoalsTest, BadGoalsAndScalesNameTheirColumn) {
   const struct {
     const char* csv;

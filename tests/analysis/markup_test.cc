@@ -76,7 +76,8 @@ TEST(MarkupTest, ScoreTablesShowEveryState) {
   EXPECT_EQ(WriteScores(*table, TableFormat::kMarkdown),
             "| approach | V | F | M |\n| :--- | ---: | ---: | ---: |\n"
             "| a\\_b | 12.30 ±0.50 | failed | — |\n"
-            "\n2 of 3 cells have no score: 1 failed, 1 missing (—).\n");
+            "\n2 of 3 cells have no score: 1 failed, 1 missing (—).\n"
+            "\n± the standard deviation over seeds.\n");
   EXPECT_THAT(WriteScores(*table, TableFormat::kLatex),
               HasSubstr("a\\_b & 12.30 $\\pm$0.50 & failed & --- \\\\\n"));
 }

@@ -375,6 +375,43 @@ TEST(PlanTest, FailedCellsAreNotPlannedAndScoresInAnotherOrderAreSaid) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("within")));
 }
 
+TEST(PlanTest, CellsThatTheSweepExcludesAreNotPlanned) {
+  const ScoreTable table = AbilityTable(40, 3, 2);
+  const CellPlan plan(EqualCosts(table), 1);
+  ScoreTable partly = Partly(table, plan, 60);
+  const PlannedCell excluded = plan.cells()[60];
+  const PlannedCell canceled = plan.cells()[63];
+  for (const PlannedCell& cell : plan.cells()) {
+    ScoreCell& of_sweep = partly.cell(cell.approach, cell.benchmark);
+    if (of_sweep.state != CellState::kValue) {
+      of_sweep.state = CellState::kPending;
+    }
+  }
+  partly.cell(excluded.approach, excluded.benchmark).state = CellState::kMissing;
+  ScoreCell& of_canceled = partly.cell(canceled.approach, canceled.benchmark);
+  of_canceled.state = CellState::kMissing;
+  of_canceled.missing = 1;
+  NextOptions options;
+  options.within = 0.02;
+  const auto planned = [&](const PlannedCell& cell) {
+    const auto next = PlanNext(partly, EqualCosts(table), options);
+    EXPECT_OK(next);
+    EXPECT_EQ(next->excluded, options.empty_is_excluded ? 1 : 0);
+    EXPECT_EQ(next->cost_of_rest, options.empty_is_excluded ? 59 : 60);
+    for (const NextStep& step : next->steps) {
+      if (step.approach == cell.approach &&
+          std::count(step.benchmarks.begin(), step.benchmarks.end(), cell.benchmark) > 0) {
+        return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(planned(excluded)) << "of a file of scores";
+  options.empty_is_excluded = true;
+  EXPECT_FALSE(planned(excluded));
+  EXPECT_TRUE(planned(canceled)) << "can be run again";
+}
+
 // Kendall's exact variance under independence: .318, .244 and .133.
 TEST(PlanTest, HalfWidthsAreThoseOfKendallsNullVariance) {
   EXPECT_NEAR(TauHalfWidth(0, 20, 0.95), 0.318, 0.0005);

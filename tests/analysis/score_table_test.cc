@@ -228,6 +228,7 @@ TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
             "approach             V        P       F  M\n"
             "a         12.35 ±0.50*  pending  failed  —\n"
             "\n3 of 4 cells have no score: 1 failed, 1 pending, 1 missing (—).\n"
+            "\n± the standard deviation over seeds.\n"
             "\n* some seeds or settings of this cell failed, are pending or were canceled.\n");
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 double MeanCoefficient(const World& world, const ExampleRuns& runs) {
   std::vector<double> means[2];
@@ -214,6 +215,32 @@ TEST(UncertaintyTest, BadInputsAreRefused) {
   nothing.benchmarks[0].benchmark = "A";
   nothing.benchmarks[1].benchmark = "B";
   EXPECT_THAT(PairOf(nothing).warning, HasSubstr("undefined"));
+}
+
+TEST(UncertaintyTest, FewApproachesAndFewExamplesAreWarnedOf) {
+  // Four approaches on 12 questions had an interval like any other.
+  World world;
+  world.seeds = 2;
+  Random random(2, "uncertainty_test");
+  const ExampleRuns runs = Draw(world, random);
+  EXPECT_THAT(PairOf(runs).warning, Not(HasSubstr("fewer than")));
+  ExampleRuns few = runs;
+  for (BenchmarkRuns& benchmark : few.benchmarks) {
+    benchmark.examples = 12;
+    for (auto& list : benchmark.runs) {
+      for (std::vector<double>& run : list) {
+        run.resize(12);
+      }
+    }
+  }
+  EXPECT_THAT(PairOf(few).warning,
+              HasSubstr("fewer than 30 test examples (or groups): may be too short"));
+  few = runs;
+  few.approaches.resize(8);
+  for (BenchmarkRuns& benchmark : few.benchmarks) {
+    benchmark.runs.resize(8);
+  }
+  EXPECT_THAT(PairOf(few).warning, HasSubstr("fewer than 15 approaches: may be too short"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(SweepTableTest, TheSweepsRuleChoosesTheSettingUnlessAnotherIsGiven) {
       ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "x", "x", 0, 2, 60),
       ScoreOf("tuned", "x", "x", 1, 1, 70), ScoreOf("tuned", "x", "x", 1, 2, 90)};
   const auto value = [&](const std::string& select) {
-    const absl::StatusOr<analysis::ScoreTable> table = SweepTable(spec, scores, select);
+    const absl::StatusOr<analysis::ScoreTable> table = SweepTable(spec, scores, {.select = select});
     EXPECT_OK(table);
     return table.ok() ? table->cell(0, 0).value : -1;
   };
@@ -88,7 +88,7 @@ TEST(SweepTableTest, TheSweepsRuleChoosesTheSettingUnlessAnotherIsGiven) {
     EXPECT_EQ(value("best"), 80);
   }
   spec.select = Selection::kEach;
-  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable each, SweepTable(spec, scores, ""));
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable each, SweepTable(spec, scores));
   EXPECT_EQ(each.approaches()[1].name, "tuned #1");
 }
 
@@ -104,15 +104,39 @@ TEST(SweepTableTest, PerplexityWithSelectBestTakesTheBestSetting) {
   for (JobScore& score : scores) {
     score.metric = "perplexity";
   }
-  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores, "best"));
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores, {.select = "best"}));
   EXPECT_EQ(table.cell(0, 0).value, 30);
   EXPECT_EQ(table.cell(0, 0).setting, 1);
   EXPECT_EQ(table.Minimized(), std::vector<std::string>{"x"});
   for (JobScore& score : scores) {
     score.metric = "accuracy";
   }
-  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, "best"));
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.select = "best"}));
   EXPECT_EQ(table.cell(0, 0).value, 50) << "the goal is that of perplexity alone";
+}
+
+TEST(SweepTableTest, MinimizeIsKnownBeforeSettingsAreChosen) {
+  // --minimize ppl turned the ranks around, of the settings with the highest perplexities.
+  SweepSpec spec = TwoApproaches();
+  std::vector<JobScore> scores = {
+      ScoreOf("tuned", "x", "x", 0, 1, 40),     ScoreOf("tuned", "x", "x", 1, 1, 30),
+      ScoreOf("tuned", "y", "y", 0, 1, 40),     ScoreOf("tuned", "y", "y", 1, 1, 30),
+      ScoreOf("tuned", "mixed", "x", 0, 1, 20), ScoreOf("tuned", "mixed", "x", 1, 1, 10)};
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table,
+                       SweepTable(spec, scores, {.select = "best", .minimize = {"x", "*→*"}}));
+  EXPECT_EQ(table.cell(0, 0).setting, 1);
+  EXPECT_EQ(table.cell(0, 0).value, 30);
+  EXPECT_EQ(table.cell(0, 1).value, 40) << "more of y is better";
+  EXPECT_EQ(table.cell(0, 2).value, 10);
+  EXPECT_EQ(table.Minimized(), (std::vector<std::string>{"x", "mixed → x"}));
+  ASSERT_OK_AND_ASSIGN(
+      table,
+      SweepTable(spec, scores,
+                 {.select = "best", .minimize = {"x"}, .layout = analysis::Layout::kTrainInRows}));
+  EXPECT_EQ(table.cell(0, 0).value, 30) << "tuned ← x on x";
+  EXPECT_THAT(SweepTable(spec, scores, {.minimize = {"xx"}}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("minimize: unknown column \"xx\" (did you mean \"x\"?)")));
 }
 
 TEST(SweepTableTest, AMetricHasTheGoalOfTheBenchmarkWhoseOwnItIs) {
@@ -130,7 +154,8 @@ TEST(SweepTableTest, AMetricHasTheGoalOfTheBenchmarkWhoseOwnItIs) {
   for (JobScore& score : scores) {
     score.metric = "error";
   }
-  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, SweepTable(spec, scores, "best"));
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
+                       SweepTable(spec, scores, {.select = "best"}));
   EXPECT_EQ(table.cell(0, 0).value, 0.2);
   EXPECT_EQ(table.Minimized(), (std::vector<std::string>{"x", "y"}));
 }
@@ -138,7 +163,7 @@ TEST(SweepTableTest, AMetricHasTheGoalOfTheBenchmarkWhoseOwnItIs) {
 TEST(SweepTableTest, MetricsThatWorkersComputeArePercents) {
   SweepSpec spec = TwoApproaches();
   ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
-                       SweepTable(spec, {ScoreOf("tuned", "x", "x", 0, 1, 0.4)}, ""));
+                       SweepTable(spec, {ScoreOf("tuned", "x", "x", 0, 1, 0.4)}));
   EXPECT_EQ(table.range(0)->high, 100) << "0.4 is a percent, not a fraction";
 }
 
@@ -148,8 +173,7 @@ TEST(SweepTableTest, WhatNeedsNoTrainingStandsInTheColumnOfItsTestSet) {
       SweepTable(TwoApproaches(),
                  {ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "y", "y", 0, 1, 50),
                   ScoreOf("tuned", "mixed", "x", 0, 1, 45), ScoreOf("rule", "", "x", 0, 1, 10),
-                  ScoreOf("rule", "", "y", 0, 1, 20)},
-                 ""));
+                  ScoreOf("rule", "", "y", 0, 1, 20)}));
   ASSERT_THAT(table.benchmarks(), SizeIs(3));
   EXPECT_EQ(table.benchmarks()[0].name, "x");
   EXPECT_EQ(table.benchmarks()[1].name, "y");
@@ -170,11 +194,10 @@ TEST(SweepTableTest, EveryStateCountsAsItShould) {
       {JobState::kCanceled, analysis::CellState::kMissing},
       {JobState::kSucceeded, analysis::CellState::kMissing}};  // without the metric
   for (const auto& [state, cell] : expected) {
-    ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
-                         SweepTable(TwoApproaches(),
-                                    {ScoreOf("tuned", "x", "x", 0, 1, 40),
-                                     ScoreOf("rule", "", "x", 0, 1, std::nullopt, state)},
-                                    ""));
+    ASSERT_OK_AND_ASSIGN(
+        const analysis::ScoreTable table,
+        SweepTable(TwoApproaches(), {ScoreOf("tuned", "x", "x", 0, 1, 40),
+                                     ScoreOf("rule", "", "x", 0, 1, std::nullopt, state)}));
     EXPECT_EQ(table.cell(1, 0).state, cell) << JobStateName(state);
   }
 }
@@ -187,8 +210,7 @@ TEST(SweepTableTest, CanceledJobsStayVisible) {
                  {ScoreOf("tuned", "x", "x", 0, 1, 40),
                   ScoreOf("tuned", "x", "x", 0, 2, std::nullopt, JobState::kCanceled),
                   ScoreOf("tuned", "x", "x", 1, 1, std::nullopt, JobState::kCanceled),
-                  ScoreOf("tuned", "y", "y", 0, 1, std::nullopt, JobState::kCanceled)},
-                 ""));
+                  ScoreOf("tuned", "y", "y", 0, 1, std::nullopt, JobState::kCanceled)}));
   ASSERT_THAT(table.benchmarks(), SizeIs(2));
   EXPECT_EQ(table.cell(0, 0).value, 40);
   EXPECT_EQ(table.cell(0, 0).missing, 2) << "of both settings";
@@ -207,21 +229,25 @@ TEST(SweepTableTest, AMetricThatNoJobReportedIsRefusedWithTheKnownOnes) {
     return std::vector<JobScore>{score,
                                  ScoreOf("rule", "", "y", 0, 1, std::nullopt, JobState::kFailed)};
   };
-  EXPECT_THAT(SweepTable(TwoApproaches(), scores(JobState::kSucceeded), "").status(),
+  EXPECT_THAT(SweepTable(TwoApproaches(), scores(JobState::kSucceeded)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("metric: no job reported \"exact_mach\" (did you mean "
                                  "\"exact_match\"?); the benchmarks name exact_match, f1")));
-  EXPECT_OK(SweepTable(TwoApproaches(), scores(JobState::kRunning), "").status())
-      << "it may report it yet";
+  EXPECT_THAT(SweepTable(TwoApproaches(), scores(JobState::kRunning)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no job has reported \"exact_mach\" yet (did you mean")))
+      << "an empty table, until the first job was done";
+  EXPECT_OK(SweepTable(TwoApproaches(),
+                       {ScoreOf("rule", "", "x", 0, 1, std::nullopt, JobState::kRunning)}));
   std::vector<JobScore> one = scores(JobState::kSucceeded);
   one.push_back(ScoreOf("tuned", "y", "y", 0, 1, 50));
-  EXPECT_OK(SweepTable(TwoApproaches(), one, "").status()) << "y has it";
+  EXPECT_OK(SweepTable(TwoApproaches(), one).status()) << "y has it";
 }
 
 TEST(SweepTableTest, UnknownRulesAndForeignScoresAreRefused) {
-  EXPECT_THAT(SweepTable(TwoApproaches(), {}, "worst").status(),
+  EXPECT_THAT(SweepTable(TwoApproaches(), {}, {.select = "worst"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worst")));
-  EXPECT_THAT(SweepTable(TwoApproaches(), {ScoreOf("other", "x", "x", 0, 1, 1)}, "").status(),
+  EXPECT_THAT(SweepTable(TwoApproaches(), {ScoreOf("other", "x", "x", 0, 1, 1)}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other")));
 }
 

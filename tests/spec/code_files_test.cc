@@ -131,6 +131,7 @@ TEST_F(CodeFilesTest, WhatLeadsOutOrIsNoFileIsRefusedWithItsPlace) {
         << code;
   };
   refused("[../outside/secret]", "below the folder of this file");
+  refused("[../outside/secret]", "got \"../outside/secret\"");  // as it was written
   refused("[/etc/passwd]", "below the folder of this file");
   refused("[leak]", "a link that leads out");
   refused("[leaks/secret]", "a link that leads out");

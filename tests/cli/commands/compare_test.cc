@@ -20,6 +20,7 @@ namespace concur::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
 
@@ -81,6 +82,10 @@ TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnce) {
   EXPECT_EQ(json["notes"][0],
             "Left out on all benchmarks: all approaches: benchmarks of format file have no "
             "per-example scores");
+  // Any baseline would do.
+  const Output misspelt = Concur({"compare", "demo", "--baseline", "rl"});
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("(did you mean \"lr\"?)"));
 }
 
 TEST_F(CompareTest, AMisspeltMetricIsRefused) {
@@ -92,13 +97,33 @@ TEST_F(CompareTest, AMisspeltMetricIsRefused) {
   }
 }
 
+TEST_F(CompareTest, TablesSayWhichSweepANameTook) {
+  // Of several sweeps of one name it was the newest, and nothing said so.
+  for (const char* command : {"scores", "compare", "rank", "report"}) {
+    std::vector<std::string> args = {command, "demo"};
+    const testing::TempDir dir;
+    if (args[0] == "report") {
+      args.insert(args.end(), {"--out", dir.File("report.html")});
+    }
+    EXPECT_THAT(Concur(args).err, HasSubstr("concur: demo is sweep s1 of 20")) << command;
+    args[1] = "s1";
+    EXPECT_THAT(Concur(args).err, Not(HasSubstr("is sweep"))) << command;
+    args[1] = "demo";
+    args.insert(args.end(), {"-o", "json"});
+    EXPECT_EQ(Concur(args).err, "") << command;
+  }
+  const std::string resolved =
+      Concur({"rank", "demo", "--resolve", "examples", "--replicates", "200"}).err;
+  EXPECT_EQ(resolved.find("demo is"), resolved.rfind("demo is")) << "once: " << resolved;
+}
+
 TEST_F(CompareTest, UnknownBenchmarksAndApproachesAreNamed) {
   Output output = Concur({"compare", "demo", "--benchmark", "newz"});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("unknown column \"newz\" (did you mean \"news\"?)"));
   output = Concur({"compare", "demo", "--baseline", "rl"});
   EXPECT_EQ(output.code, 2);
-  EXPECT_THAT(output.err, HasSubstr("has no approach \"rl\""));
+  EXPECT_THAT(output.err, HasSubstr("there is no approach \"rl\" (did you mean \"lr\"?)"));
 }
 
 TEST_F(CompareTest, DamagedArtifactsAreNoticed) {

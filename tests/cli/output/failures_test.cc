@@ -13,14 +13,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-v1::Job Failed(int index, const std::string& approach, const std::string& message) {
+v1::Job Failed(int index, const std::string& approach, const std::string& message,
+               const std::string& benchmark = "news") {
   v1::Job job;
   job.set_id(absl::StrCat("s1/", index));
   job.set_kind(v1::Job::KIND_EVAL);
   job.set_state(v1::Job::STATE_FAILED);
   job.set_approach(approach);
   job.set_train_set("squad");
-  job.set_test_benchmark("news");
+  job.set_test_benchmark(benchmark);
   job.set_failure(v1::FAILURE_CLASS_FAILED);
   job.mutable_result()->set_message(message);
   return job;
@@ -33,7 +34,7 @@ TEST(FailuresTest, EqualFailuresAreOneRowWithAnExample) {
   }
   failures.Add(Failed(20, "lr", "KeyError: 'rarity' (exit code 1)"));
   failures.Add(Failed(21, "bert", "KeyError: 'rarity' (exit code 1)"));
-  EXPECT_EQ(analysis::WriteTable(failures.ToTable(), analysis::TableFormat::kText),
+  EXPECT_EQ(analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
             "JOBS  APPROACH  BENCHMARK  KIND  FAILURE  EXAMPLE  MESSAGE\n"
             "  20  lr        news       eval  failed   s1/0     no model in /runs/s1-0 (exit code "
             "1)\n"
@@ -42,13 +43,41 @@ TEST(FailuresTest, EqualFailuresAreOneRowWithAnExample) {
             "1)\n");
 }
 
+TEST(FailuresTest, EqualFailuresOfManyCellsAreOneRow) {
+  // A broken script was a line for each of its 12 benchmarks, and a broken disk one for every cell.
+  FailureGroups failures;
+  int index = 0;
+  for (const char* approach : {"a", "b"}) {
+    for (const char* benchmark : {"x", "y", "z"}) {
+      for (int seed = 1; seed <= 2; ++seed) {
+        failures.Add(Failed(index, approach, absl::StrCat("disk ", index, " full"), benchmark));
+        ++index;
+      }
+    }
+  }
+  for (const char* benchmark : {"v", "w", "x", "y", "z"}) {
+    failures.Add(Failed(index++, "c", "no module", benchmark));
+  }
+  for (const char* approach : {"c", "d", "e"}) {
+    failures.Add(Failed(index++, approach, "no column", "x"));
+  }
+  EXPECT_EQ(analysis::WriteTable(failures.ToTable(/*summed=*/true), analysis::TableFormat::kText),
+            "JOBS  APPROACH      BENCHMARK     KIND  FAILURE  EXAMPLE  MESSAGE\n"
+            "  12  2 approaches  3 benchmarks  eval  failed   s1/0     disk 0 full\n"
+            "   5  c             5 benchmarks  eval  failed   s1/12    no module\n"
+            "   1  c             x             eval  failed   s1/17    no column\n"
+            "   1  d             x             eval  failed   s1/18    no column\n"
+            "   1  e             x             eval  failed   s1/19    no column\n");
+  EXPECT_EQ(failures.ToTable(/*summed=*/false).rows.size(), 6 + 5 + 3) << "for programs";
+}
+
 TEST(FailuresTest, AMessageIsWholeAtAnyWidth) {
   FailureGroups failures;
   const std::string message = std::string(300, 'x') + "END";
   failures.Add(Failed(0, "lr", message));
   std::string joined;
-  for (const char c :
-       analysis::WriteTable(failures.ToTable(), analysis::TableFormat::kText, {.width = 80})) {
+  for (const char c : analysis::WriteTable(failures.ToTable(/*summed=*/true),
+                                           analysis::TableFormat::kText, {.width = 80})) {
     joined += c == '\n' || c == ' ' ? "" : std::string(1, c);
   }
   EXPECT_THAT(joined, HasSubstr(message));
@@ -63,7 +92,7 @@ TEST(FailuresTest, WithoutBoundThereWouldBeARowForEveryMessage) {
       }
     }
   }
-  EXPECT_EQ(failures.ToTable().rows.size(), FailureGroups::kGroupsMax);
+  EXPECT_EQ(failures.ToTable(/*summed=*/true).rows.size(), FailureGroups::kGroupsMax);
   EXPECT_EQ(failures.others(), 26 * 26 * 2 - FailureGroups::kGroupsMax);
 }
 

@@ -48,7 +48,7 @@ class StudyTest : public StudyFixture {
 TEST_F(StudyTest, ListedScoresJobsAndBundlesMakeTheSameTable) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Client> client,
                        Client::Connect(fake_.address(), rpc::CredentialFiles()));
-  ASSERT_OK_AND_ASSIGN(const Study study, FetchStudy(*client, "demo"));
+  ASSERT_OK_AND_ASSIGN(const Study study, FetchStudy(*client, fake_.sweeps[0]));
   const testing::TempDir directory;
   ASSERT_OK(WriteBundle(study, directory.File("bundle"), {.level = 0}));
   ASSERT_OK_AND_ASSIGN(const Study bundled, LoadBundle(directory.File("bundle")));
@@ -58,18 +58,19 @@ TEST_F(StudyTest, ListedScoresJobsAndBundlesMakeTheSameTable) {
     fake_.scores.clear();
     ListScoresOf(jobs);
     for (const std::string select : {"", "best", "default", "mean", "each"}) {
-      ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, ScoreTableOf(study, metric, select));
+      ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table,
+                           ScoreTableOf(study, metric, {.select = select}));
       ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable listed,
-                           FetchScoreTable(*client, "demo", metric, select));
+                           FetchScoreTable(*client, fake_.sweeps[0], metric, {.select = select}));
       ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable of_bundle,
-                           ScoreTableOf(bundled, metric, select));
+                           ScoreTableOf(bundled, metric, {.select = select}));
       EXPECT_EQ(Csv(listed), Csv(table)) << metric << " " << select;
       EXPECT_EQ(Csv(of_bundle), Csv(table)) << metric << " " << select;
     }
   }
-  EXPECT_FALSE(ScoreTableOf(study, "unknown", "").ok());
-  EXPECT_FALSE(ScoreTableOf(bundled, "unknown", "").ok());
-  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, ScoreTableOf(study, "", ""));
+  EXPECT_FALSE(ScoreTableOf(study, "unknown").ok());
+  EXPECT_FALSE(ScoreTableOf(bundled, "unknown").ok());
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, ScoreTableOf(study, ""));
   EXPECT_EQ(table.cell(0, 0).value, 75) << "the better setting of lr on news";
   EXPECT_EQ(table.cell(3, 0).state, analysis::CellState::kFailed);
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur scores` against a fake coordinator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/app/context.h"
+#include "core/sweep.h"
+#include "rpc/convert_sweep.h"
+#include "tests/cli/commands_fixture.h"
+#include "tests/core/sweep_builder.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using TestJson = nlohmann::ordered_json;
+
+class ScoresCommandTest : public CommandsFixture {};
+
+TEST_F(ScoresCommandTest, ScoresMakeTheTableThatTheSweepAsksFor) {
+  v1::Sweep& sweep = fake_.sweeps[1];
+  SweepSpec spec;
+  spec.name = "study";
+  spec.approaches = {testing::TrainedApproach("lr"), testing::TrainedApproach("window")};
+  spec.benchmarks = {testing::Benchmark("squad"), testing::Benchmark("news")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0), testing::PlainTrainSet(spec, 1)};
+  spec.select = Selection::kDefault;
+  *sweep.mutable_spec() = rpc::ToProto(spec);
+  int job = 0;
+  for (const char* approach : {"lr", "window"}) {
+    for (const char* test : {"squad", "news"}) {
+      for (int seed = 1; seed <= 2; ++seed) {
+        v1::Score& score = fake_.scores.emplace_back();
+        score.set_job(absl::StrCat("s12/", ++job));
+        score.set_approach(approach);
+        score.set_train_set(test);
+        score.set_test_benchmark(test);
+        score.set_seed(seed);
+        score.set_metric("f1");
+        score.set_state(v1::Job::STATE_SUCCEEDED);
+        score.set_value(10 * job);
+        score.set_examples(100);
+      }
+    }
+  }
+  fake_.scores.back().clear_value();
+  fake_.scores.back().set_state(v1::Job::STATE_FAILED);
+  const Output table = Concur({"scores", "s12"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("lr"));
+  EXPECT_THAT(table.out, HasSubstr("15.00"));  // the mean of 10 and 20
+  EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
+            "approach,squad,news\nlr,15,35\nwindow,55,70\n");
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job"}).out,
+              HasSubstr("s12/8  window    news   news         0     2  f1                    100  "
+                        "failed\n"));
+  const TestJson matrix = TestJson::parse(Concur({"matrix", "s12", "-o", "json"}).out);
+  EXPECT_EQ(matrix["benchmarks"], TestJson({"squad", "news"}));
+  EXPECT_EQ(matrix["pairs"][0]["n"], 2);
+  EXPECT_EQ(Concur({"scores", "s12", "--select", "worst"}).code, kExitUsage);
+
+  // An empty field of the table may be either; the long forms tell them apart.
+  for (size_t i = 4; i < 8; ++i) {
+    fake_.scores[i].clear_value();
+    fake_.scores[i].set_state(i < 6 ? v1::Job::STATE_CANCELED : v1::Job::STATE_FAILED);
+  }
+  EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
+            "approach,squad,news\nlr,15,35\nwindow,,\n");
+  EXPECT_THAT(Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
+              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled\n"),
+                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed\n")));
+  EXPECT_THAT(Concur({"scores", "s12", "-o", "jsonl"}).out,
+              AllOf(HasSubstr("\"benchmark\":\"squad\",\"state\":\"missing\""),
+                    HasSubstr("\"benchmark\":\"news\",\"state\":\"failed\"")));
+}
+
+// A server may send anything, and a page is printed before the next one is asked for.
+TEST_F(ScoresCommandTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
+  constexpr int kCount = 25'001;
+  for (int i = 0; i < kCount; ++i) {
+    v1::Score& score = fake_.scores.emplace_back();
+    score.set_job(absl::StrCat("s12/", i));
+    score.set_approach("lr");
+    score.set_state(v1::Job::STATE_SUCCEEDED);
+    score.set_value(i + 0.25);
+  }
+  const Output whole = Concur({"scores", "s12", "--by-job", "-o", "csv"});
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  const std::vector<std::string> lines = absl::StrSplit(whole.out, '\n');
+  ASSERT_EQ(lines.size(), kCount + 2);  // the header, and nothing after the last line feed
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ(lines[i + 1], absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded"));
+  }
+  fake_.scores[kCount - 1].set_job("junk");
+  const Output broken = Concur({"scores", "s12", "--by-job", "-o", "csv"});
+  EXPECT_NE(broken.code, 0);
+  EXPECT_THAT(broken.err, HasSubstr("response.scores[25000].job"));
+  EXPECT_THAT(broken.out, HasSubstr("s12/19999,"));
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur sweep submit` against a fake coordinator: uploads, repeats, errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "cli/app/context.h"
+#include "tests/cli/commands_fixture.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using TestJson = nlohmann::ordered_json;
+
+constexpr char kSweepFile[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: tiny}
+spec:
+  approaches:
+    - metadata: {name: copy}
+      spec:
+        version: "1"
+        train: {command: [cp, "{train}", "{model}"]}
+        predict: {command: [predict, "--model={model}", "--data={test}", "--predictions={predictions}"]}
+  benchmarks:
+    - metadata: {name: one}
+      spec: {train: train.jsonl, test: test.jsonl}
+)";
+
+class SubmitTest : public CommandsFixture {
+ protected:
+  SubmitTest() {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("sweep.yaml"), kSweepFile));
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), kTrain));
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("test.jsonl"), kTest));
+  }
+
+  // Submits with a train set that is large enough to be held when its upload is broken off, and
+  // that the coordinator has in the end; returns the bytes of each upload.
+  std::vector<size_t> UploadsOfLarge() {
+    CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), kLarge));
+    fake_.artifacts[Sha256Of(kTest)] = kTest;
+    const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_TRUE(fake_.artifacts[Sha256Of(kLarge)] == kLarge);
+    return fake_.uploaded;
+  }
+
+  const std::string kTrain = std::string(700'000, 'x');  // several pieces
+  const std::string kLarge = std::string(3'000'000, 'y');
+  const std::string kTest =
+      R"({"context": "a", "qas": [{"qid": "1", "question": "b", "answers": ["a"]}]})";
+  testing::TempDir dir_;
+};
+
+TEST_F(SubmitTest, MissingDataIsUploadedAndTheCallIsSafeToRepeat) {
+  fake_.artifacts[Sha256Of(kTest)] = kTest;
+  fake_.unavailable_calls = 1;  // in the middle of the upload
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(fake_.artifacts[Sha256Of(kTrain)], kTrain);
+  ASSERT_THAT(fake_.created, SizeIs(1));
+  EXPECT_EQ(fake_.created[0].spec().name(), "tiny");
+  EXPECT_THAT(fake_.created[0].request_id(), SizeIs(36));
+  EXPECT_THAT(output.out, HasSubstr("id       s13\n"));
+  EXPECT_THAT(output.err, HasSubstr("uploaded "));
+  EXPECT_THAT(output.err, Not(HasSubstr("test.jsonl")));
+  EXPECT_THAT(output.err, HasSubstr("warning: no worker has a GPU"));
+}
+
+TEST_F(SubmitTest, AnUploadGoesOnWhereItWasBrokenOff) {
+  fake_.held_bytes_max = 2'000'000;
+  fake_.unavailable_calls = 1;
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 1'000'000));
+}
+
+TEST_F(SubmitTest, AnUploadGoesOnAfterACoordinatorThatWasStopped) {
+  fake_.held_bytes_max = 0;  // it has forgotten what it held
+  fake_.unavailable_calls = 1;
+  fake_.broken_upload = grpc::StatusCode::CANCELLED;
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 3'000'000));
+}
+
+TEST_F(SubmitTest, AnUploadBeginsAgainWhereOtherBytesAreHeld) {
+  fake_.held_bytes_max = 0;
+  fake_.held[Sha256Of(kLarge).ToBytes()] = std::string(2'000'000, 'z');
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(1'000'000, 3'000'000));
+}
+
+TEST_F(SubmitTest, AnOlderCoordinatorIsSentEverythingAgain) {
+  fake_.unavailable_calls = 1;
+  EXPECT_THAT(UploadsOfLarge(), ElementsAre(3'000'000, 3'000'000));
+}
+
+TEST_F(SubmitTest, ARepeatedCallHasTheSameRequestId) {
+  fake_.artifacts = {{Sha256Of(kTest), kTest}, {Sha256Of(kTrain), kTrain}};
+  fake_.unavailable_calls = 2;
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "-o", "json"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  ASSERT_THAT(fake_.created, SizeIs(3));
+  EXPECT_EQ(fake_.created[0].request_id(), fake_.created[2].request_id());
+  EXPECT_EQ(TestJson::parse(output.out)["warnings"][0], "no worker has a GPU");
+}
+
+TEST_F(SubmitTest, ADryRunUploadsNothing) {
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--dry-run"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(fake_.artifacts, IsEmpty());
+  EXPECT_TRUE(fake_.created.at(0).validate_only());
+}
+
+TEST_F(SubmitTest, AFileWithErrorsSubmitsNothing) {
+  CONCUR_CHECK_OK(
+      WriteFileAtomically(dir_.File("bad.yaml"), "apiVersion: concur/v1\nkind: Swep\n"));
+  const Output output = Concur({"sweep", "submit", dir_.File("bad.yaml")});
+  EXPECT_EQ(output.code, kExitUsage);
+  EXPECT_THAT(output.err, HasSubstr("bad.yaml:2:7"));
+  EXPECT_THAT(fake_.created, IsEmpty());
+}
+
+TEST_F(SubmitTest, WatchedToTheEnd) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml"), "--watch"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("s13 next: 1,235 jobs in 4 cells; 6 of them reuse a finished"));
+  EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
+}
+
+}  // namespace
+}  // namespace concur::cli

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sweep is shown as, and what is done to one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "analysis/text.h"
+#include "cli/app/context.h"
+#include "tests/cli/commands_fixture.h"
+#include "tests/cli/run_concur.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using TestJson = nlohmann::ordered_json;
+
+class SweepCommandsTest : public CommandsFixture {};
+
+TEST_F(SweepCommandsTest, SweepsAreListedFromEveryPage) {
+  const Output output = Concur({"sweep", "list"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.out,
+            "ID   NAME  STATE       DONE   JOBS  FAILED  SKIPPED  REUSED  RATE  ETA  OWNER  "
+            "CREATED        "
+            "        TOOK\n"
+            "s13  next  active     1,232  1,235       2        0       6             ada    "
+            "2023-11-14T22:13:20Z\n"
+            "s12  demo  failed     1,232  1,232       2        0       6             ada    "
+            "2023-11-14T22:13:20Z  2m05s\n"
+            "s11  demo  succeeded  1,232  1,232       2        0       6             ada    "
+            "2023-11-14T22:13:20Z  2m05s\n");
+  EXPECT_EQ(output.err, "");
+  EXPECT_THAT(fake_.page_tokens, ElementsAre("", "2"));
+}
+
+TEST_F(SweepCommandsTest, ALimitSaysThatThereIsMore) {
+  const Output output = Concur({"sweep", "list", "--limit", "1"});
+  EXPECT_THAT(output.out, HasSubstr("s13"));
+  EXPECT_THAT(output.out, Not(HasSubstr("s12")));
+  EXPECT_THAT(output.err, HasSubstr("only the newest 1 are shown"));
+}
+
+TEST_F(SweepCommandsTest, ASweepAsTextAndAsJson) {
+  EXPECT_EQ(Concur({"sweep", "get", "demo"}).out,
+            "id       s12\n"
+            "name     demo\n"
+            "owner    ada\n"
+            "state    failed\n"
+            "jobs     1,232 in 4 cells\n"
+            "counts   1,230 succeeded, 2 failed\n"
+            "reused   6 of 1,232\n"
+            "created  2023-11-14T22:13:20Z\n"
+            "ended    2023-11-14T22:15:25Z\n"
+            "took     2m05s\n");
+  EXPECT_EQ(Concur({"sweep", "get", "s12", "-o", "json"}).out,
+            "{\n"
+            "  \"id\": \"s12\",\n"
+            "  \"name\": \"demo\",\n"
+            "  \"owner\": \"ada\",\n"
+            "  \"state\": \"failed\",\n"
+            "  \"priority\": 0,\n"
+            "  \"jobs\": 1232,\n"
+            "  \"cells\": 4,\n"
+            "  \"reused\": 6,\n"
+            "  \"counts\": {\n"
+            "    \"blocked\": 0,\n"
+            "    \"ready\": 0,\n"
+            "    \"backoff\": 0,\n"
+            "    \"queued\": 0,\n"
+            "    \"running\": 0,\n"
+            "    \"succeeded\": 1230,\n"
+            "    \"failed\": 2,\n"
+            "    \"canceled\": 0,\n"
+            "    \"skipped\": 0\n"
+            "  },\n"
+            "  \"jobs_per_second\": 0.0,\n"
+            "  \"eta_seconds\": null,\n"
+            "  \"owner_use\": {\n"
+            "    \"running_jobs\": 0,\n"
+            "    \"running_jobs_max\": 0,\n"
+            "    \"stored_bytes\": 0,\n"
+            "    \"stored_bytes_max\": 0\n"
+            "  },\n"
+            "  \"create_time\": \"2023-11-14T22:13:20.005Z\",\n"
+            "  \"end_time\": \"2023-11-14T22:15:25Z\",\n"
+            "  \"forecast_seconds\": null,\n"
+            "  \"took_seconds\": 124.995,\n"
+            "  \"forecast_error\": null\n"
+            "}\n");
+}
+
+// A name of 40 columns, owner and times made lines of 130 columns.
+TEST_F(SweepCommandsTest, ListsOfSweepsAndWorkersFitEightyColumns) {
+  fake_.sweeps[0].set_name(std::string(60, 'n'));
+  fake_.sweeps[0].mutable_counts()->set_ready(100'000);
+  fake_.sweeps[0].mutable_recent_span()->set_seconds(10);
+  fake_.sweeps[0].set_recent_jobs(20);
+  v1::Worker& worker = fake_.workers.emplace_back();
+  worker.set_name("pool-a-" + std::string(40, 'w'));
+  worker.set_state(v1::Worker::STATE_QUARANTINED);
+  worker.set_host("node-17.cluster.example.org");
+  worker.mutable_capacity()->set_cpu_millis(64'000);
+  worker.mutable_capacity()->set_memory_bytes(int64_t{512} << 30);
+  worker.mutable_capacity()->set_gpus(8);
+  worker.set_succeeded(1'234'567);
+  for (const char* what : {"sweep", "worker"}) {
+    const std::string out =
+        RunConcur({"--server", fake_.address(), what, "list"}, /*out_is_terminal=*/true).out;
+    for (const absl::string_view line : absl::StrSplit(out, '\n')) {
+      EXPECT_LE(analysis::DisplayWidth(line), 80u) << line;
+    }
+    EXPECT_THAT(out, HasSubstr("STATE"));
+  }
+}
+
+TEST_F(SweepCommandsTest, EqualFailuresOfASweepAreOneLine) {
+  fake_.jobs = {TheJob(1, v1::Job::STATE_FAILED), TheJob(3, v1::Job::STATE_FAILED),
+                TheJob(5, v1::Job::STATE_FAILED)};
+  fake_.jobs[2].mutable_result()->set_message("another");
+  const Output output = Concur({"sweep", "failures", "s12"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out,
+              HasSubstr("   2  lr        news       eval  failed   s12/1    exit code"));
+  EXPECT_THAT(output.out,
+              HasSubstr("   1  lr        news       eval  failed   s12/5    another\n"));
+  EXPECT_THAT(output.err, HasSubstr("concur job logs s12/"));
+  const TestJson json = TestJson::parse(Concur({"sweep", "failures", "s12", "-o", "json"}).out);
+  EXPECT_EQ(json[0]["jobs"], 2);
+  EXPECT_EQ(json[1]["example"], "s12/5");
+  // Not only "run them again": a retry runs what was submitted.
+  EXPECT_THAT(output.err, HasSubstr("again as submitted: concur sweep retry s12   with changed "
+                                    "files: concur sweep submit FILE"));
+  fake_.jobs = {TheJob(6, v1::Job::STATE_SKIPPED)};
+  fake_.sweeps[1].mutable_counts()->set_skipped(1);
+  const std::string skipped = Concur({"sweep", "failures", "s12"}).err;
+  EXPECT_THAT(skipped, HasSubstr("1 job was skipped: what they need failed, or so much like them"));
+  EXPECT_THAT(skipped, HasSubstr("why: concur job explain s12/6"));
+  fake_.jobs.clear();
+  EXPECT_THAT(Concur({"sweep", "failures", "s12"}).err, HasSubstr("no job of s12 has failed"));
+}
+
+TEST_F(SweepCommandsTest, RetryTakesJobsByIdOrIndex) {
+  const Output output =
+      Concur({"sweep", "retry", "s12", "--job", "s12/7", "--job", "9", "--rerun", "-o", "jsonl"});
+  EXPECT_EQ(output.out, "{\"sweep\":\"s12\",\"retried\":2}\n");
+  ASSERT_THAT(fake_.retried, SizeIs(1));
+  EXPECT_THAT(fake_.retried[0].jobs(), ElementsAre(7, 9));
+  EXPECT_TRUE(fake_.retried[0].rerun_succeeded());
+  EXPECT_EQ(Concur({"sweep", "retry", "s12", "--job", "x"}).code, kExitUsage);
+  EXPECT_EQ(Concur({"sweep", "retry", "s12", "--rerun"}).code, kExitUsage);
+}
+
+TEST_F(SweepCommandsTest, ADeletionIsNotRepeated) {
+  fake_.unavailable_calls = 1;
+  EXPECT_EQ(Concur({"sweep", "delete", "s12"}).code, kExitUnavailable);
+  EXPECT_THAT(fake_.deleted, ElementsAre("s12"));
+}
+
+TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_forecast()->set_seconds(100);
+  }
+  EXPECT_THAT(Concur({"sweep", "get", "s11"}).out,
+              AllOf(HasSubstr("took      2m05s\n"),
+                    HasSubstr("forecast  1m40s when it was submitted, -20.0 % off\n")));
+  TestJson json = TestJson::parse(Concur({"sweep", "get", "s11", "-o", "json"}).out);
+  EXPECT_EQ(json["forecast_seconds"], 100.0);
+  EXPECT_EQ(json["took_seconds"], 124.995);
+  EXPECT_NEAR(json["forecast_error"].get<double>(), 100 / 124.995 - 1, 1e-12);
+  // Of a sweep that failed, or still runs, there is nothing to compare with.
+  EXPECT_THAT(Concur({"sweep", "get", "s12"}).out,
+              HasSubstr("forecast  1m40s when it was submitted\n"));
+  json = TestJson::parse(Concur({"sweep", "get", "s13", "-o", "json"}).out);
+  EXPECT_EQ(json["forecast_seconds"], 100.0);
+  EXPECT_TRUE(json["took_seconds"].is_null());
+  EXPECT_TRUE(json["forecast_error"].is_null());
+}
+
+}  // namespace
+}  // namespace concur::cli

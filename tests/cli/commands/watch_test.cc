@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps that are watched and waited for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/app/context.h"
+#include "tests/cli/commands_fixture.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using TestJson = nlohmann::ordered_json;
+
+class WatchCommandsTest : public CommandsFixture {};
+
+TEST_F(WatchCommandsTest, WatchGoesOnAtItsCursorAfterAnOutage) {
+  fake_.watch = {WatchOf(0, 2, "a"), v1::WatchSweepResponse(), WatchOf(2, 0, "b")};
+  fake_.watch[2].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  v1::JobEvent& event = *fake_.watch[2].add_events();
+  event.set_job("s12/0");
+  event.set_state(v1::Job::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "watch", "s12"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(fake_.watch_cursors, ElementsAre("", "a"));
+  EXPECT_THAT(fake_.watch_events, Each(v1::WatchSweepRequest::EVENTS_FAILURES));
+  EXPECT_THAT(output.err, HasSubstr("s12    0%  0/2 jobs · 2 running\n"));
+  EXPECT_THAT(output.err, HasSubstr("is away; waiting for it"));
+  EXPECT_THAT(output.err, HasSubstr("the coordinator answers again"));
+  EXPECT_THAT(output.err, HasSubstr("s12  100%  2/2 jobs · succeeded"));
+  EXPECT_THAT(output.out, HasSubstr("state    succeeded"));
+}
+
+TEST_F(WatchCommandsTest, WatchSaysWhichWorkersAreInQuarantine) {
+  v1::Worker& worker = fake_.workers.emplace_back();
+  worker.set_name("local-1");
+  worker.set_state(v1::Worker::STATE_QUARANTINED);
+  worker.set_quarantine_reason("failed 17 times at what succeeds on local-2: eval jobs of mine");
+  worker.mutable_quarantine_end_time()->set_seconds(1'700'000'000);
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  EXPECT_THAT(Concur({"sweep", "watch", "s12"}).err,
+              HasSubstr("concur: local-1 is in quarantine until 2023-11-14T22:13:20Z: it failed 17 "
+                        "times at what succeeds on local-2: eval jobs of mine; end it: "));
+}
+
+TEST_F(WatchCommandsTest, WatchAsJsonLinesGivesEveryEvent) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  v1::JobEvent& event = *fake_.watch[0].add_events();
+  event.set_job("s12/0");
+  event.set_state(v1::Job::STATE_SUCCEEDED);
+  const Output output = Concur({"sweep", "watch", "s12", "-o", "jsonl"});
+  EXPECT_THAT(fake_.watch_events, ElementsAre(v1::WatchSweepRequest::EVENTS_ALL));
+  EXPECT_EQ(TestJson::parse(output.out)["state"], "succeeded");
+  EXPECT_EQ(output.err, "");
+}
+
+TEST_F(WatchCommandsTest, WaitTellsWorkThatFailedByExitCode5) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_FAILED);
+  fake_.watch[0].mutable_sweep()->mutable_counts()->set_failed(1);
+  const Output output = Concur({"sweep", "wait", "s12"});
+  EXPECT_EQ(output.code, kExitWorkFailed);
+  EXPECT_THAT(output.err, HasSubstr("s12 failed: 2 succeeded, 1 failed; see why: concur sweep "
+                                    "failures s12"));
+}
+
+// docs/exit-codes.md said so; the command ended with 0.
+TEST_F(WatchCommandsTest, WatchTellsWorkThatFailedByExitCode5) {
+  fake_.watch = {WatchOf(2, 0, "b")};
+  fake_.watch[0].mutable_sweep()->set_state(v1::Sweep::STATE_FAILED);
+  fake_.watch[0].mutable_sweep()->mutable_counts()->set_failed(1);
+  const Output output = Concur({"sweep", "watch", "s12"});
+  EXPECT_EQ(output.code, kExitWorkFailed);
+  EXPECT_THAT(output.err, HasSubstr("see why: concur sweep failures s12"));
+  EXPECT_THAT(output.out, HasSubstr("state    failed"));
+}
+
+}  // namespace
+}  // namespace concur::cli
