@@ -94,6 +94,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
           .string();
   options.user = from.owner.empty() ? UserName() : from.owner;
   options.engine.policy.lease = from.lease;
+  options.engine.policy.overdue_grace = from.overdue_grace;
   options.engine.policy.lost_worker_kept = from.lost_worker_kept;
   options.engine.park_max = from.sync_park_max;
   options.engine.inbox_max = static_cast<size_t>(from.limits.calls_max);

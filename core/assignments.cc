@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -69,6 +70,7 @@ void Assignments::StartAheadThatFits(
     ahead_cpu_micros_ -= first.ahead_cpu_micros;
     first.ahead = false;
     first.ahead_cpu_micros = 0;
+    first.time_left = first.taken && !first.stopping ? first.time_max : first.time_left;
     Occupy(first, 1);
     started(it->first, first);
   }
@@ -107,9 +109,11 @@ uint64_t Assignments::LowestFreeGpus(int32_t count) const {
 // --- orders
 // ---------------------------------------------------------------------------------------
 
-void Assignments::BeginSync() {
+void Assignments::BeginSync(absl::Time now, absl::Duration counted_max) {
   for (auto& [id, assignment] : all_) {
     assignment.listed = false;
+    assignment.time_left -= std::min(now - assignment.time_left_at, counted_max);
+    assignment.time_left_at = now;
   }
 }
 
@@ -118,7 +122,11 @@ bool Assignments::SetListed(AttemptId id) {
   if (it == all_.end()) {
     return false;
   }
-  it->second.listed = true;
+  Assignment& assignment = it->second;
+  assignment.listed = true;
+  if (!std::exchange(assignment.taken, true) && !assignment.stopping) {
+    assignment.time_left = assignment.time_max;
+  }
   return true;
 }
 
@@ -137,17 +145,38 @@ std::vector<AttemptId> Assignments::EndSync() {
   return stopped;
 }
 
-bool Assignments::Stop(AttemptId id, StopReason reason) {
+std::vector<AttemptId> Assignments::Overdue() const {
+  std::vector<AttemptId> overdue;
+  for (const auto& [id, assignment] : all_) {
+    if (assignment.time_left < absl::ZeroDuration()) {
+      overdue.push_back(id);
+    }
+  }
+  return overdue;
+}
+
+bool Assignments::Stop(AttemptId id, StopReason reason, absl::Duration time_max, bool counted) {
   const auto it = all_.find(id);
   CONCUR_CHECK(it != all_.end());
   if (it->second.stopping) {
     return false;
   }
   it->second.stopping = true;
-  it->second.counted = true;
+  it->second.counted = counted;
+  it->second.time_left = time_max;
   it->second.reason = reason;
   it->second.order_sent = false;
   return true;
+}
+
+Assignment Assignments::Abandon(AttemptId id) {
+  Assignment& assignment = all_.at(id);
+  CONCUR_CHECK(assignment.stopping);
+  const Assignment before = assignment;
+  assignment.counted = false;
+  assignment.owner.reset();
+  assignment.time_left = absl::InfiniteDuration();
+  return before;
 }
 
 bool Assignments::HasOrders() const {

@@ -6,6 +6,10 @@
 // then. The worker starts such attempts in order as soon as there is room; here they are counted
 // so at once.
 //
+// An attempt is *overdue* when the worker has taken too long over it: to take the order to start
+// it, to report a result, or to stop it. Its time passes with the worker's Syncs, so that neither a
+// pause of the worker nor one of the coordinator counts.
+//
 // Thread-compatible.
 #ifndef CONCUR_CORE_ASSIGNMENTS_H_
 #define CONCUR_CORE_ASSIGNMENTS_H_
@@ -18,6 +22,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 #include "core/ids.h"
 #include "core/resources.h"
 #include "core/sync.h"
@@ -37,6 +42,12 @@ struct Assignment {
   bool counted = false;     // in SweepRecord::stopping: its sweep's cancellation waits for it
   bool order_sent = false;  // since the order to start or stop it last changed
   StopReason reason = StopReason::kCanceled;
+
+  bool taken = false;  // a Sync has listed it
+  // From then on; for one that was given ahead, from when it starts.
+  absl::Duration time_max = absl::InfiniteDuration();
+  absl::Duration time_left = absl::InfiniteDuration();  // as of `time_left_at`
+  absl::Time time_left_at;
 
   // Whether the worker was told to start it. One given ahead starts when another ends, which the
   // coordinator hears of later.
@@ -74,16 +85,22 @@ class Assignments {
 
   // --- orders -----------------------------------------------------------------------------------
 
-  // A Sync arrives: nothing is listed until SetListed.
-  void BeginSync();
+  // A Sync arrives: nothing is listed until SetListed. Of the time since the last one, at most
+  // `counted_max` counts.
+  void BeginSync(absl::Time now, absl::Duration counted_max);
   // False when the attempt is not there.
   bool SetListed(AttemptId id);
   // The Sync has listed all that it does. Orders to start what it did not list are sent again: the
   // answer that had them was lost. Returns the attempts that the worker has stopped.
   std::vector<AttemptId> EndSync();
-  // The worker is to stop the attempt; its sweep counts it. False when that was ordered before.
-  // REQUIRES: the attempt is there.
-  bool Stop(AttemptId id, StopReason reason);
+  // Those whose time is over, after EndSync.
+  std::vector<AttemptId> Overdue() const;
+  // The worker is to stop the attempt within `time_max`; whether its sweep counts it. False when
+  // that was ordered before. REQUIRES: the attempt is there.
+  bool Stop(AttemptId id, StopReason reason, absl::Duration time_max, bool counted);
+  // Nobody waits any more for the attempt to stop; it still takes its room. Returns what it was.
+  // REQUIRES: it is stopping.
+  Assignment Abandon(AttemptId id);
   // Whether an order has not been sent since it last changed.
   bool HasOrders() const;
   // Every order that the worker has not shown the effect of, sent or not, of those to start at most

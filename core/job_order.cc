@@ -100,7 +100,7 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.seed = spec.seeds[at.seed_index];
   order.resources = at.is_train ? approach.train_resources : approach.predict_resources;
   order.gpu_mask = gpu_mask;
-  order.timeout = at.is_train ? approach.train_timeout : approach.predict_timeout;
+  order.timeout = approach.TimeoutOf(at.is_train);
   order.keep = spec.keep;
   if (at.is_train) {
     FillTrain(spec, spec.train_sets[block.train_set], order);

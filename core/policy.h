@@ -14,6 +14,10 @@ namespace concur {
 struct SchedulerPolicy {
   // A worker that has not synced for so long has lost what it was running.
   absl::Duration lease = absl::Seconds(30);
+  // An attempt that has no result is taken back from its worker this long after the job's time-out,
+  // which allows for inputs, scoring and artifacts; one that a worker is told to start or to stop,
+  // and does not, is waited for as long. Only time in which the worker calls counts.
+  absl::Duration overdue_grace = absl::Hours(1);
   // A lost worker stays listed for so long, for people.
   absl::Duration lost_worker_kept = absl::Hours(1);
   // Workers that are known at a time, lost ones included; more are refused.

@@ -58,8 +58,12 @@ struct Worker {
   absl::Duration quarantine_span;  // of the latest one; the next is longer
   std::string quarantine_reason;
   Assignments assignments;
-  // GPUs of what it held when its lease ended: it may come back still using them.
-  absl::flat_hash_map<AttemptId, uint64_t> lost_gpus;
+  // What it held when its lease ended: it may come back still running it.
+  struct Lost {
+    uint64_t gpu_mask = 0;
+    absl::Duration time_left;
+  };
+  absl::flat_hash_map<AttemptId, Lost> lost_attempts;
   absl::btree_set<JobId> local;     // eval jobs whose systems it made; some may have started
   std::vector<ForgetOrder> forget;  // answers to the results of its last Sync
   uint64_t succeeded = 0;

@@ -164,7 +164,8 @@ class Scheduler {
 
   // --- time -------------------------------------------------------------------------------------
 
-  // Ends expired leases and back-offs. REQUIRES: now >= the time of the previous call; every other
+  // Ends expired leases and back-offs; attempts become overdue with a Sync of their worker.
+  // REQUIRES: now >= the time of the previous call; every other
   // method acts at the time of the last AdvanceTo.
   void AdvanceTo(absl::Time now);
   // Every live worker's lease begins anew at `now`: after a time in which no call could arrive.
@@ -329,6 +330,9 @@ class Scheduler {
   void LeaveQueue(JobId id, const Assignment& assignment);
   void Unassign(Worker& worker, AttemptId id);
   void StopAttempt(JobId id, StopReason reason);
+  absl::Duration TimeMaxOf(const SweepRecord& sweep, uint32_t job) const;
+  void TakeBack(Worker& worker, AttemptId id);
+  void Release(AttemptId id, const Assignment& released);
   void LoseWorker(Worker& worker, bool died, const std::string& message);
   void ForgetWorker(Worker& worker);
   void SaveWorker(const Worker& worker);

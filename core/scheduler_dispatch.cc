@@ -247,6 +247,8 @@ bool Scheduler::StartOn(Worker& worker, JobId id, bool ahead) {
   const ReadyQueue::Lane lane = sweep.LaneOf(id.index);
   Assignment assignment;
   assignment.resources = lane.resources;
+  assignment.time_max = TimeMaxOf(sweep, id.index);
+  assignment.time_left = policy_.overdue_grace;
   if (ahead) {
     assignment.ahead = true;
     assignment.ahead_cpu_micros =

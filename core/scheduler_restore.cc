@@ -293,6 +293,14 @@ absl::Status Scheduler::RestoreRunning(const JobRow& row, SweepRecord& sweep, ui
   Assignment assignment;
   assignment.resources = sweep.LaneOf(row.id.index).resources;
   assignment.gpu_mask = row.gpu_mask;
+  // What has passed of its time-out has passed; the clock may have been set, back or forward.
+  const absl::Duration timeout =
+      sweep.ApproachOf(row.id.index).TimeoutOf(sweep.expansion->Locate(row.id.index).is_train);
+  assignment.time_max = TimeMaxOf(sweep, row.id.index) -
+                        (timeout == absl::InfiniteDuration()
+                             ? absl::ZeroDuration()
+                             : std::clamp(now_ - row.update_time, absl::ZeroDuration(), timeout));
+  assignment.time_left = policy_.overdue_grace;
   Assign(*worker, AttemptId{row.id, row.attempt}, assignment);
   return absl::OkStatus();
 }

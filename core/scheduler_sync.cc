@@ -109,7 +109,7 @@ void Scheduler::Reincarnate(Worker& worker, const SyncRequest& request) {
   worker.holder = leases_.AddHolder(worker.info.name, worker.info.incarnation);
   worker.sequence.reset();
   worker.drain_sent = false;
-  worker.lost_gpus.clear();  // those processes are gone
+  worker.lost_attempts.clear();  // those processes are gone
   SaveWorker(worker);
 }
 
@@ -128,20 +128,23 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   for (const FinishedAttempt& finished : request.finished) {
     ApplyFinished(*worker, finished);
   }
-  worker->assignments.BeginSync();
+  worker->assignments.BeginSync(now_, policy_.lease);
   for (const AttemptId& id : request.running) {
     ApplyRunning(*worker, id);
   }
-  worker->lost_gpus.clear();
+  worker->lost_attempts.clear();
   for (const AttemptId& id : worker->assignments.EndSync()) {
     Unassign(*worker, id);
+  }
+  for (const AttemptId& id : worker->assignments.Overdue()) {
+    TakeBack(*worker, id);
   }
   worker->parked = true;
   if (request.shutting_down) {
     std::vector<ForgetOrder> forget = std::move(worker->forget);
     LoseWorker(*worker, /*died=*/false, absl::StrCat("worker ", worker->info.name, " left"));
     worker->forget = std::move(forget);  // to be answered once more
-    worker->lost_gpus.clear();           // it runs nothing any more
+    worker->lost_attempts.clear();       // it runs nothing any more
   }
   return absl::OkStatus();
 }
@@ -160,9 +163,13 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
     const bool held_last = lost != nullptr && leases_.WorkerOf(lost->holder) == worker.info.name;
     if (id.attempt.number != record.attempt) {
       order.reason = absl::StrCat("attempt ", record.attempt, " is the latest one");
+    } else if (record.settled && record.reused()) {
+      order.reason = "the job took the result of an equal one";
+    } else if (record.settled && finished.result.succeeded &&
+               record.failure == FailureClass::kWorker && record.state() != JobState::kSucceeded) {
+      order.reason = "the result came after the attempt was taken back";
     } else if (record.settled) {
-      order.accepted = !record.reused();
-      order.reason = order.accepted ? "" : "the job took the result of an equal one";
+      order.accepted = true;
     } else if (holds || (held_last && !IsTerminal(record.state()))) {
       if (!holds) {
         ReturnAttempt(sweep, id.job.index);
@@ -257,8 +264,8 @@ void Scheduler::ReturnAttempt(SweepRecord& sweep, uint32_t job) {
 // The GPUs that an attempt has which the worker lists but was not known to hold; 0 when unknown.
 uint64_t Scheduler::GpusOfReturned(const Worker& worker, AttemptId id) const {
   uint64_t mask = 0;
-  if (const auto it = worker.lost_gpus.find(id); it != worker.lost_gpus.end()) {
-    mask = it->second;
+  if (const auto it = worker.lost_attempts.find(id); it != worker.lost_attempts.end()) {
+    mask = it->second.gpu_mask;
   } else if (MayAdopt(worker, id)) {
     mask = leases_.FindLost(id.job)->gpu_mask;
   }
@@ -271,6 +278,8 @@ void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
   }
   Assignment assignment;
   assignment.listed = true;
+  assignment.taken = true;
+  assignment.time_left = policy_.overdue_grace;  // to stop it, unless it goes on
   assignment.resources = Resources{.cpu_millis = 0};
   assignment.gpu_mask = GpusOfReturned(worker, id);
   const bool has_job = HasJob(id.job);
@@ -281,12 +290,19 @@ void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
     // It came back before its job was given to anybody else: the attempt goes on.
     SweepRecord& sweep = SweepOf(id.job);
     ReturnAttempt(sweep, id.job.index);
+    assignment.time_max = TimeMaxOf(sweep, id.job.index);
+    const auto lost = worker.lost_attempts.find(id);
+    assignment.time_left =
+        lost == worker.lost_attempts.end() ? assignment.time_max : lost->second.time_left;
     EnterRunning(sweep, id.job.index,
                  {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
     assignment.order_sent = true;
   } else {
     if (!has_job) {
-      assignment.resources.gpus = std::popcount(assignment.gpu_mask);
+      // Of a deleted sweep, after a restart, nobody knows its GPUs: none is given until it stops.
+      assignment.resources.gpus = worker.lost_attempts.contains(id)
+                                      ? std::popcount(assignment.gpu_mask)
+                                      : std::min(1, worker.info.capacity.gpus);
     }
     assignment.stopping = true;
     assignment.reason = has_job && JobOf(id.job).state() == JobState::kCanceled

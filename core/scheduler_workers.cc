@@ -62,6 +62,7 @@ void Scheduler::Assign(Worker& worker, AttemptId id, Assignment assignment) {
   if (assignment.ahead) {
     ++SweepOf(id.job).queued;
   }
+  assignment.time_left_at = now_;
   worker.assignments.Add(id, assignment);
 }
 
@@ -76,10 +77,15 @@ void Scheduler::Unassign(Worker& worker, AttemptId id) {
   if (removed->ahead) {
     LeaveQueue(id.job, *removed);
   }
-  if (removed->owner) {
-    owners_.RemoveAttempt(*removed->owner, removed->resources);
+  Release(id, *removed);
+}
+
+// Its owner and its sweep no longer wait for an attempt.
+void Scheduler::Release(AttemptId id, const Assignment& released) {
+  if (released.owner) {
+    owners_.RemoveAttempt(*released.owner, released.resources);
   }
-  if (removed->counted) {
+  if (released.counted) {
     // A sweep that waits for this is not deleted before.
     SweepRecord& sweep = SweepOf(id.job);
     CONCUR_CHECK(sweep.stopping > 0);
@@ -109,7 +115,7 @@ void Scheduler::StopAttempt(JobId id, StopReason reason) {
   SweepRecord& sweep = SweepOf(id);
   const AttemptId attempt{id, {sweep.jobs[id.index].attempt}};
   const Assignment assignment = *worker->assignments.Find(attempt);
-  if (worker->assignments.Stop(attempt, reason)) {
+  if (worker->assignments.Stop(attempt, reason, policy_.overdue_grace, /*counted=*/true)) {
     ++sweep.stopping;
     if (assignment.ahead) {
       LeaveQueue(id, assignment);
@@ -117,15 +123,50 @@ void Scheduler::StopAttempt(JobId id, StopReason reason) {
   }
 }
 
+// --- what takes too long
+// --------------------------------------------------------------------------
+
+// How long a worker may have an attempt of the job once it has taken it.
+absl::Duration Scheduler::TimeMaxOf(const SweepRecord& sweep, uint32_t job) const {
+  return sweep.ApproachOf(job).TimeoutOf(sweep.expansion->Locate(job).is_train) +
+         policy_.overdue_grace;
+}
+
+// The worker calls, but an attempt is overdue there: its job returns to the queue, and the worker
+// is blamed, unless it had the attempt ahead. It keeps its room until the worker drops it. One that
+// was already to stop is no longer waited for.
+void Scheduler::TakeBack(Worker& worker, AttemptId id) {
+  const Assignment assignment = *worker.assignments.Find(id);
+  if (assignment.stopping) {
+    Release(id, worker.assignments.Abandon(id));
+    return;
+  }
+  SweepRecord& sweep = SweepOf(id.job);
+  if (assignment.ahead) {
+    LeaveQueue(id.job, assignment);
+  } else {
+    RecordFailure(sweep, id.job.index, worker.info.name, FailureClass::kWorker);
+  }
+  worker.assignments.Stop(id, StopReason::kFenced, policy_.overdue_grace, /*counted=*/false);
+  ++worker.failed;
+  LoseAttempt(
+      id.job, FailureClass::kWorker,
+      assignment.taken
+          ? absl::StrCat("worker ", worker.info.name, " still calls, but reported no result ",
+                         "within the time-out and ", absl::FormatDuration(policy_.overdue_grace),
+                         " (overdue_grace)")
+          : absl::StrCat("worker ", worker.info.name, " still calls, but did not start it ",
+                         "within ", absl::FormatDuration(policy_.overdue_grace),
+                         " (overdue_grace)"));
+}
+
 // Everything that the worker held returns to the queue.
 void Scheduler::LoseWorker(Worker& worker, bool died, const std::string& message) {
-  worker.lost_gpus.clear();
+  worker.lost_attempts.clear();
   const size_t started = worker.assignments.started();
   while (!worker.assignments.empty()) {
     const auto [id, assignment] = *worker.assignments.all().begin();
-    if (assignment.gpu_mask != 0) {
-      worker.lost_gpus[id] = assignment.gpu_mask;
-    }
+    worker.lost_attempts[id] = {assignment.gpu_mask, assignment.time_left};
     if (!assignment.stopping && died && assignment.MayHaveStarted()) {
       LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {

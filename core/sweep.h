@@ -70,6 +70,10 @@ struct ApproachSpec {
   absl::Duration predict_timeout = absl::InfiniteDuration();
   std::map<std::string, std::string> env;  // added to the job's environment; part of the key
   bool rerun = false;  // its jobs take no result that another job has; not part of the key
+
+  absl::Duration TimeoutOf(bool is_train) const {
+    return is_train ? train_timeout : predict_timeout;
+  }
 };
 
 // A data file, named by its bytes. `path` is where the submitting machine read it: for people.

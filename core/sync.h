@@ -78,7 +78,7 @@ struct SyncRequest {
 
 enum class StopReason {
   kCanceled,  // the job was canceled or its sweep deleted
-  kFenced,    // a later attempt exists, or the coordinator does not know this one
+  kFenced,    // a later attempt exists, the coordinator does not know this one, or it was overdue
 };
 
 struct StopOrder {

@@ -25,6 +25,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",
+    "overdue-kept",
     "submitted-twice",
     "name-taken-over",
     "key-forgets-data",

@@ -32,6 +32,7 @@ enum class Bug : uint8_t {
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
   kLeaseNeverEnds,        // a silent worker keeps its jobs
+  kOverdueKept,           // a worker that calls keeps its jobs, though no results come
   kSubmittedTwice,        // a repeated submission makes another sweep
   kNameTakenOver,         // a second worker takes the name of a live one
   kKeyForgetsData,        // content keys do not cover the data
@@ -50,7 +51,7 @@ enum class Bug : uint8_t {
   kSpoolNotRead,      // results of an earlier incarnation are not reported
   kSpoolNotSynced,    // a power cut empties the spool
 };
-inline constexpr size_t kBugs = 27;  // without kNone
+inline constexpr size_t kBugs = 28;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

@@ -245,6 +245,14 @@ void Checker::CheckResult(const ResultRow& row) {
   counted_.insert(id);
 }
 
+// Whether the attempt was taken back from a worker that had it for long.
+bool Checker::IsOverdue(const AttemptRow& row, absl::Time now) const {
+  const auto before = rows_.find(row.id);
+  return row.result.failure == FailureClass::kWorker && before != rows_.end() &&
+         before->second.state == JobState::kRunning &&
+         now >= std::min(before->second.update_time, restored_at_) + kOverdueGrace;
+}
+
 void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
   const AttemptId id{row.id, row.attempt};
   const bool lost = row.result.failure == FailureClass::kLost ||
@@ -252,7 +260,8 @@ void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
                     row.result.failure == FailureClass::kNone;
   if (!lost) {
     // Preempted before its start: reported by the agent alone, not by an executor.
-    if (!reports_.contains(id) && row.result.failure != FailureClass::kPreempted) {
+    if (!reports_.contains(id) && row.result.failure != FailureClass::kPreempted &&
+        !IsOverdue(row, now)) {
       world_.Fail(absl::StrCat("a failure was counted for ", id.ToString(), ", which had none"));
     }
     if (!counted_.insert(id).second) {

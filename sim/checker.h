@@ -96,6 +96,7 @@ class Checker {
   static bool IsRerun(const Expansion& expansion, uint32_t job);
   void CheckNewAttempt(const JobRow& row);
   void CheckResult(const ResultRow& row);
+  bool IsOverdue(const AttemptRow& row, absl::Time now) const;
   void CheckAttempt(const AttemptRow& row, absl::Time now);
   void PutRow(const JobRow& row);
   // checker_blame.cc

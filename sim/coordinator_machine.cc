@@ -98,6 +98,8 @@ void CoordinatorMachine::Start() {
   EngineOptions options;
   options.policy.lease =
       world_.bug() == Bug::kLeaseNeverEnds ? absl::Hours(100'000) : workload_.lease;
+  options.policy.overdue_grace =
+      world_.bug() == Bug::kOverdueKept ? absl::Hours(100'000) : kOverdueGrace;
   options.policy.quotas.otherwise.running_jobs_max = workload_.running_jobs_max;
   options.policy.quarantine_failures = kQuarantineFailures;
   options.policy.quarantine_min = kQuarantineMin;

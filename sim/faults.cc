@@ -44,6 +44,7 @@ constexpr std::array<FaultRow, kFaults> kRows = {{
     {Fault::kJobBadOutput, "job-bad-output", 0.05},
     {Fault::kJobTemporary, "job-temporary", 0.1},
     {Fault::kJobOrphaned, "job-orphaned", 0.5},
+    {Fault::kJobStuck, "job-stuck", 0.1},
 }};
 
 constexpr bool RowsAreInOrder() {

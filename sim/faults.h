@@ -50,8 +50,9 @@ enum class Fault : uint8_t {
   kJobBadOutput,
   kJobTemporary,
   kJobOrphaned,  // its processes outlive their worker and end unobserved
+  kJobStuck,     // its executor misses the time-out, and reports late or only when told to stop
 };
-inline constexpr size_t kFaults = 30;
+inline constexpr size_t kFaults = 31;
 
 // "drop", "commit-torn", …
 absl::string_view FaultName(Fault fault);

@@ -19,6 +19,9 @@ using worker::ProcessEnd;
 using worker::StopCause;
 
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
+// A stuck attempt ends so long after its time-out, or after it was told to stop, at most.
+constexpr absl::Duration kStuckMax = absl::Minutes(3);
+constexpr double kStuckEnds = 0.5;  // by itself; the others only when they are told to stop
 constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
@@ -160,6 +163,12 @@ void Processes::Launch(const AttemptId& id) {
   if (broken_ && world_.faults()) {
     end.run_time = kBrokenTime;
     end.wait_status = ExitStatus(kExitBroken);
+  } else if (world_.Strikes(Fault::kJobStuck)) {
+    run.stuck = true;
+    if (world_.random().Chance(kStuckEnds)) {
+      EndAfter(id, run.order.timeout + world_.Between(absl::ZeroDuration(), kStuckMax), end);
+    }
+    return;
   } else if (world_.Strikes(Fault::kJobHangs) || end.run_time > run.order.timeout) {
     end.run_time = run.order.timeout;
     end.killed_for = KillCause::kTimeout;
@@ -248,8 +257,9 @@ void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   ProcessEnd end;
   end.killed_for = KillCause::kStop;
   end.wait_status = SIGKILL;
-  const absl::Duration delay =
-      at_once ? absl::ZeroDuration() : world_.Between(absl::ZeroDuration(), kStopGrace);
+  const absl::Duration delay = run.stuck ? world_.Between(absl::ZeroDuration(), kStuckMax)
+                               : at_once ? absl::ZeroDuration()
+                                         : world_.Between(absl::ZeroDuration(), kStopGrace);
   end.run_time = absl::Trunc(clock_.Now() - run.start_time, absl::Microseconds(1));
   EndAfter(id, delay, end);
 }

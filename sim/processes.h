@@ -66,6 +66,7 @@ class Processes : public worker::Executor {
     JobOrder order;
     bool started = false;  // the command runs; false while it is prepared
     absl::Time start_time;
+    bool stuck = false;  // nobody enforces its time-out
     std::optional<worker::StopCause> stopped;
     uint64_t end_number = 0;  // of the scheduled end, which an earlier one replaces
   };

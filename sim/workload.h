@@ -27,6 +27,7 @@ namespace concur::sim {
 
 inline constexpr absl::Duration kJobTimeMax = absl::Seconds(15);
 inline constexpr absl::Duration kJobTimeout = absl::Seconds(60);
+inline constexpr absl::Duration kOverdueGrace = absl::Seconds(40);
 inline constexpr char kSweepOwner[] = "user";
 
 struct PlannedSweep {

@@ -37,6 +37,7 @@ struct CoordinatorOptions {
   std::string owner;  // of sweeps that its own user submits; "": the user's name
   absl::Duration lease = absl::Seconds(30);
   absl::Duration sync_park_max = absl::Seconds(20);  // longest wait of an idle Sync
+  absl::Duration overdue_grace = absl::Hours(1);     // after a job's time-out, for its result
   absl::Duration lost_worker_kept = absl::Hours(1);  // how long lists show lost workers
 
   struct Gc {

@@ -216,6 +216,8 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   ReadDuration(fields, "lease", absl::Seconds(2), absl::Hours(1), &options.lease);
   ReadDuration(fields, "sync_park_max", absl::Seconds(1), absl::Minutes(10),
                &options.sync_park_max);
+  ReadDuration(fields, "overdue_grace", absl::Seconds(1), absl::Hours(24 * 7),
+               &options.overdue_grace);
   ReadDuration(fields, "lost_worker_kept", absl::ZeroDuration(), absl::Hours(24 * 365),
                &options.lost_worker_kept);
   if (const auto gc = fields.Get("gc")) {

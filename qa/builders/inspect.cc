@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
+#include "qa/json_items.h"
 #include "qa/json_text.h"
 #include "qa/normalize.h"
 #include "qa/raw_bytes.h"
@@ -33,8 +34,8 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 
 constexpr char kWhiteSpace[] = " \t\r\n\f\v";
-// Of a file that is one JSON document, which takes about three times as much memory.
-constexpr int64_t kDocumentBytesMax = int64_t{512} << 20;
+// Of a file that is parsed as one JSON document, which takes up to 15 times as much memory.
+constexpr int64_t kDocumentBytesMax = kJsonItemBytesMax;
 
 int64_t CountTokens(absl::string_view text) {
   int64_t count = 0;
@@ -87,7 +88,10 @@ class Validator {
   void CheckLines(absl::string_view text);
   void CheckLine(absl::string_view line, int64_t number, bool padded, bool& first);
   void CheckPassageLine(const element& value, bool first);
+  void ReportEnd(absl::string_view path, const absl::Status& status);
+  absl::Status CheckArticlesOf(const std::string& path);
   void CheckSquad(const element& document);
+  void CheckArticle(const element& article, const std::string& place);
   void CheckPassage(const element& value, bool squad);
   void CheckQuestion(const element& value, const Context& context, bool squad);
   void CheckId(const element& value, bool squad);
@@ -105,15 +109,21 @@ class Validator {
   simdjson::dom::parser parser_;
 };
 
-// JSON lines are read one at a time; any other file as a whole.
+// JSON lines are read one at a time, and of a large file one line or article; any other as a whole.
 absl::StatusOr<Validation> Validator::Validate(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const bool are_lines, BeginsWithSeveralValues(path));
   if (are_lines) {
     CONCUR_RETURN_IF_ERROR(CheckLinesOf(path));
     return std::move(result_);
   }
-  CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path, kDocumentBytesMax));
-  absl::string_view text(bytes.data(), bytes.size() - kRawPadding);
+  const absl::StatusOr<std::string> bytes = ReadRawBytes(path, kDocumentBytesMax);
+  if (absl::IsResourceExhausted(bytes.status())) {
+    CONCUR_ASSIGN_OR_RETURN(const bool is_squad, FirstObjectHas(path, "data"));
+    CONCUR_RETURN_IF_ERROR(is_squad ? CheckArticlesOf(path) : CheckLinesOf(path));
+    return std::move(result_);
+  }
+  CONCUR_RETURN_IF_ERROR(bytes.status());
+  absl::string_view text(bytes->data(), bytes->size() - kRawPadding);
   if (absl::StartsWith(text, "\xEF\xBB\xBF")) {
     text.remove_prefix(3);
   }
@@ -175,11 +185,7 @@ absl::Status Validator::CheckLinesOf(const std::string& path) {
   for (;;) {
     const absl::StatusOr<bool> more = lines.Next();
     if (absl::IsInvalidArgument(more.status())) {
-      place_ = absl::StrCat(lines.number());
-      id_.clear();
-      absl::string_view message = more.status().message();
-      absl::ConsumePrefix(&message, absl::StrCat(lines.place(), ": "));
-      Report(std::string(message));
+      ReportEnd(path, more.status());
       return absl::OkStatus();
     }
     CONCUR_RETURN_IF_ERROR(more.status());
@@ -188,6 +194,35 @@ absl::Status Validator::CheckLinesOf(const std::string& path) {
     }
     CheckLine(lines.line(), lines.number(), /*padded=*/false, first);
   }
+}
+
+// What keeps the rest of the file from being read: "PATH:LINE: what".
+void Validator::ReportEnd(absl::string_view path, const absl::Status& status) {
+  absl::string_view what = status.message();
+  id_.clear();
+  place_ = "1";
+  if (absl::ConsumePrefix(&what, absl::StrCat(path, ":"))) {
+    const size_t line = what.find_first_not_of("0123456789");
+    place_ = std::string(what.substr(0, line));
+    what.remove_prefix(std::min(line, what.size()));
+    absl::ConsumePrefix(&what, ": ");
+  }
+  Report(std::string(what));
+}
+
+// A SQuAD document, by articles.
+absl::Status Validator::CheckArticlesOf(const std::string& path) {
+  size_t index = 0;
+  absl::Status status = ForEachListItem(
+      path, "data", [&](const JsonFields::Element& article, const std::string& /*place*/) {
+        CheckArticle(article, absl::StrCat("data[", index++, "]"));
+        return absl::OkStatus();
+      });
+  if (!absl::IsInvalidArgument(status)) {
+    return status;
+  }
+  ReportEnd(path, status);
+  return absl::OkStatus();
 }
 
 void Validator::CheckLines(absl::string_view text) {
@@ -238,20 +273,23 @@ void Validator::CheckSquad(const element& document) {
   if (!List(document, "data", articles)) {
     return;
   }
-  size_t article_index = 0;
+  size_t index = 0;
   for (const element article : articles) {
-    const std::string article_place = absl::StrCat("data[", article_index++, "]");
-    place_ = article_place;
-    id_.clear();
-    array paragraphs;
-    if (!List(article, "paragraphs", paragraphs)) {
-      continue;
-    }
-    size_t index = 0;
-    for (const element paragraph : paragraphs) {
-      place_ = absl::StrCat(article_place, ".paragraphs[", index++, "]");
-      CheckPassage(paragraph, true);
-    }
+    CheckArticle(article, absl::StrCat("data[", index++, "]"));
+  }
+}
+
+void Validator::CheckArticle(const element& article, const std::string& place) {
+  place_ = place;
+  id_.clear();
+  array paragraphs;
+  if (!List(article, "paragraphs", paragraphs)) {
+    return;
+  }
+  size_t index = 0;
+  for (const element paragraph : paragraphs) {
+    place_ = absl::StrCat(place, ".paragraphs[", index++, "]");
+    CheckPassage(paragraph, true);
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+constexpr absl::Duration kTimeMax = absl::Seconds(60);
 constexpr Resources kFourCpus{.cpu_millis = 4000, .memory_bytes = 100, .gpus = 4};
 
 AttemptId AttemptOf(uint32_t job) { return {{{1}, job}, {1}}; }
@@ -98,12 +99,12 @@ TEST(AssignmentsTest, AnOrderToStartIsRepeatedUntilASyncListsTheAttempt) {
   EXPECT_THAT(StartsOf(assignments), ElementsAre(1));
   EXPECT_FALSE(assignments.HasOrders());
   // The answer was lost.
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   EXPECT_THAT(assignments.EndSync(), IsEmpty());
   EXPECT_TRUE(assignments.HasOrders());
   EXPECT_THAT(StartsOf(assignments), ElementsAre(1));
   // It arrived.
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   EXPECT_TRUE(assignments.SetListed(AttemptOf(1)));
   EXPECT_FALSE(assignments.SetListed(AttemptOf(2)));
   EXPECT_THAT(assignments.EndSync(), IsEmpty());
@@ -114,20 +115,58 @@ TEST(AssignmentsTest, AnOrderToStartIsRepeatedUntilASyncListsTheAttempt) {
 TEST(AssignmentsTest, AnAttemptHasStoppedOnceASyncNoLongerListsIt) {
   Assignments assignments;
   assignments.Add(AttemptOf(1), Needing(1000));
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   assignments.SetListed(AttemptOf(1));
   assignments.EndSync();
-  EXPECT_TRUE(assignments.Stop(AttemptOf(1), StopReason::kFenced));
-  EXPECT_FALSE(assignments.Stop(AttemptOf(1), StopReason::kCanceled)) << "it stops already";
+  EXPECT_TRUE(assignments.Stop(AttemptOf(1), StopReason::kFenced, kTimeMax, true));
+  EXPECT_FALSE(assignments.Stop(AttemptOf(1), StopReason::kCanceled, kTimeMax, true))
+      << "it stops already";
   EXPECT_TRUE(assignments.HasOrders());
   const std::vector<StopOrder> stop = assignments.TakeOrders(100, [](AttemptId, uint64_t) {});
   ASSERT_EQ(stop.size(), 1u);
   EXPECT_EQ(stop[0].reason, StopReason::kFenced);
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   assignments.SetListed(AttemptOf(1));
   EXPECT_THAT(assignments.EndSync(), IsEmpty()) << "it still runs";
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   EXPECT_THAT(assignments.EndSync(), ElementsAre(AttemptOf(1)));
+}
+
+TEST(AssignmentsTest, TimePassesWithSyncsAndBeginsAnewWhenAnAttemptIsTakenStartsAndStops) {
+  Assignments assignments;
+  const absl::Time begin = absl::FromUnixSeconds(1000);
+  const auto sync = [&](int seconds, const std::vector<uint32_t>& listed) {
+    assignments.BeginSync(begin + absl::Seconds(seconds), absl::Seconds(30));
+    for (const uint32_t job : listed) {
+      EXPECT_TRUE(assignments.SetListed(AttemptOf(job)));
+    }
+    assignments.EndSync();
+    return assignments.Overdue();
+  };
+  Assignment first = Needing(4000);
+  Assignment ahead = Ahead(1000, 10);
+  for (Assignment* one : {&first, &ahead}) {
+    one->time_max = absl::Seconds(50);
+    one->time_left = absl::Seconds(20);
+    one->time_left_at = begin;
+  }
+  assignments.Add(AttemptOf(1), first);
+  assignments.Add(AttemptOf(2), ahead);
+  EXPECT_THAT(sync(20, {}), IsEmpty());
+  EXPECT_THAT(sync(21, {1}), ElementsAre(AttemptOf(2))) << "it was not taken";
+  EXPECT_THAT(sync(21, {1, 2}), IsEmpty());
+  EXPECT_THAT(sync(41, {1, 2}), IsEmpty());
+  assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted);
+  EXPECT_THAT(sync(71, {2}), IsEmpty()) << "it has just started";
+  EXPECT_THAT(sync(91, {2}), IsEmpty());
+  EXPECT_THAT(sync(92, {2}), ElementsAre(AttemptOf(2)));
+  assignments.Stop(AttemptOf(2), StopReason::kFenced, absl::Seconds(40), /*counted=*/false);
+  EXPECT_THAT(sync(1000, {2}), IsEmpty()) << "a long pause is worth 30 s";
+  EXPECT_THAT(sync(1011, {2}), ElementsAre(AttemptOf(2)));
+  assignments.Abandon(AttemptOf(2));
+  EXPECT_THAT(sync(9999, {2}), IsEmpty());
+  EXPECT_EQ(assignments.used().cpu_millis, 1000) << "it keeps its room";
+  assignments.CheckInvariants();
 }
 
 TEST(AssignmentsTest, OneAnswerHasSoManyStartsAndTheNextHasTheOthersToo) {
@@ -137,7 +176,7 @@ TEST(AssignmentsTest, OneAnswerHasSoManyStartsAndTheNextHasTheOthersToo) {
   }
   EXPECT_THAT(StartsOf(assignments, 2), ElementsAre(1, 2));
   EXPECT_TRUE(assignments.HasOrders());
-  assignments.BeginSync();
+  assignments.BeginSync(absl::UnixEpoch(), absl::ZeroDuration());
   assignments.SetListed(AttemptOf(1));
   assignments.SetListed(AttemptOf(2));
   assignments.EndSync();

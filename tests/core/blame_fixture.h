@@ -103,7 +103,9 @@ class BlameSchedulerTest : public ::testing::Test {
       sequences[name] = request.sequence;
     }
     for (const auto& [name, orders] : harness().EndTurn().answers) {
-      workers_.at(name)->TakeAnswer(sequences.at(name), orders);
+      if (!deaf_.contains(name)) {
+        workers_.at(name)->TakeAnswer(sequences.at(name), orders);
+      }
     }
   }
   // The worker does not call, or does again.
@@ -114,6 +116,15 @@ class BlameSchedulerTest : public ::testing::Test {
       silent_.erase(name);
     }
   }
+  // The worker calls, but no answer reaches it, or one does again.
+  void SetDeaf(const std::string& name, bool deaf) {
+    if (deaf) {
+      deaf_.insert(name);
+    } else {
+      deaf_.erase(name);
+    }
+  }
+  FakeWorker& WorkerCalled(const std::string& name) { return *workers_.at(name); }
   WorkerView ViewOf(const std::string& name) {
     for (const WorkerView& view : scheduler().ListWorkers()) {
       if (view.info.name == name) {
@@ -181,6 +192,7 @@ class BlameSchedulerTest : public ::testing::Test {
   std::unique_ptr<SchedulerHarness> harness_;
   std::map<std::string, std::unique_ptr<FakeWorker>> workers_;
   std::set<std::string> silent_;
+  std::set<std::string> deaf_;
   int submitted_ = 0;
 };
 

@@ -50,6 +50,7 @@ inline SchedulerPolicy PolicyOf(uint64_t seed) {
   policy.lease = absl::Seconds(30);
   policy.seed = seed;
   policy.quarantine_min = absl::Minutes(1);
+  policy.overdue_grace = seed % 2 == 0 ? absl::Seconds(45) : absl::Hours(1);
   if (seed % 3 == 0) {
     policy.quotas.otherwise = Quota{.running_jobs_max = 2, .stored_bytes_max = 1'000'000};
   }
@@ -228,6 +229,9 @@ class RandomWorld {
       spec.seeds.push_back(spec.seeds[0] + 1);
     }
     spec.priority = static_cast<int32_t>(random_.Between(-1, 1));
+    for (ApproachSpec& approach : spec.approaches) {
+      approach.train_timeout = absl::Minutes(1);
+    }
     spec.retry.failures_max = static_cast<uint32_t>(random_.Between(1, 3));
     spec.retry.lost_max = static_cast<uint32_t>(random_.Between(0, 6));
     spec.retry.backoff_max = absl::Seconds(8);

@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -25,52 +23,27 @@
 namespace concur::testing {
 namespace {
 
-// The lease is short, so that what a dead worker had is soon given to another.
-constexpr char kOptions[] =
-    "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
-    "spec: {lease: 5s, sync_park_max: 1s}\n";
 constexpr int kMomentMax = 20;  // milliseconds
 
 void Append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Counts acknowledgements; the killer waits for some of them to come.
-class Progress {
+class Killer : public Trouble {
  public:
-  void Note() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      ++count_;
-    }
-    changed_.notify_one();
-  }
-  void WaitForMore(int more) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const int target = count_ + more;
-    changed_.wait(lock, [&] { return count_ >= target; });
-  }
+  Killer(Cluster& cluster, const CampaignOptions& options)
+      : cluster_(cluster), options_(options), random_(options.seed, "kills") {}
+  const CampaignReport& report() const { return report_; }
 
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_ = 0;
-};
-
-class Killer {
- public:
-  Killer(Cluster& cluster, const CampaignOptions& options, CampaignReport& report)
-      : cluster_(cluster), options_(options), report_(report), random_(options.seed, "kills") {}
-
-  void Start() {
-    cluster_.Write("options.yaml", kOptions);
+  void Start() override {
+    cluster_.Write("options.yaml", kCampaignOptions);
     cluster_.StartCoordinator({"--options", cluster_.File("options.yaml")});
     for (int worker = 0; worker < options_.workers; ++worker) {
       StartWorker(worker);
     }
   }
 
-  void Run(Progress& progress) {
+  void Run(CampaignProgress& progress) override {
     while (report_.coordinator_kills < options_.coordinator_kills ||
            report_.worker_kills < options_.worker_kills) {
       progress.WaitForMore(
@@ -122,7 +95,7 @@ class Killer {
 
   Cluster& cluster_;
   const CampaignOptions& options_;
-  CampaignReport& report_;
+  CampaignReport report_;
   Random random_;
 };
 
@@ -219,12 +192,34 @@ void CheckScores(const std::vector<std::unique_ptr<CampaignClient>>& clients, in
 
 }  // namespace
 
+void CampaignProgress::Note() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++count_;
+  }
+  changed_.notify_one();
+}
+
+void CampaignProgress::WaitForMore(int more) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const int target = count_ + more;
+  changed_.wait(lock, [&] { return count_ >= target; });
+}
+
 CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options) {
+  Killer killer(cluster, options);
+  CampaignReport report = RunCampaign(cluster, options, killer);
+  report.coordinator_kills = killer.report().coordinator_kills;
+  report.kills_while_starting = killer.report().kills_while_starting;
+  report.worker_kills = killer.report().worker_kills;
+  return report;
+}
+
+CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Trouble& trouble) {
   CampaignReport report;
   cluster.Write("set.txt", "x\n");
-  Killer killer(cluster, options, report);
-  killer.Start();
-  Progress progress;
+  trouble.Start();
+  CampaignProgress progress;
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<CampaignClient>> clients;
   std::vector<std::thread> threads;
@@ -237,7 +232,7 @@ CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options) {
       }
     });
   }
-  killer.Run(progress);
+  trouble.Run(progress);
   stop = true;
   for (std::thread& thread : threads) {
     thread.join();

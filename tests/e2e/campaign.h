@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A campaign of kills: clients submit, cancel, retry and read back without pause while the
-// coordinator and the workers are killed at random moments, and hold the service to everything that
-// it acknowledged.
+// A campaign: clients submit, cancel, retry and read back without pause while the coordinator and
+// the workers are in trouble, as when they are killed at random moments, and hold the service to
+// everything that it acknowledged.
 //
 // Thread-compatible; RunCampaign starts the clients' threads and joins them.
 #ifndef CONCUR_TESTS_E2E_CAMPAIGN_H_
 #define CONCUR_TESTS_E2E_CAMPAIGN_H_
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 #include "tests/e2e/campaign_report.h"
 #include "tests/e2e/cluster.h"
@@ -24,8 +26,38 @@ struct CampaignOptions {
   int acknowledgements_per_kill_max = 4;
 };
 
+// Options of a coordinator. The lease is short, so that what a dead worker had is soon given to
+// another.
+inline constexpr char kCampaignOptions[] =
+    "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
+    "spec: {lease: 5s, sync_park_max: 1s}\n";
+
+// Counts acknowledgements. Thread-safe.
+class CampaignProgress {
+ public:
+  void Note();
+  void WaitForMore(int more);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// What happens to the programs.
+class Trouble {
+ public:
+  virtual ~Trouble() = default;
+  // Starts the coordinator and the workers.
+  virtual void Start() = 0;
+  // Makes all of it; returns when there is no more.
+  virtual void Run(CampaignProgress& progress) = 0;
+};
+
 // `cluster` has no process yet. Ends when every kill was done and every sweep has ended.
 CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options);
+// The same with trouble of another kind.
+CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Trouble& trouble);
 
 }  // namespace concur::testing
 

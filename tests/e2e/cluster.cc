@@ -137,7 +137,7 @@ void Cluster::LaunchCoordinator(const std::vector<std::string>& more) {
   argv.insert(argv.end(), more.begin(), more.end());
   // It writes its address when it is ready; one that a killed coordinator left does not count.
   std::filesystem::remove(dir_.File("data/address"));
-  coordinator_ = std::make_unique<Process>(argv, dir_.File("logs/coordinator"));
+  coordinator_ = std::make_unique<Process>(argv, dir_.File("logs/coordinator"), coordinator_env_);
 }
 
 void Cluster::StartCoordinator(const std::vector<std::string>& more) {
@@ -146,17 +146,22 @@ void Cluster::StartCoordinator(const std::vector<std::string>& more) {
 }
 
 void Cluster::StartWorker(const std::string& name, int cpus, const std::vector<std::string>& more) {
-  std::vector<std::string> argv = {
-      Binary("concur-worker"),   "--coordinator", server(),          "--name", name, "--work-dir",
-      dir_.File("work-" + name), "--cpus",        absl::StrCat(cpus)};
+  std::vector<std::string> argv = {Binary("concur-worker"),
+                                   "--coordinator",
+                                   server_of_workers_.empty() ? server() : server_of_workers_,
+                                   "--name",
+                                   name,
+                                   "--work-dir",
+                                   dir_.File("work-" + name),
+                                   "--cpus",
+                                   absl::StrCat(cpus)};
   argv.insert(argv.end(), more.begin(), more.end());
   // Jobs find concur-qa where this build put it.
   const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
-  workers_[name] = std::make_unique<Process>(
-      argv, dir_.File("logs/worker-" + name),
-      std::map<std::string, std::string>{
-          {"PATH", absl::StrCat(std::getenv("CONCUR_BIN_DIR"),  // NOLINT(concurrency-mt-unsafe)
-                                ":", path == nullptr ? "" : path)}});
+  std::map<std::string, std::string> env = worker_env_;
+  env["PATH"] = absl::StrCat(std::getenv("CONCUR_BIN_DIR"),  // NOLINT(concurrency-mt-unsafe)
+                             ":", path == nullptr ? "" : path);
+  workers_[name] = std::make_unique<Process>(argv, dir_.File("logs/worker-" + name), env);
 }
 
 void Cluster::KillCoordinator(int signal) {

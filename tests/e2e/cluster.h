@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/temp_dir.h"
@@ -60,6 +61,17 @@ class Cluster {
   void LaunchCoordinator(const std::vector<std::string>& more = {});
   void StartWorker(const std::string& name, int cpus = 2,
                    const std::vector<std::string>& more = {});
+  // Added to the environment of what is started from now on.
+  void SetCoordinatorEnvironment(std::map<std::string, std::string> env) {
+    coordinator_env_ = std::move(env);
+  }
+  void SetWorkerEnvironment(std::map<std::string, std::string> env) {
+    worker_env_ = std::move(env);
+  }
+  // Workers that are started from now on call there.
+  void SetServerOfWorkers(std::string address) { server_of_workers_ = std::move(address); }
+  void SignalCoordinator(int signal) { coordinator_->Signal(signal); }
+  void SignalWorker(const std::string& name, int signal) { workers_.at(name)->Signal(signal); }
   void KillCoordinator(int signal);
   void KillWorker(const std::string& name, int signal);
   std::string server() const;
@@ -76,6 +88,9 @@ class Cluster {
 
  private:
   TempDir dir_;
+  std::map<std::string, std::string> coordinator_env_;
+  std::map<std::string, std::string> worker_env_;
+  std::string server_of_workers_;  // "": server()
   std::unique_ptr<Process> coordinator_;
   std::map<std::string, std::unique_ptr<Process>> workers_;
 };

@@ -108,6 +108,29 @@ TEST(ValidateTest, OtherFilesAreOneProblem) {
       ElementsAre("1 () expected SQuAD JSON or MRQA JSON lines, got another JSON document"));
 }
 
+// 60 kB of gzip that unpack to one record of 60 MiB took 940 MB and had no problem, though every
+// reader refuses it.
+TEST(ValidateTest, ARecordBeyondTheLimitIsAProblem) {
+  const std::string long_text(size_t{33} << 20, 'x');
+  EXPECT_THAT(ProblemsOf(absl::StrCat(R"({"context": ")", long_text, R"(", "qas": []})")),
+              ElementsAre("1 () the line has more than 32 MiB; expected one record a line (is this "
+                          "file of another format?)"));
+  EXPECT_THAT(ProblemsOf(absl::StrCat(R"({"data": [{"title": ")", long_text, R"("}]})")),
+              ElementsAre("1 () data[0]: the item has more than 32 MiB"));
+}
+
+TEST(ValidateTest, ALargeDocumentIsCheckedByArticles) {
+  const std::string text(size_t{1} << 20, 'x');
+  std::string document = R"({"version": "1.1", "data": [)";
+  for (int i = 0; i < 34; ++i) {
+    absl::StrAppend(&document, R"({"paragraphs": [{"context": ")", text, R"(", "qas": []}]},)",
+                    "\n");
+  }
+  EXPECT_THAT(ProblemsOf(document + R"({"paragraphs": 3}]})"),
+              ElementsAre("data[34] () paragraphs: expected a list"));
+  EXPECT_THAT(ProblemsOf(document + "{}"), ElementsAre(::testing::HasSubstr("35 () ")));
+}
+
 TEST(ValidateTest, ListedProblemsAreLimitedAndAllAreCounted) {
   TempDir dir;
   std::string lines;

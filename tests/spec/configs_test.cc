@@ -278,6 +278,7 @@ TEST(ConfigsTest, TheCoordinatorExampleStatesEveryLimit) {
                        LoadCoordinatorOptions(ConfigDirectory() + "/options/coordinator.yaml"));
   EXPECT_EQ(options.listen, "0.0.0.0:7447");
   EXPECT_EQ(options.lease, absl::Seconds(30));
+  EXPECT_EQ(options.overdue_grace, absl::Hours(1));
   EXPECT_EQ(options.limits.artifact_bytes_max, int64_t{64} << 30);
   ASSERT_EQ(options.pool_limits.size(), 2u);
   EXPECT_EQ(options.pool_limits[1].max.gpus, 8);

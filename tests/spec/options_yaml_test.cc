@@ -41,6 +41,7 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  listen: \"::1:80\"\n", "spec.listen: expected an address"},
       {"  listen: http://a:80\n", "spec.listen: expected an address"},
       {"  lease: 1s\n", "spec.lease: expected a duration from 2s to 1h"},
+      {"  overdue_grace: 0s\n", "spec.overdue_grace: expected a duration from 1s to 168h"},
       {"  lease: 10s\n", "expected sync_park_max below lease, got 20s and 10s"},
       {"  gc: {interval: 0s}\n", "spec.gc.interval: expected a duration from 1s"},
       {"  gc: {graze: 1h}\n", "spec.gc.graze: expected a known field, got \"graze\" (did you mean"},
