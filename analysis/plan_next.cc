@@ -35,7 +35,9 @@ absl::Status CheckNext(const ScoreTable& table, const NextOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "plan: expected at least ", kApproachesMin, " approaches and 2 benchmarks, and at most ",
         kReplaySizeMax, " pairs of benchmarks times approaches, got ", approaches, " and ",
-        benchmarks));
+        benchmarks,
+        approaches < kApproachesMin ? "; concur plan --power says how many approaches it takes"
+                                    : ""));
   }
   return CheckPrecision(options.within, options.level);
 }

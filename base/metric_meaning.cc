@@ -5,12 +5,15 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/decimal.h"
@@ -75,17 +78,22 @@ absl::Status CheckScale(const Scale& scale) {
 }
 
 bool UsuallyMinimized(absl::string_view name) {
-  constexpr std::array<absl::string_view, 12> kWords = {
-      "perplexity", "ppl", "loss", "nll", "wer", "cer", "ter", "mse", "rmse", "mae", "bpb", "bpc"};
-  const std::string lower = absl::AsciiStrToLower(name);
-  return std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view word) {
-    for (const absl::string_view part : absl::StrSplit(lower, absl::ByAnyChar(" _-.:/()"))) {
-      if (part == word) {
-        return true;
-      }
-    }
-    return false;
-  });
+  constexpr std::array<absl::string_view, 14> kWords = {
+      "perplexity", "ppl", "loss", "logloss", "nll", "brier", "wer",
+      "cer",        "ter", "mse",  "rmse",    "mae", "bpb",   "bpc"};
+  // Only at the end: a benchmark of error detection is none of errors.
+  constexpr std::array<absl::string_view, 7> kEnds = {
+      "error", "errors", "error rate", "cross entropy", "latency", "distance", "bits per byte"};
+  const std::vector<std::string> parts =
+      absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar(" _-.:/()"), absl::SkipEmpty());
+  const std::string words = absl::StrCat(" ", absl::StrJoin(parts, " "));
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const std::string& part) {
+                       return std::find(kWords.begin(), kWords.end(), part) != kWords.end();
+                     }) ||
+         std::any_of(kEnds.begin(), kEnds.end(), [&](absl::string_view end) {
+           return absl::EndsWith(words, absl::StrCat(" ", end));
+         });
 }
 
 }  // namespace concur

@@ -145,8 +145,7 @@ void TakeStatistics(const Statistics& stats, const std::vector<std::string>& pre
     Metric metric;
     metric.name = name;
     metric.value = stats.means.at(name);
-    metric.meaning.goal =
-        name == "bits_per_byte" || UsuallyMinimized(name) ? Goal::kMinimize : Goal::kMaximize;
+    metric.meaning.goal = UsuallyMinimized(name) ? Goal::kMinimize : Goal::kMaximize;
     if (instances != stats.means.end() && instances->second >= 0 && instances->second < 1e12) {
       metric.examples = static_cast<int64_t>(instances->second);
     }

@@ -32,10 +32,13 @@ TEST(MetricMeaningTest, RefusesWhatIsNoScale) {
 }
 
 TEST(MetricMeaningTest, KnowsNamesOfWhichLessIsBetter) {
-  for (const char* name : {"perplexity", "Perplexity (test)", "dev_loss", "WER", "news/rmse"}) {
+  for (const char* name : {"perplexity", "Perplexity (test)", "dev_loss", "WER", "news/rmse",
+                           "logloss", "error", "test_error_rate", "cross-entropy", "Brier score",
+                           "latency", "edit_distance", "bits_per_byte"}) {
     EXPECT_TRUE(UsuallyMinimized(name)) << name;
   }
-  for (const char* name : {"", "accuracy", "f1", "lossless", "answer", "Better"}) {
+  for (const char* name : {"", "accuracy", "f1", "lossless", "answer", "Better",
+                           "Salient Translation Error Detection", "entropy", "terror"}) {
     EXPECT_FALSE(UsuallyMinimized(name)) << name;
   }
 }
