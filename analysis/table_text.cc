@@ -316,11 +316,15 @@ std::vector<const TableColumn*> PeopleColumns(const Table& table) {
 }
 
 std::string WriteTextTable(const Table& table, const TextOptions& options) {
-  std::string text = table.title.empty()
-                         ? ""
-                         : absl::StrCat(Sentence(Printable(table.title), options.width), "\n\n");
-  TextLayout layout;
-  text += WriteTextPiece(table, options, layout);
+  std::string text;
+  if (!table.title.empty()) {
+    absl::StrAppend(&text, Sentence(Printable(table.title), options.width), "\n");
+  }
+  // Without rows, the notes say why.
+  if (!table.rows.empty() || table.notes.empty()) {
+    TextLayout layout;
+    absl::StrAppend(&text, table.title.empty() ? "" : "\n", WriteTextPiece(table, options, layout));
+  }
   for (const std::string& note : table.notes) {
     absl::StrAppend(&text, absl::StartsWith(note, " ") ? "" : "\n",
                     Sentence(Printable(note), options.width), "\n");

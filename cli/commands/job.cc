@@ -76,7 +76,9 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
                  {"attempt", job.attempt() == 0 ? "" : absl::StrCat(job.attempt())},
                  {"worker", job.worker()},
                  {"reused from", job.reused_from()},
-                 {"failure", FailureText(job.failure())},
+                 {"failure", job.state() == v1::Job::STATE_SUCCEEDED
+                                 ? ""  // that of an earlier attempt, which is listed below
+                                 : FailureText(job.failure())},
                  {"why", HeadLine(job.explanation())}};
   if (job.has_result()) {
     AddResult(job.result(), &lines);

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
@@ -113,11 +114,13 @@ TEST_F(JobCommandsTest, AJobAsTextCsvAndExplained) {
   v1::Metric& whole = *fake_.jobs[0].mutable_result()->add_metrics();
   whole.set_name("perplexity");
   whole.set_value(12.5);
+  fake_.jobs[0].set_failure(v1::FAILURE_CLASS_LOST);  // of an attempt before the last
   const std::string text = Concur({"job", "get", "s12/0"}).out;
   EXPECT_THAT(text, StartsWith("id          s12/0\nkind        train\nstate       succeeded\n"));
   EXPECT_THAT(text, HasSubstr("setting     2  epochs=3 lr=0.1\n"));
   EXPECT_THAT(text, HasSubstr("f1          61.2500 over 1,000 examples\n"));
   EXPECT_THAT(text, HasSubstr("perplexity  12.5000\n")) << "was \"over 0 examples\"";
+  EXPECT_THAT(text, Not(HasSubstr("failure")));
   const std::string csv = Concur({"-o", "csv", "job", "list", "s12", "--limit", "1"}).out;
   EXPECT_THAT(csv, StartsWith("id,kind,state,attempt,failures,lost,approach,train_set,"
                               "test_benchmark,setting_index,setting,seed,worker,failure,"));
