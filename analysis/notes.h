@@ -29,6 +29,8 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix);
 
 // "Less is better on perplexity, loss".
 std::string LessIsBetter(const std::vector<std::string>& benchmarks);
+// The same, and what that means for coefficients: "…: counted the other way round, so that …".
+std::string CountedOtherWay(const std::vector<std::string>& benchmarks);
 
 // What marks a score, or an average of scores, of which some seeds or settings are not there.
 inline constexpr char kPartialSign[] = "*";

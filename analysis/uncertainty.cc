@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "base/metric_meaning.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
@@ -55,6 +57,23 @@ absl::Status CheckRuns(const ExampleRuns& runs) {
     }
   }
   return absl::OkStatus();
+}
+
+// Negates the scores of which less is better; returns the names of those benchmarks.
+std::vector<std::string> Orient(ExampleRuns& runs) {
+  std::vector<std::string> minimized;
+  for (BenchmarkRuns& benchmark : runs.benchmarks) {
+    if (benchmark.goal != Goal::kMinimize) {
+      continue;
+    }
+    minimized.push_back(benchmark.benchmark);
+    for (std::vector<std::vector<double>>& approach : benchmark.runs) {
+      for (std::vector<double>& run : approach) {
+        std::transform(run.begin(), run.end(), run.begin(), std::negate<>());
+      }
+    }
+  }
+  return minimized;
 }
 
 // Scores of a benchmark example by example, all runs of all approaches side by side.
@@ -513,7 +532,7 @@ void AddFewWarning(int64_t approaches, int64_t examples, std::string& warning) {
 
 }  // namespace
 
-absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
+absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs,
                                                const UncertaintyOptions& options) {
   CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options.bootstrap));
   CONCUR_RETURN_IF_ERROR(CheckRuns(runs));
@@ -529,6 +548,7 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
   Uncertainty result;
   result.options = options;
   result.approaches = runs.approaches;
+  result.minimized = Orient(runs);
   for (const BenchmarkRuns& benchmark : runs.benchmarks) {
     result.benchmarks.push_back(benchmark.benchmark);
     for (const auto& [who, reason] : LeftOutOf(runs, benchmark)) {

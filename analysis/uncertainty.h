@@ -56,6 +56,7 @@ struct Uncertainty {
   std::vector<std::string> benchmarks;
   std::vector<std::string> approaches;
   std::vector<std::string> left_out;
+  std::vector<std::string> minimized;  // benchmarks of which less is better
   // By benchmark: what is drawn in place of single examples, and the share of the variance of
   // scores that is not noise.
   std::vector<ExampleClusters> clusters;
@@ -67,11 +68,11 @@ struct Uncertainty {
 // underestimates the variance by a share of 1/n.
 inline constexpr int64_t kIntervalExamplesMin = 30;
 
-// Cells are means over runs of means over examples, in percent; a pair uses the approaches that
-// have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a length
+// Cells are means over runs of means over examples, in percent, negated where less is better: as in
+// a matrix, a positive coefficient means agreement on what is better. A pair uses the approaches
+// that have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a length
 // other than `examples`, scores that are not finite, and more than 100 million replicates of pairs.
-absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
-                                               const UncertaintyOptions& options);
+absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs, const UncertaintyOptions& options);
 
 // What the numbers mean for the reader's next step: which of more approaches, more test examples
 // and more seeds can narrow the coefficient, how far, and what remains.

@@ -187,6 +187,9 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
   for (const std::string& warning : warnings) {
     table.notes.push_back(warning);
   }
+  if (!uncertainty.minimized.empty()) {
+    table.notes.push_back(CountedOtherWay(uncertainty.minimized) + ".");
+  }
   if (!uncertainty.left_out.empty()) {
     table.notes.push_back(absl::StrCat(
         "Without per-example scores: ", absl::StrJoin(uncertainty.left_out, "; "), "."));

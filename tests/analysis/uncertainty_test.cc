@@ -197,6 +197,48 @@ TEST(UncertaintyTest, SharedTestSetsAreDrawnTogether) {
   EXPECT_EQ(same.examples, 0);
 }
 
+// The matrix said +0.56, this -0.56.
+TEST(UncertaintyTest, CoefficientsMeanAgreementOnWhatIsBetter) {
+  World world;
+  world.examples = 64;
+  world.seeds = 2;
+  Random random(9, "uncertainty_test");
+  const ExampleRuns accuracies = Draw(world, random);
+  ExampleRuns mixed = accuracies;  // errors in place of the second benchmark's accuracies
+  mixed.benchmarks[1].goal = Goal::kMinimize;
+  for (auto& list : mixed.benchmarks[1].runs) {
+    for (std::vector<double>& run : list) {
+      for (double& value : run) {
+        value = 1 - value;
+      }
+    }
+  }
+  for (const Coefficient coefficient :
+       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman,
+        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+    UncertaintyOptions options;
+    options.coefficient = coefficient;
+    options.bootstrap.replicates = 200;
+    options.bootstrap.top = 5;
+    const PairUncertainty expected = PairOf(accuracies, options);
+    const PairUncertainty pair = PairOf(mixed, options);
+    ASSERT_TRUE(expected.value.has_value());
+    ASSERT_TRUE(pair.value.has_value());
+    EXPECT_GT(*pair.value, 0) << CoefficientName(coefficient);
+    EXPECT_NEAR(*pair.value, *expected.value, 1e-9) << CoefficientName(coefficient);
+    EXPECT_NEAR(pair.total, expected.total, 0.1 * expected.total) << CoefficientName(coefficient);
+    EXPECT_EQ(pair.noise_free.has_value(), expected.noise_free.has_value());
+    if (pair.noise_free.has_value()) {
+      EXPECT_NEAR(*pair.noise_free, *expected.noise_free, 1e-9) << CoefficientName(coefficient);
+    }
+  }
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 100;
+  ASSERT_OK_AND_ASSIGN(const Uncertainty uncertainty, ComputeUncertainty(mixed, options));
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes,
+              ::testing::Contains(HasSubstr("Less is better on B: counted the other way round")));
+}
+
 TEST(UncertaintyTest, BadInputsAreRefused) {
   World world;
   Random random(6, "uncertainty_test");
