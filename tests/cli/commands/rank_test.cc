@@ -67,6 +67,8 @@ TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
   EXPECT_THAT(
       json["notes"][0],
       HasSubstr("1 of 2 neighbours in the ranking differ after Holm's correction; 2 groups"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", errors}).out,
+              HasSubstr("p (Holm)"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "errors"}).err,
               HasSubstr("needs --errors FILE.csv"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "benchmarks"}).err,
