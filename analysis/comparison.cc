@@ -370,8 +370,8 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
       if (baseline < n && i != baseline && j != baseline) {
         continue;
       }
-      const bool swap = table.goal == Goal::kMinimize ? observed[j] < observed[i]
-                                                      : observed[j] > observed[i];
+      const bool swap =
+          table.goal == Goal::kMinimize ? observed[j] < observed[i] : observed[j] > observed[i];
       result.pairs.push_back(Compare(table, by_cluster.has_value() ? *by_cluster : by_question,
                                      by_question, observed, swap ? j : i, swap ? i : j,
                                      options.bootstrap.level));

@@ -354,14 +354,17 @@ Spread SpreadOf(const double* values, size_t count) {
 
 // Splits the variance. Drawing approaches anew draws their noise with them: its variance holds the
 // noise of seeds and examples already, as far as that differs from approach to approach.
-void Split(const Spread& examples, const Spread& runs, bool several_runs, const Spread& approaches,
-           PairUncertainty& pair) {
-  pair.examples = examples.variance;
+void Split(const Spread& examples, bool with_examples, const Spread& runs, bool several_runs,
+           const Spread& approaches, PairUncertainty& pair) {
+  if (with_examples) {
+    pair.examples = examples.variance;
+  }
   if (several_runs) {
     pair.seeds = runs.variance;
   }
-  pair.total = std::max(approaches.variance, pair.examples + pair.seeds.value_or(0));
-  pair.approaches = pair.total - pair.examples - pair.seeds.value_or(0);
+  const double noise = pair.examples.value_or(0) + pair.seeds.value_or(0);
+  pair.total = std::max(approaches.variance, noise);
+  pair.approaches = pair.total - noise;
   pair.shift_by_noise = examples.mean - *pair.value;
   if (several_runs) {
     pair.shift_by_noise += runs.mean - *pair.value;
@@ -587,7 +590,8 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs,
         return list.data() + at * replicates;
       };
       const bool several = resampler.several_runs();
-      Split(SpreadOf(begin(draws.values[kExamples]), replicates),
+      const bool with_examples = runs.benchmarks[a].examples > 1 && runs.benchmarks[b].examples > 1;
+      Split(SpreadOf(begin(draws.values[kExamples]), replicates), with_examples,
             several ? SpreadOf(begin(draws.values[kRuns]), replicates) : Spread(), several,
             SpreadOf(begin(draws.redrawn), replicates), pair);
       if (resampler.clustered()) {

@@ -87,6 +87,49 @@ TEST(UncertaintyTest, OneRunLeavesSeedsUnknownAndSaysSo) {
   EXPECT_THAT(UncertaintyInWords(pair), HasSubstr("what seeds cause is unknown"));
 }
 
+TEST(UncertaintyTest, WithoutExamplesTheirPartIsUnknownAndSaysSo) {
+  // "examples % 0", and more of them would hardly help.
+  ExampleRuns runs;
+  for (const char* name : {"x", "y"}) {
+    BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
+    benchmark.benchmark = name;
+    benchmark.examples = 1;
+  }
+  for (int approach = 0; approach < 8; ++approach) {
+    runs.approaches.push_back(absl::StrCat("a", approach));
+    for (BenchmarkRuns& benchmark : runs.benchmarks) {
+      benchmark.runs.push_back({{0.1 * (approach * 3 % 8)}, {0.1 * (approach * 5 % 8)}});
+    }
+  }
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 200;
+  ASSERT_OK_AND_ASSIGN(const Uncertainty uncertainty, ComputeUncertainty(runs, options));
+  const PairUncertainty& pair = uncertainty.pairs[0];
+  EXPECT_FALSE(pair.examples.has_value());
+  EXPECT_TRUE(pair.seeds.has_value());
+  EXPECT_THAT(UncertaintyInWords(pair), HasSubstr("what test examples cause is unknown"));
+  EXPECT_THAT(UncertaintyInWords(pair), Not(HasSubstr("more test examples")));
+  const Table table = UncertaintyTable(uncertainty);
+  EXPECT_THAT(WriteTable(table, TableFormat::kJson), HasSubstr("\"examples_share\":null"));
+  EXPECT_THAT(table.notes, ::testing::Contains(HasSubstr("drawn as unrelated")));
+}
+
+TEST(UncertaintyTest, EveryDaggerHasItsFootnote) {
+  Uncertainty uncertainty;
+  uncertainty.benchmarks = {"x", "y"};
+  uncertainty.clusters.resize(2);
+  uncertainty.reliabilities.resize(2);
+  PairUncertainty& pair = uncertainty.pairs.emplace_back();
+  pair.b = 1;
+  pair.value = 1;
+  pair.interval = Interval{0.8, 1};
+  pair.noise_free = 1;
+  pair.noise_free_interval = Interval{1, 1};
+  pair.warning = "fewer than 12 approaches: may be too short";
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes,
+              ::testing::Contains(HasSubstr("† all replicates agree")));
+}
+
 TEST(UncertaintyTest, WordsNameWhatHelps) {
   PairUncertainty pair;
   pair.n = 20;
@@ -113,7 +156,7 @@ TEST(UncertaintyTest, NoiseOfExamplesDoesNotCountAsThatOfSeeds) {
   double seeds = 0;
   for (int w = 0; w < 20; ++w) {
     const PairUncertainty pair = PairOf(Draw(world, random), options);
-    examples += pair.examples;
+    examples += *pair.examples;
     seeds += *pair.seeds;
   }
   EXPECT_LT(seeds, 0.35 * examples);
@@ -133,7 +176,7 @@ TEST(UncertaintyTest, PartsAreThoseOfASimulation) {
   for (int w = 0; w < kWorlds; ++w) {
     const PairUncertainty pair = PairOf(Draw(world, random), options);
     total += pair.total / kWorlds;
-    examples += pair.examples / kWorlds;
+    examples += *pair.examples / kWorlds;
     seeds += *pair.seeds / kWorlds;
   }
   const auto variance_of = [&](const World& of) {

@@ -92,8 +92,8 @@ TEST_F(UncertaintyCommandTest, LessCanBeBetter) {
     }
   }
   const std::string path = Write("goals.csv", csv);
-  const Output output = RunConcur({"uncertainty", "--repeats", path, "--minimize", "p*",
-                                   "--replicates", "200", "-o", "json"});
+  const Output output = RunConcur(
+      {"uncertainty", "--repeats", path, "--minimize", "p*", "--replicates", "200", "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(PlainJson::parse(output.out)["rows"][0]["value"], 1);
   EXPECT_THAT(output.out, HasSubstr("Less is better on ppl"));
@@ -106,8 +106,8 @@ TEST_F(UncertaintyCommandTest, LessCanBeBetter) {
         job.mutable_result()->clear_artifacts();
       }
     }
-    const std::vector<std::string> arguments = {"uncertainty",  "demo", "--replicates", "200",
-                                                "--minimize", "news", "-o",           "json"};
+    const std::vector<std::string> arguments = {"uncertainty", "demo", "--replicates", "200",
+                                                "--minimize",  "news", "-o",           "json"};
     const Output sweep = Concur(arguments);
     ASSERT_EQ(sweep.code, 0) << sweep.err;
     const Output matrix = Concur({"matrix", "demo", "--minimize", "news", "-o", "json"});
