@@ -330,6 +330,7 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
   BenchmarkComparison result;
   result.benchmark = table.benchmark;
   result.metric = table.metric;
+  result.goal = table.goal;
   result.approaches = table.approaches;
   result.examples = table.examples;
   result.left_out = table.left_out;
@@ -369,7 +370,8 @@ absl::StatusOr<BenchmarkComparison> CompareApproaches(const ExampleTable& table,
       if (baseline < n && i != baseline && j != baseline) {
         continue;
       }
-      const bool swap = observed[j] > observed[i];
+      const bool swap =
+          table.goal == Goal::kMinimize ? observed[j] < observed[i] : observed[j] > observed[i];
       result.pairs.push_back(Compare(table, by_cluster.has_value() ? *by_cluster : by_question,
                                      by_question, observed, swap ? j : i, swap ? i : j,
                                      options.bootstrap.level));
@@ -458,7 +460,11 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
   size_t tests = 0;
   std::vector<std::string> reasons;  // for leaving approaches out, in their order
   std::map<std::string, std::vector<std::string>> left_out;  // the benchmarks of each
+  std::vector<std::string> minimized;
   for (const BenchmarkComparison& comparison : comparisons) {
+    if (comparison.goal == Goal::kMinimize) {
+      minimized.push_back(comparison.benchmark);
+    }
     if (comparison.unit != ExampleUnit::kExample) {
       table.notes.push_back(absl::StrCat(
           comparison.benchmark, ": ", comparison.examples, " questions in ", comparison.clusters,
@@ -508,6 +514,9 @@ Table ComparisonTable(const std::vector<BenchmarkComparison>& comparisons,
     const bool is_all = benchmarks.size() > 1 && benchmarks.size() == comparisons.size();
     table.notes.push_back(absl::StrCat(
         "Left out on ", is_all ? "all benchmarks" : FirstNames(benchmarks), ": ", reason));
+  }
+  if (!minimized.empty()) {
+    table.notes.push_back(LessIsBetter(minimized) + ".");
   }
   table.title = absl::StrCat(
       "Paired comparisons on the test examples; ", ShortestDecimal(options.bootstrap.level * 100),

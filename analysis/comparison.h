@@ -21,6 +21,7 @@
 #include "analysis/example_runs.h"
 #include "analysis/intervals.h"
 #include "analysis/table.h"
+#include "base/metric_meaning.h"
 
 namespace concur::analysis {
 
@@ -63,6 +64,7 @@ struct ComparisonOptions {
 struct BenchmarkComparison {
   std::string benchmark;
   std::string metric;
+  Goal goal = Goal::kMaximize;
   std::vector<std::string> approaches;
   size_t examples = 0;
   ExampleUnit unit = ExampleUnit::kExample;  // of the clusters

@@ -15,6 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "analysis/score_table.h"
+#include "base/metric_meaning.h"
+#include "base/status_macros.h"
 #include "base/suggest.h"
 
 namespace concur::analysis {
@@ -71,6 +75,21 @@ ExampleClusters ClustersOf(const ExamplePlaces& places, size_t examples,
   return alone;
 }
 
+absl::Status Minimize(absl::Span<const std::string> patterns, ExampleRuns& runs) {
+  std::vector<AxisEntry> names;
+  for (const BenchmarkRuns& benchmark : runs.benchmarks) {
+    names.push_back({benchmark.benchmark, {}});
+  }
+  CONCUR_ASSIGN_OR_RETURN(ScoreTable table, ScoreTable::Create({}, std::move(names)));
+  CONCUR_RETURN_IF_ERROR(table.Minimize(patterns));
+  for (size_t b = 0; b < runs.benchmarks.size(); ++b) {
+    if (table.sign(b) < 0) {
+      runs.benchmarks[b].goal = Goal::kMinimize;
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::vector<std::pair<std::string, std::string>> LeftOutOf(const ExampleRuns& runs,
                                                            const BenchmarkRuns& benchmark) {
   std::vector<std::string> reasons;
@@ -97,6 +116,7 @@ std::vector<ExampleTable> MeansOverRuns(const ExampleRuns& runs) {
     ExampleTable table;
     table.benchmark = benchmark.benchmark;
     table.metric = benchmark.metric;
+    table.goal = benchmark.goal;
     table.examples = benchmark.examples;
     table.places = benchmark.places;
     for (size_t a = 0; a < benchmark.runs.size(); ++a) {

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/metric_meaning.h"
 
 namespace concur::analysis {
 
@@ -51,6 +53,7 @@ ExampleClusters ClustersOf(const ExamplePlaces& places, size_t examples,
 struct BenchmarkRuns {
   std::string benchmark;
   std::string metric;  // "exact_match", "f1"; for people
+  Goal goal = Goal::kMaximize;
   // Benchmarks with the same key were scored on the same examples (in the same order), or with the
   // same trained systems: a replicate draws those for them together. "": shared with none.
   std::string test_set;
@@ -67,11 +70,15 @@ struct ExampleRuns {
   std::vector<std::string> approaches;
   std::vector<BenchmarkRuns> benchmarks;
 };
+// Minimizes the benchmarks whose names match a pattern, in which "*" stands for any text.
+// InvalidArgument when a pattern matches none.
+absl::Status Minimize(absl::Span<const std::string> patterns, ExampleRuns& runs);
 
 // The scores of every approach on every test example of one benchmark.
 struct ExampleTable {
   std::string benchmark;
   std::string metric;  // "exact_match", "f1"; for people
+  Goal goal = Goal::kMaximize;
   std::vector<std::string> approaches;
   size_t examples = 0;
   ExamplePlaces places;

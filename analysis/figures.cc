@@ -345,12 +345,16 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
                              CoefficientCell(r.OptionalValue()), PValueCell(r.p_value)});
     }
     for (const size_t approach : panel.parts[0].missing) {
-      missing.insert(
-          absl::StrCat(table.benchmarks()[panel.y].name, ": ", table.approaches()[approach].name));
+      for (const size_t benchmark : {panel.x, panel.y}) {
+        if (table.cell(approach, benchmark).state != CellState::kValue) {
+          missing.insert(absl::StrCat(table.benchmarks()[benchmark].name, ": ",
+                                      table.approaches()[approach].name));
+        }
+      }
     }
   }
   if (!missing.empty()) {
-    result.notes.push_back(absl::StrCat("Without both scores: ", absl::StrJoin(missing, "; ")));
+    result.notes.push_back(absl::StrCat("Without a score on: ", absl::StrJoin(missing, "; ")));
   }
   return result;
 }

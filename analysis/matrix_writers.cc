@@ -62,9 +62,10 @@ std::string SignificanceText(const ConcurrenceMatrix& matrix) {
   if (static_cast<size_t>(tests) < kPairsMin) {
     return "";
   }
-  return absl::StrCat("p < .05: ", count(p.plain), " of ", tests, " pairs; ", count(p.holm),
-                      " after Holm's correction, ", count(p.bh), " by Benjamini and Hochberg's",
-                      matrix.families.declared() ? " (p-values take approaches as unrelated)" : "");
+  return absl::StrCat(
+      "p < .05: ", count(p.plain), " of ", tests, " pairs; ", count(p.holm),
+      " after Holm's correction, ", count(p.bh), " by Benjamini and Hochberg's",
+      matrix.families.declared() ? absl::StrCat(" (", kPValuesIgnoreFamilies, ")") : "");
 }
 
 std::vector<std::string> MissingNames(const ConcurrenceMatrix& matrix, const MatrixPair& pair) {

@@ -134,6 +134,12 @@ std::string LessIsBetter(const std::vector<std::string>& benchmarks) {
   return absl::StrCat("Less is better on ", absl::StrJoin(names, ", "));
 }
 
+std::string CountedOtherWay(const std::vector<std::string>& benchmarks) {
+  return absl::StrCat(LessIsBetter(benchmarks),
+                      ": counted the other way round, so that a positive value means agreement on "
+                      "what is better");
+}
+
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
   constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
                                                  "weighted Kendall's tau", "Overlap of the top "};
@@ -164,9 +170,7 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
   AddFamilyNotes(matrix, notes);
   AddFlags(matrix, notes);
   if (!matrix.minimized.empty()) {
-    notes.push_back(absl::StrCat(LessIsBetter(matrix.minimized),
-                                 ": counted the other way round, so that a positive value means "
-                                 "agreement on what is better"));
+    notes.push_back(CountedOtherWay(matrix.minimized));
   }
   return notes;
 }

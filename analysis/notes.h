@@ -27,8 +27,13 @@ std::string PairText(const MatrixPair& pair, bool with_interval = true);
 // about intervals, flags of benchmarks. Names are as Printable gives them, pairs are numbers.
 std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix);
 
+// What stands beside p-values where families are declared.
+inline constexpr char kPValuesIgnoreFamilies[] = "p-values take approaches as unrelated";
+
 // "Less is better on perplexity, loss".
 std::string LessIsBetter(const std::vector<std::string>& benchmarks);
+// The same, and what that means for coefficients: "…: counted the other way round, so that …".
+std::string CountedOtherWay(const std::vector<std::string>& benchmarks);
 
 // What marks a score, or an average of scores, of which some seeds or settings are not there.
 inline constexpr char kPartialSign[] = "*";

@@ -324,7 +324,7 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
   table.columns.push_back(ForPeople("rank set", true));
   table.columns.push_back(ForPeople("of all", true));
   table.columns.push_back({"group", "group", true});
-  table.columns.push_back({"next_p_holm", "next differs: p", true, 4});
+  table.columns.push_back({"next_p_holm", "next differs: p (Holm)", true, 4});
   const auto text = [](const RankSet& set) {
     return TextCell(set.low == set.high ? absl::StrCat(set.low)
                                         : absl::StrCat(set.low, "–", set.high));

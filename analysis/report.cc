@@ -96,6 +96,9 @@ Json MatrixData(const ConcurrenceMatrix& matrix) {
   Json json;
   json["title"] = MatrixTitle(matrix);
   json["notes"] = MatrixNotes(matrix);
+  if (matrix.families.declared()) {
+    json["notes"].push_back(kPValuesIgnoreFamilies);
+  }
   for (const char* name : {"value", "low", "high", "n", "p", "missing", "reason"}) {
     json[name] = Json::array();
   }

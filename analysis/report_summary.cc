@@ -87,8 +87,9 @@ Finding ConcurrenceFinding(const ConcurrenceMatrix& matrix) {
 const PairedComparison* BestTwo(const BenchmarkComparison& comparison) {
   const PairedComparison* found = nullptr;
   for (const PairedComparison& pair : comparison.pairs) {
-    const bool better = found == nullptr || pair.mean_a > found->mean_a ||
-                        (pair.mean_a == found->mean_a && pair.mean_b > found->mean_b);
+    const double sign = comparison.goal == Goal::kMinimize ? -1 : 1;
+    const bool better = found == nullptr || sign * pair.mean_a > sign * found->mean_a ||
+                        (pair.mean_a == found->mean_a && sign * pair.mean_b > sign * found->mean_b);
     found = better ? &pair : found;
   }
   return found;

@@ -179,6 +179,9 @@ Table DifferenceTable(const TableDifference& difference, const std::string& befo
                           TextCell(flip.second), NumberCell(flip.second_before),
                           NumberCell(flip.second_after), TextCell(CauseText(flip))});
   }
+  if (difference.flips.empty()) {
+    table.notes.emplace_back("No two approaches changed order on any benchmark.");
+  }
   if (difference.ties > 0) {
     table.notes.push_back(absl::StrCat(difference.ties, " more pairs are tied in one of the two."));
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
+#include "base/metric_meaning.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
@@ -55,6 +57,23 @@ absl::Status CheckRuns(const ExampleRuns& runs) {
     }
   }
   return absl::OkStatus();
+}
+
+// Negates the scores of which less is better; returns the names of those benchmarks.
+std::vector<std::string> Orient(ExampleRuns& runs) {
+  std::vector<std::string> minimized;
+  for (BenchmarkRuns& benchmark : runs.benchmarks) {
+    if (benchmark.goal != Goal::kMinimize) {
+      continue;
+    }
+    minimized.push_back(benchmark.benchmark);
+    for (std::vector<std::vector<double>>& approach : benchmark.runs) {
+      for (std::vector<double>& run : approach) {
+        std::transform(run.begin(), run.end(), run.begin(), std::negate<>());
+      }
+    }
+  }
+  return minimized;
 }
 
 // Scores of a benchmark example by example, all runs of all approaches side by side.
@@ -335,14 +354,17 @@ Spread SpreadOf(const double* values, size_t count) {
 
 // Splits the variance. Drawing approaches anew draws their noise with them: its variance holds the
 // noise of seeds and examples already, as far as that differs from approach to approach.
-void Split(const Spread& examples, const Spread& runs, bool several_runs, const Spread& approaches,
-           PairUncertainty& pair) {
-  pair.examples = examples.variance;
+void Split(const Spread& examples, bool with_examples, const Spread& runs, bool several_runs,
+           const Spread& approaches, PairUncertainty& pair) {
+  if (with_examples) {
+    pair.examples = examples.variance;
+  }
   if (several_runs) {
     pair.seeds = runs.variance;
   }
-  pair.total = std::max(approaches.variance, pair.examples + pair.seeds.value_or(0));
-  pair.approaches = pair.total - pair.examples - pair.seeds.value_or(0);
+  const double noise = pair.examples.value_or(0) + pair.seeds.value_or(0);
+  pair.total = std::max(approaches.variance, noise);
+  pair.approaches = pair.total - noise;
   pair.shift_by_noise = examples.mean - *pair.value;
   if (several_runs) {
     pair.shift_by_noise += runs.mean - *pair.value;
@@ -513,7 +535,7 @@ void AddFewWarning(int64_t approaches, int64_t examples, std::string& warning) {
 
 }  // namespace
 
-absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
+absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs,
                                                const UncertaintyOptions& options) {
   CONCUR_RETURN_IF_ERROR(ValidateBootstrapOptions(options.bootstrap));
   CONCUR_RETURN_IF_ERROR(CheckRuns(runs));
@@ -529,6 +551,7 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
   Uncertainty result;
   result.options = options;
   result.approaches = runs.approaches;
+  result.minimized = Orient(runs);
   for (const BenchmarkRuns& benchmark : runs.benchmarks) {
     result.benchmarks.push_back(benchmark.benchmark);
     for (const auto& [who, reason] : LeftOutOf(runs, benchmark)) {
@@ -567,7 +590,8 @@ absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
         return list.data() + at * replicates;
       };
       const bool several = resampler.several_runs();
-      Split(SpreadOf(begin(draws.values[kExamples]), replicates),
+      const bool with_examples = runs.benchmarks[a].examples > 1 && runs.benchmarks[b].examples > 1;
+      Split(SpreadOf(begin(draws.values[kExamples]), replicates), with_examples,
             several ? SpreadOf(begin(draws.values[kRuns]), replicates) : Spread(), several,
             SpreadOf(begin(draws.redrawn), replicates), pair);
       if (resampler.clustered()) {

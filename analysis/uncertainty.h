@@ -37,8 +37,9 @@ struct PairUncertainty {
   std::optional<double> value;       // nothing: undefined
   std::optional<Interval> interval;  // of the hierarchical bootstrap
   std::string warning;
-  double total = 0;             // all variance
-  double examples = 0;          // part of it that more test examples can remove
+  double total = 0;  // all variance
+  // Part of it that more test examples can remove; nothing without per-example scores.
+  std::optional<double> examples;
   std::optional<double> seeds;  // … more seeds; nothing where no approach has two runs
   double approaches = 0;        // the rest: only more approaches can narrow it
   // As `examples`, with every example drawn alone; nothing where that is how they are drawn.
@@ -56,6 +57,7 @@ struct Uncertainty {
   std::vector<std::string> benchmarks;
   std::vector<std::string> approaches;
   std::vector<std::string> left_out;
+  std::vector<std::string> minimized;  // benchmarks of which less is better
   // By benchmark: what is drawn in place of single examples, and the share of the variance of
   // scores that is not noise.
   std::vector<ExampleClusters> clusters;
@@ -67,11 +69,12 @@ struct Uncertainty {
 // underestimates the variance by a share of 1/n.
 inline constexpr int64_t kIntervalExamplesMin = 30;
 
-// Cells are means over runs of means over examples, in percent; a pair uses the approaches that
-// have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a length
-// other than `examples`, scores that are not finite, and more than 100 million replicates of pairs.
-absl::StatusOr<Uncertainty> ComputeUncertainty(const ExampleRuns& runs,
-                                               const UncertaintyOptions& options);
+// Cells are means over runs of means over examples, in percent, negated where less is better: as in
+// a matrix, a positive coefficient means agreement on what is better. A pair uses the approaches
+// that have both. InvalidArgument for bad bootstrap options, fewer than two benchmarks, runs of a
+// length other than `examples`, scores that are not finite, and more than 100 million replicates of
+// pairs.
+absl::StatusOr<Uncertainty> ComputeUncertainty(ExampleRuns runs, const UncertaintyOptions& options);
 
 // What the numbers mean for the reader's next step: which of more approaches, more test examples
 // and more seeds can narrow the coefficient, how far, and what remains.

@@ -49,7 +49,7 @@ void AddBenchmarkNotes(const Uncertainty& uncertainty, Table& table) {
   double alone = 0;
   for (const PairUncertainty& pair : uncertainty.pairs) {
     if (pair.examples_alone.has_value()) {
-      drawn += pair.examples;
+      drawn += pair.examples.value_or(0);
       alone += *pair.examples_alone;
     }
   }
@@ -76,7 +76,9 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
     (part >= kWorthwhile * pair.total ? can : cannot)
         .push_back(absl::StrCat(name, " (to ", Deviation(pair.total - part), " at best)"));
   };
-  judge("more test examples", pair.examples);
+  if (pair.examples.has_value()) {
+    judge("more test examples", *pair.examples);
+  }
   if (pair.seeds.has_value()) {
     judge("more seeds", seeds);
   }
@@ -92,7 +94,10 @@ std::string UncertaintyInWords(const PairUncertainty& pair) {
     absl::StrAppend(&text, "; ", absl::StrJoin(cannot, " and "), " hardly");
   }
   absl::StrAppend(&text, "; with these ", pair.n, " approaches ",
-                  Deviation(pair.total - pair.examples - seeds), " remains");
+                  Deviation(pair.total - pair.examples.value_or(0) - seeds), " remains");
+  if (!pair.examples.has_value()) {
+    absl::StrAppend(&text, "; what test examples cause is unknown: no per-example scores");
+  }
   if (!pair.seeds.has_value()) {
     absl::StrAppend(&text, "; what seeds cause is unknown: each cell has one run");
   }
@@ -158,16 +163,17 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
          HighCell(pair.noise_free_interval),
          deviation(pair.total),
          share(pair.approaches),
-         share(pair.examples),
+         pair.examples.has_value() ? share(*pair.examples) : TableCell(),
          pair.examples_alone.has_value() ? share(*pair.examples_alone) : TableCell(),
          pair.seeds.has_value() ? share(*pair.seeds) : TableCell(),
-         deviation(pair.total - pair.examples - pair.seeds.value_or(0)),
+         deviation(pair.total - pair.examples.value_or(0) - pair.seeds.value_or(0)),
          defined ? NumberCell(pair.shift_by_noise) : TableCell(),
          TextCell(words),
          TextCell(pair.warning)});
     table.notes.push_back(absl::StrCat(uncertainty.benchmarks[pair.a], " – ",
                                        uncertainty.benchmarks[pair.b], ": ", words, "."));
-    if (pair.warning.empty() && !DaggerOf(pair.noise_free_interval).empty()) {
+    // The warning of an interval without width says so itself, and has the mark.
+    if (DaggerOf(pair.interval).empty() && !DaggerOf(pair.noise_free_interval).empty()) {
       warnings.insert("† all replicates agree: resampling cannot show the uncertainty.");
     }
     if (!pair.warning.empty()) {
@@ -186,6 +192,12 @@ Table UncertaintyTable(const Uncertainty& uncertainty) {
   }
   for (const std::string& warning : warnings) {
     table.notes.push_back(warning);
+  }
+  table.notes.emplace_back(
+      "Approaches are drawn as unrelated: relatives among them make intervals too short, and "
+      "concur matrix --families TAG draws families.");
+  if (!uncertainty.minimized.empty()) {
+    table.notes.push_back(CountedOtherWay(uncertainty.minimized) + ".");
   }
   if (!uncertainty.left_out.empty()) {
     table.notes.push_back(absl::StrCat(

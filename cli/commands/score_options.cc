@@ -86,6 +86,11 @@ absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& ta
   return table.Minimize(patterns);
 }
 
+absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ExampleRuns& runs) {
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, PatternsOf(flags));
+  return analysis::Minimize(patterns, runs);
+}
+
 absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
                                                 const ScoreFileFlags& flags,
                                                 CommandContext& context) {

@@ -46,8 +46,9 @@ absl::StatusOr<SweepTableOptions> TableOptionsOf(
 absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
                                                 const ScoreFileFlags& flags,
                                                 CommandContext& context);
-// Minimizes the columns of --minimize in a table that was read from files.
+// Minimizes the columns of --minimize in what was read from files.
 absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ScoreTable& table);
+absl::Status ApplyMinimize(const ScoreFileFlags& flags, analysis::ExampleRuns& runs);
 
 // --interval, --replicates and --seed, as several commands have them.
 struct IntervalFlags {

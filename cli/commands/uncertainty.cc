@@ -35,6 +35,7 @@ struct UncertaintyFlags {
   std::string format;
   std::string cluster;
   size_t top = analysis::kTopDefault;
+  ScoreFileFlags file;
   IntervalFlags interval;
 };
 
@@ -50,18 +51,22 @@ absl::StatusOr<analysis::ExampleRuns> LoadRuns(const UncertaintyFlags& flags,
     CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> part, SplitNames("--columns", value));
     columns.insert(columns.end(), part.begin(), part.end());
   }
-  if (!flags.repeats.empty()) {
-    return ReadRepeats(flags.repeats, std::move(columns));
-  }
   if (flags.sweep.empty()) {
-    return ReadExampleFolder(flags.examples, std::move(columns),
-                             flags.metric.empty() ? "exact_match" : flags.metric);
+    absl::StatusOr<analysis::ExampleRuns> runs =
+        flags.repeats.empty()
+            ? ReadExampleFolder(flags.examples, std::move(columns),
+                                flags.metric.empty() ? "exact_match" : flags.metric)
+            : ReadRepeats(flags.repeats, std::move(columns));
+    CONCUR_RETURN_IF_ERROR(runs.status());
+    CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, *runs));
+    return runs;
   }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
   if (!HasExamples(opened.study)) {
-    return RepeatsOf(opened.study, flags.metric, {.select = flags.select}, columns);
+    return RepeatsOf(opened.study, flags.metric, asked, columns);
   }
-  return ExampleRunsOf(opened.study, flags.metric, {.select = flags.select}, columns);
+  return ExampleRunsOf(opened.study, flags.metric, asked, columns);
 }
 
 absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& context) {
@@ -77,9 +82,9 @@ absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& conte
   options.bootstrap = *bootstrap;
   options.bootstrap.top = flags.top;
   CONCUR_ASSIGN_OR_RETURN(options.unit, UnitOf(flags.cluster));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ExampleRuns runs, LoadRuns(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(analysis::ExampleRuns runs, LoadRuns(flags, context));
   CONCUR_ASSIGN_OR_RETURN(const analysis::Uncertainty uncertainty,
-                          analysis::ComputeUncertainty(runs, options));
+                          analysis::ComputeUncertainty(std::move(runs), options));
   return PrintTable(analysis::UncertaintyTable(uncertainty), flags.format, context);
 }
 
@@ -121,6 +126,7 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
                   "Only these benchmarks, in this order; quote names that have commas")
       ->TypeName("A,B")
       ->OneValueEach();
+  AddMinimizeOption(command, flags->file);
   AddClusterOption(command, flags->cluster);
   flags->interval.level = 0.95;
   flags->interval.replicates = 2000;

@@ -368,6 +368,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned,
                             AlignRuns(name, study.imported() ? "f1" : column_metric, approaches));
     aligned.metric = column_metric;
+    aligned.goal = table.benchmarks()[column].metric.goal;
     aligned.systems = systems;
     aligned.left_out = std::move(left_out);
     runs.benchmarks.push_back(std::move(aligned));
@@ -396,6 +397,7 @@ absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::s
   for (size_t column = 0; column < table.benchmarks().size(); ++column) {
     analysis::BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
     benchmark.benchmark = table.benchmarks()[column].name;
+    benchmark.goal = table.benchmarks()[column].metric.goal;
     benchmark.metric = "score";
     benchmark.examples = 1;
     benchmark.runs.resize(table.approaches().size());

@@ -47,6 +47,21 @@ ComparisonOptions OptionsComparison(int64_t replicates) {
   return options;
 }
 
+TEST(ComparisonTest, WhereLessIsBetterTheLesserMeanIsTheBetter) {
+  // "better" was the approach with more errors.
+  ExampleTable table = SkillTable(3, 60);
+  table.goal = Goal::kMinimize;
+  ASSERT_OK_AND_ASSIGN(const std::vector<BenchmarkComparison> comparisons,
+                       CompareAll({table}, OptionsComparison(100)));
+  ASSERT_THAT(comparisons[0].pairs, SizeIs(3));
+  for (const PairedComparison& pair : comparisons[0].pairs) {
+    EXPECT_LT(pair.mean_a, pair.mean_b);
+    EXPECT_LT(pair.a, pair.b) << "of rising scores";
+  }
+  EXPECT_THAT(ComparisonTable(comparisons, OptionsComparison(100)).notes,
+              ::testing::Contains("Less is better on squad."));
+}
+
 // Reference: scipy.stats.binomtest(min(b, c), b + c, 0.5).pvalue, SciPy 1.10.1.
 TEST(ComparisonTest, McNemarIsTheExactBinomialTest) {
   struct Case {

@@ -82,6 +82,15 @@ TEST(ScatterTest, ApproachesWithoutTheTagAreAGroupThatSaysSo) {
   EXPECT_THAT(text, HasSubstr("x,y,t=yes,2,"));
 }
 
+TEST(ScatterTest, TheBenchmarkWithoutAScoreIsNamed) {
+  // "Perplexity: m", though m lacks the other one.
+  const ScoreTable table = ParseFigures("a,x,y\nm,,1\nn,2,\no,3,2\np,4,3\n");
+  ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,
+                       ScatterPanels(table, {"x", {"y"}, ""}));
+  EXPECT_THAT(ScatterTable(table, panels).notes,
+              ::testing::ElementsAre("Without a score on: x: m; y: n"));
+}
+
 TEST(ScatterTest, MissingScoresAreNamedAndNamesAreEscaped) {
   const ScoreTable table = ParseFigures("a,x,<y>\n\"</svg>&\",1,2\nhole,3,\nc,4,5\n");
   ASSERT_OK_AND_ASSIGN(const std::vector<ScatterPanel> panels,

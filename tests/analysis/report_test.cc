@@ -69,6 +69,16 @@ TEST(ReportTest, HoldsEveryMatrixOfEveryGroup) {
   EXPECT_EQ(data["group_by"], "kind");
 }
 
+TEST(ReportTest, BesideFamiliesThePValuesHaveTheirCaveat) {
+  const std::string rows = "m,f,10,20\nn,f,20,10\no,g,30,30\np,g,40,35\n";
+  const auto notes = [&](const std::string& tag) {
+    const std::string csv = absl::StrCat("a,", tag, ",x,y\n", rows);
+    return DataOf(Report(ParseReport(csv)))["subsets"][0].dump();
+  };
+  EXPECT_THAT(notes("family"), HasSubstr("p-values take approaches as unrelated"));
+  EXPECT_THAT(notes("kind"), Not(HasSubstr("p-values take approaches as unrelated")));
+}
+
 TEST(ReportTest, MissingCellsOfAGroupKeepTheirApproach) {
   const Json data = DataOf(Report(ParseReport(kReportScores)));
   EXPECT_EQ(data["subsets"][2]["matrices"]["pearson"]["missing"][1], Json({1}));

@@ -37,6 +37,14 @@ TEST(TableDifferenceTest, NamesTheFlipAndTheCellThatDidIt) {
   EXPECT_EQ(difference.common_cells, 6);
 }
 
+TEST(TableDifferenceTest, WithoutSwapsASentenceStandsForTheTable) {
+  const ScoreTable table = ParseTableDifference("a,x\nm,50\nn,40\n");
+  const std::string text =
+      WriteTable(DifferenceTable(CompareTables(table, table), "old", "new"), TableFormat::kText);
+  EXPECT_THAT(text, HasSubstr("No two approaches changed order on any benchmark."));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("ahead before"))) << "a bare header";
+}
+
 TEST(TableDifferenceTest, CausesAreToldApart) {
   const auto cause = [](const char* before, const char* after) {
     const TableDifference difference =

@@ -54,6 +54,14 @@ TEST(TableTest, TextIsAlignedAndMarksTheBest) {
             "\n50 % of $x\n");
 }
 
+TEST(TableTest, WithoutRowsTheNotesAreTheText) {
+  Table table = Small();
+  table.rows.clear();
+  EXPECT_EQ(WriteTable(table, TableFormat::kText), "Two <rows>\n\n50 % of $x\n");
+  table.notes.clear();
+  EXPECT_EQ(WriteTable(table, TableFormat::kText), "Two <rows>\n\nsystem  score ±  all\n");
+}
+
 TEST(TableTest, CsvHasEveryDigitAndNoPeopleColumns) {
   EXPECT_EQ(WriteTable(Small(), TableFormat::kCsv),
             "name,score,n\n"

@@ -87,6 +87,49 @@ TEST(UncertaintyTest, OneRunLeavesSeedsUnknownAndSaysSo) {
   EXPECT_THAT(UncertaintyInWords(pair), HasSubstr("what seeds cause is unknown"));
 }
 
+TEST(UncertaintyTest, WithoutExamplesTheirPartIsUnknownAndSaysSo) {
+  // "examples % 0", and more of them would hardly help.
+  ExampleRuns runs;
+  for (const char* name : {"x", "y"}) {
+    BenchmarkRuns& benchmark = runs.benchmarks.emplace_back();
+    benchmark.benchmark = name;
+    benchmark.examples = 1;
+  }
+  for (int approach = 0; approach < 8; ++approach) {
+    runs.approaches.push_back(absl::StrCat("a", approach));
+    for (BenchmarkRuns& benchmark : runs.benchmarks) {
+      benchmark.runs.push_back({{0.1 * (approach * 3 % 8)}, {0.1 * (approach * 5 % 8)}});
+    }
+  }
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 200;
+  ASSERT_OK_AND_ASSIGN(const Uncertainty uncertainty, ComputeUncertainty(runs, options));
+  const PairUncertainty& pair = uncertainty.pairs[0];
+  EXPECT_FALSE(pair.examples.has_value());
+  EXPECT_TRUE(pair.seeds.has_value());
+  EXPECT_THAT(UncertaintyInWords(pair), HasSubstr("what test examples cause is unknown"));
+  EXPECT_THAT(UncertaintyInWords(pair), Not(HasSubstr("more test examples")));
+  const Table table = UncertaintyTable(uncertainty);
+  EXPECT_THAT(WriteTable(table, TableFormat::kJson), HasSubstr("\"examples_share\":null"));
+  EXPECT_THAT(table.notes, ::testing::Contains(HasSubstr("drawn as unrelated")));
+}
+
+TEST(UncertaintyTest, EveryDaggerHasItsFootnote) {
+  Uncertainty uncertainty;
+  uncertainty.benchmarks = {"x", "y"};
+  uncertainty.clusters.resize(2);
+  uncertainty.reliabilities.resize(2);
+  PairUncertainty& pair = uncertainty.pairs.emplace_back();
+  pair.b = 1;
+  pair.value = 1;
+  pair.interval = Interval{0.8, 1};
+  pair.noise_free = 1;
+  pair.noise_free_interval = Interval{1, 1};
+  pair.warning = "fewer than 12 approaches: may be too short";
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes,
+              ::testing::Contains(HasSubstr("† all replicates agree")));
+}
+
 TEST(UncertaintyTest, WordsNameWhatHelps) {
   PairUncertainty pair;
   pair.n = 20;
@@ -113,7 +156,7 @@ TEST(UncertaintyTest, NoiseOfExamplesDoesNotCountAsThatOfSeeds) {
   double seeds = 0;
   for (int w = 0; w < 20; ++w) {
     const PairUncertainty pair = PairOf(Draw(world, random), options);
-    examples += pair.examples;
+    examples += *pair.examples;
     seeds += *pair.seeds;
   }
   EXPECT_LT(seeds, 0.35 * examples);
@@ -133,7 +176,7 @@ TEST(UncertaintyTest, PartsAreThoseOfASimulation) {
   for (int w = 0; w < kWorlds; ++w) {
     const PairUncertainty pair = PairOf(Draw(world, random), options);
     total += pair.total / kWorlds;
-    examples += pair.examples / kWorlds;
+    examples += *pair.examples / kWorlds;
     seeds += *pair.seeds / kWorlds;
   }
   const auto variance_of = [&](const World& of) {
@@ -195,6 +238,48 @@ TEST(UncertaintyTest, SharedTestSetsAreDrawnTogether) {
   const PairUncertainty same = PairOf(runs);
   EXPECT_EQ(same.shift_by_noise, 0);
   EXPECT_EQ(same.examples, 0);
+}
+
+// The matrix said +0.56, this -0.56.
+TEST(UncertaintyTest, CoefficientsMeanAgreementOnWhatIsBetter) {
+  World world;
+  world.examples = 64;
+  world.seeds = 2;
+  Random random(9, "uncertainty_test");
+  const ExampleRuns accuracies = Draw(world, random);
+  ExampleRuns mixed = accuracies;  // errors in place of the second benchmark's accuracies
+  mixed.benchmarks[1].goal = Goal::kMinimize;
+  for (auto& list : mixed.benchmarks[1].runs) {
+    for (std::vector<double>& run : list) {
+      for (double& value : run) {
+        value = 1 - value;
+      }
+    }
+  }
+  for (const Coefficient coefficient :
+       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman,
+        Coefficient::kWeightedKendall, Coefficient::kTopK}) {
+    UncertaintyOptions options;
+    options.coefficient = coefficient;
+    options.bootstrap.replicates = 200;
+    options.bootstrap.top = 5;
+    const PairUncertainty expected = PairOf(accuracies, options);
+    const PairUncertainty pair = PairOf(mixed, options);
+    ASSERT_TRUE(expected.value.has_value());
+    ASSERT_TRUE(pair.value.has_value());
+    EXPECT_GT(*pair.value, 0) << CoefficientName(coefficient);
+    EXPECT_NEAR(*pair.value, *expected.value, 1e-9) << CoefficientName(coefficient);
+    EXPECT_NEAR(pair.total, expected.total, 0.1 * expected.total) << CoefficientName(coefficient);
+    EXPECT_EQ(pair.noise_free.has_value(), expected.noise_free.has_value());
+    if (pair.noise_free.has_value()) {
+      EXPECT_NEAR(*pair.noise_free, *expected.noise_free, 1e-9) << CoefficientName(coefficient);
+    }
+  }
+  UncertaintyOptions options;
+  options.bootstrap.replicates = 100;
+  ASSERT_OK_AND_ASSIGN(const Uncertainty uncertainty, ComputeUncertainty(mixed, options));
+  EXPECT_THAT(UncertaintyTable(uncertainty).notes,
+              ::testing::Contains(HasSubstr("Less is better on B: counted the other way round")));
 }
 
 TEST(UncertaintyTest, BadInputsAreRefused) {

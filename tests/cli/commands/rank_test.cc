@@ -5,7 +5,10 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "tests/cli/study_fixture.h"
@@ -64,6 +67,8 @@ TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
   EXPECT_THAT(
       json["notes"][0],
       HasSubstr("1 of 2 neighbours in the ranking differ after Holm's correction; 2 groups"));
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", errors}).out,
+              HasSubstr("p (Holm)"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "errors"}).err,
               HasSubstr("needs --errors FILE.csv"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "benchmarks"}).err,
@@ -79,6 +84,28 @@ TEST_F(RankTest, MixedGoalsSayHowToChooseWhatRanks) {
   EXPECT_THAT(output.out, HasSubstr("0.9250"));
   EXPECT_EQ(RunConcur({"rank", "--scores", scores, "--group", "M=mae"}).out.find("--group"),
             std::string::npos);
+}
+
+// Neighbours were taken from the worst on: sets and p-values stood beside other approaches.
+TEST_F(RankTest, SetsFromExamplesKnowThatLessIsBetter) {
+  std::string folder;
+  for (int approach = 0; approach < 2; ++approach) {
+    folder = dir_.File(absl::StrCat("runs/a", approach, "/errors"));
+    CONCUR_CHECK_OK(MakeDirectories(folder));
+    std::vector<std::pair<std::string, bool>> examples;
+    for (int e = 0; e < 60; ++e) {
+      examples.emplace_back(absl::StrCat("e", e), e < (approach == 0 ? 4 : 50));
+    }
+    CONCUR_CHECK_OK(WriteFileAtomically(folder + "/0.jsonl", ExampleLines(examples)));
+  }
+  const std::string scores = Write("s.csv", "model,errors\na0,6.67\na1,83.33\n");
+  const Output output = RunConcur({"rank", "--scores", scores, "--minimize", "errors", "--examples",
+                                   dir_.File("runs"), "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const PlainJson json = PlainJson::parse(output.out);
+  EXPECT_EQ(json["rows"][0]["approach"], "a0");
+  EXPECT_EQ(json["rows"][0]["rank_high"], 1);
+  EXPECT_EQ(json["rows"][1]["rank_low"], 2);
 }
 
 TEST_F(RankTest, UsageErrorsAreNamed) {

@@ -83,6 +83,40 @@ TEST_F(UncertaintyCommandTest, RepeatedScoresNeedNoExamples) {
   }
 }
 
+TEST_F(UncertaintyCommandTest, LessCanBeBetter) {
+  std::string csv = "approach,benchmark,repeat,score\n";
+  for (int approach = 0; approach < 8; ++approach) {
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      absl::StrAppend(&csv, "a", approach, ",acc,", repeat, ",", 10 * approach + repeat, "\n");
+      absl::StrAppend(&csv, "a", approach, ",ppl,", repeat, ",", 90 - 10 * approach, "\n");
+    }
+  }
+  const std::string path = Write("goals.csv", csv);
+  const Output output = RunConcur(
+      {"uncertainty", "--repeats", path, "--minimize", "p*", "--replicates", "200", "-o", "json"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(PlainJson::parse(output.out)["rows"][0]["value"], 1);
+  EXPECT_THAT(output.out, HasSubstr("Less is better on ppl"));
+  EXPECT_THAT(RunConcur({"uncertainty", "--repeats", path, "--minimize", "loss"}).err,
+              HasSubstr("minimize: unknown column \"loss\""));
+  // Of a sweep, its own goal or --minimize, with and without examples.
+  for (const bool examples : {true, false}) {
+    if (!examples) {
+      for (v1::Job& job : fake_.jobs) {
+        job.mutable_result()->clear_artifacts();
+      }
+    }
+    const std::vector<std::string> arguments = {"uncertainty", "demo", "--replicates", "200",
+                                                "--minimize",  "news", "-o",           "json"};
+    const Output sweep = Concur(arguments);
+    ASSERT_EQ(sweep.code, 0) << sweep.err;
+    const Output matrix = Concur({"matrix", "demo", "--minimize", "news", "-o", "json"});
+    EXPECT_NEAR(PlainJson::parse(sweep.out)["rows"][0]["value"].get<double>(),
+                PlainJson::parse(matrix.out)["pairs"][0]["value"].get<double>(), 1e-9);
+    EXPECT_THAT(sweep.out, HasSubstr("Less is better on news"));
+  }
+}
+
 TEST_F(UncertaintyCommandTest, SplitsASweepAndListsWhatHasNoExamples) {
   const Output output = Concur({"uncertainty", "demo", "--replicates", "200", "-o", "json"});
   ASSERT_EQ(output.code, 0) << output.err;
