@@ -96,7 +96,8 @@ absl::Status ListSweeps(CommandContext& context, const SweepFlags& flags) {
 
 absl::Status GetSweep(CommandContext& context, const SweepFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, false));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
   PrintSweep(context, sweep);
   return absl::OkStatus();
 }
@@ -146,7 +147,8 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
   if (failures.others() > 0) {
     PrintNote(context, absl::StrCat("and ", CountText(failures.others()), " more, of other kinds"));
   }
-  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, false));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client->GetSweep(flags.sweep, /*include_spec=*/false));
   const v1::StateCounts& counts = sweep.counts();
   const std::string& id = sweep.id();
   if (table.rows.empty()) {
@@ -177,13 +179,17 @@ absl::Status ListFailures(CommandContext& context, const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
-// "17" or "s12/17".
-absl::StatusOr<uint32_t> JobIndex(const std::string& text) {
+// "17" or "s12/17", of that sweep.
+absl::StatusOr<uint32_t> JobIndex(const std::string& text, const v1::Sweep& sweep) {
   const size_t slash = text.rfind('/');
   uint32_t index = 0;
   if (!absl::SimpleAtoi(slash == std::string::npos ? text : text.substr(slash + 1), &index)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--job: expected a job such as s12/17, or 17, got \"", text, "\""));
+  }
+  if (slash != std::string::npos && text.substr(0, slash) != sweep.id()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--job: expected a job of ", sweep.id(), ", got \"", text, "\""));
   }
   return index;
 }
@@ -192,21 +198,29 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   v1::RetryJobsRequest request;
   request.set_sweep(flags.sweep);
   request.set_rerun_succeeded(flags.rerun);
-  for (const std::string& job : flags.jobs) {
-    CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job));
-    request.add_jobs(index);
-  }
   if (flags.rerun && flags.jobs.empty()) {
     return absl::InvalidArgumentError("--rerun: expected --job, the jobs to run again");
   }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  if (!flags.jobs.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                            client->GetSweep(flags.sweep, /*include_spec=*/false));
+    for (const std::string& job : flags.jobs) {
+      CONCUR_ASSIGN_OR_RETURN(const uint32_t index, JobIndex(job, sweep));
+      request.add_jobs(index);
+    }
+    request.set_sweep(sweep.id());  // not a newer one of that name
+  }
   CONCUR_ASSIGN_OR_RETURN(const uint32_t retried, client->RetryJobs(request));
   Json record = Json::object();
   record["sweep"] = flags.sweep;
   record["retried"] = retried;
   PrintDetails(context, {{"sweep", flags.sweep}, {"retried", CountText(retried)}}, record);
   if (retried == 0) {
-    PrintNote(context, "no job had failed, was skipped or canceled");
+    PrintNote(context, flags.jobs.empty()
+                           ? "no job had failed, was skipped or canceled"
+                           : "none of these jobs had failed, was skipped or canceled; --rerun runs "
+                             "again what succeeded");
   }
   return absl::OkStatus();
 }

@@ -157,6 +157,11 @@ TEST_F(SweepCommandsTest, RetryTakesJobsByIdOrIndex) {
   EXPECT_TRUE(fake_.retried[0].rerun_succeeded());
   EXPECT_EQ(Concur({"sweep", "retry", "s12", "--job", "x"}).code, kExitUsage);
   EXPECT_EQ(Concur({"sweep", "retry", "s12", "--rerun"}).code, kExitUsage);
+  // Job 3 of s12 ran, and nothing said so.
+  const Output other = Concur({"sweep", "retry", "s12", "--job", "s3/3"});
+  EXPECT_EQ(other.code, kExitUsage);
+  EXPECT_THAT(other.err, HasSubstr("expected a job of s12, got \"s3/3\""));
+  EXPECT_THAT(fake_.retried, SizeIs(1));
 }
 
 TEST_F(SweepCommandsTest, ADeletionIsNotRepeated) {
