@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -88,6 +89,22 @@ absl::Status Minimize(absl::Span<const std::string> patterns, ExampleRuns& runs)
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> Orient(ExampleRuns& runs) {
+  std::vector<std::string> minimized;
+  for (BenchmarkRuns& benchmark : runs.benchmarks) {
+    if (benchmark.goal != Goal::kMinimize) {
+      continue;
+    }
+    minimized.push_back(benchmark.benchmark);
+    for (std::vector<std::vector<double>>& approach : benchmark.runs) {
+      for (std::vector<double>& run : approach) {
+        std::transform(run.begin(), run.end(), run.begin(), std::negate<>());
+      }
+    }
+  }
+  return minimized;
 }
 
 std::vector<std::pair<std::string, std::string>> LeftOutOf(const ExampleRuns& runs,

@@ -74,6 +74,9 @@ struct ExampleRuns {
 // InvalidArgument when a pattern matches none.
 absl::Status Minimize(absl::Span<const std::string> patterns, ExampleRuns& runs);
 
+// Negates the scores of which less is better; returns the names of those benchmarks.
+std::vector<std::string> Orient(ExampleRuns& runs);
+
 // The scores of every approach on every test example of one benchmark.
 struct ExampleTable {
   std::string benchmark;

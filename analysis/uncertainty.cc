@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,7 +25,6 @@
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
 #include "analysis/score_table.h"
-#include "base/metric_meaning.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
@@ -57,23 +55,6 @@ absl::Status CheckRuns(const ExampleRuns& runs) {
     }
   }
   return absl::OkStatus();
-}
-
-// Negates the scores of which less is better; returns the names of those benchmarks.
-std::vector<std::string> Orient(ExampleRuns& runs) {
-  std::vector<std::string> minimized;
-  for (BenchmarkRuns& benchmark : runs.benchmarks) {
-    if (benchmark.goal != Goal::kMinimize) {
-      continue;
-    }
-    minimized.push_back(benchmark.benchmark);
-    for (std::vector<std::vector<double>>& approach : benchmark.runs) {
-      for (std::vector<double>& run : approach) {
-        std::transform(run.begin(), run.end(), run.begin(), std::negate<>());
-      }
-    }
-  }
-  return minimized;
 }
 
 // Scores of a benchmark example by example, all runs of all approaches side by side.
@@ -506,10 +487,6 @@ Draws DrawAll(const ScoreTable& table, const Resampler& resampler, const NoiseFr
   }
   return draws;
 }
-
-}  // namespace
-
-namespace {
 
 // How many independent units of test examples are drawn of a benchmark; of repeats, which have no
 // examples, as many as are enough.

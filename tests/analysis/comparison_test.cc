@@ -17,7 +17,6 @@ namespace concur::analysis {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
