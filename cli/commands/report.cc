@@ -91,13 +91,15 @@ bool HasTransfer(const analysis::ScoreTable& cross) {
 absl::Status AddStudyTables(const Study& study, const ReportFlags& flags,
                             analysis::ReportOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
-  SweepTableOptions in_rows = asked;
-  in_rows.layout = analysis::Layout::kTrainInRows;
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable cross,
-                          ScoreTableOf(study, flags.metric, in_rows));
-  if (HasTransfer(cross)) {
-    CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
-    options.tables.emplace_back("Train sets and test sets", std::move(table));
+  if (study.spec.evaluate_on != EvaluateOn::kSame) {
+    SweepTableOptions in_rows = asked;
+    in_rows.layout = analysis::Layout::kTrainInRows;
+    CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable cross,
+                            ScoreTableOf(study, flags.metric, in_rows));
+    if (HasTransfer(cross)) {
+      CONCUR_ASSIGN_OR_RETURN(analysis::Table table, analysis::CrossTable(cross));
+      options.tables.emplace_back("Train sets and test sets", std::move(table));
+    }
   }
   if (flags.no_comparisons) {
     return absl::OkStatus();

@@ -163,6 +163,25 @@ TEST(ReportTest, UnresolvedRanksNameTheLeadersThatChanceExplains) {
   EXPECT_EQ(findings[1].text, "None.");
   EXPECT_THAT(FindingsOf(table, nullptr, {resolved})[0].text,
               HasSubstr("The best approach is resolved on every benchmark."));
+
+  // c has 5, b 7 and a 9 of what less is better.
+  BenchmarkComparison errors;
+  errors.benchmark = "errors";
+  errors.goal = Goal::kMinimize;
+  errors.approaches = {"a", "b", "c"};
+  for (const size_t worse : {1, 0}) {
+    pair.a = 2;
+    pair.b = worse;
+    pair.mean_a = 5;
+    pair.mean_b = worse == 1 ? 7 : 9;
+    errors.pairs.push_back(pair);
+  }
+  pair.a = 1;
+  pair.b = 0;
+  pair.mean_a = 7;
+  pair.mean_b = 9;
+  errors.pairs.push_back(pair);
+  EXPECT_THAT(FindingsOf(table, nullptr, {errors})[0].text, HasSubstr("errors (c, b)."));
 }
 
 TEST(ReportTest, WithoutAnyCoefficientTheSummarySaysWhy) {
