@@ -44,7 +44,8 @@ absl::Status CheckText(absl::string_view text, absl::string_view file) {
 
 class Parser {
  public:
-  Parser(absl::string_view text, absl::string_view file) : text_(text), file_(file) {}
+  Parser(absl::string_view text, absl::string_view file, char separator)
+      : text_(text), file_(file), separator_(separator) {}
 
   absl::StatusOr<std::vector<CsvRecord>> Parse() {
     std::vector<CsvRecord> records;
@@ -74,7 +75,8 @@ class Parser {
 
   absl::StatusOr<std::string> ParseBare() {
     const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r') {
+    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' &&
+           text_[at_] != '\r') {
       if (text_[at_] == '"') {
         return At(file_, line_,
                   "a quote inside an unquoted field; quote the whole field and double the quote");
@@ -107,7 +109,7 @@ class Parser {
     if (at_ == text_.size()) {
       return false;
     }
-    if (text_[at_] == ',') {
+    if (text_[at_] == separator_) {
       ++at_;
       return true;
     }
@@ -120,26 +122,30 @@ class Parser {
       return false;
     }
     if (quoted) {
-      return At(file_, line_, "expected a comma or the end of the line after a closing quote");
+      return At(file_, line_,
+                absl::StrCat("expected \"", absl::string_view(&separator_, 1),
+                             "\" or the end of the line after a closing quote"));
     }
     return At(file_, line_, "a carriage return without a line feed");
   }
 
   absl::string_view text_;
   absl::string_view file_;
+  char separator_;
   size_t at_ = 0;
   int64_t line_ = 1;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file) {
+absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file,
+                                                char separator) {
   CONCUR_RETURN_IF_ERROR(CheckText(text, file));
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (absl::StartsWith(text, kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
-  return Parser(text, file).Parse();
+  return Parser(text, file, separator).Parse();
 }
 
 std::string CsvField(absl::string_view field) {

@@ -19,11 +19,13 @@ struct CsvRecord {
   std::vector<std::string> fields;
 };
 
-// Splits `text` into records. Accepts a byte order mark, LF and CRLF, quoted fields with doubled
-// quotes and line breaks; skips lines that are wholly empty. InvalidArgument, as `FILE:LINE: …`,
-// for bytes that are not UTF-8, NUL bytes, a carriage return without line feed, a quote inside an
-// unquoted field, text after a closing quote and a quote that is never closed.
-absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file);
+// Splits `text` into records of fields between separators. Accepts a byte order mark, LF and CRLF,
+// quoted fields with doubled quotes and line breaks; skips lines that are wholly empty.
+// InvalidArgument, as `FILE:LINE: …`, for bytes that are not UTF-8, NUL bytes, a carriage return
+// without line feed, a quote inside an unquoted field, text after a closing quote and a quote that
+// is never closed.
+absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text, absl::string_view file,
+                                                char separator = ',');
 
 // `field` as it must stand in a CSV file: quoted when it has commas, quotes, line breaks or
 // surrounding blanks.

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "base/utf8.h"
 #include "imports/imported.h"
 #include "imports/results.h"
@@ -176,6 +177,24 @@ void Assembly::ChooseRevisions() {
   runs_ = std::move(kept);
 }
 
+absl::Status Assembly::CheckWantedMetrics() const {
+  std::set<std::string> names;
+  for (const Stored& stored : runs_) {
+    for (const Metric& metric : stored.run.metrics) {
+      names.insert(metric.name);
+    }
+  }
+  for (const std::string& wanted : request_.metrics) {
+    if (names.count(wanted) == 0) {
+      const std::vector<std::string> known(names.begin(), names.end());
+      return absl::InvalidArgumentError(absl::StrCat("--metric: no score has the metric \"", wanted,
+                                                     "\"", DidYouMean(wanted, known),
+                                                     "; there are ", FirstNames(known)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> firsts;  // by task and metric
   std::map<std::string, std::set<std::string>> names;
@@ -310,6 +329,7 @@ absl::StatusOr<ImportedResults> Assembly::Finish() {
     return absl::InvalidArgumentError(absl::StrCat(request_.paths[0], ": expected scores of ",
                                                    request_.format, ", found none", why));
   }
+  CONCUR_RETURN_IF_ERROR(CheckWantedMetrics());
   NameVariants();
   ChooseRevisions();
   std::stable_sort(runs_.begin(), runs_.end(), [](const Stored& a, const Stored& b) {

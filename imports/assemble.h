@@ -38,6 +38,8 @@ class Assembly {
   // Tasks that differ in version or number of examples shown are different ones.
   void NameVariants();
   void ChooseRevisions();
+  // InvalidArgument when a metric that was asked for is in no run.
+  absl::Status CheckWantedMetrics() const;
   void ChooseMetrics();
   void AlignExamples();
   absl::Status NumberCells();

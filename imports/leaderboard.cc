@@ -15,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -71,7 +72,33 @@ absl::StatusOr<std::vector<analysis::CsvRecord>> ReadRecords(absl::string_view t
   if (absl::EndsWith(path, ".tsv") || absl::StrContains(head, '\t')) {
     return SplitTabs(body, path);
   }
-  return analysis::ParseCsv(text, path);
+  // Spreadsheets write semicolons where the comma is the decimal point.
+  const bool semicolons =
+      std::count(head.begin(), head.end(), ';') > std::count(head.begin(), head.end(), ',');
+  return analysis::ParseCsv(text, path, semicolons ? ';' : ',');
+}
+
+// Puts points for the commas of columns such as "71,2", whose comma is the decimal point. "1,234"
+// tells nothing by itself: it may be a thousand.
+void ReadDecimalCommas(LeaderboardTable& table) {
+  const auto with_points = [](const std::string& field) {
+    return absl::StrReplaceAll(field, {{",", "."}});
+  };
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    bool only_numbers = true;
+    bool has_decimals = false;
+    for (const LeaderboardTable::Row& row : table.rows) {
+      const bool with_commas = ParseScore(row.fields[c]).has_value();
+      const bool with_decimals = ParseScore(with_points(row.fields[c])).has_value();
+      only_numbers = only_numbers && (with_commas || with_decimals || IsGap(row.fields[c]));
+      has_decimals = has_decimals || (with_decimals && !with_commas);
+    }
+    for (LeaderboardTable::Row& row : table.rows) {
+      if (only_numbers && has_decimals && ParseScore(with_points(row.fields[c])).has_value()) {
+        row.fields[c] = with_points(row.fields[c]);
+      }
+    }
+  }
 }
 
 // The table, its rows as wide as its header. A header that lacks the name of the first column, as
@@ -118,6 +145,7 @@ absl::StatusOr<LeaderboardTable> TableOf(std::vector<analysis::CsvRecord> record
     fields.resize(table.header.size());  // absent fields at the end are gaps
     table.rows.push_back({std::move(fields), records[r].line});
   }
+  ReadDecimalCommas(table);
   return table;
 }
 

@@ -120,6 +120,11 @@ TEST_F(FormatsTest, TheHarnessKeepsMetricsFiltersErrorsAndDirections) {
   EXPECT_EQ(SkippedOf(*results, "a metric whose value is no number"), 1);
   request_.metrics = {"acc_norm"};
   EXPECT_EQ(Score(*ImportAs("lm-eval", {dir_.File("results_1.json")}), "org/m", "arc"), 0.6);
+  request_.metrics = {"acc_norm", "acc_nrm"};
+  EXPECT_THAT(ImportAs("lm-eval", {dir_.File("results_1.json")}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--metric: no score has the metric \"acc_nrm\""),
+                             HasSubstr("did you mean \"acc_norm\""))));
 }
 
 std::string OneTask(const char* extra, double score) {

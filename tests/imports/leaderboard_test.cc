@@ -94,6 +94,26 @@ TEST_F(LeaderboardTest, RowsOfOneNameAndDifferentTeamsAreDifferentModels) {
   EXPECT_THAT(Names(results->models), ElementsAre("A (T1)", "A (T2)"));
 }
 
+TEST_F(LeaderboardTest, SemicolonsAndDecimalCommasOfSpreadsheetsAreRead) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.csv",
+                                     "model;x;y;z;size;places\nA;71,25;1,234;1.5;7;\"a;b\"\n"
+                                     "B;70;2,345;2;1,3B;c\nC;-0,5 ± 0,1;3,456;-;n/a;d, e\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("x", "y", "z"));
+  EXPECT_EQ(Score(*results, "A", "x"), 71.25);
+  EXPECT_EQ(Score(*results, "B", "x"), 70);
+  EXPECT_EQ(Score(*results, "A", "y"), 1234) << "three digits may be thousands";
+  EXPECT_EQ(results->models[0].tags.at("places"), "a;b");
+}
+
+TEST_F(LeaderboardTest, DecimalCommasAreReadInTabbedTablesToo) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.tsv", "model\tx\ty\nA\t0,5\t1\nB\t0,75\t2\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "B", "x"), 0.75);
+}
+
 TEST_F(LeaderboardTest, AHeaderWithoutTheNamesColumnIsCompleted) {
   const auto results =
       ImportAs("leaderboard", {Write("board.tsv", "Mean\tx\ty\nA\t2\t1\t3\nB\t4\t3\t5\n")});
