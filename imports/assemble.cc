@@ -67,6 +67,27 @@ Digest DigestOfIds(const std::vector<qa::ExampleScore>& examples) {
   return hash.Finish();
 }
 
+// InvalidArgument when a metric that was asked for is in no task; `names` by task.
+absl::Status CheckWanted(const std::vector<std::string>& wanted,
+                         const std::map<std::string, std::set<std::string>>& names) {
+  for (const std::string& metric : wanted) {
+    const bool is_known = std::any_of(names.begin(), names.end(), [&](const auto& task) {
+      return task.second.count(metric) > 0;
+    });
+    if (!is_known) {
+      std::set<std::string> all;
+      for (const auto& [task, metrics] : names) {
+        all.insert(metrics.begin(), metrics.end());
+      }
+      const std::vector<std::string> known(all.begin(), all.end());
+      return absl::InvalidArgumentError(absl::StrCat("--metric: no score has the metric \"", metric,
+                                                     "\"", DidYouMean(metric, known),
+                                                     "; there are ", FirstNames(known)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void Assembly::Skip(const std::string& reason, const std::string& place) {
@@ -177,25 +198,7 @@ void Assembly::ChooseRevisions() {
   runs_ = std::move(kept);
 }
 
-absl::Status Assembly::CheckWantedMetrics() const {
-  std::set<std::string> names;
-  for (const Stored& stored : runs_) {
-    for (const Metric& metric : stored.run.metrics) {
-      names.insert(metric.name);
-    }
-  }
-  for (const std::string& wanted : request_.metrics) {
-    if (names.count(wanted) == 0) {
-      const std::vector<std::string> known(names.begin(), names.end());
-      return absl::InvalidArgumentError(absl::StrCat("--metric: no score has the metric \"", wanted,
-                                                     "\"", DidYouMean(wanted, known),
-                                                     "; there are ", FirstNames(known)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-void Assembly::ChooseMetrics() {
+absl::Status Assembly::ChooseMetrics() {
   std::map<std::string, std::map<std::string, int64_t>> firsts;  // by task and metric
   std::map<std::string, std::set<std::string>> names;
   for (const Stored& stored : runs_) {
@@ -204,6 +207,7 @@ void Assembly::ChooseMetrics() {
       names[stored.run.task].insert(metric.name);
     }
   }
+  CONCUR_RETURN_IF_ERROR(CheckWanted(request_.metrics, names));
   std::map<std::string, std::string> chosen;
   for (const auto& [task, counts] : firsts) {
     for (const std::string& wanted : request_.metrics) {
@@ -232,6 +236,7 @@ void Assembly::ChooseMetrics() {
       stored.run.examples.clear();  // they are of another metric
     }
   }
+  return absl::OkStatus();
 }
 
 void Assembly::AlignExamples() {
@@ -329,7 +334,6 @@ absl::StatusOr<ImportedResults> Assembly::Finish() {
     return absl::InvalidArgumentError(absl::StrCat(request_.paths[0], ": expected scores of ",
                                                    request_.format, ", found none", why));
   }
-  CONCUR_RETURN_IF_ERROR(CheckWantedMetrics());
   NameVariants();
   ChooseRevisions();
   std::stable_sort(runs_.begin(), runs_.end(), [](const Stored& a, const Stored& b) {
@@ -339,7 +343,7 @@ absl::StatusOr<ImportedResults> Assembly::Finish() {
     std::stable_sort(runs_.begin(), runs_.end(),
                      [](const Stored& a, const Stored& b) { return a.order < b.order; });
   }
-  ChooseMetrics();
+  CONCUR_RETURN_IF_ERROR(ChooseMetrics());
   AlignExamples();
   CONCUR_RETURN_IF_ERROR(NumberCells());
   return std::move(results_);

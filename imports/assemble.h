@@ -38,9 +38,7 @@ class Assembly {
   // Tasks that differ in version or number of examples shown are different ones.
   void NameVariants();
   void ChooseRevisions();
-  // InvalidArgument when a metric that was asked for is in no run.
-  absl::Status CheckWantedMetrics() const;
-  void ChooseMetrics();
+  absl::Status ChooseMetrics();
   void AlignExamples();
   absl::Status NumberCells();
   uint32_t AxisOf(std::vector<ImportedAxis>& axes, std::map<std::string, uint32_t>& numbers,

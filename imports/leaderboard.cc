@@ -15,7 +15,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -68,37 +67,17 @@ absl::StatusOr<std::vector<analysis::CsvRecord>> ReadRecords(absl::string_view t
                                                              absl::string_view path) {
   absl::string_view body = text;
   absl::ConsumePrefix(&body, "\xef\xbb\xbf");
-  const absl::string_view head = body.substr(0, body.find('\n'));
+  absl::string_view head = body.substr(0, body.find('\n'));
+  absl::ConsumeSuffix(&head, "\r");
   if (absl::EndsWith(path, ".tsv") || absl::StrContains(head, '\t')) {
     return SplitTabs(body, path);
   }
   // Spreadsheets write semicolons where the comma is the decimal point.
-  const bool semicolons =
-      std::count(head.begin(), head.end(), ';') > std::count(head.begin(), head.end(), ',');
-  return analysis::ParseCsv(text, path, semicolons ? ';' : ',');
-}
-
-// Puts points for the commas of columns such as "71,2", whose comma is the decimal point. "1,234"
-// tells nothing by itself: it may be a thousand.
-void ReadDecimalCommas(LeaderboardTable& table) {
-  const auto with_points = [](const std::string& field) {
-    return absl::StrReplaceAll(field, {{",", "."}});
+  const auto columns = [&](char separator) {
+    const auto records = analysis::ParseCsv(head, path, separator);
+    return records.ok() && !records->empty() ? (*records)[0].fields.size() : 0;
   };
-  for (size_t c = 0; c < table.header.size(); ++c) {
-    bool only_numbers = true;
-    bool has_decimals = false;
-    for (const LeaderboardTable::Row& row : table.rows) {
-      const bool with_commas = ParseScore(row.fields[c]).has_value();
-      const bool with_decimals = ParseScore(with_points(row.fields[c])).has_value();
-      only_numbers = only_numbers && (with_commas || with_decimals || IsGap(row.fields[c]));
-      has_decimals = has_decimals || (with_decimals && !with_commas);
-    }
-    for (LeaderboardTable::Row& row : table.rows) {
-      if (only_numbers && has_decimals && ParseScore(with_points(row.fields[c])).has_value()) {
-        row.fields[c] = with_points(row.fields[c]);
-      }
-    }
-  }
+  return analysis::ParseCsv(text, path, columns(';') > columns(',') ? ';' : ',');
 }
 
 // The table, its rows as wide as its header. A header that lacks the name of the first column, as

@@ -34,10 +34,18 @@ constexpr double kScoreMax = 1e15;  // as of the metrics of a job
 
 std::optional<double> PlainNumber(absl::string_view text) {
   double value = 0;
-  // "1,234.5" has thousands apart, "71,2" a decimal comma, which is not guessed at.
+  // "1,234.5" has thousands apart; "71,2", "0,123" and "1234,567" can only be decimal commas, which
+  // ReadDecimalCommas finds by their column.
   std::string digits(text);
   if (absl::StrContains(text, ',')) {
     const std::vector<absl::string_view> groups = absl::StrSplit(text, ',');
+    absl::string_view first = groups[0];
+    if (!absl::ConsumePrefix(&first, "-")) {
+      absl::ConsumePrefix(&first, "+");
+    }
+    if (first.empty() || first.size() > 3 || first[0] == '0') {
+      return std::nullopt;
+    }
     for (size_t i = 1; i < groups.size(); ++i) {
       const absl::string_view whole = groups[i].substr(0, groups[i].find('.'));
       if (whole.size() != 3) {
@@ -176,6 +184,13 @@ ColumnCounts CountColumn(const LeaderboardTable& table, size_t column) {
   }
   return counts;
 }
+
+// A score here and there that cannot be read is skipped and named; a column of words is a tag.
+bool IsNumeric(const ColumnCounts& counts) {
+  return counts.scores > 0 && counts.scores >= 4 * counts.other;
+}
+
+std::string WithPoints(absl::string_view field) { return absl::StrReplaceAll(field, {{",", "."}}); }
 
 // Least squares by Gaussian elimination with pivoting: x'x b = x'y. False when it is singular.
 bool Solve(std::vector<std::vector<double>>& a, std::vector<double>& b) {
@@ -335,6 +350,39 @@ std::optional<ParsedScore> ParseScore(absl::string_view field) {
   return score;
 }
 
+void ReadDecimalCommas(LeaderboardTable& table) {
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    const auto has_comma = [c](const LeaderboardTable::Row& row) {
+      return absl::StrContains(row.fields[c], ',');
+    };
+    if (std::none_of(table.rows.begin(), table.rows.end(), has_comma)) {
+      continue;
+    }
+    ColumnCounts counts;
+    bool has_decimals = false;
+    for (const LeaderboardTable::Row& row : table.rows) {
+      const std::string& field = row.fields[c];
+      if (IsGap(field)) {
+        continue;
+      }
+      if (ParseScore(field).has_value()) {
+        ++counts.scores;
+      } else if (ParseScore(WithPoints(field)).has_value()) {
+        ++counts.scores;
+        has_decimals = true;
+      } else {
+        ++counts.other;
+      }
+    }
+    for (LeaderboardTable::Row& row : table.rows) {
+      std::string& field = row.fields[c];
+      if (has_decimals && IsNumeric(counts) && ParseScore(WithPoints(field)).has_value()) {
+        field = WithPoints(field);
+      }
+    }
+  }
+}
+
 std::string PlainName(absl::string_view name) {
   std::string plain = absl::AsciiStrToLower(absl::StrReplaceAll(
       name, {{"_", " "}, {"↑", ""}, {"↓", ""}, {"⬆️", ""}, {"⬇️", ""}}));
@@ -416,8 +464,7 @@ absl::StatusOr<std::vector<ColumnPlan>> PlanColumns(const LeaderboardTable& tabl
     }
     const ColumnCounts counts = CountColumn(table, c);
     const bool is_kept = Has(options.keep, header);
-    // A score here and there that cannot be read is skipped and named; a column of words is a tag.
-    const bool is_number = counts.scores > 0 && counts.scores >= 4 * counts.other;
+    const bool is_number = IsNumeric(counts);
     if (!is_kept && NamesAggregate(header) && is_number) {
       column.kind = ColumnKind::kAggregate;
       column.reason = "a column that is called a mean or an overall score";

@@ -39,6 +39,10 @@ struct LeaderboardTable {
   std::vector<Row> rows;
 };
 
+// Puts points for the commas of columns of numbers such as "71,2", whose comma is the decimal
+// point. A column of "1,234" stays as it is: these may be thousands.
+void ReadDecimalCommas(LeaderboardTable& table);
+
 enum class ColumnKind {
   kModel,
   kScore,

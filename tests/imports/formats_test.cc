@@ -124,7 +124,8 @@ TEST_F(FormatsTest, TheHarnessKeepsMetricsFiltersErrorsAndDirections) {
   EXPECT_THAT(ImportAs("lm-eval", {dir_.File("results_1.json")}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--metric: no score has the metric \"acc_nrm\""),
-                             HasSubstr("did you mean \"acc_norm\""))));
+                             HasSubstr("did you mean \"acc_norm\""),
+                             HasSubstr("there are acc, acc_norm"))));
 }
 
 std::string OneTask(const char* extra, double score) {

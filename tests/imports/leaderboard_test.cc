@@ -37,7 +37,7 @@ TEST(ParseScoreTest, UnitsMarginsRemarksAndPairsAreRead) {
 
 TEST(ParseScoreTest, DatesSizesAndWordsAreNoScores) {
   for (const char* field : {"2023/3/15", "67B", "N/A", "", "nan", "inf", "0x10", "1e400", "71,2",
-                            "about 3", "12-14", "/", "1//2"}) {
+                            "0,123", "1234,567", ",123", "about 3", "12-14", "/", "1//2"}) {
     EXPECT_EQ(ParseScore(field), std::nullopt) << field;
   }
 }
@@ -105,6 +105,22 @@ TEST_F(LeaderboardTest, SemicolonsAndDecimalCommasOfSpreadsheetsAreRead) {
   EXPECT_EQ(Score(*results, "B", "x"), 70);
   EXPECT_EQ(Score(*results, "A", "y"), 1234) << "three digits may be thousands";
   EXPECT_EQ(results->models[0].tags.at("places"), "a;b");
+}
+
+TEST_F(LeaderboardTest, ThreeDigitsBehindAZeroAreDecimals) {
+  const auto results = ImportAs(
+      "leaderboard", {Write("board.csv", "model;x\nA;0,123\nB;0,456\nC;1,234\nD;0,7\nE;see\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(Score(*results, "A", "x"), 0.123);
+  EXPECT_EQ(Score(*results, "C", "x"), 1.234) << "its column tells";
+  EXPECT_EQ(SkippedOf(*results, "a field that is no score"), 1) << "as with points";
+}
+
+TEST_F(LeaderboardTest, SemicolonsWithinQuotedNamesDoNotSeparate) {
+  const auto results =
+      ImportAs("leaderboard", {Write("board.csv", "model,\"x; y; z\"\r\nA,1\r\nB,2\r\n")});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(Names(results->tasks), ElementsAre("x; y; z"));
 }
 
 TEST_F(LeaderboardTest, DecimalCommasAreReadInTabbedTablesToo) {
