@@ -87,7 +87,8 @@ TEST(ScoresCsvTest, BadFilesAreRefusedWithTheirPlace) {
       {"truncated UTF-8", "approach,X\na,1\xE2\x82", "s.csv:2: expected UTF-8"},
       {"NUL", std::string("approach,X\na\0b,1\n", 16), "s.csv:2: expected text, got a NUL byte"},
       {"quote inside", "approach,X\na\"b,1\n", "s.csv:2: a quote inside an unquoted field"},
-      {"text after quote", "approach,X\n\"a\"b,1\n", "s.csv:2: expected a comma"},
+      {"text after quote", "approach,X\n\"a\"b,1\n",
+       "s.csv:2: expected \",\" or the end of the line after a closing quote"},
       {"open quote", "approach,X\n\"a,1\nb,2\n", "s.csv:2: the quote opened here is never closed"},
       {"lone carriage return", "approach,X\ra,1\n", "s.csv:1: a carriage return without"},
   };
