@@ -374,9 +374,12 @@ void ReadDecimalCommas(LeaderboardTable& table) {
         ++counts.other;
       }
     }
+    if (!has_decimals || !IsNumeric(counts)) {
+      continue;
+    }
     for (LeaderboardTable::Row& row : table.rows) {
       std::string& field = row.fields[c];
-      if (has_decimals && IsNumeric(counts) && ParseScore(WithPoints(field)).has_value()) {
+      if (ParseScore(WithPoints(field)).has_value()) {
         field = WithPoints(field);
       }
     }
