@@ -55,7 +55,7 @@ enum class SweepState : uint8_t {
   kCanceling = 2,  // canceled, attempts still being stopped
   kSucceeded = 3,  // every job succeeded
   kFailed = 4,     // every job ended, some failed or were skipped
-  kCanceled = 5,
+  kCanceled = 5,   // or, after a retry of some jobs, the others stayed canceled and none failed
 };
 inline constexpr int kSweepStates = 6;
 // "active", "paused", "canceling", "succeeded", "failed", "canceled".

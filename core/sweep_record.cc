@@ -36,8 +36,12 @@ SweepState SweepRecord::State() const {
   if (jobs.unfinished() > 0) {
     return row.paused ? SweepState::kPaused : SweepState::kActive;
   }
-  return jobs.count(JobState::kSucceeded) == jobs.size() ? SweepState::kSucceeded
-                                                         : SweepState::kFailed;
+  if (jobs.count(JobState::kSucceeded) == jobs.size()) {
+    return SweepState::kSucceeded;
+  }
+  // A retry of some jobs of a canceled sweep leaves the others canceled.
+  const bool failed = jobs.count(JobState::kFailed) + jobs.count(JobState::kSkipped) > 0;
+  return failed ? SweepState::kFailed : SweepState::kCanceled;
 }
 
 void SweepRecord::SetState(uint32_t job, JobState state) {

@@ -86,6 +86,18 @@ TEST_F(SweepRecordTest, ACanceledSweepIsCancelingUntilItsAttemptsHaveStopped) {
   EXPECT_EQ(sweep_->State(), SweepState::kCanceled);
 }
 
+TEST_F(SweepRecordTest, ASweepOfWhichARetryLeftJobsCanceledIsCanceledUnlessOneFailed) {
+  for (uint32_t job = 0; job < 3; ++job) {
+    Succeed(*sweep_, job);
+  }
+  for (uint32_t job = 3; job < 6; ++job) {
+    sweep_->SetState(job, JobState::kCanceled);
+  }
+  EXPECT_EQ(sweep_->State(), SweepState::kCanceled);
+  sweep_->SetState(5, JobState::kSkipped);
+  EXPECT_EQ(sweep_->State(), SweepState::kFailed);
+}
+
 TEST_F(SweepRecordTest, ALaneIsWhatTheQueueMustKnowOfAJob) {
   sweep_->owner = 4;
   sweep_->label_sets = {0, 6, 0};
