@@ -13,16 +13,17 @@
 #include <vector>
 
 #include "command/command.h"
-#include "readers/blas.h"
 #include "readers/check/check.h"
 #include "readers/commands.h"
 #include "readers/files/convert.h"
+#include "readers/machine.h"
 #include "readers/training/commands.h"
 
 namespace concur::readers {
 namespace {
 
 constexpr int kExitConfiguration = 78;
+constexpr char kDeviceHelp[] = "auto, cpu or cuda:N";
 
 // The exit code of a command that ended with `status`, whose message is printed.
 int Ended(const absl::Status& status) {
@@ -44,7 +45,7 @@ void WaitPassively(int64_t threads, char** argv) {
 }
 
 void AddMachine(Command* command, Machine& machine) {
-  command->AddOption("--device", machine.device, "auto, cpu or cuda:N")->ShowDefault();
+  command->AddOption("--device", machine.device, kDeviceHelp)->ShowDefault();
   command->AddOption("--threads", machine.threads, "One is fastest for recurrent networks")
       ->ShowDefault();
 }
@@ -83,13 +84,12 @@ void AddPredict(Command* command, PredictOptions& predict) {
   AddMachine(command, predict.machine);
 }
 
-int Check(const std::vector<std::string>& fixtures, bool as_json) {
-  const absl::Status blas = CheckBlas();
-  if (!blas.ok()) {
-    return Ended(blas);
+int Check(const std::vector<std::string>& fixtures, const Machine& machine, bool as_json) {
+  const absl::StatusOr<torch::Device> device = Prepare(machine);
+  if (!device.ok()) {
+    return Ended(device.status());
   }
-  SetThreads(1);
-  const absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures);
+  const absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures, *device);
   if (!results.ok()) {
     return Ended(results.status());
   }
@@ -119,6 +119,9 @@ int Run(int argc, char** argv) {
   check->AddOption("-o,--output", output, "Output: table or json")
       ->OneOf({"table", "json"})
       ->ShowDefault();
+  Machine checked;
+  checked.device = "cpu";
+  check->AddOption("--device", checked.device, kDeviceHelp)->ShowDefault();
   std::string inspected;
   Command* inspect = app.AddSubcommand("inspect", "Show the tensors of a model or weights file");
   inspect->AddOption("PATH", inspected, "A safetensors file, or a folder with weights.safetensors")
@@ -140,7 +143,7 @@ int Run(int argc, char** argv) {
     return 0;
   }
   if (check->Parsed()) {
-    return Check(fixtures, output == "json");
+    return Check(fixtures, checked, output == "json");
   }
   if (inspect->Parsed()) {
     const absl::StatusOr<std::string> text = InspectWeights(inspected);

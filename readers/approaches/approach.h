@@ -69,7 +69,9 @@ struct Settings {
   Selection selection = Selection::kF1;
   double gradient_norm_max = 0;  // 0: no clipping
   double average_decay = 0;      // of the moving average of weights that predicts; 0: none
-  int64_t passage_tokens_max = 0, question_tokens_max = 0;  // in training; 0: no limit
+  // In training longer texts are cut, and questions with answers behind the cut left out; 0: no
+  // limit.
+  int64_t passage_tokens_max = 0, question_tokens_max = 0;
   int64_t train_answer_tokens_max = 0;  // questions with longer answers are left out; 0: none
   int64_t answer_tokens_max = 0;        // in decoding; 0: no limit
   std::string vectors = "glove.840B.300d";

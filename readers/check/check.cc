@@ -35,7 +35,7 @@ double LargestDifference(const torch::Tensor& computed, const torch::Tensor& exp
   if (computed.sizes() != expected.sizes()) {
     return kInfinite;
   }
-  const torch::Tensor a = computed.detach().to(torch::kFloat64);
+  const torch::Tensor a = computed.detach().to(torch::kCPU, torch::kFloat64);
   const torch::Tensor b = expected.to(torch::kFloat64);
   if (a.numel() == 0) {
     return 0;
@@ -97,6 +97,7 @@ void CompareOutputs(const Fixture& fixture, const Outputs& outputs, const Scores
       result.forward_at = name;
       continue;
     }
+    computed = computed.cpu();
     const absl::string_view mask_name = absl::StripSuffix(name, "_logprob");
     const std::optional<torch::Tensor> mask = fixture.Find(absl::StrCat(mask_name, "_mask"));
     if (mask.has_value() && mask->sizes() == computed.sizes()) {
@@ -121,7 +122,7 @@ bool HadDropout(const Fixture& fixture) {
   }
   constexpr double kRounding = 1e-3;
   const torch::Tensor full =
-      fixture.batch.passage_mask.all(1).logical_and(fixture.batch.question_mask.all(1));
+      fixture.batch.passage_mask.all(1).logical_and(fixture.batch.question_mask.all(1)).cpu();
   const torch::Tensor differences = (*evaluated - trained->exp()).abs().amax(1);
   return differences.gt(kRounding).logical_and(full).any().item<bool>();
 }
@@ -207,7 +208,8 @@ void CompareGradients(const Fixture& fixture, CheckResult& result) {
       continue;  // LoadState has compared the names
     }
     torch::Tensor computed = found->second.grad();
-    computed = computed.defined() ? computed.to(torch::kFloat64) : torch::zeros_like(gradient);
+    computed = computed.defined() ? computed.to(torch::kCPU, torch::kFloat64)
+                                  : torch::zeros_like(gradient);
     const double scale = std::max(gradient.abs().max().item<double>(), largest / 100);
     double difference = (computed - gradient).abs().max().item<double>();
     difference = difference == 0 ? 0 : difference / scale;
@@ -228,8 +230,10 @@ bool IsFixture(const std::filesystem::path& directory) {
          std::filesystem::exists(directory / "io.safetensors", error);
 }
 
-absl::StatusOr<CheckResult> Compare(const std::string& directory) {
-  CONCUR_ASSIGN_OR_RETURN(const Fixture fixture, ReadFixture(directory));
+absl::StatusOr<CheckResult> Compare(const std::string& directory, torch::Device device) {
+  CONCUR_ASSIGN_OR_RETURN(Fixture fixture, ReadFixture(directory));
+  fixture.network->to(device);
+  fixture.batch = fixture.batch.To(device);
   CheckResult result;
   const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
   result.name = (path.has_filename() ? path : path.parent_path()).filename().string();
@@ -278,28 +282,28 @@ absl::StatusOr<std::set<std::string>> FixturesIn(const std::string& directory) {
 
 }  // namespace
 
-absl::StatusOr<CheckResult> CheckFixture(const std::string& directory) {
+absl::StatusOr<CheckResult> CheckFixture(const std::string& directory, torch::Device device) {
   try {
-    return Compare(directory);
+    return Compare(directory, device);
   } catch (const c10::Error& error) {  // such as an id without an embedding
     return absl::InvalidArgumentError(
         absl::StrCat(directory, "/io.safetensors: ", error.what_without_backtrace()));
   }
 }
 
-absl::StatusOr<std::vector<CheckResult>> CheckFixtures(
-    const std::vector<std::string>& directories) {
+absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::string>& directories,
+                                                       torch::Device device) {
   std::vector<CheckResult> results;
   for (const std::string& directory : directories) {
     if (IsFixture(directory)) {
-      CONCUR_ASSIGN_OR_RETURN(CheckResult result, CheckFixture(directory));
+      CONCUR_ASSIGN_OR_RETURN(CheckResult result, CheckFixture(directory, device));
       results.push_back(std::move(result));
       continue;
     }
     CONCUR_ASSIGN_OR_RETURN(const std::set<std::string> inside, FixturesIn(directory));
     const size_t before = results.size();
     for (const std::string& fixture : inside) {
-      absl::StatusOr<CheckResult> result = CheckFixture(fixture);
+      absl::StatusOr<CheckResult> result = CheckFixture(fixture, device);
       if (result.ok()) {
         results.push_back(*std::move(result));
       } else if (!absl::IsNotFound(result.status())) {

@@ -7,6 +7,8 @@
 #ifndef CONCUR_READERS_CHECK_CHECK_H_
 #define CONCUR_READERS_CHECK_CHECK_H_
 
+#include <torch/types.h>
+
 #include <string>
 #include <vector>
 
@@ -42,11 +44,13 @@ struct CheckResult {
 };
 
 // NotFound when no approach here has the fixture's weights; other errors name file and tensor.
-absl::StatusOr<CheckResult> CheckFixture(const std::string& directory);
+absl::StatusOr<CheckResult> CheckFixture(const std::string& directory,
+                                         torch::Device device = torch::kCPU);
 
 // Checks each of `directories` that has a config.json; of others the fixtures in them, in order of
 // name, without those that belong to no approach here. NotFound when nothing is left.
-absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::string>& directories);
+absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::string>& directories,
+                                                       torch::Device device = torch::kCPU);
 
 // {"fixtures": [{"name", "forward", "loss", "gradients", "spans_equal", "ok"}]}
 std::string CheckJson(const std::vector<CheckResult>& results);

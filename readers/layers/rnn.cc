@@ -49,20 +49,23 @@ RnnImpl::RnnImpl(Cell cell, int64_t input, int64_t hidden, int64_t layers, doubl
 // x has time first; `weights` are those of `layers` layers in one or both directions.
 torch::Tensor RnnImpl::Run(const torch::Tensor& x, torch::TensorList weights, int64_t layers,
                            bool both_directions) {
+  // cuDNN keeps what gradients need in training only.
+  const bool training = is_training() || torch::GradMode::is_enabled();
+  const double dropout = is_training() ? dropout_ : 0;
   const torch::Tensor zeros =
       torch::zeros({(both_directions ? 2 : 1) * layers, x.size(1), hidden_}, x.options());
   switch (cell_) {
     case Cell::kLstm:
-      return std::get<0>(torch::lstm(x, {zeros, zeros}, weights, true, layers, dropout_,
-                                     is_training(), both_directions, false));
+      return std::get<0>(torch::lstm(x, {zeros, zeros}, weights, true, layers, dropout, training,
+                                     both_directions, false));
     case Cell::kGru:
-      return std::get<0>(torch::gru(x, zeros, weights, true, layers, dropout_, is_training(),
-                                    both_directions, false));
+      return std::get<0>(
+          torch::gru(x, zeros, weights, true, layers, dropout, training, both_directions, false));
     case Cell::kTanh:
       break;
   }
-  return std::get<0>(torch::rnn_tanh(x, zeros, weights, true, layers, dropout_, is_training(),
-                                     both_directions, false));
+  return std::get<0>(
+      torch::rnn_tanh(x, zeros, weights, true, layers, dropout, training, both_directions, false));
 }
 
 torch::Tensor RnnImpl::Forward(const torch::Tensor& x) { return Forward(x, torch::Tensor()); }
@@ -80,15 +83,32 @@ torch::Tensor RnnImpl::LastStep(const torch::Tensor& x) {
   return torch::cat({forward, backward}, 1);
 }
 
+// cuDNN wants the weights of a call side by side, and otherwise copies them, and warns, each time.
+// On CUDA a call is always for one direction of one layer.
+void RnnImpl::to(torch::Device device, bool non_blocking) {
+  torch::nn::Module::to(device, non_blocking);
+  if (!device.is_cuda()) {
+    return;
+  }
+  const torch::NoGradGuard no_gradients;
+  const int64_t mode = cell_ == Cell::kLstm ? 2 : cell_ == Cell::kGru ? 3 : 1;  // cudnnRNNMode_t
+  for (size_t first = 0; first < weights_.size(); first += 4) {
+    torch::_cudnn_rnn_flatten_weight(torch::TensorList(weights_).slice(first, 4), 4,
+                                     weights_[first].size(1), mode, hidden_, 0, 1, false, false);
+  }
+}
+
 // Padding is at the end, so that the forward direction need not know of it, and the backward
 // direction is a forward one over each row's tokens in reverse order. That computes what torch's
 // packed sequences do, whose gradients take time with the square of the length.
 torch::Tensor RnnImpl::ForwardTimeFirst(const torch::Tensor& x, const torch::Tensor& mask) {
-  if (!mask.defined() || mask.all().item<bool>()) {
+  if (!x.is_cuda() && (!mask.defined() || mask.all().item<bool>())) {
     return Run(x, weights_, layers_, true);
   }
   const int64_t batch = x.size(1);
-  const torch::Tensor lengths = mask.sum(1).unsqueeze(0);                                // [1, B]
+  const torch::Tensor present =
+      mask.defined() ? mask : torch::ones({batch, x.size(0)}, x.options().dtype(torch::kBool));
+  const torch::Tensor lengths = present.sum(1).unsqueeze(0);                             // [1, B]
   const torch::Tensor steps = torch::arange(x.size(0), lengths.options()).unsqueeze(1);  // [T, 1]
   const torch::Tensor sources = torch::where(steps.lt(lengths), lengths - 1 - steps, steps);
   const torch::Tensor places =
@@ -106,7 +126,7 @@ torch::Tensor RnnImpl::ForwardTimeFirst(const torch::Tensor& x, const torch::Ten
         reversed(Run(reversed(input), weights.slice(first + 4, 4), 1, false));
     output = torch::cat({forward, backward}, 2);
   }
-  return output.masked_fill(mask.logical_not().transpose(0, 1).unsqueeze(2), 0);
+  return output.masked_fill(present.logical_not().transpose(0, 1).unsqueeze(2), 0);
 }
 
 StackedRnnImpl::StackedRnnImpl(const StackedRnnOptions& options) : options_(options) {

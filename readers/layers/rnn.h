@@ -40,6 +40,8 @@ class RnnImpl : public torch::nn::Module {
   // The states at the last step T alone, [B, 2 hidden]: the forward direction has read all, the
   // backward direction that step. REQUIRES: one layer.
   torch::Tensor LastStep(const torch::Tensor& x);
+  using torch::nn::Module::to;
+  void to(torch::Device device, bool non_blocking = false) override;
 
  private:
   torch::Tensor Run(const torch::Tensor& x, torch::TensorList weights, int64_t layers,

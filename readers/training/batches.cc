@@ -164,15 +164,16 @@ torch::Tensor BatchMaker::FeatureRows(const Texts& texts, const Texts& others,
   return features;
 }
 
-Batch BatchMaker::Make(const Examples& examples, const std::vector<size_t>& rows) const {
+Batch BatchMaker::Make(const Examples& examples, const std::vector<size_t>& rows,
+                       const TokensMax& tokens_max) const {
   Texts passages;
   Texts questions;
   for (const size_t row : rows) {
     passages.push_back(&examples.passages[examples.questions[row].passage]);
     questions.push_back(&examples.questions[row].text);
   }
-  const int64_t passage_length = LongestOf(passages, kPassageTokensMax);
-  const int64_t question_length = LongestOf(questions, kQuestionTokensMax);
+  const int64_t passage_length = LongestOf(passages, tokens_max.passage);
+  const int64_t question_length = LongestOf(questions, tokens_max.question);
   Batch batch;
   batch.passage = WordIds(passages, passage_length);
   batch.question = WordIds(questions, question_length);

@@ -25,6 +25,10 @@ namespace concur::readers {
 inline constexpr int64_t kPassageTokensMax = 4000;
 inline constexpr int64_t kQuestionTokensMax = 500;
 inline constexpr int64_t kWordCharactersMax = 64;
+struct TokensMax {
+  int64_t passage = kPassageTokensMax;
+  int64_t question = kQuestionTokensMax;
+};
 
 class BatchMaker {
  public:
@@ -40,8 +44,9 @@ class BatchMaker {
   InputSizes Sizes() const;
 
   // The questions `rows` of `examples`. The first answer of each is the one to learn, -1 without
-  // any; answers behind kPassageTokensMax count as absent. REQUIRES: passages have a token.
-  Batch Make(const Examples& examples, const std::vector<size_t>& rows) const;
+  // any; answers that end behind the cut count as absent. REQUIRES: passages have a token.
+  Batch Make(const Examples& examples, const std::vector<size_t>& rows,
+             const TokensMax& tokens_max = {}) const;
 
  private:
   using Texts = std::vector<const AnnotatedText*>;

@@ -28,7 +28,7 @@
 #include "base/status_macros.h"
 #include "qa/json_text.h"
 #include "readers/approaches/approach.h"
-#include "readers/blas.h"
+#include "readers/machine.h"
 #include "readers/text/examples.h"
 #include "readers/text/tokenizer.h"
 #include "readers/text/vocabulary.h"
@@ -43,7 +43,6 @@ namespace {
 constexpr int64_t kHoldOutNth = 10;
 // QANet's authors ignore rarer characters (READERS' configuration: min_count 200).
 constexpr int64_t kCharacterCountMin = 200;
-constexpr int64_t kThreadsMax = 1024;
 
 void Say(absl::string_view line) {
   std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
@@ -64,31 +63,6 @@ absl::Status CatchTorch(Work work) {
     }
     return absl::InternalError(text.substr(0, text.find('\n')));
   }
-}
-
-absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
-  if (machine.threads < 1 || machine.threads > kThreadsMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--threads: expected 1 to ", kThreadsMax, ", got ", machine.threads));
-  }
-  CONCUR_RETURN_IF_ERROR(CheckBlas());
-  SetThreads(static_cast<int>(machine.threads));
-  absl::string_view name = machine.device;
-  if (name == "cpu" || (name == "auto" && !torch::cuda::is_available())) {
-    return torch::Device(torch::kCPU);
-  }
-  int32_t index = 0;
-  if (name != "auto" && name != "cuda" &&
-      !(absl::ConsumePrefix(&name, "cuda:") && absl::SimpleAtoi(name, &index) && index >= 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--device: expected auto, cpu or cuda:N, got \"", machine.device, "\""));
-  }
-  if (static_cast<size_t>(index) >= torch::cuda::device_count()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--device ", machine.device, ": this libtorch finds ",
-                     torch::cuda::device_count(), " CUDA devices; choose cpu"));
-  }
-  return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 // How often each word, in the form that ids are looked up by, and each character occur.

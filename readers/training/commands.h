@@ -10,16 +10,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "readers/machine.h"
 
 namespace concur::readers {
 
 // The value of options that may be left out, for commands that always give them.
 inline constexpr char kNotGiven[] = "none";
-
-struct Machine {
-  std::string device = "auto";  // auto, cpu, cuda, cuda:N
-  int64_t threads = 1;
-};
 
 struct TrainOptions {
   std::string approach;

@@ -58,21 +58,32 @@ std::vector<Trained> TrainedOf(Model& model) {
   return trained;
 }
 
+// The settings' limits for training.
+TokensMax TrainTokensMax(const Settings& settings) {
+  TokensMax tokens_max;
+  if (settings.passage_tokens_max > 0) {
+    tokens_max.passage = std::min(tokens_max.passage, settings.passage_tokens_max);
+  }
+  if (settings.question_tokens_max > 0) {
+    tokens_max.question = std::min(tokens_max.question, settings.question_tokens_max);
+  }
+  return tokens_max;
+}
+
 // The questions to train on, and what is left out.
 std::vector<size_t> Learnable(const Examples& examples, const Settings& settings,
                               const std::function<void(absl::string_view)>& progress) {
   std::vector<size_t> rows;
   int64_t absent = 0;
   int64_t long_ones = 0;
-  const auto within = [](int64_t value, int64_t limit) { return limit == 0 || value <= limit; };
+  const int64_t passage_max = TrainTokensMax(settings).passage;
   for (size_t i = 0; i < examples.questions.size(); ++i) {
     const ExampleQuestion& question = examples.questions[i];
     if (question.answers.empty()) {
       ++absent;
-    } else if (!within(question.answers[0].size(), settings.train_answer_tokens_max) ||
-               !within(question.answers[0].last + 1, settings.passage_tokens_max) ||
-               !within(question.text.size(), settings.question_tokens_max) ||
-               question.answers[0].last >= kPassageTokensMax) {
+    } else if ((settings.train_answer_tokens_max > 0 &&
+                question.answers[0].size() > settings.train_answer_tokens_max) ||
+               question.answers[0].last >= passage_max) {
       ++long_ones;
     } else {
       rows.push_back(i);
@@ -179,7 +190,8 @@ class Training {
     for (const Trained& parameter : trained_) {
       parameter.tensor.mutable_grad() = torch::Tensor();
     }
-    const Batch batch = model_.batches.Make(train_, rows).To(run_.device);
+    const Batch batch =
+        model_.batches.Make(train_, rows, TrainTokensMax(model_.plan.settings)).To(run_.device);
     const torch::Tensor loss = model_.network->Loss(model_.network->Forward(batch), batch);
     const double value = loss.item<double>();
     if (!std::isfinite(value)) {

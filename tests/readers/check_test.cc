@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "readers/approaches/approach.h"
-#include "readers/blas.h"
+#include "readers/machine.h"
 #include "readers/tensors.h"
 #include "tests/readers/networks.h"
 #include "tests/testing/temp_dir.h"

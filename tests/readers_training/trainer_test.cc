@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -159,6 +160,36 @@ TEST_F(TrainerTest, AnswersThatAreNotInThePassageAreLeftOut) {
   }
   EXPECT_THAT(TrainModel(setting.model, setting.train, setting.validation, run),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no question to learn from")));
+}
+
+TEST_F(TrainerTest, TrainingReadsPassagesUpToTheSettingsLimit) {
+  constexpr int64_t kTokens = 6;
+  std::vector<std::string> assignments = SmallSettings(2);
+  assignments.push_back(absl::StrCat("passage_tokens_max=", kTokens));
+  Setting setting = MakeSetting(data_, "drqa", assignments);
+  Setting other_ends = MakeSetting(data_, "drqa", assignments);
+  for (AnnotatedText& passage : other_ends.train.passages) {
+    std::fill(passage.tokens.begin() + kTokens, passage.tokens.end(), passage.tokens[0]);
+  }
+  const auto behind = std::count_if(
+      setting.train.questions.begin(), setting.train.questions.end(),
+      [](const ExampleQuestion& question) { return question.answers[0].last >= kTokens; });
+  ASSERT_GT(behind, 0);
+  std::string said;
+  TrainingRun run = QuietRun();
+  run.progress = [&](absl::string_view line) { absl::StrAppend(&said, line, "\n"); };
+  ASSERT_OK(TrainModel(setting.model, setting.train, setting.validation, run).status());
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("and ", behind, " that are beyond the lengths")));
+  ASSERT_OK(TrainModel(other_ends.model, other_ends.train, setting.validation, run).status());
+  EXPECT_TRUE(SaveState(*setting.model.network, {}) == SaveState(*other_ends.model.network, {}));
+}
+
+TEST_F(TrainerTest, TextsAreCutAtTheGivenLengths) {
+  Setting setting = MakeSetting(data_, "drqa", SmallSettings(1));
+  const Batch batch = setting.model.batches.Make(setting.train, {0, 1}, {4, 2});
+  EXPECT_EQ(batch.passage.size(1), 4);
+  EXPECT_EQ(batch.question.size(1), 2);
+  EXPECT_TRUE(batch.starts.eq(-1).all().item<bool>()) << "answers are behind the cut";
 }
 
 TEST_F(TrainerTest, AnswersDependOnNoOtherQuestion) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process computes with: a BLAS, threads and a device.
+//
+// Thread-compatible: torch's settings are the process's.
+#ifndef CONCUR_READERS_MACHINE_H_
+#define CONCUR_READERS_MACHINE_H_
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace concur::readers {
+
+// The file that this process runs its matrix products from; "" when torch brings its own.
+std::string BlasLibrary();
+
+// FailedPrecondition when that is the reference BLAS, with which a step takes minutes where another
+// takes a second; the message has the remedy.
+absl::Status CheckBlas();
+
+// How many threads torch and the BLAS, which has threads of its own, compute with.
+void SetThreads(int threads);
+
+struct Machine {
+  std::string device = "auto";  // auto, cpu, cuda, cuda:N
+  int64_t threads = 1;
+};
+
+// The device, after CheckBlas and SetThreads; `auto` is the first CUDA device where there is one.
+// On CUDA products are those of 32-bit floats, and the same bytes come out each time.
+absl::StatusOr<torch::Device> Prepare(const Machine& machine);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_MACHINE_H_
