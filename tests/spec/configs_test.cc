@@ -49,11 +49,9 @@ std::set<std::string> FilesOf(const std::string& folder) {
 
 // Every variable that some file has.
 const std::map<std::string, std::string>& AllVariables() {
-  static const auto& variables = *new std::map<std::string, std::string>{{"data", "/data"},
-                                                                         {"programs", "/programs"},
-                                                                         {"program", "/program"},
-                                                                         {"vectors", "/vectors"},
-                                                                         {"device", "cpu"}};
+  static const auto& variables = *new std::map<std::string, std::string>{
+      {"data", "/data"},       {"programs", "/programs"}, {"program", "/program"},
+      {"vectors", "/vectors"}, {"device", "cpu"},         {"gpus", "0"}};
   return variables;
 }
 
