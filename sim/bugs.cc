@@ -40,8 +40,9 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "forgotten-unasked",
     "spool-not-read",
     "spool-not-synced",
+    "terminated-blamed",
 };
-static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kSpoolNotSynced) == kBugs);
+static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kTerminatedBlamed) == kBugs);
 
 }  // namespace
 

@@ -50,8 +50,9 @@ enum class Bug : uint8_t {
   kForgottenUnasked,  // a result is dropped once it is sent
   kSpoolNotRead,      // results of an earlier incarnation are not reported
   kSpoolNotSynced,    // a power cut empties the spool
+  kTerminatedBlamed,  // a job that gets its worker's SIGTERM first has failed
 };
-inline constexpr size_t kBugs = 28;  // without kNone
+inline constexpr size_t kBugs = 29;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

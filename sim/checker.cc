@@ -2,6 +2,7 @@
 #include "sim/checker.h"
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -266,6 +267,11 @@ void Checker::CheckAttempt(const AttemptRow& row, absl::Time now) {
     }
     if (!counted_.insert(id).second) {
       world_.Fail(absl::StrCat(id.ToString(), " was counted twice"));
+    }
+    // No simulated job ends so but by its machine's SIGTERM.
+    if (row.result.failure == FailureClass::kFailed && row.result.exit_code == 128 + SIGTERM) {
+      world_.Fail(
+          absl::StrCat(id.ToString(), " failed by the SIGTERM that its worker got as well"));
     }
     return;
   }

@@ -32,6 +32,7 @@ constexpr std::array<FaultRow, kFaults> kRows = {{
     {Fault::kWorkerKill, "worker-kill", 2},
     {Fault::kWorkerPowerCut, "worker-power-cut", 2},
     {Fault::kWorkerDrain, "worker-drain", 0.5},
+    {Fault::kWorkerTerminated, "worker-terminated", 0.5},
     {Fault::kIdentityLost, "identity-lost", 0.3},
     {Fault::kNameClaimed, "name-claimed", 0.5},
     {Fault::kPause, "pause", 1},

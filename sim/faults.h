@@ -36,9 +36,10 @@ enum class Fault : uint8_t {
   kCoordinatorPowerCut,
   kWorkerKill,
   kWorkerPowerCut,
-  kWorkerDrain,   // drained, then restarted as a new incarnation
-  kIdentityLost,  // restarted without knowing its last incarnation
-  kNameClaimed,   // a second worker with the name of a live one
+  kWorkerDrain,       // drained, then restarted as a new incarnation
+  kWorkerTerminated,  // a cluster sends SIGTERM to the worker and to its jobs, in any order
+  kIdentityLost,      // restarted without knowing its last incarnation
+  kNameClaimed,       // a second worker with the name of a live one
   kPause,
   kClockJump,
   kSlow,
@@ -52,7 +53,7 @@ enum class Fault : uint8_t {
   kJobOrphaned,  // its processes outlive their worker and end unobserved
   kJobStuck,     // its executor misses the time-out, and reports late or only when told to stop
 };
-inline constexpr size_t kFaults = 31;
+inline constexpr size_t kFaults = 32;
 
 // "drop", "commit-torn", …
 absl::string_view FaultName(Fault fault);

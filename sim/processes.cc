@@ -264,6 +264,17 @@ void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
   EndAfter(id, delay, end);
 }
 
+void Processes::Terminate() {
+  for (const auto& [id, run] : runs_) {
+    if (run.started && !run.stuck && !run.stopped.has_value()) {
+      ProcessEnd end;
+      end.wait_status = SIGTERM;
+      end.run_time = absl::Trunc(clock_.Now() - run.start_time, absl::Microseconds(1));
+      EndAfter(id, world_.Between(absl::ZeroDuration(), kTerminationMax), end);
+    }
+  }
+}
+
 void Processes::Report(const AttemptId& id, JobResult result, bool published) {
   ExecutorReport report{{id, std::move(result)}, published};
   checker_.OnReport(report.finished);

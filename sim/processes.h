@@ -37,6 +37,9 @@ class ArtifactCalls {
   virtual bool PutShared(const Digest& digest) = 0;
 };
 
+// Signals to all processes of a machine reach them so long apart at most.
+inline constexpr absl::Duration kTerminationMax = absl::Milliseconds(500);
+
 class Processes : public worker::Executor {
  public:
   // `kept` are the artifacts on the worker's disk. `wake` is called when Poll has reports, `die`
@@ -57,6 +60,8 @@ class Processes : public worker::Executor {
 
   // Slows the machine: attempts that start from now on take `factor` times as long.
   void SetSlowness(double factor) { slowness_ = factor; }
+  // SIGTERM to every job that runs, within kTerminationMax.
+  void Terminate();
   // Every command fails until the faults end.
   void SetBroken(bool broken) { broken_ = broken; }
   size_t running() const { return runs_.size(); }

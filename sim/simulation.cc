@@ -182,11 +182,17 @@ class Simulation {
 
   // Draws a machine fault by weight.
   void Strike() {
-    constexpr Fault kMachineFaults[] = {Fault::kPartition,           Fault::kCoordinatorKill,
-                                        Fault::kCoordinatorPowerCut, Fault::kWorkerKill,
-                                        Fault::kWorkerPowerCut,      Fault::kWorkerDrain,
-                                        Fault::kNameClaimed,         Fault::kPause,
-                                        Fault::kClockJump,           Fault::kSlow};
+    constexpr Fault kMachineFaults[] = {Fault::kPartition,
+                                        Fault::kCoordinatorKill,
+                                        Fault::kCoordinatorPowerCut,
+                                        Fault::kWorkerKill,
+                                        Fault::kWorkerPowerCut,
+                                        Fault::kWorkerTerminated,
+                                        Fault::kWorkerDrain,
+                                        Fault::kNameClaimed,
+                                        Fault::kPause,
+                                        Fault::kClockJump,
+                                        Fault::kSlow};
     double total = 0;
     for (const Fault fault : kMachineFaults) {
       total += world_.rates()[fault];
@@ -234,6 +240,9 @@ class Simulation {
         break;
       case Fault::kWorkerDrain:
         worker.Drain(random.Chance(0.3));
+        break;
+      case Fault::kWorkerTerminated:
+        worker.Terminate();
         break;
       case Fault::kNameClaimed:
         InviteGuest(worker.planned(), duration);

@@ -189,6 +189,9 @@ void WorkerMachine::Start() {
   options.info.queue_max = planned_.capacity.cpu_millis % 2000 == 0 ? 8 : 0;
   options.seed = static_cast<uint64_t>(node_) << 32 | processes_;
   options.drain_grace = absl::Seconds(30);
+  if (world_.bug() == Bug::kTerminatedBlamed) {
+    options.terminated_hold = absl::ZeroDuration();
+  }
   last_incarnation_ = process->incarnation;
   process->calls = std::make_unique<SyncCalls>(*this);
   process->processes = std::make_unique<Processes>(
@@ -241,6 +244,19 @@ void WorkerMachine::Drain(bool at_once) {
     process_->agent->RequestDrain();
   }
   Wake();
+}
+
+void WorkerMachine::Terminate() {
+  if (!up()) {
+    return;
+  }
+  process_->processes->Terminate();
+  world_.After(world_.Between(absl::ZeroDuration(), kTerminationMax),
+               [this, incarnation = process_->incarnation] {
+                 if (up() && process_->incarnation == incarnation) {
+                   Drain(false);
+                 }
+               });
 }
 
 void WorkerMachine::Pause(absl::Duration duration) {

@@ -42,6 +42,8 @@ class WorkerMachine : public ArtifactCalls {
   void Kill(bool power_cut);
   // Like SIGTERM, once or twice.
   void Drain(bool at_once);
+  // SIGTERM to the worker and to its jobs, as clusters send it.
+  void Terminate();
   void Pause(absl::Duration duration);
   void JumpClock(absl::Duration by);
   void SlowDown(absl::Duration duration, double factor);

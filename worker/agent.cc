@@ -2,6 +2,7 @@
 #include "worker/agent.h"
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,12 @@ constexpr size_t kLogBytesPerSyncMax = 1 << 20;
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
 // Of its lease, a worker counts on so much: the coordinator's clock may be faster than its own.
 constexpr double kLeaseShare = 0.9;
+
+// Whether the job ended by a SIGTERM that this worker did not send: by itself, or as shells say it.
+bool WasTerminated(const JobResult& result) {
+  return !result.succeeded && result.failure == FailureClass::kFailed &&
+         result.exit_code == 128 + SIGTERM;
+}
 
 }  // namespace
 
@@ -89,10 +96,35 @@ bool Agent::IsGathering() const {
 
 // --- what happened -------------------------------------------------------------------------------
 
+// What the executor reports, and what was held back. Schedulers of clusters that take a node back
+// send SIGTERM to the worker and to its jobs, in any order: such an end is nobody's failure.
+std::vector<ExecutorReport> Agent::PollReports() {
+  const absl::Time now = clock_.Now();
+  std::vector<ExecutorReport> reports;
+  for (ExecutorReport& report : executor_.Poll()) {
+    const auto it = attempts_.find(report.finished.id);
+    if (it != attempts_.end() && it->second.state == State::kRunning &&
+        WasTerminated(report.finished.result)) {
+      terminated_.emplace_back(now + options_.terminated_hold, std::move(report));
+    } else {
+      reports.push_back(std::move(report));
+    }
+  }
+  while (!terminated_.empty() && (drain_requested_ || terminated_.front().first <= now)) {
+    ExecutorReport& report = reports.emplace_back(std::move(terminated_.front().second));
+    terminated_.pop_front();
+    if (drain_requested_) {
+      report.finished.result.failure = FailureClass::kPreempted;
+      report.finished.result.message = "ended by SIGTERM, which its worker got as well";
+    }
+  }
+  return reports;
+}
+
 void Agent::TakeReports() {
   std::vector<SpooledResult> to_spool;
   std::vector<FinishedAttempt> to_publish;
-  for (ExecutorReport& report : executor_.Poll()) {
+  for (ExecutorReport& report : PollReports()) {
     const AttemptId id = report.finished.id;
     const auto it = attempts_.find(id);
     if (it == attempts_.end() || it->second.state == State::kFinished) {
@@ -525,6 +557,9 @@ absl::Time Agent::NextStep() const {
     return absl::InfiniteFuture();
   }
   absl::Time next = std::min(phase_deadline_, publish_deadline_);
+  if (!terminated_.empty()) {
+    next = std::min(next, terminated_.front().first);
+  }
   if (IsGathering()) {
     return std::min(next, gather_end_);
   }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,6 +55,8 @@ struct AgentOptions {
   // While enough attempts wait here for those that run, results are gathered for so long: they
   // share a write to the spool, a call and a commit.
   absl::Duration gather = absl::Milliseconds(40);
+  // For how long the result of a job that ended by somebody's SIGTERM waits for one to the worker.
+  absl::Duration terminated_hold = absl::Seconds(1);
 };
 
 class Agent {
@@ -115,6 +118,7 @@ class Agent {
     std::vector<AttemptId> finished;  // that it reports
   };
 
+  std::vector<ExecutorReport> PollReports();
   void TakeReports();
   void TakeAnswers();
   void OnResponse(const Call& call, const SyncResponse& response);
@@ -150,6 +154,9 @@ class Agent {
   Phase phase_ = Phase::kWorking;
   absl::Time phase_deadline_ = absl::InfiniteFuture();  // of kRecovering and kShuttingDown
   std::map<AttemptId, Attempt> attempts_;
+  // Reports of jobs that ended by SIGTERM, and until when they are held back; these count as
+  // running.
+  std::deque<std::pair<absl::Time, ExecutorReport>> terminated_;
   // Attempts that were forgotten, the oldest first: an order for one of them is not carried out.
   std::set<AttemptId> forgotten_;
   std::deque<AttemptId> forgotten_order_;

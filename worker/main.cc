@@ -312,16 +312,16 @@ rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& option
 // Runs until the agent has left the coordinator.
 void Loop(Agent& agent, Clock& clock, Waker& waker, int signals, WorkerMetrics& metrics) {
   while (!agent.done()) {
-    const absl::Time next = agent.Step();
-    metrics.Show(agent);
-    if (agent.done()) {
-      return;
-    }
-    waker.Wait(next - clock.Now(), signals);
+    // Before the step: how a job ended is judged by whether this process was signalled, too.
     signalfd_siginfo info{};
     while (read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       LogInfo("signal", {{"number", absl::StrCat(info.ssi_signo)}});
       agent.RequestDrain();
+    }
+    const absl::Time next = agent.Step();
+    metrics.Show(agent);
+    if (!agent.done()) {
+      waker.Wait(next - clock.Now(), signals);
     }
   }
 }

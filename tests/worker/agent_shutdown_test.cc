@@ -9,6 +9,7 @@ namespace concur::worker {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -136,6 +137,60 @@ TEST_F(AgentTest, AWorkerLeavesEvenWhenNobodyAnswersAndKeepsItsResults) {
     ASSERT_LT(clock_.Now() - start, absl::Minutes(1));
   }
   EXPECT_THAT(spool_.kept, SizeIs(1));
+}
+
+JobResult Terminated() {
+  JobResult result;
+  result.failure = FailureClass::kFailed;
+  result.exit_code = 143;
+  result.message = "killed by signal 15, Terminated";
+  return result;
+}
+
+TEST_F(AgentTest, AJobThatGotItsWorkersSigtermFirstIsPreempted) {
+  Connect();
+  StartAttempts({Id(1), Id(2)});
+  executor_.Finish(Id(1), Terminated(), /*published=*/false);
+  Step();
+  clock_.Advance(options_.terminated_hold - absl::Milliseconds(1));
+  Step();
+  EXPECT_THAT(spool_.kept, IsEmpty());
+  agent_->RequestDrain();
+  executor_.Finish(Id(2), Terminated());
+  Step();
+  ASSERT_THAT(spool_.kept, SizeIs(2));
+  for (const auto& [id, kept] : spool_.kept) {
+    EXPECT_EQ(kept.finished.result.failure, FailureClass::kPreempted);
+    EXPECT_THAT(kept.finished.result.message, HasSubstr("its worker got as well"));
+  }
+  EXPECT_EQ(executor_.publishing().at(Id(1)).result.failure, FailureClass::kPreempted);
+}
+
+TEST_F(AgentTest, AJobThatGotASigtermAloneFails) {
+  Connect();
+  StartAttempts({Id(1)});
+  executor_.Finish(Id(1), Terminated(), /*published=*/false);
+  const absl::Time due = clock_.Now() + options_.terminated_hold;
+  EXPECT_LE(Step(), due);
+  clock_.Advance(options_.terminated_hold);
+  Step();
+  ASSERT_THAT(spool_.kept, SizeIs(1));
+  EXPECT_EQ(spool_.kept.at(Id(1)).finished.result.failure, FailureClass::kFailed);
+  agent_->RequestDrain();  // what was reported stays so
+  executor_.FinishPublishing(Id(1));
+  Step();
+  EXPECT_EQ(spool_.kept.at(Id(1)).finished.result.failure, FailureClass::kFailed);
+}
+
+TEST_F(AgentTest, AJobOfADrainedWorkerThatFailsOtherwiseFails) {
+  Connect();
+  StartAttempts({Id(1)});
+  agent_->RequestDrain();
+  JobResult failed = Terminated();
+  failed.exit_code = 1;
+  executor_.Finish(Id(1), failed);
+  Step();
+  EXPECT_EQ(spool_.kept.at(Id(1)).finished.result.failure, FailureClass::kFailed);
 }
 
 TEST_F(AgentTest, TheCoordinatorCanDrainAWorkerAndThinkAgain) {
