@@ -328,7 +328,9 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
     }
     const bool was_working =
         pilot.row.joined && now - pilot.row.phase_time >= policy_.healthy_after;
-    if (!was_working && !pilot.draining() && pilot.row.phase != PilotPhase::kStopping) {
+    const bool taken_back = pilot.row.joined && report.taken_back;
+    if (!was_working && !taken_back && !pilot.draining() &&
+        pilot.row.phase != PilotPhase::kStopping) {
       CountFailure(pilot, report.message, now);
     }
     EndPilot(pilot, report.message, now);

@@ -77,6 +77,7 @@ struct PilotReport {
   std::string external_id;  // the provider's own id, for people: "123_4", a pod's name
   std::string message;      // why it waits or how it ended, in the provider's words
   bool impossible = false;  // it waits, and cannot start as things are
+  bool taken_back = false;  // it ended by its provider's or a person's will, not its own
 };
 
 // What is to be done. Everything in it was saved before.

@@ -282,8 +282,8 @@ const KubeJson* ContainerState(const KubeJson& pod) {
              : KubeFind((*statuses)[0], {"state"});
 }
 
-// Why a pod ended, by class.
-std::string EndOfPod(const KubeJson& pod) {
+// Who ended a pod that did not end by itself; "" for others.
+std::string TakenBack(const KubeJson& pod) {
   const std::string reason = KubeText(pod, {"status", "reason"});
   const std::string message = KubeText(pod, {"status", "message"});
   if (const KubeJson* target = TrueCondition(pod, "DisruptionTarget")) {
@@ -301,6 +301,17 @@ std::string EndOfPod(const KubeJson& pod) {
       reason == "NodeShutdown") {
     return absl::StrCat("its node went away: ", Said(reason, message));
   }
+  return "";
+}
+
+// Why a pod ended, by class.
+std::string EndOfPod(const KubeJson& pod) {
+  std::string taken_back = TakenBack(pod);
+  if (!taken_back.empty()) {
+    return taken_back;
+  }
+  const std::string reason = KubeText(pod, {"status", "reason"});
+  const std::string message = KubeText(pod, {"status", "message"});
   if (reason == "DeadlineExceeded") {
     return absl::StrCat("time limit: ", Said(reason, message));
   }
@@ -478,6 +489,7 @@ PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::stri
   if (KubeEndTime(job).has_value() || phase == "Succeeded" || phase == "Failed") {
     report.state = PilotReport::State::kEnded;
     report.message = pod == nullptr ? "" : EndOfPod(*pod);
+    report.taken_back = pod != nullptr && !TakenBack(*pod).empty();
     const KubeJson* failed = TrueCondition(job, "Failed");
     if (failed != nullptr && (report.message.empty() || phase != "Failed")) {
       report.message = Said(KubeText(*failed, {"reason"}), KubeText(*failed, {"message"}));

@@ -104,6 +104,12 @@ std::optional<PilotReport::State> StateOf(absl::string_view state) {
   return std::nullopt;
 }
 
+// Whether Slurm or a person ended the job.
+bool IsTakenBack(absl::string_view state) {
+  return state == "CANCELLED" || state == "PREEMPTED" || state == "NODE_FAIL" ||
+         state == "REVOKED";
+}
+
 absl::Status Garbled(absl::string_view line) {
   constexpr size_t kShownMax = 120;
   return absl::DataLossError(absl::StrCat("squeue printed a line that makes no sense: \"",
@@ -305,6 +311,7 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
       const Reason* reason = FindReason(fields[3]);
       pilot.report.impossible = reason != nullptr && reason->impossible;
     } else if (*state == PilotReport::State::kEnded) {
+      pilot.report.taken_back = IsTakenBack(fields[2]);
       pilot.report.message = absl::StrCat(
           "Slurm job ", fields[0], " ended: ", fields[2],
           fields[3] == "None" || fields[3].empty() ? "" : absl::StrCat(" (", fields[3], ")"));

@@ -210,7 +210,8 @@ void PoolSimulation::Observe(ProviderKind kind) {
                        : runs        ? PilotReport::State::kRunning
                                      : PilotReport::State::kPending,
                        "", machine.ended ? "ended" : "Priority",
-                       stuck_impossible_ && stuck_.contains(machine.pool.name)});
+                       stuck_impossible_ && stuck_.contains(machine.pool.name),
+                       machine.ended && faults_.taken_back});
   }
   pools_->Observed(kind, reports, now_, now_);
 }
@@ -234,10 +235,14 @@ void PoolSimulation::RunMachines() {
     if (!machine.joined && (!machine.joins || now_ < machine.runs_since + kBoot)) {
       continue;
     }
+    const bool leaves = machine.joined && random_.Chance(faults_.leave);
     machine.joined = true;
-    if (random_.Chance(faults_.die)) {
-      machine.ended = true;  // its jobs return to the queue when its lease is over
+    if (leaves || random_.Chance(faults_.die)) {
+      machine.ended = true;  // its jobs return to the queue, of the dead when the lease is over
       jobs_[absl::Seconds(20)] += static_cast<int>(machine.busy.size());
+      if (leaves) {
+        machine.last_call = absl::InfinitePast();
+      }
       continue;
     }
     machine.last_call = now_;

@@ -21,12 +21,14 @@
 namespace concur::testing {
 
 struct PoolFaults {
-  double refuse = 0;       // a start is refused
-  double lose_answer = 0;  // a start happens, and its answer is lost
-  double lose_pilot = 0;   // a start is acknowledged, and forgotten
-  double blind = 0;        // an observation fails
-  double die = 0;          // a working pilot dies, each second
-  double never_join = 0;   // a pilot runs, and its worker never comes
+  double refuse = 0;        // a start is refused
+  double lose_answer = 0;   // a start happens, and its answer is lost
+  double lose_pilot = 0;    // a start is acknowledged, and forgotten
+  double blind = 0;         // an observation fails
+  double die = 0;           // a working pilot dies, each second
+  double leave = 0;         // a working pilot leaves in good order and ends, each second
+  bool taken_back = false;  // the provider says that it ended those
+  double never_join = 0;    // a pilot runs, and its worker never comes
 };
 
 class PoolSimulation {

@@ -205,6 +205,26 @@ TEST(PoolsTest, RefusalsBackOffAndThenPauseThePoolWithTheReason) {
   EXPECT_TRUE(sim.RunToEnd(0));
 }
 
+// Workers that live for some seconds each: a pool whose workers leave by themselves is paused, one
+// whose cluster takes its nodes back is not.
+TEST(PoolsTest, WorkersThatTheirProviderTakesBackAreNoFailuresOfThePool) {
+  for (const bool taken_back : {false, true}) {
+    PoolSimulation sim(1, {.leave = 0.3, .taken_back = taken_back});
+    AddPool(sim, MakeSpec());
+    sim.AddJobs(4, absl::Hours(1));
+    sim.Steps(3600);
+    const std::optional<PoolView> pool = sim.pools().Find("cpu");
+    ASSERT_TRUE(pool.has_value());
+    EXPECT_EQ(pool->paused, !taken_back);
+    EXPECT_EQ(pool->failures, taken_back ? 0 : 5);
+    sim.SetFaults({});
+    if (pool->paused) {
+      ASSERT_OK(sim.pools().Resume("cpu"));
+    }
+    EXPECT_TRUE(sim.RunToEnd(0));
+  }
+}
+
 TEST(PoolsTest, ABatchThatFailsTogetherCountsOnce) {
   PoolSimulation sim(1, {.refuse = 1});
   AddPool(sim, MakeSpec());

@@ -129,6 +129,21 @@ TEST(SlurmTextTest, PilotsAreFoundByNameAmongOthersJobs) {
   EXPECT_EQ((*pilots)[4].report.state, PilotReport::State::kEnded);
 }
 
+TEST(SlurmTextTest, ItSaysWhichPilotsSlurmTookBack) {
+  const auto pilots = ParseSqueue(
+      "1|N/A|CANCELLED|None|concur-ab12-cpu-1\n"
+      "2|N/A|PREEMPTED|None|concur-ab12-cpu-2\n"
+      "3|N/A|NODE_FAIL|None|concur-ab12-cpu-3\n"
+      "4|N/A|FAILED|NonZeroExitCode|concur-ab12-cpu-4\n"
+      "5|N/A|RUNNING|None|concur-ab12-cpu-5\n",
+      MakeSetup());
+  ASSERT_OK(pilots);
+  ASSERT_EQ(pilots->size(), 5u);
+  for (size_t i = 0; i < pilots->size(); ++i) {
+    EXPECT_EQ((*pilots)[i].report.taken_back, i < 3) << i;
+  }
+}
+
 TEST(SlurmTextTest, AnAnswerThatIsCutOrGarbledIsNotBelieved) {
   for (const char* bad : {"7|N/A|PENDING|Resources|concur-ab12-cpu-3",             // no end of line
                           "7|N/A|PENDING|Resources|concur-ab12-cpu-3\n8_2|2|RUN",  // cut
