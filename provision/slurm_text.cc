@@ -106,8 +106,7 @@ std::optional<PilotReport::State> StateOf(absl::string_view state) {
 
 // Whether Slurm or a person ended the job.
 bool IsTakenBack(absl::string_view state) {
-  return state == "CANCELLED" || state == "PREEMPTED" || state == "NODE_FAIL" ||
-         state == "REVOKED";
+  return state == "CANCELLED" || state == "PREEMPTED" || state == "NODE_FAIL" || state == "REVOKED";
 }
 
 absl::Status Garbled(absl::string_view line) {
@@ -339,7 +338,10 @@ absl::Status SlurmError(absl::string_view program, const CommandResult& result) 
   if (text.empty()) {
     text = absl::StrCat("exit code ", result.exit_code, " without a word");
   }
-  const std::string message = absl::StrCat(program, ": ", text);
+  std::string message = absl::StrCat(program, ": ", text);
+  if (absl::StrContains(text, "Invalid job array specification")) {
+    absl::StrAppend(&message, "; set the pool's slurm.array_max to Slurm's MaxArraySize, or to 1");
+  }
   for (const char* sign :
        {"Unable to contact slurm controller", "Socket timed out", "Connection refused",
         "Zero Bytes were transmitted", "temporarily unable", "Communication connection failure",

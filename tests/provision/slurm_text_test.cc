@@ -176,6 +176,8 @@ TEST(SlurmTextTest, RefusalsAreToldFromAnAbsentController) {
        absl::StatusCode::kUnavailable, "Unable to contact"},
       {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n",
        absl::StatusCode::kUnavailable, "Socket timed out"},
+      {"sbatch: error: Batch job submission failed: Invalid job array specification\n",
+       absl::StatusCode::kFailedPrecondition, "specification; set the pool's slurm.array_max"},
       {"", absl::StatusCode::kFailedPrecondition, "exit code 1 without a word"},
       {"sbatch: error: \x1b[31mred\n", absl::StatusCode::kFailedPrecondition, "\\x1b[31mred"},
   };

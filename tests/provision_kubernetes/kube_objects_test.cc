@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::provision {
@@ -226,10 +227,9 @@ TEST_P(PodTest, SaysWhatItIs) {
   EXPECT_EQ(report.name, "p-1");
   EXPECT_EQ(report.state, GetParam().state);
   EXPECT_THAT(report.message, StartsWith(GetParam().message));
-  EXPECT_EQ(report.taken_back,
-            absl::StrContains(report.message, "evicted: ") ||
-                absl::StrContains(report.message, "preempted: ") ||
-                absl::StrContains(report.message, "its node went away: "));
+  EXPECT_EQ(report.taken_back, absl::StrContains(report.message, "evicted: ") ||
+                                   absl::StrContains(report.message, "preempted: ") ||
+                                   absl::StrContains(report.message, "its node went away: "));
   EXPECT_EQ(report.external_id, status.empty() ? "j" : "j-abc");
 }
 
