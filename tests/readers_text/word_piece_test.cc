@@ -4,14 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "tests/readers_text/originals.h"
 
 namespace concur::readers {
 namespace {
@@ -98,68 +95,28 @@ TEST(WordPieceTest, DamagedVocabulariesAreRefusedWithTheLine) {
   EXPECT_TRUE(absl::IsNotFound(WordPiece::Read("/nonexistent/vocab.txt", {}).status()));
 }
 
-std::string TokenizerFixtures() {
-  const char* given = std::getenv("CONCUR_FIXTURES");     // NOLINT(concurrency-mt-unsafe)
-  const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
-  return (given != nullptr
-              ? given
-              : std::string(source == nullptr ? "." : source) + "/../shared/fixtures") +
-         "/tokenizers/";
-}
-
-// How many code points begin before each byte of the text, and in all of it.
-std::vector<uint32_t> CodePointsBefore(const std::string& text) {
-  std::vector<uint32_t> before(1, 0);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool ends = i + 1 == text.size() || (text[i + 1] & '\xC0') != '\x80';
-    before.push_back(before.back() + (ends ? 1 : 0));
-  }
-  return before;
-}
-
-// Compares ids, and offsets where the file has them, of every string in a file of the originals.
-void ExpectOriginals(const std::string& vocabulary, const std::string& file,
-                     const WordPieceOptions& options) {
-  const std::string fixtures = TokenizerFixtures();
-  if (!std::filesystem::exists(fixtures + vocabulary) ||
-      !std::filesystem::exists(fixtures + file)) {
-    GTEST_SKIP() << "no fixtures of the originals: " << fixtures << file << " does not exist";
-  }
-  const auto tokenizer = WordPiece::Read(fixtures + vocabulary, options);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  std::ifstream lines(fixtures + file);
-  size_t compared = 0;
-  for (std::string line; std::getline(lines, line); ++compared) {
-    const nlohmann::json expected = nlohmann::json::parse(line);
-    const auto text = expected["text"].get<std::string>();
-    const std::vector<uint32_t> place = CodePointsBefore(text);
-    nlohmann::json ids = nlohmann::json::array();
-    nlohmann::json offsets = nlohmann::json::array();
-    for (const Piece& piece : tokenizer->Tokenize(text)) {
-      ids.push_back(piece.id);
-      offsets.push_back({place[piece.begin], place[piece.end]});
-    }
-    EXPECT_EQ(ids, expected["ids"]) << file << ": " << line;
-    if (expected.contains("offsets")) {
-      EXPECT_EQ(offsets, expected["offsets"]) << file << ": " << line;
-    }
-  }
-  EXPECT_GT(compared, 0u);
+void ExpectWordPieceOriginals(const std::string& vocabulary, const std::string& file,
+                              const WordPieceOptions& options) {
+  ExpectOriginals(file, {vocabulary}, "offsets", [&](const auto& files) {
+    const auto tokenizer = WordPiece::Read(files[0], options);
+    CONCUR_CHECK_OK(tokenizer.status());
+    return [made = *tokenizer](const std::string& text) { return made.Tokenize(text); };
+  });
 }
 
 TEST(WordPieceOriginalsTest, UncasedPython) {
-  ExpectOriginals("bert-uncased-vocab.txt", "bert-uncased.jsonl", {});
+  ExpectWordPieceOriginals("bert-uncased-vocab.txt", "bert-uncased.jsonl", {});
 }
 TEST(WordPieceOriginalsTest, CasedPython) {
-  ExpectOriginals("bert-cased-vocab.txt", "bert-cased.jsonl", {.lower_case = false});
+  ExpectWordPieceOriginals("bert-cased-vocab.txt", "bert-cased.jsonl", {.lower_case = false});
 }
 TEST(WordPieceOriginalsTest, UncasedRust) {
-  ExpectOriginals("bert-uncased-vocab.txt", "fast-bert-uncased.jsonl",
-                  {.implementation = Implementation::kRust});
+  ExpectWordPieceOriginals("bert-uncased-vocab.txt", "fast-bert-uncased.jsonl",
+                           {.implementation = Implementation::kRust});
 }
 TEST(WordPieceOriginalsTest, CasedRust) {
-  ExpectOriginals("bert-cased-vocab.txt", "fast-bert-cased.jsonl",
-                  {.lower_case = false, .implementation = Implementation::kRust});
+  ExpectWordPieceOriginals("bert-cased-vocab.txt", "fast-bert-cased.jsonl",
+                           {.lower_case = false, .implementation = Implementation::kRust});
 }
 
 }  // namespace
