@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizers of pretrained encoders: files of vocabularies and merges, and texts. The first
-// half of the input is the file, the second the text. Pieces stand in order, within the text.
+// The tokenizers of pretrained encoders: files of vocabularies, merges and models, and texts. The
+// first half of the input is the file, the second the text. Pieces stand in order, within the text.
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "readers/text/byte_pair.h"
+#include "readers/text/sentence_piece.h"
 #include "readers/text/word_piece.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -73,12 +74,22 @@ void TryBytePair(absl::string_view file, absl::string_view text) {
   CONCUR_CHECK(damaged.ok() || absl::IsInvalidArgument(damaged.status()));
 }
 
+void TrySentencePiece(absl::string_view file, absl::string_view text) {
+  const auto tokenizer = SentencePiece::Parse(file, "a.model");
+  if (!tokenizer.ok()) {
+    CONCUR_CHECK(absl::IsInvalidArgument(tokenizer.status()));
+    return;
+  }
+  CheckPieces(tokenizer->Tokenize(text), text, tokenizer->size());
+}
+
 }  // namespace
 }  // namespace concur::readers
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view all = concur::testing::Text(data, size);
   concur::readers::TryWordPiece(all.substr(0, size / 2), all.substr(size / 2));
+  concur::readers::TrySentencePiece(all.substr(0, size / 2), all.substr(size / 2));
   concur::readers::TryBytePair(all.substr(0, size / 2), all.substr(size / 2));
   return 0;
 }

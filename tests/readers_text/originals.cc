@@ -60,6 +60,11 @@ void ExpectOriginals(const std::string& file, const std::vector<std::string>& vo
     EXPECT_EQ(ids, expected[expected.contains(ids_field) ? ids_field : "ids"]) << line;
     if (expected.contains(offsets_field)) {
       EXPECT_EQ(offsets, expected[offsets_field]) << line;
+    } else if (expected.contains("begin")) {
+      for (size_t i = 0; i < offsets.size() && i < expected["begin"].size(); ++i) {
+        EXPECT_EQ(offsets[i][0], expected["begin"][i]) << line;
+        EXPECT_EQ(offsets[i][1], expected["end"][i]) << line;
+      }
     }
   }
   EXPECT_GT(compared, 0u);

@@ -17,8 +17,8 @@ namespace concur::readers {
 using TokenizeText = std::function<std::vector<Piece>(const std::string& text)>;
 
 // Compares the ids of every string, under `ids_field` where the line has it, else under "ids", and
-// the places in code points where lines have `offsets_field`. `make` gets the paths of
-// `vocabularies`. Skips, saying so, where a file is absent.
+// the places in code points where lines have `offsets_field`, or "begin" and "end". `make` gets the
+// paths of `vocabularies`. Skips, saying so, where a file is absent.
 void ExpectOriginals(const std::string& file, const std::vector<std::string>& vocabularies,
                      const std::string& offsets_field,
                      const std::function<TokenizeText(const std::vector<std::string>& paths)>& make,
