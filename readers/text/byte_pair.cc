@@ -123,14 +123,14 @@ Piece PieceOf(absl::string_view text, int32_t id, uint32_t begin, uint32_t end) 
   while (end > begin && text[end - 1] == ' ') {
     --end;
   }
-  constexpr int kFollowingBytesMax = 3;
-  for (int i = 0; i < kFollowingBytesMax && begin < end && (text[begin] & '\xC0') == '\x80'; ++i) {
-    begin -= begin > 0 ? 1 : 0;
-  }
-  for (int i = 0;
-       i < kFollowingBytesMax && begin < end && end < text.size() && (text[end] & '\xC0') == '\x80';
-       ++i) {
-    ++end;
+  if (begin < end) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+    auto first = static_cast<int32_t>(begin);
+    auto last = static_cast<int32_t>(end);
+    U8_SET_CP_START(bytes, 0, first);
+    U8_SET_CP_LIMIT(bytes, 0, last, static_cast<int32_t>(text.size()));
+    begin = static_cast<uint32_t>(first);
+    end = static_cast<uint32_t>(last);
   }
   return {id, begin, end};
 }

@@ -78,6 +78,8 @@ TEST(BytePairTest, TheLastSpaceGoesWithTheWordAndHasNoPlace) {
 TEST(BytePairTest, PartsOfACharacterHaveItsPlace) {
   EXPECT_THAT(ShownPairs("\u732b"), ElementsAre("\u00E7@\u732b", "\u012E@\u732b", "\u00AB@\u732b"));
   EXPECT_EQ(ShownPairs("a\xff\x80").size(), 3u);
+  // A byte that goes on with no character took the space before it, too.
+  EXPECT_THAT(ShownPairs("a \xa0"), ElementsAre("a@a", "\u0120@", "\u0142@\xa0"));
 }
 
 TEST(BytePairTest, SpecialTokensAreFoundAndTheMaskTakesTheSpaceBeforeIt) {
