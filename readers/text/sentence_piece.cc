@@ -207,7 +207,9 @@ absl::Status SentencePiece::Finish() {
       score_min_ = std::min(score_min_, entry.score);
       score_max_ = std::max(score_max_, entry.score);
     }
-    if (entry.kind == Kind::kNormal || entry.kind == Kind::kUserDefined) {
+    if (entry.kind != Kind::kNormal && entry.kind != Kind::kUserDefined) {
+      others_.try_emplace(entry.text, static_cast<int32_t>(i));
+    } else {
       for (size_t at = Utf8CharacterBytes(entry.text); at < entry.text.size();
            at += Utf8CharacterBytes(absl::string_view(entry.text).substr(at))) {
         if (pieces_.try_emplace(entry.text.substr(0, at), kBeginning).second) {
@@ -229,6 +231,15 @@ absl::Status SentencePiece::Finish() {
   }
   return unknown_ < 0 ? absl::InvalidArgumentError("no piece of the type unknown")
                       : absl::OkStatus();
+}
+
+int32_t SentencePiece::Id(absl::string_view text) const {
+  const auto other = others_.find(text);
+  if (other != others_.end()) {
+    return other->second;
+  }
+  const auto found = pieces_.find(text);
+  return found == pieces_.end() || found->second == kBeginning ? -1 : found->second;
 }
 
 // What stands for the beginning of `text`, and how many bytes of it that replaces.

@@ -36,6 +36,9 @@ class SentencePiece {
   int32_t size() const { return static_cast<int32_t>(entries_.size()); }
   // REQUIRES: 0 <= id < size().
   const std::string& Entry(int32_t id) const { return entries_[static_cast<size_t>(id)].text; }
+  // The id of what the model lists under this text, of whatever type; -1 when it does not.
+  int32_t Id(absl::string_view text) const;
+  int32_t unknown() const { return unknown_; }
 
  private:
   enum class Kind { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };
@@ -58,6 +61,7 @@ class SentencePiece {
 
   std::vector<Item> entries_;
   absl::flat_hash_map<std::string, int32_t> pieces_;  // and each of their beginnings, as kBeginning
+  absl::flat_hash_map<std::string, int32_t> others_;  // of other types
   absl::flat_hash_set<std::string> user_defined_;
   size_t user_defined_bytes_max_ = 0;
   int32_t unknown_ = -1;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "readers/text/albert_tokenizer.h"
 #include "readers/text/byte_pair.h"
 #include "readers/text/sentence_piece.h"
 #include "readers/text/word_piece.h"
@@ -81,6 +82,10 @@ void TrySentencePiece(absl::string_view file, absl::string_view text) {
     return;
   }
   CheckPieces(tokenizer->Tokenize(text), text, tokenizer->size());
+  for (const bool plain : {false, true}) {
+    const AlbertTokenizer albert(*tokenizer, {plain, !plain});
+    CheckPieces(albert.Tokenize(text), text, tokenizer->size());
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "readers/text/albert_tokenizer.h"
 #include "tests/readers_text/originals.h"
 
 namespace concur::readers {
@@ -111,6 +112,76 @@ TEST(SentencePieceOriginalsTest, TheLibraryItself) {
         CONCUR_CHECK_OK(tokenizer.status());
         return [made = *tokenizer](const std::string& text) { return made.Tokenize(text); };
       });
+}
+
+std::vector<std::string> ShownAlbert(const std::string& text, const AlbertOptions& options = {}) {
+  const auto model = SentencePiece::Parse(SmallModel() + PieceMessage("[CLS]", 0, 3) +
+                                              PieceMessage("\u25811", -2) + PieceMessage("1", -2) +
+                                              PieceMessage(",", -2) + PieceMessage("1,", -1),
+                                          "a.model");
+  CONCUR_CHECK_OK(model.status());
+  const AlbertTokenizer tokenizer(*model, options);
+  std::vector<std::string> shown;
+  for (const Piece& piece : tokenizer.Tokenize(text)) {
+    shown.push_back(model->Entry(piece.id) + "@" +
+                    text.substr(piece.begin, piece.end - piece.begin));
+  }
+  return shown;
+}
+
+TEST(AlbertTokenizerTest, PiecesHaveThePlacesOfTheTextBeforeItWasPrepared) {
+  EXPECT_THAT(ShownAlbert("THE \n c\u00C1ts"),
+              ElementsAre("\u2581the@THE", "\u2581@", "c@c", "at@\u00C1t", "s@s"));
+  EXPECT_THAT(ShownAlbert("the[CLS]s"),
+              ElementsAre("\u2581the@the", "[CLS]@[CLS]", "\u2581@", "s@s"));
+  EXPECT_THAT(ShownAlbert("the T", {.lower_case = false}),
+              ElementsAre("\u2581the@the", "\u2581@", "<unk>@T"));
+  EXPECT_THAT(ShownAlbert(" \n"), IsEmpty());
+}
+
+TEST(AlbertTokenizerTest, ANumberIsCutFromTheCommaAfterIt) {
+  EXPECT_THAT(ShownAlbert("s1,"), ElementsAre("\u2581@", "s@s", "1@1", ",@,"));
+}
+
+// A rule makes "A" to "1,-": the piece "1," then has no place of its own.
+TEST(AlbertTokenizerTest, ANumberThatARuleMadeStaysWithinTheText) {
+  constexpr uint32_t kLeaf = 1 << 8;
+  std::vector<uint32_t> units(512);
+  units[0] = 256 << 10;
+  units[256 ^ 'A'] = 1 << 10 | kLeaf | 'A';
+  units[(256 ^ 'A') ^ 1] = 1u << 31;
+  std::string table(units.size() * sizeof(uint32_t), '\0');
+  std::memcpy(table.data(), units.data(), table.size());
+  const auto size = static_cast<uint32_t>(table.size());
+  std::string rules(reinterpret_cast<const char*>(&size), sizeof(size));
+  rules += table + std::string("1,-\0", 4);
+  const auto model = SentencePiece::Parse(
+      SmallModel() + PieceMessage("1,", -1) + Message(3, Message(2, rules) + Number(3, 0)),
+      "a.model");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const AlbertTokenizer tokenizer(*model, {.lower_case = false});
+  const std::vector<Piece> pieces = tokenizer.Tokenize("A");
+  ASSERT_EQ(pieces.size(), 3u);  // the number, the comma, "-"
+  for (const Piece& piece : pieces) {
+    EXPECT_LE(piece.begin, piece.end);
+    EXPECT_LE(piece.end, 1u);
+  }
+}
+
+void ExpectAlbertOriginals(const std::string& file, const AlbertOptions& options) {
+  ExpectOriginals(file, {"albert-spiece.model"}, "offsets", [&](const auto& files) {
+    auto model = SentencePiece::Read(files[0]);
+    CONCUR_CHECK_OK(model.status());
+    return [made = AlbertTokenizer(*std::move(model), options)](const std::string& text) {
+      return made.Tokenize(text);
+    };
+  });
+}
+
+TEST(AlbertTokenizerOriginalsTest, Uncased) { ExpectAlbertOriginals("albert.jsonl", {}); }
+TEST(AlbertTokenizerOriginalsTest, CasedWithAccents) {
+  ExpectAlbertOriginals("albert-cased-keepaccents.jsonl",
+                        {.lower_case = false, .keep_accents = true});
 }
 
 }  // namespace
