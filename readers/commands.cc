@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "readers/approaches/approach.h"
 #include "readers/check/fixture.h"
+#include "readers/files/encoder_config.h"
 #include "readers/files/safetensors.h"
 #include "readers/training/settings.h"
 
@@ -34,8 +35,13 @@ absl::StatusOr<std::string> InspectWeights(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const SafeTensors weights, ReadSafeTensors(file));
   std::string out;
   if (is_directory && std::filesystem::exists(absl::StrCat(path, "/config.json"))) {
+    const Family* family = FamilyOfCheckpoint(path);
     const absl::StatusOr<const Approach*> approach = RecogniseApproach(path);
-    absl::StrAppend(&out, "approach: ", approach.ok() ? (*approach)->name : "unknown", "\n");
+    absl::StrAppend(&out, "approach: ",
+                    family != nullptr ? family->name
+                    : approach.ok()   ? (*approach)->name
+                                      : "unknown",
+                    "\n");
   }
   for (const auto& [name, value] : weights.metadata()) {
     absl::StrAppend(&out, name, ": ", value, "\n");

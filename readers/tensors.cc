@@ -6,10 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "base/suggest.h"
+#include "base/status_macros.h"
 
 namespace concur::readers {
 namespace {
@@ -21,10 +19,6 @@ constexpr std::pair<Type, torch::ScalarType> kScalarTypes[] = {
     {Type::kFloat16, torch::kFloat16}, {Type::kBfloat16, torch::kBFloat16},
     {Type::kFloat32, torch::kFloat32}, {Type::kFloat64, torch::kFloat64},
 };
-
-std::string ShapeText(torch::IntArrayRef shape) {
-  return absl::StrCat("[", absl::StrJoin(shape.vec(), ", "), "]");
-}
 
 }  // namespace
 
@@ -66,36 +60,16 @@ std::string SaveState(const torch::nn::Module& network,
   return WriteSafeTensors(stored, metadata);
 }
 
-absl::Status LoadState(torch::nn::Module& network, const SafeTensors& file,
+absl::Status LoadState(torch::nn::Module& network, const SafeTensors::Tensors& tensors,
                        absl::string_view place) {
   std::map<std::string, torch::Tensor> state = StateOf(network);
-  std::vector<std::string> problems;
-  std::vector<std::string> names;
+  TensorShapes expected;
   for (const auto& [name, tensor] : state) {
-    names.push_back(name);
-    const auto found = file.tensors().find(name);
-    if (found == file.tensors().end()) {
-      problems.push_back(absl::StrCat(name, " is missing"));
-    } else if (found->second.shape != tensor.sizes().vec()) {
-      problems.push_back(absl::StrCat(name, " has shape ", ShapeText(found->second.shape),
-                                      " instead of ", ShapeText(tensor.sizes())));
-    }
+    expected[name] = tensor.sizes().vec();
   }
-  for (const auto& [name, stored] : file.tensors()) {
-    if (state.count(name) == 0) {
-      problems.push_back(absl::StrCat(name, " is unknown", DidYouMean(name, names)));
-    }
-  }
-  if (!problems.empty()) {
-    constexpr size_t kShown = 5;
-    const size_t more = problems.size() - std::min(problems.size(), kShown);
-    problems.resize(std::min(problems.size(), kShown));
-    return absl::InvalidArgumentError(
-        absl::StrCat(place, ": not the weights of this network: ", absl::StrJoin(problems, "; "),
-                     more > 0 ? absl::StrCat("; and ", more, " more") : ""));
-  }
+  CONCUR_RETURN_IF_ERROR(CompareTensors(expected, tensors, place));
   torch::NoGradGuard no_gradients;
-  for (const auto& [name, stored] : file.tensors()) {
+  for (const auto& [name, stored] : tensors) {
     state[name].copy_(ToTensor(stored));
   }
   return absl::OkStatus();

@@ -26,9 +26,9 @@ std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& network);
 std::string SaveState(const torch::nn::Module& network,
                       const std::map<std::string, std::string>& metadata);
 
-// Copies every tensor of the file to the parameter or buffer of its name. InvalidArgument, with
-// `place` and names, when one is missing, unknown, or of another shape; nothing is changed then.
-absl::Status LoadState(torch::nn::Module& network, const SafeTensors& file,
+// Copies every tensor to the parameter or buffer of its name; CompareTensors' error, with nothing
+// changed, when they do not belong together. REQUIRES: the network's state is floating-point.
+absl::Status LoadState(torch::nn::Module& network, const SafeTensors::Tensors& tensors,
                        absl::string_view place);
 
 }  // namespace concur::readers

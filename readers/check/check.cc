@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,34 +18,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "readers/check/differences.h"
+#include "readers/check/encoder_check.h"
 #include "readers/check/fixture.h"
+#include "readers/files/encoder_config.h"
 #include "readers/tensors.h"
 
 namespace concur::readers {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kPaddingScores = 1e6;  // originals write -1e7, the lowest float, or infinity
-
-// The largest |a - b|, divided by the largest finite |b| where that exceeds 1: scores of such sizes
-// have no more digits. Equal infinities do not differ; infinite where shapes differ or one value is
-// not a number.
-double LargestDifference(const torch::Tensor& computed, const torch::Tensor& expected) {
-  if (computed.sizes() != expected.sizes()) {
-    return kInfinite;
-  }
-  const torch::Tensor a = computed.detach().to(torch::kCPU, torch::kFloat64);
-  const torch::Tensor b = expected.to(torch::kFloat64);
-  if (a.numel() == 0) {
-    return 0;
-  }
-  const torch::Tensor equal = a.eq(b);
-  const torch::Tensor differences = (a - b).abs().masked_fill(equal, 0);
-  const torch::Tensor padding = b.abs().gt(kPaddingScores);
-  const double scale = std::max(1.0, b.abs().masked_fill(padding, 0).max().item<double>());
-  const double largest = differences.max().item<double>() / scale;
-  return std::isnan(largest) ? kInfinite : largest;
-}
 
 // What originals say about a batch, by the names under which fixtures hold it.
 using Outputs = std::map<std::string, std::function<torch::Tensor(const Scores&)>>;
@@ -192,34 +171,6 @@ void CompareSpans(const Fixture& fixture, const Scores& scores, CheckResult& res
   }
 }
 
-void CompareGradients(const Fixture& fixture, CheckResult& result) {
-  const std::map<std::string, torch::Tensor> state = StateOf(*fixture.network);
-  std::map<std::string, torch::Tensor> expected;
-  double largest = 0;
-  for (const auto& [name, stored] : fixture.gradients.tensors()) {
-    expected[name] = ToTensor(stored).to(torch::kFloat64);
-    if (stored.values() > 0) {
-      largest = std::max(largest, expected[name].abs().max().item<double>());
-    }
-  }
-  for (const auto& [name, gradient] : expected) {
-    const auto found = state.find(name);
-    if (found == state.end() || gradient.numel() == 0) {
-      continue;  // LoadState has compared the names
-    }
-    torch::Tensor computed = found->second.grad();
-    computed = computed.defined() ? computed.to(torch::kCPU, torch::kFloat64)
-                                  : torch::zeros_like(gradient);
-    const double scale = std::max(gradient.abs().max().item<double>(), largest / 100);
-    double difference = (computed - gradient).abs().max().item<double>();
-    difference = difference == 0 ? 0 : difference / scale;
-    if (!(difference <= result.gradients)) {
-      result.gradients = std::isnan(difference) ? kInfinite : difference;
-      result.gradients_at = name;
-    }
-  }
-}
-
 std::string Shown(double difference) {
   return std::isinf(difference) ? "differs" : absl::StrFormat("%.1e", difference);
 }
@@ -235,8 +186,7 @@ absl::StatusOr<CheckResult> Compare(const std::string& directory, torch::Device 
   fixture.network->to(device);
   fixture.batch = fixture.batch.To(device);
   CheckResult result;
-  const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
-  result.name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  result.name = FixtureName(directory);
   result.approach = fixture.approach->name;
 
   const Scores scores = fixture.network->Forward(fixture.batch);
@@ -260,7 +210,7 @@ absl::StatusOr<CheckResult> Compare(const std::string& directory, torch::Device 
                    : fixture.Find("out.loss").has_value() ? "out.loss"
                                                           : "loss");
   result.loss = expected_loss.has_value() ? LargestDifference(loss, *expected_loss) : kInfinite;
-  CompareGradients(fixture, result);
+  CompareGradients(*fixture.network, fixture.gradients, result);
   return result;
 }
 
@@ -284,7 +234,8 @@ absl::StatusOr<std::set<std::string>> FixturesIn(const std::string& directory) {
 
 absl::StatusOr<CheckResult> CheckFixture(const std::string& directory, torch::Device device) {
   try {
-    return Compare(directory, device);
+    return FamilyOfCheckpoint(directory) != nullptr ? CompareEncoder(directory, device)
+                                                    : Compare(directory, device);
   } catch (const c10::Error& error) {  // such as an id without an embedding
     return absl::InvalidArgumentError(
         absl::StrCat(directory, "/io.safetensors: ", error.what_without_backtrace()));
@@ -333,7 +284,8 @@ std::string CheckJson(const std::vector<CheckResult>& results) {
          {"loss", number(result.training_compared ? result.loss : kInfinite)},
          {"gradients", number(result.training_compared ? result.gradients : kInfinite)},
          {"training_compared", result.training_compared},
-         {"spans_equal", result.spans_equal},
+         {"spans_equal", result.spans_compared ? nlohmann::ordered_json(result.spans_equal)
+                                               : nlohmann::ordered_json()},
          {"ok", result.ok()}});
   }
   return nlohmann::ordered_json({{"fixtures", fixtures}}).dump(2) + "\n";
@@ -352,7 +304,10 @@ std::string CheckText(const std::vector<CheckResult>& results) {
     };
     absl::StrAppendFormat(&text, "%-*s  %7s  %7s  %9s  %-6s  %s\n", static_cast<int>(width),
                           result.name, Shown(result.forward), trained(result.loss),
-                          trained(result.gradients), result.spans_equal ? "equal" : "differ",
+                          trained(result.gradients),
+                          !result.spans_compared ? "-"
+                          : result.spans_equal   ? "equal"
+                                                 : "differ",
                           result.ok() ? "ok" : "OFF");
     if (!result.training_compared) {
       absl::StrAppend(&text,

@@ -13,35 +13,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "readers/check/result.h"
 
 namespace concur::readers {
-
-// The largest differences that are still equal.
-constexpr double kScoreTolerance = 1e-5;     // of scores and the loss
-constexpr double kGradientTolerance = 1e-4;  // relative
-
-struct CheckResult {
-  std::string name;      // of the folder
-  std::string approach;  // that it was recognised as
-  // The largest difference of a score, relative to the largest score where that exceeds 1; the
-  // same of the loss.
-  double forward = 0;
-  double loss = 0;
-  // The largest difference of a gradient, relative to the largest of its tensor, or, where that is
-  // rounding noise, to a hundredth of the largest of all.
-  double gradients = 0;
-  bool spans_equal = true;
-  // False when the fixture's training pass cannot be compared, since it had dropout on: it scores a
-  // question without padding otherwise than its evaluation. Loss and gradients count as equal then.
-  bool training_compared = true;
-  // Where the largest differences are, and which spans differ.
-  std::string forward_at, gradients_at, spans_at;
-
-  bool ok() const {
-    return forward <= kScoreTolerance && loss <= kScoreTolerance &&
-           gradients <= kGradientTolerance && spans_equal;
-  }
-};
 
 // NotFound when no approach here has the fixture's weights; other errors name file and tensor.
 absl::StatusOr<CheckResult> CheckFixture(const std::string& directory,

@@ -196,7 +196,7 @@ absl::StatusOr<Fixture> ReadFixture(const std::string& directory) {
   }
   fixture.network = *std::move(network);
   fixture.network->eval();
-  CONCUR_RETURN_IF_ERROR(LoadState(*fixture.network, fixture.weights, weights_path));
+  CONCUR_RETURN_IF_ERROR(LoadState(*fixture.network, fixture.weights.tensors(), weights_path));
   return fixture;
 }
 

@@ -65,6 +65,11 @@ class HeaderGuard {
   std::string error_;
 };
 
+bool IsFloatingPoint(Type type) {
+  return type == Type::kFloat16 || type == Type::kBfloat16 || type == Type::kFloat32 ||
+         type == Type::kFloat64;
+}
+
 struct Extent {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -238,6 +243,41 @@ absl::StatusOr<StoredTensor> SafeTensors::Find(absl::string_view name) const {
   }
   return absl::NotFoundError(
       absl::StrCat(place_, ": no tensor \"", name, "\"", DidYouMean(name, names)));
+}
+
+absl::Status CompareTensors(const TensorShapes& expected, const SafeTensors::Tensors& tensors,
+                            absl::string_view place) {
+  std::vector<std::string> problems;
+  std::vector<std::string> names;
+  for (const auto& [name, shape] : expected) {
+    names.push_back(name);
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      problems.push_back(absl::StrCat(name, " is missing"));
+    } else if (found->second.shape != shape) {
+      problems.push_back(absl::StrCat(name, " has shape [",
+                                      absl::StrJoin(found->second.shape, ", "), "] instead of [",
+                                      absl::StrJoin(shape, ", "), "]"));
+    } else if (!IsFloatingPoint(found->second.type)) {
+      problems.push_back(absl::StrCat(name, " has type ", NameOf(found->second.type),
+                                      ", which is no floating-point type"));
+    }
+  }
+  constexpr size_t kShown = 20;
+  for (const auto& [name, tensor] : tensors) {
+    if (expected.count(name) == 0) {
+      problems.push_back(absl::StrCat(name, " is unknown",
+                                      problems.size() < kShown ? DidYouMean(name, names) : ""));
+    }
+  }
+  if (problems.empty()) {
+    return absl::OkStatus();
+  }
+  const size_t more = problems.size() - std::min(problems.size(), kShown);
+  problems.resize(std::min(problems.size(), kShown));
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, ": not the weights of this network: ", absl::StrJoin(problems, "; "),
+                   more > 0 ? absl::StrCat("; and ", more, " more") : ""));
 }
 
 absl::StatusOr<SafeTensors> ReadSafeTensors(const std::string& path) {

@@ -64,6 +64,14 @@ class SafeTensors {
   std::map<std::string, std::string> metadata_;
 };
 
+// The shapes of tensors that are expected, by name.
+using TensorShapes = std::map<std::string, std::vector<int64_t>>;
+
+// InvalidArgument, with `place` and the names, when one of `tensors` is missing, unknown, of
+// another shape, or of no floating-point type.
+absl::Status CompareTensors(const TensorShapes& expected, const SafeTensors::Tensors& tensors,
+                            absl::string_view place);
+
 absl::StatusOr<SafeTensors> ReadSafeTensors(const std::string& path);
 
 // The file with these tensors, in the order of their names.

@@ -220,7 +220,7 @@ absl::StatusOr<Model> LoadModel(const std::string& directory) {
   CONCUR_ASSIGN_OR_RETURN(const SafeTensors tensors,
                           SafeTensors::Parse(std::move(weights), weights_path));
   CONCUR_RETURN_IF_ERROR(model->MakeNetwork());
-  CONCUR_RETURN_IF_ERROR(LoadState(*model->network, tensors, weights_path));
+  CONCUR_RETURN_IF_ERROR(LoadState(*model->network, tensors.tensors(), weights_path));
   model->network->eval();
   return model;
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pretrained readers' network: an encoder with layer norm after each sum (Vaswani et al., 2017;
+// Devlin et al., 2019), and scores of each token as the first and the last of an answer. The five
+// families are the rows of readers/files/encoder_config.h; parameters have the original library's
+// names.
+//
+// Thread-compatible.
+#ifndef CONCUR_READERS_PRETRAINED_ENCODER_H_
+#define CONCUR_READERS_PRETRAINED_ENCODER_H_
+
+#include <torch/torch.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "readers/batch.h"
+#include "readers/files/encoder_config.h"
+
+namespace concur::readers {
+
+// B sequences of T tokens: question and passage with the family's separators, padded.
+struct TokenBatch {
+  torch::Tensor ids;       // [B, T] int64
+  torch::Tensor mask;      // [B, T] bool: true at a token; undefined: everywhere
+  torch::Tensor segments;  // [B, T] int64; undefined: all 0. RoBERTa does not read them
+};
+
+// What goes on inside, for comparisons.
+struct EncoderTrace {
+  std::vector<torch::Tensor> states;      // [B, T, width]: embeddings, then after each step
+  std::vector<torch::Tensor> attentions;  // [B, heads, T, T], of each layer that was applied
+};
+
+class Encoder : public torch::nn::Module {
+ public:
+  // All parameters are zero until Initialise or LoadEncoder.
+  explicit Encoder(const EncoderConfig& config);
+
+  const EncoderConfig& config() const { return config_; }
+
+  // Draws weights from a normal distribution with the configuration's deviation, by torch's default
+  // generator; biases become 0, the scales of layer norms 1, and the embedding of padding 0.
+  void Initialise();
+
+  // [B, T, width]; in training mode (`train()`) with dropout. c10::Error for an id without an
+  // embedding, and for more tokens than positions.
+  torch::Tensor Encode(const TokenBatch& batch, EncoderTrace* trace = nullptr);
+
+  // `starts` and `ends` of every token, [B, T]: padding has scores, too, as in the originals.
+  Scores Forward(const TokenBatch& batch, EncoderTrace* trace = nullptr);
+
+  // The mean of the negative log-likelihoods of first and last token. Positions [B] before 0 count
+  // as 0; those beyond T are left out of the mean, which is not a number when all are.
+  static torch::Tensor Loss(const Scores& scores, const torch::Tensor& starts,
+                            const torch::Tensor& ends);
+
+ private:
+  struct Affine {
+    torch::Tensor weight, bias;
+    torch::Tensor operator()(const torch::Tensor& x) const {
+      return torch::linear(x, weight, bias);
+    }
+  };
+  using Layer = std::array<Affine, kLayerParts>;
+
+  Affine At(const std::string& path);
+  torch::Tensor Norm(const Affine& norm, const torch::Tensor& x) const;
+  torch::Tensor Drop(const torch::Tensor& x) const;
+  torch::Tensor Embed(const TokenBatch& batch) const;
+  torch::Tensor Attend(const Layer& layer, const torch::Tensor& x, const torch::Tensor& bias,
+                       EncoderTrace* trace) const;
+  torch::Tensor Apply(const Layer& layer, const torch::Tensor& x, const torch::Tensor& bias,
+                      EncoderTrace* trace) const;
+
+  EncoderConfig config_;
+  torch::Tensor words_, positions_, segments_;
+  Affine embeddings_norm_, projection_, head_;
+  std::vector<Layer> layers_;  // as stored; steps_ says which are applied
+  std::vector<std::vector<size_t>> steps_;
+};
+
+// The encoder in a checkpoint's folder, in evaluation mode; the errors of ReadCheckpointFiles.
+absl::StatusOr<std::shared_ptr<Encoder>> LoadEncoder(const std::string& directory);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_PRETRAINED_ENCODER_H_

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code: transformers 4.9, models/albert/tokenization_albert.py.
+#include "readers/text/albert_tokenizer.h"
+
+#include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+#include <unicode/utf16.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+#include "qa/normalize.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr absl::string_view kAlbertSpecials[] = {"[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]"};
+constexpr absl::string_view kAlbertSpace = "\xe2\x96\x81";
+constexpr int kPythonUnicode = 14;
+
+struct AlbertCharacter {
+  UChar32 code_point;
+  uint32_t begin, end;  // in the text
+};
+
+std::string Utf8Of(const std::vector<AlbertCharacter>& characters) {
+  std::string text;
+  for (const AlbertCharacter& character : characters) {
+    char encoded[U8_MAX_LENGTH];
+    size_t length = 0;
+    U8_APPEND_UNSAFE(encoded, length, character.code_point);
+    text.append(encoded, length);
+  }
+  return text;
+}
+
+// Appends the compatibility decomposition of the character, without combining marks.
+void AppendPlain(const AlbertCharacter& character, std::vector<AlbertCharacter>& out) {
+  static const UNormalizer2* const normalizer = [] {
+    UErrorCode error = U_ZERO_ERROR;
+    const UNormalizer2* made = unorm2_getNFKDInstance(&error);
+    CONCUR_CHECK(U_SUCCESS(error));
+    return made;
+  }();
+  UVersionInfo age;
+  u_charAge(character.code_point, age);
+  constexpr int32_t kUnitsMax = 64;
+  UChar units[kUnitsMax];
+  UErrorCode error = U_ZERO_ERROR;
+  const int32_t count =
+      age[0] > kPythonUnicode
+          ? -1
+          : unorm2_getDecomposition(normalizer, character.code_point, units, kUnitsMax, &error);
+  if (count < 0) {
+    if (age[0] > kPythonUnicode || u_getCombiningClass(character.code_point) == 0) {
+      out.push_back(character);
+    }
+    return;
+  }
+  for (int32_t i = 0; i < count;) {
+    UChar32 c = 0;
+    U16_NEXT(units, i, count, c);
+    if (u_getCombiningClass(c) == 0) {
+      out.push_back({c, character.begin, character.end});
+    }
+  }
+}
+
+// Lower case of the whole text, which Python gives Greek's final sigma; a character stays one.
+void LowerAll(std::vector<AlbertCharacter>& characters) {
+  const std::string lower = qa::LowerCase(Utf8Of(characters));
+  std::vector<UChar32> code_points;
+  for (size_t at = 0; at < lower.size();) {
+    UChar32 c = 0;
+    U8_NEXT_UNSAFE(lower.data(), at, c);
+    code_points.push_back(c);
+  }
+  if (code_points.size() == characters.size()) {
+    for (size_t i = 0; i < characters.size(); ++i) {
+      characters[i].code_point = code_points[i];
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Piece> AlbertTokenizer::Tokenize(absl::string_view text) const {
+  std::vector<Piece> pieces;
+  size_t done = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (const absl::string_view special : kAlbertSpecials) {
+      const int32_t id = absl::StartsWith(text.substr(at), special) ? model_.Id(special) : -1;
+      if (id >= 0) {
+        AddSegment(text.substr(done, at - done), static_cast<uint32_t>(done), pieces);
+        done = at + special.size();
+        pieces.push_back({id, static_cast<uint32_t>(at), static_cast<uint32_t>(done)});
+        at = done - 1;
+        break;
+      }
+    }
+  }
+  AddSegment(text.substr(done), static_cast<uint32_t>(done), pieces);
+  return pieces;
+}
+
+// Appends the pieces of what stands between two special tokens, from `offset` on.
+void AlbertTokenizer::AddSegment(absl::string_view text, uint32_t offset,
+                                 std::vector<Piece>& pieces) const {
+  std::vector<AlbertCharacter> characters;
+  const auto size = static_cast<int32_t>(text.size());
+  bool space = false;
+  for (int32_t at = 0; at < size;) {
+    const uint32_t begin = offset + static_cast<uint32_t>(at);
+    UChar32 c = 0;
+    U8_NEXT_OR_FFFD(text.data(), at, size, c);
+    if (qa::IsSpaceCodePoint(c)) {
+      space = true;
+      continue;
+    }
+    if (space && !characters.empty()) {
+      characters.push_back({' ', begin, begin});
+    }
+    space = false;
+    const uint32_t end = offset + static_cast<uint32_t>(at);
+    const bool pair = (c == '`' || c == '\'') && !characters.empty() &&
+                      characters.back().code_point == c && characters.back().end == begin;
+    if (pair) {
+      characters.back().code_point = '"';
+      characters.back().end = end;
+      continue;
+    }
+    constexpr UChar32 kDottedI = 0x130;
+    constexpr UChar32 kDotAbove = 0x307;
+    characters.push_back({options_.lower_case ? u_tolower(c) : c, begin, end});
+    if (options_.lower_case && c == kDottedI) {
+      characters.push_back({kDotAbove, begin, end});
+    }
+  }
+  if (!options_.keep_accents) {
+    std::vector<AlbertCharacter> plain;
+    for (const AlbertCharacter& character : characters) {
+      AppendPlain(character, plain);
+    }
+    characters = std::move(plain);
+  }
+  if (options_.lower_case) {
+    LowerAll(characters);
+  }
+  // Which character each byte of the prepared text belongs to.
+  const std::string prepared = Utf8Of(characters);
+  std::vector<size_t> owner;
+  for (size_t i = 0; i < characters.size(); ++i) {
+    owner.resize(owner.size() + static_cast<size_t>(U8_LENGTH(characters[i].code_point)), i);
+  }
+  const size_t before = pieces.size();
+  for (const Piece& piece : model_.Tokenize(prepared)) {
+    AddPiece(piece, pieces);
+  }
+  for (size_t i = before; i < pieces.size(); ++i) {
+    Piece& piece = pieces[i];
+    const bool empty = piece.begin == piece.end;
+    const uint32_t text_end = offset + static_cast<uint32_t>(text.size());
+    const uint32_t begin =
+        piece.begin < owner.size() ? characters[owner[piece.begin]].begin : text_end;
+    piece.end = empty ? begin : characters[owner[piece.end - 1]].end;
+    piece.begin = begin;
+  }
+}
+
+// Appends the piece; one that is a number and a comma as the pieces of the number, and the comma.
+void AlbertTokenizer::AddPiece(const Piece& piece, std::vector<Piece>& pieces) const {
+  const absl::string_view entry = model_.Entry(piece.id);
+  const size_t size = entry.size();
+  if (size < 2 || entry.back() != ',' ||
+      !absl::ascii_isdigit(static_cast<unsigned char>(entry[size - 2]))) {
+    pieces.push_back(piece);
+    return;
+  }
+  absl::string_view number = entry.substr(0, size - 1);
+  const bool has_space = absl::ConsumePrefix(&number, kAlbertSpace);
+  // A rule of the model may have made more text than there was: no place goes beyond the piece.
+  const auto shown = static_cast<uint32_t>(number.size() + 1);
+  const uint32_t begin = piece.end - std::min(shown, piece.end - piece.begin);
+  uint32_t last = begin;
+  bool first = true;
+  for (Piece part : model_.Tokenize(number)) {
+    last = std::min(begin + part.begin, piece.end);
+    part = {part.id, last, std::min(begin + part.end, piece.end)};
+    if (first && !has_space) {
+      absl::string_view text = model_.Entry(part.id);
+      if (absl::ConsumePrefix(&text, kAlbertSpace)) {
+        part.id = text.empty() ? -1 : model_.Id(text);
+        part.id = text.empty() || part.id >= 0 ? part.id : model_.unknown();
+      }
+    }
+    first = false;
+    if (part.id >= 0) {
+      pieces.push_back(part);
+    }
+  }
+  const int32_t comma = model_.Id(",");
+  pieces.push_back({comma >= 0 ? comma : model_.unknown(),
+                    std::max(last, piece.end - std::min(piece.end, 1u)), piece.end});
+}
+
+}  // namespace concur::readers
