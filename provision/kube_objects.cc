@@ -304,12 +304,8 @@ std::string TakenBack(const KubeJson& pod) {
   return "";
 }
 
-// Why a pod ended, by class.
+// Why a pod that nobody took back ended, by class.
 std::string EndOfPod(const KubeJson& pod) {
-  std::string taken_back = TakenBack(pod);
-  if (!taken_back.empty()) {
-    return taken_back;
-  }
   const std::string reason = KubeText(pod, {"status", "reason"});
   const std::string message = KubeText(pod, {"status", "message"});
   if (reason == "DeadlineExceeded") {
@@ -488,8 +484,11 @@ PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::stri
   const std::string phase = pod == nullptr ? "" : KubeText(*pod, {"status", "phase"});
   if (KubeEndTime(job).has_value() || phase == "Succeeded" || phase == "Failed") {
     report.state = PilotReport::State::kEnded;
-    report.message = pod == nullptr ? "" : EndOfPod(*pod);
-    report.taken_back = pod != nullptr && !TakenBack(*pod).empty();
+    if (pod != nullptr) {
+      report.message = TakenBack(*pod);
+      report.taken_back = !report.message.empty();
+      report.message = report.taken_back ? report.message : EndOfPod(*pod);
+    }
     const KubeJson* failed = TrueCondition(job, "Failed");
     if (failed != nullptr && (report.message.empty() || phase != "Failed")) {
       report.message = Said(KubeText(*failed, {"reason"}), KubeText(*failed, {"message"}));

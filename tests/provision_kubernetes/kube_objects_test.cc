@@ -227,9 +227,10 @@ TEST_P(PodTest, SaysWhatItIs) {
   EXPECT_EQ(report.name, "p-1");
   EXPECT_EQ(report.state, GetParam().state);
   EXPECT_THAT(report.message, StartsWith(GetParam().message));
-  EXPECT_EQ(report.taken_back, absl::StrContains(report.message, "evicted: ") ||
-                                   absl::StrContains(report.message, "preempted: ") ||
-                                   absl::StrContains(report.message, "its node went away: "));
+  const absl::string_view message = GetParam().message;
+  EXPECT_EQ(report.taken_back, absl::StartsWith(message, "evicted: ") ||
+                                   absl::StartsWith(message, "preempted: ") ||
+                                   absl::StartsWith(message, "its node went away: "));
   EXPECT_EQ(report.external_id, status.empty() ? "j" : "j-abc");
 }
 
