@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kThreadsMax = 1024;
 
-// Without it cuDNN rounds factors to 10 bits, and sums come in any order.
+// Asks for factors that are not rounded to 10 bits, and for sums in a fixed order.
 void MakeCudaExact() {
   // cuBLAS reads it when it is first used. NOLINTNEXTLINE(concurrency-mt-unsafe): one thread yet
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

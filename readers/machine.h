@@ -31,7 +31,7 @@ struct Machine {
 };
 
 // The device, after CheckBlas and SetThreads; `auto` is the first CUDA device where there is one.
-// On CUDA products are those of 32-bit floats, and the same bytes come out each time.
+// On CUDA torch is asked for products of 32-bit floats and for sums in a fixed order.
 absl::StatusOr<torch::Device> Prepare(const Machine& machine);
 
 }  // namespace concur::readers

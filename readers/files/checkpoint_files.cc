@@ -13,7 +13,6 @@
 namespace concur::readers {
 namespace {
 
-constexpr int64_t kTorchFileBytesMax = int64_t{1} << 34;
 constexpr const char* kWeightsFiles[] = {"model.safetensors", "weights.safetensors",
                                          "pytorch_model.bin"};
 
@@ -34,14 +33,14 @@ absl::StatusOr<std::string> WeightsIn(const std::string& directory) {
 absl::StatusOr<CheckpointFiles> ReadCheckpointFiles(const std::string& directory) {
   CheckpointFiles files;
   const std::string config_path = absl::StrCat(directory, "/config.json");
-  CONCUR_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, 1 << 20));
+  CONCUR_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, kEncoderConfigBytesMax));
   CONCUR_ASSIGN_OR_RETURN(files.config, ParseEncoderConfig(config, config_path));
   CONCUR_ASSIGN_OR_RETURN(files.weights_path, WeightsIn(directory));
   const std::string& path = files.weights_path;
   if (absl::EndsWith(path, ".safetensors")) {
     CONCUR_ASSIGN_OR_RETURN(files.safetensors, ReadSafeTensors(path));
   } else {
-    CONCUR_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path, kTorchFileBytesMax));
+    CONCUR_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path, kModelBytesMax));
     CONCUR_ASSIGN_OR_RETURN(const TorchFile torch, TorchFile::Parse(std::move(bytes), path));
     absl::StatusOr<NamedTensors> named = TensorsOf(torch, torch.root());
     if (!named.ok()) {

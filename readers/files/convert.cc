@@ -20,8 +20,6 @@ namespace {
 using PickleKind = PickleValue::Kind;
 using ModelFiles = std::map<std::string, std::string>;
 
-constexpr int64_t kModelBytesMax = int64_t{1} << 34;
-
 // The plain values among a record's fields.
 std::string ConfigOf(const PickleValue& arguments) {
   nlohmann::ordered_json config = nlohmann::ordered_json::object();

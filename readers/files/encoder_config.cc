@@ -19,7 +19,6 @@ namespace {
 
 using EncoderJson = nlohmann::json;
 
-constexpr int64_t kEncoderConfigBytesMax = 1 << 20;
 // Ten times the largest encoders that were published; sizes multiply without overflow.
 constexpr int64_t kRowsMax = 1 << 24;
 constexpr int64_t kWidthMax = 1 << 17;

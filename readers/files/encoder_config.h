@@ -18,6 +18,8 @@
 
 namespace concur::readers {
 
+inline constexpr int64_t kEncoderConfigBytesMax = 1 << 20;
+
 // The parts of a layer, each a weight and a bias.
 enum LayerPart : size_t {
   kQuery,

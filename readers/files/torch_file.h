@@ -19,6 +19,9 @@
 
 namespace concur::readers {
 
+// Of a file of weights, and of what it unpacks to.
+inline constexpr int64_t kModelBytesMax = int64_t{1} << 34;
+
 // The regular files of a zip or of a tar, compressed or not, by name. ResourceExhausted when they
 // have more than `bytes_max` bytes together; InvalidArgument when it is no archive.
 absl::StatusOr<std::map<std::string, std::string>> UnpackArchive(absl::string_view archive,

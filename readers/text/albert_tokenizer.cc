@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "qa/normalize.h"
@@ -19,8 +18,6 @@ namespace concur::readers {
 namespace {
 
 constexpr absl::string_view kAlbertSpecials[] = {"[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]"};
-constexpr absl::string_view kAlbertSpace = "\xe2\x96\x81";
-constexpr int kPythonUnicode = 14;
 
 struct AlbertCharacter {
   UChar32 code_point;
@@ -30,10 +27,7 @@ struct AlbertCharacter {
 std::string Utf8Of(const std::vector<AlbertCharacter>& characters) {
   std::string text;
   for (const AlbertCharacter& character : characters) {
-    char encoded[U8_MAX_LENGTH];
-    size_t length = 0;
-    U8_APPEND_UNSAFE(encoded, length, character.code_point);
-    text.append(encoded, length);
+    AppendCodePoint(character.code_point, text);
   }
   return text;
 }
@@ -46,17 +40,15 @@ void AppendPlain(const AlbertCharacter& character, std::vector<AlbertCharacter>&
     CONCUR_CHECK(U_SUCCESS(error));
     return made;
   }();
-  UVersionInfo age;
-  u_charAge(character.code_point, age);
+  const bool known = Knows(Implementation::kPython, character.code_point);
   constexpr int32_t kUnitsMax = 64;
   UChar units[kUnitsMax];
   UErrorCode error = U_ZERO_ERROR;
   const int32_t count =
-      age[0] > kPythonUnicode
-          ? -1
-          : unorm2_getDecomposition(normalizer, character.code_point, units, kUnitsMax, &error);
+      known ? unorm2_getDecomposition(normalizer, character.code_point, units, kUnitsMax, &error)
+            : -1;
   if (count < 0) {
-    if (age[0] > kPythonUnicode || u_getCombiningClass(character.code_point) == 0) {
+    if (!known || u_getCombiningClass(character.code_point) == 0) {
       out.push_back(character);
     }
     return;
@@ -90,20 +82,14 @@ void LowerAll(std::vector<AlbertCharacter>& characters) {
 
 std::vector<Piece> AlbertTokenizer::Tokenize(absl::string_view text) const {
   std::vector<Piece> pieces;
-  size_t done = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    for (const absl::string_view special : kAlbertSpecials) {
-      const int32_t id = absl::StartsWith(text.substr(at), special) ? model_.Id(special) : -1;
-      if (id >= 0) {
-        AddSegment(text.substr(done, at - done), static_cast<uint32_t>(done), pieces);
-        done = at + special.size();
-        pieces.push_back({id, static_cast<uint32_t>(at), static_cast<uint32_t>(done)});
-        at = done - 1;
-        break;
-      }
-    }
+  uint32_t done = 0;
+  for (const Piece& special : FindSpecials(
+           text, kAlbertSpecials, [this](absl::string_view entry) { return model_.Id(entry); })) {
+    AddSegment(text.substr(done, special.begin - done), done, pieces);
+    pieces.push_back(special);
+    done = special.end;
   }
-  AddSegment(text.substr(done), static_cast<uint32_t>(done), pieces);
+  AddSegment(text.substr(done), done, pieces);
   return pieces;
 }
 
@@ -181,7 +167,7 @@ void AlbertTokenizer::AddPiece(const Piece& piece, std::vector<Piece>& pieces) c
     return;
   }
   absl::string_view number = entry.substr(0, size - 1);
-  const bool has_space = absl::ConsumePrefix(&number, kAlbertSpace);
+  const bool has_space = absl::ConsumePrefix(&number, kSpaceSymbol);
   // A rule of the model may have made more text than there was: no place goes beyond the piece.
   const auto shown = static_cast<uint32_t>(number.size() + 1);
   const uint32_t begin = piece.end - std::min(shown, piece.end - piece.begin);
@@ -192,7 +178,7 @@ void AlbertTokenizer::AddPiece(const Piece& piece, std::vector<Piece>& pieces) c
     part = {part.id, last, std::min(begin + part.end, piece.end)};
     if (first && !has_space) {
       absl::string_view text = model_.Entry(part.id);
-      if (absl::ConsumePrefix(&text, kAlbertSpace)) {
+      if (absl::ConsumePrefix(&text, kSpaceSymbol)) {
         part.id = text.empty() ? -1 : model_.Id(text);
         part.id = text.empty() || part.id >= 0 ? part.id : model_.unknown();
       }

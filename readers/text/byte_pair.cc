@@ -45,10 +45,9 @@ std::string ShownByte(int byte) {
       c += prints(before) ? 0 : 1;
     }
   }
-  char encoded[U8_MAX_LENGTH];
-  size_t length = 0;
-  U8_APPEND_UNSAFE(encoded, length, c);
-  return std::string(encoded, length);
+  std::string shown;
+  AppendCodePoint(c, shown);
+  return shown;
 }
 
 enum class CharacterClass { kLetter, kNumber, kSpace, kOther };
@@ -244,22 +243,19 @@ std::vector<Piece> BytePair::TokenizeAsItStands(absl::string_view text) const {
   if (stripped == 0 && options_.implementation == Implementation::kPython) {
     return pieces;
   }
+  const auto id_of = [this](absl::string_view entry) {
+    const auto id = ids_.find(entry);
+    return id == ids_.end() ? -1 : id->second;
+  };
   size_t done = 0;
-  for (size_t at = text.find('<'); at != absl::string_view::npos; at = text.find('<', at + 1)) {
-    for (const absl::string_view special : kRobertaSpecials) {
-      const auto id = ids_.find(special);
-      if (!absl::StartsWith(text.substr(at), special) || id == ids_.end()) {
-        continue;
-      }
-      size_t end = at;
-      if (special == kMask) {
-        StripSpaceBefore(text, done, end);
-      }
-      AddSegment(text, done, end, pieces);
-      done = at + special.size();
-      pieces.push_back({id->second, static_cast<uint32_t>(at), static_cast<uint32_t>(done)});
-      break;
+  for (const Piece& special : FindSpecials(text, kRobertaSpecials, id_of)) {
+    size_t end = special.begin;
+    if (special.id == id_of(kMask)) {
+      StripSpaceBefore(text, done, end);
     }
+    AddSegment(text, done, end, pieces);
+    pieces.push_back(special);
+    done = special.end;
   }
   AddSegment(text, done, text.size(), pieces);
   return pieces;

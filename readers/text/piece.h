@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tokenizers of pretrained encoders make of a text.
+// What the tokenizers of pretrained encoders make of a text, and what they share.
+//
+// Thread-safe (stateless).
 #ifndef CONCUR_READERS_TEXT_PIECE_H_
 #define CONCUR_READERS_TEXT_PIECE_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace concur::readers {
 
@@ -21,8 +29,20 @@ struct Piece {
 // than their tables: by these a text becomes the ids that one of them made of it.
 enum class Implementation {
   kPython,  // "slow": Unicode 14; characters that are not assigned there are dropped
-  kRust,    // "fast": characters that its tables do not know are kept
+  kRust,    // "fast": Unicode 8; characters that its tables do not know are kept
 };
+
+// Whether the implementation's tables of Unicode have the character.
+bool Knows(Implementation implementation, int32_t code_point);
+
+// Appends the character in UTF-8.
+void AppendCodePoint(int32_t code_point, std::string& text);
+
+// The special tokens that stand in the text, in order; `id_of` returns -1 for those that a
+// vocabulary lacks. REQUIRES: each of `specials` begins with "[" or "<" and has it nowhere else.
+std::vector<Piece> FindSpecials(absl::string_view text,
+                                absl::Span<const absl::string_view> specials,
+                                absl::FunctionRef<int32_t(absl::string_view)> id_of);
 
 }  // namespace concur::readers
 

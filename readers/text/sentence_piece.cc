@@ -25,7 +25,6 @@ constexpr size_t kTableBytesMax = 256 << 20;  // of pieces and their beginnings
 constexpr size_t kTableEntryBytes = 64;       // beside the text
 constexpr int32_t kBeginning = -1;
 constexpr float kUnknownPenalty = 10;
-constexpr absl::string_view kSpaceSymbol = "\xe2\x96\x81";
 constexpr absl::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
 // A field of a protobuf message: a number, or bytes.

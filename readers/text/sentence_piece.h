@@ -21,6 +21,9 @@
 
 namespace concur::readers {
 
+// Stands for a space in pieces.
+inline constexpr absl::string_view kSpaceSymbol = "\xe2\x96\x81";
+
 class SentencePiece {
  public:
   // A .model file. InvalidArgument, with `place`, for what is damaged, is no unigram model, or

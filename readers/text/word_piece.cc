@@ -26,20 +26,11 @@ constexpr size_t kPieceEntriesMax = 1 << 24;
 constexpr size_t kPieceBytesMax = 1 << 10;
 constexpr size_t kWordCharactersMax = 100;  // longer words are unknown
 
-constexpr const char* kBertSpecials[] = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
-
-// The version of Unicode whose characters an implementation's tables know.
-int UnicodeOf(Implementation implementation) {
-  constexpr int kPythonVersion = 14;
-  constexpr int kRustVersion = 8;
-  return implementation == Implementation::kPython ? kPythonVersion : kRustVersion;
-}
+constexpr absl::string_view kBertSpecials[] = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
 
 // The general category in the implementation's tables.
 int8_t CategoryOf(UChar32 c, Implementation implementation) {
-  UVersionInfo age;
-  u_charAge(c, age);
-  return age[0] > UnicodeOf(implementation) ? static_cast<int8_t>(U_UNASSIGNED) : u_charType(c);
+  return Knows(implementation, c) ? u_charType(c) : static_cast<int8_t>(U_UNASSIGNED);
 }
 
 bool IsChinese(UChar32 c) {
@@ -135,27 +126,16 @@ int32_t WordPiece::Id(absl::string_view entry) const {
   return found == starts_.end() ? -1 : found->second;
 }
 
-int32_t WordPiece::SpecialAt(absl::string_view text) const {
-  for (const absl::string_view special : kBertSpecials) {
-    if (absl::StartsWith(text, special)) {
-      return Id(special);
-    }
-  }
-  return -1;
-}
-
 std::vector<Piece> WordPiece::Tokenize(absl::string_view text) const {
   std::vector<Piece> pieces;
-  size_t done = 0;
-  for (size_t at = text.find('['); at != absl::string_view::npos; at = text.find('[', at + 1)) {
-    const int32_t id = SpecialAt(text.substr(at));
-    if (id >= 0) {
-      AddText(text.substr(done, at - done), static_cast<uint32_t>(done), pieces);
-      done = at + Entry(id).size();
-      pieces.push_back({id, static_cast<uint32_t>(at), static_cast<uint32_t>(done)});
-    }
+  uint32_t done = 0;
+  for (const Piece& special :
+       FindSpecials(text, kBertSpecials, [this](absl::string_view entry) { return Id(entry); })) {
+    AddText(text.substr(done, special.begin - done), done, pieces);
+    pieces.push_back(special);
+    done = special.end;
   }
-  AddText(text.substr(done), static_cast<uint32_t>(done), pieces);
+  AddText(text.substr(done), done, pieces);
   return pieces;
 }
 
@@ -207,19 +187,31 @@ void WordPiece::AddCharacter(int32_t code_point, uint32_t begin, uint32_t end,
     if (CategoryOf(c, options_.implementation) == U_NON_SPACING_MARK) {
       continue;
     }
-    // The few other marks stand in canonical order.
-    auto place = word.end();
-    const uint8_t order = u_getCombiningClass(c);
-    while (order > 0 && place != word.begin() &&
-           u_getCombiningClass((place - 1)->code_point) > order) {
-      --place;
+    word.push_back({c, begin, end});
+  }
+}
+
+// Puts marks that follow each other into canonical order. A character that others pass begins where
+// the first of these does, so that pieces begin in the order of the text.
+void WordPiece::SortMarks(std::vector<Character>& word) {
+  const auto is_mark = [](const Character& c) { return u_getCombiningClass(c.code_point) > 0; };
+  for (auto first = std::find_if(word.begin(), word.end(), is_mark); first != word.end();) {
+    const auto last = std::find_if_not(first, word.end(), is_mark);
+    std::stable_sort(first, last, [](const Character& a, const Character& b) {
+      return u_getCombiningClass(a.code_point) < u_getCombiningClass(b.code_point);
+    });
+    for (auto place = last - 1; place != first; --place) {
+      (place - 1)->begin = std::min((place - 1)->begin, place->begin);
     }
-    word.insert(place, {c, place == word.end() ? begin : place->begin, end});
+    first = std::find_if(last, word.end(), is_mark);
   }
 }
 
 // Appends the pieces of the word, cut at punctuation, and clears it.
 void WordPiece::EndWord(std::vector<Character>& word, std::vector<Piece>& pieces) const {
+  if (options_.lower_case) {
+    SortMarks(word);
+  }
   const auto is_punctuation = [&](size_t i) {
     return IsBertPunctuation(word[i].code_point, options_.implementation);
   };
@@ -232,8 +224,10 @@ void WordPiece::EndWord(std::vector<Character>& word, std::vector<Piece>& pieces
     for (const Character& character : word) {
       text += character.code_point < 0x80 ? static_cast<char>(character.code_point) : ' ';
     }
-    const int32_t id = SpecialAt(text);
-    if (id >= 0 && Entry(id).size() == text.size()) {
+    const bool special = std::find(std::begin(kBertSpecials), std::end(kBertSpecials), text) !=
+                         std::end(kBertSpecials);
+    const int32_t id = special ? Id(text) : -1;
+    if (id >= 0) {
       pieces.push_back({id, word.front().begin, word.back().end});
       word.clear();
     }
@@ -256,10 +250,7 @@ void WordPiece::AddPieces(absl::Span<const Character> characters,
   std::string bytes;
   std::vector<size_t> ends = {0};  // of each character in `bytes`
   for (const Character& character : characters) {
-    char encoded[U8_MAX_LENGTH];
-    size_t length = 0;
-    U8_APPEND_UNSAFE(encoded, length, character.code_point);
-    bytes.append(encoded, length);
+    AppendCodePoint(character.code_point, bytes);
     ends.push_back(bytes.size());
   }
   const size_t before = pieces.size();

@@ -50,10 +50,10 @@ class WordPiece {
     uint32_t begin, end;
   };
 
-  int32_t SpecialAt(absl::string_view text) const;  // -1 when none begins there
   void AddText(absl::string_view text, uint32_t offset, std::vector<Piece>& pieces) const;
   void AddCharacter(int32_t code_point, uint32_t begin, uint32_t end,
                     std::vector<Character>& word) const;
+  static void SortMarks(std::vector<Character>& word);
   void EndWord(std::vector<Character>& word, std::vector<Piece>& pieces) const;
   void AddPieces(absl::Span<const Character> characters, std::vector<Piece>& pieces) const;
 

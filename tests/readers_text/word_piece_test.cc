@@ -80,6 +80,20 @@ TEST(WordPieceTest, PiecesBeginInTheOrderOfTheTextWhenMarksAreSwapped) {
   EXPECT_THAT(pieces, ElementsAre(Piece{1, 0, 1}, Piece{2, 1, 8}, Piece{3, 1, 4}));
 }
 
+// Each mark of the second kind stands before all of the first in canonical order.
+TEST(WordPieceTest, ManyMarksOutOfOrderTakeNoQuadraticTime) {
+  constexpr int kMarks = 200'000;
+  std::string text = "x";
+  for (const char* mark : {"\u302E", "\U0001D165"}) {
+    for (int i = 0; i < kMarks; ++i) {
+      text += mark;
+    }
+  }
+  const auto size = static_cast<uint32_t>(text.size());
+  // The word's last mark is the last of the first kind, which ends before the others begin.
+  EXPECT_THAT(Small().Tokenize(text), ElementsAre(Piece{1, 0, size - 4 * kMarks}));
+}
+
 TEST(WordPieceTest, BytesThatAreNotUtf8AreDropped) {
   EXPECT_THAT(Shown(Small(), "the\xff cat\xe7\x8c"), ElementsAre("the@the", "cat@cat"));
 }

@@ -162,14 +162,26 @@ TEST_F(TrainerTest, AnswersThatAreNotInThePassageAreLeftOut) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no question to learn from")));
 }
 
-TEST_F(TrainerTest, TrainingReadsPassagesUpToTheSettingsLimit) {
+// With a network that knows no more of a text than its tokens.
+TEST_F(TrainerTest, TrainingReadsTextsUpToTheSettingsLimits) {
   constexpr int64_t kTokens = 6;
-  std::vector<std::string> assignments = SmallSettings(2);
-  assignments.push_back(absl::StrCat("passage_tokens_max=", kTokens));
-  Setting setting = MakeSetting(data_, "drqa", assignments);
-  Setting other_ends = MakeSetting(data_, "drqa", assignments);
+  constexpr int64_t kQuestionTokens = 2;
+  const std::vector<std::string> assignments = {
+      "hidden_dim=6",
+      "ff_dims=6",
+      "batch=8",
+      "epochs=2",
+      absl::StrCat("passage_tokens_max=", kTokens),
+      absl::StrCat("question_tokens_max=", kQuestionTokens)};
+  Setting setting = MakeSetting(data_, "rasor", assignments);
+  Setting other_ends = MakeSetting(data_, "rasor", assignments);
   for (AnnotatedText& passage : other_ends.train.passages) {
     std::fill(passage.tokens.begin() + kTokens, passage.tokens.end(), passage.tokens[0]);
+  }
+  for (ExampleQuestion& question : other_ends.train.questions) {
+    ASSERT_GT(question.text.size(), kQuestionTokens);
+    std::fill(question.text.tokens.begin() + kQuestionTokens, question.text.tokens.end(),
+              question.text.tokens[0]);
   }
   const auto behind = std::count_if(
       setting.train.questions.begin(), setting.train.questions.end(),
