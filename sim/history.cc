@@ -38,7 +38,7 @@ struct SweepModel {
 }  // namespace
 
 SeenSweep SeenOf(const SweepView& sweep) {
-  return {sweep.row->canceled, sweep.row->paused, IsTerminal(sweep.state), {}};
+  return {sweep.row->canceled, sweep.row->paused, IsTerminal(sweep.state), {}, false};
 }
 
 std::optional<SeenSweep> SeenIn(const Scheduler& scheduler, SweepId id) {
@@ -199,6 +199,9 @@ class History::Search {
     }
     if (!seen) {
       return "";
+    }
+    if (seen->only_jobs) {
+      return ApplyJobs(call, model);
     }
     if (seen->canceled && !model.canceled && !MayCome(UserRequest::kCancel, call)) {
       return "a read finds it canceled, and nobody canceled it";

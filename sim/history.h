@@ -45,7 +45,8 @@ struct SeenSweep {
   bool canceled = false;
   bool paused = false;
   bool ended = false;
-  std::vector<Job> jobs;  // empty: the read did not ask for them
+  std::vector<Job> jobs;   // empty: the read did not ask for them
+  bool only_jobs = false;  // it says nothing else of the sweep
 };
 SeenSweep SeenOf(const SweepView& sweep);
 // With its jobs; nullopt when there is no such sweep.

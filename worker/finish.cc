@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "archive/directory_tar.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -238,6 +239,18 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Sco
              : absl::OkStatus();
 }
 
+// One that could not be written whole, as on a full disk, says so at its end.
+absl::StatusOr<FileDigest> KeepLog(const RunPaths& paths, const ProcessEnd& end,
+                                   Artifacts& artifacts) {
+  if (end.log_status.ok()) {
+    return artifacts.PutFile(paths.log);
+  }
+  const absl::StatusOr<std::string> written = ReadFile(paths.log);
+  return artifacts.Put(absl::StrCat(
+      written.ok() ? *written : "",
+      "\n[the rest of the log could not be written: ", end.log_status.message(), "]\n"));
+}
+
 // Turns success into a failure, and keeps the artifacts that tell why.
 void TurnIntoFailure(const absl::Status& status, JobResult& result) {
   const FailureClass failure =
@@ -295,7 +308,7 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Pro
     }
   }
   if (end.log_bytes > 0) {
-    const absl::StatusOr<FileDigest> log = artifacts.PutFile(paths.log);
+    const absl::StatusOr<FileDigest> log = KeepLog(paths, end, artifacts);
     if (log.ok()) {
       AddArtifact(ArtifactKind::kLog, *log, result);
     } else {

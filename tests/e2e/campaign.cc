@@ -109,7 +109,8 @@ std::map<int, SeedScores> UndisturbedScores(const std::set<int>& versions, int w
     calm.StartWorker(absl::StrCat("w", worker + 1), 2);
   }
   std::map<int, SeedScores> scores;
-  CampaignClient client(calm, 0, 0);
+  CampaignHistory history;
+  CampaignClient client(calm, history, 0, 0);
   for (const int version : versions) {
     client.SubmitVersion(version);
   }
@@ -220,11 +221,12 @@ CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Tro
   cluster.Write("set.txt", "x\n");
   trouble.Start();
   CampaignProgress progress;
+  CampaignHistory history;
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<CampaignClient>> clients;
   std::vector<std::thread> threads;
   for (int number = 0; number < options.clients; ++number) {
-    clients.push_back(std::make_unique<CampaignClient>(cluster, number, options.seed));
+    clients.push_back(std::make_unique<CampaignClient>(cluster, history, number, options.seed));
     threads.emplace_back([client = clients.back().get(), &progress, &stop] {
       while (!stop) {
         client->Act();
@@ -246,6 +248,8 @@ CampaignReport RunCampaign(Cluster& cluster, const CampaignOptions& options, Tro
       names.insert(sweep.name);
     }
   }
+  report.reads = static_cast<int>(history.reads());
+  report.unexplained = history.Check();
   CheckSweeps(cluster, names, report);
   CheckStarts(cluster, report);
   CheckScores(clients, options.workers, report);

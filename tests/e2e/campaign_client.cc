@@ -9,11 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/check.h"
 
 namespace concur::testing {
 namespace {
 
 using Json = nlohmann::json;
+
+using sim::UserRequest;
 
 constexpr int kUnavailable = 7;
 constexpr int kPrecondition = 4;
@@ -38,6 +41,12 @@ spec:
   seeds: {from: 1, to: SEEDS}
 )";
 
+SweepId IdOf(const std::string& id) {
+  const absl::StatusOr<SweepId> parsed = SweepId::Parse(id);
+  CONCUR_CHECK_OK(parsed.status());
+  return *parsed;
+}
+
 bool IsCanceled(const std::string& state) { return state == "canceled" || state == "canceling"; }
 
 std::vector<Json> Lines(const std::string& text) {
@@ -58,8 +67,12 @@ std::string CampaignSweep(const Cluster& cluster, const std::string& name, int v
                                       {"SEEDS", absl::StrCat(kCampaignSeeds)}});
 }
 
-CampaignClient::CampaignClient(Cluster& cluster, int number, uint64_t seed)
-    : cluster_(cluster), number_(number), random_(seed, absl::StrCat("client ", number)) {}
+CampaignClient::CampaignClient(Cluster& cluster, CampaignHistory& history, int number,
+                               uint64_t seed)
+    : cluster_(cluster),
+      history_(history),
+      number_(number),
+      random_(seed, absl::StrCat("client ", number)) {}
 
 Output CampaignClient::Concur(const std::vector<std::string>& arguments) const {
   std::vector<std::string> argv = {Cluster::Binary("concur"), "--server", cluster_.server(), "-o",
@@ -84,6 +97,12 @@ std::optional<Json> CampaignClient::Ask(const std::vector<std::string>& argument
 }
 
 void CampaignClient::Act() {
+  if (random_.Chance(0.2)) {
+    if (const std::vector<SweepId> all = history_.sweeps(); !all.empty()) {
+      LookAt(all[all.size() - 1 - random_.Below(std::min<size_t>(all.size(), 6))]);
+      return;
+    }
+  }
   const uint64_t what = random_.Below(10);
   if (sweeps_.empty() || what < 2) {
     // Two sweeps of a client, one after the other, do the same work.
@@ -110,11 +129,13 @@ void CampaignClient::SubmitVersion(int version) {
   cluster_.Write(known.name + ".yaml", CampaignSweep(cluster_, known.name, known.version));
   const std::vector<std::string> command = {"sweep", "submit", cluster_.File(known.name + ".yaml"),
                                             "--request-id", known.name};
+  const CampaignHistory::Moment begun = history_.Begin(UserRequest::kSubmit, SweepId());
   const auto answer = Ask(command, absl::StrCat("submission ", known.name));
   if (!answer) {
     return;
   }
   known.id = answer->at(0).at("id");
+  history_.End(UserRequest::kSubmit, IdOf(known.id), begun);
   ++report.submissions;
   if (random_.Chance(0.3)) {
     if (const auto again = Ask(command, absl::StrCat("repeated submission ", known.name))) {
@@ -130,10 +151,12 @@ void CampaignClient::SubmitVersion(int version) {
 }
 
 void CampaignClient::Cancel(Known& sweep) {
+  const CampaignHistory::Moment begun = history_.Begin(UserRequest::kCancel, IdOf(sweep.id));
   const auto answer = Ask({"sweep", "cancel", sweep.id}, absl::StrCat("cancel of ", sweep.id));
   if (!answer) {
     return;
   }
+  history_.End(UserRequest::kCancel, IdOf(sweep.id), begun);
   ++report.cancels;
   // One that had ended stays as it is.
   sweep.canceled = IsCanceled(answer->at(0).at("state"));
@@ -141,6 +164,7 @@ void CampaignClient::Cancel(Known& sweep) {
 }
 
 void CampaignClient::Retry(Known& sweep) {
+  const CampaignHistory::Moment begun = history_.Begin(UserRequest::kRetry, IdOf(sweep.id));
   for (;;) {
     const Output output = Concur({"sweep", "retry", sweep.id});
     if (output.exit_code == kUnavailable) {
@@ -155,6 +179,7 @@ void CampaignClient::Retry(Known& sweep) {
       return;
     }
     ++report.retries;
+    history_.End(UserRequest::kRetry, IdOf(sweep.id), begun);
     if (Lines(output.out).at(0).at("retried") > 0) {
       sweep.canceled = false;
       sweep.unsure = false;
@@ -164,12 +189,10 @@ void CampaignClient::Retry(Known& sweep) {
 }
 
 void CampaignClient::Read(Known& sweep) {
-  const auto answer = Ask({"sweep", "get", sweep.id}, absl::StrCat("submission ", sweep.name));
-  if (answer) {
+  if (const auto answer = ReadSweep(IdOf(sweep.id))) {
     CheckState(sweep, answer->at(0));
   }
-  const auto jobs =
-      Ask({"job", "list", sweep.id, "--limit", "0"}, absl::StrCat("submission ", sweep.name));
+  const auto jobs = ReadJobs(IdOf(sweep.id));
   if (!jobs) {
     return;
   }
@@ -179,6 +202,48 @@ void CampaignClient::Read(Known& sweep) {
   for (const Json& job : *jobs) {
     CheckJob(sweep, job);
   }
+}
+
+void CampaignClient::LookAt(SweepId sweep) {
+  if (random_.Chance(0.5)) {
+    ReadSweep(sweep);
+  } else {
+    ReadJobs(sweep);
+  }
+}
+
+std::optional<Json> CampaignClient::ReadSweep(SweepId sweep) {
+  const std::string id = sweep.ToString();
+  const CampaignHistory::Moment begun = history_.BeginRead();
+  std::optional<Json> answer = Ask({"sweep", "get", id}, absl::StrCat("submission ", id));
+  if (answer) {
+    const std::string state = answer->at(0).at("state");
+    sim::SeenSweep seen;
+    seen.canceled = IsCanceled(state);
+    seen.ended = state == "succeeded" || state == "failed" || state == "canceled";
+    history_.EndRead(sweep, begun, std::move(seen));
+  }
+  return answer;
+}
+
+std::optional<Json> CampaignClient::ReadJobs(SweepId sweep) {
+  const std::string id = sweep.ToString();
+  const CampaignHistory::Moment begun = history_.BeginRead();
+  std::optional<Json> jobs =
+      Ask({"job", "list", id, "--limit", "0"}, absl::StrCat("submission ", id));
+  if (jobs) {
+    sim::SeenSweep seen;
+    seen.only_jobs = true;
+    for (const Json& job : *jobs) {
+      const bool succeeded = job.at("state") == "succeeded";
+      const bool scored = succeeded && !job.at("result").at("metrics").empty();
+      seen.jobs.push_back(
+          {job.at("attempt"), succeeded,
+           scored ? job.at("result").at("metrics").at(0).at("value").get<double>() : 0});
+    }
+    history_.EndRead(sweep, begun, std::move(seen));
+  }
+  return jobs;
 }
 
 void CampaignClient::CheckState(const Known& sweep, const Json& answer) {

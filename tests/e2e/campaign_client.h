@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "core/ids.h"
+#include "sim/history.h"
+#include "tests/e2e/campaign_history.h"
 #include "tests/e2e/campaign_report.h"
 #include "tests/e2e/cluster.h"
 
@@ -30,8 +33,8 @@ using SeedScores = std::map<int, double>;
 
 class CampaignClient {
  public:
-  // `cluster` outlives the client.
-  CampaignClient(Cluster& cluster, int number, uint64_t seed);
+  // `cluster` and `history` outlive the client.
+  CampaignClient(Cluster& cluster, CampaignHistory& history, int number, uint64_t seed);
 
   // Submits a sweep of that version.
   void SubmitVersion(int version);
@@ -68,10 +71,15 @@ class CampaignClient {
   void Cancel(Known& sweep);
   void Retry(Known& sweep);
   void Read(Known& sweep);
+  // As a user who only looks: at any client's sweep.
+  void LookAt(SweepId sweep);
+  std::optional<nlohmann::json> ReadSweep(SweepId sweep);
+  std::optional<nlohmann::json> ReadJobs(SweepId sweep);
   void CheckState(const Known& sweep, const nlohmann::json& answer);
   void CheckJob(Known& sweep, const nlohmann::json& job);
 
   Cluster& cluster_;
+  CampaignHistory& history_;
   const int number_;
   Random random_;
   std::vector<Known> sweeps_;

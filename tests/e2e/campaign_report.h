@@ -21,6 +21,9 @@ struct CampaignReport {
   int cancels = 0;
   int retries = 0;
   int results_read = 0;  // results of jobs, each when it was first seen
+  int reads = 0;         // of sweeps and of their jobs, by all clients
+  // What no order of all clients' calls explains; "" if there is nothing.
+  std::string unexplained;
   // What there was in the end.
   int sweeps = 0;
   int jobs = 0;

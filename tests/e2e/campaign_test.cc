@@ -32,6 +32,7 @@ TEST(CampaignTest, NothingAcknowledgedIsLostOrDoubledThoughProgramsAreKilled) {
   EXPECT_EQ(report.worker_kills, options.worker_kills);
   EXPECT_GT(report.submissions, 0);
   EXPECT_GT(report.results_read, 0);
+  EXPECT_EQ(report.unexplained, "");
   EXPECT_EQ(report.lost.size(), 0u);
   EXPECT_EQ(report.duplicated.size(), 0u);
   EXPECT_EQ(report.different.size(), 0u);

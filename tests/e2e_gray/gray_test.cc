@@ -43,6 +43,7 @@ TEST(GrayTest, NothingIsLostOrDoubledAndEverythingEndsThoughProgramsAreHalfWell)
   EXPECT_GT(trouble.clock_reads(), 0);
   EXPECT_GT(trouble.held_bytes(), 0u);
   EXPECT_GT(report.submissions, 0);
+  EXPECT_EQ(report.unexplained, "");
   EXPECT_EQ(report.lost.size(), 0u);
   EXPECT_EQ(report.duplicated.size(), 0u);
   EXPECT_EQ(report.different.size(), 0u);

@@ -159,6 +159,7 @@ TEST_F(MethodsTest, AWorkerIsListedDrainedAndTakenBack) {
   const auto list = Call(client(), &Users::ListWorkers, v1::ListWorkersRequest());
   ASSERT_THAT(list.workers(), SizeIs(1));
   EXPECT_EQ(list.workers(0).name(), "w");
+  EXPECT_THAT(list.workers(0).notices(), ElementsAre("a mount cannot be removed"));
   v1::DrainWorkerRequest drain;
   drain.set_worker("w");
   EXPECT_EQ(Call(client(), &Users::DrainWorker, drain).state(), v1::Worker::STATE_DRAINING);

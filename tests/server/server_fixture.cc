@@ -132,6 +132,7 @@ void ServerTest::Sync(absl::Duration run_time, absl::Duration wait) {
   v1::SyncRequest request;
   request.set_worker("w");
   request.set_incarnation("w-1");
+  request.add_notices("a mount cannot be removed");
   request.mutable_capacity()->set_cpu_millis(4000);
   request.set_sequence(++sequence_);
   *request.mutable_wait() = rpc::ToProto(wait);
