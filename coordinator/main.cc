@@ -85,6 +85,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.listen = from.listen;
   options.metrics_listen = from.metrics_listen;
   options.health_listen = from.health_listen;
+  options.page_listen = from.page_listen;
   options.version = kVersion;
   // Absolute, because other programs get paths of files in it.
   std::error_code error;
@@ -158,6 +159,7 @@ int Main(int argc, char** argv) {
   std::string listen;
   std::string metrics_listen;
   std::string health_listen;
+  std::string page_listen;
   std::string log_format = "text";
   bool verbose = false;
   app.AddOption("--options", options_file, "options file (kind: CoordinatorOptions)");
@@ -170,6 +172,9 @@ int Main(int argc, char** argv) {
                 "127.0.0.1:9464 (default: none)");
   app.AddOption("--health-listen", health_listen,
                 "answer gRPC health checks, and nothing else, in clear text on HOST:PORT "
+                "(default: none)");
+  app.AddOption("--page-listen", page_listen,
+                "serve the page for browsers of this machine on HOST:PORT, such as 127.0.0.1:7449 "
                 "(default: none)");
   app.AddOption("--log-format", log_format, "text or json")->OneOf({"text", "json"});
   app.AddFlag("--verbose", verbose, "log more: every job");
@@ -216,6 +221,9 @@ int Main(int argc, char** argv) {
   }
   if (!health_listen.empty()) {
     from_file.health_listen = health_listen;
+  }
+  if (!page_listen.empty()) {
+    from_file.page_listen = page_listen;
   }
   if (!tls.certificate.empty()) {
     from_file.tls = {tls.certificate, tls.key, tls.client_ca};

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of the services' methods: who may call each, whether its calls are audited, and how
-// its streams are limited. Authorization, the audit log, the metrics and the stream limits all
-// read it; what is not in it cannot be called.
-//
-// Independent of the protocol: gRPC methods are listed under their gRPC paths, and HTTP endpoints
-// can be listed under theirs.
+// The one list of the services' methods: who may call each, whether its calls are audited, how its
+// streams are limited, and how the page serves it. Authorization, the audit log, the metrics, the
+// stream limits and the page all read it; what is not in it cannot be called.
 //
 // Immutable.
 #ifndef CONCUR_COORDINATOR_METHOD_TABLE_H_
@@ -22,11 +19,20 @@ enum class StreamLimit {
   kPerPeer,    // a stream, of which each peer may have StreamLimits::per_peer_max open
 };
 
+// How the page serves a method over HTTP (docs/page.md).
+enum class PageUse {
+  kNone,
+  kGet,     // changes nothing
+  kPost,    // changes something
+  kEvents,  // a stream that changes nothing
+};
+
 struct MethodRule {
   absl::string_view path;  // "/concur.v1.Coordinator/GetSweep"; ends in a zero byte
   Role least;
   bool audited = false;  // every call is in the audit log; refused calls always are
   StreamLimit streams = StreamLimit::kNoStream;
+  PageUse page = PageUse::kNone;
 
   // "GetSweep".
   absl::string_view name() const { return path.substr(path.rfind('/') + 1); }

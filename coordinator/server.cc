@@ -29,6 +29,7 @@
 #include "coordinator/coordinator_service.h"
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
+#include "coordinator/method_table.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
@@ -38,6 +39,7 @@
 #include "coordinator/worker_service.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
+#include "page/page_server.h"
 #include "provision/kube_config.h"
 #include "provision/kubernetes_provider.h"
 #include "provision/local_provider.h"
@@ -149,6 +151,41 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
   };
 }
 
+std::vector<page::ApiMethod> PageMethods() {
+  std::vector<page::ApiMethod> methods;
+  for (const MethodRule& rule : MethodRules()) {
+    if (rule.page != PageUse::kNone) {
+      methods.push_back({std::string(rule.path), rule.page == PageUse::kGet    ? page::ApiKind::kGet
+                                                 : rule.page == PageUse::kPost ? page::ApiKind::kPost
+                                                                               : page::ApiKind::kEvents});
+    }
+  }
+  return methods;
+}
+
+// Refusals are in the audit log, as those of calls are. A worker's token opens no page.
+absl::StatusOr<page::Viewer> AuthenticateViewer(Access& access, AuditLog& audit,
+                                                const page::ApiCaller& caller) {
+  const absl::StatusOr<Caller> known = access.Authenticate(caller.authorization);
+  absl::Status status = known.status();
+  AuditEntry entry;
+  if (known.ok()) {
+    entry.user = known->user;
+    entry.token = known->token;
+    if (!RoleSuffices(known->role, Role::kViewer)) {
+      status = absl::PermissionDeniedError("the page is for viewers, submitters and admins");
+    }
+  }
+  if (status.ok()) {
+    return page::Viewer{known->user, std::string(RoleName(known->role))};
+  }
+  entry.peer = caller.peer;
+  entry.method = "LogIn";
+  entry.outcome = status;
+  audit.Write(entry);
+  return status;
+}
+
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
 constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
@@ -188,6 +225,7 @@ struct Server::Parts {
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<ServiceFront> front;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<page::PageServer> page;  // a client of the server
   std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
   std::unique_ptr<StatusServer> status_server;
@@ -216,6 +254,37 @@ absl::Status Server::StartStatus(Parts& parts) {
                                                  [&metrics] { return metrics.Ready(); }}));
     parts.metrics_address = parts.status_server->address();
   }
+  return absl::OkStatus();
+}
+
+// An address that is taken is no reason to start nothing: the page is an extra.
+absl::Status Server::StartPage(Clock& clock, Parts& parts) {
+  if (parts.options.page_listen.empty()) {
+    return absl::OkStatus();
+  }
+  page::PageOptions options;
+  options.listen = parts.options.page_listen;
+  options.data_directory = parts.options.data_directory;
+  options.without_authentication = parts.options.without_authentication;
+  options.version = parts.options.version;
+  options.methods = PageMethods();
+  options.authenticate = [access = parts.access.get(),
+                          audit = parts.audit.get()](const page::ApiCaller& caller) {
+    return AuthenticateViewer(*access, *audit, caller);
+  };
+  options.local_token =
+      [path = LocalTokenPath(parts.options.data_directory)]() -> absl::StatusOr<std::string> {
+    CONCUR_ASSIGN_OR_RETURN(const std::string token, ReadFile(path, 4096));
+    return std::string(absl::StripAsciiWhitespace(token));
+  };
+  absl::StatusOr<std::unique_ptr<page::PageServer>> page = page::PageServer::Start(
+      clock, std::move(options), parts.server->InProcessChannel(grpc::ChannelArguments()));
+  if (absl::IsUnavailable(page.status())) {
+    LogWarning("there is no page", {{"error", std::string(page.status().message())}});
+    return absl::OkStatus();
+  }
+  CONCUR_RETURN_IF_ERROR(page.status());
+  parts.page = *std::move(page);
   return absl::OkStatus();
 }
 
@@ -277,6 +346,9 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
 
 const std::string& Server::metrics_address() const { return parts_->metrics_address; }
 const std::string& Server::health_address() const { return parts_->health_address; }
+std::string Server::page_address() const {
+  return parts_->page == nullptr ? "" : parts_->page->address();
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOptions options) {
   auto parts = std::make_unique<Parts>();
@@ -365,6 +437,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
                {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
   }
   parts->access->set_admits(true);
+  CONCUR_RETURN_IF_ERROR(StartPage(clock, *parts));
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
   CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->collector->Start();
@@ -372,6 +445,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   LogFields fields = {{"data", data}};
   if (!parts->metrics_address.empty()) {
     fields.push_back({"metrics", parts->metrics_address});
+  }
+  if (parts->page != nullptr) {
+    fields.push_back({"page", parts->page->address()});
   }
   LogInfo(absl::StrCat("listening on ", parts->address), fields);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
@@ -390,6 +466,7 @@ void Server::Stop() {
     parts_->health.reset();
   }
   parts_->status_server.reset();
+  parts_->page.reset();
   // The engine answers parked calls when it stops, so that the server need not wait for them.
   parts_->engine->Stop();
   parts_->provisioner.reset();

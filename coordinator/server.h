@@ -45,6 +45,8 @@ struct ServerOptions {
   // HOST:PORT that answers gRPC health checks and nothing else, in clear text, for monitoring that
   // cannot use TLS; "": none.
   std::string health_listen;
+  // HOST:PORT of the page, on the loopback device; "": none.
+  std::string page_listen;
   std::string version;  // of this program
   std::string data_directory;
   std::optional<s3::Options> s3;  // where artifacts are kept; unless set: in the data directory
@@ -77,6 +79,8 @@ class Server {
   // The addresses of the metrics and the health checks; "": none.
   const std::string& metrics_address() const;
   const std::string& health_address() const;
+  // "http://127.0.0.1:7449/"; "": there is no page.
+  std::string page_address() const;
   // Answers calls in progress, closes the socket and the store. Idempotent.
   void Stop();
 
@@ -87,6 +91,7 @@ class Server {
   explicit Server(std::unique_ptr<Parts> parts);
   static absl::Status StartPools(Clock& clock, Parts& parts);
   static absl::Status StartStatus(Parts& parts);
+  static absl::Status StartPage(Clock& clock, Parts& parts);
   std::unique_ptr<Parts> parts_;
 };
 

@@ -20,6 +20,7 @@
 #include "coordinator/audit_target.h"
 #include "coordinator/call_context.h"
 #include "coordinator/method_table.h"
+#include "page/api.h"
 #include "rpc/status.h"
 
 namespace concur {
@@ -30,6 +31,9 @@ using ::grpc::experimental::InterceptorBatchMethods;
 using ::grpc::experimental::ServerRpcInfo;
 using ::grpc::internal::RpcMethod;
 
+// What gRPC calls the peer of a call in this process; those over sockets have addresses.
+constexpr char kInProcessPeer[] = "unknown";
+
 // The header "authorization"; "" when there is none, or more than one.
 std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_ref>& headers) {
   const auto [begin, end] = headers.equal_range("authorization");
@@ -37,6 +41,19 @@ std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_r
     return "";
   }
   return std::string(begin->second.data(), begin->second.size());
+}
+
+// Where a call comes from. The page calls in this process, which has no address, for viewers whose
+// addresses it hands on; others cannot claim one.
+std::string PeerOfCall(const grpc::CallbackServerContext& call) {
+  const std::string peer = call.peer();
+  if (peer != kInProcessPeer) {
+    return peer;
+  }
+  const auto handed_on = call.client_metadata().find(page::kPagePeerMetadata);
+  return handed_on == call.client_metadata().end()
+             ? peer
+             : std::string(handed_on->second.data(), handed_on->second.size());
 }
 
 // The name in the client certificate, with mutual TLS.
@@ -187,7 +204,7 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
       entry.token = call.caller().token;
     }
     entry.certificate = CertificateOf(call);
-    entry.peer = call.peer();
+    entry.peer = PeerOfCall(call);
     entry.method = std::string(method_.rule->name());
     entry.target = target_.text;
     entry.outcome = outcome;

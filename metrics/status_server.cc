@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metrics/status_server.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
@@ -25,81 +18,14 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
+#include "http/listener.h"
 
 namespace concur {
 namespace {
 
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
-constexpr int kBacklog = 512;
 constexpr size_t kConnectionBytesMax = 16384;  // of a request's head, and of what is being sent
-
-struct Address {
-  std::string host;  // without brackets
-  int port = 0;
-};
-
-// Host names are refused, since they may resolve to unexpected addresses.
-absl::StatusOr<Address> ParseAddress(const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  Address address;
-  if (colon != std::string::npos) {
-    address.host = listen.substr(0, colon);
-    if (absl::StartsWith(address.host, "[") && absl::EndsWith(address.host, "]")) {
-      address.host = address.host.substr(1, address.host.size() - 2);
-    } else if (address.host == "localhost") {
-      address.host = "127.0.0.1";
-    }
-    std::array<unsigned char, sizeof(in6_addr)> bytes{};
-    const bool is_address = inet_pton(AF_INET, address.host.c_str(), bytes.data()) == 1 ||
-                            inet_pton(AF_INET6, address.host.c_str(), bytes.data()) == 1;
-    const std::string port = listen.substr(colon + 1);
-    const bool is_number = port.find_first_not_of("0123456789") == std::string::npos;
-    if (is_address && is_number && absl::SimpleAtoi(port, &address.port) && address.port <= 65535) {
-      return address;
-    }
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "metrics: expected HOST:PORT with a numeric host, such as 127.0.0.1:9464, got \"", listen,
-      "\""));
-}
-
-std::string AddressText(const Address& address, int port) {
-  return absl::StrContains(address.host, ':') ? absl::StrCat("[", address.host, "]:", port)
-                                              : absl::StrCat(address.host, ":", port);
-}
-
-// A socket that listens, and the port that it has.
-absl::StatusOr<std::pair<FileDescriptor, int>> Listen(const Address& address) {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  auto* any = reinterpret_cast<sockaddr*>(&storage);  // NOLINT: as the system call wants it
-  const bool is_v6 = absl::StrContains(address.host, ':');
-  if (is_v6) {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);  // NOLINT
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(static_cast<uint16_t>(address.port));
-    inet_pton(AF_INET6, address.host.c_str(), &v6->sin6_addr);
-    size = sizeof *v6;
-  } else {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);  // NOLINT
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(static_cast<uint16_t>(address.port));
-    inet_pton(AF_INET, address.host.c_str(), &v4->sin_addr);
-    size = sizeof *v4;
-  }
-  FileDescriptor fd(
-      socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1;
-  if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      bind(fd.get(), any, size) != 0 || listen(fd.get(), kBacklog) != 0 ||
-      getsockname(fd.get(), any, &size) != 0) {
-    return ErrnoStatus(errno, AddressText(address, address.port), "listen");
-  }
-  const int port = is_v6 ? ntohs(reinterpret_cast<sockaddr_in6*>(&storage)->sin6_port)  // NOLINT
-                         : ntohs(reinterpret_cast<sockaddr_in*>(&storage)->sin_port);   // NOLINT
-  return std::pair(std::move(fd), port);
-}
 
 unsigned Seconds(absl::Duration duration) {
   return static_cast<unsigned>(
@@ -267,21 +193,21 @@ StatusServer::~StatusServer() = default;
 absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(const std::string& listen,
                                                                   StatusPages pages,
                                                                   const StatusLimits& limits) {
-  CONCUR_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
-  absl::StatusOr<std::pair<FileDescriptor, int>> bound = Listen(address);
-  if (!bound.ok()) {
+  CONCUR_ASSIGN_OR_RETURN(const http::Endpoint endpoint, http::ParseEndpoint("metrics", listen));
+  absl::StatusOr<http::Listener> listener = http::Listen(endpoint);
+  if (!listener.ok()) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics on ", listen,
                      ": the address is taken or not this machine's; choose another with "
                      "--metrics-listen"));
   }
   auto loop = std::make_unique<Loop>(std::move(pages), limits);
-  if (!loop->Start(std::move(bound->first))) {
+  if (!loop->Start(std::move(listener->socket))) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics on ", listen, ": no thread or descriptor is left"));
   }
   return std::unique_ptr<StatusServer>(
-      new StatusServer(AddressText(address, bound->second), std::move(loop)));
+      new StatusServer(listener->endpoint.ToString(), std::move(loop)));
 }
 
 }  // namespace concur

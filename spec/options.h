@@ -32,6 +32,7 @@ struct S3Options {
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7447";  // HOST:PORT; port 0 chooses a free one
   std::string metrics_listen;             // HOST:PORT of /metrics, /healthz, /readyz; "": none
+  std::string page_listen;                // HOST:PORT of the page, on the loopback device; "": none
   std::string health_listen;              // HOST:PORT for gRPC health checks only; "": none
   std::string data_directory;             // "": $XDG_DATA_HOME/concur
   std::string owner;  // of sweeps that its own user submits; "": the user's name

@@ -209,6 +209,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   ReadAddress(fields, "listen", &options.listen);
   ReadAddress(fields, "metrics_listen", &options.metrics_listen);
   ReadAddress(fields, "health_listen", &options.health_listen);
+  ReadAddress(fields, "page_listen", &options.page_listen);
   ReadPath(fields, "data_directory", &options.data_directory);
   if (const auto owner = fields.Get("owner")) {
     options.owner = owner->Name().value_or("");

@@ -52,6 +52,17 @@ std::string DefaultDataDirectory() {
   return (home.empty() ? std::string(".") : home) + "/.local/share/concur";
 }
 
+absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory) {
+  const absl::StatusOr<std::string> link = ReadFile(data_directory + "/page", kAddressBytesMax);
+  if (absl::IsNotFound(link.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(data_directory, ": no coordinator serves a page; \"concur up\" does, and "
+                     "concur-coordinator with --page-listen 127.0.0.1:7449"));
+  }
+  CONCUR_RETURN_IF_ERROR(link.status());
+  return std::string(absl::StripAsciiWhitespace(*link));
+}
+
 absl::StatusOr<std::string> AwaitServerAddress(CommandContext& context, absl::Duration wait_max) {
   if (!context.server.empty()) {
     return ServerAddress(context);

@@ -16,6 +16,10 @@ namespace concur::cli {
 // $XDG_DATA_HOME/concur, else ~/.local/share/concur.
 std::string DefaultDataDirectory();
 
+// The page's address with what logs its reader in, as the coordinator of a data directory on this
+// machine wrote it. FailedPrecondition when none runs there, or none with a page.
+absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory);
+
 // While one runs on a data directory, "concur up" holds this file of it locked.
 inline constexpr char kUpLockFile[] = "up.lock";
 

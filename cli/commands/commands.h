@@ -34,6 +34,7 @@ void AddJobListCommand(Command& job, CommandContext& context);
 void AddWorkerCommands(Command& app, CommandContext& context);
 // `pool` with list, get, explain, add, pause, resume, remove.
 void AddPoolCommands(Command& app, CommandContext& context);
+void AddPageCommand(Command& app, CommandContext& context);
 void AddTopCommand(Command& app, CommandContext& context);
 
 // Of results: of a sweep, of a bundle or of files.

@@ -84,6 +84,7 @@ absl::Status RunDemo(const RunCommand& run, CommandContext& context, const DemoF
           .string();
   const std::string data = directory + "/data";
   UpFlags up;
+  up.page = "none";  // it has ended before anybody could look
   up.workers = flags.workers;
   up.data_directory = directory + "/state";
   up.listen = "127.0.0.1:0";

@@ -21,6 +21,7 @@
 #include "analysis/figures.h"
 #include "analysis/generalization.h"
 #include "analysis/matrix.h"
+#include "analysis/matrix_work.h"
 #include "analysis/score_table.h"
 #include "analysis/table.h"
 #include "analysis/text.h"
@@ -68,9 +69,6 @@ struct MatrixFlags {
   std::string families;             // tag
   std::string contrast;             // TAG or TAG=FIRST,SECOND
 };
-
-// Unless they are asked for, intervals are left out when approaches × benchmarks² exceed this.
-constexpr size_t kMatrixIntervalWork = 100'000;
 
 // The part of the table that --columns and --where select.
 absl::StatusOr<analysis::ScoreTable> ChooseFrom(analysis::ScoreTable table,
@@ -232,8 +230,7 @@ absl::Status PrintMatrix(const MatrixFlags& flags, analysis::ScoreTable table,
     CONCUR_ASSIGN_OR_RETURN(table, Clustered(table, options));
   }
   if (options.bootstrap.has_value() && !flags.interval_asked) {
-    const size_t benchmarks = table.benchmarks().size();
-    if (benchmarks * benchmarks * table.approaches().size() > kMatrixIntervalWork) {
+    if (!analysis::IntervalsAreQuick(table)) {
       context.err << "concur: no intervals, which take long for a table of this size; --interval "
                      "0.95 computes them\n";
       options.bootstrap.reset();

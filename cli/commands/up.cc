@@ -28,6 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
@@ -58,6 +59,13 @@ constexpr int kQuickEndsMax = 5;
 constexpr absl::Duration kQuickEnd = absl::Minutes(1);
 constexpr int64_t kLogTailBytes = 2000;
 constexpr int kWorkersMax = 1000;
+constexpr char kPageDefault[] = "127.0.0.1:7449";
+
+// "http://127.0.0.1:7449/#login=…" → "127.0.0.1:7449".
+std::string HostAndPortOf(absl::string_view link) {
+  absl::ConsumePrefix(&link, "http://");
+  return std::string(link.substr(0, link.find('/')));
+}
 
 std::string LogTail(const std::string& path) {
   const absl::StatusOr<std::string> log = ReadFile(path);
@@ -86,6 +94,8 @@ class Local {
   void AskToStop() { ++stop_; }
   int stop_asked() const { return stop_; }
   const std::string& address() const { return address_; }
+  // The page's address, with what logs its reader in; "": there is none.
+  std::string PageLink() const { return ReadPageLink(data()).value_or(""); }
   const std::string& data() const { return flags_.data_directory; }
   // The token of the coordinator started here, even if the environment names another one's.
   rpc::CredentialFiles credentials() const {
@@ -113,6 +123,7 @@ class Local {
   absl::Status Check(Program* program);
   void KillAll();
   std::string CpusOfEach() const;
+  std::string PageListen() const;
 
   CommandContext& context_;
   UpFlags flags_;
@@ -123,6 +134,13 @@ class Local {
   std::vector<Program> workers_;
   std::atomic<int> stop_ = 0;
 };
+
+std::string Local::PageListen() const {
+  if (flags_.page.empty()) {
+    return flags_.listen == UpFlags().listen ? kPageDefault : "127.0.0.1:0";
+  }
+  return flags_.page == "none" ? "" : flags_.page;
+}
 
 std::string Local::CpusOfEach() const {
   if (flags_.cpus > 0) {
@@ -187,14 +205,22 @@ absl::Status Local::Start() {
   coordinator_.log = data() + "/logs/coordinator.log";
   coordinator_.argv = {programs_ + "/concur-coordinator", "--data-dir", data(), "--listen",
                        flags_.listen};
+  if (const std::string page = PageListen(); !page.empty()) {
+    coordinator_.argv.insert(coordinator_.argv.end(), {"--page-listen", page});
+  }
   if (!flags_.options.empty()) {
     coordinator_.argv.insert(coordinator_.argv.end(), {"--options", flags_.options});
   }
-  unlink((data() + "/address").c_str());  // of a coordinator that was killed
+  for (const char* of_killed : {"/address", "/page"}) {
+    unlink((data() + of_killed).c_str());
+  }
   CONCUR_RETURN_IF_ERROR(Launch(&coordinator_));
   CONCUR_RETURN_IF_ERROR(AwaitAddress());
-  // After a restart it listens on the same port, even if that was chosen as any free one.
+  // After a restart it listens on the same ports, even if they were chosen as any free ones.
   coordinator_.argv[4] = address_;
+  if (const std::string page = PageLink(); !page.empty()) {
+    coordinator_.argv[6] = HostAndPortOf(page);
+  }
   for (int i = 1; i <= flags_.workers; ++i) {
     Program worker;
     worker.name = absl::StrCat("local-", i);
@@ -356,13 +382,20 @@ void Announce(CommandContext& context, const Local& local, const UpFlags& flags)
   record["address"] = local.address();
   record["data_directory"] = local.data();
   record["workers"] = flags.workers;
+  const std::string page = local.PageLink();
+  if (!page.empty()) {
+    record["page"] = page;
+  }
   if (flags.run.empty()) {
-    PrintDetails(context,
-                 {{"address", local.address()},
-                  {"data", local.data()},
-                  {"workers", absl::StrCat(flags.workers)},
-                  {"logs", local.data() + "/logs"}},
-                 record);
+    std::vector<std::pair<std::string, std::string>> details = {
+        {"address", local.address()},
+        {"data", local.data()},
+        {"workers", absl::StrCat(flags.workers)},
+        {"logs", local.data() + "/logs"}};
+    if (!page.empty()) {
+      details.emplace_back("page", page);
+    }
+    PrintDetails(context, details, record);
     context.out << std::flush;
     if (local.data() != DefaultDataDirectory()) {
       PrintNote(context, absl::StrCat("reach it by --server ", local.address()));
@@ -372,6 +405,9 @@ void Announce(CommandContext& context, const Local& local, const UpFlags& flags)
     PrintNote(context, absl::StrCat("coordinator at ", local.address(), " with ", flags.workers,
                                     flags.workers == 1 ? " worker" : " workers",
                                     "; everything is kept in ", local.data()));
+    if (!page.empty()) {
+      PrintNote(context, absl::StrCat("page: ", page));
+    }
   }
 }
 
@@ -453,6 +489,11 @@ void AddUpCommand(Command& app, CommandContext& context) {
       ->TypeName("DIR");
   command->AddOption("--listen", flags->listen, "Port 0 takes a free one")
       ->ShowDefault()
+      ->TypeName("HOST:PORT");
+  command
+      ->AddOption("--page", flags->page,
+                  "Where to serve the page for browsers of this machine; none: nowhere (default: "
+                  "127.0.0.1:7449, or any port when --listen is given)")
       ->TypeName("HOST:PORT");
   command->AddOption("--options", flags->options, "Options of the coordinator (a YAML file)")
       ->TypeName("FILE");

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's files as responses.
+//
+// Immutable; thread-safe.
+#ifndef CONCUR_PAGE_ASSETS_H_
+#define CONCUR_PAGE_ASSETS_H_
+
+#include "absl/strings/string_view.h"
+#include "page/http_exchange.h"
+
+namespace concur::page {
+
+// For "/", "/page.js", "/page.css" and "/icon.svg"; 404 for other paths; 304 when the browser has
+// the file. Without a script "/" says what is missing.
+HttpResponse AssetResponse(const HttpRequest& request);
+
+// The page without its script, which says why that is missing.
+HttpResponse MissingBundleResponse(absl::string_view problem);
+
+}  // namespace concur::page
+
+#endif  // CONCUR_PAGE_ASSETS_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's files, made from web/ by the build (scripts/page).
+//
+// Constants; thread-safe.
+#ifndef CONCUR_PAGE_BUNDLE_H_
+#define CONCUR_PAGE_BUNDLE_H_
+
+namespace concur::page {
+
+extern const char kIndexHtml[];
+extern const char kPageJs[];
+extern const char kPageCss[];
+extern const char kIconSvg[];
+// Why there is no script; "" when there is one.
+extern const char kBundleProblem[];
+
+}  // namespace concur::page
+
+#endif  // CONCUR_PAGE_BUNDLE_H_

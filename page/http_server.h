@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP server of the page, by libmicrohttpd: one thread moves all bytes and waits for nobody. A
+// request is suspended until its handler answers, from any thread; a stream of events is suspended
+// while there is none.
+//
+// Thread-safe; the handler runs on the server's thread and must not block.
+#ifndef CONCUR_PAGE_HTTP_SERVER_H_
+#define CONCUR_PAGE_HTTP_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "http/listener.h"
+#include "page/http_exchange.h"
+
+namespace concur::page {
+
+struct HttpLimits {
+  size_t connections_max = 512;
+  // Connections without traffic are closed after this time. Whole seconds.
+  absl::Duration idle_max = absl::Seconds(15);
+  size_t body_bytes_max = size_t{1} << 20;  // more gets 413
+  size_t requests_max = 64;                 // being answered at a time; more get 503
+  size_t streams_max = 400;                 // of events, of all viewers; more get 503
+  absl::Duration heartbeat = absl::Seconds(15);
+};
+
+// A request that waits for its answer: exactly one of the two is to be called, from any thread.
+class HttpExchange {
+ public:
+  virtual ~HttpExchange() = default;
+  virtual const HttpRequest& request() const = 0;
+  virtual void Answer(HttpResponse response) = 0;
+  // Answers with the response's head and, as its body, the events. When there are too many streams
+  // the outlet is closed at once.
+  virtual void AnswerWithEvents(HttpResponse head, std::shared_ptr<EventOutlet> events) = 0;
+};
+
+class HttpServer {
+ public:
+  // Shared with whoever answers, who may be later than the client's end.
+  using Handler = std::function<void(std::shared_ptr<HttpExchange>)>;
+
+  // Takes the listener over. Unavailable when no thread or descriptor is left.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(http::Listener listener,
+                                                           const HttpLimits& limits,
+                                                           Handler handler);
+  // Ends the streams and waits until every request is answered.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // For tests: what the heartbeat's thread does at every interval.
+  void HeartbeatForTest();
+  size_t streams() const;
+
+ private:
+  class Loop;
+  explicit HttpServer(std::unique_ptr<Loop> loop);
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace concur::page
+
+#endif  // CONCUR_PAGE_HTTP_SERVER_H_

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "page/tables.h"
+
+#include <grpcpp/client_context.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/bootstrap.h"
+#include "analysis/correlation.h"
+#include "analysis/figures.h"
+#include "analysis/matrix.h"
+#include "analysis/matrix_work.h"
+#include "analysis/table.h"
+#include "analysis/writers.h"
+#include "base/status_macros.h"
+#include "core/fields.h"
+#include "core/job_score.h"
+#include "rpc/convert_score.h"
+#include "rpc/convert_sweep.h"
+#include "rpc/status.h"
+#include "scores/sweep_table.h"
+
+namespace concur::page {
+namespace {
+
+constexpr int kScoresPage = 10'000;
+// More take longer than a page may make a coordinator work; `concur matrix` takes them.
+constexpr size_t kScoresMax = 200'000;
+constexpr size_t kWaitingMax = 32;
+constexpr size_t kKeptMax = 16;
+// While a sweep runs, a score may change without its counts: a job that succeeded runs again.
+constexpr absl::Duration kKeptFor = absl::Seconds(5);
+constexpr std::chrono::seconds kListTimeout{20};
+constexpr int kNiceness = 10;
+
+void Begin(const ApiCaller& caller, grpc::ClientContext& context) {
+  AddCaller(caller, context);
+  context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+}
+
+absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
+                                                const TableQuery& query, const ApiCaller& caller) {
+  std::vector<JobScore> scores;
+  v1::ListScoresRequest request;
+  request.set_sweep(query.sweep);
+  request.set_metric(query.metric);
+  request.set_page_size(kScoresPage);
+  do {
+    grpc::ClientContext context;
+    Begin(caller, context);
+    v1::ListScoresResponse response;
+    CONCUR_RETURN_IF_ERROR(rpc::FromGrpcStatus(stub.ListScores(&context, request, &response)));
+    for (const v1::Score& score : response.scores()) {
+      CONCUR_ASSIGN_OR_RETURN(
+          JobScore one, rpc::FromProto(score, FieldPath("response").Field("scores", scores.size())));
+      scores.push_back(std::move(one));
+    }
+    if (scores.size() > kScoresMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the page shows tables of at most ", kScoresMax,
+                       " scores; \"concur scores\" and \"concur matrix\" make larger ones"));
+    }
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return scores;
+}
+
+HttpResponse JsonResponse(std::string body) {
+  return {200, "application/json", std::move(body)};
+}
+
+HttpResponse CsvResponse(std::string body) {
+  return {200, "text/csv; charset=utf-8", std::move(body)};
+}
+
+absl::StatusOr<HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
+                                          const TableQuery& query) {
+  if (table.benchmarks().size() < 2) {
+    return absl::FailedPreconditionError("a matrix needs the scores of two benchmarks or more");
+  }
+  analysis::MatrixOptions options;
+  CONCUR_ASSIGN_OR_RETURN(options.coefficient, analysis::ParseCoefficient(query.coefficient));
+  if (query.intervals && analysis::IntervalsAreQuick(table)) {
+    options.bootstrap = analysis::BootstrapOptions();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ConcurrenceMatrix matrix,
+                          analysis::ComputeMatrix(table, options));
+  if (query.format == "svg") {
+    return HttpResponse{200, "image/svg+xml", analysis::MatrixSvg(matrix)};
+  }
+  return query.format == "csv"
+             ? CsvResponse(analysis::WriteMatrix(matrix, analysis::TableFormat::kCsv))
+             : JsonResponse(analysis::WriteMatrix(matrix, analysis::TableFormat::kJson));
+}
+
+// Of an ended sweep it changes whenever a score may have.
+std::string KeyOf(const TableQuery& query, const v1::Sweep& sweep) {
+  const v1::StateCounts& counts = sweep.counts();
+  return absl::StrCat(static_cast<int>(query.kind), "\n", sweep.id(), "\n", query.metric, "\n",
+                      query.coefficient, "\n", query.intervals, "\n", query.format, "\n",
+                      counts.succeeded(), " ", counts.failed(), " ", counts.canceled(), " ",
+                      counts.skipped(), " ", sweep.end_time().seconds(), " ",
+                      sweep.end_time().nanos());
+}
+
+}  // namespace
+
+absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& request) {
+  TableQuery query;
+  query.kind = kind;
+  const bool is_matrix = kind == TableKind::kMatrix;
+  for (const auto& [name, value] : request.query) {
+    if (name == "sweep") {
+      query.sweep = value;
+    } else if (name == "metric") {
+      query.metric = value;
+    } else if (name == "format" &&
+               (value == "json" || value == "csv" || (is_matrix && value == "svg"))) {
+      query.format = value;
+    } else if (is_matrix && name == "coefficient") {
+      CONCUR_RETURN_IF_ERROR(analysis::ParseCoefficient(value).status());
+      query.coefficient = value;
+    } else if (is_matrix && name == "intervals" && (value == "true" || value == "false")) {
+      query.intervals = value == "true";
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected sweep, metric, format (json or csv", is_matrix ? " or svg" : "", ")",
+          is_matrix ? ", coefficient or intervals (true or false)" : "", ", got ", name, "=", value));
+    }
+  }
+  if (query.sweep.empty()) {
+    return absl::InvalidArgumentError("sweep: expected a sweep's id or name");
+  }
+  return query;
+}
+
+Tables::Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel)
+    : clock_(clock), stub_(v1::Coordinator::NewStub(std::move(channel))), thread_(1) {
+  // Of the thread alone: the machine's workers and the engine go first.
+  thread_.Submit([] { setpriority(PRIO_PROCESS, 0, kNiceness); });
+}
+
+void Tables::Stop() {
+  std::deque<Job> dropped;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    dropped.swap(jobs_);
+  }
+  for (const Job& job : dropped) {
+    job.done(absl::UnavailableError("the coordinator is stopping"));
+  }
+  thread_.Close();
+}
+
+void Tables::Make(TableQuery query, ApiCaller caller,
+                  std::function<void(absl::StatusOr<HttpResponse>)> done) {
+  absl::Status refused;
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) {
+      refused = absl::UnavailableError("the coordinator is stopping");
+    } else if (jobs_.size() >= kWaitingMax) {
+      refused = absl::ResourceExhaustedError("too many tables are asked for at a time; try again");
+    } else {
+      jobs_.push_back({std::move(query), std::move(caller), std::move(done)});
+    }
+  }
+  if (!refused.ok()) {
+    done(refused);
+    return;
+  }
+  thread_.Submit([this] { RunNext(); });
+}
+
+void Tables::RunNext() {
+  Job job;
+  {
+    MutexLock lock(mutex_);
+    if (jobs_.empty()) {
+      return;
+    }
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
+  job.done(Compute(job.query, job.caller));
+}
+
+absl::StatusOr<v1::Sweep> Tables::GetSweep(const std::string& sweep, const ApiCaller& caller) {
+  v1::GetSweepRequest request;
+  request.set_sweep(sweep);
+  request.set_include_spec(true);
+  grpc::ClientContext context;
+  Begin(caller, context);
+  v1::Sweep response;
+  CONCUR_RETURN_IF_ERROR(rpc::FromGrpcStatus(stub_->GetSweep(&context, request, &response)));
+  return response;
+}
+
+absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiCaller& caller) {
+  // Also who asks is checked by it, before what is kept is shown.
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, GetSweep(query.sweep, caller));
+  const std::string key = KeyOf(query, sweep);
+  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                 [&key](const Kept& one) { return one.key == key; });
+  const absl::Time now = clock_.Now();
+  if (kept != kept_.end()) {
+    if (sweep.has_end_time() || now - kept->time < kKeptFor) {
+      return kept->response;
+    }
+    kept_.erase(kept);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));
+  TableQuery by_id = query;
+  by_id.sweep = sweep.id();
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<JobScore> scores, AllScores(*stub_, by_id, caller));
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, SweepTable(spec, scores));
+  HttpResponse response;
+  if (query.kind == TableKind::kMatrix) {
+    CONCUR_ASSIGN_OR_RETURN(response, MatrixAnswer(table, query));
+  } else {
+    response = query.format == "csv"
+                   ? CsvResponse(analysis::WriteScores(table, analysis::TableFormat::kCsv))
+                   : JsonResponse(analysis::WriteScores(table, analysis::TableFormat::kJson));
+  }
+  kept_.push_front({key, now, response});
+  if (kept_.size() > kKeptMax) {
+    kept_.pop_back();
+  }
+  return response;
+}
+
+}  // namespace concur::page

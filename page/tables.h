@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The score table and the concurrence matrix of a sweep for the page, by the same functions as
+// `concur scores` and `concur matrix`.
+//
+// Scores come through the channel on the viewer's behalf. One thread of low priority computes, one
+// table at a time, and keeps the latest answers: many viewers of one sweep cost one computation for
+// each change of it.
+//
+// Thread-safe.
+#ifndef CONCUR_PAGE_TABLES_H_
+#define CONCUR_PAGE_TABLES_H_
+
+#include <grpcpp/channel.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/thread_pool.h"
+#include "concur/v1/coordinator.grpc.pb.h"
+#include "page/api.h"
+#include "page/http_exchange.h"
+
+namespace concur::page {
+
+enum class TableKind { kScores, kMatrix };
+
+// What is asked for, from a request's query.
+struct TableQuery {
+  TableKind kind = TableKind::kScores;
+  std::string sweep;
+  std::string metric;                   // "": each benchmark's
+  std::string coefficient = "kendall";  // of a matrix
+  bool intervals = true;                // of a matrix
+  std::string format = "json";          // json, csv or (a matrix) svg
+};
+// InvalidArgument names an unknown field or a value that is not among those above.
+absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& request);
+
+class Tables {
+ public:
+  // `clock` outlives it.
+  Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel);
+  // REQUIRES: Stop was called.
+  ~Tables() = default;
+  // What waits is answered by Unavailable; the table being computed is finished.
+  void Stop();
+
+  // `done` is called once, from any thread. ResourceExhausted when too many wait.
+  void Make(TableQuery query, ApiCaller caller,
+            std::function<void(absl::StatusOr<HttpResponse>)> done);
+
+ private:
+  // A finished answer, and from what and when it was made.
+  struct Kept {
+    std::string key;
+    absl::Time time;
+    HttpResponse response;
+  };
+  struct Job {
+    TableQuery query;
+    ApiCaller caller;
+    std::function<void(absl::StatusOr<HttpResponse>)> done;
+  };
+
+  void RunNext();
+  absl::StatusOr<HttpResponse> Compute(const TableQuery& query, const ApiCaller& caller);
+  absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, const ApiCaller& caller);
+
+  Clock& clock_;
+  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Job> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Kept> kept_;  // used by the thread only; the newest first
+  ThreadPool thread_;      // ends before what its work uses
+};
+
+}  // namespace concur::page
+
+#endif  // CONCUR_PAGE_TABLES_H_

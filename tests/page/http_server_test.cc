@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's HTTP server: its limits, and viewers who read slowly or not at all.
+#include "page/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/mutex.h"
+#include "page/assets.h"
+#include "tests/testing/http_client.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::page {
+namespace {
+
+using ::concur::testing::ConnectTo;
+using ::concur::testing::SendRaw;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  void Start(const HttpLimits& limits, HttpServer::Handler handler) {
+    absl::StatusOr<http::Listener> listener =
+        http::Listen(http::ParseEndpoint("test", "127.0.0.1:0").value());
+    ASSERT_OK(listener);
+    address_ = listener->endpoint.ToString();
+    absl::StatusOr<std::unique_ptr<HttpServer>> server =
+        HttpServer::Start(*std::move(listener), limits, std::move(handler));
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+  }
+  std::string Get(const std::string& path) {
+    return SendRaw(address_, absl::StrCat("GET ", path,
+                                          " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  }
+  std::string Post(const std::string& body) {
+    return SendRaw(address_,
+                   absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ",
+                                body.size(), "\r\n\r\n", body));
+  }
+
+  std::string address_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+void Echo(const std::shared_ptr<HttpExchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  std::string body = absl::StrCat(request.method, " ", request.path, " ", request.body);
+  for (const auto& [name, value] : request.query) {
+    absl::StrAppend(&body, " [", name, "=", value, "]");
+  }
+  exchange->Answer({200, "text/plain", body});
+}
+
+TEST_F(HttpServerTest, ARequestReachesItsHandlerWhole) {
+  Start({}, Echo);
+  EXPECT_THAT(Get("/a%20b?x=1&y=%26%3d&x=2"), EndsWith("GET /a b  [x=1] [y=&=] [x=2]"));
+  EXPECT_THAT(Post("{\"a\": 1}"), EndsWith("POST / {\"a\": 1}"));
+}
+
+TEST_F(HttpServerTest, ABodyAboveTheLimitIsRefusedUnread) {
+  HttpLimits limits;
+  limits.body_bytes_max = 100;
+  std::atomic<int> calls = 0;
+  Start(limits, [&calls](const std::shared_ptr<HttpExchange>& exchange) {
+    ++calls;
+    Echo(exchange);
+  });
+  EXPECT_THAT(Post(std::string(100, 'x')), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Post(std::string(101, 'x')), StartsWith("HTTP/1.1 413"));
+  // Announced by nothing.
+  EXPECT_THAT(SendRaw(address_,
+                      absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                   "Transfer-Encoding: chunked\r\n\r\nff\r\n",
+                                   std::string(255, 'x'), "\r\n0\r\n\r\n")),
+              HasSubstr(" 413 "));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(HttpServerTest, HostileRequestsAreSurvived) {
+  Start({}, Echo);
+  for (const std::string& hostile :
+       {std::string("\r\n\r\n"), std::string("\0\0\0\r\n\r\n", 7), std::string("GET\r\n\r\n"),
+        std::string("GET / HTTP/9.9\r\n\r\n"),
+        std::string("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"),
+        std::string("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"),
+        absl::StrCat("GET /", std::string(100'000, 'a'), " HTTP/1.1\r\nHost: x\r\n\r\n"),
+        absl::StrCat("GET / HTTP/1.1\r\nHost: ", std::string(100'000, 'a'), "\r\n\r\n"),
+        absl::StrCat("GET /?", std::string(10'000, '&'), " HTTP/1.1\r\nHost: x\r\n",
+                     "Connection: close\r\n\r\n")}) {
+    SendRaw(address_, hostile + "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  EXPECT_THAT(Get("/still"), EndsWith("GET /still "));
+}
+
+TEST_F(HttpServerTest, MoreRequestsThanTheLimitAreToldToComeLater) {
+  HttpLimits limits;
+  limits.requests_max = 1;
+  Mutex mutex;
+  std::vector<std::shared_ptr<HttpExchange>> held;
+  absl::Notification arrived;
+  Start(limits, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    if (exchange->request().path == "/held") {
+      MutexLock lock(mutex);
+      held.push_back(exchange);
+      arrived.Notify();
+    } else {
+      Echo(exchange);
+    }
+  });
+  std::string first;
+  std::thread client([&] { first = Get("/held"); });
+  arrived.WaitForNotification();
+  EXPECT_THAT(Get("/second"), HasSubstr("503"));
+  held[0]->Answer({200, "text/plain", "late"});
+  client.join();
+  EXPECT_THAT(first, EndsWith("late"));
+  EXPECT_THAT(Get("/third"), EndsWith("GET /third "));
+}
+
+// Events of which the next one is written when the last was taken.
+struct Producer {
+  std::shared_ptr<EventOutlet> outlet = std::make_shared<EventOutlet>();
+  std::atomic<int> drained = 0;
+  absl::Notification closed;
+  Producer() {
+    outlet->SetCallbacks([this] { ++drained; }, [this] { closed.Notify(); });
+  }
+};
+
+TEST_F(HttpServerTest, EventsArriveInOrderAndTheirEndClosesTheConnection) {
+  Producer producer;
+  Start({}, [&producer](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+    producer.outlet->Write("data: 1\n\n");
+    producer.outlet->Write("data: 2\n\n");
+    producer.outlet->End();
+  });
+  const std::string answer = Get("/");
+  EXPECT_THAT(answer, HasSubstr("text/event-stream"));
+  EXPECT_THAT(answer, HasSubstr("data: 1\n\ndata: 2\n\n"));
+  producer.closed.WaitForNotification();
+  EXPECT_EQ(server_->streams(), 0u);
+}
+
+TEST_F(HttpServerTest, AViewerWhoDoesNotReadIsAskedForNothingMore) {
+  Producer producer;
+  Start({}, [&producer](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+    // More than the sockets' buffers take.
+    producer.outlet->Write(absl::StrCat("data: ", std::string(size_t{32} << 20, 'x'), "\n\n"));
+  });
+  FileDescriptor slow = ConnectTo(address_);
+  const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_EQ(send(slow.get(), request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  char first[64];
+  ASSERT_GT(recv(slow.get(), first, sizeof first, 0), 0);
+  server_->HeartbeatForTest();  // is not written behind what waits
+  EXPECT_EQ(producer.drained, 0);
+  // Others are served meanwhile.
+  slow.Reset();
+  producer.closed.WaitForNotification();
+  EXPECT_EQ(producer.drained, 0);
+}
+
+TEST_F(HttpServerTest, AViewerWhoLeftIsFoundByHeartbeats) {
+  Producer producer;
+  Start({}, [&producer](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+  });
+  {
+    const FileDescriptor viewer = ConnectTo(address_);
+    const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    ASSERT_EQ(send(viewer.get(), request.data(), request.size(), 0),
+              static_cast<ssize_t>(request.size()));
+    char first[16];
+    ASSERT_GT(recv(viewer.get(), first, sizeof first, 0), 0);
+  }
+  while (!producer.closed.WaitForNotificationWithTimeout(absl::Milliseconds(5))) {
+    server_->HeartbeatForTest();
+  }
+  EXPECT_EQ(server_->streams(), 0u);
+}
+
+TEST_F(HttpServerTest, StreamsAboveTheLimitAreRefusedAndClosed) {
+  HttpLimits limits;
+  limits.streams_max = 0;
+  Producer producer;
+  Start(limits, [&producer](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+  });
+  EXPECT_THAT(Get("/"), HasSubstr("503"));
+  producer.closed.WaitForNotification();
+}
+
+TEST_F(HttpServerTest, StoppingEndsOpenStreams) {
+  Producer producer;
+  absl::Notification open;
+  Start({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+    producer.outlet->Write("data: 1\n\n");
+    open.Notify();
+  });
+  std::string answer;
+  std::thread viewer([&] { answer = Get("/"); });
+  open.WaitForNotification();
+  server_.reset();
+  viewer.join();
+  producer.closed.WaitForNotification();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+}
+
+TEST(AssetsTest, WithoutAScriptThePageSaysWhy) {
+  const HttpResponse response = MissingBundleResponse("npm <is> missing");
+  EXPECT_EQ(response.status, 503u);
+  EXPECT_THAT(response.body, HasSubstr("npm &lt;is> missing"));
+}
+
+}  // namespace
+}  // namespace concur::page

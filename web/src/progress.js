@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sweep's counts say about its progress. Pure functions.
+import { secondsOf } from "./format.js";
+
+// In the order in which a bar shows them.
+export const STATES = [
+  "succeeded",
+  "failed",
+  "skipped",
+  "canceled",
+  "running",
+  "backoff",
+  "ready",
+  "blocked",
+];
+
+// With a shape each, so that colour is not all that tells them apart.
+export const SHAPES = {
+  succeeded: "✓",
+  failed: "✕",
+  skipped: "⊘",
+  canceled: "⊗",
+  running: "▶",
+  backoff: "↻",
+  ready: "○",
+  blocked: "◌",
+};
+
+export const totalOf = (counts) => STATES.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+export const endedOf = (counts) =>
+  counts.succeeded + counts.failed + counts.skipped + counts.canceled;
+
+export const isOver = (sweep) =>
+  ["STATE_SUCCEEDED", "STATE_FAILED", "STATE_CANCELED"].includes(sweep.state);
+
+// Jobs a second over the last minute; NaN when nothing is known.
+export function rateOf(sweep) {
+  const seconds = secondsOf(sweep.recent_span);
+  return seconds > 0 ? (sweep.recent_jobs ?? 0) / seconds : NaN;
+}
+
+// Seconds until the sweep ends at today's rate; NaN when nothing tells.
+export function timeLeft(sweep) {
+  const rate = rateOf(sweep);
+  const left = totalOf(sweep.counts) - endedOf(sweep.counts);
+  return left > 0 && rate > 0 && sweep.state === "STATE_ACTIVE" ? left / rate : NaN;
+}
+
+// Whole percents, 100 only when all is done.
+export function percentOf(counts) {
+  const total = totalOf(counts);
+  return total === 0 ? 100 : Math.floor((100 * endedOf(counts)) / total);
+}
+
+export const PARTS = ["scored", "failed", "pending", "missing"];
+
+// For each approach of a score table: how many parts of its cells (seeds, of the settings that the
+// table shows) are scored, failed, pending or missing.
+export function lanesOf(table) {
+  const lanes = new Map(table.approaches.map((approach) => [approach.name, {}]));
+  for (const cell of table.cells) {
+    const lane = lanes.get(cell.approach);
+    const counts = { scored: cell.state === "value" ? cell.seeds : 0, ...cell };
+    for (const part of PARTS) {
+      lane[part] = (lane[part] ?? 0) + Number(counts[part] ?? 0);
+    }
+  }
+  return [...lanes].map(([approach, counts]) => ({ approach, counts }));
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Approaches × benchmarks: mean ± standard deviation over seeds, and why a score is missing.
+import { decimal, plural } from "./format.js";
+import { useGet } from "./hooks.js";
+import { Loading, Problem, SaveAnswer } from "./parts.jsx";
+import { sweepLink } from "./route.js";
+import { useThrottled } from "./throttle.js";
+
+function Cell({ cell }) {
+  if (!cell || cell.value === null || cell.value === undefined) {
+    return <span class={`state state-${cell?.state ?? "missing"}`}>{cell?.state ?? "—"}</span>;
+  }
+  const isPart = (cell.failed ?? 0) + (cell.pending ?? 0) > 0;
+  return (
+    <span title={`${cell.setting === null ? "" : `setting ${cell.setting}, `}${plural(cell.seeds, "seed")}`}>
+      {decimal(cell.value)}
+      {isPart && <span title="some of it failed or is pending">*</span>}
+      {cell.standard_deviation > 0 && <span class="faint"> ±{decimal(cell.standard_deviation)}</span>}
+    </span>
+  );
+}
+
+export function Scores({ sweep, version }) {
+  const round = useThrottled(version);
+  const { data, error } = useGet("scores", { sweep: sweep.id, format: "json" }, 0, round);
+  if (!data) {
+    return error ? <Problem error={error} /> : <Loading />;
+  }
+  const cells = new Map(data.cells.map((cell) => [`${cell.approach}\n${cell.benchmark}`, cell]));
+  return (
+    <section>
+      <div class="heading">
+        <h2>Scores</h2>
+        <SaveAnswer name={`${sweep.id}-scores`} method="scores" parameters={{ sweep: sweep.id }} formats={["csv", "json"]} />
+      </div>
+      <Problem error={error} />
+      <div class="scroll" tabIndex={0} role="region" aria-label="Scores">
+        <table class="pivot">
+          <thead>
+            <tr>
+              <th scope="col">approach</th>
+              {data.benchmarks.map((benchmark) => (
+                <th key={benchmark.name} scope="col" class="number">
+                  {benchmark.name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {data.approaches.map((approach) => (
+              <tr key={approach.name}>
+                <th scope="row" class="name">
+                  <a href={sweepLink(sweep.id, "jobs", { approach: approach.name })}>{approach.name}</a>
+                </th>
+                {data.benchmarks.map((benchmark) => (
+                  <td key={benchmark.name} class="number">
+                    <Cell cell={cells.get(`${approach.name}\n${benchmark.name}`)} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="faint">± is the standard deviation over seeds; * marks a score some of whose parts are not there.</p>
+    </section>
+  );
+}

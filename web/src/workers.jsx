@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers and the pools that start them.
+import { bytes, integer, time } from "./format.js";
+import { useGet } from "./hooks.js";
+import { Action, Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
+
+const INTERVAL_MS = 3000;
+const PAGE = 1000;
+
+const NUMBERS = ["running", "CPUs", "memory", "GPUs", "succeeded", "failed"];
+const POOL_COUNTS = ["working", "starting", "pending", "draining", "wanted"];
+
+const cpus = (resources) => (resources?.cpu_millis ?? 0) / 1000;
+
+function Worker({ worker, isAdmin, onDone }) {
+  const isDraining = worker.state === "STATE_DRAINING";
+  return (
+    <tr>
+      <td class="name">{worker.name}</td>
+      <td>
+        <State value={worker.state} />
+        {worker.quarantine_reason && (
+          <div class="faint text">
+            {worker.quarantine_reason}, until {time(worker.quarantine_end_time)}
+          </div>
+        )}
+        {worker.notices?.map((notice) => (
+          <div class="faint text" key={notice}>
+            {notice}
+          </div>
+        ))}
+      </td>
+      <td class="number">{integer(worker.running)}</td>
+      <td class="number">
+        {cpus(worker.used)} / {cpus(worker.capacity)}
+      </td>
+      <td class="number">
+        {bytes(worker.used?.memory_bytes)} / {bytes(worker.capacity?.memory_bytes)}
+      </td>
+      <td class="number">
+        {worker.used?.gpus ?? 0} / {worker.capacity?.gpus ?? 0}
+      </td>
+      <td class="number">{integer(worker.succeeded)}</td>
+      <td class="number">{integer(worker.failed)}</td>
+      <td>{worker.host}</td>
+      <td class="time">{time(worker.last_seen_time)}</td>
+      {isAdmin && (
+        <td>
+          <Action
+            label={isDraining ? "Undo drain" : "Drain"}
+            method="DrainWorker"
+            body={{ worker: worker.name, undo: isDraining }}
+            onDone={onDone}
+          />
+        </td>
+      )}
+    </tr>
+  );
+}
+
+function Pools({ isAdmin }) {
+  const pools = useGet("ListPools", {}, INTERVAL_MS);
+  if (!pools.data || pools.data.pools.length === 0) {
+    return <Problem error={pools.error} />;
+  }
+  return (
+    <>
+      <h2>Pools</h2>
+      <Table
+        label="Pools"
+        columns={["pool", "state", ...POOL_COUNTS, ...(isAdmin ? [""] : [])]}
+        numbers={POOL_COUNTS}
+      >
+        {pools.data.pools.map((pool) => (
+          <tr key={pool.spec.name}>
+            <td class="name">{pool.spec.name}</td>
+            <td class="text">
+              {pool.paused ? "paused" : "active"}
+              {pool.pause_reason && `: ${pool.pause_reason}`}
+              {pool.failures > 0 && <div class="problem">{pool.last_failure}</div>}
+            </td>
+            {POOL_COUNTS.map((count) => (
+              <td key={count} class="number">
+                {integer(pool[count])}
+              </td>
+            ))}
+            {isAdmin && (
+              <td>
+                <Action
+                  label={pool.paused ? "Resume" : "Pause"}
+                  method={pool.paused ? "ResumePool" : "PausePool"}
+                  body={{ pool: pool.spec.name }}
+                  onDone={pools.reload}
+                />
+              </td>
+            )}
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+export function Workers({ session }) {
+  const { data, error, reload } = useGet("ListWorkers", { page_size: PAGE }, INTERVAL_MS);
+  const isAdmin = session.role === "admin";
+  if (!data) {
+    return error ? <Problem error={error} /> : <Loading />;
+  }
+  const columns = ["worker", "state", "running", "CPUs", "memory", "GPUs", "succeeded", "failed", "host", "last seen"];
+  return (
+    <>
+      <div class="heading">
+        <h1>Workers</h1>
+        <SaveRows
+          name="workers"
+          columns={["worker", "state", "running", "succeeded", "failed", "host", "last_seen"]}
+          rows={data.workers.map((worker) => [
+            worker.name,
+            worker.state,
+            worker.running,
+            worker.succeeded,
+            worker.failed,
+            worker.host,
+            worker.last_seen_time,
+          ])}
+          json={data.workers}
+        />
+      </div>
+      <Problem error={error} />
+      {data.workers.length === 0 ? (
+        <p>
+          No worker has called yet: <code>concur-worker</code>, or a pool.
+        </p>
+      ) : (
+        <Table label="Workers" columns={isAdmin ? [...columns, ""] : columns} numbers={NUMBERS}>
+          {data.workers.map((worker) => (
+            <Worker key={worker.name} worker={worker} isAdmin={isAdmin} onDone={reload} />
+          ))}
+        </Table>
+      )}
+      {data.next_page_token && <p class="faint">The first {integer(PAGE)}.</p>}
+      <Pools isAdmin={isAdmin} />
+    </>
+  );
+}

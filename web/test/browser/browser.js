@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every view on a sweep that runs, a coordinator that is killed under the page, hostile text, and
+// axe-core's opinion.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { Stand } from "./stand.js";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const TIMEOUT = 60_000;
+
+const stand = await Stand.start();
+const complaints = [];
+let page;
+
+async function open() {
+  page = await stand.browser.newPage();
+  page.setDefaultTimeout(TIMEOUT);
+  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
+  page.on("console", (message) => {
+    // A coordinator that is away is not the script's mistake; the browser notes it all the same.
+    if (message.type() === "error" && !/ERR_|net::|status of (401|403|503)/.test(message.text())) {
+      complaints.push(`console: ${message.text()}`);
+    }
+  });
+}
+
+async function step(name, work) {
+  const began = Date.now();
+  await work();
+  console.log(`ok ${name} (${Date.now() - began} ms)`);
+}
+
+const see = (text) => page.getByText(text).first().waitFor();
+const go = async (hash, heading) => {
+  await page.evaluate((to) => (location.hash = to), hash);
+  await page.getByRole("heading", { name: heading }).first().waitFor();
+};
+
+async function checkAccess(view) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => `${view}: ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`),
+    [],
+  );
+}
+
+async function main() {
+  await open();
+  await step("without a session a token is asked for", async () => {
+    await page.goto(stand.page.split("#")[0]);
+    await page.getByLabel("Token").fill("guessed");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("alert").waitFor();
+    await checkAccess("login");
+  });
+
+  await step("the link logs in, once", async () => {
+    await page.goto("about:blank");
+    await page.goto(stand.page);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    assert.ok(!page.url().includes("login"), "the code stays in no address");
+    assert.notEqual(stand.link(), stand.page);
+    await see("No sweep yet");
+  });
+
+  const sweep = stand.submit(8, 2);
+  const id = sweep.id ?? sweep.sweep?.id;
+  await step("a new sweep shows up by itself", async () => {
+    await page.getByRole("link", { name: "reading" }).waitFor();
+    await see("Workers live");
+    await checkAccess("overview");
+    await page.getByRole("link", { name: "reading" }).click();
+    await page.getByRole("heading", { name: "reading" }).waitFor();
+  });
+
+  await step("progress moves, and failures stand by their cause", async () => {
+    await page.getByRole("link", { name: "roberta" }).waitFor();
+    await page.getByRole("heading", { name: "Failures by cause" }).waitFor();
+    await page.locator("details.group summary").first().click();
+    await page.getByRole("link", { name: "log" }).first().waitFor();
+    await checkAccess("sweep");
+  });
+
+  await step("a matrix fills while the sweep runs", async () => {
+    await go(`#/sweeps/${id}/matrix`, "Matrix");
+    await page.locator(".pair button").first().waitFor();
+    await page.locator(".pair button").first().click();
+    await page.locator(".scatter circle").first().waitFor();
+    await checkAccess("matrix");
+  });
+
+  const long = stand.submit(8, 40); // runs until it is canceled
+  await step("a killed coordinator is told of, and its return", async () => {
+    await go(`#/sweeps/${long.id ?? long.sweep.id}`, "reading");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    stand.killCoordinator();
+    await see("The coordinator does not answer");
+    await see("Connected again.");
+    await page.locator(".connection.lost").waitFor({ state: "detached" });
+  });
+
+  await step("an owner pauses, resumes and cancels", async () => {
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "No" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Yes" }).click();
+    await page.getByText("canceled").first().waitFor();
+    await page.getByRole("button", { name: "Pause" }).waitFor({ state: "detached" });
+  });
+
+  await step("jobs are filtered by what the address says", async () => {
+    stand.concur("sweep", "wait", id, "--timeout", "100");
+    await go(`#/sweeps/${id}/jobs?approach=broken&state=failed`, "Jobs");
+    await page.locator("tbody .state-failed").first().waitFor();
+    assert.equal(await page.locator("tbody .state-succeeded").count(), 0);
+    await checkAccess("jobs");
+  });
+
+  await step("hostile text is text", async () => {
+    await page.locator("tbody tr a").first().click();
+    await page.getByRole("heading", { name: /^s\d+ job/ }).waitFor();
+    await page.locator(".log").getByText("window.hacked=1").first().waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("main img").count(), 0);
+    await checkAccess("job");
+  });
+
+  await step("scores are a table with every approach", async () => {
+    await go(`#/sweeps/${id}/scores`, "Scores");
+    await page.locator("tbody tr").nth(8).waitFor();
+    await checkAccess("scores");
+  });
+
+  await step("workers are listed", async () => {
+    await go("#/workers", "Workers");
+    await page.getByRole("cell", { name: "local-2" }).waitFor();
+    await checkAccess("workers");
+  });
+
+  await step("the keyboard reaches the content", async () => {
+    await page.keyboard.press("Tab");
+    await page.getByRole("link", { name: "Skip to the content" }).focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+  });
+
+  await step("nothing is wider than a narrow screen", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const [hash, heading] of [
+      ["#/", "Overview"],
+      [`#/sweeps/${id}`, "reading"],
+      [`#/sweeps/${id}/jobs`, "Jobs"],
+      [`#/sweeps/${id}/scores`, "Scores"],
+      [`#/sweeps/${id}/matrix`, "Matrix"],
+      ["#/workers", "Workers"],
+    ]) {
+      await go(hash, heading);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 360, `${hash}: ${width} px`);
+    }
+  });
+
+  await step("logging out ends the session", async () => {
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+  });
+  assert.deepEqual(complaints, []);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error);
+  console.error("the page shows:\n" + (await page?.locator("body").innerText().catch(() => "")));
+  console.error(complaints.join("\n"));
+  process.exitCode = 1;
+} finally {
+  await stand.stop();
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of the views, narrow, wide and very wide, light and dark.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Stand } from "./stand.js";
+
+const out = process.env.CONCUR_PICTURES;
+mkdirSync(out, { recursive: true });
+const stand = await Stand.start();
+
+try {
+  const page = await stand.browser.newPage();
+  await page.goto(stand.page);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const first = stand.submit(8, 1);
+  stand.concur("sweep", "wait", first.id ?? first.sweep?.id, "--timeout", "100");
+  const running = stand.submit(8, 4);
+  const id = running.id ?? running.sweep?.id;
+  const views = [
+    ["overview", "#/", "table"],
+    ["sweep", `#/sweeps/${id}`, ".lane"],
+    ["matrix", `#/sweeps/${id}/matrix`, ".pair button"],
+    ["scores", `#/sweeps/${id}/scores`, ".pivot"],
+    ["jobs", `#/sweeps/${id}/jobs`, "tbody tr"],
+    ["job", `#/jobs/${id}/0`, ".log"],
+    ["workers", "#/workers", "tbody tr"],
+  ];
+  for (const [width, height] of [
+    [1400, 900],
+    [360, 740],
+    [2560, 1300],
+  ]) {
+    await page.setViewportSize({ width, height });
+    for (const theme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: theme });
+      for (const [name, hash, wanted] of views) {
+        await page.evaluate((to) => (location.hash = to), hash);
+        await page.locator(wanted).first().waitFor();
+        if (name === "matrix") {
+          await page.locator(wanted).nth(2).click();
+          await page.locator(".scatter").waitFor();
+        }
+        const path = join(out, `page-${name}-${width}-${theme}.png`);
+        await page.screenshot({ path });
+        console.log(path);
+      }
+    }
+  }
+} finally {
+  await stand.stop();
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { coefficientColours, contrast } from "../../src/colour.js";
+import { EventParser } from "../../src/event_parser.js";
+import { causeOf, groupFailures, indexOf } from "../../src/failures.js";
+import { endedOf, isOver, lanesOf, percentOf, rateOf, SHAPES, STATES, timeLeft, totalOf } from "../../src/progress.js";
+import { pointsOf, scale, ticks } from "../../src/scatter.js";
+
+const NONE = Object.fromEntries(STATES.map((state) => [state, 0]));
+
+test("a sweep is done when its last job has ended, not before", () => {
+  const counts = { ...NONE, succeeded: 999, running: 1 };
+  assert.equal(totalOf(counts), 1000);
+  assert.equal(endedOf(counts), 999);
+  assert.equal(percentOf(counts), 99);
+  assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, canceled: 1 }), 100);
+  assert.equal(percentOf(NONE), 100);
+});
+
+test("the time left follows from the rate of the last minute", () => {
+  const sweep = {
+    state: "STATE_ACTIVE",
+    counts: { ...NONE, succeeded: 40, ready: 60 },
+    recent_jobs: 30,
+    recent_span: "60s",
+  };
+  assert.equal(rateOf(sweep), 0.5);
+  assert.equal(timeLeft(sweep), 120);
+  assert.ok(Number.isNaN(timeLeft({ ...sweep, recent_jobs: 0 })));
+  assert.ok(Number.isNaN(timeLeft({ ...sweep, recent_span: undefined })));
+  assert.ok(Number.isNaN(timeLeft({ ...sweep, state: "STATE_PAUSED" })));
+  assert.ok(!isOver(sweep));
+  assert.ok(isOver({ state: "STATE_CANCELED" }));
+  assert.ok(!isOver({ state: "STATE_CANCELING" }));
+});
+
+test("every state has a shape of its own", () => {
+  assert.equal(new Set(STATES.map((state) => SHAPES[state])).size, STATES.length);
+});
+
+test("lanes count the parts of each approach's cells, also of approaches without any", () => {
+  const table = {
+    approaches: [{ name: "a" }, { name: "constructor" }],
+    cells: [
+      { approach: "a", state: "value", seeds: 3, failed: 0, pending: 2, missing: 0 },
+      { approach: "a", state: "failed", seeds: 0, failed: 5, pending: 0, missing: 0 },
+    ],
+  };
+  assert.deepEqual(lanesOf(table), [
+    { approach: "a", counts: { scored: 3, failed: 5, pending: 2, missing: 0 } },
+    { approach: "constructor", counts: {} },
+  ]);
+});
+
+const failed = (id, message, failure = "FAILURE_CLASS_FAILED") => ({ id, result: { failure, message } });
+
+test("failures that differ in numbers and paths only are one", () => {
+  const groups = groupFailures([
+    failed("s1/1", "exit code 1: /tmp/x1/data.json: line 3"),
+    failed("s1/2", "exit code 2: /tmp/y/data.json: line 4"),
+    failed("s1/3", "exit code 1: other"),
+    failed("s1/4", "exit code 1: other", "FAILURE_CLASS_OOM"),
+  ]);
+  assert.deepEqual(
+    groups.map((group) => group.jobs.map((job) => job.id)),
+    [["s1/1", "s1/2"], ["s1/3"], ["s1/4"]],
+  );
+  assert.equal(causeOf({}), "");
+  assert.equal(indexOf("s1/345"), 345);
+});
+
+test("events are read however they are cut", () => {
+  const text = 'event: message\ndata: {"a":1}\n\n: \n\nevent: end\ndata: {}\n\n';
+  for (let cut = 0; cut <= text.length; cut += 1) {
+    const events = [];
+    const parser = new EventParser((name, data) => events.push([name, data]));
+    parser.push(text.slice(0, cut));
+    parser.push(text.slice(cut));
+    assert.deepEqual(events, [["message", '{"a":1}'], ["end", "{}"]], `cut at ${cut}`);
+  }
+});
+
+test("a coefficient's text can be read on its colour", () => {
+  const channels = (colour) =>
+    colour.startsWith("#")
+      ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+      : colour.match(/\d+/g).map(Number);
+  for (let value = -1; value <= 1.0001; value += 0.01) {
+    const { background, text } = coefficientColours(value);
+    assert.ok(contrast(channels(background), channels(text)) >= 4.5, `${value}: ${background} ${text}`);
+  }
+});
+
+test("axes have round ticks within the values", () => {
+  assert.deepEqual(ticks(0, 10), [0, 2, 4, 6, 8, 10]);
+  assert.deepEqual(ticks(0.11, 0.32), [0.15, 0.2, 0.25, 0.3]);
+  assert.equal(ticks(5, 5).length > 0, true);
+  const one = scale([3], 0, 100);
+  assert.ok(one.at(3) > 0 && one.at(3) < 100);
+});
+
+test("only approaches with both scores are points", () => {
+  const table = {
+    approaches: [{ name: "a" }, { name: "b" }],
+    cells: [
+      { approach: "a", benchmark: "x", value: 1 },
+      { approach: "a", benchmark: "y", value: 2 },
+      { approach: "b", benchmark: "x", value: 3 },
+      { approach: "b", benchmark: "y", value: null },
+    ],
+  };
+  assert.deepEqual(pointsOf(table, "x", "y"), [{ name: "a", x: 1, y: 2 }]);
+});
