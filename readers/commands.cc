@@ -3,28 +3,95 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
 #include "readers/approaches/approach.h"
 #include "readers/check/fixture.h"
 #include "readers/files/encoder_config.h"
 #include "readers/files/safetensors.h"
+#include "readers/fine_tuning/settings.h"
+#include "readers/originals/originals_of.h"
+#include "readers/text/checkpoint_tokenizer.h"
 #include "readers/training/settings.h"
 
 namespace concur::readers {
+namespace {
+
+constexpr size_t kTokenizedLineBytesMax = size_t{32} << 20;
+
+// Reads a line without its end; false when there is none left.
+absl::StatusOr<bool> NextLine(std::istream& in, int64_t number, std::string& line) {
+  line.clear();
+  std::streambuf* buffer = in.rdbuf();
+  bool any = false;
+  for (int c = buffer->sbumpc(); c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+    any = true;
+    if (c == '\n') {
+      break;
+    }
+    if (line.size() == kTokenizedLineBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": more than ", kTokenizedLineBytesMax, " bytes"));
+    }
+    line.push_back(static_cast<char>(c));
+  }
+  return any;
+}
+
+absl::StatusOr<TokenizerOptions> TokenizerOptionsOf(const TokenizeOptions& options) {
+  TokenizerOptions made;
+  made.implementation = options.implementation;
+  const std::pair<const char*, std::optional<bool>*> flags[] = {
+      {"do_lower_case", &made.lower_case},
+      {"strip_accents", &made.strip_accents},
+      {"tokenize_chinese_chars", &made.split_chinese},
+      {"keep_accents", &made.keep_accents},
+      {"add_prefix_space", &made.prefix_space}};
+  for (const std::string& assignment : options.assignments) {
+    const size_t equals = std::min(assignment.find('='), assignment.size());
+    const std::string name = assignment.substr(0, equals);
+    const std::string value = assignment.substr(std::min(equals + 1, assignment.size()));
+    std::vector<std::string> names;
+    std::optional<bool>* flag = nullptr;
+    for (const auto& [known, target] : flags) {
+      names.emplace_back(known);
+      flag = name == known ? target : flag;
+    }
+    if (flag == nullptr || (value != "true" && value != "false")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--setting ", assignment, ": expected true or false for one of ",
+          absl::StrJoin(names, ", "), flag == nullptr ? DidYouMean(name, names) : ""));
+    }
+    *flag = value == "true";
+  }
+  return made;
+}
+
+}  // namespace
 
 std::string ListApproaches() {
   std::string out;
+  const auto show = [&out](const Options& options) {
+    for (const auto& [name, value] : options.values()) {
+      absl::StrAppend(&out, "    ", name, "=", OptionText(value), "\n");
+    }
+  };
   for (const Approach& approach : AllApproaches()) {
     absl::StrAppend(&out, approach.name, ": ", approach.summary, "\n");
-    for (const Options& options : {OptionsOf(approach.settings), NetworkOptionsOf(approach)}) {
-      for (const auto& [name, value] : options.values()) {
-        absl::StrAppend(&out, "    ", name, "=", OptionText(value), "\n");
-      }
-    }
+    show(OptionsOf(approach.settings));
+    show(NetworkOptionsOf(approach));
+  }
+  for (const PretrainedApproach& approach : PretrainedApproaches()) {
+    absl::StrAppend(&out, approach.name, ": ", approach.summary, "\n");
+    show(approach.options);
   }
   return out;
 }
@@ -58,6 +125,43 @@ absl::StatusOr<std::string> InspectWeights(const std::string& path) {
   }
   absl::StrAppend(&out, weights.tensors().size(), " tensors, ", values, " values\n");
   return out;
+}
+
+absl::Status TokenizeLines(const TokenizeOptions& options, std::istream& in, std::ostream& out) {
+  CONCUR_ASSIGN_OR_RETURN(const TokenizerFiles files, TokenizerFilesIn(options.checkpoint));
+  CONCUR_ASSIGN_OR_RETURN(const TokenizerOptions tokenizer_options, TokenizerOptionsOf(options));
+  CONCUR_ASSIGN_OR_RETURN(const CheckpointTokenizer tokenizer,
+                          CheckpointTokenizer::Read(files, tokenizer_options));
+  std::string text;
+  for (int64_t number = 1;; ++number) {
+    CONCUR_ASSIGN_OR_RETURN(const bool found, NextLine(in, number, text));
+    if (!found) {
+      break;
+    }
+    if (options.json) {
+      const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+      if (!value.is_string()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("line ", number, ": expected a JSON string"));
+      }
+      text = value.get<std::string>();
+    }
+    if (!IsUtf8(text)) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": not UTF-8"));
+    }
+    const std::vector<Piece> pieces = tokenizer.Tokenize(text, options.word);
+    const std::vector<uint32_t> place = CodePointsBefore(text);
+    nlohmann::ordered_json ids = nlohmann::ordered_json::array();
+    nlohmann::ordered_json offsets = nlohmann::ordered_json::array();
+    for (const Piece& piece : pieces) {
+      ids.push_back(piece.id);
+      offsets.push_back({place[piece.begin], place[piece.end]});
+    }
+    const nlohmann::ordered_json line = {
+        {"ids", ids}, {"pieces", tokenizer.Shown(text, pieces)}, {"offsets", offsets}};
+    out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace concur::readers

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
+#include <iostream>
 #include <new>
 #include <optional>
 #include <string>
@@ -16,7 +18,10 @@
 #include "readers/check/check.h"
 #include "readers/commands.h"
 #include "readers/files/convert.h"
+#include "readers/fine_tuning/commands.h"
+#include "readers/fine_tuning/settings.h"
 #include "readers/machine.h"
+#include "readers/originals/data_check.h"
 #include "readers/training/commands.h"
 
 namespace concur::readers {
@@ -58,6 +63,10 @@ void AddTrain(Command* command, TrainOptions& train) {
   command->AddOption("--dev", train.dev, "Data that choose the epoch, not a tenth of train")
       ->TypeName("FILE");
   command->AddOption("--model", train.model, "Model to write")->TypeName("DIR")->Required();
+  command->AddOption("--checkpoint", train.checkpoint, "Pretrained encoder to start from")
+      ->TypeName("DIR");
+  command->AddOption("--tokenizer", train.tokenizer, "Its tokenizer, where it lies elsewhere")
+      ->TypeName("DIR");
   command->AddOption("--vectors", train.vectors, "Word vectors in the text form of GloVe, word2vec")
       ->TypeName("FILE")
       ->ShowDefault();
@@ -77,6 +86,8 @@ void AddPredict(Command* command, PredictOptions& predict) {
   command->AddOption("--predictions", predict.predictions, "Answers to write")
       ->TypeName("FILE")
       ->Required();
+  command->AddOption("--best", predict.best, "The best answers of a pretrained reader, to write")
+      ->TypeName("FILE");
   command
       ->AddOption("--vectors", predict.vectors, "Those of training, for words that it has not seen")
       ->TypeName("FILE")
@@ -84,20 +95,44 @@ void AddPredict(Command* command, PredictOptions& predict) {
   AddMachine(command, predict.machine);
 }
 
-int Check(const std::vector<std::string>& fixtures, const Machine& machine, bool as_json) {
+int Check(const std::vector<std::string>& fixtures, const std::string& vocabularies,
+          const Machine& machine, bool as_json) {
   const absl::StatusOr<torch::Device> device = Prepare(machine);
   if (!device.ok()) {
     return Ended(device.status());
   }
-  const absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures, *device);
+  const auto texts = CheckDataFolders(fixtures, vocabularies);
+  if (!texts.ok()) {
+    return Ended(texts.status());
+  }
+  absl::StatusOr<std::vector<CheckResult>> results = CheckFixtures(fixtures, *device);
+  if (absl::IsNotFound(results.status()) && !texts->empty()) {
+    results = std::vector<CheckResult>();
+  }
   if (!results.ok()) {
     return Ended(results.status());
   }
-  std::fputs((as_json ? CheckJson(*results) : CheckText(*results)).c_str(), stdout);
-  return std::all_of(results->begin(), results->end(),
-                     [](const CheckResult& result) { return result.ok(); })
+  std::fputs((as_json ? CheckJson(*results, *texts) : CheckText(*results, *texts)).c_str(),
+             stdout);
+  const auto ok = [](const auto& result) { return result.ok(); };
+  return std::all_of(results->begin(), results->end(), ok) &&
+                 std::all_of(texts->begin(), texts->end(), ok)
              ? 0
              : 1;
+}
+
+int Tokenize(TokenizeOptions options, const std::string& implementation, const std::string& input,
+             const std::string& file) {
+  options.implementation =
+      implementation == "rust" ? Implementation::kRust : Implementation::kPython;
+  options.json = input == "json";
+  std::ios::sync_with_stdio(false);
+  if (file.empty()) {
+    return Ended(TokenizeLines(options, std::cin, std::cout));
+  }
+  std::ifstream in(file, std::ios::binary);
+  return Ended(in ? TokenizeLines(options, in, std::cout)
+                  : absl::NotFoundError(file + ": cannot be read"));
 }
 
 int Run(int argc, char** argv) {
@@ -122,6 +157,32 @@ int Run(int argc, char** argv) {
   Machine checked;
   checked.device = "cpu";
   check->AddOption("--device", checked.device, kDeviceHelp)->ShowDefault();
+  std::string vocabularies;
+  check->AddOption("--vocabularies", vocabularies, "Folder of the tokenizers' files")
+      ->TypeName("DIR")
+      ->DefaultText("the fixture's, or tokenizers beside it");
+  TokenizeOptions tokenize;
+  std::string tokenized;
+  std::string implementation = "python";
+  std::string input = "text";
+  Command* tokenize_command = app.AddSubcommand(
+      "tokenize", "Cut lines of text into the pieces that a pretrained encoder reads");
+  tokenize_command->AddOption("--checkpoint", tokenize.checkpoint, "Folder with the tokenizer")
+      ->TypeName("DIR")
+      ->Required();
+  tokenize_command->AddOption("FILE", tokenized, "Lines; standard input without");
+  tokenize_command
+      ->AddOption("--implementation", implementation, "Whose of the original library: python, rust")
+      ->OneOf({"python", "rust"})
+      ->ShowDefault();
+  tokenize_command->AddOption("--input", input, "What a line is: text, or its JSON string")
+      ->OneOf({"text", "json"})
+      ->ShowDefault();
+  tokenize_command->AddFlag("--word", tokenize.word, "Each line is a word that follows a space");
+  tokenize_command
+      ->AddOption("--setting", tokenize.assignments,
+                  "name=true or false, as in tokenizer_config.json: do_lower_case, …")
+      ->OneValueEach();
   std::string inspected;
   Command* inspect = app.AddSubcommand("inspect", "Show the tensors of a model or weights file");
   inspect->AddOption("PATH", inspected, "A safetensors file, or a folder with weights.safetensors")
@@ -143,7 +204,10 @@ int Run(int argc, char** argv) {
     return 0;
   }
   if (check->Parsed()) {
-    return Check(fixtures, checked, output == "json");
+    return Check(fixtures, vocabularies, checked, output == "json");
+  }
+  if (tokenize_command->Parsed()) {
+    return Tokenize(tokenize, implementation, input, tokenized);
   }
   if (inspect->Parsed()) {
     const absl::StatusOr<std::string> text = InspectWeights(inspected);
@@ -155,7 +219,12 @@ int Run(int argc, char** argv) {
   }
   const bool trains = train_command->Parsed();
   WaitPassively((trains ? train.machine : predict.machine).threads, argv);
-  return Ended(trains ? TrainReader(train) : PredictAnswers(predict));
+  if (trains) {
+    return Ended(FindPretrained(train.approach) != nullptr ? FineTuneReader(train)
+                                                           : TrainReader(train));
+  }
+  return Ended(IsPretrainedModel(predict.model) ? PredictWithPretrained(predict)
+                                                : PredictAnswers(predict));
 }
 
 }  // namespace

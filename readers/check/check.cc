@@ -22,6 +22,7 @@
 #include "readers/check/encoder_check.h"
 #include "readers/check/fixture.h"
 #include "readers/files/encoder_config.h"
+#include "readers/originals/data_check.h"
 #include "readers/tensors.h"
 
 namespace concur::readers {
@@ -175,6 +176,23 @@ std::string Shown(double difference) {
   return std::isinf(difference) ? "differs" : absl::StrFormat("%.1e", difference);
 }
 
+std::string TextsTable(const std::vector<DataCheckResult>& texts) {
+  size_t width = 5;
+  for (const DataCheckResult& result : texts) {
+    width = std::max(width, result.name.size());
+  }
+  const auto columns = static_cast<int>(width);
+  std::string table = absl::StrFormat("%-*s  compared  different\n", columns, "texts");
+  for (const DataCheckResult& result : texts) {
+    absl::StrAppendFormat(&table, "%-*s  %8d  %9d  %s\n", columns, result.name, result.compared,
+                          result.different, result.ok() ? "ok" : "OFF");
+    if (!result.first_difference.empty()) {
+      absl::StrAppend(&table, "    first at ", result.first_difference, "\n");
+    }
+  }
+  return table;
+}
+
 bool IsFixture(const std::filesystem::path& directory) {
   std::error_code error;
   return std::filesystem::exists(directory / "config.json", error) &&
@@ -271,7 +289,8 @@ absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::st
   return results;
 }
 
-std::string CheckJson(const std::vector<CheckResult>& results) {
+std::string CheckJson(const std::vector<CheckResult>& results,
+                      const std::vector<DataCheckResult>& texts) {
   nlohmann::ordered_json fixtures = nlohmann::ordered_json::array();
   const auto number = [](double difference) {
     return std::isinf(difference) ? nlohmann::ordered_json() : nlohmann::ordered_json(difference);
@@ -288,10 +307,24 @@ std::string CheckJson(const std::vector<CheckResult>& results) {
                                                : nlohmann::ordered_json()},
          {"ok", result.ok()}});
   }
-  return nlohmann::ordered_json({{"fixtures", fixtures}}).dump(2) + "\n";
+  nlohmann::ordered_json compared = nlohmann::ordered_json::array();
+  for (const DataCheckResult& result : texts) {
+    compared.push_back({{"name", result.name},
+                        {"compared", result.compared},
+                        {"different", result.different},
+                        {"first_difference", result.first_difference},
+                        {"ok", result.ok()}});
+  }
+  return nlohmann::ordered_json({{"fixtures", fixtures}, {"texts", compared}})
+             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
-std::string CheckText(const std::vector<CheckResult>& results) {
+std::string CheckText(const std::vector<CheckResult>& results,
+                      const std::vector<DataCheckResult>& texts) {
+  if (results.empty()) {
+    return TextsTable(texts);
+  }
   size_t width = 7;
   for (const CheckResult& result : results) {
     width = std::max(width, result.name.size());
@@ -321,6 +354,9 @@ std::string CheckText(const std::vector<CheckResult>& results) {
     absl::StrAppend(&text, "    largest differences: forward at ", result.forward_at,
                     ", gradients at ", result.gradients_at,
                     result.spans_equal ? "" : absl::StrCat("; spans of ", result.spans_at), "\n");
+  }
+  if (!texts.empty()) {
+    absl::StrAppend(&text, "\n", TextsTable(texts));
   }
   return text;
 }

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "readers/check/result.h"
+#include "readers/originals/data_check.h"
 
 namespace concur::readers {
 
@@ -26,10 +27,13 @@ absl::StatusOr<CheckResult> CheckFixture(const std::string& directory,
 absl::StatusOr<std::vector<CheckResult>> CheckFixtures(const std::vector<std::string>& directories,
                                                        torch::Device device = torch::kCPU);
 
-// {"fixtures": [{"name", "forward", "loss", "gradients", "spans_equal", "ok"}]}
-std::string CheckJson(const std::vector<CheckResult>& results);
-// A table for people.
-std::string CheckText(const std::vector<CheckResult>& results);
+// {"fixtures": [{"name", "forward", "loss", "gradients", "spans_equal", "ok"}],
+//  "texts": [{"name", "compared", "different", "ok"}]}
+std::string CheckJson(const std::vector<CheckResult>& results,
+                      const std::vector<DataCheckResult>& texts = {});
+// Tables for people.
+std::string CheckText(const std::vector<CheckResult>& results,
+                      const std::vector<DataCheckResult>& texts = {});
 
 }  // namespace concur::readers
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 #include "readers/tensors.h"
@@ -59,11 +58,6 @@ void CompareGradients(const torch::nn::Module& network, const SafeTensors& gradi
       result.gradients_at = name;
     }
   }
-}
-
-std::string FixtureName(const std::string& directory) {
-  const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 }  // namespace concur::readers

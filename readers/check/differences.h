@@ -27,9 +27,6 @@ double LargestDifference(const torch::Tensor& computed, const torch::Tensor& exp
 void CompareGradients(const torch::nn::Module& network, const SafeTensors& gradients,
                       CheckResult& result);
 
-// The folder's own name.
-std::string FixtureName(const std::string& directory);
-
 }  // namespace concur::readers
 
 #endif  // CONCUR_READERS_CHECK_DIFFERENCES_H_

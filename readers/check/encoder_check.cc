@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "readers/check/differences.h"
 #include "readers/files/safetensors.h"
+#include "readers/originals/data_check.h"
 #include "readers/pretrained/encoder.h"
 #include "readers/tensors.h"
 

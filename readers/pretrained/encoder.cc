@@ -181,4 +181,23 @@ absl::StatusOr<std::shared_ptr<Encoder>> LoadEncoder(const std::string& director
   return encoder;
 }
 
+absl::StatusOr<std::shared_ptr<Encoder>> LoadForTraining(const std::string& directory,
+                                                         uint64_t seed, bool& drew_head) {
+  CONCUR_ASSIGN_OR_RETURN(const CheckpointFiles files,
+                          ReadCheckpointFiles(directory, Head::kOptional));
+  auto encoder = std::make_shared<Encoder>(files.config);
+  drew_head = !files.has_head;
+  torch::manual_seed(seed);
+  const torch::NoGradGuard no_gradients;
+  for (auto& [name, tensor] : StateOf(*encoder)) {
+    const auto stored = files.tensors.find(name);
+    if (stored != files.tensors.end()) {
+      torch::Tensor(tensor).copy_(ToTensor(stored->second));
+    } else if (tensor.dim() > 1) {  // the head's biases stay 0
+      torch::Tensor(tensor).normal_(0, files.config.initial_deviation);
+    }
+  }
+  return encoder;
+}
+
 }  // namespace concur::readers

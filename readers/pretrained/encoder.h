@@ -11,6 +11,7 @@
 #include <torch/torch.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,6 +85,11 @@ class Encoder : public torch::nn::Module {
 
 // The encoder in a checkpoint's folder, in evaluation mode; the errors of ReadCheckpointFiles.
 absl::StatusOr<std::shared_ptr<Encoder>> LoadEncoder(const std::string& directory);
+
+// The same, with a head for answers drawn by `seed` where the checkpoint has none; `drew_head` says
+// whether that was done.
+absl::StatusOr<std::shared_ptr<Encoder>> LoadForTraining(const std::string& directory,
+                                                         uint64_t seed, bool& drew_head);
 
 }  // namespace concur::readers
 

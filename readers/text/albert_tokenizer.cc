@@ -80,22 +80,29 @@ void LowerAll(std::vector<AlbertCharacter>& characters) {
 
 }  // namespace
 
-std::vector<Piece> AlbertTokenizer::Tokenize(absl::string_view text) const {
+std::vector<Piece> AlbertTokenizer::Tokenize(absl::string_view text,
+                                             std::vector<std::string>* shown) const {
   std::vector<Piece> pieces;
+  std::vector<std::string> texts;
   uint32_t done = 0;
   for (const Piece& special : FindSpecials(
            text, kAlbertSpecials, [this](absl::string_view entry) { return model_.Id(entry); })) {
-    AddSegment(text.substr(done, special.begin - done), done, pieces);
+    AddSegment(text.substr(done, special.begin - done), done, pieces, texts);
     pieces.push_back(special);
+    texts.push_back(model_.Entry(special.id));
     done = special.end;
   }
-  AddSegment(text.substr(done), done, pieces);
+  AddSegment(text.substr(done), done, pieces, texts);
+  if (shown != nullptr) {
+    shown->insert(shown->end(), texts.begin(), texts.end());
+  }
   return pieces;
 }
 
 // Appends the pieces of what stands between two special tokens, from `offset` on.
 void AlbertTokenizer::AddSegment(absl::string_view text, uint32_t offset,
-                                 std::vector<Piece>& pieces) const {
+                                 std::vector<Piece>& pieces,
+                                 std::vector<std::string>& shown) const {
   std::vector<AlbertCharacter> characters;
   const auto size = static_cast<int32_t>(text.size());
   bool space = false;
@@ -143,8 +150,10 @@ void AlbertTokenizer::AddSegment(absl::string_view text, uint32_t offset,
     owner.resize(owner.size() + static_cast<size_t>(U8_LENGTH(characters[i].code_point)), i);
   }
   const size_t before = pieces.size();
-  for (const Piece& piece : model_.Tokenize(prepared)) {
-    AddPiece(piece, pieces);
+  std::vector<std::string> texts;
+  const std::vector<Piece> whole = model_.Tokenize(prepared, &texts);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    AddPiece(whole[i], texts[i], pieces, shown);
   }
   for (size_t i = before; i < pieces.size(); ++i) {
     Piece& piece = pieces[i];
@@ -158,39 +167,47 @@ void AlbertTokenizer::AddSegment(absl::string_view text, uint32_t offset,
 }
 
 // Appends the piece; one that is a number and a comma as the pieces of the number, and the comma.
-void AlbertTokenizer::AddPiece(const Piece& piece, std::vector<Piece>& pieces) const {
+void AlbertTokenizer::AddPiece(const Piece& piece, const std::string& text,
+                               std::vector<Piece>& pieces, std::vector<std::string>& shown) const {
   const absl::string_view entry = model_.Entry(piece.id);
   const size_t size = entry.size();
   if (size < 2 || entry.back() != ',' ||
       !absl::ascii_isdigit(static_cast<unsigned char>(entry[size - 2]))) {
     pieces.push_back(piece);
+    shown.push_back(text);
     return;
   }
   absl::string_view number = entry.substr(0, size - 1);
   const bool has_space = absl::ConsumePrefix(&number, kSpaceSymbol);
   // A rule of the model may have made more text than there was: no place goes beyond the piece.
-  const auto shown = static_cast<uint32_t>(number.size() + 1);
-  const uint32_t begin = piece.end - std::min(shown, piece.end - piece.begin);
+  const auto bytes = static_cast<uint32_t>(number.size() + 1);
+  const uint32_t begin = piece.end - std::min(bytes, piece.end - piece.begin);
   uint32_t last = begin;
   bool first = true;
-  for (Piece part : model_.Tokenize(number)) {
+  std::vector<std::string> texts;
+  const std::vector<Piece> parts = model_.Tokenize(number, &texts);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Piece part = parts[i];
     last = std::min(begin + part.begin, piece.end);
     part = {part.id, last, std::min(begin + part.end, piece.end)};
     if (first && !has_space) {
-      absl::string_view text = model_.Entry(part.id);
-      if (absl::ConsumePrefix(&text, kSpaceSymbol)) {
-        part.id = text.empty() ? -1 : model_.Id(text);
-        part.id = text.empty() || part.id >= 0 ? part.id : model_.unknown();
+      absl::string_view rest = texts[i];
+      if (absl::ConsumePrefix(&rest, kSpaceSymbol)) {
+        part.id = rest.empty() ? -1 : model_.Id(rest);
+        part.id = rest.empty() || part.id >= 0 ? part.id : model_.unknown();
+        texts[i] = std::string(rest);
       }
     }
     first = false;
     if (part.id >= 0) {
       pieces.push_back(part);
+      shown.push_back(texts[i]);
     }
   }
   const int32_t comma = model_.Id(",");
   pieces.push_back({comma >= 0 ? comma : model_.unknown(),
                     std::max(last, piece.end - std::min(piece.end, 1u)), piece.end});
+  shown.emplace_back(",");
 }
 
 }  // namespace concur::readers

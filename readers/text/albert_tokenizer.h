@@ -29,14 +29,18 @@ class AlbertTokenizer {
       : model_(std::move(model)), options_(options) {}
 
   // Special tokens ([CLS], [MASK], …) that stand in the text become their ids; none is added.
-  // REQUIRES: text.size() < 2^29.
-  std::vector<Piece> Tokenize(absl::string_view text) const;
+  // REQUIRES: text.size() < 2^29. Appends what each piece stands for to `shown`: of unknown ones,
+  // their text.
+  std::vector<Piece> Tokenize(absl::string_view text,
+                              std::vector<std::string>* shown = nullptr) const;
 
   const SentencePiece& model() const { return model_; }
 
  private:
-  void AddSegment(absl::string_view text, uint32_t offset, std::vector<Piece>& pieces) const;
-  void AddPiece(const Piece& piece, std::vector<Piece>& pieces) const;
+  void AddSegment(absl::string_view text, uint32_t offset, std::vector<Piece>& pieces,
+                  std::vector<std::string>& shown) const;
+  void AddPiece(const Piece& piece, const std::string& text, std::vector<Piece>& pieces,
+                std::vector<std::string>& shown) const;
 
   SentencePiece model_;
   AlbertOptions options_;

@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "qa/json_text.h"
 #include "qa/normalize.h"
 
@@ -147,20 +148,37 @@ absl::Status BytePair::ParseVocabulary(absl::string_view json, absl::string_view
   if (!object.is_object()) {
     return invalid("expected a JSON object of entries and ids");
   }
-  std::vector<int32_t> seen;
+  std::vector<std::pair<std::string, int32_t>> vocabulary;
   for (const auto& [entry, id] : object.items()) {
     if (!id.is_number_integer() || id.get<double>() < 0 || id.get<double>() >= kBytePairIdsMax) {
       return invalid(
           absl::StrCat(qa::Shown(entry), ": expected an id from 0 to below ", kBytePairIdsMax));
     }
-    seen.push_back(id.get<int32_t>());
-    ids_[entry] = seen.back();
-    size_ = std::max(size_, seen.back() + 1);
+    vocabulary.emplace_back(entry, id.get<int32_t>());
+  }
+  return SetVocabulary(vocabulary, place);
+}
+
+// REQUIRES: ids are from 0 to below kBytePairIdsMax.
+absl::Status BytePair::SetVocabulary(const std::vector<std::pair<std::string, int32_t>>& vocabulary,
+                                     absl::string_view place) {
+  const auto invalid = [place](absl::string_view message) {
+    return absl::InvalidArgumentError(absl::StrCat(place, ": ", message));
+  };
+  std::vector<int32_t> seen;
+  for (const auto& [entry, id] : vocabulary) {
+    seen.push_back(id);
+    ids_[entry] = id;
+    size_ = std::max(size_, id + 1);
   }
   std::sort(seen.begin(), seen.end());
   const auto twice = std::adjacent_find(seen.begin(), seen.end());
   if (twice != seen.end()) {
     return invalid(absl::StrCat("two entries have the id ", *twice));
+  }
+  entries_.resize(static_cast<size_t>(size_));
+  for (const auto& [entry, id] : vocabulary) {
+    entries_[static_cast<size_t>(id)] = entry;
   }
   for (int byte = 0; byte < 256; ++byte) {
     const auto found = ids_.find(ShownByte(byte));
@@ -185,20 +203,78 @@ absl::Status BytePair::ParseMerges(absl::string_view text, absl::string_view pla
     const size_t space = std::min(pair.find(' '), pair.size());
     const absl::string_view left = pair.substr(0, space);
     const absl::string_view right = pair.substr(std::min(space + 1, pair.size()));
-    const auto left_id = ids_.find(left);
-    const auto right_id = ids_.find(right);
-    const auto result = ids_.find(absl::StrCat(left, right));
-    if (left.empty() || right.empty() || left_id == ids_.end() || right_id == ids_.end() ||
-        result == ids_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, ":", line,
-                       ": expected two entries of the vocabulary that give a third, "
-                       "with a space between them, got ",
-                       qa::Shown(pair)));
-    }
-    merges_[{left_id->second, right_id->second}] = {line, result->second};
+    CONCUR_RETURN_IF_ERROR(AddMerge(left, right, line, absl::StrCat(place, ":", line)));
   }
   return absl::OkStatus();
+}
+
+absl::Status BytePair::AddMerge(absl::string_view left, absl::string_view right, int32_t rank,
+                                absl::string_view place) {
+  const auto left_id = ids_.find(left);
+  const auto right_id = ids_.find(right);
+  const auto result = ids_.find(absl::StrCat(left, right));
+  if (left.empty() || right.empty() || left_id == ids_.end() || right_id == ids_.end() ||
+      result == ids_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place,
+                     ": expected two entries of the vocabulary that give a third, "
+                     "with a space between them, got ",
+                     qa::Shown(absl::StrCat(left, right.empty() ? "" : " ", right))));
+  }
+  merges_[{left_id->second, right_id->second}] = {rank, result->second};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BytePair> BytePair::FromEntries(
+    const std::vector<std::pair<std::string, int32_t>>& vocabulary,
+    const std::vector<std::pair<std::string, std::string>>& merges, absl::string_view place,
+    const BytePairOptions& options) {
+  BytePair made;
+  made.options_ = options;
+  for (const auto& [entry, id] : vocabulary) {
+    if (id < 0 || id >= kBytePairIdsMax) {
+      return absl::InvalidArgumentError(absl::StrCat(place, ": ", qa::Shown(entry),
+                                                     ": expected an id from 0 to below ",
+                                                     kBytePairIdsMax));
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(made.SetVocabulary(vocabulary, place));
+  int32_t rank = 0;
+  for (const auto& [left, right] : merges) {
+    CONCUR_RETURN_IF_ERROR(
+        made.AddMerge(left, right, rank, absl::StrCat(place, ": merge ", rank)));
+    ++rank;
+  }
+  return made;
+}
+
+int32_t BytePair::Id(absl::string_view entry) const {
+  const auto found = ids_.find(entry);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+std::string BytePair::BytesOf(absl::Span<const int32_t> ids) const {
+  static const auto& bytes = *[] {
+    auto* made = new absl::flat_hash_map<std::string, char>;
+    for (int byte = 0; byte < 256; ++byte) {
+      (*made)[ShownByte(byte)] = static_cast<char>(byte);
+    }
+    return made;
+  }();
+  std::string text;
+  for (const int32_t id : ids) {
+    for (absl::string_view rest = Entry(id); !rest.empty();) {
+      const size_t size = std::max<size_t>(1, Utf8CharacterBytes(rest));
+      const auto found = bytes.find(rest.substr(0, size));
+      if (found != bytes.end()) {
+        text.push_back(found->second);
+      } else {
+        absl::StrAppend(&text, rest.substr(0, size));
+      }
+      rest.remove_prefix(size);
+    }
+  }
+  return text;
 }
 
 absl::StatusOr<BytePair> BytePair::Parse(absl::string_view vocabulary,
@@ -219,13 +295,13 @@ absl::StatusOr<BytePair> BytePair::Read(const std::string& vocabulary, const std
   return Parse(json, vocabulary, pairs, merges, options);
 }
 
-std::vector<Piece> BytePair::Tokenize(absl::string_view text) const {
+std::vector<Piece> BytePair::Tokenize(absl::string_view text, bool prefix_space) const {
   size_t at = 0;
   UChar32 first = 0;
-  if (options_.prefix_space && !text.empty()) {
+  if (prefix_space && !text.empty()) {
     U8_NEXT(text.data(), at, text.size(), first);
   }
-  if (!options_.prefix_space || text.empty() || qa::IsSpaceCodePoint(first)) {
+  if (!prefix_space || text.empty() || qa::IsSpaceCodePoint(first)) {
     return TokenizeAsItStands(text);
   }
   std::vector<Piece> pieces = TokenizeAsItStands(absl::StrCat(" ", text));
@@ -243,10 +319,7 @@ std::vector<Piece> BytePair::TokenizeAsItStands(absl::string_view text) const {
   if (stripped == 0 && options_.implementation == Implementation::kPython) {
     return pieces;
   }
-  const auto id_of = [this](absl::string_view entry) {
-    const auto id = ids_.find(entry);
-    return id == ids_.end() ? -1 : id->second;
-  };
+  const auto id_of = [this](absl::string_view entry) { return Id(entry); };
   size_t done = 0;
   for (const Piece& special : FindSpecials(text, kRobertaSpecials, id_of)) {
     size_t end = special.begin;

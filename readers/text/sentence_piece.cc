@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -172,18 +173,7 @@ absl::Status SentencePiece::ParseRules(absl::string_view message) {
     } else if (field->number == kEscapeSpaces && field->value == 0) {
       return absl::InvalidArgumentError("expected escape_whitespaces");
     } else if (field->number == kTable && !field->bytes.empty()) {
-      uint32_t size = 0;
-      if (field->bytes.size() < sizeof(size)) {
-        return DamagedModel();
-      }
-      std::memcpy(&size, field->bytes.data(), sizeof(size));
-      const absl::string_view rest = field->bytes.substr(sizeof(size));
-      if (size > rest.size() || size % sizeof(uint32_t) != 0) {
-        return DamagedModel();
-      }
-      rules_.resize(size / sizeof(uint32_t));
-      std::memcpy(rules_.data(), rest.data(), size);
-      replacements_ = std::string(rest.substr(size));
+      CONCUR_ASSIGN_OR_RETURN(rules_, ReplacementRules::Parse(field->bytes));
     }
   }
   return absl::OkStatus();
@@ -249,30 +239,8 @@ std::pair<absl::string_view, size_t> SentencePiece::Replace(absl::string_view te
       return {text.substr(0, bytes), bytes};
     }
   }
-  // The longest rule that the double array has for the text.
-  constexpr size_t kRulesMax = 32;
-  const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); };
-  size_t longest = 0;
-  size_t value = 0;
-  size_t found = 0;
-  size_t node = rules_.empty() ? 0 : offset(rules_[0]);
-  for (size_t i = 0; i < text.size() && found < kRulesMax; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    node ^= byte;
-    if (node >= rules_.size() || (rules_[node] & ((1u << 31) | 0xFF)) != byte) {
-      break;
-    }
-    const bool has_value = ((rules_[node] >> 8) & 1) != 0;
-    node ^= offset(rules_[node]);
-    if (has_value && node < rules_.size()) {
-      longest = i + 1;
-      value = rules_[node] & ~(1u << 31);
-      ++found;
-    }
-  }
-  if (longest > 0 && value < replacements_.size()) {
-    const absl::string_view rest = absl::string_view(replacements_).substr(value);
-    return {rest.substr(0, rest.find('\0')), longest};
+  if (const std::optional<ReplacementRules::Match> match = rules_.Longest(text)) {
+    return {match->replacement, match->bytes};
   }
   const size_t bytes = Utf8CharacterBytes(text);
   return bytes == 0 ? std::make_pair(kReplacementCharacter, size_t{1})
@@ -318,7 +286,8 @@ SentencePiece::Normalized SentencePiece::Normalize(absl::string_view text) const
   return normalized;
 }
 
-std::vector<Piece> SentencePiece::Tokenize(absl::string_view text) const {
+std::vector<Piece> SentencePiece::Tokenize(absl::string_view text,
+                                           std::vector<std::string>* shown) const {
   const Normalized normalized = Normalize(text);
   const absl::string_view all = normalized.text;
   struct Node {  // the best way to an end
@@ -364,17 +333,46 @@ std::vector<Piece> SentencePiece::Tokenize(absl::string_view text) const {
     begin += character;
   }
   std::vector<Piece> pieces;
+  std::vector<std::string> texts;
   for (size_t end = all.size(); end > 0; end = nodes[end].begin) {
     const Node& node = nodes[end];
     const Piece piece = {node.id, normalized.origin[node.begin], normalized.origin[end]};
+    const absl::string_view piece_text = all.substr(node.begin, end - node.begin);
     if (!pieces.empty() && node.id == unknown_ && pieces.back().id == unknown_) {
       pieces.back().begin = piece.begin;
+      if (shown != nullptr) {
+        texts.back().insert(0, piece_text.data(), piece_text.size());
+      }
     } else {
       pieces.push_back(piece);
+      if (shown != nullptr) {
+        texts.emplace_back(piece_text);
+      }
     }
   }
   std::reverse(pieces.begin(), pieces.end());
+  if (shown != nullptr) {
+    shown->insert(shown->end(), texts.rbegin(), texts.rend());
+  }
   return pieces;
+}
+
+std::string SentencePiece::Joined(absl::Span<const int32_t> ids) const {
+  constexpr absl::string_view kUnknownSurface = " \xe2\x81\x87 ";
+  std::string text;
+  for (const int32_t id : ids) {
+    const Item& entry = entries_[static_cast<size_t>(id)];
+    absl::string_view rest = entry.text;
+    if (entry.kind == Kind::kUnknown) {
+      absl::StrAppend(&text, kUnknownSurface);
+    } else if (entry.kind != Kind::kControl) {
+      if (text.empty() && (dummy_prefix_ || remove_spaces_)) {
+        absl::ConsumePrefix(&rest, kSpaceSymbol);
+      }
+      absl::StrAppend(&text, absl::StrReplaceAll(rest, {{kSpaceSymbol, " "}}));
+    }
+  }
+  return text;
 }
 
 }  // namespace concur::readers

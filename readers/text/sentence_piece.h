@@ -17,7 +17,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "readers/text/piece.h"
+#include "readers/text/replacement_rules.h"
 
 namespace concur::readers {
 
@@ -33,8 +35,12 @@ class SentencePiece {
 
   // The pieces of the text; neighbours that are unknown are one. A piece may be empty when only the
   // "▁" before the text is in it. An ill-formed byte counts as U+FFFD. REQUIRES: text.size() <
-  // 2^31.
-  std::vector<Piece> Tokenize(absl::string_view text) const;
+  // 2^31. Appends what each piece stands for to `shown`: of unknown ones, their text.
+  std::vector<Piece> Tokenize(absl::string_view text,
+                              std::vector<std::string>* shown = nullptr) const;
+
+  // The text of the pieces as the original puts it together again.
+  std::string Joined(absl::Span<const int32_t> ids) const;
 
   int32_t size() const { return static_cast<int32_t>(entries_.size()); }
   // REQUIRES: 0 <= id < size().
@@ -42,6 +48,9 @@ class SentencePiece {
   // The id of what the model lists under this text, of whatever type; -1 when it does not.
   int32_t Id(absl::string_view text) const;
   int32_t unknown() const { return unknown_; }
+  // REQUIRES: 0 <= id < size().
+  float Score(int32_t id) const { return entries_[static_cast<size_t>(id)].score; }
+  const ReplacementRules& rules() const { return rules_; }
 
  private:
   enum class Kind { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };
@@ -70,8 +79,7 @@ class SentencePiece {
   int32_t unknown_ = -1;
   float score_min_ = 0, score_max_ = 0;
   bool dummy_prefix_ = true, remove_spaces_ = true;
-  std::vector<uint32_t> rules_;  // a double array (darts-clone)
-  std::string replacements_;     // which its values point into, each ended by a zero
+  ReplacementRules rules_;
 };
 
 }  // namespace concur::readers

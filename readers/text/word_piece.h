@@ -7,21 +7,24 @@
 #ifndef CONCUR_READERS_TEXT_WORD_PIECE_H_
 #define CONCUR_READERS_TEXT_WORD_PIECE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "readers/text/bert_words.h"
 #include "readers/text/piece.h"
 
 namespace concur::readers {
 
 struct WordPieceOptions {
-  bool lower_case = true;  // and without accents
-  Implementation implementation = Implementation::kPython;
+  BertWordOptions words;
+  size_t word_characters_max = 100;  // longer words are unknown
 };
 
 class WordPiece {
@@ -31,6 +34,10 @@ class WordPiece {
   // is not UTF-8, too long an entry, too many of them, or no [UNK].
   static absl::StatusOr<WordPiece> Parse(absl::string_view vocabulary, absl::string_view place,
                                          const WordPieceOptions& options);
+  // The same of entries that are numbered in their order.
+  static absl::StatusOr<WordPiece> FromEntries(absl::Span<const std::string> entries,
+                                               absl::string_view place,
+                                               const WordPieceOptions& options);
   static absl::StatusOr<WordPiece> Read(const std::string& path, const WordPieceOptions& options);
 
   // Special tokens ([CLS], [SEP], …) that stand in the text become their ids; none is added. An
@@ -44,18 +51,10 @@ class WordPiece {
   int32_t Id(absl::string_view entry) const;
 
  private:
-  // Of a normalized word, from bytes [begin, end) of the text.
-  struct Character {
-    int32_t code_point;
-    uint32_t begin, end;
-  };
-
+  absl::Status AddEntry(absl::string_view entry, absl::string_view place);
+  absl::StatusOr<WordPiece> Finished(absl::string_view place) &&;
   void AddText(absl::string_view text, uint32_t offset, std::vector<Piece>& pieces) const;
-  void AddCharacter(int32_t code_point, uint32_t begin, uint32_t end,
-                    std::vector<Character>& word) const;
-  static void SortMarks(std::vector<Character>& word);
-  void EndWord(std::vector<Character>& word, std::vector<Piece>& pieces) const;
-  void AddPieces(absl::Span<const Character> characters, std::vector<Piece>& pieces) const;
+  void AddPieces(absl::Span<const BertCharacter> characters, std::vector<Piece>& pieces) const;
 
   WordPieceOptions options_;
   std::vector<std::string> entries_;

@@ -48,23 +48,6 @@ void Say(absl::string_view line) {
   std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
 }
 
-// Torch's errors as statuses; its messages continue with a stack trace, which says nothing to
-// users.
-template <typename Work>
-absl::Status CatchTorch(Work work) {
-  try {
-    return work();
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    if (absl::StrContains(text, "out of memory") || absl::StrContains(text, "allocate memory")) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "out of memory: choose a smaller --setting batch=…, or give the job more memory (",
-          text.substr(0, text.find('\n')), ")"));
-    }
-    return absl::InternalError(text.substr(0, text.find('\n')));
-  }
-}
-
 // How often each word, in the form that ids are looked up by, and each character occur.
 struct Occurrences {
   Counts words, characters;
@@ -208,13 +191,7 @@ absl::Status Train(const TrainOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const Approach* approach, FindApproach(options.approach));
   CONCUR_ASSIGN_OR_RETURN(Plan plan, MakePlan(*approach, options.assignments));
   TrainingRun run;
-  if (options.time_budget != kNotGiven &&
-      (!absl::ParseDuration(options.time_budget, &run.time_max) ||
-       run.time_max <= absl::ZeroDuration())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--time-budget: expected a duration such as 90s or 30m, or none; got \"",
-                     options.time_budget, "\""));
-  }
+  CONCUR_ASSIGN_OR_RETURN(run.time_max, TimeBudgetOf(options.time_budget));
   CONCUR_ASSIGN_OR_RETURN(run.device, Prepare(options.machine));
   CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(approach->inputs));
   CONCUR_ASSIGN_OR_RETURN(Examples examples, ReadExamples(options.train, annotator));
@@ -270,18 +247,51 @@ absl::Status Predict(const PredictOptions& options) {
   }
   model.network->to(device);
   const std::vector<std::string> answers = AnswerQuestions(model, examples, device);
-  std::string out = "{";
+  std::vector<std::pair<std::string, std::string>> named;
   for (size_t i = 0; i < answers.size(); ++i) {
-    out.append(i == 0 ? "\n" : ",\n");
-    qa::AppendJsonString(examples.questions[i].id, out);
-    out.append(": ");
-    qa::AppendJsonString(answers[i], out);
+    named.emplace_back(examples.questions[i].id, answers[i]);
   }
-  out.append("\n}\n");
-  return WriteFileAtomically(options.predictions, out);
+  return WriteFileAtomically(options.predictions, PredictionsText(named));
 }
 
 }  // namespace
+
+std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers) {
+  std::string out = "{";
+  for (size_t i = 0; i < answers.size(); ++i) {
+    out.append(i == 0 ? "\n" : ",\n");
+    qa::AppendJsonString(answers[i].first, out);
+    out.append(": ");
+    qa::AppendJsonString(answers[i].second, out);
+  }
+  out.append("\n}\n");
+  return out;
+}
+
+absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text) {
+  absl::Duration budget = absl::InfiniteDuration();
+  if (text != kNotGiven && (!absl::ParseDuration(text, &budget) || budget <= absl::ZeroDuration())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--time-budget: expected a duration such as 90s or 30m, or none; got \"", text, "\""));
+  }
+  return budget;
+}
+
+// The messages of torch's errors continue with a stack trace, which says nothing to
+// users.
+absl::Status CatchTorch(absl::FunctionRef<absl::Status()> work) {
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    if (absl::StrContains(text, "out of memory") || absl::StrContains(text, "allocate memory")) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "out of memory: choose a smaller --setting batch=…, or give the job more memory (",
+          text.substr(0, text.find('\n')), ")"));
+    }
+    return absl::InternalError(text.substr(0, text.find('\n')));
+  }
+}
 
 absl::Status TrainReader(const TrainOptions& options) {
   return CatchTorch([&] { return Train(options); });

@@ -7,9 +7,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "readers/machine.h"
 
 namespace concur::readers {
@@ -22,6 +26,9 @@ struct TrainOptions {
   std::string train;  // data set
   std::string dev;    // data set for validation; "": a tenth of the train passages
   std::string model;  // directory, written
+  // Of pretrained approaches: the folder that training starts from, and one with tokenizer files
+  // ("": the same).
+  std::string checkpoint, tokenizer;
   // A file of word vectors; kNotGiven: random ones, which are trained.
   std::string vectors = kNotGiven;
   int64_t word_dim = 0;  // of random word vectors; 0: that of the authors' file
@@ -39,11 +46,21 @@ struct PredictOptions {
   std::string model;
   std::string test;         // data set
   std::string predictions;  // written: {"id": "answer"}
+  std::string best;  // written by pretrained readers: {"id": [the best answers]}; "" for none
   std::string vectors =
       kNotGiven;  // for words that training has not seen, which stay unknown without
   Machine machine;
 };
 absl::Status PredictAnswers(const PredictOptions& options);
+
+// {"id": "answer"} in the order of the questions, as a file.
+std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers);
+
+// The time budget that --time-budget says.
+absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text);
+
+// What `work` returns, or torch's errors as statuses.
+absl::Status CatchTorch(absl::FunctionRef<absl::Status()> work);
 
 // 0; 78 when trying again cannot help: bad arguments, data and settings, absent or damaged files;
 // 75 when memory or disk space runs out; 1 otherwise.

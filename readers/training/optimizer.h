@@ -40,6 +40,7 @@ struct Trained {
   torch::Tensor tensor;
   double weight_decay = 0;
   int64_t rows = -1;  // only so many rows change; -1: all
+  double rate_scale = 1;  // of the learning rate
 };
 
 class ParameterUpdates {

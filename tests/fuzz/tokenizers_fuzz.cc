@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "readers/text/albert_tokenizer.h"
 #include "readers/text/byte_pair.h"
+#include "readers/text/fast_albert.h"
 #include "readers/text/sentence_piece.h"
 #include "readers/text/word_piece.h"
 #include "tests/fuzz/fuzz.h"
@@ -27,7 +28,9 @@ void CheckPieces(const std::vector<Piece>& pieces, absl::string_view text, int32
 void TryWordPiece(absl::string_view file, absl::string_view text) {
   for (const bool lower_case : {false, true}) {
     for (const Implementation implementation : {Implementation::kPython, Implementation::kRust}) {
-      const auto tokenizer = WordPiece::Parse(file, "vocab.txt", {lower_case, implementation});
+      const auto tokenizer =
+          WordPiece::Parse(file, "vocab.txt",
+                           {.words = {.lower_case = lower_case, .implementation = implementation}});
       if (!tokenizer.ok()) {
         CONCUR_CHECK(absl::IsInvalidArgument(tokenizer.status()));
         return;
@@ -85,6 +88,11 @@ void TrySentencePiece(absl::string_view file, absl::string_view text) {
   for (const bool plain : {false, true}) {
     const AlbertTokenizer albert(*tokenizer, {plain, !plain});
     CheckPieces(albert.Tokenize(text), text, tokenizer->size());
+    const auto fast =
+        FastAlbert::FromModel(*tokenizer, "a.model", {.lower_case = plain, .keep_accents = !plain});
+    if (fast.ok()) {
+      CheckPieces(fast->Tokenize(text), text, fast->size());
+    }
   }
 }
 

@@ -97,7 +97,7 @@ TEST(SentencePieceTest, DamagedModelsAreRefused) {
   EXPECT_THAT(error(SmallModel() + Message(3, Message(2,
                                                       "\xff\xff\xff\x7f"
                                                       "abcd"))),
-              HasSubstr("a damaged message"));
+              HasSubstr("a cut table of replacements"));
   const auto wild = SentencePiece::Parse(
       SmallModel() + Message(3, Message(2, std::string("\x04\0\0\0", 4) + "\xff\xff\xff\x7f")),
       "a.model");

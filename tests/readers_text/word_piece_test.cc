@@ -54,7 +54,7 @@ TEST(WordPieceTest, AccentsCaseAndCharactersWithoutALookAreDroppedButKeepTheirPl
   EXPECT_THAT(Shown(small, "cat\u732bcat"), ElementsAre("cat@cat", "\u732b@\u732b", "cat@cat"));
   EXPECT_THAT(Shown(small, "cat\u2014cat"), ElementsAre("cat@cat", "[UNK]@\u2014", "cat@cat"));
   EXPECT_THAT(Shown(small, "the\u00A0cat"), ElementsAre("the@the", "cat@cat"));
-  const WordPiece cased = Small({.lower_case = false});
+  const WordPiece cased = Small({.words = {.lower_case = false}});
   EXPECT_THAT(Shown(cased, "Straße THE"), ElementsAre("St@St", "##raße@raße", "[UNK]@THE"));
 }
 
@@ -66,11 +66,12 @@ TEST(WordPieceTest, SpecialTokensAreFoundInTheTextAsTheyStand) {
 
 TEST(WordPieceTest, PythonKeepsASpecialTokenThatADroppedCharacterHid) {
   const std::string text = "[S\u200BEP]";
-  EXPECT_THAT(Shown(Small({.lower_case = false}), text), ElementsAre("[SEP]@" + text));
+  EXPECT_THAT(Shown(Small({.words = {.lower_case = false}}), text), ElementsAre("[SEP]@" + text));
   EXPECT_EQ(Small().Tokenize(text).size(), 3u);
-  EXPECT_EQ(
-      Small({.lower_case = false, .implementation = Implementation::kRust}).Tokenize(text).size(),
-      3u);
+  EXPECT_EQ(Small({.words = {.lower_case = false, .implementation = Implementation::kRust}})
+                .Tokenize(text)
+                .size(),
+            3u);
 }
 
 // Canonical order swaps these two marks, which have different places in the text.
@@ -122,15 +123,17 @@ TEST(WordPieceOriginalsTest, UncasedPython) {
   ExpectWordPieceOriginals("bert-uncased-vocab.txt", "bert-uncased.jsonl", {});
 }
 TEST(WordPieceOriginalsTest, CasedPython) {
-  ExpectWordPieceOriginals("bert-cased-vocab.txt", "bert-cased.jsonl", {.lower_case = false});
+  ExpectWordPieceOriginals("bert-cased-vocab.txt", "bert-cased.jsonl",
+                           {.words = {.lower_case = false}});
 }
 TEST(WordPieceOriginalsTest, UncasedRust) {
   ExpectWordPieceOriginals("bert-uncased-vocab.txt", "fast-bert-uncased.jsonl",
-                           {.implementation = Implementation::kRust});
+                           {.words = {.implementation = Implementation::kRust}});
 }
 TEST(WordPieceOriginalsTest, CasedRust) {
-  ExpectWordPieceOriginals("bert-cased-vocab.txt", "fast-bert-cased.jsonl",
-                           {.lower_case = false, .implementation = Implementation::kRust});
+  ExpectWordPieceOriginals(
+      "bert-cased-vocab.txt", "fast-bert-cased.jsonl",
+      {.words = {.lower_case = false, .implementation = Implementation::kRust}});
 }
 
 }  // namespace

@@ -49,16 +49,20 @@ std::set<std::string> FilesOf(const std::string& folder) {
 
 // Every variable that some file has.
 const std::map<std::string, std::string>& AllVariables() {
-  static const auto& variables = *new std::map<std::string, std::string>{
-      {"data", "/data"},       {"programs", "/programs"}, {"program", "/program"},
-      {"vectors", "/vectors"}, {"device", "cpu"},         {"gpus", "0"}};
+  static const auto& variables =
+      *new std::map<std::string, std::string>{{"data", "/data"},
+                                              {"programs", "/programs"},
+                                              {"program", "/program"},
+                                              {"vectors", "/vectors"},
+                                              {"device", "cpu"},
+                                              {"gpus", "0"},
+                                              {"checkpoints", "/checkpoints"}};
   return variables;
 }
 
-// The sweep, with those variables of AllVariables that it declares.
+// The sweep, with its data at one place.
 absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
-  absl::StatusOr<LoadedSweep> sweep = LoadSweep(path, {{"data", "/data"}, {"programs", "/p"}});
-  return sweep.ok() ? sweep : LoadSweep(path, {{"data", "/data"}});
+  return LoadSweep(path, {{"data", "/data"}});
 }
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {

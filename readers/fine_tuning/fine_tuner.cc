@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/fine_tuning/fine_tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "readers/training/checkpoint.h"
+#include "readers/training/optimizer.h"
+
+namespace concur::readers {
+namespace {
+
+constexpr absl::Duration kFineTuneProgressPeriod = absl::Seconds(20);
+constexpr int64_t kScoredWindows = 32;
+
+absl::Duration ProcessorTimeUsed() {
+  return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
+}
+
+// The factor of the learning rate of a parameter, by its depth: embeddings are at 0, the head above
+// all layers.
+double RateScale(const EncoderConfig& config, const std::string& name, double decay) {
+  const std::string prefix = config.family->prefix;
+  int64_t depth = config.layers + 2;
+  if (absl::StartsWith(name, absl::StrCat(prefix, "embeddings"))) {
+    depth = 0;
+  }
+  const std::vector<std::string> paths = config.LayerPaths();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (absl::StartsWith(name, paths[i])) {
+      depth = static_cast<int64_t>(i) + 1;
+    }
+  }
+  return std::pow(decay, static_cast<double>(config.layers + 2 - depth));
+}
+
+class FineTuning {
+ public:
+  FineTuning(Encoder& encoder, const std::vector<TrainWindow>& windows,
+             const FineTuneSettings& settings, uint64_t seed, const FineTuneRun& run)
+      : encoder_(encoder),
+        windows_(windows),
+        settings_(settings),
+        seed_(seed),
+        run_(run),
+        started_(ProcessorTimeUsed()),
+        saved_(absl::Now()) {}
+
+  absl::StatusOr<std::vector<double>> Run() {
+    if (windows_.empty()) {
+      return absl::InvalidArgumentError(
+          "no question to learn from: expected answers that occur in their passages");
+    }
+    if (settings_.layer_decay != 1 && encoder_.config().family->shares_layers) {
+      return absl::InvalidArgumentError(
+          "--setting layer_decay: expected 1, since all steps share one layer");
+    }
+    encoder_.to(run_.device);
+    for (auto& parameter : encoder_.named_parameters()) {
+      Trained trained = {parameter.key(), parameter.value()};
+      // Biases and the scales of layer norms have one dimension, and do not decay.
+      trained.weight_decay = parameter->dim() > 1 ? settings_.weight_decay : 0;
+      trained.rate_scale = settings_.layer_decay == 1
+                               ? 1
+                               : RateScale(encoder_.config(), trained.name, settings_.layer_decay);
+      trained_.push_back(std::move(trained));
+    }
+    updates_.emplace(settings_.rule, trained_);
+    const auto count = static_cast<int64_t>(windows_.size());
+    per_epoch_ = (count + settings_.batch - 1) / settings_.batch;
+    total_ = per_epoch_ * settings_.epochs;
+    CONCUR_RETURN_IF_ERROR(Resume());
+    encoder_.train();
+    absl::Time reported = absl::Now();
+    while (updates_->steps() < total_ && Used() < run_.time_max) {
+      CONCUR_RETURN_IF_ERROR(Update());
+      const int64_t done = updates_->steps();
+      if (absl::Now() - reported >= kFineTuneProgressPeriod || done % per_epoch_ == 0) {
+        reported = absl::Now();
+        run_.progress(absl::StrFormat("update %d of %d, epoch %d: loss %.4f, %.0f s", done, total_,
+                                      losses_.size(), MeanLoss(),
+                                      absl::ToDoubleSeconds(Used())));
+      }
+      const bool stops = run_.interrupted && run_.interrupted(done);
+      CONCUR_RETURN_IF_ERROR(Save());
+      if (stops) {
+        return absl::CancelledError("training was interrupted");
+      }
+    }
+    encoder_.to(torch::kCPU);
+    encoder_.eval();
+    return losses_;
+  }
+
+ private:
+  absl::Duration Used() const { return used_before_ + ProcessorTimeUsed() - started_; }
+  double MeanLoss() const { return losses_.empty() ? 0 : losses_.back(); }
+
+  // The windows of an update, longest first.
+  std::vector<size_t> RowsOf(int64_t update) {
+    const int64_t epoch = update / per_epoch_;
+    if (epoch != ordered_epoch_) {
+      ordered_epoch_ = epoch;
+      order_.resize(windows_.size());
+      std::iota(order_.begin(), order_.end(), 0);
+      Random(seed_, absl::StrCat("epoch ", epoch)).Shuffle(order_);
+    }
+    const auto begin = static_cast<size_t>((update % per_epoch_) * settings_.batch);
+    const size_t end = std::min(order_.size(), begin + static_cast<size_t>(settings_.batch));
+    std::vector<size_t> rows(order_.begin() + static_cast<int64_t>(begin),
+                             order_.begin() + static_cast<int64_t>(end));
+    std::stable_sort(rows.begin(), rows.end(), [this](size_t a, size_t b) {
+      return windows_[a].window.ids.size() > windows_[b].window.ids.size();
+    });
+    return rows;
+  }
+
+  absl::Status Update() {
+    const int64_t update = updates_->steps();
+    const std::vector<size_t> rows = RowsOf(update);
+    for (const Trained& parameter : trained_) {
+      parameter.tensor.mutable_grad() = torch::Tensor();
+    }
+    // Random numbers depend on the update alone: a checkpoint needs no state of generators.
+    torch::manual_seed(Random(seed_, absl::StrCat("update ", update)).Next() >> 1);
+    const size_t step = settings_.step_batch > 0 ? static_cast<size_t>(settings_.step_batch)
+                                                 : rows.size();
+    double sum = 0;
+    for (size_t begin = 0; begin < rows.size(); begin += step) {
+      const size_t end = std::min(rows.size(), begin + step);
+      const double share = static_cast<double>(end - begin) / static_cast<double>(rows.size());
+      sum += share * Learn(absl::MakeConstSpan(rows).subspan(begin, end - begin), share);
+    }
+    if (!std::isfinite(sum)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "the loss became %f in update %d: training diverged; choose a smaller learning_rate, or "
+          "another seed",
+          sum, update + 1));
+    }
+    ClipGradients(trained_, settings_.gradient_norm_max);
+    updates_->Step(settings_.learning_rate * ScheduleFactor(settings_, update, total_));
+    const int64_t done = update % per_epoch_;
+    if (done == 0) {
+      losses_.push_back(0);
+    }
+    losses_.back() += (sum - losses_.back()) / static_cast<double>(done + 1);
+    return absl::OkStatus();
+  }
+
+  // Adds the gradients of the windows' mean loss times `share`; returns the mean loss.
+  double Learn(absl::Span<const size_t> rows, double share) {
+    std::vector<const Window*> windows;
+    torch::Tensor starts = torch::empty({static_cast<int64_t>(rows.size())}, torch::kInt64);
+    torch::Tensor ends = torch::empty_like(starts);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const TrainWindow& row = windows_[rows[i]];
+      windows.push_back(&row.window);
+      starts[static_cast<int64_t>(i)] = row.label.first;
+      ends[static_cast<int64_t>(i)] = row.label.last;
+    }
+    TokenBatch batch = BatchOfWindows(windows, encoder_.config().padding_id, PaddedLength());
+    batch.ids = batch.ids.to(run_.device);
+    batch.mask = batch.mask.to(run_.device);
+    batch.segments = batch.segments.to(run_.device);
+    const torch::Tensor loss = Encoder::Loss(encoder_.Forward(batch), starts.to(run_.device),
+                                             ends.to(run_.device));
+    (share == 1 ? loss : loss * share).backward();
+    return loss.item<double>();
+  }
+
+  int64_t PaddedLength() const {
+    return settings_.windows.padded ? settings_.windows.length : 0;
+  }
+
+  std::map<std::string, torch::Tensor> Tensors() const {
+    std::map<std::string, torch::Tensor> tensors = updates_->State();
+    for (const Trained& parameter : trained_) {
+      tensors["weight." + parameter.name] = parameter.tensor;
+    }
+    return tensors;
+  }
+
+  absl::Status Save() {
+    if (run_.checkpoint.empty() || absl::Now() - saved_ < run_.checkpoint_period ||
+        updates_->steps() == total_) {
+      return absl::OkStatus();
+    }
+    const nlohmann::json state = {{"updates", updates_->steps()},
+                                  {"seconds", absl::ToDoubleSeconds(Used())},
+                                  {"losses", losses_}};
+    const absl::Status status = WriteCheckpoint(
+        run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
+    saved_ = absl::Now();
+    return status;
+  }
+
+  absl::Status Resume() {
+    if (run_.checkpoint.empty()) {
+      return absl::OkStatus();
+    }
+    auto numbers = ReadCheckpoint(run_.checkpoint, run_.fingerprint, Tensors());
+    if (absl::IsNotFound(numbers.status())) {
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(numbers.status());
+    try {
+      const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
+      updates_->SetSteps(state.at("updates").get<int64_t>());
+      used_before_ = absl::Seconds(state.at("seconds").get<double>());
+      losses_ = state.at("losses").get<std::vector<double>>();
+    } catch (const nlohmann::json::exception& error) {
+      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
+    }
+    const int64_t done = updates_->steps();
+    if (done < 0 || done > total_ ||
+        static_cast<int64_t>(losses_.size()) != (done + per_epoch_ - 1) / per_epoch_) {
+      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: its updates"));
+    }
+    run_.progress(absl::StrCat("going on after update ", done, ", from ", run_.checkpoint));
+    return absl::OkStatus();
+  }
+
+  Encoder& encoder_;
+  const std::vector<TrainWindow>& windows_;
+  const FineTuneSettings& settings_;
+  uint64_t seed_;
+  const FineTuneRun& run_;
+  absl::Duration started_;
+  absl::Duration used_before_ = absl::ZeroDuration();
+  absl::Time saved_;
+  int64_t per_epoch_ = 0, total_ = 0;
+  std::vector<Trained> trained_;
+  std::optional<ParameterUpdates> updates_;
+  int64_t ordered_epoch_ = -1;
+  std::vector<size_t> order_;
+  std::vector<double> losses_;  // of each epoch, its mean so far
+};
+
+}  // namespace
+
+TokenBatch BatchOfWindows(absl::Span<const Window* const> windows, int64_t padding_id,
+                          int64_t length) {
+  size_t longest = static_cast<size_t>(length);
+  for (const Window* window : windows) {
+    longest = std::max(longest, window->ids.size());
+  }
+  const auto rows = static_cast<int64_t>(windows.size());
+  const auto columns = static_cast<int64_t>(longest);
+  TokenBatch batch;
+  batch.ids = torch::full({rows, columns}, padding_id, torch::kInt64);
+  batch.mask = torch::zeros({rows, columns}, torch::kBool);
+  batch.segments = torch::zeros({rows, columns}, torch::kInt64);
+  for (int64_t row = 0; row < rows; ++row) {
+    const Window& window = *windows[static_cast<size_t>(row)];
+    auto* ids = batch.ids.data_ptr<int64_t>() + row * columns;
+    auto* mask = batch.mask.data_ptr<bool>() + row * columns;
+    auto* segments = batch.segments.data_ptr<int64_t>() + row * columns;
+    for (size_t i = 0; i < window.ids.size(); ++i) {
+      ids[i] = window.ids[i];
+      mask[i] = true;
+      segments[i] = window.SegmentAt(static_cast<int64_t>(i));
+    }
+  }
+  return batch;
+}
+
+absl::StatusOr<std::vector<double>> FineTune(Encoder& encoder,
+                                             const std::vector<TrainWindow>& windows,
+                                             const FineTuneSettings& settings, uint64_t seed,
+                                             const FineTuneRun& run) {
+  return FineTuning(encoder, windows, settings, seed, run).Run();
+}
+
+std::vector<torch::Tensor> ScoreWindows(Encoder& encoder, absl::Span<const Window* const> windows,
+                                        int64_t length, torch::Device device) {
+  const torch::InferenceMode inference;
+  encoder.eval();
+  std::vector<size_t> order(windows.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return windows[a]->ids.size() > windows[b]->ids.size();
+  });
+  std::vector<torch::Tensor> scores(windows.size());
+  for (size_t begin = 0; begin < order.size(); begin += kScoredWindows) {
+    const size_t end = std::min(order.size(), begin + kScoredWindows);
+    std::vector<const Window*> some;
+    for (size_t i = begin; i < end; ++i) {
+      some.push_back(windows[order[i]]);
+    }
+    TokenBatch batch = BatchOfWindows(some, encoder.config().padding_id, length);
+    batch.ids = batch.ids.to(device);
+    batch.mask = batch.mask.to(device);
+    batch.segments = batch.segments.to(device);
+    const Scores computed = encoder.Forward(batch);
+    const torch::Tensor both = torch::stack({computed.starts, computed.ends}, 1).cpu();
+    for (size_t i = begin; i < end; ++i) {
+      // Without a given length padding does not compete.
+      const auto row = both[static_cast<int64_t>(i - begin)];
+      const auto size = static_cast<int64_t>(windows[order[i]]->ids.size());
+      scores[order[i]] = (length > 0 ? row : row.narrow(1, 0, size)).contiguous();
+    }
+  }
+  return scores;
+}
+
+}  // namespace concur::readers

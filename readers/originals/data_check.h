@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares tokenizers, windows and answers with what the originals made of texts: folders with
+// lines such as bert-uncased.jsonl (strings and their pieces), or with examples.json and
+// legacy.bert-uncased.L384.s128.q64.jsonl (windows of questions).
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
+#define CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace concur::readers {
+
+// The folder's own name.
+std::string FixtureName(const std::string& directory);
+
+struct DataCheckResult {
+  std::string name;  // folder and file
+  int64_t compared = 0;
+  int64_t different = 0;
+  std::string first_difference;
+
+  bool ok() const { return different == 0 && compared > 0; }
+};
+
+// The comparisons of a folder, in order of name; none when it has no such file. Vocabularies are
+// looked for in `vocabularies` ("": not given), in the folder, and in "tokenizers" beside it.
+// NotFound names one that is absent; InvalidArgument a damaged line or a name that says no length.
+absl::StatusOr<std::vector<DataCheckResult>> CheckData(const std::string& directory,
+                                                       const std::string& vocabularies);
+
+// The same of several folders, and of the folders in them.
+absl::StatusOr<std::vector<DataCheckResult>> CheckDataFolders(
+    const std::vector<std::string>& directories, const std::string& vocabularies);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
