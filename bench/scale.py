@@ -171,13 +171,27 @@ scores = sweep.scores()
 print(time.perf_counter() - start, len(scores))"""
 
 
-def seconds_of_frame(address, scores):
-    """Of Python's scores(), without the start of the interpreter."""
+IMPORT = """import time
+start = time.perf_counter()
+import concur
+print(time.perf_counter() - start)"""
+
+
+def python_with_concur(*arguments):
+    """What an interpreter of its own prints, without the time of its start."""
     environment = dict(os.environ, PYTHONPATH=str(harness.ROOT / "python"),
                        CONCUR_PROGRAM=str(harness.BIN / "concur"))
-    done = subprocess.run([sys.executable, "-c", FRAME, address], env=environment, check=True,
+    done = subprocess.run([sys.executable, "-c", *arguments], env=environment, check=True,
                           stdout=subprocess.PIPE, text=True)
-    seconds, count = done.stdout.split()
+    return done.stdout
+
+
+def seconds_of_import():
+    return float(python_with_concur(IMPORT))
+
+
+def seconds_of_frame(address, scores):
+    seconds, count = python_with_concur(FRAME, address).split()
     if int(count) != scores:
         raise RuntimeError(f"{count} of {scores} scores were read")
     return float(seconds)
@@ -189,10 +203,11 @@ def reading(rows, scores=1_000_000, approaches=100, benchmarks=100, seeds=10, ru
         coordinator.submit(harness.sweep_of(scores))
         coordinator.fake_workers(scores)
         concur = [harness.BIN / "concur", "--server", coordinator.address]
-        for mode in ("csv", "jsonl"):
-            command = ["scores", "s1", "--by-job", "-o", mode]
+        for form in (["--by-job", "-o", "csv"], ["--by-job", "-o", "jsonl"], ["--columns"]):
+            command = ["scores", "s1", *form]
             add_reading(rows, f"{scores:,} scores by `concur {' '.join(command)}`",
                         lambda: timed([*concur, *command]), "", runs)
+        add_reading(rows, "`import concur` in Python", lambda: (seconds_of_import(), None), "0.3 s", runs)
         add_reading(rows, f"{scores:,} scores by Python's scores()",
                     lambda: (seconds_of_frame(coordinator.address, scores), None), "3 s", runs)
     cells = approaches * benchmarks * seeds

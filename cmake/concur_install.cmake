@@ -46,9 +46,6 @@ install(DIRECTORY ${packaging}/systemd/ DESTINATION lib/systemd/system FILES_MAT
 install(FILES ${packaging}/etc/coordinator.yaml ${packaging}/etc/worker.yaml
         DESTINATION /etc/concur)
 
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/concur DESTINATION lib/python3/dist-packages
-        FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
-
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME concur)
 set(CPACK_PACKAGE_VENDOR "The Concur developers")
@@ -70,7 +67,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
 # What `concur demo` and `concur data build` make benchmarks from.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bible-kjv, wamerican, wordnet-base")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pandas")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-concur")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
     ${packaging}/debian/conffiles ${packaging}/debian/postinst ${packaging}/debian/prerm

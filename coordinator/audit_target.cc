@@ -15,6 +15,7 @@ AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request) {
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request) { return {request.sweep()}; }
+AuditTarget AuditTargetOf(const v1::CancelJobRequest& request) { return {request.job()}; }
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request) { return {request.sweep()}; }
 
 AuditTarget AuditTargetOf(const v1::RetryJobsRequest& request) {

@@ -27,6 +27,7 @@ AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request);
+AuditTarget AuditTargetOf(const v1::CancelJobRequest& request);
 AuditTarget AuditTargetOf(const v1::DeleteSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::RetryJobsRequest& request);
 AuditTarget AuditTargetOf(const v1::DrainWorkerRequest& request);

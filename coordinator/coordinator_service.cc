@@ -297,6 +297,20 @@ grpc::ServerUnaryReactor* CoordinatorService::DeleteSweep(CallContext* call,
 
 // --- jobs ----------------------------------------------------------------------------------------
 
+grpc::ServerUnaryReactor* CoordinatorService::CancelJob(CallContext* call,
+                                                        const v1::CancelJobRequest* request,
+                                                        v1::Job* response) {
+  return Answer<v1::Job>(
+      engine_, call, response,
+      [request, caller = call->caller()](Scheduler& scheduler) -> absl::StatusOr<v1::Job> {
+        CONCUR_ASSIGN_OR_RETURN(const JobId id, ResolveJob(scheduler, request->job()));
+        CONCUR_RETURN_IF_ERROR(
+            CheckMayChange(caller, id.sweep.ToString(), scheduler.FindSweep(id.sweep)->row->owner));
+        CONCUR_RETURN_IF_ERROR(scheduler.CancelJob(id));
+        return JobProto(scheduler, id);
+      });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::RetryJobs(CallContext* call,
                                                         const v1::RetryJobsRequest* request,
                                                         v1::RetryJobsResponse* response) {

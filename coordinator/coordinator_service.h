@@ -44,6 +44,8 @@ class CoordinatorService {
                                         v1::Sweep* response);
   grpc::ServerUnaryReactor* CancelSweep(CallContext* call, const v1::CancelSweepRequest* request,
                                         v1::Sweep* response);
+  grpc::ServerUnaryReactor* CancelJob(CallContext* call, const v1::CancelJobRequest* request,
+                                      v1::Job* response);
   grpc::ServerUnaryReactor* DeleteSweep(CallContext* call, const v1::DeleteSweepRequest* request,
                                         v1::DeleteSweepResponse* response);
   grpc::ServerUnaryReactor* RetryJobs(CallContext* call, const v1::RetryJobsRequest* request,

@@ -18,6 +18,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/ResumeSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/CancelSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
+    {"/concur.v1.Coordinator/CancelJob", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/DeleteSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/RetryJobs", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/ListJobs", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},

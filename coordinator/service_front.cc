@@ -317,6 +317,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("PauseSweep", coordinator, &C::PauseSweep);
   users.Add("ResumeSweep", coordinator, &C::ResumeSweep);
   users.Add("CancelSweep", coordinator, &C::CancelSweep);
+  users.Add("CancelJob", coordinator, &C::CancelJob);
   users.Add("DeleteSweep", coordinator, &C::DeleteSweep);
   users.Add("RetryJobs", coordinator, &C::RetryJobs);
   users.Add("ListJobs", coordinator, &C::ListJobs);

@@ -247,6 +247,11 @@ std::vector<JobScore> PageOfScores(const Scheduler& scheduler, SweepId id, uint3
             job.state == JobState::kSucceeded ? FindMetric(job.result, score.metric) : nullptr) {
       score.value = found->value;
       score.examples = found->examples;
+      score.interval = found->interval;
+    }
+    if (job.result != nullptr) {
+      score.worker = job.worker;
+      score.run_time = job.result->run_time;
     }
   }
   *next = index;

@@ -52,10 +52,10 @@ using StateCounts = std::array<uint32_t, kJobStates>;
 enum class SweepState : uint8_t {
   kActive = 0,
   kPaused = 1,
-  kCanceling = 2,  // canceled, attempts still being stopped
+  kCanceling = 2,  // every job ended or canceled, attempts still being stopped
   kSucceeded = 3,  // every job succeeded
   kFailed = 4,     // every job ended, some failed or were skipped
-  kCanceled = 5,   // or, after a retry of some jobs, the others stayed canceled and none failed
+  kCanceled = 5,   // every job ended, some were canceled and none failed
 };
 inline constexpr int kSweepStates = 6;
 // "active", "paused", "canceling", "succeeded", "failed", "canceled".

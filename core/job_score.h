@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/time.h"
 #include "core/ids.h"
 #include "core/job.h"
+#include "core/result.h"
 
 namespace concur {
 
@@ -23,8 +25,13 @@ struct JobScore {
   uint32_t setting = 0;
   int64_t seed = 0;
   std::string metric;
-  std::optional<double> value;  // unset unless the job succeeded and reported the metric
-  int64_t examples = 0;         // that the value is the mean of; 0 when unknown
+  std::optional<double> value;             // unset unless the job succeeded and reported the metric
+  int64_t examples = 0;                    // that the value is the mean of; 0 when unknown
+  std::optional<MetricInterval> interval;  // of the value, at 95 % confidence
+  // The worker that ran the job, and how long its command took; "" and 0 until it has ended with a
+  // result.
+  std::string worker;
+  absl::Duration run_time;
 
   // The train set that the scored system counts under: an approach that needs no training counts
   // as trained on what it is tested on.

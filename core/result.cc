@@ -75,6 +75,15 @@ absl::Status CheckMetric(const FieldPath& path, const Metric& metric) {
                       absl::StrCat("expected a finite number of at most ", kMetricAbsMax,
                                    " either way, got ", metric.value));
   }
+  if (const auto& interval = metric.interval) {
+    const bool in_range =
+        std::abs(interval->low) <= kMetricAbsMax && std::abs(interval->high) <= kMetricAbsMax;
+    if (!in_range || interval->low > interval->high) {
+      return FieldError(path.Field("interval"),
+                        absl::StrCat("expected finite ends in order, got ", interval->low, " to ",
+                                     interval->high));
+    }
+  }
   return CheckRange(path.Field("examples"), metric.examples, 0, kExamplesMax);
 }
 

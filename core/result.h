@@ -6,6 +6,7 @@
 #define CONCUR_CORE_RESULT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,21 @@ struct ArtifactRef {
   friend bool operator==(const ArtifactRef&, const ArtifactRef&) = default;
 };
 
+// A confidence interval; both ends belong to it, and low <= high.
+struct MetricInterval {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const MetricInterval&, const MetricInterval&) = default;
+};
+
 // A metric of a system on a test set. EM and F1 are in percent.
 struct Metric {
   std::string name;
   double value = 0;      // finite
   int64_t examples = 0;  // how many examples it is the mean of; 0 when unknown
+  // Of the value, at 95 % confidence, since the examples are a sample; unset when unknown.
+  std::optional<MetricInterval> interval = {};
 
   friend bool operator==(const Metric&, const Metric&) = default;
 };

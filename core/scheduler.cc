@@ -213,22 +213,49 @@ absl::Status Scheduler::CancelSweep(SweepId id) {
   TouchSweep(*sweep);
   ready_.EraseSweep(id);
   for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
-    const JobState state = sweep->jobs[job].state();
-    if (IsTerminal(state)) {
-      continue;
-    }
-    if (state == JobState::kRunning) {
-      StopAttempt({id, job}, StopReason::kCanceled);
-      sweep->jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
-    }
-    SetState(*sweep, job, JobState::kCanceled);
-    if (state == JobState::kRunning) {
-      ReleaseFollowers({id, job});
+    if (EndCanceled(*sweep, job) == JobState::kRunning) {  // there may be a million others
       Announce(*sweep, job, "canceled");
     }
   }
   UpdateEnd(*sweep);
   return absl::OkStatus();
+}
+
+absl::Status Scheduler::CancelJob(JobId id) {
+  CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id.sweep));
+  if (id.index >= sweep->jobs.size()) {
+    return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
+  }
+  const bool is_train = sweep->expansion->Locate(id.index).is_train;
+  if (IsTerminal(sweep->jobs[id.index].state())) {
+    return absl::OkStatus();
+  }
+  const uint32_t end = is_train ? sweep->expansion->EndOfCell(id.index) : id.index + 1;
+  for (uint32_t job = id.index; job < end; ++job) {
+    if (!IsTerminal(EndCanceled(*sweep, job))) {
+      Announce(*sweep, job, job == id.index ? "canceled" : "its train job was canceled");
+    }
+  }
+  UpdateEnd(*sweep);
+  return absl::OkStatus();
+}
+
+// Cancels the job unless it has ended, and returns the state that it was in.
+JobState Scheduler::EndCanceled(SweepRecord& sweep, uint32_t job) {
+  const JobId id = sweep.IdOf(job);
+  const JobState before = sweep.jobs[job].state();
+  if (IsTerminal(before)) {
+    return before;
+  }
+  if (before == JobState::kRunning) {
+    StopAttempt(id, StopReason::kCanceled);
+    sweep.jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
+  }
+  SetState(sweep, job, JobState::kCanceled);
+  if (before == JobState::kRunning) {
+    ReleaseFollowers(id);
+  }
+  return before;
 }
 
 absl::Status Scheduler::DeleteSweep(SweepId id) {

@@ -192,6 +192,9 @@ class Scheduler {
   absl::Status ResumeSweep(SweepId id);
   // Ends every unfinished job. OK when it has ended already. NotFound.
   absl::Status CancelSweep(SweepId id);
+  // Ends one job, and with a train job the eval jobs that wait for it; others that waited for its
+  // result run themselves. OK when it has ended already. NotFound.
+  absl::Status CancelJob(JobId id);
   // NotFound; FailedPrecondition unless it has ended.
   absl::Status DeleteSweep(SweepId id);
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
@@ -295,6 +298,7 @@ class Scheduler {
   void Touch(JobId id) { dirty_jobs_.insert(id); }
   void TouchSweep(const SweepRecord& sweep);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
+  JobState EndCanceled(SweepRecord& sweep, uint32_t job);
 
   // scheduler_jobs.cc: the life of a job
   void SetState(SweepRecord& sweep, uint32_t job, JobState state);

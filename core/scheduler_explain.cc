@@ -308,7 +308,10 @@ std::string Scheduler::Explain(JobId id) const {
                           "): ", view.result == nullptr ? "" : view.result->message,
                           "; what it printed: `concur job logs ", id.ToString(), "`");
     case JobState::kCanceled:
-      return "canceled with its sweep";
+      return sweep.row.canceled
+                 ? "canceled with its sweep"
+                 : absl::StrCat("canceled; `concur sweep retry ", id.sweep.ToString(), " --job ",
+                                id.index, "` returns it to the queue");
     case JobState::kSkipped: {
       const auto train = sweep.expansion->TrainJobOf(id.index);
       if (train && sweep.jobs[*train].state() == JobState::kFailed) {

@@ -36,10 +36,14 @@ SweepState SweepRecord::State() const {
   if (jobs.unfinished() > 0) {
     return row.paused ? SweepState::kPaused : SweepState::kActive;
   }
+  if (stopping > 0) {
+    return SweepState::kCanceling;  // its last jobs were canceled one by one
+  }
   if (jobs.count(JobState::kSucceeded) == jobs.size()) {
     return SweepState::kSucceeded;
   }
-  // A retry of some jobs of a canceled sweep leaves the others canceled.
+  // Jobs are canceled one by one, too, and a retry of some of a canceled sweep leaves the others
+  // so.
   const bool failed = jobs.count(JobState::kFailed) + jobs.count(JobState::kSkipped) > 0;
   return failed ? SweepState::kFailed : SweepState::kCanceled;
 }
@@ -100,7 +104,6 @@ void SweepRecord::CheckInvariants() const {
   }
   CONCUR_CHECK(recount == tallies);
   CONCUR_CHECK(row.end_time.has_value() == IsTerminal(State()));
-  CONCUR_CHECK(stopping == 0 || row.canceled);
   CONCUR_CHECK(groups.size() == expansion->kind_count());
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
 }

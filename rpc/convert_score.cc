@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "core/ids.h"
 #include "rpc/convert_value.h"
@@ -24,6 +25,16 @@ v1::Score ToProto(const JobScore& score) {
     proto.set_value(*score.value);
   }
   proto.set_examples(score.examples);
+  if (score.interval.has_value()) {
+    proto.set_low(score.interval->low);
+    proto.set_high(score.interval->high);
+  }
+  if (!score.worker.empty()) {
+    proto.set_worker(score.worker);
+  }
+  if (score.run_time != absl::ZeroDuration()) {
+    *proto.mutable_run_time() = ToProto(score.run_time);
+  }
   return proto;
 }
 
@@ -46,6 +57,13 @@ absl::StatusOr<JobScore> FromProto(const v1::Score& proto, const FieldPath& path
     score.value = proto.value();
   }
   score.examples = proto.examples();
+  score.interval = IntervalOf(proto);
+  if (score.interval.has_value()) {
+    CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("low"), score.interval->low));
+    CONCUR_RETURN_IF_ERROR(CheckFinite(path.Field("high"), score.interval->high));
+  }
+  score.worker = proto.worker();
+  CONCUR_ASSIGN_OR_RETURN(score.run_time, FromProto(proto.run_time(), path.Field("run_time")));
   return score;
 }
 
@@ -60,10 +78,18 @@ absl::StatusOr<JobScore> ScoreFromJob(const v1::Job& proto, const std::string& m
   score.set_setting_index(proto.setting_index());
   score.set_seed(proto.seed());
   score.set_metric(metric);
+  if (proto.has_result()) {
+    score.set_worker(proto.worker());
+    *score.mutable_run_time() = proto.result().run_time();
+  }
   for (const v1::Metric& found : proto.result().metrics()) {
     if (found.name() == metric && proto.state() == v1::Job::STATE_SUCCEEDED) {
       score.set_value(found.value());
       score.set_examples(found.examples());
+      if (const auto interval = IntervalOf(found)) {
+        score.set_low(interval->low);
+        score.set_high(interval->high);
+      }
     }
   }
   return FromProto(score, path);

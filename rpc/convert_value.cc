@@ -298,11 +298,15 @@ v1::JobResult ToProto(const JobResult& result) {
   *proto.mutable_start_time() = ToProto(result.start_time);
   *proto.mutable_run_time() = ToProto(std::clamp(result.run_time, absl::ZeroDuration(), kSpanMax));
   proto.set_memory_bytes_peak(result.memory_bytes_peak);
-  for (const auto& [name, value, examples] : result.metrics) {
+  for (const auto& [name, value, examples, interval] : result.metrics) {
     v1::Metric* out = proto.add_metrics();
     out->set_name(name);
     out->set_value(value);
     out->set_examples(examples);
+    if (interval.has_value()) {
+      out->set_low(interval->low);
+      out->set_high(interval->high);
+    }
   }
   for (const auto& [kind, digest, bytes] : result.artifacts) {
     v1::Artifact* out = proto.add_artifacts();
@@ -327,7 +331,8 @@ absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath&
   result.memory_bytes_peak = proto.memory_bytes_peak();
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("metrics"), proto.metrics_size(), kMetricsMax));
   for (const v1::Metric& metric : proto.metrics()) {
-    result.metrics.push_back({metric.name(), metric.value(), metric.examples()});
+    result.metrics.push_back(
+        {metric.name(), metric.value(), metric.examples(), IntervalOf(metric)});
   }
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("artifacts"), proto.artifacts_size(), kArtifactKinds));

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -75,6 +76,14 @@ v1::Artifact::Kind ToProto(ArtifactKind kind);
 absl::StatusOr<ArtifactKind> FromProto(v1::Artifact::Kind kind, const FieldPath& path);
 v1::Benchmark::Format ToProto(DataFormat format);
 absl::StatusOr<DataFormat> FromProto(v1::Benchmark::Format format, const FieldPath& path);
+
+// Of a Metric or a Score; unset unless both ends are there.
+template <typename Proto>
+std::optional<MetricInterval> IntervalOf(const Proto& proto) {
+  return proto.has_low() && proto.has_high()
+             ? std::optional(MetricInterval{proto.low(), proto.high()})
+             : std::nullopt;
+}
 
 v1::StateCounts ToProto(const StateCounts& counts);
 StateCounts FromProto(const v1::StateCounts& counts);

@@ -15,6 +15,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "commit-not-synced",
     "commit-not-atomic",
     "cancel-not-saved",
+    "job-cancel-not-saved",
     "attempt-not-saved",
     "request-id-not-saved",
     "running-not-requeued",

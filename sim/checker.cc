@@ -411,6 +411,18 @@ void Checker::OnCanceled(SweepId id) {
   canceled_.insert(id);
 }
 
+void Checker::OnJobCanceled(JobId id) {
+  ++acknowledged_;
+  canceled_jobs_.insert(id);
+}
+
+// Whether a user asked to cancel the job, or the train job that it waits for.
+bool Checker::MayBeCanceled(JobId id) const {
+  const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
+  const auto train = expansion.TrainJobOf(id.index);
+  return asked_to_cancel_.contains(id) || (train && asked_to_cancel_.contains({id.sweep, *train}));
+}
+
 void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected) {
   retried_[id] = retried_[id] || rerun;
   collected_.insert(collected.begin(), collected.end());
@@ -436,6 +448,13 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
         !IsTerminal(sweep->state)) {
       world_.Fail(absl::StrCat("sweep ", id.ToString(), " was canceled and is ",
                                SweepStateName(sweep->state)));
+    }
+  }
+  for (const JobId& id : canceled_jobs_) {
+    if (!deleted_.contains(id.sweep) && !revived_.contains(id.sweep) &&
+        !IsTerminal(scheduler.ViewJob(id).state)) {
+      world_.Fail(absl::StrCat("job ", id.ToString(), " was canceled and is ",
+                               JobStateName(scheduler.ViewJob(id).state)));
     }
   }
   for (const auto& [job, attempt] : results_) {
@@ -467,10 +486,15 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
       const JobView view = scheduler.ViewJob({id, job});
       const std::vector<Metric> metrics =
           view.result == nullptr ? std::vector<Metric>() : view.result->metrics;
-      if (view.state == JobState::kCanceled && once_canceled_.contains(id)) {
-        continue;  // a retry of other jobs undid the cancel
+      if (view.state == JobState::kCanceled &&
+          (once_canceled_.contains(id) || MayBeCanceled(view.id))) {
+        continue;  // alone, or a retry of other jobs undid the cancel of all
       }
-      if (view.state == JobState::kSkipped && MayBeGivenUp(planned, job)) {
+      const bool lacks_success =  // which would have kept others from being given up
+          asked_to_cancel_.lower_bound({id, 0}) != asked_to_cancel_.end() &&
+          asked_to_cancel_.lower_bound({id, 0})->sweep == id &&
+          workload_.sweeps[planned].failures_max > 0;
+      if (view.state == JobState::kSkipped && (lacks_success || MayBeGivenUp(planned, job))) {
         continue;  // after similar jobs failed; CheckSkipped checks that
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {

@@ -76,6 +76,9 @@ class Checker {
   // The request was acknowledged.
   void OnSubmitted(size_t planned, SweepId id);
   void OnCanceled(SweepId id);
+  void OnJobCanceled(JobId id);
+  // A user will send a request to cancel the job, which may take effect without an answer.
+  void OnAskedToCancel(JobId id) { asked_to_cancel_.insert(id); }
   // A retry was applied, perhaps not durably: finished jobs may run again; those that succeeded
   // only with `rerun`, or if their system was `collected` before.
   void OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected);
@@ -103,6 +106,7 @@ class Checker {
   void CheckSkipped(const std::vector<JobId>& skipped, const std::set<JobId>& just_succeeded);
   bool IsHopeless(JobId id, const std::set<JobId>& just_succeeded) const;
   bool MayBeGivenUp(size_t planned, uint32_t job) const;
+  bool MayBeCanceled(JobId id) const;
   void CheckNotSetAside(const JobRow& row, absl::Time now);
   void RememberBlame(const Scheduler& scheduler);
   void CheckBlameKept(const Scheduler& scheduler, absl::Time now);
@@ -157,6 +161,8 @@ class Checker {
   // Acknowledged to users and workers.
   std::map<size_t, SweepId> submitted_;
   std::set<SweepId> canceled_;
+  std::set<JobId> canceled_jobs_;
+  std::set<JobId> asked_to_cancel_;
   std::set<SweepId> deleted_;
   std::set<SweepId> revived_;           // retried once, hence no longer canceled
   std::map<JobId, AttemptId> results_;  // successes

@@ -16,8 +16,8 @@ namespace {
 // Far more than any history takes whose calls overlap as those of a world do.
 constexpr size_t kConfigurationsMax = 200'000;
 
-constexpr absl::string_view kRequestNames[kUserRequests] = {"submit", "pause", "resume",
-                                                            "cancel", "retry", "delete"};
+constexpr absl::string_view kRequestNames[kUserRequests] = {
+    "submit", "pause", "resume", "cancel", "cancel a job", "retry", "delete"};
 
 // What the calls so far make of a sweep.
 struct SweepModel {
@@ -180,6 +180,7 @@ class History::Search {
         model.canceled = true;
         model.paused = false;
         break;
+      case UserRequest::kCancelJob:
       case UserRequest::kRetry:
         break;  // what it changes depends on the jobs: reads show it
       case UserRequest::kDelete:

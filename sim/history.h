@@ -30,8 +30,8 @@
 
 namespace concur::sim {
 
-enum class UserRequest : uint8_t { kSubmit, kPause, kResume, kCancel, kRetry, kDelete };
-inline constexpr size_t kUserRequests = 6;
+enum class UserRequest : uint8_t { kSubmit, kPause, kResume, kCancel, kCancelJob, kRetry, kDelete };
+inline constexpr size_t kUserRequests = 7;
 
 // A sweep, as a read shows it.
 struct SeenSweep {

@@ -20,6 +20,10 @@ Batch Spoil(Batch batch, Bug bug) {
     for (SweepRow& row : batch.put_sweeps) {
       row.canceled = false;
     }
+  } else if (bug == Bug::kJobCancelNotSaved) {
+    for (JobRow& row : batch.put_jobs) {
+      row.state = row.state == JobState::kCanceled ? JobState::kReady : row.state;
+    }
   } else if (bug == Bug::kRequestIdNotSaved) {
     for (SweepRow& row : batch.put_sweeps) {
       row.request_id.clear();

@@ -168,6 +168,22 @@ void Users::Meddle(size_t planned, SweepId id) {
                }
              });
   }
+  if (plan.cancel_job_after) {
+    const JobId job{id, plan.cancel_job};
+    checker_.OnAskedToCancel(job);
+    AskAfter(
+        *plan.cancel_job_after, UserRequest::kCancelJob, id,
+        absl::StrCat("cancel ", job.ToString()),
+        [job](Scheduler& scheduler) -> absl::StatusOr<SweepId> {
+          const absl::Status status = scheduler.CancelJob(job);
+          return status.ok() ? absl::StatusOr<SweepId>(job.sweep) : status;
+        },
+        [this, job](const absl::StatusOr<SweepId>& canceled) {
+          if (canceled.ok()) {
+            checker_.OnJobCanceled(job);
+          }
+        });
+  }
   if (plan.retry_after) {
     AskAfter(*plan.retry_after, UserRequest::kRetry, id, absl::StrCat("retry ", id.ToString()),
              RetryWork(id, {}, false), ignore);

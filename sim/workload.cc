@@ -171,6 +171,11 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   workload.workers[0].capacity.gpus = 4;  // one worker can run every job
   Random broken(seed, "sim.broken");
   workload.workers.back().broken = broken.Chance(0.25);
+  Random cancel_job(seed, "sim.cancel_job");
+  for (PlannedSweep& sweep : workload.sweeps) {
+    sweep.cancel_job_after = Sometimes(cancel_job, 0.2);
+    sweep.cancel_job = static_cast<uint32_t>(cancel_job.Below(sweep.expansion->job_count()));
+  }
   Random quota(seed, "sim.quota");
   if (quota.Chance(0.3)) {
     workload.running_jobs_max = quota.Between(1, 4);

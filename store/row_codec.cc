@@ -67,8 +67,16 @@ class MetricsParser {
     while (!Take('}')) {
       Metric& metric = metrics.emplace_back();
       if ((metrics.size() > 1 && !Take(',')) || !ParseString(metric.name) || !Take(':') ||
-          !Take('[') || !ParseDouble(metric.value) || !Take(',') || !ParseInt(metric.examples) ||
-          !Take(']')) {
+          !Take('[') || !ParseDouble(metric.value) || !Take(',') || !ParseInt(metric.examples)) {
+        return false;
+      }
+      if (Take(',')) {
+        MetricInterval& interval = metric.interval.emplace();
+        if (!ParseDouble(interval.low) || !Take(',') || !ParseDouble(interval.high)) {
+          return false;
+        }
+      }
+      if (!Take(']')) {
         return false;
       }
     }
@@ -203,7 +211,14 @@ std::string MetricsToJson(const std::vector<Metric>& metrics) {
     AppendJsonString(metric.name, json);
     json += ":[";
     AppendJsonNumber(metric.value, json);
-    absl::StrAppend(&json, ",", metric.examples, "]");
+    absl::StrAppend(&json, ",", metric.examples);
+    if (metric.interval.has_value()) {
+      json += ',';
+      AppendJsonNumber(metric.interval->low, json);
+      json += ',';
+      AppendJsonNumber(metric.interval->high, json);
+    }
+    json += ']';
   }
   json += '}';
   return json;

@@ -36,14 +36,21 @@ struct adl_serializer<absl::Duration> {
 template <>
 struct adl_serializer<concur::Metric> {
   static void to_json(json& to, const concur::Metric& metric) {
-    const auto& [name, value, examples] = metric;
-    to = {name, value, examples};
+    const auto& [name, value, examples, interval] = metric;
+    to = json::array({name, value, examples});
+    if (interval.has_value()) {
+      to.push_back(interval->low);
+      to.push_back(interval->high);
+    }
   }
   static void from_json(const json& from, concur::Metric& metric) {
-    auto& [name, value, examples] = metric;
+    auto& [name, value, examples, interval] = metric;
     from.at(0).get_to(name);
     from.at(1).get_to(value);
     from.at(2).get_to(examples);
+    if (from.size() > 3) {
+      interval = {from.at(3).get<double>(), from.at(4).get<double>()};
+    }
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -21,12 +22,14 @@
 #include "core/result.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
+#include "scores/example_intervals.h"
 
 namespace concur::worker {
 namespace {
 
 constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
 constexpr int64_t kMetricsBytesMax = 1 << 20;
+constexpr double kScoreLevel = 0.95;  // of the intervals that are reported with scores
 
 // The file is named as commands name it: its path is gone when somebody reads the message.
 constexpr char kMetricsFile[] = "{metrics}";
@@ -112,7 +115,16 @@ absl::StatusOr<Scores> Scorer::Score(const Gold& gold, DataFormat format, const 
                                                    report.n, " questions"));
   }
   Scores scores;
-  scores.metrics = {{"exact_match", report.exact_match, report.n}, {"f1", report.f1, report.n}};
+  const ExampleIntervals intervals = IntervalsOf(report, std::nullopt, kScoreLevel);
+  const auto interval_of = [](const auto& interval) -> std::optional<MetricInterval> {
+    if (!interval.has_value()) {
+      return std::nullopt;
+    }
+    return MetricInterval{interval->low, interval->high};
+  };
+  scores.metrics = {
+      {"exact_match", report.exact_match, report.n, interval_of(intervals.exact_match)},
+      {"f1", report.f1, report.n, interval_of(intervals.f1)}};
   scores.examples = qa::PerExampleJsonLines(report);
   return scores;
 }

@@ -94,6 +94,12 @@ class GrpcClient : public Client {
     return ChangeSweep(sweep, &v1::Coordinator::Stub::CancelSweep);
   }
 
+  absl::StatusOr<v1::Job> CancelJob(const std::string& job) override {
+    v1::CancelJobRequest request;
+    request.set_job(job);
+    return Repeat<v1::Job>(request, &v1::Coordinator::Stub::CancelJob);
+  }
+
   absl::Status DeleteSweep(const std::string& sweep) override {
     v1::DeleteSweepRequest request;
     request.set_sweep(sweep);
@@ -217,12 +223,13 @@ class GrpcClient : public Client {
     return bad;
   }
 
-  absl::Status WatchSweep(const std::string& sweep, v1::WatchSweepRequest::Events events,
-                          absl::Duration outage_max,
+  absl::Status WatchSweep(const std::string& sweep, const std::string& cursor,
+                          v1::WatchSweepRequest::Events events, absl::Duration outage_max,
                           const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
                           const std::function<void(const absl::Status&)>& on_outage) override {
     v1::WatchSweepRequest request;
     request.set_sweep(sweep);
+    request.set_cursor(cursor);
     request.set_events(events);
     bool wanted = true;
     return Resume(

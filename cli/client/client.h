@@ -47,6 +47,7 @@ class Client {
   virtual absl::StatusOr<v1::Sweep> PauseSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<v1::Sweep> ResumeSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<v1::Sweep> CancelSweep(const std::string& sweep) = 0;
+  virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job) = 0;
   // Not repeated: a second one would not find the sweep.
   virtual absl::Status DeleteSweep(const std::string& sweep) = 0;
   virtual absl::StatusOr<uint32_t> RetryJobs(const v1::RetryJobsRequest&) = 0;
@@ -76,7 +77,8 @@ class Client {
   // cursor when the server goes away for less than `outage_max`; `on_outage` is called each time.
   // Cancelled after CancelStreams.
   virtual absl::Status WatchSweep(
-      const std::string& sweep, v1::WatchSweepRequest::Events events, absl::Duration outage_max,
+      const std::string& sweep, const std::string& cursor, v1::WatchSweepRequest::Events events,
+      absl::Duration outage_max,
       const std::function<bool(const v1::WatchSweepResponse&)>& on_update,
       const std::function<void(const absl::Status&)>& on_outage) = 0;
   // Calls `on_data` with pieces of the log in order, from `offset` on. Resumes like WatchSweep.

@@ -109,6 +109,19 @@ absl::Status ExplainJob(CommandContext& context, const JobFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status CancelJob(CommandContext& context, const JobFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->CancelJob(flags.job));
+  Json record = Json::object();
+  record["id"] = job.id();
+  record["state"] = StateText(job.state());
+  PrintDetails(context, {{"id", job.id()}, {"state", StateText(job.state())}}, record);
+  if (job.state() != v1::Job::STATE_CANCELED) {
+    PrintNote(context, "it had ended before: nothing was canceled");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Logs(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   const InterruptScope interrupt([&client] { client->CancelStreams(); });
@@ -175,6 +188,11 @@ void AddJobCommands(Command& app, CommandContext& context) {
          std::make_shared<JobFlags>(), GetJob);
   AddJob(group, context, "explain", "Why a job waits, failed, or ran although it was done before",
          std::make_shared<JobFlags>(), ExplainJob);
+  AddJob(group, context, "cancel", "End one job, and what waits for it; the sweep goes on",
+         std::make_shared<JobFlags>(), CancelJob)
+      ->Footer(
+          "With a train job, the eval jobs that wait for it end, too. To run it after all: concur "
+          "sweep retry.\nExamples:\n  concur job cancel s12/345\n  concur job cancel study/7");
   const auto log_flags = std::make_shared<JobFlags>();
   Command* logs =
       AddJob(group, context, "logs", "What a job's latest attempt wrote", log_flags, Logs);

@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "analysis/clustered_mean.h"
 #include "analysis/example_runs.h"
 #include "analysis/intervals.h"
 #include "analysis/table.h"
@@ -24,10 +23,10 @@
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
-#include "cli/study/example_runs.h"
 #include "command/command.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
+#include "scores/example_intervals.h"
 
 namespace concur::cli {
 namespace {
@@ -49,61 +48,31 @@ struct ScoreOptions {
   bool worst_of_variants = false;
 };
 
-// 95 % intervals in percent, with the questions in clusters; absent where they are not defined.
-struct UnitIntervals {
-  analysis::ExampleClusters clusters;
-  std::optional<Interval> exact_match;
-  std::optional<Interval> f1;
-};
-
+// With 95 % intervals in percent.
 struct Summary {
   qa::ScoreReport report;
-  UnitIntervals by_question;
+  ExampleIntervals by_question;
   // By what the data tell that questions share, the default or chosen unit first; empty when they
   // share nothing.
-  std::vector<UnitIntervals> by_cluster;
+  std::vector<ExampleIntervals> by_cluster;
 };
 
-std::optional<Interval> InPercent(const absl::StatusOr<Interval>& fraction) {
-  if (!fraction.ok()) {
-    return std::nullopt;
-  }
-  return Interval{100 * fraction->low, 100 * fraction->high};
-}
-
 Summary Summarize(qa::ScoreReport report, std::optional<analysis::ExampleUnit> unit) {
-  std::vector<double> exact_match;
-  std::vector<double> f1;
-  for (const qa::ExampleScore& example : report.examples) {
-    exact_match.push_back(example.exact_match ? 1 : 0);
-    f1.push_back(example.f1);
-  }
   Summary summary;
-  const analysis::ExamplePlaces places = PlacesOf(report.examples);
-  const auto clusters_of = [&](std::optional<analysis::ExampleUnit> of) {
-    return analysis::ClustersOf(places, report.examples.size(), of);
-  };
-  summary.by_question.clusters = clusters_of(analysis::ExampleUnit::kExample);
-  summary.by_question.exact_match =
-      InPercent(analysis::ClopperPearson(report.exact_matches, report.n, kLevel));
-  summary.by_question.f1 = InPercent(analysis::MeanInterval(f1, kLevel));
+  summary.by_question = IntervalsOf(report, analysis::ExampleUnit::kExample, kLevel);
   std::vector<std::optional<analysis::ExampleUnit>> units = {unit};
   if (!unit.has_value()) {
     units = {std::nullopt, analysis::ExampleUnit::kDocument, analysis::ExampleUnit::kPassage};
   }
   for (const std::optional<analysis::ExampleUnit>& each : units) {
-    UnitIntervals intervals;
-    intervals.clusters = clusters_of(each);
-    const bool is_new = std::none_of(
-        summary.by_cluster.begin(), summary.by_cluster.end(),
-        [&](const UnitIntervals& other) { return other.clusters.unit == intervals.clusters.unit; });
-    if (intervals.clusters.unit == analysis::ExampleUnit::kExample || !is_new) {
-      continue;
+    ExampleIntervals intervals = IntervalsOf(report, each, kLevel);
+    const bool is_new = std::none_of(summary.by_cluster.begin(), summary.by_cluster.end(),
+                                     [&](const ExampleIntervals& other) {
+                                       return other.clusters.unit == intervals.clusters.unit;
+                                     });
+    if (intervals.clusters.unit != analysis::ExampleUnit::kExample && is_new) {
+      summary.by_cluster.push_back(std::move(intervals));
     }
-    intervals.exact_match =
-        InPercent(analysis::ClusteredMeanInterval(exact_match, intervals.clusters, kLevel));
-    intervals.f1 = InPercent(analysis::ClusteredMeanInterval(f1, intervals.clusters, kLevel));
-    summary.by_cluster.push_back(std::move(intervals));
   }
   summary.report = std::move(report);
   return summary;
@@ -113,7 +82,7 @@ Json EndsJson(const std::optional<Interval>& interval) {
   return interval.has_value() ? Json::array({interval->low, interval->high}) : Json();
 }
 
-std::string UnitName(const UnitIntervals& intervals) {
+std::string UnitName(const ExampleIntervals& intervals) {
   return std::string(analysis::ExampleUnitName(intervals.clusters.unit));
 }
 
@@ -126,7 +95,7 @@ void PrintScoreJson(const Summary& summary, CommandContext& context) {
                {"extra", report.extra},
                {"exact_match_interval", EndsJson(summary.by_question.exact_match)},
                {"f1_interval", EndsJson(summary.by_question.f1)}};
-  for (const UnitIntervals& intervals : summary.by_cluster) {
+  for (const ExampleIntervals& intervals : summary.by_cluster) {
     json["clusters"].push_back({{"unit", UnitName(intervals)},
                                 {"n", intervals.clusters.count},
                                 {"exact_match_interval", EndsJson(intervals.exact_match)},
@@ -151,7 +120,7 @@ analysis::Table ScoreCsv(const Summary& summary) {
                  LowCell(summary.by_question.exact_match),
                  HighCell(summary.by_question.exact_match), LowCell(summary.by_question.f1),
                  HighCell(summary.by_question.f1)}};
-  for (const UnitIntervals& intervals : summary.by_cluster) {
+  for (const ExampleIntervals& intervals : summary.by_cluster) {
     for (const char* key : {"s", "_exact_match_low", "_exact_match_high", "_f1_low", "_f1_high"}) {
       table.columns.push_back(analysis::ForPrograms(UnitName(intervals) + key));
     }
@@ -182,7 +151,7 @@ void PrintScoreSummary(const Summary& summary, CommandContext& context) {
   table.rows = {{TextCell("exact match"), NumberCell(report.exact_match)},
                 {TextCell("F1"), NumberCell(report.f1)},
                 {TextCell("questions"), IntegerCell(report.n)}};
-  const auto add = [&](const std::string& head, const UnitIntervals& intervals,
+  const auto add = [&](const std::string& head, const ExampleIntervals& intervals,
                        const std::string& count) {
     table.columns.push_back({head, head});
     table.rows[0].push_back(interval_cell(intervals.exact_match));
@@ -190,7 +159,7 @@ void PrintScoreSummary(const Summary& summary, CommandContext& context) {
     table.rows[2].push_back(TextCell(count));
   };
   std::string head = "95 % interval";
-  for (const UnitIntervals& intervals : summary.by_cluster) {
+  for (const ExampleIntervals& intervals : summary.by_cluster) {
     add(absl::StrCat(head, " by ", UnitName(intervals)), intervals,
         absl::StrCat("in ", intervals.clusters.count, " ", UnitName(intervals), "s"));
     head.clear();

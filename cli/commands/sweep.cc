@@ -40,6 +40,7 @@ struct SweepFlags {
   std::vector<std::string> jobs;
   bool rerun = false;
   bool quiet = false;
+  std::string after;
 };
 
 std::string TimeText(bool has, const google::protobuf::Timestamp& time) {
@@ -116,6 +117,7 @@ absl::Status Watch(CommandContext& context, const SweepFlags& flags, bool is_wai
   WatchOptions options;
   options.quiet = is_wait && (flags.quiet || !context.err_is_terminal);
   options.print_events = !is_wait && context.output == OutputMode::kJsonLines;
+  options.after = flags.after;
   if (flags.timeout_seconds > 0) {
     options.timeout = absl::Seconds(flags.timeout_seconds);
   }
@@ -275,6 +277,10 @@ void AddFollowing(Command* group, CommandContext& context) {
   watch->AddOption("--timeout", watch_flags->timeout_seconds, "Stop after so many seconds")
       ->TypeName("SECONDS")
       ->Positive();
+  watch
+      ->AddOption("--after", watch_flags->after,
+                  "Only changes after this cursor, the last one of an earlier -o jsonl")
+      ->TypeName("CURSOR");
   watch->Footer(
       "Ctrl-C detaches; the sweep goes on. With -o jsonl every change of a job is a line.\n"
       "Examples:\n  concur sweep watch study\n  concur sweep watch s12 -o jsonl --timeout 3600");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,12 +18,15 @@
 #include "cli/commands/score_options.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
+#include "cli/output/score_columns.h"
 #include "cli/output/table_output.h"
 #include "cli/study/open_study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "core/expansion.h"
 #include "core/job.h"
 #include "core/job_score.h"
+#include "rpc/convert_sweep.h"
 #include "scores/sweep_table.h"
 
 namespace concur::cli {
@@ -36,6 +40,7 @@ struct ScoresFlags {
   std::vector<std::string> where;
   std::string format;
   bool by_job = false;
+  bool columns = false;
 };
 
 std::vector<std::string> CellsOf(const JobScore& score) {
@@ -73,8 +78,24 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
   return absl::OkStatus();
 }
 
+absl::Status PrintColumns(CommandContext& context, Client& client, const ScoresFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
+                          client.GetSweep(flags.sweep, /*include_spec=*/true));
+  CONCUR_ASSIGN_OR_RETURN(SweepSpec spec, rpc::FromProto(sweep.spec()));
+  CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(std::move(spec)));
+  ScoreColumns columns(expansion, context.out);
+  CONCUR_RETURN_IF_ERROR(client.ListScores(
+      sweep.id(), flags.metric, [&columns](const JobScore& score) { columns.Add(score); }));
+  columns.Finish();
+  return absl::OkStatus();
+}
+
 absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  if (flags.columns) {
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    return PrintColumns(context, *client, flags);
+  }
   if (flags.by_job) {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
     return PrintByJob(context, *client, flags);
@@ -114,6 +135,8 @@ void AddScoresCommand(Command& app, CommandContext& context) {
       "--by-job", flags->by_job,
       "Every score by itself, with its state: in CSV the table leaves failed, pending and "
       "missing cells empty");
+  command->AddFlag("--columns", flags->columns,
+                   "The same for programs, as binary columns (docs/python.md)");
   command->Footer(
       "Means over seeds, ± their standard deviation. Works while the sweep runs.\n"
       "Examples:\n  concur scores demo\n  concur scores s12 -o csv > scores.csv");

@@ -331,7 +331,7 @@ Json WorkerJson(const v1::Worker& worker) {
 
 Json ScoreJson(const JobScore& score) {
   Json json = Json::object();
-  json.get_ref<Json::object_t&>().reserve(10);  // there are millions
+  json.get_ref<Json::object_t&>().reserve(14);  // there are millions
   json["job"] = score.job.ToString();
   json["approach"] = score.approach;
   json["train_set"] = TextJson(score.train_set);
@@ -342,6 +342,10 @@ Json ScoreJson(const JobScore& score) {
   json["value"] = score.value.has_value() ? Json(*score.value) : Json();
   json["examples"] = score.examples;
   json["state"] = std::string(JobStateName(score.state));
+  json["low"] = score.interval.has_value() ? Json(score.interval->low) : Json();
+  json["high"] = score.interval.has_value() ? Json(score.interval->high) : Json();
+  json["worker"] = TextJson(score.worker);
+  json["seconds"] = score.worker.empty() ? Json() : Json(absl::ToDoubleSeconds(score.run_time));
   return json;
 }
 

@@ -282,20 +282,6 @@ absl::StatusOr<NamedExamples> ReadFolderRuns(const std::string& approach,
 
 }  // namespace
 
-analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples) {
-  analysis::ExamplePlaces places;
-  for (const qa::ExampleScore& example : examples) {
-    places.passages.push_back(example.passage);
-    places.documents.push_back(example.document);
-  }
-  for (std::vector<int64_t>* list : {&places.passages, &places.documents}) {
-    if (std::find(list->begin(), list->end(), -1) != list->end()) {
-      list->clear();
-    }
-  }
-  return places;
-}
-
 absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
                                                   absl::string_view metric,
                                                   const std::vector<NamedExamples>& approaches) {

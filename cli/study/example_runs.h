@@ -17,9 +17,6 @@
 
 namespace concur::cli {
 
-// The passages and documents of examples; known where every example has one.
-analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples);
-
 // For each column of ScoreTableOf, the runs behind its cells: of the settings that the cell stands
 // for. `columns` empty: all. Approaches without per-example scores are missing, with the reason.
 // InvalidArgument for an unknown column or a metric that is neither exact_match nor f1;

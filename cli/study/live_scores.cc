@@ -91,7 +91,7 @@ absl::Status FollowScores(
   absl::Status stopped;
   std::string id = sweep;
   absl::Status status = client.WatchSweep(
-      sweep, v1::WatchSweepRequest::EVENTS_ALL, absl::Minutes(10),
+      sweep, /*cursor=*/"", v1::WatchSweepRequest::EVENTS_ALL, absl::Minutes(10),
       [&](const v1::WatchSweepResponse& update) {
         id = update.sweep().id();
         const absl::StatusOr<bool> changed = study.Take(update);

@@ -153,6 +153,27 @@ class Ticker {
   std::thread thread_;
 };
 
+// The last line of a message has the cursor that resumes after it. After a gap, as a restart of the
+// coordinator makes one, a line says so: events before it may be missing.
+void PrintEvents(CommandContext& context, const v1::WatchSweepResponse& update, bool is_gap) {
+  if (is_gap) {
+    Json gap = EventJson(v1::JobEvent());
+    for (auto& [name, value] : gap.items()) {
+      value = nullptr;
+    }
+    gap["reset"] = true;
+    gap["cursor"] = update.cursor();
+    context.out << analysis::JsonLine(gap);
+  }
+  for (int i = 0; i < update.events_size(); ++i) {
+    Json event = EventJson(update.events(i));
+    event["reset"] = false;
+    event["cursor"] = i + 1 == update.events_size() ? Json(update.cursor()) : Json();
+    context.out << analysis::JsonLine(event);
+  }
+  context.out << std::flush;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
@@ -167,7 +188,7 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
     const Ticker ticker(painter, quarantines, client, options.timeout);
     bool away = false;
     status = client.WatchSweep(
-        sweep,
+        sweep, options.after,
         options.print_events ? v1::WatchSweepRequest::EVENTS_ALL
                              : v1::WatchSweepRequest::EVENTS_FAILURES,
         options.outage_max,
@@ -176,12 +197,10 @@ absl::StatusOr<v1::Sweep> FollowSweep(CommandContext& context, Client& client,
             painter.Say("concur: the coordinator answers again");
             away = false;
           }
+          const bool is_gap = update.reset() && (!last.id().empty() || !options.after.empty());
           last = update.sweep();
           if (options.print_events) {
-            for (const v1::JobEvent& event : update.events()) {
-              context.out << analysis::JsonLine(EventJson(event));
-            }
-            context.out << std::flush;
+            PrintEvents(context, update, is_gap);
           }
           painter.Update(update);
           return true;  // the server ends the stream after the last change

@@ -20,6 +20,8 @@ struct WatchOptions {
   bool quiet = false;  // no progress, only wait
   // JSON lines: every event to context.out.
   bool print_events = false;
+  // Only events after this cursor, which an earlier event had; empty: from now on.
+  std::string after;
   absl::Duration timeout = absl::InfiniteDuration();
   // How long the server may be away.
   absl::Duration outage_max = absl::Minutes(10);

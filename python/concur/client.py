@@ -25,7 +25,7 @@ from typing import (
     Union,
 )
 
-from concur.errors import ConcurError
+from concur.errors import ConcurError, InvalidInput
 from concur.inside import METRIC_MARK
 from concur.mapped import Grid, Mapped, plan
 from concur.matrix import Matrix
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 def connect(
     server: Optional[str] = None,
+    token: Optional[str] = None,
     token_file: Optional[Path] = None,
     ca: Optional[Path] = None,
     certificate: Optional[Path] = None,
@@ -46,11 +47,14 @@ def connect(
 ) -> "Client":
     """A client of a coordinator: by default CONCUR_SERVER's, else your own on this machine.
 
-    Asks the coordinator once, so that a wrong address or token is an error here.
+    Asks the coordinator once, so that a wrong address or token is an error here. A `token` is kept
+    in a file that only you can read, for as long as the client is used.
     """
+    if token is not None and token_file is not None:
+        raise InvalidInput("token, token_file: expected one of them")
     options = {"server": server, "token_file": token_file, "ca": ca}
     options.update({"certificate": certificate, "key": key})
-    client = Client(Program(strings(options)))
+    client = Client(Program(strings(options), token))
     client.sweeps(limit=1)
     return client
 
@@ -212,17 +216,23 @@ class SubmittedSweep:
         self.program.run(["sweep", "wait", self.id, *limit])
         return self
 
-    def events(self) -> Iterator[Dict[str, Any]]:
-        """What happens to its jobs, as it happens, until the sweep has ended."""
-        return self.program.lines(["sweep", "watch", self.id])
+    def events(self, after: Optional[str] = None) -> Iterator[Dict[str, Any]]:
+        """What happens to its jobs, as it happens, until the sweep has ended.
 
-    def scores(self) -> "pandas.DataFrame":
-        """One row for each job that scores: approach, train_set, test_benchmark, setting_index, seed,
-        metric, value (NaN where it is missing), examples, state, job."""
-        names = ("job", "approach", "train_set", "test_benchmark", "metric", "state")
-        return self.program.frame(
-            ["scores", self.id, "--by-job"], dtype={name: str for name in names}
-        )
+        An event's "cursor", where it is not None, resumes after it: events(after=cursor). One with
+        "reset" true, and nothing else, says that events before it may be missing, as after a restart
+        of the coordinator: ask jobs() how things stand.
+        """
+        return self.program.lines(["sweep", "watch", self.id, *strings({"after": after})])
+
+    def scores(self, metric: Optional[str] = None) -> "pandas.DataFrame":
+        """One row for each job that scores; by default by its benchmark's own metric.
+
+        job (its number), approach, train_set, benchmark, setting ("depth=2 lr=0.1"), setting_index,
+        seed, metric, value, low and high (the interval of the value at 95 %, where examples were
+        scored), examples, state, worker, seconds (of its command). NaN or None where there is nothing.
+        """
+        return self.program.columns(["scores", self.id, "--columns", *strings({"metric": metric})])
 
     def table(self, **options: Any) -> "pandas.DataFrame":
         """Approaches × benchmarks, as `concur scores` prints it; options as its flags."""
@@ -330,6 +340,11 @@ class Job:
                 except ValueError:
                     pass  # cut where the log was
         return pandas.DataFrame(rows, columns=["step", "name", "value"])
+
+    def cancel(self) -> str:
+        """Ends it, and with a train job what waits for it; the sweep goes on. Returns its state: a
+        result that came first stays."""
+        return str(self.program.json(["job", "cancel", self.id])["state"])
 
     def explain(self) -> str:
         """Why it waits, failed, or ran although it was done before."""

@@ -204,6 +204,10 @@ class Future:
         values = {metric["name"]: metric["value"] for metric in job["result"]["metrics"]}
         return values[self._mapped.metric] if set(values) == {self._mapped.metric} else values
 
+    def cancel(self) -> bool:
+        """Ends this call alone. False when it had ended before: its result stays."""
+        return self.job.cancel() == "canceled"
+
     def _failure(self, job: Mapping[str, Any]) -> Optional[JobFailed]:
         if job["state"] == "succeeded":
             return None
@@ -271,17 +275,19 @@ class Mapped(Sequence[Future]):
     def as_completed(self) -> Iterator[Future]:
         """The calls as they end."""
         left = {job.id: future for job, future in zip(self.jobs(), self)}
-        for row in self.sweep.job_rows():
-            if row["state"] in _ENDED:
-                yield left.pop(row["id"])
+
         try:
-            for event in self.sweep.events():
-                if event["state"] in _ENDED and event["job"] in left:
+            # A cursor that is none: the first event is a reset, and what ended before it is listed.
+            for event in self.sweep.events(after="none"):
+                if event["reset"]:  # also after a restart of the coordinator
+                    for row in self.sweep.job_rows():
+                        if row["state"] in _ENDED and row["id"] in left:
+                            yield left.pop(row["id"])
+                elif event["state"] in _ENDED and event["job"] in left:
                     yield left.pop(event["job"])
         except SweepFailed:
             pass  # their exception() says why
-        # What ended between the list and the first event.
-        yield from left.values()
+        yield from left.values()  # the stream ends when all have
 
     def cancel(self) -> None:
         """Ends the calls that have not ended; results stay."""

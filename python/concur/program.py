@@ -14,6 +14,7 @@ import tempfile
 import threading
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence
 
+from concur.columns import read_frame
 from concur.errors import BY_EXIT_CODE, ConcurError
 
 if TYPE_CHECKING:
@@ -54,8 +55,14 @@ def _error_of(exit_code: int, stderr: str) -> ConcurError:
 class Program:
     """The program, with the options of a connection before every command."""
 
-    def __init__(self, options: Sequence[str]) -> None:
+    def __init__(self, options: Sequence[str], token: Optional[str] = None) -> None:
         self.argv = [find_program(), *options]
+        if token is not None:
+            # Arguments and environments of processes are seen by others; a file of mode 0600 is not.
+            self._token = tempfile.NamedTemporaryFile("w", prefix="concur-token-")
+            self._token.write(token.strip() + "\n")
+            self._token.flush()
+            self.argv += ["--token-file", self._token.name]
         # What each thread runs, for stop().
         self._running: Dict[int, "subprocess.Popen[Any]"] = {}
 
@@ -96,37 +103,42 @@ class Program:
             with self._output(["-o", mode, *arguments], given) as output:
                 return output.read().decode("utf-8")
 
-    def frame(
-        self, arguments: Sequence[str], dtype: Optional[Dict[str, type]] = None
-    ) -> "pandas.DataFrame":
-        """The table that the command prints, read while it is printed; `dtype` of columns by name."""
+    def frame(self, arguments: Sequence[str]) -> "pandas.DataFrame":
+        """The table that the command prints, read while it is printed."""
         import pandas
 
         with self._output(["-o", "csv", *arguments]) as output:
-            _widen(output)
             try:
                 # Only what is empty is missing: "NA" is a name. Other parsers of pandas round numbers.
                 return pandas.read_csv(
-                    output,
-                    float_precision="round_trip",
-                    keep_default_na=False,
-                    na_values=[""],
-                    dtype=dtype,
+                    output, float_precision="round_trip", keep_default_na=False, na_values=[""]
                 )
             except pandas.errors.EmptyDataError:
                 return pandas.DataFrame()
+
+    def columns(self, arguments: Sequence[str]) -> "pandas.DataFrame":
+        """The binary columns that the command prints."""
+        with self._output(arguments) as output:
+            _widen(output)
+            return read_frame(output)
 
     @contextlib.contextmanager
     def _output(self, arguments: Sequence[str], stdin: Any = subprocess.DEVNULL) -> Iterator[IO[bytes]]:
         """Where the command prints; after it a ConcurError when the command failed."""
         # Into a file: a pipe that nobody reads would hold the command up.
         with tempfile.TemporaryFile() as messages:
+            broken: Optional[ConcurError] = None
             with self._started(arguments, stdin, messages) as process:
                 assert process.stdout is not None
-                yield process.stdout
+                try:
+                    yield process.stdout
+                except ConcurError as error:  # in what was read: why it is so, the command says
+                    broken = error
             if process.returncode != 0:
                 messages.seek(0)
                 raise _error_of(process.returncode, messages.read().decode("utf-8", "replace"))
+            if broken is not None:
+                raise broken
 
     def show(self, arguments: Sequence[str]) -> None:
         """Runs a command whose output the user sees, on stderr; its exit code is not looked at."""

@@ -93,9 +93,9 @@ class Sweep:
     Relative paths are relative to the working directory.
     """
 
-    name: str
-    approaches: Sequence[Union[Approach, Path, Mapping[str, Any]]]
-    benchmarks: Sequence[Union[Benchmark, Path, Mapping[str, Any]]]
+    name: str = "python"
+    approaches: Sequence[Union[Approach, Path, Mapping[str, Any]]] = ()
+    benchmarks: Sequence[Union[Benchmark, Path, Mapping[str, Any]]] = ()
     seeds: Optional[Seeds] = None
     settings: Optional[Mapping[str, int]] = None
     train_on: Optional[Sequence[str]] = None

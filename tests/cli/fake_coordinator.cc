@@ -110,6 +110,21 @@ grpc::Status FakeCoordinator::CancelSweep(Context*, const v1::CancelSweepRequest
   return status;
 }
 
+grpc::Status FakeCoordinator::CancelJob(Context*, const v1::CancelJobRequest* request,
+                                        v1::Job* job) {
+  MutexLock lock(mutex_);
+  for (v1::Job& known : jobs) {
+    if (known.id() == request->job()) {
+      if (known.state() != v1::Job::STATE_SUCCEEDED && known.state() != v1::Job::STATE_FAILED) {
+        known.set_state(v1::Job::STATE_CANCELED);
+      }
+      *job = known;
+      return Reach();
+    }
+  }
+  return {grpc::StatusCode::NOT_FOUND, "no job " + request->job()};
+}
+
 grpc::Status FakeCoordinator::PauseSweep(Context*, const v1::PauseSweepRequest* request,
                                          v1::Sweep* sweep) {
   MutexLock lock(mutex_);

@@ -61,6 +61,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   grpc::Status GetSweep(Context*, const v1::GetSweepRequest*, v1::Sweep*) override;
   grpc::Status ListSweeps(Context*, const v1::ListSweepsRequest*, v1::ListSweepsResponse*) override;
   grpc::Status CancelSweep(Context*, const v1::CancelSweepRequest*, v1::Sweep*) override;
+  grpc::Status CancelJob(Context*, const v1::CancelJobRequest*, v1::Job*) override;
   grpc::Status PauseSweep(Context*, const v1::PauseSweepRequest*, v1::Sweep*) override;
   grpc::Status DeleteSweep(Context*, const v1::DeleteSweepRequest*,
                            v1::DeleteSweepResponse*) override;

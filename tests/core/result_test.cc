@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -54,6 +55,18 @@ TEST(ResultTest, MetricsAndArtifactsStandInOrderEachOnce) {
   result.artifacts[1].kind = result.artifacts[0].kind;
   EXPECT_THAT(ValidateJobResult(result, FieldPath("r")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("r.artifacts[1]: expected")));
+}
+
+TEST(ResultTest, TheEndsOfAnIntervalAreFiniteAndInOrder) {
+  Metric metric{"f1", 50, 8, MetricInterval{60, 40}};
+  EXPECT_THAT(CheckMetric(FieldPath("m"), metric),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "m.interval: expected finite ends in order, got 60 to 40"));
+  metric.interval = {std::nan(""), 60};
+  EXPECT_THAT(CheckMetric(FieldPath("m"), metric),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("m.interval: ")));
+  metric.interval = {40, 60};
+  EXPECT_OK(CheckMetric(FieldPath("m"), metric));
 }
 
 TEST(ResultTest, ANameOfAMetricIsOneLine) {

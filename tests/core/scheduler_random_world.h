@@ -259,7 +259,7 @@ class RandomWorld {
     if (!id) {
       return;
     }
-    const uint64_t what = random_.Below(8);
+    const uint64_t what = random_.Below(10);
     Trace(absl::StrCat("on sweep ", id->ToString(), " ", what));
     if (what == 0) {
       (void)scheduler().CancelSweep(*id);
@@ -267,6 +267,12 @@ class RandomWorld {
       (void)scheduler().PauseSweep(*id);
     } else if (what <= 3) {
       (void)scheduler().ResumeSweep(*id);
+    } else if (what >= 8) {
+      const uint32_t jobs = scheduler().FindSweep(*id)->expansion->job_count();
+      const auto job = static_cast<uint32_t>(random_.Below(jobs + 1));
+      const absl::Status status = scheduler().CancelJob({*id, job});
+      CONCUR_CHECK(status.ok() == (job < jobs));
+      CONCUR_CHECK(job == jobs || IsTerminal(scheduler().ViewJob({*id, job}).state));
     } else {
       (void)scheduler().DeleteSweep(*id);
     }

@@ -205,27 +205,17 @@ class Runner {
     effects_.clear();
     Words words(event);
     static const std::map<std::string, void (Runner::*)(Words&)> kVerbs = {
-        {"policy", &Runner::Policy},
-        {"worker", &Runner::Worker},
-        {"submit", &Runner::Submit},
-        {"sync", &Runner::Sync},
-        {"restart", &Runner::Restart},
-        {"advance", &Runner::Advance},
-        {"pause", &Runner::OnSweep},
-        {"resume", &Runner::OnSweep},
-        {"cancel", &Runner::OnSweep},
-        {"delete", &Runner::OnSweep},
-        {"retry", &Runner::Retry},
-        {"drain", &Runner::Drain},
-        {"undrain", &Runner::Drain},
-        {"collect", &Runner::Collect},
-        {"coordinator-restart", &Runner::CoordinatorRestart},
-        {"check", &Runner::Check},
-        {"counts", &Runner::Counts},
-        {"explain", &Runner::Explain},
-        {"workers", &Runner::Workers},
-        {"orders", &Runner::Orders},
-        {"wait-over", &Runner::WaitOver},
+        {"policy", &Runner::Policy},   {"worker", &Runner::Worker},
+        {"submit", &Runner::Submit},   {"sync", &Runner::Sync},
+        {"restart", &Runner::Restart}, {"advance", &Runner::Advance},
+        {"pause", &Runner::OnSweep},   {"resume", &Runner::OnSweep},
+        {"cancel", &Runner::OnSweep},  {"cancel-job", &Runner::OnSweep},
+        {"delete", &Runner::OnSweep},  {"retry", &Runner::Retry},
+        {"drain", &Runner::Drain},     {"undrain", &Runner::Drain},
+        {"collect", &Runner::Collect}, {"coordinator-restart", &Runner::CoordinatorRestart},
+        {"check", &Runner::Check},     {"counts", &Runner::Counts},
+        {"explain", &Runner::Explain}, {"workers", &Runner::Workers},
+        {"orders", &Runner::Orders},   {"wait-over", &Runner::WaitOver},
     };
     const auto verb = kVerbs.find(words.verb());
     if (verb == kVerbs.end()) {
@@ -403,6 +393,8 @@ class Runner {
       Say(scheduler().ResumeSweep(id));
     } else if (verb == "cancel") {
       Say(scheduler().CancelSweep(id));
+    } else if (verb == "cancel-job") {
+      Say(scheduler().CancelJob({id, static_cast<uint32_t>(Words::ToNumber(words.Next()))}));
     } else {
       Say(scheduler().DeleteSweep(id));
     }

@@ -91,7 +91,10 @@ void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t eve
 
 void OnSweep(Bytes& bytes, concur::Scheduler& scheduler) {
   const SweepId id{1 + bytes.Next(kSweepsMax + 1)};
-  switch (bytes.Next(6)) {
+  switch (bytes.Next(7)) {
+    case 6:
+      (void)scheduler.CancelJob({id, bytes.Next(30)});
+      break;
     case 0:
       (void)scheduler.CancelSweep(id);
       break;

@@ -2,6 +2,9 @@
 """The Python package against a real coordinator and worker."""
 
 import asyncio
+import concurrent.futures
+import gc
+import io
 import json
 import os
 import pathlib
@@ -11,8 +14,12 @@ import sys
 import unittest
 
 import concur
-from concur import aio, program, spec
+from concur import aio, columns, program, spec
 from coordinator import BIN, CoordinatorTest, approach, study
+
+
+def shifted(lr, depth):
+    return lr + depth
 
 
 class ClientTest(CoordinatorTest):
@@ -24,7 +31,7 @@ class ClientTest(CoordinatorTest):
         sweep = self.client.submit(study(approaches=approaches)).wait(timeout=120)
         scores = sweep.scores()
         self.assertEqual(len(scores), 5 * 2 * 3)
-        row = scores[(scores.approach == "b") & (scores.test_benchmark == "y") & (scores.seed == 2)]
+        row = scores[(scores.approach == "b") & (scores.benchmark == "y") & (scores.seed == 2)]
         self.assertEqual(row.value.tolist(), [22.2])
         matrix = sweep.matrix("kendall", interval=0.9, replicates=200)
         self.assertEqual(matrix.benchmarks, ["x", "y"])
@@ -48,7 +55,92 @@ class ClientTest(CoordinatorTest):
         self.assertEqual(scores.approach.tolist(), ["NA", "NA", "007", "007"])
         self.assertEqual(scores.value.tolist(), [float(value)] * 4)
         self.assertTrue(scores.train_set.isna().all())
+        self.assertTrue(scores.low.isna().all(), "a file of metrics has no examples")
+        self.assertEqual(scores.state.unique().tolist(), ["succeeded"])
+        self.assertEqual(scores.worker.isna().sum(), 0)
+        self.assertGreater(scores.seconds.min(), 0)
+        self.assertEqual(sweep.job(int(scores.job[2])).get()["approach"], "007")
+        other = sweep.scores(metric="f1")
+        self.assertTrue(other.value.isna().all())
+        self.assertEqual(other.metric.unique().tolist(), ["f1"])
         self.assertEqual(sweep.table().approach.tolist()[0], "NA")
+
+    def test_scores_of_examples_have_intervals_and_settings_their_text(self):
+        right = [{"id": str(i), "question": "q", "answers": [{"text": "yes", "answer_start": 0}]}
+                 for i in range(10)]
+        data = [{"title": "", "paragraphs": [{"context": "yes or no", "qas": right}]}]
+        pathlib.Path("gold.json").write_text(json.dumps({"version": "1.1", "data": data}))
+        answers = {str(i): "yes" if i < 8 else "no" for i in range(10)}
+        pathlib.Path("answers.json").write_text(json.dumps(answers))
+        reader = concur.Approach(
+            "reader", version="1", hyperparameters={"default": {"lr": 0.5, "depth": 2}},
+            predict={"command": ["/bin/sh", "-c", ": {test} {hp.lr} {hp.depth}; cp %s {predictions}"
+                                 % os.path.abspath("answers.json")]})
+        sweep = self.client.submit(concur.Sweep(
+            approaches=[reader], metric="exact_match",
+            benchmarks=[concur.Benchmark("yes", test="gold.json", format="squad")])).wait(timeout=120)
+        (row,) = sweep.scores().itertuples()
+        self.assertEqual((row.value, row.examples, row.setting), (80.0, 10, "depth=2 lr=0.5"))
+        # Clopper and Pearson's interval of 8 out of 10.
+        self.assertAlmostEqual(row.low, 44.3905, places=3)
+        self.assertAlmostEqual(row.high, 97.4789, places=3)
+
+    def test_a_stream_of_scores_that_is_cut_is_an_error(self):
+        sweep = self.client.submit(study(seeds=[1])).wait(timeout=120)
+        whole = subprocess.run(
+            [BIN / "concur", "--server", self.server, "scores", sweep.id, "--columns"],
+            stdout=subprocess.PIPE, check=True,
+        ).stdout
+        self.assertEqual(len(columns.read_frame(io.BytesIO(whole))), 4)
+        for length in range(len(whole)):
+            with self.assertRaises(concur.ConcurError):
+                columns.read_frame(io.BytesIO(whole[:length]))
+        for other in (b"approach,x,y\n", b"[]\n", b"{}\n", b'{"rows":-1,"columns":[]}\n',
+                      b'{"rows":0,"columns":[{"name":"a","type":"f2"}]}\n'):
+            with self.assertRaisesRegex(concur.ConcurError, "of the same version"):
+                columns.read_frame(io.BytesIO(other))
+
+    def test_events_go_on_where_an_earlier_reader_stopped(self):
+        sweep = self.client.submit(study()).wait(timeout=120)
+        seen, cursor = [], "none"
+        for event in sweep.events(after=cursor):
+            self.assertTrue(event["reset"], "of an ended sweep there is a snapshot alone")
+            cursor = event["cursor"]
+        self.assertEqual(list(sweep.events(after=cursor)), [])
+        bad = approach("bad", "exit 3; : {metrics} {test} {seed}")
+        failing = self.client.submit(study(approaches=[bad], seeds=[1]))
+        with self.assertRaises(concur.SweepFailed):
+            failing.wait(timeout=120)
+        cursor = next(failing.events(after="none"))["cursor"]
+        self.assertGreater(failing.retry(), 0)
+        with self.assertRaises(concur.SweepFailed):
+            for event in failing.events(after=cursor):
+                seen.append((event["job"], event["state"], event["reset"]))
+        self.assertIn((f"{failing.id}/0", "ready", False), seen)
+        self.assertIn((f"{failing.id}/0", "failed", False), seen)
+
+    def test_one_job_is_canceled_and_the_others_go_on(self):
+        gate = approach("gate", "while [ ! -e %s/go ]; do sleep 0.05; done; "
+                        "echo '{{\"accuracy\": 1}}' > {metrics}; : {test}" % os.getcwd())
+        sweep = self.client.submit(study(approaches=[gate], seeds=[1]))
+        self.assertEqual(sweep.job(0).cancel(), "canceled")
+        self.assertIn("sweep retry", sweep.job(0).explain())
+        pathlib.Path("go").write_text("")
+        with self.assertRaisesRegex(concur.SweepFailed, "1 canceled"):
+            sweep.wait(timeout=60)
+        self.assertEqual(sweep.job(1).cancel(), "succeeded", "its result stays")
+        self.assertEqual(sweep.state, "canceled")
+
+    def test_a_token_may_be_given_as_text(self):
+        with self.assertRaisesRegex(concur.InvalidInput, "expected one of them"):
+            concur.connect(self.server, token="t", token_file="f")
+        client = concur.connect(self.server, token=pathlib.Path("data/token").read_text()
+                                if pathlib.Path("data/token").exists() else "any")
+        name = client.program.argv[-1]
+        self.assertEqual(os.stat(name).st_mode & 0o077, 0)
+        del client
+        gc.collect()
+        self.assertFalse(os.path.exists(name))
 
     def test_a_cell_that_runs_twice_submits_once(self):
         first = self.client.submit(study())
@@ -94,6 +186,18 @@ class ClientTest(CoordinatorTest):
         self.assertEqual(self.client.submit(study(approaches=[gate], seeds=[1])).id, sweep.id)
         sweep.wait(timeout=120)
         self.assertEqual(set(sweep.scores().value), {1.0})
+
+    def test_a_killed_coordinator_loses_nothing(self):
+        gate = approach("gate", "while [ ! -e %s/go ]; do sleep 0.05; done; "
+                        "echo '{{\"accuracy\": 1}}' > {metrics}; : {test}" % os.getcwd())
+        sweep = self.client.submit(study(approaches=[gate], seeds=[1, 2, 3]))
+        waiting = concurrent.futures.ThreadPoolExecutor(1).submit(sweep.wait, 120)
+        for _ in range(2):
+            os.kill(self.coordinator(), signal.SIGKILL)  # `concur up` starts another
+            self.assertEqual(self.client.submit(study(approaches=[gate], seeds=[1, 2, 3])).id, sweep.id)
+        pathlib.Path("go").write_text("")
+        waiting.result(120)
+        self.assertEqual(sweep.scores().value.tolist(), [1.0] * 6)
 
     def test_any_command_runs_as_in_a_shell(self):
         self.client.submit(study()).wait(timeout=120)
@@ -148,6 +252,45 @@ class ClientTest(CoordinatorTest):
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, encoding="utf-8")
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "[]\n")
+
+
+class TenLinesTest(CoordinatorTest):
+    """The lines that the package is made for, as they are written in a notebook."""
+
+    def test_from_a_grid_to_a_matrix_in_ten_lines(self):
+        script = "printf '{{\"accuracy\": {0}.%s}}' {{seed}} > {{metrics}}; : {{test}}"
+        approaches = [approach(name, script.format(i)) for i, name in enumerate("abcde", start=1)]
+        benchmarks = study().benchmarks
+        grid = {"lr": [0.1, 1.0], "depth": [2]}
+        os.environ["CONCUR_SERVER"] = self.server
+        self.addCleanup(os.environ.pop, "CONCUR_SERVER")
+
+        c = concur.connect()
+        s = c.submit(concur.Sweep(approaches=approaches, benchmarks=benchmarks, seeds=range(5)))
+        s.wait()
+        scores = s.scores()
+        matrix = s.matrix("kendall", replicates=200)
+        tau, low, high = matrix.tau, matrix.low, matrix.high
+        failures, log, why = s.failures(), s.job(7).log(), s.job(7).explain()
+        s.cancel()
+        f = c.map(shifted, grid)
+        results = f.result(60)
+        f.cancel()
+
+        self.assertLessEqual(
+            {"approach", "benchmark", "setting", "seed", "metric", "value", "low", "high", "state",
+             "worker", "seconds"}, set(scores.columns))
+        self.assertEqual(len(scores), 5 * 2 * 5)
+        self.assertEqual(scores.groupby("approach").value.mean().round(1).tolist(),
+                         [1.2, 2.2, 3.2, 4.2, 5.2])
+        self.assertEqual((tau.loc["x", "y"], low.loc["x", "x"], high.loc["x", "x"]), (1.0, 1.0, 1.0))
+        self.assertIn("<svg", matrix.svg())
+        self.assertEqual(len(failures), 0)
+        self.assertEqual(log, "")
+        self.assertIn("succeeded", why)
+        self.assertEqual(s.state, "succeeded", "canceling what has ended changes nothing")
+        self.assertEqual(results, [2.1, 3.0])
+        self.assertEqual(f[1].setting, {"lr": 1.0, "depth": 2})
 
 
 class SpecTest(unittest.TestCase):

@@ -46,6 +46,19 @@ class CoordinatorTest(unittest.TestCase):
         os.chdir(self.before)
         self.directory.cleanup()
 
+    def coordinator(self):
+        """The process of the coordinator, a child of `concur up`; None while there is none."""
+        with open(f"/proc/{self.up.pid}/task/{self.up.pid}/children", encoding="ascii") as file:
+            children = file.read().split()
+        for child in children:
+            try:
+                with open(f"/proc/{child}/cmdline", "rb") as file:
+                    if file.read().split(b"\0")[0].endswith(b"concur-coordinator"):
+                        return int(child)
+            except FileNotFoundError:
+                pass
+        return None
+
     def start(self, listen="127.0.0.1:0"):
         self.up = subprocess.Popen(
             [BIN / "concur", "up", "--data-dir", "data", "--listen", listen],

@@ -126,6 +126,17 @@ class MapTest(CoordinatorTest):
         with self.assertRaisesRegex(concur.JobFailed, "canceled"):
             calls[0].result(60)
 
+    def test_one_call_is_canceled_alone(self):
+        gates = [os.path.abspath("never"), os.path.abspath("go")]
+        calls = self.client.map(waits, {"gate": gates})
+        self.assertTrue(calls[0].cancel())
+        pathlib.Path("go").touch()
+        self.assertEqual(calls[1].result(60), 1.0)
+        self.assertFalse(calls[1].cancel(), "it had ended")
+        with self.assertRaisesRegex(concur.JobFailed, "canceled"):
+            calls[0].result(60)
+        self.assertEqual({call.seed for call in calls.as_completed()}, {1})
+
 
 class PackTest(unittest.TestCase):
     def test_the_same_function_gives_the_same_text_and_it_runs_alone(self):

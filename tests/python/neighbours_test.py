@@ -4,12 +4,17 @@
 import http.server
 import json
 import os
+import pathlib
+import re
+import struct
+import subprocess
 import threading
 import unittest
 import urllib.parse
+import zlib
 
 import concur
-from concur import mlflow
+from concur import mlflow, wandb
 from coordinator import CoordinatorTest, approach, study
 
 
@@ -79,6 +84,39 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def curve(height):
+    for step in range(2):
+        concur.report_metric(step=step, value=height * step)
+    return height
+
+
+def records_of(data):
+    """Reads what wandb writes, as LevelDB's description of its log says, with zlib's CRC-32."""
+    ident, magic, version = struct.unpack_from("<4sHB", data)
+    assert (ident, magic, version) == (b":W&B", 0xBEE1, 0)
+    at, record, begun = 7, b"", False
+    while at < len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        crc, length, kind = struct.unpack_from("<IHB", data, at)
+        piece = data[at + 7:at + 7 + length]
+        assert at // 32768 == (at + 6 + length) // 32768, "a piece crosses the border of a block"
+        assert crc == zlib.crc32(bytes([kind]) + piece) and kind in (1, 2, 3, 4)
+        assert (kind in (3, 4)) == begun
+        record, begun = record + piece, kind in (2, 3)
+        at += 7 + length
+        if kind in (1, 4):
+            yield record
+            record = b""
+
+
+def decode(record):
+    """The fields of a message, by protobuf's own compiler."""
+    done = subprocess.run(["protoc", "--decode_raw"], input=record, stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode()
+
+
 def parabola(x):
     if x > 9:
         raise ValueError("out of milk")
@@ -130,6 +168,35 @@ class NeighboursTest(CoordinatorTest):
         scores = sorted(sweep.scores().value)
         self.assertEqual(sorted(run["data"]["metrics"][0]["value"] for run in runs), scores)
         self.assertIn({"key": "seed", "value": "2"}, runs[3]["data"]["params"])
+
+    def test_runs_are_records_that_weights_and_biases_reads(self):
+        calls = self.client.map(curve, {"height": [2.0, 3.0]})
+        calls.result(60)
+        self.assertEqual(wandb.export(calls.sweep, "runs", project="p", steps=True), 2)
+        self.assertEqual(wandb.export(calls.sweep, "runs", project="p", steps=True), 0, "it has them")
+        runs = sorted(pathlib.Path("runs").iterdir())
+        self.assertEqual([str(run).split("-")[:2] for run in runs], [["runs/offline", "run"]] * 2)
+        heights = set()
+        for run in runs:
+            (path,) = run.glob("run-*.wandb")
+            self.assertEqual(path.stem, "run-" + run.name.split("-")[-1])
+            texts = [decode(record) for record in records_of(path.read_bytes())]
+            self.assertEqual([text.split()[1] for text in texts], ["1", "2", "3", "4", "5", "6"])
+            # By wandb_internal.proto: 17 a run, 2 history, 3 summary, 18 the exit.
+            kinds = [re.search(r"^(\d+) \{", text, re.M)[1] for text in texts]
+            self.assertEqual(kinds, ["17", "2", "2", "2", "3", "18"])
+            self.assertIn('3: "p"', texts[0])
+            height = re.search(r'1: "height"\s+16: "([\d.]+)"', texts[0])[1]
+            heights.add(float(height))
+            self.assertRegex(texts[2], r'1: "value"\s+16: "%s"' % re.escape(height))
+            self.assertRegex(texts[2], r"2 \{\s+1: 1\s+\}")
+            self.assertRegex(texts[4], r'1: "value"\s+16: "%s"' % re.escape(height))
+        self.assertEqual(heights, {2.0, 3.0})
+
+    def test_records_of_any_length_read_back(self):
+        lengths = [*range(0, 40), *range(32700, 32800), 65521, 65522, 100_000]
+        records = [os.urandom(length) for length in lengths]
+        self.assertEqual(list(records_of(b"".join(wandb.log_of(records)))), records)
 
     def test_what_is_no_mlflow_is_an_error(self):
         sweep = self.client.submit(study(approaches=[approach("a")], seeds=[1]))

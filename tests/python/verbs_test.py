@@ -36,8 +36,10 @@ class Recorder(Program):
         self.run(arguments)
         return iter(())
 
-    def frame(self, arguments, dtype=None):
+    def frame(self, arguments):
         return self.run(arguments)
+
+    columns = frame
 
 
 def called():
@@ -60,6 +62,7 @@ def called():
         "job list": lambda client, sweep, job: sweep.job_rows(),
         "job get": lambda client, sweep, job: job.get(),
         "job explain": lambda client, sweep, job: job.explain(),
+        "job cancel": lambda client, sweep, job: job.cancel(),
         "job logs": lambda client, sweep, job: job.log(),
         "scores": lambda client, sweep, job: sweep.scores(),
         "matrix": lambda client, sweep, job: sweep.matrix(),

@@ -30,6 +30,9 @@ JobScore FullScore() {
   score.metric = "f1";
   score.value = 61.25;
   score.examples = 40;
+  score.interval = {50.5, 70.25};
+  score.worker = "w3";
+  score.run_time = absl::Milliseconds(1500);
   return score;
 }
 
@@ -53,6 +56,10 @@ TEST(ConvertScoreTest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(FromProto(proto, kScorePath).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("score.state: ")));
   proto = ToProto(FullScore());
+  proto.set_high(std::nan(""));
+  EXPECT_THAT(FromProto(proto, kScorePath).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("score.high: ")));
+  proto = ToProto(FullScore());
   proto.set_value(std::nan(""));
   EXPECT_THAT(FromProto(proto, kScorePath).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("score.value: ")));
@@ -72,6 +79,11 @@ TEST(ConvertScoreTest, AJobsScoreIsThatOfTheMetricAskedFor) {
   metric.set_name("f1");
   metric.set_value(61.25);
   metric.set_examples(40);
+  metric.set_low(50.5);
+  metric.set_high(70.25);
+  job.set_worker("w3");
+  job.mutable_result()->mutable_run_time()->set_seconds(1);
+  job.mutable_result()->mutable_run_time()->set_nanos(500'000'000);
   ASSERT_OK_AND_ASSIGN(const JobScore score, ScoreFromJob(job, "f1", kScorePath));
   EXPECT_TRUE(score == FullScore());
   ASSERT_OK_AND_ASSIGN(const JobScore other, ScoreFromJob(job, "exact_match", kScorePath));

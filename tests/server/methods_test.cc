@@ -137,6 +137,22 @@ TEST_F(MethodsTest, AJobIsExplainedAndRunAgain) {
   EXPECT_EQ(job.state(), v1::Job::STATE_READY);
 }
 
+TEST_F(MethodsTest, OneJobIsCanceledAndTheOthersGoOn) {
+  const std::string id = Submit(Spec("a", 1));
+  v1::CancelJobRequest cancel;
+  cancel.set_job(id + "/0");
+  for (int i = 0; i < 2; ++i) {  // safe to repeat
+    EXPECT_EQ(Call(client(), &Users::CancelJob, cancel).state(), v1::Job::STATE_CANCELED);
+  }
+  v1::GetSweepRequest get;
+  get.set_sweep(id);
+  EXPECT_GE(Call(client(), &Users::GetSweep, get).counts().canceled(), 1u);
+  cancel.set_job(id + "/9999");
+  v1::Job job;
+  grpc::ClientContext context;
+  EXPECT_EQ(client().CancelJob(&context, cancel, &job).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(MethodsTest, ScoresComeInPages) {
   const std::string id = Submit(Spec("a", 3));
   RunAll(absl::Seconds(1));

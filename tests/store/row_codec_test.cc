@@ -40,6 +40,7 @@ TEST(RowCodecTest, DurationsKeepNanosecondsAndInfinities) {
 TEST(RowCodecTest, MetricsBecomeReadableJson) {
   EXPECT_EQ(MetricsToJson({{"exact_match", 66.25, 8}, {"f1", 100.0 / 3, 0}}),
             R"({"exact_match":[66.25,8],"f1":[33.333333333333336,0]})");
+  EXPECT_EQ(MetricsToJson({{"f1", 50.0, 8, MetricInterval{40.5, 60}}}), R"({"f1":[50,8,40.5,60]})");
   EXPECT_EQ(MetricsToJson({}), "{}");
   EXPECT_EQ(MetricsToJson({{"a\"\\\n", std::nan(""), 1}}), R"({"a\"\\\u000a":[null,1]})");
   EXPECT_EQ(MetricsToJson({{"x", -std::numeric_limits<double>::infinity(), 1}}),
@@ -53,6 +54,9 @@ TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
     for (Metric& metric : metrics) {
       metric.value = std::bit_cast<double>(random.Next());
       metric.examples = static_cast<int64_t>(random.Next());
+      if (random.Chance(0.5)) {
+        metric.interval = {100 * random.Uniform(), 100 * random.Uniform()};
+      }
       for (uint64_t i = random.Below(20); i > 0; --i) {
         metric.name += static_cast<char>(random.Below(256));
       }
@@ -63,6 +67,7 @@ TEST(RowCodecTest, EveryMetricReadsBackBitForBit) {
     for (size_t i = 0; i < metrics.size(); ++i) {
       EXPECT_EQ(read[i].name, metrics[i].name);
       EXPECT_EQ(read[i].examples, metrics[i].examples);
+      EXPECT_EQ(read[i].interval, metrics[i].interval);
       if (std::isnan(metrics[i].value)) {
         EXPECT_TRUE(std::isnan(read[i].value));
       } else {
@@ -77,8 +82,9 @@ TEST(RowCodecTest, WhatIsNotAListOfMetricsIsRefused) {
   std::vector<Metric> metrics;
   for (const char* json :
        {"", "{", "{}x", "[]", R"({"a":1})", R"({"a":[1,2]"b":[1,2]})", R"({"a":[1,2],})",
-        R"({"a":[1,2.5]})", R"({"a":[,2]})", R"({"a":["1",2]})", R"({"a)", R"({"a\)",
-        R"({"a\x":[1,2]})", R"({"\u0041":[1,2]})", R"({"\u00g1":[1,2]})", R"({,"a":[1,2]})"}) {
+        R"({"a":[1,2.5]})", R"({"a":[1,2,3]})", R"({"a":[1,2,3,]})", R"({"a":[1,2,3,4,5]})",
+        R"({"a":[,2]})", R"({"a":["1",2]})", R"({"a)", R"({"a\)", R"({"a\x":[1,2]})",
+        R"({"\u0041":[1,2]})", R"({"\u00g1":[1,2]})", R"({,"a":[1,2]})"}) {
     EXPECT_FALSE(MetricsOfJson(json, metrics)) << json;
   }
 }

@@ -20,6 +20,7 @@ inline std::vector<JobResult> FullResults() {
   result.run_time = absl::Nanoseconds(1'234'567'891);
   result.memory_bytes_peak = int64_t{1} << 40;
   result.metrics = {{"exact_match", 100.0 / 3, 3}, {"f1", 1e-300, 0}};
+  result.metrics[0].interval = {0.8403759, 90.57};
   result.artifacts = {{ArtifactKind::kPredictions, Sha256Of("a"), 1},
                       {ArtifactKind::kLog, Sha256Of("b"), 1 << 20}};
   JobResult failed = result;

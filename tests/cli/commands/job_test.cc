@@ -53,6 +53,18 @@ TEST_F(JobCommandsTest, InAPipeAReasonIsWhole) {
   EXPECT_THAT(Concur({"job", "list", "s12"}).out, HasSubstr(std::string(80, 'a')));
 }
 
+TEST_F(JobCommandsTest, OneJobIsCanceledUnlessItHasEnded) {
+  const Output ready = Concur({"job", "cancel", "s12/2"});
+  EXPECT_EQ(ready.out, "id     s12/2\nstate  canceled\n");
+  EXPECT_EQ(ready.err, "");
+  const Output ended = Concur({"job", "cancel", "s12/0"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("it had ended before: nothing was canceled"));
+  EXPECT_EQ(TestJson::parse(Concur({"job", "cancel", "s12/0", "-o", "json"}).out),
+            TestJson({{"id", "s12/0"}, {"state", "succeeded"}}));
+  EXPECT_EQ(Concur({"job", "cancel", "s12/99"}).code, kExitNotFound);
+}
+
 TEST_F(JobCommandsTest, JobsAreFilteredSortedAndSkipped) {
   fake_.jobs[3].set_worker("w2");
   fake_.jobs[3].set_seed(2);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,7 +22,10 @@ namespace concur::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
+using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
 
 class ScoresCommandTest : public CommandsFixture {};
@@ -74,11 +80,81 @@ TEST_F(ScoresCommandTest, ScoresMakeTheTableThatTheSweepAsksFor) {
   EXPECT_EQ(Concur({"scores", "s12", "-o", "csv"}).out,
             "approach,squad,news\nlr,15,35\nwindow,,\n");
   EXPECT_THAT(Concur({"scores", "s12", "--by-job", "-o", "csv"}).out,
-              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled\n"),
-                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed\n")));
+              AllOf(HasSubstr("s12/5,window,squad,squad,0,1,f1,,100,canceled,,,,\n"),
+                    HasSubstr("s12/7,window,news,news,0,1,f1,,100,failed,,,,\n")));
   EXPECT_THAT(Concur({"scores", "s12", "-o", "jsonl"}).out,
               AllOf(HasSubstr("\"benchmark\":\"squad\",\"state\":\"missing\""),
                     HasSubstr("\"benchmark\":\"news\",\"state\":\"failed\"")));
+}
+
+TEST_F(ScoresCommandTest, ColumnsHaveEveryValueOfEveryScore) {
+  v1::Sweep& sweep = fake_.sweeps[1];
+  SweepSpec spec;
+  spec.name = "study";
+  spec.approaches = {testing::TrainedApproach("lr")};
+  spec.approaches[0].hyperparameters.defaults = {{"depth", int64_t{2}}, {"lr", 0.5}};
+  spec.benchmarks = {testing::Benchmark("squad")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0)};
+  spec.seeds = {1, 2};
+  *sweep.mutable_spec() = rpc::ToProto(spec);
+  for (int i = 0; i < 2; ++i) {
+    v1::Score& score = fake_.scores.emplace_back();
+    score.set_job(absl::StrCat("s12/", 2 * i + 1));
+    score.set_approach("lr");
+    score.set_test_benchmark("squad");
+    score.set_seed(i + 1);
+    score.set_metric("f1");
+    score.set_state(i == 0 ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_RUNNING);
+  }
+  v1::Score& first = fake_.scores[0];
+  first.set_value(61.25);
+  first.set_low(50.5);
+  first.set_high(70);
+  first.set_examples(40);
+  first.set_worker("w\"1");
+  first.mutable_run_time()->set_seconds(3);
+  const Output output = Concur({"scores", "s12", "--columns"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  const size_t line = output.out.find('\n');
+  const TestJson head = TestJson::parse(output.out.substr(0, line));
+  EXPECT_EQ(head["rows"], 2);
+  size_t at = line + 1;
+  std::map<std::string, std::vector<double>> numbers;
+  std::map<std::string, TestJson> names;
+  for (const TestJson& column : head["columns"]) {
+    const std::string type = column["type"];
+    for (int row = 0; row < 2; ++row) {
+      const char* const from = output.out.data() + at;
+      double value = 0;
+      int64_t integer = 0;
+      int32_t number = 0;
+      if (type == "f8") {
+        std::memcpy(&value, from, 8);
+      } else if (type == "i8") {
+        std::memcpy(&integer, from, 8);
+        value = static_cast<double>(integer);
+      } else {
+        std::memcpy(&number, from, 4);
+        value = number;
+      }
+      numbers[column["name"]].push_back(value);
+      at += type == "name" ? 4 : 8;
+    }
+    names[column["name"]] = column.value("names", TestJson());
+  }
+  EXPECT_THAT(numbers["job"], ElementsAre(1, 3));
+  EXPECT_THAT(numbers["seed"], ElementsAre(1, 2));
+  EXPECT_THAT(numbers["value"], ElementsAre(61.25, IsNan()));
+  EXPECT_THAT(numbers["low"], ElementsAre(50.5, IsNan()));
+  EXPECT_THAT(numbers["high"], ElementsAre(70, IsNan()));
+  EXPECT_THAT(numbers["seconds"], ElementsAre(3, IsNan()));
+  EXPECT_THAT(numbers["train_set"], ElementsAre(-1, -1));
+  EXPECT_THAT(numbers["worker"], ElementsAre(0, -1));
+  EXPECT_EQ(names["worker"], TestJson({"w\"1"}));
+  EXPECT_EQ(names["setting"], TestJson({"depth=2 lr=0.5"}));
+  EXPECT_EQ(names["state"], TestJson({"succeeded", "running"}));
+  // The last piece has no rows: a stream without it was cut.
+  EXPECT_THAT(output.out.substr(at), StartsWith("{\"rows\":0,"));
 }
 
 // A server may send anything, and a page is printed before the next one is asked for.
@@ -96,7 +172,7 @@ TEST_F(ScoresCommandTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
   const std::vector<std::string> lines = absl::StrSplit(whole.out, '\n');
   ASSERT_EQ(lines.size(), kCount + 2);  // the header, and nothing after the last line feed
   for (int i = 0; i < kCount; ++i) {
-    ASSERT_EQ(lines[i + 1], absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded"));
+    ASSERT_EQ(lines[i + 1], absl::StrCat("s12/", i, ",lr,,,0,0,,", i, ".25,0,succeeded,,,,"));
   }
   fake_.scores[kCount - 1].set_job("junk");
   const Output broken = Concur({"scores", "s12", "--by-job", "-o", "csv"});

@@ -5,7 +5,11 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
 
@@ -15,6 +19,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using TestJson = nlohmann::ordered_json;
 
 class WatchCommandsTest : public CommandsFixture {};
@@ -59,6 +64,31 @@ TEST_F(WatchCommandsTest, WatchAsJsonLinesGivesEveryEvent) {
   EXPECT_THAT(fake_.watch_events, ElementsAre(v1::WatchSweepRequest::EVENTS_ALL));
   EXPECT_EQ(TestJson::parse(output.out)["state"], "succeeded");
   EXPECT_EQ(output.err, "");
+}
+
+TEST_F(WatchCommandsTest, EventsHaveACursorFromWhichALaterWatchGoesOn) {
+  fake_.watch = {WatchOf(2, 0, "b"), WatchOf(2, 0, "c")};
+  for (int i = 0; i < 2; ++i) {
+    v1::JobEvent& event = *fake_.watch[0].add_events();
+    event.set_job(absl::StrCat("s12/", i));
+    event.set_state(v1::Job::STATE_SUCCEEDED);
+  }
+  fake_.watch[1].mutable_sweep()->set_state(v1::Sweep::STATE_SUCCEEDED);
+  fake_.watch[1].set_reset(true);  // as after a restart of the coordinator
+  const Output output = Concur({"sweep", "watch", "s12", "-o", "jsonl", "--after", "a"});
+  EXPECT_THAT(fake_.watch_cursors, ElementsAre("a"));
+  std::vector<TestJson> lines;
+  for (const absl::string_view line : absl::StrSplit(output.out, '\n', absl::SkipEmpty())) {
+    lines.push_back(TestJson::parse(line));
+  }
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_EQ(lines[0]["job"], "s12/0");
+  EXPECT_EQ(lines[0]["cursor"], nullptr) << "the next one came with it";
+  EXPECT_EQ(lines[1]["cursor"], "b");
+  EXPECT_EQ(lines[1]["reset"], false);
+  EXPECT_EQ(lines[2]["job"], nullptr);
+  EXPECT_EQ(lines[2]["reset"], true);
+  EXPECT_EQ(lines[2]["cursor"], "c");
 }
 
 TEST_F(WatchCommandsTest, WaitTellsWorkThatFailedByExitCode5) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Confidence intervals of exact match and F1 from the scores of the questions: what workers report
+// with a score and what `concur score` prints.
+//
+// Thread-safe (stateless). Intervals are in percent. Formulas: docs/statistics.md.
+#ifndef CONCUR_SCORES_EXAMPLE_INTERVALS_H_
+#define CONCUR_SCORES_EXAMPLE_INTERVALS_H_
+
+#include <optional>
+#include <vector>
+
+#include "analysis/example_runs.h"
+#include "analysis/intervals.h"
+#include "qa/score.h"
+
+namespace concur {
+
+// The passages and documents of examples; known where every example has one.
+analysis::ExamplePlaces PlacesOf(const std::vector<qa::ExampleScore>& examples);
+
+struct ExampleIntervals {
+  analysis::ExampleClusters clusters;
+  // Unset where they are not defined: F1 of one question, fewer than two clusters.
+  std::optional<analysis::Interval> exact_match;
+  std::optional<analysis::Interval> f1;
+};
+
+// With the questions in clusters by `unit`, by default the one that analysis::ClustersOf chooses.
+// Alone (kExample), exact match has Clopper and Pearson's interval and F1 Student's t; clusters
+// have the cluster-robust one. REQUIRES: 0 < level < 1.
+ExampleIntervals IntervalsOf(const qa::ScoreReport& report,
+                             std::optional<analysis::ExampleUnit> unit, double level);
+
+}  // namespace concur
+
+#endif  // CONCUR_SCORES_EXAMPLE_INTERVALS_H_
