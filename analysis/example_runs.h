@@ -69,6 +69,7 @@ struct BenchmarkRuns {
 struct ExampleRuns {
   std::vector<std::string> approaches;
   std::vector<BenchmarkRuns> benchmarks;
+  std::vector<std::string> choices = {};  // how settings were chosen: ChoiceNotes
 };
 // Minimizes the benchmarks whose names match a pattern, in which "*" stands for any text.
 // InvalidArgument when a pattern matches none.

@@ -20,6 +20,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/clustered_mean.h"
 #include "analysis/line_intervals.h"
+#include "analysis/notes.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -95,6 +96,9 @@ class Fitter {
     fit.to = table_.benchmarks()[to].name;
     fit.scale = options_.scale;
     fit.full_score = full_score_;
+    fit.choices = ChoiceNotes(
+        from == to ? std::vector<AxisEntry>{table_.benchmarks()[from]}
+                   : std::vector<AxisEntry>{table_.benchmarks()[from], table_.benchmarks()[to]});
     CONCUR_RETURN_IF_ERROR(Collect(from, to, fit));
     std::vector<double> x;
     std::vector<double> y;

@@ -94,6 +94,7 @@ struct ShiftFit {
   bool clustered = false;             // intervals of scores draw passages or documents
   std::vector<FittedSystem> systems;  // by `from`, best first; ties in the table's order
   std::vector<std::string> missing;   // approaches that lack a score
+  std::vector<std::string> choices;   // how settings were chosen: ChoiceNotes
 };
 
 struct FitOptions {

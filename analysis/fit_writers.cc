@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits in every form.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,9 @@ Json FitJson(const ShiftFit& fit) {
   json["intercept"] = NumberOrNull(fit.intercept);
   json["r_squared"] = NumberOrNull(fit.r_squared);
   json["mean_gap"] = NumberOrNull(fit.mean_gap);
+  if (!fit.choices.empty()) {
+    json["choices"] = fit.choices;
+  }
   if (fit.level > 0) {
     json["level"] = fit.level;
     json["slope_interval"] = EndsJson(fit.slope_interval);
@@ -222,6 +226,13 @@ Table ShiftTable(absl::Span<const ShiftFit> fits) {
     table.notes.emplace_back("† not part of the fit.");
   }
   table.notes.insert(table.notes.end(), missing.begin(), missing.end());
+  for (const ShiftFit& fit : fits) {
+    for (const std::string& choice : fit.choices) {
+      if (std::find(table.notes.begin(), table.notes.end(), choice) == table.notes.end()) {
+        table.notes.push_back(choice);
+      }
+    }
+  }
   return table;
 }
 

@@ -140,6 +140,9 @@ absl::StatusOr<ConcurrenceMatrix> ComputeMatrix(const ScoreTable& scores,
   const ScoreTable table = scores.Oriented();
   ConcurrenceMatrix matrix;
   matrix.minimized = scores.Minimized();
+  for (const AxisEntry& benchmark : scores.benchmarks()) {
+    matrix.choices.push_back(benchmark.choice);
+  }
   matrix.warnings = BeyondScale(scores);
   matrix.coefficient = options.coefficient;
   matrix.top = options.top;

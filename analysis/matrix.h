@@ -82,6 +82,7 @@ struct ConcurrenceMatrix {
   bool with_swaps = false;             // pairs list their swaps
   std::vector<std::string> left_out;   // approaches dropped by complete_cases
   std::vector<std::string> minimized;  // benchmarks of which less is better
+  std::vector<SettingChoice> choices;  // how their settings were chosen, in order
   size_t top = kTopDefault;            // of the top-k overlap
   bool with_bounds = false;            // pairs carry their bounds
   std::vector<PairDifference> differences;

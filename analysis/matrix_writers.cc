@@ -390,6 +390,9 @@ std::string MatrixJson(const ConcurrenceMatrix& matrix) {
   }
   json["benchmarks"] = matrix.benchmarks;
   json["approaches"] = matrix.approaches;
+  if (const std::vector<std::string> choices = ChoiceNotes(matrix); !choices.empty()) {
+    json["choices"] = choices;
+  }
   if (!matrix.minimized.empty()) {
     json["minimized"] = matrix.minimized;
   }

@@ -140,6 +140,48 @@ std::string CountedOtherWay(const std::vector<std::string>& benchmarks) {
                       "what is better");
 }
 
+std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
+  std::map<std::string, std::vector<std::string>> by_choice;
+  std::vector<std::string> gains;
+  size_t chosen = 0;
+  for (const AxisEntry& benchmark : benchmarks) {
+    const SettingChoice& choice = benchmark.choice;
+    if (choice.on.empty()) {
+      continue;
+    }
+    ++chosen;
+    by_choice[choice.on].push_back(ScreenName(benchmark.name));
+    if (choice.optimism.has_value()) {
+      gains.push_back(
+          absl::StrCat(ScreenName(benchmark.name), " ", Fixed(*choice.optimism, kNoteDecimals)));
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [on, names] : by_choice) {
+    const std::string of =
+        names.size() == chosen ? "" : absl::StrCat(" of ", FirstNames(names, ", "));
+    notes.push_back(
+        on == "validation" ? absl::StrCat("Settings", of, " were chosen on validation sets.")
+        : on == "test"
+            ? absl::StrCat("Settings", of, " were chosen on the test sets that are shown: each ",
+                           "score is the best of several, and too high as an estimate.")
+            : absl::StrCat("Settings", of, " were chosen on the ", ScreenName(on), "."));
+  }
+  if (!gains.empty()) {
+    notes.push_back(absl::StrCat("Choosing on the test sets instead would add, on the mean over ",
+                                 "approaches: ", FirstNames(gains, ", "), "."));
+  }
+  return notes;
+}
+
+std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix) {
+  std::vector<AxisEntry> benchmarks;
+  for (size_t i = 0; i < matrix.choices.size(); ++i) {
+    benchmarks.push_back({matrix.benchmarks[i], {}, {}, matrix.choices[i]});
+  }
+  return ChoiceNotes(benchmarks);
+}
+
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
   constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
                                                  "weighted Kendall's tau", "Overlap of the top "};
@@ -171,6 +213,9 @@ std::vector<std::string> MatrixNotes(const ConcurrenceMatrix& matrix) {
   AddFlags(matrix, notes);
   if (!matrix.minimized.empty()) {
     notes.push_back(CountedOtherWay(matrix.minimized));
+  }
+  for (std::string& sentence : ChoiceNotes(matrix)) {
+    notes.push_back(std::move(sentence));
   }
   return notes;
 }
@@ -229,6 +274,9 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
   }
   for (const std::string& sentence : BeyondScale(table)) {
     notes.push_back(absl::StrCat("Warning: ", sentence, "."));
+  }
+  for (std::string& sentence : ChoiceNotes(table.benchmarks())) {
+    notes.push_back(std::move(sentence));
   }
   if (has_deviations) {
     notes.push_back("± the standard deviation over seeds.");

@@ -35,6 +35,12 @@ std::string LessIsBetter(const std::vector<std::string>& benchmarks);
 // The same, and what that means for coefficients: "…: counted the other way round, so that …".
 std::string CountedOtherWay(const std::vector<std::string>& benchmarks);
 
+// How settings were chosen, a sentence each: on validation sets, and what choosing on the test sets
+// would have added; on test sets, and that their scores are the best of several. Empty where
+// nothing was to be chosen.
+std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks);
+std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix);
+
 // What marks a score, or an average of scores, of which some seeds or settings are not there.
 inline constexpr char kPartialSign[] = "*";
 

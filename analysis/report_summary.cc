@@ -191,6 +191,9 @@ std::string ComparedText(const ScoreTable& table) {
   if (const std::vector<std::string> minimized = table.Minimized(); !minimized.empty()) {
     absl::StrAppend(&text, " ", LessIsBetter(minimized), ".");
   }
+  for (const std::string& sentence : ChoiceNotes(table.benchmarks())) {
+    absl::StrAppend(&text, " ", sentence);
+  }
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,11 +44,23 @@ struct ScoreCell {
   bool operator==(const ScoreCell&) const = default;
 };
 
+// How the settings behind a benchmark's scores were chosen, where there was a choice.
+struct SettingChoice {
+  // "validation": on validation sets; "test": on this very test set, so that its scores are the
+  // best of several; "test of NAME": on another test set; "": there was nothing to choose.
+  std::string on;
+  // By how much the mean score over approaches, with more being better, would rise if settings were
+  // chosen on this test set instead; set where both ways could be taken.
+  std::optional<double> optimism;
+  bool operator==(const SettingChoice&) const = default;
+};
+
 // A name with its tags, e.g. {"BiDAF", {{"pretrained", "no"}}}.
 struct AxisEntry {
   std::string name;
   std::map<std::string, std::string> tags;
   MetricMeaning metric = {};  // of a benchmark: what its scores mean
+  SettingChoice choice = {};  // likewise
   bool operator==(const AxisEntry&) const = default;
 };
 
@@ -119,6 +132,9 @@ class ScoreTable {
   // Minimizes the columns whose names match a pattern, in which "*" stands for any text.
   // InvalidArgument when a pattern matches none.
   absl::Status Minimize(absl::Span<const std::string> patterns);
+  void SetChoice(size_t benchmark, SettingChoice choice) {
+    benchmarks_[benchmark].choice = std::move(choice);
+  }
   // Between what the scores of a column can lie; nothing for a scale without limits. Where no scale
   // is stated: nothing where less is better, since errors and losses have no worst score; else 0 to
   // 100 if any score of the column is above 1, and 0 to 1 if none is.
@@ -162,6 +178,15 @@ struct ScoresCsvOptions {
   std::vector<std::string> keys = {};
   // Patterns of columns whose goal the caller states: they are not asked about.
   std::vector<std::string> with_goal = {};
+  // Of two columns NAME + mean and NAME + deviation, the second holds the standard deviations of
+  // the first over `seeds` seeds; the column is then called NAME.
+  struct Deviations {
+    std::string mean;
+    std::string deviation;
+    int64_t seeds = 2;
+  };
+  std::optional<Deviations> deviations = {};
+  std::string train_column = {};  // read as the tag "train"; "": the column of that name, if any
 };
 
 // Reads a scores CSV: one row per approach, the first column its name. A column with any value

@@ -25,6 +25,10 @@ Json Entries(const std::vector<AxisEntry>& entries) {
       json["goal"] = std::string(GoalName(entry.metric.goal));
       json["scale"] = ScaleText(entry.metric.scale);
     }
+    if (!entry.choice.on.empty()) {
+      json["chosen_on"] = entry.choice.on;
+      json["optimism"] = entry.choice.optimism ? Json(*entry.choice.optimism) : Json();
+    }
     list.push_back(std::move(json));
   }
   return list;

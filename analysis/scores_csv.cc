@@ -103,6 +103,8 @@ struct Column {
   bool is_tag = false;
   MetricMeaning metric;
   int64_t metric_line = 0;  // of a goal or a scale; 0: none is stated
+  // Of a column of standard deviations: the position of the column of their means, else 0.
+  size_t deviations_of = 0;
   std::vector<ValueKind> kinds;
   std::vector<double> values;
 };
@@ -115,6 +117,11 @@ class Reader {
   absl::StatusOr<ParsedScores> Read(const ScoresCsvOptions& options) {
     CONCUR_RETURN_IF_ERROR(ReadHeader());
     CONCUR_RETURN_IF_ERROR(CheckLengths());
+    CONCUR_RETURN_IF_ERROR(NameTrainColumn(options.train_column));
+    if (options.deviations) {
+      CONCUR_RETURN_IF_ERROR(PairDeviations(*options.deviations));
+      seeds_ = options.deviations->seeds;
+    }
     CONCUR_RETURN_IF_ERROR(ReadMeanings());
     CONCUR_RETURN_IF_ERROR(ForceTags(options.tag_columns));
     CONCUR_RETURN_IF_ERROR(ForceTags(options.keys));
@@ -168,6 +175,47 @@ class Reader {
         return absl::InvalidArgumentError(
             absl::StrCat(file_, ":", record.line, ": expected ", columns_.size(),
                          " fields as in the header, got ", record.fields.size()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status NameTrainColumn(const std::string& name) {
+    if (name.empty() || name == "train") {
+      return absl::OkStatus();
+    }
+    CONCUR_RETURN_IF_ERROR(ForceTags({&name, 1}));
+    if (ColumnNamed("train") < columns_.size()) {
+      return At(records_[0].line, "train",
+                absl::StrCat("expected no column of this name beside \"", name, "\""));
+    }
+    columns_[ColumnNamed(name)].name = "train";
+    return absl::OkStatus();
+  }
+
+  absl::Status PairDeviations(const ScoresCsvOptions::Deviations& suffixes) {
+    bool any = false;
+    for (Column& column : columns_) {
+      absl::string_view name = column.name;
+      if (!absl::ConsumeSuffix(&name, suffixes.deviation)) {
+        continue;
+      }
+      const size_t mean = ColumnNamed(absl::StrCat(name, suffixes.mean));
+      if (mean >= columns_.size() || &columns_[mean] == &column) {
+        continue;
+      }
+      column.deviations_of = mean;
+      any = true;
+    }
+    if (!any) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file_, ":", records_[0].line, ": expected two columns NAME", suffixes.mean,
+                       " and NAME", suffixes.deviation, ", got none such"));
+    }
+    for (const Column& column : columns_) {
+      if (column.deviations_of != 0) {
+        std::string& mean = columns_[column.deviations_of].name;
+        mean.resize(mean.size() - suffixes.mean.size());
       }
     }
     return absl::OkStatus();
@@ -321,6 +369,9 @@ class Reader {
     if (column.is_tag) {
       return absl::OkStatus();
     }
+    if (column.deviations_of != 0) {
+      return CheckDeviations(index);
+    }
     if (text_at != 0 && column.metric_line != 0) {
       return At(records_[text_at].line, column.name,
                 absl::StrCat("expected a number, as line ", column.metric_line,
@@ -359,9 +410,25 @@ class Reader {
     return absl::OkStatus();
   }
 
+  absl::Status CheckDeviations(size_t index) const {
+    const Column& column = columns_[index];
+    for (size_t r = 1; r < records_.size(); ++r) {
+      const ValueKind kind = column.kinds[r - 1];
+      if (kind != ValueKind::kEmpty && !(kind == ValueKind::kNumber && column.values[r - 1] >= 0)) {
+        return At(records_[r].line, column.name,
+                  absl::StrCat("expected a standard deviation of at least 0, or nothing, got \"",
+                               Field(r, index), "\""));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<ParsedScores> Build() {
     std::vector<AxisEntry> benchmarks;
     for (size_t i = 1; i < columns_.size(); ++i) {
+      if (columns_[i].deviations_of != 0) {
+        continue;
+      }
       if (!columns_[i].is_tag) {
         benchmarks.push_back({columns_[i].name, {}, columns_[i].metric});
         continue;
@@ -374,10 +441,12 @@ class Reader {
     CONCUR_ASSIGN_OR_RETURN(parsed.table,
                             ScoreTable::Create(std::move(approaches_), std::move(benchmarks)));
     size_t benchmark = 0;
+    std::vector<size_t> benchmark_of(columns_.size(), 0);
     for (size_t i = 1; i < columns_.size(); ++i) {
-      if (columns_[i].is_tag) {
+      if (columns_[i].is_tag || columns_[i].deviations_of != 0) {
         continue;
       }
+      benchmark_of[i] = benchmark;
       for (size_t row = 0; row < columns_[i].kinds.size(); ++row) {
         if (columns_[i].kinds[row] == ValueKind::kNumber) {
           ScoreCell& cell = parsed.table.cell(row, benchmark);
@@ -386,6 +455,18 @@ class Reader {
         }
       }
       ++benchmark;
+    }
+    for (const Column& column : columns_) {
+      if (column.deviations_of == 0 || columns_[column.deviations_of].is_tag) {
+        continue;
+      }
+      for (size_t row = 0; row < column.kinds.size(); ++row) {
+        ScoreCell& cell = parsed.table.cell(row, benchmark_of[column.deviations_of]);
+        if (column.kinds[row] == ValueKind::kNumber && cell.state == CellState::kValue) {
+          cell.standard_deviation = column.values[row];
+          cell.seeds = seeds_;
+        }
+      }
     }
     parsed.warnings = std::move(warnings_);
     return parsed;
@@ -396,6 +477,7 @@ class Reader {
   std::vector<Column> columns_;
   std::vector<AxisEntry> approaches_;
   std::vector<std::string> with_goal_;
+  int64_t seeds_ = 0;  // behind standard deviations
   std::vector<std::string> warnings_;
 };
 

@@ -223,7 +223,9 @@ class Builder {
       trains.insert(key.train);
       for (const auto& [test, observations] : evaluations) {
         const bool in_rows = options_.layout == Layout::kTrainInRows;
-        columns_.emplace(std::make_pair(in_rows ? 0 : key.train, test), 0);
+        if (IsShown(test)) {
+          columns_.emplace(std::make_pair(in_rows ? 0 : key.train, test), 0);
+        }
         for (const Observation& observation : observations) {
           settings_[key.approach].insert(observation.setting);
         }
@@ -255,6 +257,15 @@ class Builder {
       for (; system != systems_.end() && system->first.approach == approach; ++system) {
         Fill(system->first, setting, position, table);
       }
+    }
+    for (const auto& [column, summary] : choices_) {
+      const std::vector<double>& gains = summary.gains;
+      SettingChoice choice;
+      choice.on = summary.on.count("test") > 0 ? "test" : absl::StrJoin(summary.on, ", ");
+      if (!gains.empty()) {
+        choice.optimism = ComputeMoments(gains).mean;
+      }
+      table.SetChoice(column, std::move(choice));
     }
     return table;
   }
@@ -302,16 +313,40 @@ class Builder {
     }
   }
 
-  void Fill(const SystemKey& key, int64_t setting, size_t row, ScoreTable& table) const {
+  // The setting that was chosen for a system.
+  struct Chosen {
+    std::optional<int64_t> setting;  // nothing can be chosen yet, or ever
+    std::string on;                  // as SettingChoice::on; "" where there was one setting only
+    std::optional<size_t> test;      // the test set that decided
+    ScoreCell unknown;               // its counts: what could have changed the choice
+  };
+
+  bool IsShown(size_t test) const {
+    return options_.show_validation || options_.validation_of.count(test) == 0;
+  }
+
+  void Fill(const SystemKey& key, int64_t setting, size_t row, ScoreTable& table) {
     const auto found = systems_.find(key);
     if (found == systems_.end()) {
       return;
     }
     const Evaluations& evaluations = found->second;
-    const std::optional<int64_t> best =
-        options_.select == Select::kBest ? BestOf(evaluations, key.train, table) : std::nullopt;
+    const bool chooses = options_.select == Select::kBest || options_.select == Select::kBestOnTest;
+    const Chosen chosen = chooses ? ChooseFor(evaluations, key.train, table) : Chosen();
     for (const auto& [test, observations] : evaluations) {
-      table.cell(row, ColumnOf(key.train, test)) = Choose(observations, best, setting);
+      if (!IsShown(test)) {
+        continue;
+      }
+      const size_t column = ColumnOf(key.train, test);
+      ScoreCell& cell = table.cell(row, column);
+      if (!chooses) {
+        cell = SummarizeUnchosen(observations, setting);
+        continue;
+      }
+      cell = SummarizeChosen(observations, chosen, test);
+      if (!chosen.on.empty()) {
+        NoteChoice(chosen, test, key.train, column, observations, table);
+      }
     }
   }
 
@@ -320,45 +355,173 @@ class Builder {
     return columns_.at(std::make_pair(in_rows ? 0 : train, test));
   }
 
-  std::optional<int64_t> BestOf(const Evaluations& evaluations, size_t train,
-                                const ScoreTable& table) const {
-    const auto best_on = [&](size_t test, const Observations& observations) {
-      return BestSetting(observations, table.benchmarks()[ColumnOf(train, test)].metric.goal);
-    };
-    const auto own = evaluations.find(train);
-    std::optional<int64_t> best;
-    if (own != evaluations.end()) {
-      best = best_on(train, own->second);
-    }
-    for (auto it = evaluations.begin(); !best.has_value() && it != evaluations.end(); ++it) {
-      best = best_on(it->first, it->second);
-    }
-    return best;
+  // Of a validation set that has no column: as its benchmark's, which may have one.
+  Goal GoalOf(size_t train, size_t test, const ScoreTable& table) const {
+    const auto owner = options_.validation_of.find(test);
+    const size_t shown = owner == options_.validation_of.end() ? test : owner->second;
+    const bool in_rows = options_.layout == Layout::kTrainInRows;
+    const auto column = columns_.find(std::make_pair(in_rows ? 0 : train, shown));
+    return column == columns_.end() ? options_.benchmarks[shown].metric.goal
+                                    : table.benchmarks()[column->second].metric.goal;
   }
 
-  ScoreCell Choose(const Observations& observations, std::optional<int64_t> best,
-                   int64_t setting) const {
+  // The validation sets of a train set on which the system was evaluated.
+  std::vector<size_t> ValidationSetsOf(const Evaluations& evaluations, size_t train) const {
+    const auto mixed = options_.parts.find(train);
+    const std::vector<size_t> parts =
+        mixed == options_.parts.end() ? std::vector<size_t>{train} : mixed->second;
+    std::vector<size_t> sets;
+    for (const auto& [validation, owner] : options_.validation_of) {
+      if (evaluations.count(validation) > 0 &&
+          std::find(parts.begin(), parts.end(), owner) != parts.end()) {
+        sets.push_back(validation);
+      }
+    }
+    return sets;
+  }
+
+  Chosen ChooseFor(const Evaluations& evaluations, size_t train, const ScoreTable& table) const {
+    std::set<int64_t> settings;
+    for (const auto& [test, observations] : evaluations) {
+      for (const Observation& observation : observations) {
+        settings.insert(observation.setting);
+      }
+    }
+    if (settings.size() == 1) {
+      return {*settings.begin(), "", std::nullopt, {}};
+    }
+    if (options_.select == Select::kBest) {
+      const std::vector<size_t> validation = ValidationSetsOf(evaluations, train);
+      if (!validation.empty()) {
+        return ChooseByValidation(evaluations, validation, train, table);
+      }
+    }
+    return ChooseByTest(evaluations, train, table);
+  }
+
+  Chosen ChooseByValidation(const Evaluations& evaluations, const std::vector<size_t>& validation,
+                            size_t train, const ScoreTable& table) const {
+    std::map<int64_t, std::vector<double>> means;  // by setting, oriented
+    Chosen chosen;
+    chosen.on = "validation";
+    for (const size_t test : validation) {
+      const Observations& observations = evaluations.at(test);
+      const double sign = GoalOf(train, test, table) == Goal::kMinimize ? -1 : 1;
+      for (const auto& [setting, mean] : MeansBySetting(observations)) {
+        means[setting].push_back(sign * mean);
+      }
+      AddCounts(SummarizeSelection(observations), chosen.unknown);
+    }
+    std::optional<double> best;
+    for (const auto& [setting, list] : means) {
+      if (list.size() < validation.size()) {
+        continue;
+      }
+      const double mean = ComputeMoments(list).mean;
+      if (!best.has_value() || mean > *best) {
+        best = mean;
+        chosen.setting = setting;
+      }
+    }
+    return chosen;
+  }
+
+  Chosen ChooseByTest(const Evaluations& evaluations, size_t train, const ScoreTable& table) const {
+    Chosen chosen;
+    const auto try_test = [&](size_t test, const Observations& observations) {
+      chosen.setting = BestSetting(observations, GoalOf(train, test, table));
+      chosen.test = test;
+      chosen.on = test == train ? "test" : absl::StrCat("test of ", options_.benchmarks[test].name);
+    };
+    const auto own = evaluations.find(train);
+    if (own != evaluations.end()) {
+      try_test(train, own->second);
+    }
+    for (auto it = evaluations.begin(); !chosen.setting.has_value() && it != evaluations.end();
+         ++it) {
+      if (options_.validation_of.count(it->first) == 0) {
+        try_test(it->first, it->second);
+      }
+    }
+    return chosen;
+  }
+
+  static void AddCounts(const ScoreCell& from, ScoreCell& to) {
+    to.failed += from.failed;
+    to.pending += from.pending;
+    to.missing += from.missing;
+  }
+
+  ScoreCell SummarizeUnchosen(const Observations& observations, int64_t setting) const {
     switch (options_.select) {
       case Select::kDefault:
         return SummarizeSelection(OfSetting(observations, 0));
       case Select::kEach:
         return SummarizeSelection(OfSetting(observations, setting));
-      case Select::kMean:
+      default:
         return SummarizeSelection(observations);
-      case Select::kBest:
-        break;
+    }
+  }
+
+  // The cell of the chosen setting, and the counts of what could have changed the choice.
+  ScoreCell SummarizeChosen(const Observations& observations, const Chosen& chosen,
+                            size_t test) const {
+    const bool by_validation = chosen.on == "validation";
+    if (!chosen.setting.has_value()) {
+      if (!by_validation) {
+        return SummarizeSelection(observations);
+      }
+      ScoreCell cell = chosen.unknown;
+      cell.state = cell.pending > 0  ? CellState::kPending
+                   : cell.failed > 0 ? CellState::kFailed
+                                     : CellState::kMissing;
+      return cell;
+    }
+    ScoreCell cell = SummarizeSelection(OfSetting(observations, *chosen.setting));
+    cell.setting = *chosen.setting;
+    if (chosen.on.empty()) {
+      return cell;
+    }
+    if (by_validation) {
+      if (options_.validation_of.count(test) == 0) {
+        AddCounts(chosen.unknown, cell);
+      }
+      return cell;
     }
     const ScoreCell all = SummarizeSelection(observations);
-    if (!best.has_value()) {
-      return all;
-    }
-    ScoreCell cell = SummarizeSelection(OfSetting(observations, *best));
-    cell.setting = *best;
     cell.failed = all.failed;
     cell.pending = all.pending;
     cell.missing = all.missing;
     return cell;
   }
+
+  // What a column is to say of a choice, and what choosing on its test set would have added.
+  void NoteChoice(const Chosen& chosen, size_t test, size_t train, size_t column,
+                  const Observations& observations, const ScoreTable& table) {
+    ChoiceSummary& summary = choices_[column];
+    const bool on_this = chosen.test == test;
+    summary.on.insert(chosen.test.has_value() && on_this ? "test"
+                      : chosen.on == "test"
+                          ? absl::StrCat("test of ", options_.benchmarks[*chosen.test].name)
+                          : chosen.on);
+    if (chosen.on != "validation" || !chosen.setting.has_value() ||
+        options_.validation_of.count(test) > 0) {
+      return;
+    }
+    const Goal goal = GoalOf(train, test, table);
+    const std::map<int64_t, double> means = MeansBySetting(observations);
+    const auto mine = means.find(*chosen.setting);
+    const std::optional<int64_t> best = BestSetting(observations, goal);
+    if (mine != means.end() && best.has_value()) {
+      const double gain = means.at(*best) - mine->second;
+      summary.gains.push_back(goal == Goal::kMinimize ? -gain : gain);
+    }
+  }
+
+  struct ChoiceSummary {
+    std::set<std::string> on;
+    std::vector<double> gains;  // one for each system, each at least 0
+  };
 
   const SelectionOptions& options_;
   const Systems& systems_;
@@ -366,18 +529,20 @@ class Builder {
   std::map<size_t, std::set<int64_t>> settings_;         // by approach
   std::map<std::pair<size_t, size_t>, size_t> columns_;  // (train or 0, test) -> position
   std::map<std::tuple<size_t, size_t, int64_t>, size_t> rows_;
+  std::map<size_t, ChoiceSummary> choices_;  // by column
 };
 
 }  // namespace
 
 absl::StatusOr<Select> ParseSelect(absl::string_view name) {
-  for (const Select select : {Select::kBest, Select::kDefault, Select::kMean, Select::kEach}) {
+  for (const Select select :
+       {Select::kBest, Select::kDefault, Select::kMean, Select::kEach, Select::kBestOnTest}) {
     if (SelectName(select) == name) {
       return select;
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("select: ", ExpectedOneOf({"best", "default", "mean", "each"}, name)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "select: ", ExpectedOneOf({"best", "default", "mean", "each", "best-on-test"}, name)));
 }
 
 absl::string_view SelectName(Select select) {
@@ -390,6 +555,8 @@ absl::string_view SelectName(Select select) {
       return "mean";
     case Select::kEach:
       return "each";
+    case Select::kBestOnTest:
+      return "best-on-test";
   }
   return "best";
 }

@@ -7,7 +7,9 @@
 #ifndef CONCUR_ANALYSIS_SELECTION_H_
 #define CONCUR_ANALYSIS_SELECTION_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,16 +34,20 @@ struct ScoreRecord {
 };
 
 // How the settings of an approach become one value.
-//   kBest: one setting for each approach and train benchmark: the best mean over seeds on the train
-//     benchmark's own test set, or, where it was not evaluated there, on the first test set (in the
-//     order of `benchmarks`) that has values; by the goal of that test set's metric. Equal means go
-//     to the lower setting. Scores that
-//     failed or are still pending could have been better: the cell counts them.
+//   kBest: one setting for each approach and train benchmark: the best mean over seeds on the
+//     validation sets of what it was trained on (of several, the mean of these means), among the
+//     settings that have values on all of them; without any, as kBestOnTest. Validation scores that
+//     failed or are still pending could have been better: the cell counts them. A cell has no value
+//     while no setting can be chosen.
+//   kBestOnTest: the best mean over seeds on the train benchmark's own test set, or, where it was
+//     not evaluated there, on the first test set (in the order of `benchmarks`) that has values.
+//     Failed and pending scores count likewise.
+//   Both go by the goal of the metric; equal means go to the lower setting.
 //   kDefault: setting 0.
 //   kMean: the mean over settings, seed by seed.
 //   kEach: every setting is a row of its own, named "APPROACH #SETTING".
-enum class Select { kBest, kDefault, kMean, kEach };
-// "best", "default", "mean", "each"; InvalidArgument for anything else.
+enum class Select { kBest, kDefault, kMean, kEach, kBestOnTest };
+// "best", "default", "mean", "each", "best-on-test"; InvalidArgument for anything else.
 absl::StatusOr<Select> ParseSelect(absl::string_view name);
 absl::string_view SelectName(Select select);
 
@@ -59,7 +65,12 @@ struct SelectionOptions {
   std::vector<AxisEntry> benchmarks;  // the order of columns; every train and test name
   Select select = Select::kBest;
   Layout layout = Layout::kTrainInColumns;
-  std::string metric;  // empty: for each test benchmark, the metric of its first record
+  // Those of `benchmarks` that are validation sets, with the benchmark that each is for; positions.
+  std::map<size_t, size_t> validation_of = {};
+  // What mixtures consist of; positions.
+  std::map<size_t, std::vector<size_t>> parts = {};
+  bool show_validation = false;  // columns for validation sets, which are left out else
+  std::string metric;            // empty: for each test benchmark, the metric of its first record
   // Patterns of columns of which less is better, beside those whose metric says so; settings are
   // chosen accordingly.
   std::vector<std::string> minimize = {};
@@ -68,7 +79,8 @@ struct SelectionOptions {
 // The table of a sweep. A cell's value is the mean over seeds, its standard deviation is taken over
 // seeds; failed, pending and missing scores are counted in the cell even where others gave it a
 // value.
-// A pair of train and test benchmark that no record names makes no column.
+// A pair of train and test benchmark that no record names makes no column. The columns say how
+// their settings were chosen (SettingChoice), where some approach has several.
 // InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
 // that is not finite, repeats another record, when no record has `metric`, or when no column
 // matches a pattern of `minimize`.

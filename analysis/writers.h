@@ -20,7 +20,8 @@ namespace concur::analysis {
 // CSV: as ParseScoresCsv reads it: approach, tags, benchmarks; empty where there is no value. The
 // reasons are in the other forms only. Goals and scales are written where any is not plain
 // (MetricMeaning::IsPlain).
-// JSON: {"approaches":[{"name","tags"}],"benchmarks":[{"name","tags","goal","scale"}],
+// JSON: {"approaches":[{"name","tags"}],"benchmarks":[{"name","tags","goal","scale",
+//   "chosen_on","optimism"}] (SettingChoice, where there was a choice),
 //  "cells":[{"approach","benchmark","state","value","standard_deviation","seeds","examples",
 //            "setting","failed","pending"}]}; cells by approach, then benchmark.
 // JSON lines: one such cell a line.
@@ -42,8 +43,9 @@ struct MatrixTextOptions {
 // bounds bound_low,bound_high,bound_exact, and warning (about the interval). Differences are in the
 // other forms only. JSON:
 // {"coefficient","benchmarks":[…],"approaches":[…],"pairs":[{"a","b","n","value","low",
-//  "high","p_value","missing":[…]}]}; "minimized" names benchmarks of which less is better, where
-//  there are any; "undefined" says why where "value" is null; with intervals
+//  "high","p_value","missing":[…]}]}; "choices" says how settings were chosen, "minimized" names
+//  benchmarks of which less is better, where there are any; "undefined" says why where "value" is
+//  null; with intervals
 // also "level" and "interval_method"; with complete cases "left_out"; with bounds, in each pair
 //  "bounds":{"low","high","missing","exact"};
 //  "differences":[{"a","b","less_a","less_b","n","less_n", "difference","low","high"}].

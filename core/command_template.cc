@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/command_template.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -51,7 +52,7 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
                                     const Setting& hyperparameters) {
   std::vector<std::string> names =
       kind == CommandKind::kTrain
-          ? std::vector<std::string>{"train", "model", "output", "seed"}
+          ? std::vector<std::string>{"train", "validation", "model", "output", "seed"}
           : std::vector<std::string>{"test", "model", "predictions", "metrics", "output", "seed"};
   if (has_code) {
     names.emplace_back("code");
@@ -100,6 +101,13 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
     found.insert(name);
   }
   return found;
+}
+
+bool UsesPlaceholder(const std::vector<std::string>& command, absl::string_view name) {
+  return std::any_of(command.begin(), command.end(), [&](const std::string& argument) {
+    const absl::StatusOr<std::vector<std::string>> names = PlaceholdersOf(argument);
+    return names.ok() && std::find(names->begin(), names->end(), name) != names->end();
+  });
 }
 
 absl::StatusOr<std::string> ExpandArgument(absl::string_view argument,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placeholders of an approach's commands: {train} {test} {model} {predictions} {metrics}
-// {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
+// The placeholders of an approach's commands: {train} {validation} {test} {model} {predictions}
+// {metrics} {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
 //
 // A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
 // (stateless).
@@ -31,6 +31,9 @@ absl::StatusOr<std::vector<std::string>> PlaceholdersOf(absl::string_view argume
 // message says what exists.
 absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, CommandKind kind,
                                                     bool has_code, const Setting& hyperparameters);
+
+// Whether an argument has the placeholder. REQUIRES: CheckArgument was OK on all of them.
+bool UsesPlaceholder(const std::vector<std::string>& command, absl::string_view name);
 
 // Replaces each placeholder by its value: {"train": "/path", "hp.lr": "0.1", …}. InvalidArgument
 // when one has no value or a brace stands alone.

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/digest.h"
 
@@ -50,7 +51,8 @@ void AddList(Sha256& hasher, const std::vector<std::string>& list) {
   }
 }
 
-Digest KeyOfBlock(const SweepSpec& spec, const Block& block) {
+Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
+  const SweepSpec& spec = expansion.spec();
   const ApproachSpec& approach = spec.approaches[block.approach];
   Sha256 hasher;
   hasher.UpdateField("block");
@@ -78,6 +80,18 @@ Digest KeyOfBlock(const SweepSpec& spec, const Block& block) {
     }
     // The seed orders and samples a mixture; a plain train set is used as it is.
     hasher.UpdateField(train_set.IsMixture() ? absl::StrCat(train_set.seed) : "");
+    // Nothing where the command does not read it: such jobs have the keys that they had before
+    // there were validation sets.
+    const absl::Span<const uint32_t> validation = expansion.ValidationInputsOf(block);
+    if (!validation.empty()) {
+      hasher.UpdateField("validation");
+    }
+    for (const uint32_t benchmark : validation) {
+      hasher.UpdateField(spec.benchmarks[benchmark].test->digest.ToBytes());
+      if (validation.size() > 1) {
+        hasher.UpdateField(spec.benchmarks[benchmark].name);
+      }
+    }
   }
   return hasher.Finish();
 }
@@ -106,7 +120,7 @@ Digest KeyOfTest(const BenchmarkSpec& benchmark) {
 ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
   const SweepSpec& spec = expansion.spec();
   for (const Block& block : expansion.blocks()) {
-    block_keys_.push_back(KeyOfBlock(spec, block));
+    block_keys_.push_back(KeyOfBlock(expansion, block));
   }
   for (uint32_t a = 0; a < spec.approaches.size(); ++a) {
     std::vector<Digest>& keys = setting_keys_.emplace_back();
@@ -185,6 +199,13 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     }
     if (train_set.IsMixture()) {
       fields.emplace_back("mixture seed", absl::StrCat(train_set.seed));
+    }
+    const absl::Span<const uint32_t> validation = expansion_.ValidationInputsOf(block);
+    for (size_t i = 0; i < validation.size(); ++i) {
+      const BenchmarkSpec& set = spec.benchmarks[validation[i]];
+      fields.emplace_back(
+          absl::StrCat("validation data ", i + 1),
+          absl::StrCat(set.test->digest.ToHex(), validation.size() > 1 ? ", as " + set.name : ""));
     }
   }
   for (const auto& [name, value] : expansion_.Settings(block.approach)[at.setting]) {

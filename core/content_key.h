@@ -3,10 +3,11 @@
 //
 //   train = H("train", block, setting, seed)
 //   eval  = H("eval", train key or approach, predict template, test digest, metric, scorer version)
-//   block = H(approach version, train template, env, code, train-set digests with caps and seed)
+//   block = H(approach version, train template, env, code, train-set digests with caps and seed,
+//             digests of validation sets where the train template reads {validation})
 //
 // H is SHA-256 over length-prefixed fields. Names, owners, priorities, resources and time-outs are
-// not part of a key, but for the names of a mixture's benchmarks, which name its random streams. An
+// not part of a key, but for the names of what is mixed, which name its random streams. An
 // untrained approach has the block of its version, env and settings alone.
 //
 // ContentKeys is immutable after construction; thread-safe.

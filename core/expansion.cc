@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "core/command_template.h"
 
 namespace concur {
 namespace {
@@ -78,7 +80,7 @@ std::vector<uint32_t> SortedUnique(std::vector<uint32_t> indices) {
 std::vector<uint32_t> AllTests(const SweepSpec& spec) {
   std::vector<uint32_t> tests;
   for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
-    if (spec.benchmarks[i].test) {
+    if (spec.benchmarks[i].test && !spec.benchmarks[i].validation_of) {
       tests.push_back(i);
     }
   }
@@ -114,6 +116,47 @@ class TestSets {
   std::vector<uint32_t> everywhere_;
   std::vector<std::vector<uint32_t>> own_;  // [train set]; empty unless kSame
 };
+
+// The validation set of each benchmark.
+std::vector<std::optional<uint32_t>> ValidationOfEach(const SweepSpec& spec) {
+  std::vector<std::optional<uint32_t>> validation(spec.benchmarks.size());
+  for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
+    if (spec.benchmarks[i].validation_of) {
+      validation[*spec.benchmarks[i].validation_of] = i;
+    }
+  }
+  return validation;
+}
+
+// Those of several benchmarks.
+std::vector<uint32_t> ValidationOfAll(const std::vector<std::optional<uint32_t>>& validation,
+                                      const std::vector<uint32_t>& benchmarks) {
+  std::vector<uint32_t> found;
+  for (const uint32_t benchmark : benchmarks) {
+    if (validation[benchmark]) {
+      found.push_back(*validation[benchmark]);
+    }
+  }
+  return SortedUnique(std::move(found));
+}
+
+std::vector<uint32_t> BenchmarksOf(const TrainSet& train_set) {
+  std::vector<uint32_t> benchmarks;
+  for (const TrainSet::Part& part : train_set.parts) {
+    benchmarks.push_back(part.benchmark);
+  }
+  return benchmarks;
+}
+
+// The error for an approach whose train command reads {validation} and a train set without one.
+absl::Status LacksValidation(const SweepSpec& spec, uint32_t approach, uint32_t train_set) {
+  const TrainSet& train = spec.train_sets[train_set];
+  const BenchmarkSpec& benchmark = spec.benchmarks[train.parts.front().benchmark];
+  return absl::InvalidArgumentError(
+      absl::StrCat("approaches[", approach, "].train.command: expected a validation set of \"",
+                   train.name, "\" for {validation}, got none; give the benchmark \"",
+                   benchmark.name, "\" the field validation, or exclude one for the other"));
+}
 
 bool AnyLabels(const SweepSpec& spec) {
   return std::any_of(spec.approaches.begin(), spec.approaches.end(),
@@ -178,6 +221,10 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   const auto seed_count = static_cast<uint64_t>(spec.seeds.size());
   const ExcludeIndex excluded(spec);
   const TestSets test_sets(spec);
+  const std::vector<std::optional<uint32_t>> validation = ValidationOfEach(spec);
+  for (const TrainSet& train_set : spec.train_sets) {
+    expansion.validation_sets_.push_back(ValidationOfAll(validation, BenchmarksOf(train_set)));
+  }
   const auto train_set_count = static_cast<uint32_t>(spec.train_sets.size());
   uint64_t jobs = 0;
   uint64_t cells = 0;
@@ -186,6 +233,7 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
     const ApproachSpec& approach = spec.approaches[a];
     const bool trained = !approach.train_command.empty();
     const uint32_t settings = approach.hyperparameters.space.empty() ? 1 : 1 + spec.random_settings;
+    expansion.reads_validation_.push_back(UsesPlaceholder(approach.train_command, "validation"));
     bool has_blocks = false;
     for (uint32_t t = trained ? 0 : train_set_count; t < train_set_count + (trained ? 0 : 1); ++t) {
       Block block;
@@ -197,6 +245,14 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
       if (!excluded.Apply(a, block.train_set, block.tests) || block.JobsPerCell() == 0) {
         continue;
       }
+      // What was not excluded is evaluated on its validation sets too.
+      const std::vector<uint32_t> more =
+          trained ? expansion.validation_sets_[t] : ValidationOfAll(validation, block.tests);
+      if (more.empty() && expansion.reads_validation_.back()) {
+        return LacksValidation(spec, a, t);
+      }
+      block.tests.insert(block.tests.end(), more.begin(), more.end());
+      block.tests = SortedUnique(std::move(block.tests));
       const uint64_t block_cells = settings * seed_count;
       cells += block_cells;
       block.first_job = static_cast<uint32_t>(jobs);
@@ -277,6 +333,12 @@ std::optional<uint32_t> Expansion::TrainJobOf(uint32_t job) const {
 uint32_t Expansion::EndOfCell(uint32_t job) const {
   const JobCoordinates at = Locate(job);
   return at.first_job_of_cell + blocks_[at.block].JobsPerCell();
+}
+
+absl::Span<const uint32_t> Expansion::ValidationInputsOf(const Block& block) const {
+  return block.has_train && reads_validation_[block.approach]
+             ? absl::Span<const uint32_t>(validation_sets_[block.train_set])
+             : absl::Span<const uint32_t>();
 }
 
 Labels Expansion::LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const {

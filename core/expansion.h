@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/sweep.h"
 
 namespace concur {
@@ -62,8 +63,8 @@ struct JobCoordinates {
 class Expansion {
  public:
   // InvalidArgument when the spec breaks a limit, an index is out of range, a hyperparameter space
-  // is invalid, some job asks for two values of one label, or the product is empty. The message
-  // names the field.
+  // is invalid, some job asks for two values of one label or for a {validation} that its train set
+  // lacks, or the product is empty. The message names the field.
   static absl::StatusOr<Expansion> Make(SweepSpec spec);
 
   const SweepSpec& spec() const { return spec_; }
@@ -91,6 +92,15 @@ class Expansion {
   // Index one past the last job of the cell of `job`.
   uint32_t EndOfCell(uint32_t job) const;
 
+  // The validation sets (benchmark indices, ascending) of a train set's benchmarks.
+  // REQUIRES: train_set < spec().train_sets.size().
+  const std::vector<uint32_t>& ValidationSetsOf(uint32_t train_set) const {
+    return validation_sets_[train_set];
+  }
+  // Of them, what the train command of the block's approach reads as {validation}: none when it
+  // does not.
+  absl::Span<const uint32_t> ValidationInputsOf(const Block& block) const;
+
   // All settings of an approach, sampled once. REQUIRES: approach < spec().approaches.size().
   const std::vector<Setting>& Settings(uint32_t approach) const { return settings_[approach]; }
 
@@ -108,7 +118,9 @@ class Expansion {
 
   SweepSpec spec_;
   std::vector<Block> blocks_;
-  std::vector<std::vector<Setting>> settings_;  // [approach][setting]
+  std::vector<std::vector<Setting>> settings_;          // [approach][setting]
+  std::vector<std::vector<uint32_t>> validation_sets_;  // [train set]
+  std::vector<bool> reads_validation_;                  // [approach]: its train command
   uint32_t job_count_ = 0;
   uint32_t cell_count_ = 0;
   uint32_t kind_count_ = 0;

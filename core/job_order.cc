@@ -20,7 +20,9 @@ JobOrder::Input InputOf(const BenchmarkSpec& benchmark, const DataFile& file) {
   return input;
 }
 
-void FillTrain(const SweepSpec& spec, const TrainSet& train_set, JobOrder& order) {
+void FillTrain(const Expansion& expansion, const Block& block, JobOrder& order) {
+  const SweepSpec& spec = expansion.spec();
+  const TrainSet& train_set = spec.train_sets[block.train_set];
   order.benchmark = train_set.name;
   order.is_mixture = train_set.IsMixture();
   order.mixture_seed = train_set.seed;
@@ -31,6 +33,10 @@ void FillTrain(const SweepSpec& spec, const TrainSet& train_set, JobOrder& order
     JobOrder::Input input = InputOf(benchmark, *benchmark.train);
     input.examples_max = part.examples_max;
     order.train.push_back(std::move(input));
+  }
+  for (const uint32_t validation : expansion.ValidationInputsOf(block)) {
+    const BenchmarkSpec& benchmark = spec.benchmarks[validation];
+    order.validation.push_back(InputOf(benchmark, *benchmark.test));
   }
   // What a train job reads has one format; a mixture of formats is refused at submission.
   order.format = spec.benchmarks[train_set.parts.front().benchmark].format;
@@ -68,6 +74,11 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   for (size_t i = 0; i < order.train.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("train", i), order.train[i]));
   }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("validation"), order.validation.size(), kBenchmarksMax));
+  for (size_t i = 0; i < order.validation.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("validation", i), order.validation[i]));
+  }
   if (order.is_train) {
     return order.train.empty() ? FieldError(path.Field("train"), "expected at least one")
                                : absl::OkStatus();
@@ -103,7 +114,7 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.timeout = approach.TimeoutOf(at.is_train);
   order.keep = spec.keep;
   if (at.is_train) {
-    FillTrain(spec, spec.train_sets[block.train_set], order);
+    FillTrain(expansion, block, order);
     return order;
   }
   const BenchmarkSpec& benchmark = spec.benchmarks[at.test_benchmark];

@@ -58,6 +58,8 @@ struct JobOrder {
   std::vector<Input> train;
   bool is_mixture = false;
   uint64_t mixture_seed = 0;
+  // What the command reads as {validation}: nothing, one file, or several to be mixed likewise.
+  std::vector<Input> validation;
 
   // Eval jobs: the system to evaluate (zero for untrained approaches) and the test data.
   Digest system;

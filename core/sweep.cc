@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::array<absl::string_view, 3> kDataFormatNames = {"qa", "file", "qa-variants"};
 constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "listed"};
-constexpr std::array<absl::string_view, 4> kSelectionNames = {"best", "default", "mean", "each"};
+constexpr std::array<absl::string_view, 5> kSelectionNames = {"best", "default", "mean", "each",
+                                                              "best-on-test"};
 
 absl::Status CheckTags(const FieldPath& path, const Tags& tags) {
   CONCUR_RETURN_IF_ERROR(CheckCount(path, tags.size(), kTagsMax));
@@ -140,6 +141,38 @@ absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmar
   return AtField(path.Field("metric").Field("scale"), CheckScale(benchmark.meaning.scale));
 }
 
+// What makes a benchmark the validation set of another, beside CheckBenchmark.
+absl::Status CheckValidationSets(const FieldPath& path, const SweepSpec& spec) {
+  std::map<uint32_t, size_t> found;
+  for (size_t i = 0; i < spec.benchmarks.size(); ++i) {
+    const BenchmarkSpec& benchmark = spec.benchmarks[i];
+    if (!benchmark.validation_of) {
+      continue;
+    }
+    const FieldPath place = path.Field("benchmarks", i);
+    const FieldPath here = place.Field("validation_of");
+    CONCUR_RETURN_IF_ERROR(CheckIndex(here, *benchmark.validation_of, spec.benchmarks.size()));
+    const BenchmarkSpec& owner = spec.benchmarks[*benchmark.validation_of];
+    if (owner.validation_of) {
+      return FieldError(
+          here, absl::StrCat("expected a benchmark, got the validation set \"", owner.name, "\""));
+    }
+    if (benchmark.train || !benchmark.test) {
+      return FieldError(here, "expected a validation set to have a test file and no train file");
+    }
+    if (benchmark.format != owner.format || benchmark.metric != owner.metric ||
+        benchmark.labels != owner.labels) {
+      return FieldError(here, absl::StrCat("expected the format, metric and labels of \"",
+                                           owner.name, "\", got others"));
+    }
+    if (!found.emplace(*benchmark.validation_of, i).second) {
+      return FieldError(here,
+                        absl::StrCat("\"", owner.name, "\" has another validation set already"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTrainSetPart(const FieldPath& path, const SweepSpec& spec,
                                const TrainSet& train_set, const TrainSet::Part& part) {
   const FieldPath here = path.Field("benchmark");
@@ -176,6 +209,16 @@ absl::Status CheckTrainSet(const FieldPath& path, const SweepSpec& spec,
   return absl::OkStatus();
 }
 
+// REQUIRES: benchmark < spec.benchmarks.size().
+absl::Status CheckIsNoValidationSet(const FieldPath& path, const SweepSpec& spec,
+                                    uint32_t benchmark) {
+  return spec.benchmarks[benchmark].validation_of
+             ? FieldError(path, absl::StrCat("expected a benchmark, got the validation set \"",
+                                             spec.benchmarks[benchmark].name,
+                                             "\", which goes with its benchmark"))
+             : absl::OkStatus();
+}
+
 absl::Status CheckExcludeRule(const FieldPath& path, const SweepSpec& spec,
                               const ExcludeRule& rule) {
   if (!rule.approach && !rule.train_set && !rule.test_benchmark) {
@@ -186,7 +229,10 @@ absl::Status CheckExcludeRule(const FieldPath& path, const SweepSpec& spec,
   };
   CONCUR_RETURN_IF_ERROR(check("approach", rule.approach, spec.approaches.size()));
   CONCUR_RETURN_IF_ERROR(check("train_set", rule.train_set, spec.train_sets.size()));
-  return check("test_benchmark", rule.test_benchmark, spec.benchmarks.size());
+  CONCUR_RETURN_IF_ERROR(check("test_benchmark", rule.test_benchmark, spec.benchmarks.size()));
+  return rule.test_benchmark
+             ? CheckIsNoValidationSet(path.Field("test_benchmark"), spec, *rule.test_benchmark)
+             : absl::OkStatus();
 }
 
 absl::Status CheckRetry(const FieldPath& path, const RetryPolicy& retry) {
@@ -251,6 +297,7 @@ absl::Status CheckEvaluateBenchmarks(const FieldPath& path, const SweepSpec& spe
     if (!benchmark.test) {
       return FieldError(here, absl::StrCat("\"", benchmark.name, "\" has no test file"));
     }
+    CONCUR_RETURN_IF_ERROR(CheckIsNoValidationSet(here, spec, benchmarks[i]));
   }
   return listed || benchmarks.empty()
              ? absl::OkStatus()
@@ -287,6 +334,10 @@ MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
       std::find_if(sweep.benchmarks.begin(), sweep.benchmarks.end(),
                    [&](const BenchmarkSpec& other) { return other.metric == metric; });
   return owner == sweep.benchmarks.end() ? MetricMeaning() : owner->meaning;
+}
+
+std::string ValidationName(absl::string_view benchmark) {
+  return absl::StrCat(benchmark, ".validation");
 }
 
 absl::string_view DataFormatName(DataFormat format) { return NameIn(kDataFormatNames, format); }
@@ -426,6 +477,7 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckSizes(path, spec));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckApproach));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckBenchmark));
+  CONCUR_RETURN_IF_ERROR(CheckValidationSets(path, spec));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "train_sets", spec.train_sets,
                                    [&](const FieldPath& here, const TrainSet& train_set) {
                                      return CheckTrainSet(here, spec, train_set);

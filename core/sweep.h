@@ -49,8 +49,8 @@ inline constexpr absl::Duration kBackoffMax = absl::Hours(24);
 // A tag written without a value has the value "yes".
 using Tags = std::map<std::string, std::string>;
 
-// Commands are argv templates with placeholders {train} {test} {model} {predictions} {metrics}
-// {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
+// Commands are argv templates with placeholders {train} {validation} {test} {model} {predictions}
+// {metrics} {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
@@ -103,6 +103,11 @@ struct BenchmarkSpec {
   DataFormat format = DataFormat::kQa;
   std::optional<DataFile> train;  // absent: never trained on
   std::optional<DataFile> test;   // absent: never evaluated
+  // Set: this is the validation set of that benchmark (an index into SweepSpec::benchmarks), on
+  // which settings are chosen; `test` is its data, and there is no `train`. Every cell whose train
+  // set has the benchmark in it is evaluated here too, as is an approach that needs no training
+  // wherever it is evaluated on the benchmark. No list or rule names a validation set.
+  std::optional<uint32_t> validation_of;
   // The metric that matrices use: "exact_match" or "f1" for qa (both are always computed, in
   // percent); for kFile the name of a value of {metrics}.
   std::string metric = "exact_match";
@@ -128,6 +133,9 @@ struct TrainSet {
   bool IsMixture() const { return parts.size() != 1 || parts[0].examples_max != 0; }
 };
 
+// The name that the validation set of a benchmark gets where a sweep is read.
+std::string ValidationName(absl::string_view benchmark);
+
 // Which test sets the systems of a train set are evaluated on: "same", "all", "listed". Under kSame
 // an approach that needs no training is evaluated on every benchmark with a test set.
 enum class EvaluateOn {
@@ -146,8 +154,10 @@ struct ExcludeRule {
   std::optional<uint32_t> test_benchmark;
 };
 
-// How several settings of one approach become one score: "best", "default", "mean", "each".
-enum class Selection { kBest, kDefault, kMean, kEach };
+// How several settings of one approach become one score: "best", "default", "mean", "each",
+// "best-on-test". The best setting is the one that did best on the validation sets of what it was
+// trained on, or, where there is none, on the test set; kBestOnTest leaves validation sets aside.
+enum class Selection { kBest, kDefault, kMean, kEach, kBestOnTest };
 
 // Which artifacts are kept once nothing needs them. Scores are always kept.
 struct KeepPolicy {

@@ -156,6 +156,9 @@ absl::StatusOr<BenchmarkSpec> FromProto(const v1::Benchmark& proto, const FieldP
   if (proto.has_test()) {
     CONCUR_ASSIGN_OR_RETURN(result.test, FromProto(proto.test(), path.Field("test")));
   }
+  if (proto.has_validation_of()) {
+    result.validation_of = proto.validation_of();
+  }
   result.metric = proto.metric();
   CONCUR_ASSIGN_OR_RETURN(result.meaning.goal, FromProto(proto.goal(), path.Field("goal")));
   if (proto.has_scale()) {
@@ -286,6 +289,8 @@ absl::StatusOr<Selection> FromProto(v1::SweepSpec::Selection select, const Field
       return Selection::kMean;
     case v1::SweepSpec::SELECTION_EACH:
       return Selection::kEach;
+    case v1::SweepSpec::SELECTION_BEST_ON_TEST:
+      return Selection::kBestOnTest;
     default:
       return FieldError(
           path, absl::StrCat("expected a known value, got number ", static_cast<int>(select)));

@@ -121,6 +121,9 @@ v1::Benchmark ToProto(const BenchmarkSpec& benchmark) {
   if (benchmark.test) {
     *proto.mutable_test() = ToProto(*benchmark.test);
   }
+  if (benchmark.validation_of) {
+    proto.set_validation_of(*benchmark.validation_of);
+  }
   proto.set_metric(benchmark.metric);
   // Maximizing is what sweeps of programs before goals say: not at all.
   if (benchmark.meaning.goal == Goal::kMinimize) {
@@ -179,6 +182,8 @@ v1::SweepSpec::Selection ToProto(Selection select) {
       return v1::SweepSpec::SELECTION_DEFAULT;
     case Selection::kMean:
       return v1::SweepSpec::SELECTION_MEAN;
+    case Selection::kBestOnTest:
+      return v1::SweepSpec::SELECTION_BEST_ON_TEST;
     case Selection::kEach:
       break;
   }

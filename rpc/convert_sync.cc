@@ -64,6 +64,13 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
                             FromProto(proto.train(i), path.Field("train", i)));
     order->train.push_back(std::move(input));
   }
+  CONCUR_RETURN_IF_ERROR(
+      CheckCount(path.Field("validation"), proto.validation_size(), kBenchmarksMax));
+  for (int i = 0; i < proto.validation_size(); ++i) {
+    CONCUR_ASSIGN_OR_RETURN(JobOrder::Input input,
+                            FromProto(proto.validation(i), path.Field("validation", i)));
+    order->validation.push_back(std::move(input));
+  }
   if (proto.has_code()) {
     const FieldPath code = path.Field("code");
     JobOrder::CodeInput& input = order->code.emplace(JobOrder::CodeInput{});
@@ -121,6 +128,9 @@ v1::JobOrder ToProto(const JobOrder& order) {
   }
   for (const JobOrder::Input& input : order.train) {
     *proto.add_train() = ToProto(input);
+  }
+  for (const JobOrder::Input& input : order.validation) {
+    *proto.add_validation() = ToProto(input);
   }
   proto.set_is_mixture(order.is_mixture);
   proto.set_mixture_seed(order.mixture_seed);

@@ -31,6 +31,8 @@ analysis::Select SelectOf(Selection selection) {
       return analysis::Select::kMean;
     case Selection::kEach:
       return analysis::Select::kEach;
+    case Selection::kBestOnTest:
+      return analysis::Select::kBestOnTest;
   }
   return analysis::Select::kBest;
 }
@@ -94,8 +96,17 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
         {benchmark.name, benchmark.tags, MeaningOf(spec, benchmark, benchmark.metric)});
     names.insert(benchmark.name);
   }
+  for (size_t b = 0; b < spec.benchmarks.size(); ++b) {
+    if (spec.benchmarks[b].validation_of) {
+      options.validation_of[b] = *spec.benchmarks[b].validation_of;
+    }
+  }
   for (const TrainSet& train_set : spec.train_sets) {
     if (names.insert(train_set.name).second) {
+      std::vector<size_t>& parts = options.parts[options.benchmarks.size()];
+      for (const TrainSet::Part& part : train_set.parts) {
+        parts.push_back(part.benchmark);
+      }
       options.benchmarks.push_back({train_set.name, train_set.tags});
     }
   }
@@ -108,6 +119,7 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
   analysis::SelectionOptions options = SelectionOptionsOf(spec);
   options.layout = asked.layout;
   options.minimize = asked.minimize;
+  options.show_validation = asked.show_validation;
   if (!asked.select.empty()) {
     CONCUR_ASSIGN_OR_RETURN(options.select, analysis::ParseSelect(asked.select));
   }
@@ -122,6 +134,11 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
       options.benchmarks[b].metric = MeaningOf(spec, spec.benchmarks[b], metric->second);
     }
   }
+  // An approach that needs no training counts as trained on what it is validated for.
+  std::map<std::string, std::string> owners;
+  for (const auto& [validation, owner] : options.validation_of) {
+    owners[spec.benchmarks[validation].name] = spec.benchmarks[owner].name;
+  }
   std::vector<analysis::ScoreRecord> records;
   records.reserve(scores.size());
   for (const JobScore& score : scores) {
@@ -132,6 +149,9 @@ absl::StatusOr<analysis::ScoreTable> SweepTable(const SweepSpec& spec,
     analysis::ScoreRecord record;
     record.approach = score.approach;
     record.train = score.TrainedOn();
+    if (const auto owner = owners.find(record.train); owner != owners.end()) {
+      record.train = owner->second;
+    }
     record.setting = score.setting;
     record.seed = score.seed;
     record.test = score.test_benchmark;

@@ -23,7 +23,9 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec);
 
 // What a caller asks of a table, besides the metric of its scores.
 struct SweepTableOptions {
-  std::string select = {};  // "best", "default", "mean", "each"; empty: the sweep's rule
+  // "best", "default", "mean", "each", "best-on-test"; empty: the sweep's rule.
+  std::string select = {};
+  bool show_validation = false;            // columns for validation sets, too
   std::vector<std::string> minimize = {};  // patterns of columns of which less is better, too
   analysis::Layout layout = analysis::Layout::kTrainInColumns;
 };

@@ -2,6 +2,7 @@
 #include "spec/benchmark_yaml.h"
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,6 +81,32 @@ std::optional<Scale> ReadScale(const Value& value) {
   return scale;
 }
 
+// {from: train, share: 0.1, seed: 1}; nothing when `value` has no `from`.
+std::optional<ValidationUse> ReadHeldOut(const Value& value) {
+  Fields fields(value);
+  const auto from = fields.Get("from");
+  if (!from) {
+    return std::nullopt;
+  }
+  if (const auto text = from->Text("train"); text && *text != "train") {
+    from->Expected("train");
+  }
+  ValidationUse use;
+  use.place = value.Place();
+  if (const auto share = fields.Require("share", "of the train questions, between 0 and 1")) {
+    use.share = share->Number().value_or(0.5);
+    if (!(use.share > 0 && use.share < 1)) {
+      share->Expected("a share between 0 and 1");
+    }
+  }
+  if (const auto seed = fields.Get("seed")) {
+    use.seed =
+        static_cast<uint64_t>(seed->Integer(0, std::numeric_limits<int64_t>::max()).value_or(1));
+  }
+  fields.Finish();
+  return use;
+}
+
 void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   BenchmarkSpec& spec = benchmark->spec;
   Fields fields(value);
@@ -95,6 +122,9 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   if (test) {
     benchmark->test = ReadDataFile(*test);
     benchmark->places[".test"] = test->Place();
+  }
+  if (const auto validation = fields.Get("validation")) {
+    ReadBenchmarkValidation(*validation, benchmark);
   }
   if (fields.valid() && !train && !test) {
     value.Error("expected a train or a test file, got neither");
@@ -119,6 +149,24 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
 }
 
 }  // namespace
+
+void ReadBenchmarkValidation(const Value& value, ParsedBenchmark* benchmark) {
+  benchmark->validation = value.IsMap() ? ReadHeldOut(value) : std::nullopt;
+  if (!benchmark->validation) {
+    ValidationUse use;
+    use.place = value.Place();
+    use.file = ReadDataFile(value);
+    if (use.file) {
+      benchmark->validation = std::move(use);
+    }
+    return;
+  }
+  if (value.shape() == nullptr && (!benchmark->train || !IsQa(benchmark->spec.format))) {
+    value.Error(absl::StrCat("expected a train file of format qa to hold validation data out from",
+                             ", got ", benchmark->train ? "one of format file" : "none",
+                             "; name a file of validation data"));
+  }
+}
 
 void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark) {
   BenchmarkSpec& spec = benchmark->spec;

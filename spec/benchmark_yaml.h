@@ -6,6 +6,7 @@
 #ifndef CONCUR_SPEC_BENCHMARK_YAML_H_
 #define CONCUR_SPEC_BENCHMARK_YAML_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,10 +28,19 @@ struct DataFileUse {
   std::optional<Digest> digest;  // expected digest of the file
 };
 
+// `validation: PATH`, `{file: PATH, sha256: HEX}`, or `{from: train, share: 0.1, seed: 1}`.
+struct ValidationUse {
+  std::optional<DataFileUse> file;  // absent: held out from the train file
+  double share = 0;                 // of the train questions, inside (0, 1)
+  uint64_t seed = 1;
+  std::string place;
+};
+
 struct ParsedBenchmark {
   BenchmarkSpec spec;  // data files have path and suffix only
   std::optional<DataFileUse> train;
   std::optional<DataFileUse> test;
+  std::optional<ValidationUse> validation;
   // Paths below the benchmark: "", ".name", ".train", ".test", ".metric", ".metric.goal" (where it
   // is stated).
   Places places;
@@ -48,6 +58,9 @@ absl::StatusOr<ParsedBenchmark> LoadBenchmark(
 // A metric's name, or {name, goal, scale}. A name alone keeps the goal and scale of the same
 // metric.
 void ReadBenchmarkMetric(const Value& value, ParsedBenchmark* benchmark);
+
+// The field `validation`.
+void ReadBenchmarkValidation(const Value& value, ParsedBenchmark* benchmark);
 
 // The labels of {labels: {…}}, a benchmark's only requirement on workers.
 Labels ReadBenchmarkLabels(const Value& resources, Places* places);

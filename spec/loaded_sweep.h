@@ -31,6 +31,17 @@ struct LoadedSweep {
   };
   std::vector<FileUse> files;
 
+  // A validation set that is cut from a train file once the data are read
+  // (cli/sweep/held_out.h): until then neither has a FileUse of its own but the uncut train file.
+  struct HeldOut {
+    uint32_t benchmark = 0;   // whose train file is cut
+    uint32_t validation = 0;  // the benchmark that is its validation set
+    double share = 0;
+    uint64_t seed = 0;
+    std::string place;
+  };
+  std::vector<HeldOut> held_out;
+
   struct CodeOf {
     uint32_t approach = 0;
     CodeUse use;

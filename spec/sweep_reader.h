@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -59,6 +60,9 @@ class SweepReader {
   void OverrideApproach(const Value& overrides, ParsedApproach* approach);
   void PinSettings(const Value& set, ParsedApproach* approach);
   void AddBenchmark(const Source& source);
+  // Appends the validation sets of the benchmarks to them, once everything that names benchmarks
+  // has been read.
+  void AddValidationSets();
   void OverrideBenchmark(const Value& overrides, ParsedBenchmark* benchmark);
 
   // sweep_yaml.cc
@@ -69,6 +73,7 @@ class SweepReader {
   void ReadDefaults(Fields& fields);
   void ReadPolicy(Fields& fields);
   void ReadRetry(const Value& value);
+  void ReadSelect(const Value& value);
   void ReadKeep(const Value& value);
   void ReadSettings(const Value& value);
   void ReadSeeds(const Value& value);
@@ -95,6 +100,7 @@ class SweepReader {
   YamlFile file_;
   Variables variables_;
   LoadedSweep sweep_;
+  std::vector<std::pair<uint32_t, ValidationUse>> validations_;  // with their benchmarks
   std::vector<TrainSet> mixtures_;
   std::vector<std::string> mixture_places_;
   ResourceRequest default_resources_;

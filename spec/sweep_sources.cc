@@ -287,7 +287,34 @@ void SweepReader::AddBenchmark(const Source& source) {
   if (benchmark.test) {
     sweep_.files.push_back({index, false, *std::move(benchmark.test)});
   }
+  if (benchmark.validation) {
+    validations_.emplace_back(index, *std::move(benchmark.validation));
+  }
   sweep_.spec.benchmarks.push_back(std::move(benchmark.spec));
+}
+
+void SweepReader::AddValidationSets() {
+  for (auto& [owner, use] : validations_) {
+    const auto index = static_cast<uint32_t>(sweep_.spec.benchmarks.size());
+    BenchmarkSpec validation = sweep_.spec.benchmarks[owner];
+    validation.name = ValidationName(validation.name);
+    validation.validation_of = owner;
+    validation.test = DataFile();
+    if (use.file) {
+      validation.test->path = use.file->path;
+      validation.test->suffix = SuffixOf(use.file->path);
+      sweep_.files.push_back({index, false, *std::move(use.file)});
+    } else if (validation.train) {
+      // What is cut is written as MRQA JSON lines.
+      sweep_.spec.benchmarks[owner].train->suffix = ".jsonl";
+      validation.test->path = validation.train->path;
+      validation.test->suffix = ".jsonl";
+      sweep_.held_out.push_back({owner, index, use.share, use.seed, use.place});
+    }
+    validation.train.reset();
+    sweep_.places[absl::StrCat("benchmarks[", index, "]")] = use.place;
+    sweep_.spec.benchmarks.push_back(std::move(validation));
+  }
 }
 
 void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* benchmark) {
@@ -304,6 +331,9 @@ void SweepReader::OverrideBenchmark(const Value& overrides, ParsedBenchmark* ben
   }
   if (const auto metric = fields.Get("metric")) {
     ReadBenchmarkMetric(*metric, benchmark);
+  }
+  if (const auto validation = fields.Get("validation")) {
+    ReadBenchmarkValidation(*validation, benchmark);
   }
   if (const auto resources = fields.Get("resources")) {
     Labels labels = ReadBenchmarkLabels(*resources, &benchmark->places);

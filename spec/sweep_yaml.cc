@@ -126,6 +126,7 @@ void SweepReader::ReadSpec(const Value& spec) {
     sweep_.places["seeds"] = seeds->Place();
     ReadSeeds(*seeds);
   }
+  AddValidationSets();
   ReadPolicy(fields);
   fields.Finish();
 }
@@ -142,7 +143,7 @@ void SweepReader::ReadDefaults(Fields& fields) {
 void SweepReader::ReadPolicy(Fields& fields) {
   SweepSpec& spec = sweep_.spec;
   if (const auto select = fields.Get("select")) {
-    spec.select = select->OneOf(SelectionFromName).value_or(spec.select);
+    ReadSelect(*select);
   }
   if (const auto priority = fields.Get("priority")) {
     spec.priority =
@@ -157,6 +158,41 @@ void SweepReader::ReadPolicy(Fields& fields) {
   }
   if (const auto failures = fields.Get("failures_max_per_block")) {
     spec.failures_max_per_block = static_cast<uint32_t>(failures->Integer(0, kJobsMax).value_or(0));
+  }
+}
+
+void SweepReader::ReadSelect(const Value& value) {
+  SweepSpec& spec = sweep_.spec;
+  if (!value.IsMap()) {
+    spec.select = value.OneOf(SelectionFromName).value_or(spec.select);
+    return;
+  }
+  Fields fields(value);
+  const auto by = fields.Require("by", "validation or test");
+  fields.Finish();
+  const auto text = by ? by->Text("validation or test") : std::nullopt;
+  if (!text) {
+    return;
+  }
+  if (*text != "validation" && *text != "test") {
+    by->Expected("validation or test");
+    return;
+  }
+  spec.select = *text == "test" ? Selection::kBestOnTest : Selection::kBest;
+  if (*text == "test") {
+    return;
+  }
+  std::set<uint32_t> validated;
+  for (const auto& [benchmark, use] : validations_) {
+    validated.insert(benchmark);
+  }
+  for (const TrainSet& train_set : spec.train_sets) {
+    if (std::none_of(
+            train_set.parts.begin(), train_set.parts.end(),
+            [&](const TrainSet::Part& part) { return validated.count(part.benchmark) > 0; })) {
+      by->Error(absl::StrCat("expected a validation set of every train set, got none of \"",
+                             train_set.name, "\"; give its benchmark the field validation"));
+    }
   }
 }
 
@@ -376,12 +412,13 @@ void AddWarnings(const Expansion& expansion, LoadedSweep* sweep) {
   for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
     const std::string metric_field = absl::StrCat("benchmarks[", i, "].metric");
     const std::string& metric = spec.benchmarks[i].metric;
-    if (UsuallyMinimized(metric) && sweep->places.count(metric_field + ".goal") == 0) {
+    if (!spec.benchmarks[i].validation_of && UsuallyMinimized(metric) &&
+        sweep->places.count(metric_field + ".goal") == 0) {
       warn(metric_field, absl::StrCat("more of \"", metric,
                                       "\" counts as better; if less is, write metric: {name: ",
                                       metric, ", goal: minimize}, else goal: maximize"));
     }
-    if (benchmarks.count(i) == 0) {
+    if (benchmarks.count(i) == 0 && !spec.benchmarks[i].validation_of) {
       warn(absl::StrCat("benchmarks[", i, "]"),
            absl::StrCat("the benchmark \"", spec.benchmarks[i].name, "\" has no job"));
     }

@@ -36,11 +36,11 @@ constexpr int kResumesMax = 5;
 // Changes when the same parts and seed may give another mixture.
 constexpr char kMixtureVersion[] = "mixture-1";
 
-std::string MixtureKey(const JobOrder& order) {
+std::string MixtureKey(const std::vector<JobOrder::Input>& parts, uint64_t seed) {
   Sha256 hasher;
   hasher.UpdateField(kMixtureVersion);
-  hasher.UpdateField(absl::StrCat(order.mixture_seed));
-  for (const JobOrder::Input& part : order.train) {
+  hasher.UpdateField(absl::StrCat(seed));
+  for (const JobOrder::Input& part : parts) {
     hasher.UpdateField(part.name);
     hasher.UpdateField(part.digest.ToBytes());
     hasher.UpdateField(absl::StrCat(part.examples_max));
@@ -386,10 +386,11 @@ absl::StatusOr<HeldFile> Artifacts::Code(const JobOrder::CodeInput& code,
   return folder;
 }
 
-absl::StatusOr<HeldFile> Artifacts::Mixture(const JobOrder& order, const IsCanceled& is_canceled) {
+absl::StatusOr<HeldFile> Artifacts::Mixture(const std::vector<JobOrder::Input>& inputs,
+                                            uint64_t seed, const IsCanceled& is_canceled) {
   std::vector<qa::MixturePart> parts;
   std::vector<CacheHold> holds;
-  for (const JobOrder::Input& input : order.train) {
+  for (const JobOrder::Input& input : inputs) {
     qa::MixturePart part;
     part.name = input.name;
     part.examples_max = input.examples_max;
@@ -398,7 +399,7 @@ absl::StatusOr<HeldFile> Artifacts::Mixture(const JobOrder& order, const IsCance
     holds.push_back(std::move(file.hold));
     parts.push_back(std::move(part));
   }
-  const std::string name = absl::StrCat(MixtureKey(order), ".jsonl");
+  const std::string name = absl::StrCat(MixtureKey(inputs, seed), ".jsonl");
   const std::string path = absl::StrCat(mixtures_, "/", name);
   const Turn turn(*this, name);
   HeldFile mixture{path, CacheHold(index_, name)};
@@ -406,7 +407,7 @@ absl::StatusOr<HeldFile> Artifacts::Mixture(const JobOrder& order, const IsCance
   if (std::filesystem::exists(path, error)) {
     std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
   } else {
-    CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, order.mixture_seed, path));
+    CONCUR_RETURN_IF_ERROR(qa::BuildMixture(parts, seed, path));
   }
   const auto bytes = std::filesystem::file_size(path, error);
   index_.Use(name, error ? 0 : static_cast<int64_t>(bytes));
@@ -439,11 +440,19 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
     }
-    CONCUR_ASSIGN_OR_RETURN(HeldFile source,
-                            order.is_mixture ? artifacts.Mixture(order, is_canceled)
-                                             : artifacts.Fetch(order.train[0].digest, is_canceled));
-    CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, paths.train));
-    prepared.holds.push_back(std::move(source.hold));
+    const auto link = [&](const std::vector<JobOrder::Input>& inputs, bool is_mixture,
+                          const std::string& path) -> absl::Status {
+      CONCUR_ASSIGN_OR_RETURN(
+          HeldFile source, is_mixture ? artifacts.Mixture(inputs, order.mixture_seed, is_canceled)
+                                      : artifacts.Fetch(inputs[0].digest, is_canceled));
+      CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, path));
+      prepared.holds.push_back(std::move(source.hold));
+      return absl::OkStatus();
+    };
+    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train));
+    if (!order.validation.empty()) {
+      CONCUR_RETURN_IF_ERROR(link(order.validation, order.validation.size() > 1, paths.validation));
+    }
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
@@ -468,6 +477,9 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
   };
   if (order.is_train) {
     values["train"] = paths.train;
+    if (!paths.validation.empty()) {
+      values["validation"] = paths.validation;
+    }
   } else {
     values["test"] = paths.test;
     values["predictions"] = paths.predictions;

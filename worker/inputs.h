@@ -84,8 +84,9 @@ class Artifacts {
   // not what `key` says.
   absl::StatusOr<HeldFile> Code(const JobOrder::CodeInput& code, const IsCanceled& is_canceled);
 
-  // The file with the mixture of an order's train inputs, built if need be.
-  absl::StatusOr<HeldFile> Mixture(const JobOrder& order, const IsCanceled& is_canceled);
+  // The file with a mixture of inputs, built if need be.
+  absl::StatusOr<HeldFile> Mixture(const std::vector<JobOrder::Input>& inputs, uint64_t seed,
+                                   const IsCanceled& is_canceled);
 
   // A symbolic link at `path`, in a run directory, to a file that an attempt reads.
   absl::Status Link(const std::string& target, const std::string& path) {

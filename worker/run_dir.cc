@@ -246,6 +246,11 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
     const std::string suffix =
         order.is_mixture || order.train.empty() ? ".jsonl" : SafeSuffix(order.train[0].suffix);
     paths.train = absl::StrCat(paths.directory, "/train", suffix);
+    if (!order.validation.empty()) {
+      paths.validation = absl::StrCat(
+          paths.directory, "/validation",
+          order.validation.size() > 1 ? ".jsonl" : SafeSuffix(order.validation[0].suffix));
+    }
   } else {
     paths.test = absl::StrCat(paths.directory, "/test", SafeSuffix(order.test.suffix));
   }

@@ -25,9 +25,10 @@ namespace concur::worker {
 // Paths of one attempt; the files of inputs end as their data files do. All are absolute.
 struct RunPaths {
   std::string directory;
-  std::string train;  // "" for eval jobs
-  std::string test;   // "" for train jobs
-  std::string code;   // "" without code
+  std::string train;       // "" for eval jobs
+  std::string validation;  // "" unless the command of a train job reads it
+  std::string test;        // "" for train jobs
+  std::string code;        // "" without code
   std::string model;
   std::string predictions;
   std::string metrics;

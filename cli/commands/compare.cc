@@ -120,7 +120,9 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
   }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
                           analysis::CompareAll(analysis::MeansOverRuns(runs), options));
-  return PrintTable(analysis::ComparisonTable(comparisons, options), flags.format, context);
+  analysis::Table table = analysis::ComparisonTable(comparisons, options);
+  table.notes.insert(table.notes.end(), runs.choices.begin(), runs.choices.end());
+  return PrintTable(table, flags.format, context);
 }
 
 }  // namespace
@@ -146,7 +148,8 @@ void AddCompareCommand(Command& app, CommandContext& context) {
       ->TypeName("NAME");
   command
       ->AddOption("--select", flags->select,
-                  "Which settings stand for an approach: best, default, mean or each (default: as "
+                  "Which settings stand for an approach: best, best-on-test, default, mean or each "
+                  "(default: as "
                   "the sweep says)")
       ->TypeName("RULE");
   command

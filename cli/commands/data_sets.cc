@@ -96,6 +96,7 @@ struct DeriveOptions {
   std::string by = "title";
   double test_share = 0.1;
   uint64_t seed = 1;
+  std::vector<std::string> passages_of;
 };
 
 void AddDownsample(Command& data, CommandContext& context) {
@@ -107,13 +108,34 @@ void AddDownsample(Command& data, CommandContext& context) {
   command->AddOption("--out", options->out, "file to write; gzipped when it ends in .gz")
       ->Required();
   command->AddOption("--seed", options->seed, "fixes the subset")->ShowDefault();
+  command
+      ->AddOption("--passages-of", options->passages_of,
+                  "only questions of passages that this data set has, too; may be repeated")
+      ->TypeName("FILE")
+      ->OneValueEach();
   command->Footer(
       "Examples:\n  concur data downsample train.jsonl --questions 1000 --out small.jsonl\n  "
       "concur data downsample train.json --questions 1000 --seed 2 --out small.json");
   OnRun(command, context, [options, &context]() -> absl::Status {
-    CONCUR_ASSIGN_OR_RETURN(
-        const qa::DerivedFile file,
-        qa::Downsample(options->in, options->questions, options->seed, options->out));
+    CONCUR_ASSIGN_OR_RETURN(const qa::DerivedFile file,
+                            qa::Downsample(options->in, options->questions, options->seed,
+                                           options->out, options->passages_of));
+    PrintRows(FileTable({file}), context);
+    return absl::OkStatus();
+  });
+}
+
+void AddMajority(Command& data, CommandContext& context) {
+  Command* const command = data.AddSubcommand(
+      "majority", "one gold answer for each question: the one that most of its answers equal");
+  const auto options = std::make_shared<DeriveOptions>();
+  AddInput(*command, options->in);
+  command->AddOption("--out", options->out, "file to write; gzipped when it ends in .gz")
+      ->Required();
+  command->Footer("Examples:\n  concur data majority dev.json --out dev-one-answer.jsonl");
+  OnRun(command, context, [options, &context]() -> absl::Status {
+    CONCUR_ASSIGN_OR_RETURN(const qa::DerivedFile file,
+                            qa::KeepMajorityAnswers(options->in, options->out));
     PrintRows(FileTable({file}), context);
     return absl::OkStatus();
   });
@@ -150,8 +172,10 @@ void AddSplit(Command& data, CommandContext& context) {
 // --- concur data stats, validate ---
 
 void AddStats(Command& data, CommandContext& context) {
-  Command* const command =
-      data.AddSubcommand("stats", "counts and mean lengths in tokens (means over questions)");
+  Command* const command = data.AddSubcommand(
+      "stats",
+      "counts, mean lengths in tokens, and how many words in a row question and passage "
+      "share (means over questions)");
   const auto files = std::make_shared<std::vector<std::string>>();
   AddInput(*command, *files);
   command->Footer("Examples:\n  concur data stats data/*/train.jsonl");
@@ -163,14 +187,15 @@ void AddStats(Command& data, CommandContext& context) {
                                        {"with_spans", true},
                                        {"question_tokens", true, 1},
                                        {"context_tokens", true, 1},
-                                       {"answer_tokens", true, 1}});
+                                       {"answer_tokens", true, 1},
+                                       {"overlap", true, 1}});
     for (const std::string& file : *files) {
       CONCUR_ASSIGN_OR_RETURN(const qa::DatasetStats stats, qa::ComputeStats(file));
       table.rows.push_back(
           {TextCell(file), IntegerCell(stats.passages), IntegerCell(stats.questions),
            IntegerCell(stats.answers), IntegerCell(stats.questions_with_spans),
            NumberCell(stats.question_tokens_mean), NumberCell(stats.context_tokens_mean),
-           NumberCell(stats.answer_tokens_mean)});
+           NumberCell(stats.answer_tokens_mean), NumberCell(stats.overlap_mean)});
     }
     PrintRows(table, context);
     return absl::OkStatus();
@@ -224,6 +249,7 @@ void AddDataSetCommands(Command& data, CommandContext& context) {
   AddMixture(data, context);
   AddDownsample(data, context);
   AddSplit(data, context);
+  AddMajority(data, context);
   AddStats(data, context);
   AddValidate(data, context);
   AddExportCommand(data, context);

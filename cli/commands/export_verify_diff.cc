@@ -144,8 +144,9 @@ void AddBundleCommands(Command& app, CommandContext& context) {
   diff_command->AddOption("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
       ->TypeName("NAME");
   diff_command
-      ->AddOption("--select", diff_flags->select,
-                  "How the settings of sweeps become one score: best, default, mean or each")
+      ->AddOption(
+          "--select", diff_flags->select,
+          "How the settings of sweeps become one score: best, best-on-test, default, mean or each")
       ->TypeName("RULE");
   diff_command
       ->AddOption("--where", diff_flags->where,

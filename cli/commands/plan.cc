@@ -254,7 +254,8 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       ->TypeName("NAME");
   command
       ->AddOption("--select", flags->select,
-                  "How the settings of a sweep become one score: best, default or mean (default: "
+                  "How the settings of a sweep become one score: best, best-on-test, default or "
+                  "mean (default: "
                   "as the sweep says)")
       ->TypeName("RULE");
   command->AddOption("--seed", flags->seed, "Seed of the order")->ShowDefault();

@@ -14,6 +14,7 @@
 #include "analysis/example_runs.h"
 #include "analysis/figures.h"
 #include "analysis/generalization.h"
+#include "analysis/notes.h"
 #include "analysis/rank_sets.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
@@ -77,6 +78,11 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(RankFlags& flags, analysis::Layou
     }
   }
   return table.Where(flags.where);
+}
+
+void AddChoiceNotes(const analysis::ScoreTable& table, analysis::Table& output) {
+  const std::vector<std::string> notes = analysis::ChoiceNotes(table.benchmarks());
+  output.notes.insert(output.notes.end(), notes.begin(), notes.end());
 }
 
 // The approaches that have an average of the first group, by rank.
@@ -174,6 +180,7 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
     output.notes.push_back(absl::StrCat("Ranked by the benchmarks of which ", groups[0].name,
                                         "; --group NAME=PATTERN chooses others to rank by."));
   }
+  AddChoiceNotes(table, output);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
                           BootstrapOf(flags.interval));
   if (bootstrap.has_value()) {
@@ -202,7 +209,8 @@ absl::Status RunCross(RankFlags& flags, CommandContext& context) {
     context.out << svg;
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::Table cross, analysis::CrossTable(table));
+  CONCUR_ASSIGN_OR_RETURN(analysis::Table cross, analysis::CrossTable(table));
+  AddChoiceNotes(table, cross);
   return PrintTable(cross, flags.format, context);
 }
 
@@ -250,8 +258,8 @@ void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
       ->TypeName("NAME");
   command
       ->AddOption("--select", flags.select,
-                  "How the settings of a sweep become one score: best, default, mean or each "
-                  "(default: as the sweep says)")
+                  "How the settings of a sweep become one score: best, best-on-test, default, mean "
+                  "or each (default: as the sweep says)")
       ->TypeName("RULE");
   AddScoreFileOptions(command, flags.file);
   AddFormatOption(command, flags.format, with_svg);
@@ -319,6 +327,7 @@ void AddCrossCommand(Command& app, CommandContext& context) {
                   "row was trained on")
       ->TypeName("FILE")
       ->Expected(1);
+  AddTrainColumnOption(command, flags->file);
   command->Footer(
       "Examples:\n  concur cross study\n  concur cross --scores transfer.csv --format latex");
   OnRun(command, context, [flags, &context] { return RunCross(*flags, context); });

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "analysis/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -69,6 +70,22 @@ void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
                   "A column of the file that tells rows with one name apart; may be repeated")
       ->TypeName("COLUMN")
       ->OneValueEach();
+  command
+      ->AddOption("--deviation", flags.deviation,
+                  "Suffixes of the file's columns of means and of their standard deviations: with "
+                  "_mean,_sd the columns A_mean and A_sd are one, A")
+      ->TypeName("MEAN,SD");
+  command
+      ->AddOption("--deviation-seeds", flags.deviation_seeds,
+                  "Over how many seeds these standard deviations are")
+      ->ShowDefault();
+}
+
+void AddTrainColumnOption(Command* command, ScoreFileFlags& flags) {
+  command
+      ->AddOption("--train", flags.train_column,
+                  "The file's column that says what was trained on (default: train)")
+      ->TypeName("COLUMN");
 }
 
 absl::StatusOr<SweepTableOptions> TableOptionsOf(const ScoreFileFlags& flags,
@@ -99,6 +116,19 @@ absl::StatusOr<analysis::ScoreTable> ReadScores(const std::string& path,
   analysis::ScoresCsvOptions options;
   options.keys = flags.keys;
   CONCUR_ASSIGN_OR_RETURN(options.with_goal, PatternsOf(flags));
+  options.train_column = flags.train_column;
+  if (!flags.deviation.empty()) {
+    const std::vector<std::string> suffixes = absl::StrSplit(flags.deviation, ',');
+    if (suffixes.size() != 2 || suffixes[1].empty() || suffixes[0] == suffixes[1]) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--deviation: expected two suffixes, MEAN,SD, got \"", flags.deviation, "\""));
+    }
+    if (flags.deviation_seeds < 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--deviation-seeds: expected at least 2, got ", flags.deviation_seeds));
+    }
+    options.deviations = {suffixes[0], suffixes[1], flags.deviation_seeds};
+  }
   CONCUR_ASSIGN_OR_RETURN(analysis::ParsedScores parsed,
                           analysis::ParseScoresCsv(text, path, options));
   if (parsed.table.approaches().empty()) {

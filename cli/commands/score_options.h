@@ -31,9 +31,14 @@ void ThreadedFor(size_t count, const std::function<void(size_t)>& body);
 struct ScoreFileFlags {
   std::vector<std::string> minimize;  // patterns of column names, each value a line of CSV
   std::vector<std::string> keys;
+  std::string deviation;  // MEAN,SD: suffixes of columns
+  int64_t deviation_seeds = 2;
+  std::string train_column;
 };
 // `flags` must outlive the command.
 void AddScoreFileOptions(Command* command, ScoreFileFlags& flags);
+// --train, for commands whose rows are approaches and what they were trained on.
+void AddTrainColumnOption(Command* command, ScoreFileFlags& flags);
 // --minimize alone, for commands that read no files.
 void AddMinimizeOption(Command* command, ScoreFileFlags& flags);
 

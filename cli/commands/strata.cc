@@ -2,6 +2,10 @@
 // `concur strata`: how much of a shift follows from the new test set's mixture of examples.
 #include "analysis/strata.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -31,6 +36,8 @@ struct StrataFlags {
   std::string new_data;
   std::string new_examples;
   std::vector<std::string> by;
+  std::string labels;
+  std::string new_labels;
   std::string metric = "f1";
   std::string format;
   double level = 0.95;
@@ -50,16 +57,20 @@ absl::StatusOr<Scores> ReadScoresById(const std::string& path, const std::string
   return scores;
 }
 
+// What divides the examples of a data set: an attribute of the text, or a column of labels.
+using StratumFunction =
+    std::function<std::string(const qa::Passage& passage, const qa::Question& question)>;
+
 // `scores` null: the examples count, their scores are not known.
 absl::StatusOr<std::vector<analysis::StratifiedExample>> Stratify(const qa::Dataset& dataset,
-                                                                  qa::Attribute attribute,
+                                                                  const StratumFunction& stratum,
                                                                   const Scores* scores,
                                                                   const std::string& scores_path) {
   std::vector<analysis::StratifiedExample> examples;
   for (const qa::Passage& passage : dataset.passages) {
     for (const qa::Question& question : passage.questions) {
       analysis::StratifiedExample& example = examples.emplace_back();
-      example.stratum = qa::StratumOf(attribute, passage, question);
+      example.stratum = stratum(passage, question);
       if (scores != nullptr) {
         const auto found = scores->find(question.id);
         if (found == scores->end()) {
@@ -75,21 +86,107 @@ absl::StatusOr<std::vector<analysis::StratifiedExample>> Stratify(const qa::Data
   return examples;
 }
 
-absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
-  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
-  if (flags.metric != "f1" && flags.metric != "exact_match") {
+// A CSV of labels: the id of a question, then a column for each way to divide the examples.
+struct LabelFile {
+  std::vector<std::string> columns;
+  std::vector<absl::flat_hash_map<std::string, std::string>> by_id;  // [column]
+
+  // The stratum by a column; "(no label)" for questions that the file does not name.
+  StratumFunction By(size_t column) const {
+    return [labels = &by_id[column]](const qa::Passage& /*passage*/, const qa::Question& question) {
+      const auto found = labels->find(question.id);
+      return found == labels->end() || found->second.empty() ? "(no label)" : found->second;
+    };
+  }
+};
+
+absl::StatusOr<LabelFile> ReadLabels(const std::string& path) {
+  constexpr int64_t kLabelsBytesMax = int64_t{1} << 28;
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLabelsBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::CsvRecord> records,
+                          analysis::ParseCsv(text, path));
+  if (records.empty() || records[0].fields.size() < 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat("metric: ", ExpectedOneOf({"f1", "exact_match"}, flags.metric)));
+        absl::StrCat(path, ":1: expected a header with two columns or more: id,LABEL[,LABEL…]"));
+  }
+  LabelFile labels;
+  labels.columns.assign(records[0].fields.begin() + 1, records[0].fields.end());
+  labels.by_id.resize(labels.columns.size());
+  for (size_t i = 1; i < records.size(); ++i) {
+    const std::vector<std::string>& fields = records[i].fields;
+    if (fields.size() != records[0].fields.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", records[i].line, ": expected ",
+                                                     records[0].fields.size(), " fields, got ",
+                                                     fields.size()));
+    }
+    for (size_t column = 0; column < labels.columns.size(); ++column) {
+      if (!labels.by_id[column].emplace(fields[0], fields[column + 1]).second) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ":", records[i].line,
+                                                       ": expected each question once, got \"",
+                                                       fields[0], "\" again"));
+      }
+    }
+  }
+  return labels;
+}
+
+// A way to divide both test sets.
+struct Division {
+  std::string name;
+  StratumFunction of_old;
+  StratumFunction of_new;
+};
+
+// By the labels of both sets, which have the same columns, and by the attributes that are asked
+// for; by all attributes without either. `labels` and `new_labels` outlive the result.
+absl::StatusOr<std::vector<Division>> DivisionsOf(const StrataFlags& flags, const LabelFile& labels,
+                                                  const LabelFile& new_labels) {
+  std::vector<Division> divisions;
+  for (size_t column = 0; column < labels.columns.size(); ++column) {
+    const auto same =
+        std::find(new_labels.columns.begin(), new_labels.columns.end(), labels.columns[column]);
+    if (same == new_labels.columns.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(flags.new_labels,
+                                                     ":1: expected the columns of ", flags.labels,
+                                                     ", got no \"", labels.columns[column], "\""));
+    }
+    divisions.push_back({labels.columns[column], labels.By(column),
+                         new_labels.By(static_cast<size_t>(same - new_labels.columns.begin()))});
   }
   std::vector<qa::Attribute> attributes;
   for (const std::string& name : flags.by) {
     CONCUR_ASSIGN_OR_RETURN(const qa::Attribute attribute, qa::ParseAttribute(name));
     attributes.push_back(attribute);
   }
-  if (attributes.empty()) {
-    attributes = {qa::Attribute::kQuestionLength, qa::Attribute::kPassageLength,
-                  qa::Attribute::kAnswerType, qa::Attribute::kAgreement};
+  if (attributes.empty() && divisions.empty()) {
+    attributes = qa::AllAttributes();
   }
+  for (const qa::Attribute attribute : attributes) {
+    const auto stratum = [attribute](const qa::Passage& passage, const qa::Question& question) {
+      return qa::StratumOf(attribute, passage, question);
+    };
+    divisions.push_back({std::string(qa::AttributeName(attribute)), stratum, stratum});
+  }
+  return divisions;
+}
+
+absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  if (flags.metric != "f1" && flags.metric != "exact_match") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("metric: ", ExpectedOneOf({"f1", "exact_match"}, flags.metric)));
+  }
+  if (flags.labels.empty() != flags.new_labels.empty()) {
+    return absl::InvalidArgumentError("--labels and --new-labels: expected both, or neither");
+  }
+  LabelFile labels;
+  LabelFile new_labels;
+  if (!flags.labels.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(labels, ReadLabels(flags.labels));
+    CONCUR_ASSIGN_OR_RETURN(new_labels, ReadLabels(flags.new_labels));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Division> divisions,
+                          DivisionsOf(flags, labels, new_labels));
   CONCUR_ASSIGN_OR_RETURN(const qa::Dataset data, qa::ReadDataset(flags.data));
   CONCUR_ASSIGN_OR_RETURN(const qa::Dataset new_data, qa::ReadDataset(flags.new_data));
   CONCUR_ASSIGN_OR_RETURN(const Scores scores, ReadScoresById(flags.examples, flags.metric));
@@ -98,15 +195,15 @@ absl::Status RunStrata(const StrataFlags& flags, CommandContext& context) {
     CONCUR_ASSIGN_OR_RETURN(new_scores, ReadScoresById(flags.new_examples, flags.metric));
   }
   std::vector<analysis::StratifiedPrediction> predictions;
-  for (const qa::Attribute attribute : attributes) {
+  for (const Division& division : divisions) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::StratifiedExample> examples,
-                            Stratify(data, attribute, &scores, flags.examples));
+                            Stratify(data, division.of_old, &scores, flags.examples));
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::StratifiedExample> new_examples,
+                            Stratify(new_data, division.of_new, new_scores ? &*new_scores : nullptr,
+                                     flags.new_examples));
     CONCUR_ASSIGN_OR_RETURN(
-        const std::vector<analysis::StratifiedExample> new_examples,
-        Stratify(new_data, attribute, new_scores ? &*new_scores : nullptr, flags.new_examples));
-    CONCUR_ASSIGN_OR_RETURN(analysis::StratifiedPrediction prediction,
-                            analysis::PredictByStrata(std::string(qa::AttributeName(attribute)),
-                                                      examples, new_examples, flags.level));
+        analysis::StratifiedPrediction prediction,
+        analysis::PredictByStrata(division.name, examples, new_examples, flags.level));
     predictions.push_back(std::move(prediction));
   }
   return PrintTable(analysis::StrataTable(predictions, flags.level), flags.format, context);
@@ -136,10 +233,18 @@ void AddStrataCommand(Command& app, CommandContext& context) {
       ->TypeName("FILE");
   command
       ->AddOption("--by", flags->by,
-                  "question-length, passage-length, answer-type or agreement (of annotators); may "
-                  "be repeated (default: each)")
+                  "question-length, passage-length, answer-type, answer-form, question-word, "
+                  "overlap (of question and passage) or agreement (of annotators); may be repeated "
+                  "(default: each, without labels)")
       ->TypeName("ATTRIBUTE")
       ->OneValueEach();
+  command
+      ->AddOption("--labels", flags->labels,
+                  "A CSV of your labels of the old test set: id,LABEL[,LABEL...], each column "
+                  "divides the examples")
+      ->TypeName("FILE");
+  command->AddOption("--new-labels", flags->new_labels, "The same of the new test set")
+      ->TypeName("FILE");
   command->AddOption("--metric", flags->metric, "f1 or exact_match")->ShowDefault();
   command->AddOption("--interval", flags->level, "Level of the prediction's interval")
       ->ShowDefault();

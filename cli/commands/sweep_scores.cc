@@ -36,6 +36,7 @@ struct ScoresFlags {
   std::string sweep;
   std::string metric;
   std::string select;
+  bool validation = false;
   ScoreFileFlags file;
   std::vector<std::string> where;
   std::string format;
@@ -100,7 +101,8 @@ absl::Status PrintScores(CommandContext& context, const ScoresFlags& flags) {
     CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
     return PrintByJob(context, *client, flags);
   }
-  CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
+  CONCUR_ASSIGN_OR_RETURN(SweepTableOptions asked, TableOptionsOf(flags.file, flags.select));
+  asked.show_validation = flags.validation;
   CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
                           OpenScoreTable(context, flags.sweep, flags.metric, asked));
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
@@ -121,9 +123,12 @@ void AddScoresCommand(Command& app, CommandContext& context) {
   command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
   command
       ->AddOption("--select", flags->select,
-                  "How settings become one score: best, default, mean or each (default: as the "
+                  "How settings become one score: best, best-on-test, default, mean or each "
+                  "(default: as the "
                   "sweep says)")
       ->TypeName("RULE");
+  command->AddFlag("--validation", flags->validation,
+                   "Columns for validation sets, too: what settings were chosen on");
   AddMinimizeOption(command, flags->file);
   command
       ->AddOption("--where", flags->where,

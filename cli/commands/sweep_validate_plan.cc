@@ -26,6 +26,7 @@
 #include "cli/sweep/check_data.h"
 #include "cli/sweep/forecast.h"
 #include "cli/sweep/found_programs.h"
+#include "cli/sweep/held_out.h"
 #include "cli/sweep/same_work.h"
 #include "cli/sweep/submit.h"
 #include "command/command.h"
@@ -68,7 +69,9 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   }
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&sweep));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> missing, spec::MissingDataFiles(sweep));
+  HeldOutFiles held_out;
   if (flags.data || (flags.check && missing.empty())) {
+    CONCUR_ASSIGN_OR_RETURN(held_out, CutValidationSets(&sweep));
     CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&sweep));
   }
   if (flags.check) {
@@ -310,6 +313,13 @@ void PrintProgramsTable(const std::vector<FoundProgram>& programs, CommandContex
   context.out << "\n";
 }
 
+// Without validation sets.
+size_t BenchmarkCount(const SweepSpec& sweep) {
+  return static_cast<size_t>(
+      std::count_if(sweep.benchmarks.begin(), sweep.benchmarks.end(),
+                    [](const BenchmarkSpec& benchmark) { return !benchmark.validation_of; }));
+}
+
 absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(Opened opened, Open(flags));
   const SweepSpec& sweep = opened.expansion.spec();
@@ -326,7 +336,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
       Json json = {{"valid", true},
                    {"sweep", sweep.name},
                    {"approaches", sweep.approaches.size()},
-                   {"benchmarks", sweep.benchmarks.size()},
+                   {"benchmarks", BenchmarkCount(sweep)},
                    {"jobs", jobs},
                    {"warnings", opened.warnings}};
       if (flags.commands) {
@@ -339,7 +349,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
       analysis::Table table =
           ListTable({{"valid"}, {"sweep"}, {"approaches"}, {"benchmarks"}, {"jobs"}, {"warnings"}});
       table.rows = {TextCells({"true", sweep.name, absl::StrCat(sweep.approaches.size()),
-                               absl::StrCat(sweep.benchmarks.size()), absl::StrCat(jobs),
+                               absl::StrCat(BenchmarkCount(sweep)), absl::StrCat(jobs),
                                absl::StrCat(opened.warnings.size())})};
       PrintRows(table, context);
       break;
@@ -350,7 +360,7 @@ absl::Status RunValidateSweep(const FileFlags& flags, CommandContext& context) {
       }
       context.out << absl::StrCat(
           flags.path, ": valid: sweep ", sweep.name, " with ", sweep.approaches.size(),
-          " approaches, ", sweep.benchmarks.size(), " benchmarks and ", jobs, " jobs",
+          " approaches, ", BenchmarkCount(sweep), " benchmarks and ", jobs, " jobs",
           opened.missing == 0 ? "" : "; not to be submitted while data is missing", "\n");
       break;
   }

@@ -83,9 +83,12 @@ absl::Status RunUncertainty(const UncertaintyFlags& flags, CommandContext& conte
   options.bootstrap.top = flags.top;
   CONCUR_ASSIGN_OR_RETURN(options.unit, UnitOf(flags.cluster));
   CONCUR_ASSIGN_OR_RETURN(analysis::ExampleRuns runs, LoadRuns(flags, context));
+  const std::vector<std::string> choices = runs.choices;
   CONCUR_ASSIGN_OR_RETURN(const analysis::Uncertainty uncertainty,
                           analysis::ComputeUncertainty(std::move(runs), options));
-  return PrintTable(analysis::UncertaintyTable(uncertainty), flags.format, context);
+  analysis::Table table = analysis::UncertaintyTable(uncertainty);
+  table.notes.insert(table.notes.end(), choices.begin(), choices.end());
+  return PrintTable(table, flags.format, context);
 }
 
 }  // namespace
@@ -117,9 +120,10 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
   command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
       ->TypeName("NAME");
   command
-      ->AddOption("--select", flags->select,
-                  "Which settings stand for an approach: best, default or mean, of which all "
-                  "settings count as seeds (default: as the sweep says)")
+      ->AddOption(
+          "--select", flags->select,
+          "Which settings stand for an approach: best, best-on-test, default or mean, of which all "
+          "settings count as seeds (default: as the sweep says)")
       ->TypeName("RULE");
   command
       ->AddOption("--columns", flags->columns,

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "analysis/csv.h"
+#include "analysis/notes.h"
 #include "analysis/score_table.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -327,6 +328,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
   analysis::ExampleRuns runs;
+  runs.choices = analysis::ChoiceNotes(table.benchmarks());
   for (const analysis::AxisEntry& approach : table.approaches()) {
     runs.approaches.push_back(approach.name);
   }
@@ -377,6 +379,7 @@ absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::s
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
   analysis::ExampleRuns runs;
+  runs.choices = analysis::ChoiceNotes(table.benchmarks());
   for (const analysis::AxisEntry& approach : table.approaches()) {
     runs.approaches.push_back(approach.name);
   }

@@ -279,10 +279,21 @@ absl::StatusOr<Forecast> MakeForecast(CommandContext& context, const ForecastFla
       approach.predict_resources = approach.train_resources;
     }
   }
+  // Of a validation set whose durations nobody states: those of its benchmark.
+  std::map<std::string, std::string, std::less<>> owners;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    if (benchmark.validation_of) {
+      owners[benchmark.name] = spec.benchmarks[*benchmark.validation_of].name;
+    }
+  }
   return ForecastSweep(
       std::move(spec),
       [&](absl::string_view approach, absl::string_view benchmark, bool is_train) {
-        return table.Find(approach, benchmark, is_train);
+        const ExpectedDuration found = table.Find(approach, benchmark, is_train);
+        const auto owner = owners.find(benchmark);
+        return found.is_known || owner == owners.end()
+                   ? found
+                   : table.Find(approach, owner->second, is_train);
       },
       options);
 }

@@ -26,6 +26,7 @@
 #include "cli/output/render.h"
 #include "cli/sweep/check_data.h"
 #include "cli/sweep/found_programs.h"
+#include "cli/sweep/held_out.h"
 #include "cli/sweep/packed_code.h"
 #include "cli/sweep/rerun.h"
 #include "cli/sweep/same_work.h"
@@ -51,6 +52,12 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
     files.emplace(file.digest, std::move(file));
   }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> missing, client.FindMissingArtifacts(digests));
+  // Where the data are: of what was cut from a train file, `name` says where that is.
+  std::map<Digest, std::string> paths;
+  for (const spec::LoadedSweep::FileUse& file : loaded.files) {
+    const BenchmarkSpec& benchmark = loaded.spec.benchmarks[file.benchmark];
+    paths[(file.is_train ? benchmark.train : benchmark.test)->digest] = file.use.path;
+  }
   const bool bar = context.err_is_terminal && !IsJson(context);
   const bool unicode = LocaleIsUtf8();
   for (const Digest& digest : missing) {
@@ -64,7 +71,7 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
       CONCUR_ASSIGN_OR_RETURN(packed, PackCodeOf(loaded, digest));
     }
     absl::Time last = absl::InfinitePast();
-    const std::string& path = file.is_code ? packed.path() : file.name;
+    const std::string& path = file.is_code ? packed.path() : paths.at(digest);
     const absl::Status status = client.UploadFile(path, digest, [&](int64_t sent) {
       if (bar && (sent == file.bytes || absl::Now() - last > absl::Milliseconds(100))) {
         last = absl::Now();
@@ -123,6 +130,7 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
   for (const std::string& warning : WarnOfProgramsInNoCode(loaded)) {
     PrintWarning(context, warning);
   }
+  CONCUR_ASSIGN_OR_RETURN(const HeldOutFiles held_out, CutValidationSets(&loaded));
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(loaded));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,9 +23,16 @@ struct DerivedFile {
 
 // Writes a uniform random subset of `questions` questions of `in`, in their order there, as MRQA
 // JSON lines; passages without a drawn question are left out. With the same seed a larger subset
-// holds every smaller one (1K ⊂ 10K ⊂ …). InvalidArgument when `in` has fewer questions.
+// holds every smaller one (1K ⊂ 10K ⊂ …). With `passages_of`, data sets, only questions of passages
+// count whose context one of them has. InvalidArgument when there are fewer questions.
 absl::StatusOr<DerivedFile> Downsample(const std::string& in, int64_t questions, uint64_t seed,
-                                       const std::string& out);
+                                       const std::string& out,
+                                       const std::vector<std::string>& passages_of = {});
+
+// Writes the data set with one gold answer for each question, as MRQA JSON lines: the one that most
+// of its answers equal after SQuAD's normalization, as it was given first; of equally many the
+// first. The spans of that answer stay.
+absl::StatusOr<DerivedFile> KeepMajorityAnswers(const std::string& in, const std::string& out);
 
 enum class SplitBy { kTitle, kContext };
 
@@ -40,6 +48,12 @@ struct SplitResult {
 // empty.
 absl::StatusOr<SplitResult> SplitDataset(const std::string& in, SplitBy by, double test_share,
                                          uint64_t seed, const std::string& directory);
+
+// The same by context, into DIRECTORY/train.jsonl and DIRECTORY/validation.jsonl, whose bytes
+// depend on `share`, `seed` and the bytes of `in` alone, not on its name. `share` is that of the
+// validation set, `test` of the result.
+absl::StatusOr<SplitResult> HoldOutValidation(const std::string& in, double share, uint64_t seed,
+                                              const std::string& directory);
 
 }  // namespace concur::qa
 

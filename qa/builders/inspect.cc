@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "qa/attributes.h"
 #include "qa/dataset_io.h"
 #include "qa/json_items.h"
 #include "qa/json_text.h"
@@ -467,6 +468,7 @@ absl::StatusOr<DatasetStats> ComputeStats(const std::string& path) {
   int64_t question_tokens = 0;
   int64_t context_tokens = 0;
   int64_t answer_tokens = 0;
+  size_t overlap = 0;
   CONCUR_RETURN_IF_ERROR(ForEachPassage(path, [&](const Passage& passage) {
     ++stats.passages;
     const int64_t tokens = CountTokens(passage.context);
@@ -475,6 +477,7 @@ absl::StatusOr<DatasetStats> ComputeStats(const std::string& path) {
       stats.answers += static_cast<int64_t>(question.answers.size());
       stats.questions_with_spans += question.spans.empty() ? 0 : 1;
       question_tokens += CountTokens(question.text);
+      overlap += LongestOverlap(question.text, passage.context);
       context_tokens += tokens;
       answer_tokens += question.answers.empty() ? 0 : CountTokens(question.answers[0]);
     }
@@ -485,6 +488,7 @@ absl::StatusOr<DatasetStats> ComputeStats(const std::string& path) {
     stats.question_tokens_mean = static_cast<double>(question_tokens) / questions;
     stats.context_tokens_mean = static_cast<double>(context_tokens) / questions;
     stats.answer_tokens_mean = static_cast<double>(answer_tokens) / questions;
+    stats.overlap_mean = static_cast<double>(overlap) / questions;
   }
   return stats;
 }

@@ -23,6 +23,7 @@ struct DatasetStats {
   double question_tokens_mean = 0;  // 0 without questions
   double context_tokens_mean = 0;
   double answer_tokens_mean = 0;  // of a question's first answer
+  double overlap_mean = 0;        // LongestOverlap of question and passage, in words
 };
 
 absl::StatusOr<DatasetStats> ComputeStats(const std::string& path);

@@ -173,6 +173,34 @@ TEST(ScoresCsvTest, SettingsAndTrainSetsAreNamedAsSweepsNameThem) {
   EXPECT_EQ(ApproachOfRow(parsed.table.approaches()[1]), "m");
 }
 
+TEST(ScoresCsvTest, MeansAndStandardDeviationsMakeOneColumn) {
+  ScoresCsvOptions options;
+  options.deviations = {"_mean", "_sd", 10};
+  options.train_column = "trained_on";
+  options.keys = {"train"};
+  ASSERT_OK_AND_ASSIGN(
+      const ParsedScores parsed,
+      ParseScoresCsv("model,trained_on,A_mean,A_sd,B_mean\nm,x,40.9,0.6,1\nm,y,11.5,,2\n", "f.csv",
+                     options));
+  EXPECT_EQ(NamesOf(parsed.table.benchmarks()), (std::vector<std::string>{"A", "B_mean"}));
+  EXPECT_EQ(parsed.table.approaches()[0].name, "m ← x");
+  EXPECT_EQ(TagValue(parsed.table.approaches()[1], "train"), "y");
+  EXPECT_EQ(parsed.table.cell(0, 0).value, 40.9);
+  EXPECT_EQ(parsed.table.cell(0, 0).standard_deviation, 0.6);
+  EXPECT_EQ(parsed.table.cell(0, 0).seeds, 10);
+  EXPECT_EQ(parsed.table.cell(1, 0).seeds, 0) << "no deviation is given";
+  EXPECT_THAT(ParseScoresCsv("m,A_mean,A_sd\nx,1,-1\n", "f.csv", options).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("trained_on")));
+  options.train_column = "";
+  options.keys = {};
+  EXPECT_THAT(ParseScoresCsv("m,A_mean,A_sd\nx,1,-1\n", "f.csv", options).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("f.csv:2: column \"A_sd\": expected a standard deviation")));
+  EXPECT_THAT(ParseScoresCsv("m,A,B\nx,1,1\n", "f.csv", options).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("f.csv:1: expected two columns NAME_mean and NAME_sd")));
+}
+
 TEST(ScoresCsvTest, ReadsBackWhatIsWritten) {
   const std::string text = "approach,kind,X,\"Y, z\"\n\" a\",old,0.1,\nb,\"q\"\"r\",-1e-300,2\n";
   const std::string written = WriteScores(ParseScoreTable(text), TableFormat::kCsv);

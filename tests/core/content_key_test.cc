@@ -19,6 +19,7 @@
 namespace concur {
 namespace {
 
+using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::FileOf;
 using ::concur::testing::SmallSweep;
@@ -173,6 +174,43 @@ TEST(ContentKeyTest, TheNamesInAMixtureArePartOfItsKey) {
   other.benchmarks[1].name = "renamed";
   EXPECT_NE(KeysOf(spec).at("a on both, setting 0, seed 1"),
             KeysOf(other).at("a on both, setting 0, seed 1"));
+}
+
+TEST(ContentKeyTest, AValidationSetThatNoCommandReadsRunsNothingAgain) {
+  SweepSpec spec = SmallSweep();
+  AddValidationSet(0, &spec);
+  AddValidationSet(1, &spec);
+  spec.select = Selection::kBestOnTest;
+  const auto after = KeysOf(spec);
+  for (const auto& [name, key] : KeysOf(SmallSweep())) {
+    EXPECT_EQ(after.at(name), key) << name;
+  }
+}
+
+TEST(ContentKeyTest, ValidationDataThatTheTrainCommandReadsArePartOfItsKey) {
+  const std::string kTrain = "a on both, setting 0, seed 1";
+  SweepSpec spec = SmallSweep();
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 0}}, 1, {}}};
+  spec.approaches[0].train_command.emplace_back("{validation}");
+  AddValidationSet(0, &spec);
+  std::set<Digest> keys = {KeysOf(spec).at(kTrain)};
+  SweepSpec other = spec;
+  other.benchmarks[3].test = FileOf("another");
+  EXPECT_TRUE(keys.insert(KeysOf(other).at(kTrain)).second) << "other data";
+  other = spec;
+  other.benchmarks[3].name = "renamed";
+  EXPECT_FALSE(keys.insert(KeysOf(other).at(kTrain)).second) << "one set alone is not mixed";
+  AddValidationSet(1, &spec);
+  EXPECT_TRUE(keys.insert(KeysOf(spec).at(kTrain)).second) << "a second set";
+  other = spec;
+  other.benchmarks[3].name = "renamed";
+  EXPECT_TRUE(keys.insert(KeysOf(other).at(kTrain)).second) << "a mixture's streams bear names";
+  absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  ASSERT_OK(expansion.status());
+  EXPECT_THAT(ContentKeys(*expansion).FieldsOf(0),
+              ::testing::Contains(
+                  std::make_pair(std::string("validation data 2"),
+                                 FileOf("y.validation").digest.ToHex() + ", as y.validation")));
 }
 
 TEST(ContentKeyTest, TheSeedOfAMixtureIsPartOfItsKey) {

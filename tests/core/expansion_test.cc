@@ -18,7 +18,9 @@
 namespace concur {
 namespace {
 
+using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
+using ::concur::testing::FileOf;
 using ::concur::testing::PlainTrainSet;
 using ::concur::testing::SmallSweep;
 using ::concur::testing::StatusIs;
@@ -110,6 +112,61 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
        "evaluate_on: expected at least one"},
       {"listed index", [](SweepSpec& s) { s.evaluate_benchmarks = {3}; },
        "evaluate_on[0]: expected an index below 3"},
+      {"validation of none",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.benchmarks.back().validation_of = 4;
+       },
+       "benchmarks[3].validation_of: expected an index below 4"},
+      {"validation of itself",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.benchmarks.back().validation_of = 3;
+       },
+       "benchmarks[3].validation_of: expected a benchmark, got the validation set"},
+      {"validation with a train file",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.benchmarks.back().train = FileOf("a");
+       },
+       "benchmarks[3].validation_of: expected a validation set to have a test file and no train"},
+      {"validation by another metric",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.benchmarks.back().metric = "f1";
+       },
+       "benchmarks[3].validation_of: expected the format, metric and labels of \"x\""},
+      {"two validation sets",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         AddValidationSet(0, &s);
+         s.benchmarks.back().name = "other";
+       },
+       "benchmarks[4].validation_of: \"x\" has another validation set already"},
+      {"evaluated on a validation set",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.evaluate_on = EvaluateOn::kListed;
+         s.evaluate_benchmarks = {3};
+       },
+       "evaluate_on[0]: expected a benchmark, got the validation set \"x.validation\""},
+      {"rule of a validation set",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.exclude = {{{}, {}, 3}};
+       },
+       "exclude[0].test_benchmark: expected a benchmark, got the validation set"},
+      {"validation that is not there",
+       [](SweepSpec& s) {
+         AddValidationSet(0, &s);
+         s.approaches[0].train_command.emplace_back("{validation}");
+       },
+       "approaches[0].train.command: expected a validation set of \"y\" for {validation}, got "
+       "none; "
+       "give the benchmark \"y\" the field validation"},
+      {"validation at prediction",
+       [](SweepSpec& s) { s.approaches[1].predict_command.emplace_back("{validation}"); },
+       "approaches[1].predict.command[4]: expected a placeholder of the predict command"},
       {"retry", [](SweepSpec& s) { s.retry.failures_max = 0; }, "retry.failures_max"},
       {"priority", [](SweepSpec& s) { s.priority = INT32_MIN; }, "priority: expected"},
       {"excluded all",
@@ -239,6 +296,56 @@ TEST(ExpansionTest, ARuleExcludesWhatItNamesAndNoMore) {
   EXPECT_THAT(expansion.blocks()[0].tests, ElementsAre(0));     // a on x: not y, not z
   EXPECT_THAT(expansion.blocks()[1].tests, ElementsAre(2));     // a on y: not y, not x
   EXPECT_THAT(expansion.blocks()[2].tests, ElementsAre(0, 2));  // r
+}
+
+TEST(ExpansionTest, WhatIsTrainedOnABenchmarkIsEvaluatedOnItsValidationSetToo) {
+  SweepSpec spec = SmallSweep();
+  AddValidationSet(0, &spec);
+  for (const EvaluateOn on : {EvaluateOn::kSame, EvaluateOn::kAll, EvaluateOn::kListed}) {
+    spec.evaluate_on = on;
+    spec.evaluate_benchmarks =
+        on == EvaluateOn::kListed ? std::vector<uint32_t>{0, 2} : std::vector<uint32_t>{};
+    const Expansion expansion = MakeOrDie(spec);
+    const auto tests = [&](size_t block) { return expansion.blocks()[block].tests; };
+    switch (on) {
+      case EvaluateOn::kSame:
+        EXPECT_THAT(tests(0), ElementsAre(0, 3));
+        EXPECT_THAT(tests(1), ElementsAre(1)) << "y has none";
+        EXPECT_THAT(tests(2), ElementsAre(0, 1, 2, 3)) << "an approach without training";
+        break;
+      case EvaluateOn::kAll:
+        EXPECT_THAT(tests(0), ElementsAre(0, 1, 2, 3));
+        EXPECT_THAT(tests(1), ElementsAre(0, 1, 2));
+        break;
+      case EvaluateOn::kListed:
+        EXPECT_THAT(tests(0), ElementsAre(0, 2, 3));
+        EXPECT_THAT(tests(1), ElementsAre(0, 2));
+        EXPECT_THAT(tests(2), ElementsAre(0, 2, 3));
+        break;
+    }
+  }
+}
+
+TEST(ExpansionTest, AMixtureIsEvaluatedOnTheValidationSetsOfItsParts) {
+  SweepSpec spec = SmallSweep();
+  AddValidationSet(1, &spec);
+  AddValidationSet(0, &spec);
+  spec.train_sets = {TrainSet{"both", {{0, 0}, {1, 100}}, 1, {}}};
+  spec.approaches[0].train_command.emplace_back("{validation}");
+  const Expansion expansion = MakeOrDie(spec);
+  EXPECT_THAT(expansion.blocks()[0].tests, ElementsAre(0, 1, 3, 4));
+  EXPECT_THAT(expansion.ValidationInputsOf(expansion.blocks()[0]), ElementsAre(3, 4));
+  EXPECT_TRUE(expansion.ValidationInputsOf(expansion.blocks()[1]).empty());
+}
+
+TEST(ExpansionTest, ARuleThatExcludesACellExcludesItsValidation) {
+  SweepSpec spec = SmallSweep();
+  AddValidationSet(0, &spec);
+  spec.exclude = {{std::nullopt, std::nullopt, 0}};
+  const Expansion expansion = MakeOrDie(spec);
+  ASSERT_EQ(expansion.blocks().size(), 2u) << "a on x has no test left, so that none is chosen for";
+  EXPECT_EQ(expansion.blocks()[0].train_set, 1u);
+  EXPECT_THAT(expansion.blocks()[1].tests, ElementsAre(1, 2));
 }
 
 TEST(ExpansionTest, ACellThatLosesAllItsTestsIsNotTrained) {

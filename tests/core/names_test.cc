@@ -37,7 +37,7 @@ TEST(NamesTest, EveryNameReadsBackAsItsValue) {
   ExpectNamesReadBack<SweepState>(kSweepStates, SweepStateName, SweepStateFromName);
   ExpectNamesReadBack<FailureClass>(kFailureClasses, FailureClassName, FailureClassFromName);
   ExpectNamesReadBack<ArtifactKind>(kArtifactKinds, ArtifactKindName, ArtifactKindFromName);
-  ExpectNamesReadBack<Selection>(4, SelectionName, SelectionFromName);
+  ExpectNamesReadBack<Selection>(5, SelectionName, SelectionFromName);
   ExpectNamesReadBack<EvaluateOn>(3, EvaluateOnName, EvaluateOnFromName);
   ExpectNamesReadBack<DataFormat>(3, DataFormatName, DataFormatFromName);
 }

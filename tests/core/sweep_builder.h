@@ -58,6 +58,16 @@ inline TrainSet PlainTrainSet(const SweepSpec& spec, uint32_t benchmark) {
   return train_set;
 }
 
+// Appends the validation set of a benchmark.
+inline void AddValidationSet(uint32_t benchmark, SweepSpec* spec) {
+  BenchmarkSpec validation = spec->benchmarks[benchmark];
+  validation.name = ValidationName(validation.name);
+  validation.train.reset();
+  validation.test = FileOf(validation.name);
+  validation.validation_of = benchmark;
+  spec->benchmarks.push_back(std::move(validation));
+}
+
 // Approaches a (trained, 3 settings) and r (untrained); benchmarks x, y and the test-only z; train
 // sets x and y; seeds 1 and 2.
 inline SweepSpec SmallSweep() {

@@ -47,6 +47,85 @@ TEST(AttributesTest, AnswerTypesByTheFirstRuleThatFits) {
   }
 }
 
+TEST(AttributesTest, AnswerFormsByTheFirstRuleThatFits) {
+  const struct {
+    const char* answer;
+    const char* form;
+  } cases[] = {{"$5 million", "money"},
+               {"\xC2\xA3"
+                "40",
+                "money"},
+               {"20 pounds", "money"},
+               {"a few dollars", "phrase"},
+               {"55%", "percentage"},
+               {"0.5 percent", "percentage"},
+               {"July 1916", "date"},
+               {"3rd", "ordinal"},
+               {"Third", "ordinal"},
+               {"5th", "ordinal"},
+               {"5x", "number"},
+               {"24", "number"},
+               {"seven", "number"},
+               {"24 hours", "quantity"},
+               {"NASA", "abbreviation"},
+               {"I", "name of one word"},
+               {"Denver", "name of one word"},
+               {"Denver Broncos", "name of several words"},
+               {"gold", "word"},
+               {"a golden ball", "phrase"},
+               {"to get to the other side", "long phrase"},
+               {"", "word"}};
+  for (const auto& test : cases) {
+    EXPECT_EQ(StratumOfAnswers(Attribute::kAnswerForm, {test.answer}), test.form) << test.answer;
+  }
+}
+
+TEST(AttributesTest, TheFirstQuestionWordCounts) {
+  const struct {
+    const char* question;
+    const char* word;
+  } cases[] = {{"How many men were there?", "how many"},
+               {"How, then, did it end?", "how"},
+               {"In which city did he live, and when?", "which"},
+               {"To whom was it given?", "who"},
+               {"\"Why\" is what?", "why"},
+               {"Name the river.", "other"},
+               {"", "other"}};
+  for (const auto& test : cases) {
+    Question question;
+    question.text = test.question;
+    question.answers = {"x"};
+    EXPECT_EQ(StratumOf(Attribute::kQuestionWord, Passage(), question), test.word) << test.question;
+  }
+}
+
+TEST(AttributesTest, TheOverlapIsTheLongestRunOfWordsThatBothHave) {
+  const std::string passage = "The river Rhine rises in the Alps, and it flows north.";
+  EXPECT_EQ(LongestOverlap("Where does the RIVER Rhine rise?", passage), 3u);
+  EXPECT_EQ(LongestOverlap("in the Alps: and what?", passage), 4u) << "punctuation is left out";
+  EXPECT_EQ(LongestOverlap("rises river", passage), 1u) << "in another order";
+  EXPECT_EQ(LongestOverlap("why", passage), 0u);
+  EXPECT_EQ(LongestOverlap("", ""), 0u);
+  std::string many;
+  for (int i = 0; i < 1500; ++i) {
+    many += "a ";
+  }
+  EXPECT_EQ(LongestOverlap(many, many), 1000u);
+  Question question;
+  question.text = "Where does the river Rhine rise?";
+  question.answers = {"x"};
+  Passage of_rhine;
+  of_rhine.context = passage;
+  EXPECT_EQ(StratumOf(Attribute::kOverlap, of_rhine, question), "003 words");
+}
+
+TEST(AttributesTest, EveryAttributeIsKnownByItsName) {
+  for (const Attribute attribute : AllAttributes()) {
+    ASSERT_OK_AND_ASSIGN(const Attribute parsed, ParseAttribute(AttributeName(attribute)));
+    EXPECT_EQ(parsed, attribute);
+  }
+}
+
 TEST(AttributesTest, AgreementAfterNormalization) {
   EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"a"}), "one answer");
   EXPECT_EQ(StratumOfAnswers(Attribute::kAgreement, {"The cat", "cat", "cat."}), "all agree");

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
@@ -110,6 +111,49 @@ TEST(DownsampleTest, CountsThatTheInputLacksAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("out")));
 }
 
+TEST(DownsampleTest, OnlyPassagesThatOtherSetsHaveCountWhenAsked) {
+  TempDir dir;
+  const std::string few = Write(dir, {{"t", "context x 3"}, {"t", "context x 7"}, {"t", "other"}});
+  std::filesystem::rename(few, dir.File("few.jsonl"));
+  const std::string in = Write(dir, Many(20));
+  ASSERT_OK(Downsample(in, 4, 1, dir.File("out"), {dir.File("few.jsonl")}).status());
+  std::set<std::string> contexts;
+  EXPECT_OK(ForEachPassage(dir.File("out"), [&](const Passage& passage) {
+    contexts.insert(passage.context);
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(contexts, (std::set<std::string>{"context x 3", "context x 7"}));
+  EXPECT_THAT(Downsample(in, 5, 1, dir.File("out"), {dir.File("few.jsonl")}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 1 to 4")));
+}
+
+TEST(MajorityTest, TheAnswerThatMostEqualStaysWithItsSpans) {
+  TempDir dir;
+  auto writer = DatasetWriter::Create(dir.File("in.jsonl"), Header{});
+  ASSERT_OK(writer.status());
+  Passage passage;
+  passage.context = "The cat and a cat saw the dog";
+  passage.questions = {
+      Question{"1", "who?", {"dog", "The cat", "cat"}, {{26, 29}, {0, 7}, {4, 7}, {14, 17}}},
+      Question{"2", "who?", {"dog", "cat"}, {{26, 29}, {4, 7}}},
+      Question{"3", "who?", {"dog"}, {}}};
+  ASSERT_OK((*writer)->Write(passage));
+  ASSERT_OK((*writer)->Finish());
+  ASSERT_OK_AND_ASSIGN(const DerivedFile file,
+                       KeepMajorityAnswers(dir.File("in.jsonl"), dir.File("out.jsonl")));
+  EXPECT_EQ(file.questions, 3);
+  std::vector<Question> kept;
+  EXPECT_OK(ForEachPassage(dir.File("out.jsonl"), [&](const Passage& read) {
+    kept = read.questions;
+    return absl::OkStatus();
+  }));
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept[0].answers, std::vector<std::string>{"The cat"});
+  EXPECT_EQ(kept[0].spans, (std::vector<Span>{{0, 7}}));
+  EXPECT_EQ(kept[1].answers, std::vector<std::string>{"dog"}) << "of equally many the first";
+  EXPECT_EQ(kept[2].answers, std::vector<std::string>{"dog"});
+}
+
 TEST(SplitTest, NoTitleAndNoContextIsInBothAndNoneIsLost) {
   TempDir dir;
   const std::string in = Write(dir, Many(100));
@@ -130,6 +174,25 @@ TEST(SplitTest, NoTitleAndNoContextIsInBothAndNoneIsLost) {
       EXPECT_FALSE(sides[1].contains(name)) << name;
     }
   }
+}
+
+TEST(SplitTest, WhatIsHeldOutDependsOnTheBytesShareAndSeedAlone) {
+  TempDir dir;
+  const std::string in = Write(dir, Many(100));
+  const std::string copy = dir.File("copy.jsonl");
+  std::filesystem::copy_file(in, copy);
+  const auto digest = [](const std::string& path) { return DigestFile(path)->digest; };
+  ASSERT_OK_AND_ASSIGN(const SplitResult first, HoldOutValidation(in, 0.1, 1, dir.File("a")));
+  ASSERT_OK_AND_ASSIGN(const SplitResult again, HoldOutValidation(copy, 0.1, 1, dir.File("b")));
+  EXPECT_EQ(digest(first.train.path), digest(again.train.path));
+  EXPECT_EQ(digest(first.test.path), digest(again.test.path));
+  EXPECT_EQ(first.test.path, dir.File("a/validation.jsonl"));
+  EXPECT_EQ(first.train.questions + first.test.questions, 200);
+  EXPECT_GE(first.test.questions, 20);
+  EXPECT_LE(first.test.questions, 28);
+  ASSERT_OK_AND_ASSIGN(const SplitResult other, HoldOutValidation(in, 0.1, 2, dir.File("c")));
+  EXPECT_NE(digest(first.test.path), digest(other.test.path));
+  EXPECT_FALSE(HoldOutValidation(in, 1, 1, dir.File("d")).ok());
 }
 
 TEST(SplitTest, ImpossibleSplitsAreRefusedAndLeaveNothing) {

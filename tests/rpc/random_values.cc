@@ -228,6 +228,20 @@ void AddRules(Random& random, SweepSpec* spec) {
   }
 }
 
+void AddValidationSets(Random& random, SweepSpec* spec) {
+  const auto benchmarks = static_cast<uint32_t>(spec->benchmarks.size());
+  for (uint32_t b = 0; b < benchmarks; ++b) {
+    if (random.Chance(0.3)) {
+      BenchmarkSpec validation = spec->benchmarks[b];
+      validation.name = absl::StrCat("validation", b);
+      validation.validation_of = b;
+      validation.train.reset();
+      validation.test = RandomFile(random);
+      spec->benchmarks.push_back(std::move(validation));
+    }
+  }
+}
+
 std::string Dump(absl::Duration duration) { return absl::FormatDuration(duration); }
 std::string Dump(absl::Time time) { return absl::FormatTime(time); }
 std::string Quote(const std::string& text) {
@@ -343,13 +357,14 @@ SweepSpec RandomSpec(Random& random) {
   }
   AddTrainSets(random, &spec);
   AddRules(random, &spec);
+  AddValidationSets(random, &spec);
   spec.random_settings = static_cast<uint32_t>(random.Below(kSettingsMax));
   spec.settings_seed = random.Next();
   spec.seeds.clear();
   for (uint64_t i = random.Below(5) + 1; i > 0; --i) {
     spec.seeds.push_back(static_cast<int64_t>(random.Next()));
   }
-  spec.select = static_cast<Selection>(random.Below(4));
+  spec.select = static_cast<Selection>(random.Below(5));
   spec.priority = static_cast<int32_t>(random.Between(-kPriorityMax, kPriorityMax));
   spec.keep = RandomKeep(random);
   spec.retry.failures_max = static_cast<uint32_t>(random.Between(1, kAttemptsMax));
@@ -384,6 +399,9 @@ JobOrder RandomOrder(Random& random) {
       order.train.push_back(RandomInput(random));
     }
     order.mixture_seed = random.Next();
+    for (uint64_t i = random.Below(3); i > 0; --i) {
+      order.validation.push_back(RandomInput(random));
+    }
   } else {
     if (random.Chance(0.7)) {
       order.system = RandomDigest(random);
@@ -497,7 +515,7 @@ std::string Dump(const SweepSpec& s) {
     absl::StrAppend(&text, "benchmark ", Quote(b.name), Dump(b.tags), " ",
                     static_cast<int>(b.format), " ", Dump(b.train), " ", Dump(b.test), " ",
                     Quote(b.metric), GoalName(b.meaning.goal), ScaleText(b.meaning.scale),
-                    Dump(b.labels), "\n");
+                    Dump(b.labels), " ", Dump(b.validation_of), "\n");
   }
   for (const TrainSet& t : s.train_sets) {
     absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed);
@@ -533,6 +551,9 @@ std::string Dump(const JobOrder& o) {
                   " ", o.gpu_mask, " ", Dump(o.timeout));
   for (const JobOrder::Input& input : o.train) {
     absl::StrAppend(&text, " train ", Dump(input));
+  }
+  for (const JobOrder::Input& input : o.validation) {
+    absl::StrAppend(&text, " validation ", Dump(input));
   }
   absl::StrAppend(&text, o.is_mixture, " ", o.mixture_seed, " ", o.system.ToHex(), " ",
                   o.system_bytes, " ", Dump(o.test), " ", static_cast<int>(o.format), Dump(o.keep));

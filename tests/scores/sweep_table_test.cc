@@ -20,12 +20,15 @@
 namespace concur {
 namespace {
 
+using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::PlainTrainSet;
 using ::concur::testing::StatusIs;
 using ::concur::testing::TrainedApproach;
 using ::concur::testing::UntrainedApproach;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // "tuned" learns, "rule" does not; benchmarks x and y, and a train set of its own, "mixed".
@@ -181,6 +184,122 @@ TEST(SweepTableTest, WhatNeedsNoTrainingStandsInTheColumnOfItsTestSet) {
   EXPECT_EQ(table.cell(1, 0).value, 10);
   EXPECT_EQ(table.cell(1, 1).value, 20);
   EXPECT_EQ(table.cell(1, 2).state, analysis::CellState::kMissing);
+}
+
+// Three settings of "tuned" on x, of which the second is best by validation and the third by test.
+std::vector<JobScore> ValidatedScores() {
+  return {ScoreOf("tuned", "x", "x", 0, 1, 40), ScoreOf("tuned", "x", "x.validation", 0, 1, 41),
+          ScoreOf("tuned", "x", "x", 1, 1, 60), ScoreOf("tuned", "x", "x.validation", 1, 1, 65),
+          ScoreOf("tuned", "x", "x", 2, 1, 70), ScoreOf("tuned", "x", "x.validation", 2, 1, 55)};
+}
+
+TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
+  SweepSpec spec = TwoApproaches();
+  AddValidationSet(0, &spec);
+  std::vector<JobScore> scores = ValidatedScores();
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores));
+  ASSERT_THAT(table.benchmarks(), SizeIs(1)) << "validation columns are hidden";
+  EXPECT_EQ(table.cell(0, 0).setting, 1);
+  EXPECT_EQ(table.cell(0, 0).value, 60);
+  EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"validation", 10}));
+  const std::vector<std::string> notes = analysis::ScoresTable(table, false).notes;
+  EXPECT_THAT(notes, Contains("Settings were chosen on validation sets."));
+  EXPECT_THAT(notes, Contains("Choosing on the test sets instead would add, on the mean over "
+                              "approaches: x 10.00."));
+  const std::string json = analysis::WriteScores(table, analysis::TableFormat::kJson);
+  EXPECT_THAT(json, HasSubstr("\"chosen_on\":\"validation\",\"optimism\":10"));
+  EXPECT_THAT(json, Not(HasSubstr("70"))) << "the test score of a setting that was not chosen";
+
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.select = "best-on-test"}));
+  EXPECT_EQ(table.cell(0, 0).value, 70);
+  EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"test", std::nullopt}));
+  EXPECT_THAT(analysis::ScoresTable(table, false).notes,
+              Contains(HasSubstr("each score is the best of several")));
+
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.show_validation = true}));
+  ASSERT_THAT(table.benchmarks(), SizeIs(2));
+  EXPECT_EQ(table.benchmarks()[1].name, "x.validation");
+  EXPECT_EQ(table.cell(0, 1).value, 65);
+
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.select = "each"}));
+  EXPECT_EQ(table.cell(2, 0).value, 70) << "shown when it is asked for";
+  EXPECT_EQ(table.benchmarks()[0].choice, analysis::SettingChoice());
+}
+
+TEST(SweepTableTest, TestScoresHaveNoPartInAChoiceByValidation) {
+  SweepSpec spec = TwoApproaches();
+  AddValidationSet(0, &spec);
+  std::vector<JobScore> scores = ValidatedScores();
+  const auto state = [&scores](size_t index, JobState to) {
+    scores[index].value.reset();
+    scores[index].state = to;
+  };
+  state(4, JobState::kFailed);  // the test of a setting that is not chosen
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).value, 60);
+  EXPECT_FALSE(table.cell(0, 0).IsPartial());
+  state(5, JobState::kRunning);  // its validation could still change the choice
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).value, 60);
+  EXPECT_EQ(table.cell(0, 0).pending, 1);
+  state(2, JobState::kFailed);  // the test of the chosen one: no other takes its place
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).state, analysis::CellState::kFailed);
+  for (const size_t validation : {1, 3, 5}) {
+    state(validation, JobState::kRunning);
+  }
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).state, analysis::CellState::kPending) << "nothing can be chosen yet";
+  EXPECT_EQ(table.cell(0, 0).pending, 3);
+}
+
+TEST(SweepTableTest, AMixtureIsTunedOnTheMeanOfItsValidationSets) {
+  SweepSpec spec = TwoApproaches();
+  AddValidationSet(0, &spec);
+  AddValidationSet(1, &spec);
+  const std::vector<JobScore> scores = {
+      ScoreOf("tuned", "mixed", "x", 0, 1, 1),
+      ScoreOf("tuned", "mixed", "x", 1, 1, 2),
+      ScoreOf("tuned", "mixed", "x", 2, 1, 3),
+      ScoreOf("tuned", "mixed", "x.validation", 0, 1, 90),
+      ScoreOf("tuned", "mixed", "y.validation", 0, 1, 10),
+      ScoreOf("tuned", "mixed", "x.validation", 1, 1, 60),
+      ScoreOf("tuned", "mixed", "y.validation", 1, 1, 50),
+      ScoreOf("tuned", "mixed", "x.validation", 2, 1, 99),
+      ScoreOf("tuned", "mixed", "y.validation", 2, 1, std::nullopt, JobState::kFailed)};
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).setting, 1);
+  EXPECT_EQ(table.cell(0, 0).failed, 1);
+}
+
+TEST(SweepTableTest, OfAMetricToBeMinimizedTheLeastValidationScoreWins) {
+  SweepSpec spec = TwoApproaches();
+  spec.benchmarks[0].format = DataFormat::kFile;
+  spec.benchmarks[0].metric = "perplexity";
+  spec.benchmarks[0].meaning.goal = Goal::kMinimize;
+  AddValidationSet(0, &spec);
+  std::vector<JobScore> scores = ValidatedScores();
+  for (JobScore& score : scores) {
+    score.metric = "perplexity";
+  }
+  ASSERT_OK_AND_ASSIGN(analysis::ScoreTable table, SweepTable(spec, scores));
+  EXPECT_EQ(table.cell(0, 0).setting, 0);
+  EXPECT_EQ(table.benchmarks()[0].choice, (analysis::SettingChoice{"validation", 0}));
+  spec.benchmarks[0].meaning.goal = spec.benchmarks[2].meaning.goal = Goal::kMaximize;
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.minimize = {"x"}}));
+  EXPECT_EQ(table.cell(0, 0).setting, 0) << "of the hidden column as of the one that is shown";
+}
+
+TEST(SweepTableTest, WhatNeedsNoTrainingIsTunedOnTheValidationSetOfItsTestSet) {
+  SweepSpec spec = TwoApproaches();
+  AddValidationSet(0, &spec);
+  ASSERT_OK_AND_ASSIGN(
+      const analysis::ScoreTable table,
+      SweepTable(spec, {ScoreOf("rule", "", "x", 0, 1, 10), ScoreOf("rule", "", "x", 1, 1, 20),
+                        ScoreOf("rule", "", "x.validation", 0, 1, 30),
+                        ScoreOf("rule", "", "x.validation", 1, 1, 25)}));
+  ASSERT_THAT(table.benchmarks(), SizeIs(1));
+  EXPECT_EQ(table.cell(1, 0).value, 10);
 }
 
 TEST(SweepTableTest, EveryStateCountsAsItShould) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -168,7 +170,10 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
       {"concurrence", 20, 32, 32, 6, 1, 3840, 3840},
       {"shift", 20, 1, 7, 1, 1, 20, 20 * 7},
       {"mrqa", 10, 1, 18, 1, 1, 10, 10 * 18},
-      {"beat-the-ai", 3, 8, 6, 1, 10, 240, 240 * 6},
+      {"concurrence-44", 20, 44, 44, 6, 1, 5280, 5280},
+      // Six test sets, and the validation sets of what was trained on: 5 single ones, 3 unions of
+      // two, one of four.
+      {"beat-the-ai", 3, 9, 7, 1, 10, 270, 270 * 6 + 30 * (5 + 3 * 2 + 4)},
       {"replicate-babi", 10, 11, 11, 1, 1, 110, 110},
       {"replicate-squad", 10, 1, 3, 1, 1, 10, 20},
       {"small-concurrence", 13, 27, 27, 1, 1, 13 * 27, 13 * 27},
@@ -183,7 +188,9 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
     ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
     EXPECT_EQ(sweep.spec.approaches.size(), want.approaches);
     EXPECT_EQ(sweep.spec.train_sets.size(), want.train_sets);
-    EXPECT_EQ(sweep.spec.benchmarks.size(), want.benchmarks);
+    EXPECT_EQ(std::count_if(sweep.spec.benchmarks.begin(), sweep.spec.benchmarks.end(),
+                            [](const BenchmarkSpec& b) { return !b.validation_of; }),
+              static_cast<std::ptrdiff_t>(want.benchmarks));
     EXPECT_EQ(sweep.spec.seeds.size(), want.seeds);
     uint64_t cells = 0;
     uint64_t eval_jobs = 0;
@@ -223,6 +230,62 @@ TEST(ConfigsTest, TheStudyOfConcurrenceHasTenApproachesOfEachKindAndItsGroups) {
                                                 {"babi", 11},
                                                 {"synthetic", 6},
                                                 {"downsampled", 4}}));
+}
+
+TEST(ConfigsTest, TheAppendixOfConcurrenceHas44BenchmarksInItsGroups) {
+  // Liu et al., 2023, Tables 9 to 23: six sets written by people, five cloze sets, eleven bAbI
+  // tasks in two sizes, five kinds of FuzzySyntheticQA and one of Wikidata, SQuAD in five smaller
+  // sizes.
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/concurrence-44.yaml"));
+  std::map<std::string, int> groups;
+  for (const BenchmarkSpec& benchmark : sweep.spec.benchmarks) {
+    ++groups[benchmark.tags.at("group")];
+  }
+  EXPECT_EQ(groups["human"] + groups["in-domain"], 6);
+  EXPECT_EQ(groups["cloze"], 5);
+  EXPECT_EQ(groups["babi"], 11);
+  EXPECT_EQ(groups["babi-10k"], 11);
+  EXPECT_EQ(groups["synthetic"], 6);
+  EXPECT_EQ(groups["downsampled"], 5);
+}
+
+TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndTunesOnValidationSets) {
+  // Bartolo et al., 2020: Table 6 compares three adversarial sets with as many questions of SQuAD;
+  // Tables 7 and 8 add them to all of SQuAD; ten seeds (§ 4.1); SQuAD's dev set serves as
+  // validation and test halves (Table 3).
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/beat-the-ai.yaml"));
+  const SweepSpec& spec = sweep.spec;
+  const std::map<std::string, size_t> parts = [&spec] {
+    std::map<std::string, size_t> counts;
+    for (const TrainSet& train_set : spec.train_sets) {
+      counts[train_set.name] = train_set.parts.size();
+      for (const TrainSet::Part& part : train_set.parts) {
+        EXPECT_EQ(part.examples_max, 0) << train_set.name;
+      }
+    }
+    return counts;
+  }();
+  EXPECT_EQ(parts, (std::map<std::string, size_t>{{"d-squad-10k", 1},
+                                                  {"d-bidaf", 1},
+                                                  {"d-bert", 1},
+                                                  {"d-roberta", 1},
+                                                  {"d-squad", 1},
+                                                  {"d-squad+d-bidaf", 2},
+                                                  {"d-squad+d-bert", 2},
+                                                  {"d-squad+d-roberta", 2},
+                                                  {"d-squad+d-all", 4}}));
+  EXPECT_EQ(spec.seeds.size(), 10u);
+  std::set<std::string> validated;
+  for (const BenchmarkSpec& benchmark : spec.benchmarks) {
+    if (benchmark.validation_of) {
+      validated.insert(spec.benchmarks[*benchmark.validation_of].name);
+      EXPECT_NE(benchmark.test->path, spec.benchmarks[*benchmark.validation_of].test->path);
+    }
+  }
+  EXPECT_EQ(validated,
+            (std::set<std::string>{"d-bert", "d-bidaf", "d-roberta", "d-squad", "d-squad-10k"}));
 }
 
 TEST(ConfigsTest, TheTestSetsOfMrqaSayHowTheyDiffer) {

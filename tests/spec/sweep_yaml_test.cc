@@ -346,6 +346,50 @@ TEST_F(SweepYamlTest, DataFilesAreKnownByTheirBytes) {
   EXPECT_EQ(sweep.spec.benchmarks[1].test->suffix, ".json");
 }
 
+TEST_F(SweepYamlTest, AValidationSetStandsBehindTheBenchmarks) {
+  Benchmark("b",
+            "{train: ../data/y.json, validation: ../data/x.jsonl.gz, test: ../data/y.json, "
+            "metric: f1, resources: {labels: {site: vault}}}");
+  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep,
+                       Load(absl::StrCat(kAll, "  evaluate_on: tag:domain=news\n")));
+  ASSERT_EQ(sweep.spec.benchmarks.size(), 4u);
+  const BenchmarkSpec& validation = sweep.spec.benchmarks[3];
+  EXPECT_EQ(validation.name, "b.validation");
+  EXPECT_EQ(validation.validation_of, 1u);
+  EXPECT_FALSE(validation.train.has_value());
+  EXPECT_EQ(validation.metric, "f1");
+  EXPECT_EQ(validation.labels, (Labels{{"site", "vault"}}));
+  EXPECT_EQ(sweep.spec.select, Selection::kBest);
+  EXPECT_THAT(sweep.spec.evaluate_benchmarks, ElementsAre(1)) << "no tag names it";
+  ASSERT_OK(ResolveDataFiles(&sweep));
+  EXPECT_EQ(sweep.spec.benchmarks[3].test->digest, Sha256Of("x"));
+  EXPECT_EQ(sweep.spec.benchmarks[3].test->suffix, ".jsonl.gz");
+}
+
+TEST_F(SweepYamlTest, AValidationSetMayBeHeldOutFromTheTrainFile) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
+  approaches: [../approaches/ranker.yaml]
+  benchmarks: [{file: ../benchmarks/a.yaml, validation: {from: train, share: 0.1, seed: 7}}]
+  select: {by: validation}
+)"));
+  ASSERT_EQ(sweep.held_out.size(), 1u);
+  EXPECT_EQ(sweep.held_out[0].benchmark, 0u);
+  EXPECT_EQ(sweep.held_out[0].validation, 1u);
+  EXPECT_EQ(sweep.held_out[0].share, 0.1);
+  EXPECT_EQ(sweep.held_out[0].seed, 7u);
+  EXPECT_EQ(sweep.spec.benchmarks[0].train->suffix, ".jsonl") << "what is left is written anew";
+  EXPECT_EQ(sweep.spec.benchmarks[1].test->path, sweep.spec.benchmarks[0].train->path);
+  EXPECT_EQ(sweep.files.size(), 2u) << "train and test";
+}
+
+TEST_F(SweepYamlTest, SettingsMayStillBeChosenOnTheTestSet) {
+  for (const char* select : {"{by: test}", "best-on-test"}) {
+    ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                         Load(absl::StrCat(kAll, "  select: ", select, "\n")));
+    EXPECT_EQ(sweep.spec.select, Selection::kBestOnTest) << select;
+  }
+}
+
 TEST_F(SweepYamlTest, NothingIsResolvedWhenOneFileIsMissing) {
   Benchmark("c", "{test: ../data/none.json}");
   ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));

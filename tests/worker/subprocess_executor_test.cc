@@ -432,6 +432,22 @@ TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "2\n");
 }
 
+TEST_F(SubprocessExecutorTest, ATrainCommandFindsItsValidationData) {
+  JobOrder order = Train("grep -c context $3 > $2");
+  order.command.emplace_back("{validation}");
+  order.validation = order.train;
+  JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "1\n");
+  JobOrder several = Train("grep -c context $3 > $2");
+  several.command.emplace_back("{validation}");
+  several.validation = {several.train[0], several.train[0]};
+  several.validation[1].name = "other";
+  result = Run(several);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "2\n") << "of several, all";
+}
+
 TEST_F(SubprocessExecutorTest, WhatDoesNotFitWaitsForRoomInTheOrderOfItsOrder) {
   options_.capacity = Resources{.cpu_millis = 2000};
   Reopen();

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -128,6 +131,49 @@ TEST_F(SubmitTest, AFileWithErrorsSubmitsNothing) {
   EXPECT_EQ(output.code, kExitUsage);
   EXPECT_THAT(output.err, HasSubstr("bad.yaml:2:7"));
   EXPECT_THAT(fake_.created, IsEmpty());
+}
+
+TEST_F(SubmitTest, AHeldOutValidationSetIsCutOnceAndForAll) {
+  std::string train;
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&train, R"({"context": "a)", i, R"(", "qas": [{"qid": ")", i,
+                    R"(", "question": "b", "answers": ["a)", i, "\"]}]}\n");
+  }
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), train));
+  std::string sweep = kSweepFile;
+  absl::StrReplaceAll({{"test: test.jsonl",
+                        "test: test.jsonl, validation: {from: train, share: "
+                        "0.2, seed: 3}"}},
+                      &sweep);
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("sweep.yaml"), sweep));
+  const Output output = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  ASSERT_EQ(output.code, 0) << output.err;
+  const v1::SweepSpec spec = fake_.created.at(0).spec();
+  ASSERT_EQ(spec.benchmarks_size(), 2);
+  EXPECT_EQ(spec.benchmarks(1).name(), "one.validation");
+  EXPECT_EQ(spec.benchmarks(1).validation_of(), 0u);
+  EXPECT_EQ(spec.benchmarks(0).train().path(), dir_.File("train.jsonl"));
+  const auto questions = [&](const v1::DataFile& file) {
+    const absl::StatusOr<Digest> digest = Digest::FromBytes(file.digest());
+    CONCUR_CHECK_OK(digest.status());
+    const std::string& contents = fake_.artifacts[*digest];
+    size_t count = 0;
+    for (size_t at = contents.find("\"qid\""); at != std::string::npos;
+         at = contents.find("\"qid\"", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(questions(spec.benchmarks(0).train()), 40u);
+  EXPECT_EQ(questions(spec.benchmarks(1).test()), 10u);
+  EXPECT_EQ(Concur({"sweep", "submit", dir_.File("sweep.yaml")}).code, 0);
+  EXPECT_EQ(fake_.created.at(1).spec().SerializeAsString(), spec.SerializeAsString())
+      << "the same bytes again";
+  CONCUR_CHECK_OK(WriteFileAtomically(dir_.File("train.jsonl"), kTest));
+  const Output small = Concur({"sweep", "submit", dir_.File("sweep.yaml")});
+  EXPECT_EQ(small.code, kExitUsage);
+  EXPECT_THAT(small.err, HasSubstr("sweep.yaml:13:"));
+  EXPECT_THAT(small.err, HasSubstr("do not split into two"));
 }
 
 TEST_F(SubmitTest, WatchedToTheEnd) {

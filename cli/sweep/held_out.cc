@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sweep/held_out.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "qa/builders/derive.h"
+#include "spec/errors.h"
+
+namespace concur::cli {
+namespace {
+
+absl::Status CheckStatedDigest(const spec::DataFileUse& use) {
+  if (!use.digest) {
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest found, DigestFile(use.path));
+  return found.digest == *use.digest ? absl::OkStatus()
+                                     : absl::InvalidArgumentError(absl::StrCat(
+                                           "expected a file of SHA-256 ", use.digest->ToHex(),
+                                           ", got \"", use.path, "\" of ", found.digest.ToHex()));
+}
+
+// Cuts one; the use of the train file becomes that of what is left.
+absl::Status Cut(const spec::LoadedSweep::HeldOut& held_out, const std::string& directory,
+                 spec::LoadedSweep* sweep) {
+  const auto train = std::find_if(sweep->files.begin(), sweep->files.end(),
+                                  [&](const spec::LoadedSweep::FileUse& file) {
+                                    return file.is_train && file.benchmark == held_out.benchmark;
+                                  });
+  CONCUR_CHECK(train != sweep->files.end());
+  CONCUR_RETURN_IF_ERROR(CheckStatedDigest(train->use));
+  CONCUR_ASSIGN_OR_RETURN(
+      const qa::SplitResult parts,
+      qa::HoldOutValidation(train->use.path, held_out.share, held_out.seed, directory));
+  train->use.path = parts.train.path;
+  train->use.digest.reset();
+  spec::LoadedSweep::FileUse validation{held_out.validation, false, train->use};
+  validation.use.path = parts.test.path;
+  validation.use.place = held_out.place;
+  sweep->files.push_back(std::move(validation));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+HeldOutFiles::~HeldOutFiles() {
+  if (!directory_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+}
+
+absl::StatusOr<HeldOutFiles> CutValidationSets(spec::LoadedSweep* sweep) {
+  if (sweep->held_out.empty()) {
+    return HeldOutFiles();
+  }
+  std::error_code error;
+  std::string directory =
+      (std::filesystem::temp_directory_path(error) / "concur-held-out-XXXXXX").string();
+  if (mkdtemp(directory.data()) == nullptr) {
+    return ErrnoStatus(errno, directory, "make a temporary directory");
+  }
+  HeldOutFiles files(directory);
+  spec::ErrorList errors;
+  for (const spec::LoadedSweep::HeldOut& held_out : sweep->held_out) {
+    const absl::Status status =
+        Cut(held_out, absl::StrCat(directory, "/", held_out.validation), sweep);
+    if (!status.ok()) {
+      errors.Add("", {}, "", absl::StrCat(held_out.place, status.message()));
+    }
+  }
+  if (!errors.empty()) {
+    return errors.ToStatus();
+  }
+  return files;
+}
+
+}  // namespace concur::cli
