@@ -80,6 +80,7 @@ class CellPlan {
   // In the order in which they are to be run.
   const std::vector<PlannedCell>& cells() const { return cells_; }
   double total_cost() const { return total_; }
+  double CostOf(const PlannedCell& cell) const { return costs_.at(cell.approach, cell.benchmark); }
   // The cells whose key is below `threshold`.
   CellSample Below(double threshold) const;
   // As many of the first cells as cost no more than `cost`, equal keys together.

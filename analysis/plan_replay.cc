@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,48 +24,6 @@
 
 namespace concur::analysis {
 namespace {
-
-absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options) {
-  const size_t approaches = table.approaches().size();
-  const size_t benchmarks = table.benchmarks().size();
-  constexpr size_t kApproachesMin = 5;
-  if (approaches < kApproachesMin || benchmarks < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("replay: expected at least ", kApproachesMin,
-                                                   " approaches and 2 benchmarks, got ", approaches,
-                                                   " and ", benchmarks));
-  }
-  if (benchmarks * (benchmarks - 1) / 2 * approaches > kReplaySizeMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "replay: expected at most ", kReplaySizeMax, " pairs of benchmarks times approaches, got ",
-        approaches, " approaches and ", benchmarks, " benchmarks; choose some with --columns"));
-  }
-  for (size_t i = 0; i < approaches; ++i) {
-    for (size_t b = 0; b < benchmarks; ++b) {
-      if (table.cell(i, b).state != CellState::kValue) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("replay: approach \"", table.approaches()[i].name, "\" has no score on \"",
-                         table.benchmarks()[b].name,
-                         "\"; expected a complete table: drop approaches with --complete, or "
-                         "choose benchmarks with --columns"));
-      }
-    }
-  }
-  if (options.replays < 1 || options.replays > 100'000) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("replays: expected a number from 1 to 100000, got ", options.replays));
-  }
-  if (!(options.level > 0 && options.level < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", options.level));
-  }
-  for (const double budget : options.budgets) {
-    if (!(budget > 0 && budget <= 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("budgets: expected shares above 0, up to 1, got ", budget));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // One replay of one policy at one budget.
 PolicyResult Judge(const std::vector<PairEstimate>& truth, const std::vector<PairEstimate>& pairs,
@@ -123,6 +82,48 @@ Json PolicyJson(const PolicyResult& result) {
 }
 
 }  // namespace
+
+absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options) {
+  const size_t approaches = table.approaches().size();
+  const size_t benchmarks = table.benchmarks().size();
+  constexpr size_t kApproachesMin = 5;
+  if (approaches < kApproachesMin || benchmarks < 2) {
+    return absl::InvalidArgumentError(absl::StrCat("replay: expected at least ", kApproachesMin,
+                                                   " approaches and 2 benchmarks, got ", approaches,
+                                                   " and ", benchmarks));
+  }
+  if (benchmarks * (benchmarks - 1) / 2 * approaches > kReplaySizeMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "replay: expected at most ", kReplaySizeMax, " pairs of benchmarks times approaches, got ",
+        approaches, " approaches and ", benchmarks, " benchmarks; choose some with --columns"));
+  }
+  for (size_t i = 0; i < approaches; ++i) {
+    for (size_t b = 0; b < benchmarks; ++b) {
+      if (table.cell(i, b).state != CellState::kValue) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("replay: approach \"", table.approaches()[i].name, "\" has no score on \"",
+                         table.benchmarks()[b].name,
+                         "\"; expected a complete table: drop approaches with --complete, or "
+                         "choose benchmarks with --columns"));
+      }
+    }
+  }
+  if (options.replays < 1 || options.replays > 100'000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("replays: expected a number from 1 to 100000, got ", options.replays));
+  }
+  if (!(options.level > 0 && options.level < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interval: expected a number strictly between 0 and 1, got ", options.level));
+  }
+  for (const double budget : options.budgets) {
+    if (!(budget > 0 && budget <= 1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("budgets: expected shares above 0, up to 1, got ", budget));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
                                                      const CellCosts& costs,
@@ -198,7 +199,8 @@ Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scor
   return table;
 }
 
-std::string ReplayJson(const std::vector<ReplayPoint>& points) {
+std::string ReplayJson(const std::vector<ReplayPoint>& points,
+                       const std::optional<Table>& until) {
   Json list = Json::array();
   for (const ReplayPoint& point : points) {
     Json json;
@@ -210,6 +212,9 @@ std::string ReplayJson(const std::vector<ReplayPoint>& points) {
   }
   Json json;
   json["points"] = std::move(list);
+  if (until.has_value()) {
+    json["until"] = RowsJson(*until)[0];
+  }
   return IndentedJson(json);
 }
 

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
 #include "analysis/plan.h"
@@ -48,6 +50,9 @@ struct ReplayPoint {
 // InvalidArgument for a table with missing scores, with fewer than two benchmarks or five
 // approaches, or with more than kReplaySizeMax pairs of benchmarks times approaches, and for
 // options out of range.
+absl::Status CheckReplay(const ScoreTable& table, const ReplayOptions& options);
+
+// InvalidArgument as CheckReplay.
 absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
                                                      const CellCosts& costs,
                                                      const ReplayOptions& options);
@@ -55,8 +60,10 @@ inline constexpr size_t kReplaySizeMax = 10'000'000;
 
 Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scores,
                   const CellCosts& costs, const ReplayOptions& options);
-// {"points": [{"budget", "planned": {"mean_abs_error", "coverage", …}, "rows": …, "cells": …}]}
-std::string ReplayJson(const std::vector<ReplayPoint>& points);
+// {"points": [{"budget", "planned": {"mean_abs_error", "coverage", …}, "rows": …, "cells": …}]};
+// with the row of UntilTable also "until": {…}.
+std::string ReplayJson(const std::vector<ReplayPoint>& points,
+                       const std::optional<Table>& until = std::nullopt);
 
 }  // namespace concur::analysis
 

@@ -8,11 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/digest.h"
+#include "base/suggest.h"
 
 namespace concur {
-absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
+absl::Status CheckFilesAreThere(const std::vector<SweepFile>& files, ArtifactStore& artifacts) {
   std::vector<std::string> missing;
-  for (const SweepFile& file : FilesOf(spec)) {
+  for (const SweepFile& file : files) {
     absl::Status there = artifacts.Touch(file.digest);
     absl::StatusOr<int64_t> bytes = there.ok() ? artifacts.Size(file.digest) : there;
     there = bytes.status();
@@ -32,7 +33,7 @@ absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("these files were not uploaded: ", absl::StrJoin(missing, ", ")));
+      absl::StrCat("these files were not uploaded: ", FirstNames(missing)));
 }
 
 absl::Status FindMissing(const v1::FindMissingArtifactsRequest& request, ArtifactStore& artifacts,

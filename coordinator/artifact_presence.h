@@ -5,6 +5,8 @@
 #ifndef CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
 #define CONCUR_COORDINATOR_ARTIFACT_PRESENCE_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/sweep.h"
@@ -12,10 +14,10 @@
 
 namespace concur {
 
-// FailedPrecondition names the data files of a sweep that are not stored; InvalidArgument one whose
+// FailedPrecondition names the files of a sweep that are not stored; InvalidArgument one whose
 // stated size is not that of the stored file, by which quotas count. Keeps the others from
 // garbage collection until the sweep is saved.
-absl::Status CheckDataIsThere(const SweepSpec& spec, ArtifactStore& artifacts);
+absl::Status CheckFilesAreThere(const std::vector<SweepFile>& files, ArtifactStore& artifacts);
 
 // Adds the digests that are not stored to `response`, and keeps the others from garbage collection
 // for a while. InvalidArgument for an invalid digest.

@@ -12,6 +12,11 @@ AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request) {
                        ", request ", request.request_id())};
 }
 
+AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request) {
+  return {absl::StrCat(request.spec().name(), ", ", request.results_size(), " results, request ",
+                       request.request_id())};
+}
+
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request) { return {request.sweep()}; }
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request) { return {request.sweep()}; }

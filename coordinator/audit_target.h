@@ -24,6 +24,7 @@ AuditTarget AuditTargetOf(const Request& /*request*/) {
   return {};
 }
 AuditTarget AuditTargetOf(const v1::CreateSweepRequest& request);
+AuditTarget AuditTargetOf(const v1::ImportSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::PauseSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumeSweepRequest& request);
 AuditTarget AuditTargetOf(const v1::CancelSweepRequest& request);

@@ -14,8 +14,9 @@
 #include "coordinator/answer.h"
 #include "coordinator/artifact_presence.h"
 #include "coordinator/artifact_streams.h"
-#include "coordinator/disk_space.h"
+#include "coordinator/import_request.h"
 #include "coordinator/job_pages.h"
+#include "coordinator/submission_checks.h"
 #include "coordinator/submission_forecast.h"
 #include "coordinator/sweep_streams.h"
 #include "coordinator/views.h"
@@ -30,7 +31,6 @@ namespace {
 
 constexpr int32_t kPageSizeMax = 1000;
 constexpr int32_t kPageSizeDefault = 100;
-constexpr size_t kRequestIdBytesMax = 200;
 constexpr int kDigestsMax = 10'000;
 
 // The size of a page: the default when unset, at most the maximum.
@@ -90,15 +90,6 @@ absl::Status CheckFitsAnywhere(const Scheduler& scheduler, const Pools& pools,
   return CheckFitsInPools(spec, limits).ok() ? absl::OkStatus() : fits;
 }
 
-absl::Status CheckLimits(const Expansion& expansion, const ServiceLimits& limits) {
-  if (expansion.job_count() > limits.jobs_per_sweep_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("spec: ", expansion.job_count(), " jobs are more than this coordinator's ",
-                     "limits.jobs_per_sweep_max of ", limits.jobs_per_sweep_max));
-  }
-  return absl::OkStatus();
-}
-
 // The sweep of that name, if the caller may change it.
 absl::StatusOr<SweepId> ResolveOwnSweep(const Scheduler& scheduler, const std::string& sweep,
                                         const Caller& caller) {
@@ -141,33 +132,20 @@ CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactSto
 grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
                                                           const v1::CreateSweepRequest* request,
                                                           v1::CreateSweepResponse* response) {
-  if (request->request_id().empty() || request->request_id().size() > kRequestIdBytesMax) {
-    return AnswerNow(call, absl::InvalidArgumentError(
-                               absl::StrCat("request_id: expected 1 to ", kRequestIdBytesMax,
-                                            " bytes, got ", request->request_id().size())));
-  }
-  if (const absl::Status usable = CheckSweepName(request->spec().name()); !usable.ok()) {
-    return AnswerNow(call, AtField(FieldPath("spec.name"), usable));
-  }
   absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
-  absl::StatusOr<Expansion> made =
-      spec.ok() ? Expansion::Make(*std::move(spec)) : absl::StatusOr<Expansion>(spec.status());
-  if (!made.ok()) {
-    return AnswerNow(call, made.status());
+  if (spec.ok() && spec->imported) {
+    return AnswerNow(call, absl::InvalidArgumentError(
+                               "spec.imported: expected none, since ImportSweep takes results"));
   }
-  // Shared: the scheduler keeps it for as long as it has the sweep.
-  auto expansion = std::make_shared<const Expansion>(*std::move(made));
-  if (absl::Status status = CheckLimits(*expansion, limits_); !status.ok()) {
-    return AnswerNow(call, status);
+  absl::StatusOr<std::shared_ptr<const Expansion>> expanded =
+      ExpandRequested(request->request_id(), std::move(spec), limits_);
+  if (!expanded.ok()) {
+    return AnswerNow(call, expanded.status());
   }
+  const std::shared_ptr<const Expansion> expansion = *std::move(expanded);
   const bool validate_only = request->validate_only();
   if (!validate_only) {
-    // Interrupted uploads occupy this disk unless they go to object storage.
-    absl::Status status =
-        artifacts_.directory().empty()
-            ? CheckDiskSpace(limits_.data_directory, limits_.disk_free_min)
-            : MakeDiskSpace(limits_.data_directory, limits_.disk_free_min, partial_);
-    if (!status.ok()) {
+    if (absl::Status status = CheckRoomOnDisk(limits_, artifacts_, partial_); !status.ok()) {
       return AnswerNow(call, status);
     }
   }
@@ -197,11 +175,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
       answer.mutable_sweep()->set_cell_count(submission.expansion->cell_count());
       return answer;
     }
-    if (static_cast<int64_t>(scheduler.sweep_count()) >= sweeps_max) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("this coordinator holds ", scheduler.sweep_count(),
-                       " sweeps, its limits.sweeps_max; delete some that have ended"));
-    }
+    CONCUR_RETURN_IF_ERROR(CheckSweepCount(scheduler, sweeps_max));
     const size_t sweeps_before = scheduler.sweep_count();
     CONCUR_ASSIGN_OR_RETURN(SweepId id, scheduler.Submit(submission));
     uploads_.Claim(submission.owner, data);
@@ -218,11 +192,52 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   // On the pool, because object storage may be slow.
   transfers_.Submit([this, reactor, response, expansion, submit = std::move(submit)] {
-    if (absl::Status status = CheckDataIsThere(expansion->spec(), artifacts_); !status.ok()) {
+    if (absl::Status status = CheckFilesAreThere(FilesOf(expansion->spec()), artifacts_); !status.ok()) {
       reactor->Finish(rpc::ToGrpcStatus(status));
     } else {
       AnswerOn<v1::CreateSweepResponse>(reactor, engine_, response, submit);
     }
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ImportSweep(CallContext* call,
+                                                          const v1::ImportSweepRequest* request,
+                                                          v1::CreateSweepResponse* response) {
+  absl::StatusOr<RequestedImport> asked = ReadImport(*request, limits_);
+  if (!asked.ok()) {
+    return AnswerNow(call, asked.status());
+  }
+  if (absl::Status status = CheckRoomOnDisk(limits_, artifacts_, partial_); !status.ok()) {
+    return AnswerNow(call, status);
+  }
+  Scheduler::Submission submission{call->caller().user, request->request_id(),
+                                   rpc::EncodeSpec(asked->expansion->spec()), asked->expansion};
+  std::vector<Digest> examples;
+  for (const SweepFile& file : asked->examples) {
+    examples.push_back(file.digest);
+    submission.unclaimed_bytes += file.bytes;
+  }
+  submission.unclaimed_bytes += uploads_.BytesOf(submission.owner, examples);
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  // On the pool, because object storage may be slow.
+  transfers_.Submit([this, reactor, response, submission = std::move(submission), examples,
+                     asked = *std::move(asked)] {
+    if (absl::Status status = CheckFilesAreThere(asked.examples, artifacts_); !status.ok()) {
+      reactor->Finish(rpc::ToGrpcStatus(status));
+      return;
+    }
+    AnswerOn<v1::CreateSweepResponse>(
+        reactor, engine_, response,
+        [this, submission, examples, results = asked.results](
+            Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
+          CONCUR_RETURN_IF_ERROR(CheckSweepCount(scheduler, limits_.sweeps_max));
+          CONCUR_ASSIGN_OR_RETURN(const SweepId id, scheduler.Import(submission, *results));
+          uploads_.Claim(submission.owner, examples);
+          v1::CreateSweepResponse answer;
+          *answer.mutable_sweep() = SweepProto(*scheduler.FindSweep(id));
+          return answer;
+        });
   });
   return reactor;
 }

@@ -34,6 +34,8 @@ class CoordinatorService {
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);
+  grpc::ServerUnaryReactor* ImportSweep(CallContext* call, const v1::ImportSweepRequest* request,
+                                        v1::CreateSweepResponse* response);
   grpc::ServerUnaryReactor* GetSweep(CallContext* call, const v1::GetSweepRequest* request,
                                      v1::Sweep* response);
   grpc::ServerUnaryReactor* ListSweeps(CallContext* call, const v1::ListSweepsRequest* request,

@@ -13,6 +13,7 @@ constexpr StreamLimit kNoStream = StreamLimit::kNoStream;
 
 constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/CreateSweep", Role::kSubmitter, kAudited},
+    {"/concur.v1.Coordinator/ImportSweep", Role::kSubmitter, kAudited},
     {"/concur.v1.Coordinator/GetSweep", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/ListSweeps", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/PauseSweep", Role::kSubmitter, kAudited, kNoStream, PageUse::kPost},

@@ -312,6 +312,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   Service& users =
       *services_.emplace_back(std::make_unique<Service>(*this, "/concur.v1.Coordinator/"));
   users.Add("CreateSweep", coordinator, &C::CreateSweep);
+  users.Add("ImportSweep", coordinator, &C::ImportSweep);
   users.Add("GetSweep", coordinator, &C::GetSweep);
   users.Add("ListSweeps", coordinator, &C::ListSweeps);
   users.Add("PauseSweep", coordinator, &C::PauseSweep);

@@ -55,6 +55,12 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
   const SweepSpec& spec = expansion.spec();
   const ApproachSpec& approach = spec.approaches[block.approach];
   Sha256 hasher;
+  if (spec.imported) {  // no block of jobs that run has such a key
+    hasher.UpdateField("imported");
+    hasher.UpdateField(spec.imported->ToBytes());
+    hasher.UpdateField(approach.name);
+    return hasher.Finish();
+  }
   hasher.UpdateField("block");
   hasher.UpdateField(approach.version);
   AddList(hasher, approach.train_command);
@@ -106,8 +112,13 @@ Digest KeyOfSetting(const Setting& setting) {
   return hasher.Finish();
 }
 
-Digest KeyOfTest(const BenchmarkSpec& benchmark) {
+Digest KeyOfTest(const SweepSpec& spec, const BenchmarkSpec& benchmark) {
   Sha256 hasher;
+  if (spec.imported) {  // without data, tasks differ by their names
+    hasher.UpdateField("imported");
+    hasher.UpdateField(benchmark.name);
+    return hasher.Finish();
+  }
   hasher.UpdateField(DataFormatName(benchmark.format));
   hasher.UpdateField(benchmark.test ? benchmark.test->digest.ToBytes() : "");
   hasher.UpdateField(benchmark.metric);
@@ -132,7 +143,7 @@ ContentKeys::ContentKeys(const Expansion& expansion) : expansion_(expansion) {
     predict_keys_.push_back(hasher.Finish());
   }
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {
-    test_keys_.push_back(KeyOfTest(benchmark));
+    test_keys_.push_back(KeyOfTest(spec, benchmark));
   }
 }
 
@@ -176,6 +187,12 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   const Block& block = expansion_.blocks()[at.block];
   const ApproachSpec& approach = spec.approaches[block.approach];
   std::vector<Field> fields;
+  if (spec.imported) {
+    return {{"imported results", spec.imported->ToHex()},
+            {"approach", approach.name},
+            {"seed", absl::StrCat(spec.seeds[at.seed_index])},
+            {"benchmark", spec.benchmarks[at.test_benchmark].name}};
+  }
   fields.emplace_back("approach version", approach.version);
   fields.emplace_back("train command", absl::StrJoin(approach.train_command, " "));
   for (const auto& [name, value] : approach.env) {

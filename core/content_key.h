@@ -6,6 +6,8 @@
 //   block = H(approach version, train template, env, code, train-set digests with caps and seed,
 //             digests of validation sets where the train template reads {validation})
 //
+// Of imported results, block = H("imported", their digest, approach) and the test is its name.
+//
 // H is SHA-256 over length-prefixed fields. Names, owners, priorities, resources and time-outs are
 // not part of a key, but for the names of what is mixed, which name its random streams. An
 // untrained approach has the block of its version, env and settings alone.

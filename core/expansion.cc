@@ -80,7 +80,8 @@ std::vector<uint32_t> SortedUnique(std::vector<uint32_t> indices) {
 std::vector<uint32_t> AllTests(const SweepSpec& spec) {
   std::vector<uint32_t> tests;
   for (uint32_t i = 0; i < spec.benchmarks.size(); ++i) {
-    if (spec.benchmarks[i].test && !spec.benchmarks[i].validation_of) {
+    const BenchmarkSpec& benchmark = spec.benchmarks[i];
+    if ((benchmark.test && !benchmark.validation_of) || spec.imported) {
       tests.push_back(i);
     }
   }

@@ -96,20 +96,26 @@ void Scheduler::TouchSweep(const SweepRecord& sweep) { dirty_sweeps_.insert(swee
 // --- users
 // ----------------------------------------------------------------------------------------
 
-absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
-  CONCUR_CHECK(submission.expansion != nullptr);
-  const std::pair<std::string, std::string> request{submission.owner, submission.request_id};
-  if (!submission.request_id.empty()) {
-    if (const auto it = requests_.find(request); it != requests_.end()) {
-      const SweepRecord& earlier = *sweeps_.at(it->second);
-      if (earlier.row.spec != submission.spec) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("request_id: \"", submission.request_id, "\" was used for sweep ",
-                         it->second.ToString(), " with another spec"));
-      }
-      return it->second;
-    }
+// The sweep of the owner's earlier submission with this request id; nullopt.
+absl::StatusOr<std::optional<SweepId>> Scheduler::FindRequest(const Submission& submission) const {
+  if (submission.request_id.empty()) {
+    return std::nullopt;
   }
+  const auto it = requests_.find(std::pair(submission.owner, submission.request_id));
+  if (it == requests_.end()) {
+    return std::nullopt;
+  }
+  const SweepRecord& earlier = *sweeps_.at(it->second);
+  if (earlier.row.spec != submission.spec) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id: \"", submission.request_id, "\" was used for sweep ",
+                     it->second.ToString(), " with another spec"));
+  }
+  return it->second;
+}
+
+// Gives the sweep an id and a row; its jobs are in their initial states, and not in the queue.
+absl::StatusOr<SweepId> Scheduler::AddNewSweep(Submission submission) {
   CONCUR_RETURN_IF_ERROR(
       CheckQuota(submission.owner, submission.expansion->spec(), submission.unclaimed_bytes));
   const SweepId id{next_sweep_number_++};
@@ -122,6 +128,19 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
   row.create_time = now_;
   row.spec = std::move(submission.spec);
   CONCUR_RETURN_IF_ERROR(AddSweep(std::move(row), std::move(submission.expansion)));
+  TouchSweep(*sweeps_.at(id));
+  pending_.changed_sweeps.insert(id);
+  return id;
+}
+
+absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
+  CONCUR_CHECK(submission.expansion != nullptr);
+  CONCUR_CHECK(!submission.expansion->spec().imported.has_value());
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<SweepId> earlier, FindRequest(submission));
+  if (earlier) {
+    return *earlier;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const SweepId id, AddNewSweep(std::move(submission)));
   SweepRecord& sweep = *sweeps_.at(id);
   for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
     if (sweep.jobs[job].state() == JobState::kReady) {
@@ -129,8 +148,6 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
     }
   }
   ReuseFinishedCells(sweep);
-  TouchSweep(sweep);
-  pending_.changed_sweeps.insert(id);
   UpdateEnd(sweep);
   return id;
 }
@@ -302,6 +319,10 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   if (sweep->State() == SweepState::kCanceling) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " is still stopping attempts; try again later"));
+  }
+  if (sweep->expansion->spec().imported) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sweep ", id.ToString(), " was imported: nothing of it can run"));
   }
   absl::btree_set<uint32_t> chosen;
   for (uint32_t job : jobs) {

@@ -40,6 +40,7 @@
 #include "core/expansion.h"
 #include "core/failure_tallies.h"
 #include "core/ids.h"
+#include "core/imported_results.h"
 #include "core/job.h"
 #include "core/job_table.h"
 #include "core/label_sets.h"
@@ -186,7 +187,12 @@ class Scheduler {
   };
   // Adds a sweep, or returns the one that the owner submitted before with the same request id.
   // Cells that are finished in any sweep are reused at once.
+  // REQUIRES: it is not of imported results.
   absl::StatusOr<SweepId> Submit(Submission submission);
+  // The same for results that were computed elsewhere: adds a sweep that has ended. Jobs without a
+  // result are canceled. InvalidArgument, with nothing added, as of ValidateImportedResults.
+  // REQUIRES: the sweep's spec says that they are imported.
+  absl::StatusOr<SweepId> Import(Submission submission, std::vector<ImportedResult> results);
   // NotFound; FailedPrecondition when the sweep has ended.
   absl::Status PauseSweep(SweepId id);
   absl::Status ResumeSweep(SweepId id);
@@ -288,6 +294,8 @@ class Scheduler {
 
  private:
   // scheduler.cc: sweeps
+  absl::StatusOr<std::optional<SweepId>> FindRequest(const Submission& submission) const;
+  absl::StatusOr<SweepId> AddNewSweep(Submission submission);
   absl::Status AddSweep(SweepRow row, std::shared_ptr<const Expansion> expansion);
   absl::StatusOr<SweepRecord*> MutableSweep(SweepId id);
   SweepRecord& SweepOf(JobId id);

@@ -105,7 +105,7 @@ void Scheduler::CheckDurations() const {
   for (const auto& [id, sweep] : sweeps_) {
     for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
       const JobTable::Job& record = sweep->jobs[job];
-      if (record.state() == JobState::kSucceeded && !record.reused()) {
+      if (record.state() == JobState::kSucceeded && sweep->TaughtDuration(job)) {
         auto& [micros, count] = totals[sweep->GroupOf(job)];
         micros += Durations::MicrosOf(sweep->jobs.ResultOf(job)->run_time);
         ++count;

@@ -37,7 +37,7 @@ int64_t CpuMicros(absl::Duration time, int64_t cpu_millis) {
 
 // REQUIRES: the job has succeeded. What it took over from another one says nothing new.
 void Scheduler::Learn(const SweepRecord& sweep, uint32_t job) {
-  if (!sweep.jobs[job].reused()) {
+  if (sweep.TaughtDuration(job)) {
     durations_.Add(
         sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
         [this](Durations::Group group, Durations::Rank rank) { ready_.SetRank(group, rank); });
@@ -45,7 +45,7 @@ void Scheduler::Learn(const SweepRecord& sweep, uint32_t job) {
 }
 
 void Scheduler::Unlearn(const SweepRecord& sweep, uint32_t job) {
-  if (!sweep.jobs[job].reused()) {
+  if (sweep.TaughtDuration(job)) {
     durations_.Remove(
         sweep.GroupOf(job), sweep.jobs.ResultOf(job)->run_time,
         [this](Durations::Group group, Durations::Rank rank) { ready_.SetRank(group, rank); });

@@ -300,6 +300,9 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("took the result of ", view.reused_from->ToString(),
                             ": their content keys are equal");
       }
+      if (sweep.expansion->spec().imported) {
+        return absl::StrCat("imported, not run here: ", view.result->message);
+      }
       return absl::StrCat("succeeded in attempt ", record.attempt, " on worker ", view.worker,
                           ExplainNoReuse(id));
     case JobState::kFailed:
@@ -308,6 +311,9 @@ std::string Scheduler::Explain(JobId id) const {
                           "): ", view.result == nullptr ? "" : view.result->message,
                           "; what it printed: `concur job logs ", id.ToString(), "`");
     case JobState::kCanceled:
+      if (sweep.expansion->spec().imported) {
+        return "a gap: no score was imported for it";
+      }
       return sweep.row.canceled
                  ? "canceled with its sweep"
                  : absl::StrCat("canceled; `concur sweep retry ", id.sweep.ToString(), " --job ",

@@ -30,6 +30,9 @@ constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "l
 constexpr std::array<absl::string_view, 5> kSelectionNames = {"best", "default", "mean", "each",
                                                               "best-on-test"};
 
+// Names of models and tasks, with the version and the number of shots that an import adds.
+constexpr size_t kImportedNameBytesMax = 300;
+
 absl::Status CheckTags(const FieldPath& path, const Tags& tags) {
   CONCUR_RETURN_IF_ERROR(CheckCount(path, tags.size(), kTagsMax));
   for (const auto& [name, value] : tags) {
@@ -320,6 +323,54 @@ absl::Status CheckList(const FieldPath& path, absl::string_view field, const Lis
   return absl::OkStatus();
 }
 
+absl::Status CheckImportedTags(const FieldPath& path, const Tags& tags) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, tags.size(), kTagsMax));
+  for (const auto& [name, value] : tags) {
+    CONCUR_RETURN_IF_ERROR(CheckName(path, name));
+    CONCUR_RETURN_IF_ERROR(CheckText(path.Field(name), value, kTextBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
+  const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
+                    approach.code.has_value() || !approach.env.empty() ||
+                    !approach.hyperparameters.defaults.empty() ||
+                    !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
+                    !approach.predict_labels.empty() || !approach.version.empty();
+  return runs || approach.name.empty()
+             ? FieldError(path, "expected a name and tags, and nothing that could run, in a sweep "
+                                "of imported results")
+             : absl::OkStatus();
+}
+
+absl::Status CheckImportedBenchmark(const FieldPath& path, const BenchmarkSpec& benchmark) {
+  CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), benchmark.name, kImportedNameBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), benchmark.tags));
+  CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), benchmark.metric));
+  if (benchmark.name.empty() || benchmark.format != DataFormat::kFile || benchmark.train ||
+      benchmark.test || !benchmark.labels.empty()) {
+    return FieldError(path, "expected a name, format file and no data in a sweep of imported "
+                            "results");
+  }
+  return AtField(path.Field("scale"), CheckScale(benchmark.meaning.scale));
+}
+
+// A sweep of results that were computed elsewhere: nothing in it can run.
+absl::Status CheckImported(const FieldPath& path, const SweepSpec& spec) {
+  CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckImportedApproach));
+  CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckImportedBenchmark));
+  if (!spec.train_sets.empty() || !spec.exclude.empty() || spec.random_settings != 0 ||
+      spec.evaluate_on != EvaluateOn::kAll || !spec.evaluate_benchmarks.empty()) {
+    return FieldError(path, "expected approaches, benchmarks and seeds, all met with all, in a "
+                            "sweep of imported results");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckRetry(path.Field("retry"), spec.retry));
+  return CheckSeedsDiffer(path.Field("seeds"), spec.seeds);
+}
+
 }  // namespace
 
 MetricMeaning MeaningOf(const SweepSpec& sweep, const BenchmarkSpec& benchmark,
@@ -475,6 +526,9 @@ absl::Status CheckSuffix(const FieldPath& path, absl::string_view suffix) {
 absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(spec.name)));
   CONCUR_RETURN_IF_ERROR(CheckSizes(path, spec));
+  if (spec.imported) {
+    return CheckImported(path, spec);
+  }
   CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckApproach));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckBenchmark));
   CONCUR_RETURN_IF_ERROR(CheckValidationSets(path, spec));

@@ -195,6 +195,10 @@ struct SweepSpec {
   // approach on a train set, the same on a test, an approach, a train set, a test benchmark
   // (core/failure_tallies.h). 0: never.
   uint32_t failures_max_per_block = 10;
+  // SHA-256 of results that were computed elsewhere and imported (core/imported_results.h). Such a
+  // sweep has approaches and benchmarks by name, no commands and no data; its jobs have ended when
+  // it is added, never run, and share their content keys with no job that ran.
+  std::optional<Digest> imported;
 };
 
 // What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else
@@ -222,7 +226,8 @@ std::vector<SweepFile> FilesOf(const SweepSpec& spec);
 
 // Names of sweeps, approaches, benchmarks, mixtures and tags: letters, digits and "._+-@=",
 // starting with a letter or digit, at most kNameBytesMax bytes. InvalidArgument otherwise, without
-// the place.
+// the place. Imported approaches, benchmarks and tags have the names that their source gives them:
+// any line.
 absl::Status ValidateName(absl::string_view name);
 
 // Refuses the name of a new sweep that looks like an id ("s1"): wherever a sweep is named, ids come

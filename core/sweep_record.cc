@@ -42,6 +42,9 @@ SweepState SweepRecord::State() const {
   if (jobs.count(JobState::kSucceeded) == jobs.size()) {
     return SweepState::kSucceeded;
   }
+  if (expansion->spec().imported) {
+    return SweepState::kSucceeded;  // its canceled jobs are gaps of what was imported
+  }
   // Jobs are canceled one by one, too, and a retry of some of a canceled sweep leaves the others
   // so.
   const bool failed = jobs.count(JobState::kFailed) + jobs.count(JobState::kSkipped) > 0;

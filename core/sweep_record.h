@@ -38,6 +38,10 @@ struct SweepRecord {
   }
   // Whether the result of an equal job will do: unless somebody asked to run it again.
   bool MayTakeResult(uint32_t job) const { return !jobs[job].no_reuse && !ApproachOf(job).rerun; }
+  // Whether the time that the succeeded job took says how long such jobs take here: it ran itself.
+  bool TaughtDuration(uint32_t job) const {
+    return !jobs[job].reused() && !expansion->spec().imported;
+  }
   const ApproachSpec& ApproachOf(uint32_t job) const {
     return expansion->spec().approaches[expansion->blocks()[expansion->Locate(job).block].approach];
   }

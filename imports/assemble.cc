@@ -116,7 +116,8 @@ void Assembly::Add(FileResults file) {
     Skip("a file with the same bytes as another", file.path);
     return;
   }
-  results_.files.push_back({file.path, file.digest});
+  results_.files.push_back(
+      {file.path, file.digest, std::move(file.original), std::move(file.samples)});
   for (Run& run : file.runs) {
     run.model = Trimmed(run.model);
     run.task = Trimmed(run.task);

@@ -223,6 +223,8 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
   }
   const std::string samples =
       SamplesPath(path, Text(Field(Field(root, "detailed_evaluation_results"), "file_path")));
+  results.original = path;
+  results.samples = samples;
   if (!samples.empty()) {
     CONCUR_RETURN_IF_ERROR(ReadInstanceScores(samples, runs, document, results));
   }

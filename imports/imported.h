@@ -67,6 +67,8 @@ struct ImportedCell {
 struct ImportedFile {
   std::string path;
   Digest digest;
+  std::string original;  // to keep as they are, as FileResults says
+  std::string samples;
 };
 
 struct ImportedResults {

@@ -59,6 +59,10 @@ struct FileResults {
   Digest digest;
   std::vector<Run> runs;
   std::vector<Skipped> skipped;
+  // Files to keep beside the scores, as they are: the file itself and that of its samples ("":
+  // none). Empty where the scores say all.
+  std::string original;
+  std::string samples;
 };
 
 }  // namespace concur::imports

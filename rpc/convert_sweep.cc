@@ -275,6 +275,10 @@ absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& proto, const FieldPath&
     CONCUR_ASSIGN_OR_RETURN(spec.retry, FromProto(proto.retry(), path.Field("retry")));
   }
   spec.failures_max_per_block = proto.failures_max_per_block();
+  if (!proto.imported().empty()) {
+    CONCUR_ASSIGN_OR_RETURN(spec.imported,
+                            DigestFromBytes(proto.imported(), path.Field("imported")));
+  }
   CONCUR_RETURN_IF_ERROR(ValidateSweepSpec(spec, path));
   return spec;
 }

@@ -226,6 +226,9 @@ v1::SweepSpec ToProto(const SweepSpec& spec) {
   *proto.mutable_keep() = rpc::ToProto(spec.keep);
   *proto.mutable_retry() = ToProto(spec.retry);
   proto.set_failures_max_per_block(spec.failures_max_per_block);
+  if (spec.imported) {
+    proto.set_imported(spec.imported->ToBytes());
+  }
   return proto;
 }
 

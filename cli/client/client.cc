@@ -67,6 +67,12 @@ class GrpcClient : public Client {
                                            absl::Minutes(2));
   }
 
+  absl::StatusOr<v1::CreateSweepResponse> ImportSweep(
+      const v1::ImportSweepRequest& request) override {
+    return Repeat<v1::CreateSweepResponse>(request, &v1::Coordinator::Stub::ImportSweep,
+                                           absl::Minutes(2));
+  }
+
   absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) override {
     v1::GetSweepRequest request;
     request.set_sweep(sweep);

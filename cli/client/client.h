@@ -40,6 +40,7 @@ class Client {
   void set_patience(absl::Duration patience) { patience_ = patience; }
 
   virtual absl::StatusOr<v1::CreateSweepResponse> CreateSweep(const v1::CreateSweepRequest&) = 0;
+  virtual absl::StatusOr<v1::CreateSweepResponse> ImportSweep(const v1::ImportSweepRequest&) = 0;
   virtual absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, bool include_spec) = 0;
   // All pages up to `count_max` sweeps; 0: all.
   virtual absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(const std::string& owner,

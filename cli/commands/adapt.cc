@@ -38,8 +38,7 @@ struct AdaptOptions {
   std::string id_field = "id";
   std::string answer_field = "best_span_str";
   MetricsSelection selection;
-  std::string task;
-  std::string filter;
+  HarnessSelection harness;
 };
 
 // The ids of a data set's questions, in their order; empty without a data set.
@@ -205,11 +204,13 @@ void AddMetricForms(Command* group, CommandContext& context) {
       AddMetrics(group, context, "lm-eval", "results of the Language Model Evaluation Harness",
                  "results.json --task piqa --out metrics.json", harness,
                  [](const AdapterInput& input, const AdaptOptions& options) {
-                   return AdaptHarness(input, options.task, options.filter);
+                   return AdaptHarness(input, options.harness);
                  });
-  lm_eval->AddOption("--task", harness->task, "Whose metrics, where there are several tasks")
+  lm_eval->AddFlag("--all-tasks", harness->harness.all_tasks,
+                   "The metrics of every task, named TASK.METRIC");
+  lm_eval->AddOption("--task", harness->harness.task, "Whose metrics, where there are several tasks")
       ->TypeName("NAME");
-  lm_eval->AddOption("--filter", harness->filter, "Which metrics, where there are several filters")
+  lm_eval->AddOption("--filter", harness->harness.filter, "Which metrics, where there are several filters")
       ->TypeName("NAME");
 }
 

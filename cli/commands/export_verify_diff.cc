@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `concur export`, `concur verify` and `concur diff`: results that outlive their coordinator.
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "analysis/score_table.h"
 #include "analysis/table_difference.h"
 #include "base/status_macros.h"
@@ -18,6 +22,7 @@
 #include "cli/output/print.h"
 #include "cli/output/table_output.h"
 #include "cli/study/bundle.h"
+#include "cli/study/evaluations.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
@@ -29,6 +34,8 @@ namespace {
 struct ExportFlags {
   std::string sweep;
   std::string out;
+  std::string format = "bundle";
+  std::optional<int64_t> retrieved;
 };
 
 struct DiffFlags {
@@ -64,8 +71,41 @@ void PrintSummary(CommandContext& context, const std::string& directory,
   }
 }
 
+// Files of Every Eval Ever, as its datastore lays them out.
+absl::Status ExportEvaluations(const Study& study, const ExportFlags& flags,
+                               CommandContext& context) {
+  CONCUR_RETURN_IF_ERROR(CheckBundleTarget(flags.out));
+  EvaluationOptions options;
+  options.retrieved = flags.retrieved.value_or(absl::ToUnixSeconds(absl::Now()));
+  if (IsBundlePath(flags.sweep)) {
+    options.bundle = flags.sweep;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const Evaluations evaluations, EvaluationsOf(study, options));
+  CONCUR_RETURN_IF_ERROR(PublishFiles(flags.out, evaluations.files));
+  Json json = Json::object();
+  json["directory"] = flags.out;
+  json["evaluations"] = evaluations.count;
+  json["originals"] = evaluations.originals;
+  json["scores"] = evaluations.scores;
+  PrintDetails(context,
+               {{"directory", flags.out},
+                {"evaluations", absl::StrCat(evaluations.count, ", of which ",
+                                             evaluations.originals, " as they were imported")},
+                {"scores", absl::StrCat(evaluations.scores)}},
+               json);
+  return absl::OkStatus();
+}
+
 absl::Status RunExportStudy(const ExportFlags& flags, CommandContext& context) {
+  if (flags.format != "bundle" && flags.format != kEvaluationsFormat) {
+    return absl::InvalidArgumentError(absl::StrCat("--format: expected bundle or ",
+                                                   kEvaluationsFormat, ", got \"", flags.format,
+                                                   "\""));
+  }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+  if (flags.format == kEvaluationsFormat) {
+    return ExportEvaluations(opened.study, flags, context);
+  }
   CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
                           WriteBundle(opened.study, flags.out, BundleOptions()));
   PrintSummary(context, flags.out, summary, "written");
@@ -120,7 +160,17 @@ void AddBundleCommands(Command& app, CommandContext& context) {
   export_command->AddOption("--out", export_flags->out, "The directory; it must not be there yet")
       ->TypeName("DIR")
       ->Required();
-  export_command->Footer("Examples:\n  concur export study --out study-bundle");
+  export_command
+      ->AddOption("--format", export_flags->format,
+                  "bundle; or every-eval-ever: a file for each run of an approach, by schema 0.3.0")
+      ->ShowDefault();
+  export_command
+      ->AddOption("--retrieved", export_flags->retrieved,
+                  "every-eval-ever: the time that files say they were made (default: now)")
+      ->TypeName("SECONDS");
+  export_command->Footer(
+      "Examples:\n  concur export study --out study-bundle\n"
+      "  concur export ./bundle --format every-eval-ever --out evaluations");
   OnRun(export_command, context,
         [export_flags, &context] { return RunExportStudy(*export_flags, context); });
 

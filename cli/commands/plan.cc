@@ -16,21 +16,28 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/plan_next.h"
 #include "analysis/plan_power.h"
 #include "analysis/plan_replay.h"
+#include "analysis/plan_until.h"
+#include "analysis/replay_figure.h"
 #include "analysis/score_table.h"
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/score_options.h"
 #include "cli/output/table_output.h"
 #include "cli/study/bundle.h"
+#include "cli/study/imported_study.h"
 #include "cli/study/open_study.h"
 #include "cli/study/study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "core/fields.h"
+#include "imports/import.h"
+#include "imports/imported.h"
 #include "scores/sweep_table.h"
 
 namespace concur::cli {
@@ -42,6 +49,7 @@ struct PlanFlags {
   std::string metric;
   std::string select;
   std::string replay;
+  std::string until;
   bool power = false;
   analysis::PowerOptions precision;
   std::string costs;
@@ -159,11 +167,45 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
   return PrintTable(analysis::NextTable(next, table, costs, options), flags.format, context);
 }
 
-absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
+// What --until would have done, if it was asked for.
+absl::StatusOr<std::optional<analysis::Table>> ReplayedUntil(const PlanFlags& flags,
+                                                             const analysis::ScoreTable& table,
+                                                             const analysis::CellCosts& costs) {
+  if (flags.until.empty()) {
+    return std::nullopt;
+  }
+  analysis::UntilOptions options;
+  const absl::StatusOr<double> within = analysis::ParseUntil(flags.until);
+  if (!within.ok()) {
+    return AtField(FieldPath("--until"), within.status());
+  }
+  options.within = *within;
+  options.level = flags.precision.level;
+  options.replays = flags.replays;
+  options.seed = flags.seed;
+  options.parallel_for = ThreadedFor;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::UntilReplay replay,
+                          analysis::ReplayUntil(table, costs, options));
+  return analysis::UntilTable(replay, options);
+}
+
+// The table to replay: a bundle, a leaderboard between tabs as `concur import` reads it, or a CSV.
+absl::StatusOr<analysis::ScoreTable> ReplayedTable(const PlanFlags& flags,
+                                                   CommandContext& context) {
   analysis::ScoreTable whole;
   std::error_code error;
-  if (std::filesystem::is_directory(flags.replay, error)) {
-    CONCUR_ASSIGN_OR_RETURN(const Study study, LoadBundle(flags.replay));
+  const bool is_bundle = std::filesystem::is_directory(flags.replay, error);
+  if (is_bundle || absl::EndsWith(flags.replay, ".tsv")) {
+    Study study;
+    if (is_bundle) {
+      CONCUR_ASSIGN_OR_RETURN(study, LoadBundle(flags.replay));
+    } else {
+      imports::ImportRequest request;
+      request.format = "leaderboard";
+      request.paths = {flags.replay};
+      CONCUR_ASSIGN_OR_RETURN(imports::ImportedResults results, imports::Import(request));
+      CONCUR_ASSIGN_OR_RETURN(study, StudyOfImport(results, "replay"));
+    }
     CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
                             TableOptionsOf(flags.file, flags.select));
     CONCUR_ASSIGN_OR_RETURN(whole, ScoreTableOf(study, flags.metric, asked));
@@ -171,7 +213,11 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
     CONCUR_ASSIGN_OR_RETURN(whole, ReadScores(flags.replay, flags.file, context));
     CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, whole));
   }
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ChosenTable(flags, std::move(whole)));
+  return ChosenTable(flags, std::move(whole));
+}
+
+absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ReplayedTable(flags, context));
   CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, LoadCosts(flags, table, context));
   analysis::ReplayOptions options;
   if (!flags.budgets.empty()) {
@@ -181,22 +227,44 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
   options.seed = flags.seed;
   options.level = flags.precision.level;
   options.parallel_for = ThreadedFor;
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::Table> until,
+                          ReplayedUntil(flags, table, costs));
+  const analysis::TableFormat form = FormatOf(flags.format, context);
+  const bool is_figure = flags.format == "svg";
+  if (until.has_value() && form != analysis::TableFormat::kJson && flags.budgets.empty() &&
+      !is_figure) {
+    return PrintTable(*until, flags.format, context);
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::ReplayPoint> points,
                           analysis::ReplayPlans(table, costs, options));
-  if (FormatOf(flags.format, context) == analysis::TableFormat::kJson) {
-    PrintAs(analysis::TableFormat::kJson, analysis::ReplayJson(points), context);
+  if (is_figure) {
+    context.out << analysis::ReplaySvg(
+        points, absl::StrCat("Kendall's tau-b of ", table.benchmarks().size(),
+                             " benchmarks from part of ", table.approaches().size(),
+                             " approaches' cells"));
     return absl::OkStatus();
+  }
+  if (form == analysis::TableFormat::kJson) {
+    PrintAs(form, analysis::ReplayJson(points, until), context);
+    return absl::OkStatus();
+  }
+  if (until.has_value()) {
+    CONCUR_RETURN_IF_ERROR(PrintTable(*until, flags.format, context));
   }
   return PrintTable(analysis::ReplayTable(points, table, costs, options), flags.format, context);
 }
 
 absl::Status RunPlan(const PlanFlags& flags, CommandContext& context) {
-  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
+  CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/!flags.replay.empty()));
   if ((flags.study.empty() ? 0 : 1) + (flags.scores.empty() ? 0 : 1) +
           (flags.replay.empty() ? 0 : 1) + (flags.power ? 1 : 0) !=
       1) {
     return absl::InvalidArgumentError(
         "expected one of SWEEP, --scores FILE.csv, --replay TABLE and --power");
+  }
+  if (!flags.until.empty() && flags.replay.empty()) {
+    return absl::InvalidArgumentError(
+        "--until: expected --replay TABLE beside it; concur sweep submit --until runs cells");
   }
   if (flags.power) {
     CONCUR_ASSIGN_OR_RETURN(const analysis::Table table, analysis::PowerTable(flags.precision));
@@ -261,7 +329,8 @@ void AddPlanCommand(Command& app, CommandContext& context) {
   command->AddOption("--seed", flags->seed, "Seed of the order")->ShowDefault();
   command
       ->AddOption("--replay", flags->replay,
-                  "A complete table to try plans on: a scores CSV, or the directory of a bundle")
+                  "A complete table to try plans on: a scores CSV, a leaderboard (.tsv, read as by "
+                  "concur import), or the directory of a bundle")
       ->TypeName("TABLE");
   command
       ->AddOption("--budgets", flags->budgets,
@@ -269,10 +338,14 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       ->TypeName("SHARE[,...]")
       ->OneValueEach();
   command->AddOption("--replays", flags->replays, "How often each budget is tried")->ShowDefault();
+  command
+      ->AddOption("--until", flags->until,
+                  "What `sweep submit --until` would have done, for --replay: \"tau ±0.1\"")
+      ->TypeName("'tau ±W'");
   command->AddFlag("--complete", flags->complete, "Leave out approaches that lack a score");
   AddPowerOptions(command, *flags);
   AddScoreFileOptions(command, flags->file);
-  AddFormatOption(command, flags->format);
+  AddFormatOption(command, flags->format, /*with_svg=*/true);
   command->Footer(
       "Cells are run in an order that depends on costs and the seed alone: it can be stopped "
       "anywhere.\nIntervals are for what the whole table would give. A replay compares "

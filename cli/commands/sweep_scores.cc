@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -24,8 +26,10 @@
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/expansion.h"
+#include "core/fields.h"
 #include "core/job.h"
 #include "core/job_score.h"
+#include "rpc/convert_score.h"
 #include "rpc/convert_sweep.h"
 #include "scores/sweep_table.h"
 
@@ -57,6 +61,31 @@ std::vector<std::string> CellsOf(const JobScore& score) {
           std::string(JobStateName(score.state))};
 }
 
+// The scores of a sweep that was imported, each with what is known of its source.
+absl::Status ListImported(Client& client, const v1::Sweep& sweep, const std::string& metric,
+                          const std::function<void(Json)>& each) {
+  std::map<std::string, std::string> metrics;  // by benchmark
+  for (const v1::Benchmark& benchmark : sweep.spec().benchmarks()) {
+    metrics[benchmark.name()] = metric.empty() ? benchmark.metric() : metric;
+  }
+  v1::ListJobsRequest request;
+  request.set_sweep(sweep.id());
+  absl::Status status;
+  CONCUR_RETURN_IF_ERROR(client.ListJobs(request, 0, [&](const v1::Job& job) {
+    const absl::StatusOr<JobScore> score =
+        rpc::ScoreFromJob(job, metrics[job.test_benchmark()], FieldPath(job.id()));
+    status = score.status();
+    if (status.ok()) {
+      Json json = ScoreJson(*score);
+      Json source = Json::parse(job.result().message(), nullptr, /*allow_exceptions=*/false);
+      json["source"] = source.is_discarded() ? Json() : std::move(source);
+      each(std::move(json));
+    }
+    return status.ok();
+  }));
+  return status;
+}
+
 absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFlags& flags) {
   Listing listing(context,
                   {{"JOB"},
@@ -70,6 +99,16 @@ absl::Status PrintByJob(CommandContext& context, Client& client, const ScoresFla
                    {.name = "EXAMPLES", .is_number = true, .drop = 3},
                    {.name = "STATE", .is_state = true}},
                   ScoreJson(JobScore()), "No scores: the sweep evaluates nothing.");
+  if (IsJson(context)) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(flags.sweep, true));
+    if (!sweep.spec().imported().empty()) {
+      CONCUR_RETURN_IF_ERROR(ListImported(client, sweep, flags.metric, [&listing](Json score) {
+        listing.Add({}, std::move(score));
+      }));
+      listing.Print();
+      return absl::OkStatus();
+    }
+  }
   CONCUR_RETURN_IF_ERROR(
       client.ListScores(flags.sweep, flags.metric, [&listing](const JobScore& score) {
         listing.wants_cells() ? listing.Add(CellsOf(score), Json())

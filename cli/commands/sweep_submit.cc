@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/sweep_submit_until.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/sweep/follow_sweep.h"
@@ -24,9 +25,19 @@ struct SubmitCommandFlags {
   SubmitFlags submit;
   bool watch = false;
   bool wait = false;
+  UntilFlags until;
 };
 
 absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
+  WatchOptions options;
+  options.quiet = !flags.watch;
+  options.print_events = flags.watch && context.output == OutputMode::kJsonLines;
+  if (!flags.until.until.empty()) {
+    return SubmitUntil(context, flags.submit, flags.until, options);
+  }
+  if (!flags.until.costs.empty()) {
+    return absl::InvalidArgumentError("--costs: expected --until beside it");
+  }
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
                           SubmitSweep(context, *client, flags.submit));
@@ -39,9 +50,6 @@ absl::Status Submit(CommandContext& context, const SubmitCommandFlags& flags) {
     return absl::OkStatus();
   }
   PrintNote(context, SubmittedText(response.sweep()));
-  WatchOptions options;
-  options.quiet = !flags.watch;
-  options.print_events = flags.watch && context.output == OutputMode::kJsonLines;
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, *client, response.sweep().id(), options));
   if (!options.print_events) {
@@ -78,11 +86,25 @@ void AddSubmitCommand(Command& sweep, CommandContext& context) {
       ->TypeName("[=SELECTOR]");
   command->AddFlag("--dry-run", flags->submit.dry_run,
                    "Let the server check it, and submit nothing");
+  command
+      ->AddOption("--until", flags->until.until,
+                  "Run cells in batches, in the order of `concur plan`, until every tau-b between "
+                  "benchmarks is known to ± W: \"tau ±0.1\"")
+      ->TypeName("'tau ±W'");
+  command
+      ->AddOption("--costs", flags->until.costs,
+                  "Costs of cells for that order, a CSV of approaches × benchmarks (default: all "
+                  "alike)")
+      ->TypeName("FILE");
+  command->AddOption("--order-seed", flags->until.seed, "Seed of that order")->ShowDefault();
+  command->AddOption("--interval", flags->until.level, "Level of the intervals of --until")
+      ->ShowDefault();
   command->Footer(
       "Examples:\n"
       "  concur sweep submit configs/sweeps/demo.yaml --watch\n"
       "  concur sweep submit study.yaml --var data=/data --wait && concur scores study\n"
-      "  concur sweep submit study.yaml --rerun=bert,tag:neural");
+      "  concur sweep submit study.yaml --rerun=bert,tag:neural\n"
+      "  concur sweep submit study.yaml --until 'tau ±0.1'   # the same again: goes on");
   OnRun(command, context, [flags, &context] { return Submit(context, *flags); });
 }
 

@@ -333,45 +333,65 @@ absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
   return metrics;
 }
 
-absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input, const std::string& task,
-                                           const std::string& filter) {
-  const std::string place = input.path;
-  CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
-  const Node root{&json, place};
-  CONCUR_ASSIGN_OR_RETURN(const Node results, Require(root, "results"));
-  CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
-  if (task.empty() && tasks.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(results.place, ": expected one task, got ",
-                                                   absl::StrJoin(NamesOf(tasks), ", "),
-                                                   "; --task NAME says which to take"));
-  }
-  CONCUR_ASSIGN_OR_RETURN(const Node chosen,
-                          Require(results, task.empty() ? tasks.front().first : task));
-  CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(chosen, "an object of metrics"));
-  MetricsByName metrics;
+namespace {
+
+// The metrics of one task, named with a prefix.
+absl::Status AddHarnessTask(const Node& task, const std::string& prefix,
+                            const std::string& filter, MetricsByName* metrics) {
+  CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(task, "an object of metrics"));
+  const size_t before = metrics->size();
   std::set<std::string> filters;
   for (const auto& [key, value] : fields) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(key, absl::MaxSplits(',', 1));
     const auto& [name, of_filter] = parts;
-    if (absl::EndsWith(name, "_stderr") || value.value->is_string()) {
-      continue;  // "N/A", and aliases
+    if (value.value->is_string()) {
+      continue;  // aliases, and "N/A" for a standard error
     }
     filters.insert(of_filter);
     if (!filter.empty() && of_filter != filter) {
       continue;
     }
     if (filters.size() > 1 && filter.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(chosen.place, ": expected one filter, got ",
+      return absl::InvalidArgumentError(absl::StrCat(task.place, ": expected one filter, got ",
                                                      absl::StrJoin(filters, " and "),
                                                      "; --filter NAME says which to take"));
     }
-    CONCUR_RETURN_IF_ERROR(AddMetric(value, name, &metrics));
+    CONCUR_RETURN_IF_ERROR(AddMetric(value, absl::StrCat(prefix, name), metrics));
   }
-  if (metrics.empty()) {
+  if (metrics->size() == before) {
     return absl::InvalidArgumentError(absl::StrCat(
-        chosen.place, ": expected a metric", filter.empty() ? "" : " of the filter ", filter,
+        task.place, ": expected a metric", filter.empty() ? "" : " of the filter ", filter,
         ", got none", filters.empty() ? "" : "; there is ", absl::StrJoin(filters, ", ")));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
+                                           const HarnessSelection& selection) {
+  const std::string place = input.path;
+  CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
+  const Node root{&json, place};
+  CONCUR_ASSIGN_OR_RETURN(const Node results, Require(root, "results"));
+  CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
+  MetricsByName metrics;
+  if (selection.all_tasks) {
+    for (const auto& [name, task] : tasks) {
+      CONCUR_RETURN_IF_ERROR(
+          AddHarnessTask(task, absl::StrCat(name, "."), selection.filter, &metrics));
+    }
+    return metrics;
+  }
+  if (selection.task.empty() && tasks.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
+                     "; --task NAME says which to take, --all-tasks takes all"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const Node chosen,
+      Require(results, selection.task.empty() ? tasks.front().first : selection.task));
+  CONCUR_RETURN_IF_ERROR(AddHarnessTask(chosen, "", selection.filter, &metrics));
   return metrics;
 }
 

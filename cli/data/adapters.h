@@ -54,11 +54,17 @@ struct MetricsSelection {
 absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
                                            const MetricsSelection& selection);
 
+struct HarnessSelection {
+  std::string task = {};    // may be "" when there is one
+  std::string filter = {};  // the same
+  bool all_tasks = false;   // metrics of every task, as TASK.METRIC
+};
+
 // The results of the Language Model Evaluation Harness: {"results": {TASK: {"METRIC,FILTER":
-// number, …}}}, or METRIC alone in older versions. Standard errors and aliases are left out. `task`
-// and `filter` may be "" when there is one.
-absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input, const std::string& task,
-                                           const std::string& filter);
+// number, …}}}, or METRIC alone in older versions, with their standard errors, METRIC_stderr,
+// where they are numbers.
+absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
+                                           const HarnessSelection& selection);
 
 }  // namespace concur::cli
 

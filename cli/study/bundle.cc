@@ -56,6 +56,7 @@ constexpr char kImportedReadme[] =
     "jobs.jsonl        every score; a run of a model on a task is a seed\n"
     "sources.jsonl     where each score came from: file, digest, and what the file says of it\n"
     "examples/         per-example scores, named by their SHA-256\n"
+    "originals/        files of Every Eval Ever as they were, for concur export\n"
     "scores.csv        every score by itself, with the file of its per-example scores\n"
     "table.*           the scores, means over runs\n"
     "matrix-*.json     concurrence; of at most 200 tasks\n"
@@ -282,16 +283,33 @@ absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string&
   CONCUR_ASSIGN_OR_RETURN(BundleFiles derived, DerivedFiles(study, options));
   files.merge(derived);
   files["README.txt"] = ReadmeOf(study);
-  CONCUR_ASSIGN_OR_RETURN(StagedDirectory staged, StagedDirectory::Create(directory));
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(staged.path() + "/examples"));
+  files.insert(study.originals.begin(), study.originals.end());
   files[kIndex] = IndexJson(study, options, files, summary.without_examples);
+  CONCUR_RETURN_IF_ERROR(PublishFiles(directory, files, {"examples"}));
+  summary.files = files.size();
   for (const auto& [path, bytes] : files) {
-    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(staged.path(), "/", path), bytes));
-    ++summary.files;
     summary.bytes += static_cast<int64_t>(bytes.size());
   }
-  CONCUR_RETURN_IF_ERROR(staged.Publish());
   return summary;
+}
+
+absl::Status PublishFiles(const std::string& target, const BundleFiles& files,
+                          const std::vector<std::string>& folders) {
+  const std::string directory(absl::StripSuffix(target, "/"));
+  CONCUR_RETURN_IF_ERROR(CheckBundleTarget(directory));
+  CONCUR_ASSIGN_OR_RETURN(StagedDirectory staged, StagedDirectory::Create(directory));
+  std::set<std::string> made(folders.begin(), folders.end());
+  for (const auto& [path, bytes] : files) {
+    made.insert(std::filesystem::path(path).parent_path().string());
+  }
+  made.erase("");
+  for (const std::string& folder : made) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(absl::StrCat(staged.path(), "/", folder)));
+  }
+  for (const auto& [path, bytes] : files) {
+    CONCUR_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(staged.path(), "/", path), bytes));
+  }
+  return staged.Publish();
 }
 
 absl::StatusOr<BundleSummary> VerifyBundle(const std::string& directory) {

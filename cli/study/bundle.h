@@ -41,6 +41,11 @@ absl::Status CheckBundleTarget(const std::string& directory);
 absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string& directory,
                                           const BundleOptions& options);
 
+// Writes files, named by their paths, to a directory that gets its name only when it is complete;
+// `folders` are made even if they stay empty. As WriteBundle.
+absl::Status PublishFiles(const std::string& directory, const BundleFiles& files,
+                          const std::vector<std::string>& folders = {});
+
 // Computes every number of a bundle again. DataLoss names the first difference: file, line, and
 // what stands there and should.
 absl::StatusOr<BundleSummary> VerifyBundle(const std::string& directory);

@@ -67,6 +67,66 @@ absl::Status ParseMessage(absl::string_view text, absl::string_view place,
   return absl::OkStatus();
 }
 
+// A whole number as protobuf writes one of 64 bits: as text.
+bool ReadWhole(const nlohmann::json& json, int64_t& value) {
+  return json.is_string() && absl::SimpleAtoi(json.get_ref<const std::string&>(), &value);
+}
+
+bool ReadPlainMetric(const nlohmann::json& json, v1::Metric& metric) {
+  for (const auto& [name, value] : json.items()) {
+    int64_t examples = 0;
+    if (name == "name" && value.is_string()) {
+      metric.set_name(value.get_ref<const std::string&>());
+    } else if (name == "value" && value.is_number()) {
+      metric.set_value(value.get<double>());
+    } else if (name == "examples" && ReadWhole(value, examples)) {
+      metric.set_examples(examples);
+    } else {
+      return false;
+    }
+  }
+  return json.is_object();
+}
+
+// Reads a line of imported scores without per-example ones, of which there are a hundred thousand,
+// in a fifth of the time that protobuf's reader takes. False for any other line, which that reader
+// then judges.
+bool ReadPlainJob(absl::string_view text, v1::Job& job) {
+  const nlohmann::json json =
+      nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return false;
+  }
+  for (const auto& [name, value] : json.items()) {
+    int64_t seed = 0;
+    if (name == "id" && value.is_string()) {
+      job.set_id(value.get_ref<const std::string&>());
+    } else if (name == "approach" && value.is_string()) {
+      job.set_approach(value.get_ref<const std::string&>());
+    } else if (name == "test_benchmark" && value.is_string()) {
+      job.set_test_benchmark(value.get_ref<const std::string&>());
+    } else if (name == "kind" && value == "KIND_EVAL") {
+      job.set_kind(v1::Job::KIND_EVAL);
+    } else if (name == "state" && value == "STATE_SUCCEEDED") {
+      job.set_state(v1::Job::STATE_SUCCEEDED);
+    } else if (name == "seed" && ReadWhole(value, seed)) {
+      job.set_seed(seed);
+    } else if (name == "result" && value.is_object() && value.size() == 2 &&
+               value.value("succeeded", false) && value.contains("metrics") &&
+               value["metrics"].is_array()) {
+      job.mutable_result()->set_succeeded(true);
+      for (const nlohmann::json& metric : value["metrics"]) {
+        if (!ReadPlainMetric(metric, *job.mutable_result()->add_metrics())) {
+          return false;
+        }
+      }
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string TrainName(const SweepSpec& spec, const Block& block) {
   return block.train_set == kNoTrainSet ? "" : spec.train_sets[block.train_set].name;
 }
@@ -271,9 +331,11 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
     if (text.empty()) {
       continue;
     }
-    v1::Job job;
-    CONCUR_RETURN_IF_ERROR(ParseMessage(text, absl::StrCat("jobs.jsonl:", line), job));
-    study.jobs.push_back(std::move(job));
+    v1::Job& job = study.jobs.emplace_back();
+    if (!study.imported() || !ReadPlainJob(text, job)) {
+      job.Clear();
+      CONCUR_RETURN_IF_ERROR(ParseMessage(text, absl::StrCat("jobs.jsonl:", line), job));
+    }
   }
   return study;
 }

@@ -14,16 +14,23 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/check.h"
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
+#include "core/fields.h"
 #include "core/ids.h"
+#include "core/result.h"
 #include "imports/imported.h"
 #include "imports/results.h"
 #include "qa/score.h"
+#include "rpc/convert_value.h"
 
 namespace concur::cli {
 namespace {
@@ -86,6 +93,10 @@ absl::StatusOr<MetricMeaning> MeaningFrom(const v1::Benchmark& benchmark) {
   return meaning;
 }
 
+std::string SourceText(const SourceJson& json) {
+  return json.dump(-1, ' ', false, SourceJson::error_handler_t::replace);
+}
+
 // The line of "sources.jsonl" for a run: what is known, and no more.
 std::string SourceLine(const std::string& job, const std::string& model, const std::string& task,
                        const imports::Run& run, const imports::ImportedFile& file) {
@@ -134,7 +145,18 @@ std::string SourceLine(const std::string& job, const std::string& model, const s
   json["file"] = file.path;
   text("place", run.place);
   json["sha256"] = file.digest.ToHex();
-  return json.dump(-1, ' ', false, SourceJson::error_handler_t::replace) + "\n";
+  return SourceText(json) + "\n";
+}
+
+// What the evaluation took, as the time of the job.
+void SetSeconds(const SourceJson& source, v1::JobResult& result) {
+  if (!source.contains("seconds") || !source["seconds"].is_number()) {
+    return;
+  }
+  const double seconds = source["seconds"];
+  if (seconds >= 0 && seconds <= absl::ToDoubleSeconds(kSpanMax)) {
+    *result.mutable_run_time() = rpc::ToProto(absl::Seconds(seconds));
+  }
 }
 
 void SetSpec(const imports::ImportedResults& results, v1::Sweep& sweep) {
@@ -187,6 +209,37 @@ void SetExamples(const imports::Run& run, std::map<Digest, std::string>& kept, v
   kept.emplace(digest, std::move(text));
 }
 
+// Keeps the files that say more than scores, as far as they fit.
+void KeepOriginals(imports::ImportedResults& results, Study& study) {
+  constexpr int64_t kOriginalBytesMax = int64_t{64} << 20;
+  constexpr size_t kOriginalsBytesMax = size_t{512} << 20;
+  std::set<size_t> used;
+  for (const imports::ImportedCell& cell : results.cells) {
+    used.insert(results.runs[cell.run].file);
+  }
+  size_t total = 0;
+  const auto keep = [&](const std::string& path, const std::string& name, const Digest* digest) {
+    absl::StatusOr<std::string> bytes =
+        path.empty() ? std::string() : ReadFile(path, kOriginalBytesMax);
+    if (!bytes.ok() || total + bytes->size() > kOriginalsBytesMax ||
+        (digest != nullptr && Sha256Of(*bytes) != *digest)) {
+      imports::SkippedCount& count =
+          results.skipped["an original that is too large to keep: its scores are"];
+      count.first_place = count.count++ == 0 ? path : count.first_place;
+    } else if (!path.empty()) {
+      total += bytes->size();
+      study.originals.emplace(name, *std::move(bytes));
+    }
+  };
+  for (const size_t index : used) {
+    const imports::ImportedFile& file = results.files[index];
+    if (!file.original.empty()) {
+      keep(file.original, OriginalPath(file.digest.ToHex()), &file.digest);
+      keep(file.samples, OriginalSamplesPath(file.digest.ToHex()), nullptr);
+    }
+  }
+}
+
 absl::Status CheckNames(const char* field, const std::vector<std::string>& names) {
   std::set<absl::string_view> seen;
   for (const std::string& name : names) {
@@ -204,6 +257,14 @@ absl::Status CheckNames(const char* field, const std::vector<std::string>& names
 }
 
 }  // namespace
+
+std::string OriginalPath(absl::string_view sha256) {
+  return absl::StrCat("originals/", sha256, ".json");
+}
+
+std::string OriginalSamplesPath(absl::string_view sha256) {
+  return absl::StrCat("originals/", sha256, "_samples.jsonl");
+}
 
 absl::StatusOr<SweepSpec> ImportedSpec(const v1::SweepSpec& proto) {
   SweepSpec spec;
@@ -258,6 +319,7 @@ absl::StatusOr<Study> StudyOfImport(imports::ImportedResults& results, const std
   study.sweep.mutable_counts()->set_succeeded(static_cast<uint32_t>(results.cells.size()));
   SetSpec(results, study.sweep);
   CONCUR_ASSIGN_OR_RETURN(study.spec, ImportedSpec(study.sweep.spec()));
+  KeepOriginals(results, study);
   // Shared by the study and its copies, which read it only.
   const auto examples = std::make_shared<std::map<Digest, std::string>>();
   study.jobs.reserve(results.cells.size());
@@ -290,6 +352,55 @@ absl::StatusOr<Study> StudyOfImport(imports::ImportedResults& results, const std
   return study;
 }
 
+absl::StatusOr<v1::ImportSweepRequest> ImportRequestOf(const Study& study) {
+  CONCUR_RETURN_IF_ERROR(CheckImportedJobs(study));
+  v1::ImportSweepRequest request;
+  *request.mutable_spec() = study.sweep.spec();
+  request.mutable_spec()->clear_imported();
+  const std::vector<absl::string_view> lines = absl::StrSplit(study.sources, '\n');
+  for (size_t i = 0; i < study.jobs.size(); ++i) {
+    const v1::Job& job = study.jobs[i];
+    const std::string index = job.id().substr(job.id().rfind('/') + 1);
+    uint32_t number = 0;
+    CONCUR_CHECK(absl::SimpleAtoi(index, &number));
+    v1::ImportedResult& imported = *request.add_results();
+    imported.set_job(number);
+    *imported.mutable_result() = job.result();
+    SourceJson source = SourceJson::parse(lines[i], nullptr, /*allow_exceptions=*/false);
+    source.erase("job");
+    SetSeconds(source, *imported.mutable_result());
+    std::string text = SourceText(source);
+    while (text.size() > kMessageBytesMax && source.contains("metrics") &&
+           source["metrics"].is_array() && !source["metrics"].empty()) {
+      source["metrics"].erase(source["metrics"].size() - 1);
+      source["metrics_left_out"] = job.result().metrics_size() -
+                                   static_cast<int>(source["metrics"].size());
+      text = SourceText(source);
+    }
+    imported.mutable_result()->set_message(std::move(text));
+  }
+  return request;
+}
+
+void TakeSources(Study& study) {
+  std::erase_if(study.jobs,
+                [](const v1::Job& job) { return job.state() != v1::Job::STATE_SUCCEEDED; });
+  for (v1::Job& job : study.jobs) {
+    SourceJson source;
+    source["job"] = job.id();
+    const SourceJson told =
+        SourceJson::parse(job.result().message(), nullptr, /*allow_exceptions=*/false);
+    if (told.is_object()) {
+      source.update(told);
+    } else {  // another program imported it
+      source["source"] = job.result().message();
+    }
+    source["job"] = job.id();
+    absl::StrAppend(&study.sources, SourceText(source), "\n");
+    job.mutable_result()->clear_message();
+  }
+}
+
 absl::Status CheckImportedJobs(const Study& study) {
   std::map<absl::string_view, uint64_t> approaches;
   std::map<absl::string_view, uint64_t> benchmarks;
@@ -318,9 +429,9 @@ absl::Status CheckImportedJobs(const Study& study) {
     const uint64_t index =
         IndexOfCell(approach->second, static_cast<uint64_t>(job.seed() - 1), benchmark->second,
                     static_cast<uint64_t>(seeds), benchmarks.size());
-    if (job.id() != absl::StrCat(kImportedSweep, "/", index) || (last && index <= *last)) {
+    if (job.id() != absl::StrCat(study.sweep.id(), "/", index) || (last && index <= *last)) {
       return absl::DataLossError(absl::StrCat("jobs.jsonl:", i + 1, ": id: expected ",
-                                              kImportedSweep, "/", index, ", each once, got ",
+                                              study.sweep.id(), "/", index, ", each once, got ",
                                               job.id()));
     }
     last = index;

@@ -15,6 +15,7 @@
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/study/bundle.h"
+#include "cli/study/imported_study.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
 #include "core/sweep.h"
@@ -44,6 +45,9 @@ absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep) {
     study.jobs.push_back(std::move(job));
     return true;
   }));
+  if (study.spec.imported) {
+    TakeSources(study);
+  }
   study.read_artifact = [&client](const Digest& digest) {
     constexpr int64_t kExamplesBytesMax = int64_t{1} << 30;
     return client.DownloadArtifact(digest, kExamplesBytesMax);

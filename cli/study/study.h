@@ -7,6 +7,7 @@
 #define CONCUR_CLI_STUDY_STUDY_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct Study {
   // Of imported results (cli/study/imported_study.h): one line of JSON for each job, which says
   // where its score came from. Empty for a sweep that was run.
   std::string sources;
+
+  // Of imported results, by path within the bundle: files of Every Eval Ever as they were, which
+  // say more than scores. Only when the bundle is made; others read them from there.
+  std::map<std::string, std::string> originals;
 
   bool imported() const { return !sources.empty(); }
   // "s12 demo".

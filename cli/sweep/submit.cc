@@ -116,7 +116,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseVariables(
   return variables;
 }
 
-absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
+absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
                                                     const SubmitFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
@@ -135,17 +135,23 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
   if (!flags.no_check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(loaded));
   }
-  v1::CreateSweepRequest request;
-  *request.mutable_spec() = rpc::ToProto(loaded.spec);
   // The server checks the same; here the error comes before any upload.
   const absl::StatusOr<Expansion> expansion = Expansion::Make(loaded.spec);
   CONCUR_RETURN_IF_ERROR(spec::WithPlace(loaded, expansion.status()));
   for (const std::string& warning : WarnOfSameWork(*expansion)) {
     PrintWarning(context, warning);
   }
-  request.set_request_id(flags.request_id.empty() ? RandomRequestId() : flags.request_id);
-  request.set_validate_only(flags.dry_run);
-  if (!flags.dry_run) {
+  return loaded;
+}
+
+absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Client& client,
+                                                     const spec::LoadedSweep& loaded,
+                                                     const std::string& request_id, bool dry_run) {
+  v1::CreateSweepRequest request;
+  *request.mutable_spec() = rpc::ToProto(loaded.spec);
+  request.set_request_id(request_id);
+  request.set_validate_only(dry_run);
+  if (!dry_run) {
     CONCUR_RETURN_IF_ERROR(UploadMissing(context, client, loaded));
   }
   absl::StatusOr<v1::CreateSweepResponse> response = client.CreateSweep(request);
@@ -157,6 +163,14 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
     PrintWarning(context, warning);
   }
   return response;
+}
+
+absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
+                                                    const SubmitFlags& flags) {
+  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded, LoadForSubmission(context, flags));
+  return SubmitLoaded(context, client, loaded,
+                      flags.request_id.empty() ? RandomRequestId() : flags.request_id,
+                      flags.dry_run);
 }
 
 std::string SubmittedText(const v1::Sweep& sweep) {

@@ -13,6 +13,7 @@
 #include "cli/app/context.h"
 #include "cli/client/client.h"
 #include "concur/v1/coordinator.pb.h"
+#include "spec/loaded_sweep.h"
 
 namespace concur::cli {
 
@@ -28,6 +29,13 @@ struct SubmitFlags {
   bool no_check = false;  // leave the data sets unread
   std::string rerun;      // of MarkReruns; empty: nothing that is finished runs again
 };
+// Reads the sweep file and what it names, and checks it. Warnings go to context.err.
+absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
+                                                    const SubmitFlags& flags);
+// Uploads what the server lacks, and submits.
+absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Client& client,
+                                                     const spec::LoadedSweep& loaded,
+                                                     const std::string& request_id, bool dry_run);
 // Loads the sweep file, uploads what the server lacks, and submits. Warnings go to context.err.
 absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
                                                     const SubmitFlags& flags);

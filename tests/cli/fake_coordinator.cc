@@ -79,6 +79,17 @@ grpc::Status FakeCoordinator::CreateSweep(Context*, const v1::CreateSweepRequest
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::ImportSweep(Context*, const v1::ImportSweepRequest* request,
+                                          v1::CreateSweepResponse* response) {
+  MutexLock lock(mutex_);
+  imported.push_back(*request);
+  if (grpc::Status status = Reach(); !status.ok()) {
+    return status;
+  }
+  *response->mutable_sweep() = sweeps.at(0);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeCoordinator::GetSweep(Context*, const v1::GetSweepRequest* request,
                                        v1::Sweep* sweep) {
   MutexLock lock(mutex_);

@@ -43,6 +43,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
 
   // What came in.
   std::vector<v1::CreateSweepRequest> created;
+  std::vector<v1::ImportSweepRequest> imported;
   std::vector<v1::RetryJobsRequest> retried;
   std::vector<std::string> watch_cursors;
   std::vector<v1::WatchSweepRequest::Events> watch_events;
@@ -57,6 +58,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
  private:
   using Context = grpc::ServerContext;
   grpc::Status CreateSweep(Context*, const v1::CreateSweepRequest*,
+                           v1::CreateSweepResponse*) override;
+  grpc::Status ImportSweep(Context*, const v1::ImportSweepRequest*,
                            v1::CreateSweepResponse*) override;
   grpc::Status GetSweep(Context*, const v1::GetSweepRequest*, v1::Sweep*) override;
   grpc::Status ListSweeps(Context*, const v1::ListSweepsRequest*, v1::ListSweepsResponse*) override;

@@ -92,9 +92,9 @@ SchedulerHarness::SchedulerHarness(SchedulerPolicy policy)
   scheduler_->AdvanceTo(now_);
 }
 
-absl::StatusOr<SweepId> SchedulerHarness::Submit(SweepSpec spec, const std::string& text,
-                                                 const std::string& owner,
-                                                 const std::string& request_id) {
+absl::StatusOr<Scheduler::Submission> SchedulerHarness::SubmissionOf(
+    SweepSpec spec, const std::string& text, const std::string& owner,
+    const std::string& request_id) {
   absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
   if (!expansion.ok()) {
     return expansion.status();
@@ -105,7 +105,25 @@ absl::StatusOr<SweepId> SchedulerHarness::Submit(SweepSpec spec, const std::stri
   submission.spec = text;
   submission.expansion = std::make_shared<const Expansion>(*std::move(expansion));
   expansions_.emplace(text, submission.expansion);
-  return scheduler_->Submit(std::move(submission));
+  return submission;
+}
+
+absl::StatusOr<SweepId> SchedulerHarness::Submit(SweepSpec spec, const std::string& text,
+                                                 const std::string& owner,
+                                                 const std::string& request_id) {
+  absl::StatusOr<Scheduler::Submission> submission =
+      SubmissionOf(std::move(spec), text, owner, request_id);
+  return submission.ok() ? scheduler_->Submit(*std::move(submission))
+                         : absl::StatusOr<SweepId>(submission.status());
+}
+
+absl::StatusOr<SweepId> SchedulerHarness::Import(SweepSpec spec, const std::string& text,
+                                                 std::vector<ImportedResult> results,
+                                                 const std::string& request_id) {
+  absl::StatusOr<Scheduler::Submission> submission =
+      SubmissionOf(std::move(spec), text, "me", request_id);
+  return submission.ok() ? scheduler_->Import(*std::move(submission), std::move(results))
+                         : absl::StatusOr<SweepId>(submission.status());
 }
 
 void SchedulerHarness::Advance(absl::Duration by) {

@@ -70,6 +70,9 @@ class SchedulerHarness {
   absl::StatusOr<SweepId> Submit(SweepSpec spec, const std::string& text,
                                  const std::string& owner = "me",
                                  const std::string& request_id = "");
+  absl::StatusOr<SweepId> Import(SweepSpec spec, const std::string& text,
+                                 std::vector<ImportedResult> results,
+                                 const std::string& request_id = "");
   void Advance(absl::Duration by);
 
   struct Turn {
@@ -87,6 +90,9 @@ class SchedulerHarness {
   void RestartCoordinator();
 
  private:
+  absl::StatusOr<Scheduler::Submission> SubmissionOf(SweepSpec spec, const std::string& text,
+                                                     const std::string& owner,
+                                                     const std::string& request_id);
   std::unique_ptr<Scheduler> RestoreFromStore();
   void CheckLabels(const std::string& name, const WorkerOrders& orders) const;
 

@@ -3,10 +3,14 @@
 #ifndef CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
 #define CONCUR_TESTS_CORE_SWEEP_BUILDER_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "base/digest.h"
+#include "core/imported_results.h"
 #include "core/sweep.h"
 
 namespace concur::testing {
@@ -79,6 +83,43 @@ inline SweepSpec SmallSweep() {
   spec.random_settings = 2;
   spec.seeds = {1, 2};
   return spec;
+}
+
+// Results of models m1, m2 on tasks t1, t2, t3, one or more runs of each.
+inline SweepSpec ImportedSweep(int64_t runs = 1) {
+  SweepSpec spec;
+  spec.name = "imported";
+  for (const char* name : {"org/m 1", "org/m 2"}) {
+    spec.approaches.emplace_back().name = name;
+  }
+  for (const char* name : {"t1 (5-shot)", "t2", "t3"}) {
+    BenchmarkSpec& benchmark = spec.benchmarks.emplace_back();
+    benchmark.name = name;
+    benchmark.format = DataFormat::kFile;
+    benchmark.metric = "acc,none";
+  }
+  spec.evaluate_on = EvaluateOn::kAll;
+  spec.select = Selection::kDefault;
+  spec.seeds.clear();
+  for (int64_t run = 1; run <= runs; ++run) {
+    spec.seeds.push_back(run);
+  }
+  spec.imported = Sha256Of("results");
+  return spec;
+}
+
+// Of its jobs with these indices.
+inline std::vector<ImportedResult> ImportedScores(const std::vector<uint32_t>& jobs) {
+  std::vector<ImportedResult> results;
+  for (const uint32_t job : jobs) {
+    ImportedResult& imported = results.emplace_back();
+    imported.job = job;
+    imported.result.succeeded = true;
+    imported.result.run_time = absl::Seconds(1000);
+    imported.result.message = "{\"file\":\"board.tsv\"}";
+    imported.result.metrics = {{"acc,none", 0.5 + job / 100.0, 100}};
+  }
+  return results;
 }
 
 }  // namespace concur::testing

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/random.h"
+#include "tests/core/sweep_builder.h"
 #include "tests/rpc/edges.h"
 #include "tests/rpc/random_values.h"
 #include "tests/testing/status_matchers.h"
@@ -336,6 +337,19 @@ std::vector<Edge<SweepSpec>> SpecEdges() {
          s.seeds = {3, 1, n == 0 ? 2 : 3};
        }},
   };
+}
+
+TEST(ConvertSweepTest, ASweepOfImportedResultsComesBackAsItWas) {
+  const SweepSpec spec = testing::ImportedSweep(2);
+  ASSERT_OK_AND_ASSIGN(const SweepSpec again, FromProto(ToProto(spec)));
+  EXPECT_EQ(Dump(again), Dump(spec));
+  EXPECT_EQ(again.imported, spec.imported);
+  ASSERT_OK_AND_ASSIGN(const SweepSpec decoded, DecodeSpec(EncodeSpec(spec)));
+  EXPECT_EQ(Dump(decoded), Dump(spec));
+  v1::SweepSpec wrong = ToProto(spec);
+  wrong.set_imported("short");
+  EXPECT_THAT(FromProto(wrong),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("spec.imported")));
 }
 
 TEST(ConvertSweepTest, EveryLimitIsTheOneOfCore) {

@@ -539,7 +539,7 @@ std::string Dump(const SweepSpec& s) {
   absl::StrAppend(&text, "\nselect ", static_cast<int>(s.select), " priority ", s.priority,
                   " keep ", Dump(s.keep), " retry ", s.retry.failures_max, " ", s.retry.lost_max);
   absl::StrAppend(&text, " ", Dump(s.retry.backoff_min), " ", Dump(s.retry.backoff_max), " block ",
-                  s.failures_max_per_block);
+                  s.failures_max_per_block, s.imported ? s.imported->ToHex() : "");
   return text;
 }
 

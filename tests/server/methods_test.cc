@@ -14,6 +14,7 @@
 #include "concur/v1/coordinator.pb.h"
 #include "concur/v1/worker.pb.h"
 #include "rpc/convert_sweep.h"
+#include "tests/core/sweep_builder.h"
 #include "tests/server/server_fixture.h"
 
 namespace concur::testing {
@@ -117,6 +118,75 @@ TEST_F(MethodsTest, ASweepWhoseNameLooksLikeAnIdIsRefused) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(),
               HasSubstr("spec.name: expected a name that does not look like the id of a sweep"));
+}
+
+TEST_F(MethodsTest, ResultsAreImportedOnceAndShowTheirSource) {
+  v1::ImportSweepRequest request;
+  request.set_request_id("r");
+  SweepSpec spec = testing::ImportedSweep();
+  spec.imported.reset();
+  *request.mutable_spec() = rpc::ToProto(spec);
+  v1::ImportedResult& imported = *request.add_results();
+  imported.set_job(4);
+  imported.mutable_result()->set_succeeded(true);
+  imported.mutable_result()->set_message("{\"file\":\"results.json\"}");
+  v1::Metric& metric = *imported.mutable_result()->add_metrics();
+  metric.set_name("acc,none");
+  metric.set_value(0.25);
+  const std::string scores = "{\"id\":\"q\",\"f1\":100}\n";
+  const Digest examples = Upload(scores);
+  v1::Artifact& artifact = *imported.mutable_result()->add_artifacts();
+  artifact.set_kind(v1::Artifact::KIND_EXAMPLES);
+  artifact.set_digest(examples.ToBytes());
+  artifact.set_size_bytes(static_cast<int64_t>(scores.size()));
+  const auto sweep = Call(client(), &Users::ImportSweep, request).sweep();
+  EXPECT_EQ(sweep.state(), v1::Sweep::STATE_SUCCEEDED);
+  EXPECT_EQ(sweep.counts().succeeded(), 1u);
+  EXPECT_EQ(sweep.counts().canceled(), 5u);
+  EXPECT_EQ(Call(client(), &Users::ImportSweep, request).sweep().id(), sweep.id());
+  v1::GetJobRequest get;
+  get.set_job(sweep.id() + "/4");
+  const v1::Job job = Call(client(), &Users::GetJob, get);
+  EXPECT_EQ(job.approach(), "org/m 2");
+  EXPECT_EQ(job.test_benchmark(), "t2");
+  EXPECT_THAT(job.explanation(), HasSubstr("imported, not run here: {\"file\":\"results.json\"}"));
+  v1::GetSweepRequest with_spec;
+  with_spec.set_sweep(sweep.id());
+  with_spec.set_include_spec(true);
+  EXPECT_EQ(Call(client(), &Users::GetSweep, with_spec).spec().imported().size(), 32u);
+
+  const auto refused = [&](const v1::ImportSweepRequest& bad, grpc::StatusCode code,
+                           const std::string& why) {
+    grpc::ClientContext context;
+    v1::CreateSweepResponse response;
+    const grpc::Status status = client().ImportSweep(&context, bad, &response);
+    EXPECT_EQ(status.error_code(), code) << why;
+    EXPECT_THAT(status.error_message(), HasSubstr(why));
+  };
+  v1::ImportSweepRequest bad = request;
+  bad.mutable_results(0)->mutable_result()->mutable_metrics(0)->set_value(0.5);
+  refused(bad, grpc::StatusCode::INVALID_ARGUMENT, "with another spec");
+  bad = request;
+  bad.set_request_id("");
+  refused(bad, grpc::StatusCode::INVALID_ARGUMENT, "request_id: expected 1 to 200 bytes");
+  bad = request;
+  bad.mutable_spec()->set_imported(std::string(32, 'x'));
+  refused(bad, grpc::StatusCode::INVALID_ARGUMENT, "spec.imported: expected none");
+  bad = request;
+  bad.mutable_results(0)->set_job(6);
+  refused(bad, grpc::StatusCode::INVALID_ARGUMENT, "results[0].job");
+  bad = request;
+  bad.set_request_id("other");
+  bad.mutable_results(0)->mutable_result()->mutable_artifacts(0)->set_digest(
+      Sha256Of("missing").ToBytes());
+  refused(bad, grpc::StatusCode::FAILED_PRECONDITION, "per-example scores of job 4");
+  v1::CreateSweepRequest create;
+  create.set_request_id("c");
+  *create.mutable_spec() = rpc::ToProto(testing::ImportedSweep());
+  grpc::ClientContext context;
+  v1::CreateSweepResponse response;
+  EXPECT_THAT(client().CreateSweep(&context, create, &response).error_message(),
+              HasSubstr("spec.imported: expected none"));
 }
 
 TEST_F(MethodsTest, AJobIsExplainedAndRunAgain) {

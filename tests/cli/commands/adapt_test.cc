@@ -130,7 +130,7 @@ absl::Status Adapt(const BadInput& bad) {
     return AdaptLines(input, {"q1", "q2"}, "id", "answer").status();
   }
   return bad.form == "metrics" ? AdaptMetrics(input, {}).status()
-                               : AdaptHarness(input, "", "").status();
+                               : AdaptHarness(input, {}).status();
 }
 
 TEST(AdaptTest, BadInputIsRefusedWithItsPlace) {
@@ -217,27 +217,39 @@ TEST(AdaptTest, MetricsAreTakenFromWhereTheyStand) {
                        HasSubstr("f: scores: expected the field \"test\", got dev")));
 }
 
-TEST(AdaptTest, ResultsOfTheHarnessLoseTheirFilterAndStandardErrors) {
+TEST(AdaptTest, ResultsOfTheHarnessLoseTheirFilterAndKeepStandardErrors) {
   const AdapterInput input{"f", R"({"results": {"squad": {"alias": "squad", "f1,none": 0.5,
       "f1_stderr,none": "N/A", "exact,none": 0.25, "exact_stderr,none": 0.01},
       "gsm8k": {"exact_match,strict-match": 0.84, "exact_match,flexible-extract": 0.89}}})"};
-  const absl::StatusOr<MetricsByName> squad = AdaptHarness(input, "squad", "");
+  const absl::StatusOr<MetricsByName> squad = AdaptHarness(input, {"squad"});
   ASSERT_OK(squad);
-  EXPECT_THAT(*squad, ElementsAre(Pair("exact", 0.25), Pair("f1", 0.5)));
-  const absl::StatusOr<MetricsByName> strict = AdaptHarness(input, "gsm8k", "strict-match");
+  EXPECT_THAT(*squad, ElementsAre(Pair("exact", 0.25), Pair("exact_stderr", 0.01), Pair("f1", 0.5)));
+  const absl::StatusOr<MetricsByName> strict = AdaptHarness(input, {"gsm8k", "strict-match"});
   ASSERT_OK(strict);
   EXPECT_THAT(*strict, ElementsAre(Pair("exact_match", 0.84)));
-  EXPECT_THAT(AdaptHarness(input, "squid", "").status(),
+  EXPECT_THAT(AdaptHarness(input, {"squid"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean \"squad\"")));
-  EXPECT_THAT(AdaptHarness(input, "squad", "strict").status(),
+  EXPECT_THAT(AdaptHarness(input, {"squad", "strict"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("there is none")));
 }
 
 TEST(AdaptTest, OldResultsOfTheHarnessHaveNoFilter) {
   const absl::StatusOr<MetricsByName> metrics = AdaptHarness(
-      {"f", R"({"results": {"drop": {"em": 0.08, "em_stderr": 0.003, "f1": 0.19}}})"}, "", "");
+      {"f", R"({"results": {"drop": {"em": 0.08, "em_stderr": 0.003, "f1": 0.19}}})"}, {});
   ASSERT_OK(metrics);
-  EXPECT_THAT(*metrics, ElementsAre(Pair("em", 0.08), Pair("f1", 0.19)));
+  EXPECT_THAT(*metrics,
+              ElementsAre(Pair("em", 0.08), Pair("em_stderr", 0.003), Pair("f1", 0.19)));
+}
+
+TEST(AdaptTest, AllTasksOfTheHarnessAreTakenUnderTheirNames) {
+  const AdapterInput input{"f", R"({"results": {"arc": {"acc,none": 0.5, "acc_stderr,none": 0.1},
+      "boolq": {"acc,none": 0.25, "acc_stderr,none": "N/A"}}})"};
+  const absl::StatusOr<MetricsByName> all = AdaptHarness(input, {.all_tasks = true});
+  ASSERT_OK(all);
+  EXPECT_THAT(*all, ElementsAre(Pair("arc.acc", 0.5), Pair("arc.acc_stderr", 0.1),
+                                Pair("boolq.acc", 0.25)));
+  EXPECT_THAT(AdaptHarness(input, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--all-tasks takes all")));
 }
 
 TEST(AdaptTest, MetricsAreWrittenAsAJobLeavesThem) {

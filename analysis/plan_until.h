@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// When to stop running a plan's cells: coefficients are looked at after batches of cells, at times
+// that are fixed beforehand, and each look has an equal share of the chance of error (Bonferroni).
+// So all intervals of all looks hold together with the level that was asked for, whenever the run
+// stops and for whatever reason.
+//
+// Thread-safe (values, stateless). Formulas and figures: docs/planning.md.
+#ifndef CONCUR_ANALYSIS_PLAN_UNTIL_H_
+#define CONCUR_ANALYSIS_PLAN_UNTIL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "analysis/bootstrap.h"
+#include "analysis/plan.h"
+#include "analysis/plan_estimate.h"
+#include "analysis/score_table.h"
+#include "analysis/table.h"
+
+namespace concur::analysis {
+
+// The width W of "tau ±W" (also "tau +-W" and "tau W"), between 0 and 1. InvalidArgument, without
+// the place, for anything else.
+absl::StatusOr<double> ParseUntil(absl::string_view text);
+
+// A batch of cells, and the look at the coefficients that follows it.
+struct CellBatch {
+  double threshold = 0;  // of the cells released by then: CellPlan::Below
+  size_t cells = 0;      // how many these are
+  double cost = 0;       // of these, as a share of all
+};
+// In order. The costs of the first look and of each further one grow by a third, from a tenth of
+// the whole or from what eight approaches cost; the last batch is all that is left.
+std::vector<CellBatch> BatchesOf(const CellPlan& plan, size_t approaches);
+// Of the intervals at every look, so that those of all looks hold with `level`. The last look is at
+// the whole table, which leaves nothing to chance, and takes no share.
+double LevelOfLook(double level, size_t looks);
+
+struct Look {
+  std::vector<PairEstimate> pairs;
+  size_t widest = 0;      // the pair with the widest interval
+  double half_width = 0;  // of that one
+};
+// What is known from the cells below `threshold` that have a score (`scored`, approach by
+// approach), by intervals of `level`.
+Look LookAt(const RankedTable& table, const CellPlan& plan, double threshold,
+            const std::vector<bool>& scored, double level);
+
+struct UntilOptions {
+  double within = 0.1;
+  double level = 0.95;
+  int64_t replays = 200;
+  uint64_t seed = 1;
+  ParallelFor parallel_for = SequentialFor;
+};
+
+// What stopping would have done on a complete table: means over replays, at the time of stopping.
+struct UntilReplay {
+  double cost = 0;            // share of the whole table
+  double looks = 0;           // up to the last one
+  double coverage = 0;        // share of intervals, over replays and pairs, that hold the value
+  double all_hold = 0;        // share of replays all of whose intervals do
+  double mean_abs_error = 0;  // over pairs
+  double half_width = 0;      // of the widest interval
+  double whole = 0;           // share of replays that ran every cell
+};
+// InvalidArgument as ReplayPlans, and for a width or level out of range.
+absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts& costs,
+                                        const UntilOptions& options);
+
+Table UntilTable(const UntilReplay& replay, const UntilOptions& options);
+
+}  // namespace concur::analysis
+
+#endif  // CONCUR_ANALYSIS_PLAN_UNTIL_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every request that adds a sweep is asked before it reaches the engine, and by the engine's
+// count of sweeps.
+//
+// Functions are thread-safe; CheckSweepCount belongs to the engine's thread.
+#ifndef CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_
+#define CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/partial_uploads.h"
+#include "coordinator/service_limits.h"
+#include "core/expansion.h"
+#include "core/scheduler.h"
+#include "core/sweep.h"
+#include "store/artifact_store.h"
+
+namespace concur {
+
+// Checks the fields of the request, and expands its sweep. Shared, because the scheduler keeps it
+// for as long as it has the sweep. InvalidArgument naming the field; ResourceExhausted beyond the
+// limit on jobs.
+absl::StatusOr<std::shared_ptr<const Expansion>> ExpandRequested(const std::string& request_id,
+                                                                 absl::StatusOr<SweepSpec> spec,
+                                                                 const ServiceLimits& limits);
+
+// ResourceExhausted when the disk has too little room for a new sweep. Interrupted uploads make
+// room, unless they go to object storage.
+absl::Status CheckRoomOnDisk(const ServiceLimits& limits, ArtifactStore& artifacts,
+                             PartialUploads& partial);
+
+// ResourceExhausted when the coordinator holds as many sweeps as it may.
+absl::Status CheckSweepCount(const Scheduler& scheduler, int64_t sweeps_max);
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_SUBMISSION_CHECKS_H_

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/plan_until.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/plan.h"
+#include "analysis/score_table.h"
+#include "base/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::analysis {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// An ability and noise of each benchmark, so that tau is about .5.
+ScoreTable NoisyAbilities(size_t approaches, size_t benchmarks, uint64_t seed) {
+  std::vector<AxisEntry> rows;
+  for (size_t i = 0; i < approaches; ++i) {
+    rows.push_back({absl::StrCat("a", i), {}});
+  }
+  std::vector<AxisEntry> columns;
+  for (size_t b = 0; b < benchmarks; ++b) {
+    columns.push_back({absl::StrCat("b", b), {}});
+  }
+  ScoreTable table = *ScoreTable::Create(std::move(rows), std::move(columns));
+  Random random(seed, "plan_until");
+  for (size_t i = 0; i < approaches; ++i) {
+    const double ability = random.Normal();
+    for (size_t b = 0; b < benchmarks; ++b) {
+      table.cell(i, b).state = CellState::kValue;
+      table.cell(i, b).value = ability + random.Normal();
+    }
+  }
+  return table;
+}
+
+TEST(PlanUntilTest, AWidthIsReadAsItIsWritten) {
+  for (const char* text : {"tau ±0.1", "tau +-0.1", "tau 0.1", " tau ± 0.1 ", "tau±0.1"}) {
+    EXPECT_EQ(ParseUntil(text).value_or(0), 0.1) << text;
+  }
+  for (const char* text : {"", "0.1", "tau", "tau ±0", "tau ±1", "tau ±-0.1", "tau ±nan", "rho ±0.1",
+                           "tau ±0.1 x"}) {
+    EXPECT_THAT(ParseUntil(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("expected \"tau ±W\"")))
+        << text;
+  }
+}
+
+TEST(PlanUntilTest, BatchesAreFixedBeforehandGrowAndEndWithTheWholeTable) {
+  const ScoreTable table = NoisyAbilities(40, 3, 1);
+  const CellPlan plan(EqualCosts(table), 7);
+  const std::vector<CellBatch> batches = BatchesOf(plan, 40);
+  ASSERT_GT(batches.size(), 4u);
+  EXPECT_NEAR(batches.front().cost, 0.2, 0.03) << "what eight of forty approaches cost";
+  EXPECT_EQ(batches.back().cells, 120u);
+  EXPECT_EQ(batches.back().cost, 1);
+  EXPECT_TRUE(std::isinf(batches.back().threshold));
+  for (size_t k = 0; k + 1 < batches.size(); ++k) {
+    EXPECT_LT(batches[k].cells, batches[k + 1].cells);
+    // What a threshold takes is what was released by then.
+    size_t below = 0;
+    for (const PlannedCell& cell : plan.cells()) {
+      below += cell.key < batches[k].threshold ? 1 : 0;
+    }
+    EXPECT_EQ(below, batches[k].cells);
+  }
+}
+
+TEST(PlanUntilTest, FewApproachesAreRunWhole) {
+  const CellPlan plan(EqualCosts(NoisyAbilities(6, 2, 1)), 1);
+  EXPECT_EQ(BatchesOf(plan, 6).size(), 1u);
+  EXPECT_EQ(LevelOfLook(0.95, 1), 0.95);
+}
+
+TEST(PlanUntilTest, AllLooksButTheLastShareTheChanceOfError) {
+  EXPECT_NEAR(LevelOfLook(0.95, 6), 0.99, 1e-12);
+  EXPECT_NEAR(5 * (1 - LevelOfLook(0.9, 6)), 0.1, 1e-12);
+}
+
+TEST(PlanUntilTest, IntervalsHoldAtTheTimeOfStoppingAndStoppingSaves) {
+  const ScoreTable table = NoisyAbilities(150, 3, 5);
+  UntilOptions options;
+  options.within = 0.15;
+  ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
+  EXPECT_GE(replay.coverage, 0.95);
+  EXPECT_GE(replay.all_hold, 0.93);
+  EXPECT_LT(replay.cost, 0.8);
+  EXPECT_LE(replay.half_width, 0.15);
+  ASSERT_OK_AND_ASSIGN(const UntilReplay again, ReplayUntil(table, EqualCosts(table), options));
+  EXPECT_EQ(again.cost, replay.cost);
+  EXPECT_EQ(again.coverage, replay.coverage);
+}
+
+// A width that nothing but the whole table has: every cell is run, and nothing is uncertain.
+TEST(PlanUntilTest, WhatCannotBeKnownEarlierIsRunWhole) {
+  const ScoreTable table = NoisyAbilities(30, 3, 5);
+  UntilOptions options;
+  options.within = 0.001;
+  options.replays = 20;
+  ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
+  EXPECT_EQ(replay.whole, 1);
+  EXPECT_EQ(replay.cost, 1);
+  EXPECT_EQ(replay.coverage, 1);
+  EXPECT_EQ(replay.mean_abs_error, 0);
+}
+
+TEST(PlanUntilTest, AnIncompleteTableAndAWidthOutOfRangeAreRefused) {
+  ScoreTable table = NoisyAbilities(30, 3, 5);
+  UntilOptions options;
+  options.within = 1;
+  EXPECT_THAT(ReplayUntil(table, EqualCosts(table), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("within")));
+  table.cell(3, 1).state = CellState::kMissing;
+  EXPECT_THAT(ReplayUntil(table, EqualCosts(table), UntilOptions()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no score on \"b1\"")));
+}
+
+}  // namespace
+}  // namespace concur::analysis

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports through the engine: acknowledged ones survive, whatever commit fails.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "coordinator/engine.h"
+#include "core/imported_results.h"
+#include "store/memory_store.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/faulty_store.h"
+#include "tests/testing/simulated_clock.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::FaultyStore;
+using ::concur::testing::ImportedScores;
+using ::concur::testing::ImportedSweep;
+using ::concur::testing::SimulatedClock;
+
+absl::StatusOr<SweepSpec> DecodeImported(absl::string_view /*bytes*/) { return ImportedSweep(); }
+
+// Sends the request, and returns the sweep when it is acknowledged.
+std::optional<SweepId> ImportOnce(Engine& engine, const bool& dead) {
+  std::optional<SweepId> acknowledged;
+  engine.Call<SweepId>(
+      [](Scheduler& scheduler) {
+        return scheduler.Import({"owner", "r", "spec",
+                                 std::make_shared<const Expansion>(
+                                     *Expansion::Make(ImportedSweep()))},
+                                ImportedScores({0, 1, 5}));
+      },
+      [&](absl::StatusOr<SweepId> id) {
+        if (id.ok() && !dead) {
+          acknowledged = *id;
+        }
+      });
+  engine.RunUntilIdle();
+  return acknowledged;
+}
+
+TEST(EngineImportTest, AnImportIsAllThereOrNotAtAllAndIsRepeatedSafely) {
+  for (const FaultyStore::When when : {FaultyStore::When::kBefore, FaultyStore::When::kAfter}) {
+    SimulatedClock clock;
+    MemoryStore disk;
+    {
+      FaultyStore store(disk);
+      store.FailCommit(1, when);
+      bool dead = false;
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine,
+                           Engine::Create(clock, store, DecodeImported, {}));
+      engine->SetFatalForTest([&](const absl::Status&) { dead = true; });
+      EXPECT_FALSE(ImportOnce(*engine, dead).has_value());
+      EXPECT_TRUE(dead);
+      engine->SetFatalForTest([](const absl::Status&) {});
+    }
+    ASSERT_OK_AND_ASSIGN(const Snapshot saved, disk.Load());
+    const bool durable = when == FaultyStore::When::kAfter;
+    EXPECT_EQ(saved.sweeps.size(), durable ? 1u : 0u);
+    EXPECT_EQ(saved.results.size(), durable ? 3u : 0u);
+    EXPECT_EQ(saved.jobs.size(), durable ? 6u : 0u);
+    for (int repeat = 0; repeat < 2; ++repeat) {  // each after a restart
+      const bool dead = false;
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine,
+                           Engine::Create(clock, disk, DecodeImported, {}));
+      EXPECT_EQ(ImportOnce(*engine, dead).value_or(SweepId{}), SweepId{1});
+      const Scheduler& scheduler = engine->scheduler_for_test();
+      scheduler.CheckInvariants();
+      EXPECT_EQ(scheduler.sweep_count(), 1u);
+      EXPECT_EQ(scheduler.FindSweep({1})->state, SweepState::kSucceeded);
+      EXPECT_EQ(scheduler.ViewJob({{1}, 5}).result->metrics[0].value, 0.55);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace concur

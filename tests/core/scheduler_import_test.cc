@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imported results: counted once, kept, never run, and apart from what ran.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/content_key.h"
+#include "core/imported_results.h"
+#include "core/scheduler.h"
+#include "tests/core/scheduler_harness.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SchedulerImportTest : public ::testing::Test {
+ protected:
+  SchedulerHarness harness_{SchedulerPolicy{.lease = absl::Seconds(30), .quotas = {}}};
+};
+
+TEST_F(SchedulerImportTest, AnImportHasEndedKeepsItsScoresAndShowsItsGaps) {
+  ASSERT_OK_AND_ASSIGN(const SweepId id,
+                       harness_.Import(ImportedSweep(), "a", ImportedScores({0, 2, 3})));
+  harness_.EndTurn();  // compares with what a restart gives
+  const Scheduler& scheduler = harness_.scheduler();
+  const SweepView sweep = *scheduler.FindSweep(id);
+  EXPECT_EQ(sweep.state, SweepState::kSucceeded);
+  EXPECT_TRUE(sweep.row->end_time.has_value());
+  EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kSucceeded)], 3u);
+  EXPECT_EQ(sweep.counts[static_cast<size_t>(JobState::kCanceled)], 3u);
+  const JobView score = scheduler.ViewJob({id, 2});
+  EXPECT_EQ(score.state, JobState::kSucceeded);
+  EXPECT_EQ(score.result->metrics[0].value, 0.52);
+  EXPECT_EQ(score.attempt.number, 0u);
+  EXPECT_THAT(scheduler.Explain({id, 2}), HasSubstr("imported, not run here: {\"file\""));
+  EXPECT_THAT(scheduler.Explain({id, 1}), HasSubstr("no score was imported"));
+  harness_.RestartCoordinator();
+  EXPECT_EQ(harness_.scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(harness_.scheduler().ViewJob({id, 2}).result->message, "{\"file\":\"board.tsv\"}");
+}
+
+TEST_F(SchedulerImportTest, ARepeatedRequestImportsOnceAndOtherResultsAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const SweepId id,
+                       harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1}), "r"));
+  harness_.EndTurn();
+  EXPECT_EQ(harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1}), "r").value_or(SweepId{}),
+            id);
+  harness_.RestartCoordinator();
+  EXPECT_EQ(harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1}), "r").value_or(SweepId{}),
+            id);
+  EXPECT_EQ(harness_.scheduler().sweep_count(), 1u);
+  SweepSpec other = ImportedSweep();
+  other.imported = Sha256Of("other results");
+  EXPECT_THAT(harness_.Import(other, "b", ImportedScores({0}), "r"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("with another spec")));
+}
+
+TEST_F(SchedulerImportTest, NothingOfAnImportRunsAgain) {
+  ASSERT_OK_AND_ASSIGN(const SweepId id,
+                       harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1})));
+  harness_.EndTurn();
+  for (const bool rerun : {false, true}) {
+    EXPECT_THAT(harness_.scheduler().RetryJobs(id, rerun ? std::vector<uint32_t>{0}
+                                                         : std::vector<uint32_t>{},
+                                               rerun),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was imported")));
+  }
+  EXPECT_OK(harness_.scheduler().CancelSweep(id));
+  EXPECT_EQ(harness_.scheduler().FindSweep(id)->state, SweepState::kSucceeded);
+  EXPECT_EQ(harness_.scheduler().ready_jobs(), 0u);
+  harness_.EndTurn();
+  EXPECT_OK(harness_.scheduler().DeleteSweep(id));
+  harness_.EndTurn();
+}
+
+// The same names, and a time of a thousand seconds: neither shows in what runs.
+TEST_F(SchedulerImportTest, WhatRunsTakesNothingFromAnImportAndLearnsNothing) {
+  ASSERT_OK(harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1, 2, 3, 4, 5})));
+  ASSERT_OK(harness_.Import(ImportedSweep(2), "b", ImportedScores({0, 1})));
+  harness_.EndTurn();
+  SweepSpec runs = SmallSweep();
+  runs.approaches[1].name = "m1";
+  runs.benchmarks[0].name = "t2";
+  runs.train_sets[0].name = "t2";
+  ASSERT_OK_AND_ASSIGN(const SweepId id, harness_.Submit(runs, "c"));
+  harness_.EndTurn();
+  EXPECT_EQ(harness_.scheduler().FindSweep(id)->reused, 0u);
+  EXPECT_THAT(harness_.scheduler().Explain({id, 0}), HasSubstr("waits for a worker"));
+  size_t known = 0;
+  const Durations& durations = harness_.scheduler().durations();
+  for (Durations::Group group = 0; group < durations.size(); ++group) {
+    known += durations.TotalOf(group).second;
+  }
+  EXPECT_EQ(known, 0u);
+}
+
+TEST_F(SchedulerImportTest, ABadResultAddsNothing) {
+  const auto refused = [&](const std::vector<ImportedResult>& results, const std::string& why) {
+    EXPECT_THAT(harness_.Import(ImportedSweep(), "a", results),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  refused({}, "results: expected at least one");
+  refused(ImportedScores({6}), "results[0].job: expected");
+  refused(ImportedScores({1, 1}), "expected each job once and in order, got 1 after 1");
+  std::vector<ImportedResult> bad = ImportedScores({0, 1});
+  bad[1].result.metrics.clear();
+  refused(bad, "results[1].result.metrics: expected at least one");
+  bad = ImportedScores({0});
+  bad[0].result.message.clear();
+  refused(bad, "results[0].result.message: expected where the score came from");
+  bad = ImportedScores({0});
+  bad[0].result.metrics[0].value = std::numeric_limits<double>::quiet_NaN();
+  refused(bad, "results[0].result.metrics[0].value: expected a finite number");
+  bad = ImportedScores({0});
+  bad[0].result.succeeded = false;
+  bad[0].result.failure = FailureClass::kFailed;
+  refused(bad, "expected results of success alone");
+  bad = ImportedScores({0});
+  bad[0].result.artifacts = {{ArtifactKind::kSystem, Sha256Of("s"), 1}};
+  refused(bad, "expected per-example scores alone, got system");
+  EXPECT_EQ(harness_.scheduler().sweep_count(), 0u);
+  EXPECT_THAT(harness_.scheduler().TakeEffects().batch.put_sweeps, IsEmpty());
+}
+
+TEST(ImportedSpecTest, WhatCouldRunIsRefusedInASweepOfImportedResults) {
+  const auto refused = [](const SweepSpec& spec, const std::string& why) {
+    EXPECT_THAT(ValidateSweepSpec(spec),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  ASSERT_OK(ValidateSweepSpec(ImportedSweep()));
+  SweepSpec spec = ImportedSweep();
+  spec.approaches[0].predict_command = {"rm", "-rf", "/"};
+  refused(spec, "approaches[0]: expected a name and tags, and nothing that could run");
+  spec = ImportedSweep();
+  spec.benchmarks[1].test = FileOf("data");
+  refused(spec, "benchmarks[1]: expected a name, format file and no data");
+  spec = ImportedSweep();
+  spec.benchmarks[1].name = spec.benchmarks[0].name;
+  refused(spec, "stands twice");
+  spec = ImportedSweep();
+  spec.approaches[0].name = "a\nb";
+  refused(spec, "approaches[0].name: expected one line");
+  spec = ImportedSweep();
+  spec.random_settings = 3;
+  refused(spec, "expected approaches, benchmarks and seeds");
+}
+
+TEST(ImportedSpecTest, ContentKeysDifferBetweenTasksModelsRunsAndImports) {
+  const Expansion one = *Expansion::Make(ImportedSweep(2));
+  SweepSpec again = ImportedSweep(2);
+  again.imported = Sha256Of("other results");
+  const Expansion two = *Expansion::Make(again);
+  std::set<Digest> keys;
+  for (const Expansion* expansion : {&one, &two}) {
+    const ContentKeys of(*expansion);
+    for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+      keys.insert(of.KeyOf(job));
+    }
+  }
+  EXPECT_EQ(keys.size(), 24u);
+}
+
+TEST(ImportedSpecTest, TheDigestOfResultsCoversAllOfThem) {
+  const std::vector<ImportedResult> results = ImportedScores({0, 1});
+  EXPECT_EQ(DigestOfResults(results), DigestOfResults(ImportedScores({0, 1})));
+  std::set<Digest> digests = {DigestOfResults(results)};
+  const auto changed = [&](auto change) {
+    std::vector<ImportedResult> other = results;
+    change(other[1]);
+    EXPECT_TRUE(digests.insert(DigestOfResults(other)).second);
+  };
+  changed([](ImportedResult& r) { r.job = 2; });
+  changed([](ImportedResult& r) { r.result.message += " "; });
+  changed([](ImportedResult& r) { r.result.metrics[0].value += 1e-15; });
+  changed([](ImportedResult& r) { r.result.metrics[0].examples = 101; });
+  changed([](ImportedResult& r) { r.result.metrics[0].name = "acc"; });
+  changed([](ImportedResult& r) { r.result.run_time += absl::Microseconds(1); });
+  changed([](ImportedResult& r) {
+    r.result.artifacts = {{ArtifactKind::kExamples, Sha256Of("e"), 1}};
+  });
+}
+
+}  // namespace
+}  // namespace concur::testing
