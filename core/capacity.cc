@@ -13,7 +13,7 @@ namespace {
 struct Request {
   std::string field;
   Resources resources;
-  const Labels& labels;
+  Labels labels;
 };
 
 // The requests of jobs that the sweep will have: of the steps of approaches, and the labels that
@@ -22,12 +22,17 @@ std::vector<Request> RequestsOf(const SweepSpec& spec) {
   std::vector<Request> requests;
   for (size_t i = 0; i < spec.approaches.size(); ++i) {
     const ApproachSpec& approach = spec.approaches[i];
+    const auto add = [&](absl::string_view step, const Resources& resources, Labels labels) {
+      if (approach.environment) {
+        labels.merge(LabelsOfEnvironment(*approach.environment));
+      }
+      requests.push_back(
+          {absl::StrCat("approaches[", i, "].", step, ".resources"), resources, std::move(labels)});
+    };
     if (!approach.train_command.empty()) {
-      requests.push_back({absl::StrCat("approaches[", i, "].train.resources"),
-                          approach.train_resources, approach.train_labels});
+      add("train", approach.train_resources, approach.train_labels);
     }
-    requests.push_back({absl::StrCat("approaches[", i, "].predict.resources"),
-                        approach.predict_resources, approach.predict_labels});
+    add("predict", approach.predict_resources, approach.predict_labels);
   }
   for (size_t i = 0; i < spec.benchmarks.size(); ++i) {
     if (!spec.benchmarks[i].labels.empty()) {

@@ -73,6 +73,10 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
     hasher.UpdateField("code");
     hasher.UpdateField(approach.code->key.ToBytes());
   }
+  if (approach.environment) {
+    hasher.UpdateField("environment");
+    hasher.UpdateField(KeyOfEnvironment(*approach.environment).ToBytes());
+  }
   if (block.has_train) {
     const TrainSet& train_set = spec.train_sets[block.train_set];
     hasher.UpdateField(absl::StrCat(train_set.parts.size()));
@@ -200,6 +204,9 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
   }
   if (approach.code) {
     fields.emplace_back("code", approach.code->key.ToHex());
+  }
+  if (approach.environment) {
+    fields.emplace_back("environment", EnvironmentText(*approach.environment));
   }
   if (block.has_train) {
     const TrainSet& train_set = spec.train_sets[block.train_set];

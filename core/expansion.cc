@@ -162,7 +162,8 @@ absl::Status LacksValidation(const SweepSpec& spec, uint32_t approach, uint32_t 
 bool AnyLabels(const SweepSpec& spec) {
   return std::any_of(spec.approaches.begin(), spec.approaches.end(),
                      [](const ApproachSpec& approach) {
-                       return !approach.train_labels.empty() || !approach.predict_labels.empty();
+                       return approach.environment || !approach.train_labels.empty() ||
+                              !approach.predict_labels.empty();
                      }) ||
          std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(),
                      [](const BenchmarkSpec& benchmark) { return !benchmark.labels.empty(); });
@@ -345,6 +346,9 @@ absl::Span<const uint32_t> Expansion::ValidationInputsOf(const Block& block) con
 Labels Expansion::LabelsOf(const Block& block, std::optional<uint32_t> test_benchmark) const {
   const ApproachSpec& approach = spec_.approaches[block.approach];
   Labels labels = test_benchmark ? approach.predict_labels : approach.train_labels;
+  if (approach.environment) {
+    labels.merge(LabelsOfEnvironment(*approach.environment));
+  }
   const auto add = [&](uint32_t benchmark) {
     const Labels& more = spec_.benchmarks[benchmark].labels;
     labels.insert(more.begin(), more.end());

@@ -298,6 +298,7 @@ void DropLabels(SweepSpec& spec) {
   for (ApproachSpec& approach : spec.approaches) {
     approach.train_labels.clear();
     approach.predict_labels.clear();
+    approach.environment.reset();
   }
   for (BenchmarkSpec& benchmark : spec.benchmarks) {
     benchmark.labels.clear();

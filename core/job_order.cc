@@ -66,6 +66,9 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
     CONCUR_RETURN_IF_ERROR(
         CheckRange(path.Field("code.size_bytes"), order.code->bytes, 0, kArtifactBytesMax));
   }
+  if (order.environment) {
+    CONCUR_RETURN_IF_ERROR(CheckEnvironmentSpec(path.Field("environment"), *order.environment));
+  }
   CONCUR_RETURN_IF_ERROR(CheckSetting(path, "setting", order.setting));
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), order.resources));
   CONCUR_RETURN_IF_ERROR(
@@ -106,6 +109,7 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   if (approach.code) {
     order.code = {approach.code->digest, approach.code->bytes, approach.code->key};
   }
+  order.environment = approach.environment;
   order.setting = expansion.Settings(block.approach)[at.setting];
   order.setting_index = at.setting;
   order.seed = spec.seeds[at.seed_index];

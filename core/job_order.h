@@ -47,6 +47,7 @@ struct JobOrder {
   std::vector<std::string> command;  // argv with placeholders
   std::map<std::string, std::string> env;
   std::optional<CodeInput> code;
+  std::optional<Environment> environment;
   Setting setting;
   uint32_t setting_index = 0;
   int64_t seed = 0;

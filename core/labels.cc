@@ -2,7 +2,9 @@
 #include "core/labels.h"
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -11,7 +13,10 @@ namespace concur {
 bool LabelsMatch(const Labels& wants, const Labels& has) {
   for (const auto& [name, value] : wants) {
     const auto it = has.find(name);
-    if (it == has.end() || it->second != value) {
+    const bool matches = it != has.end() ? it->second == value
+                                         : absl::StartsWith(name, kEnvironmentLabelPrefix) &&
+                                               has.contains(kAnyEnvironmentLabel);
+    if (!matches) {
       return false;
     }
   }
@@ -19,7 +24,13 @@ bool LabelsMatch(const Labels& wants, const Labels& has) {
 }
 
 std::string LabelsText(const Labels& labels) {
-  return absl::StrJoin(labels, " ", absl::PairFormatter("="));
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : labels) {
+    if (name != kAnyEnvironmentLabel) {
+      texts.push_back(absl::StrCat(name, "=", value));
+    }
+  }
+  return absl::StrJoin(texts, " ");
 }
 
 std::string RequestText(const Resources& resources, const Labels& labels) {

@@ -18,6 +18,15 @@ inline constexpr size_t kTagsMax = 100;  // tags or labels of one thing
 
 using Labels = std::map<std::string, std::string>;
 
+// Labels with this prefix say which environments (core/environment.h) a worker can build and run. A
+// worker sets them itself, and approaches with an environment ask for them.
+inline constexpr char kEnvironmentLabelPrefix[] = "environment.";
+inline constexpr char kEnvironmentLabelValue[] = "yes";
+// What runs roots and images on a worker: "bubblewrap".
+inline constexpr char kSandboxLabel[] = "environment.sandbox";
+// Of workers that a pool may start: what they can is known once they are there. Stands for all.
+inline constexpr char kAnyEnvironmentLabel[] = "environment.any";
+
 // Whether something that has `has` satisfies all of `wants`.
 bool LabelsMatch(const Labels& wants, const Labels& has);
 

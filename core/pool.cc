@@ -274,6 +274,11 @@ absl::Duration UsableTime(const PoolSpec& spec) {
 Labels WorkerLabels(const PoolSpec& spec) {
   Labels labels = spec.labels;
   labels["pool"] = spec.name;
+  if (std::none_of(labels.begin(), labels.end(), [](const auto& label) {
+        return absl::StartsWith(label.first, kEnvironmentLabelPrefix);
+      })) {
+    labels[kAnyEnvironmentLabel] = kEnvironmentLabelValue;
+  }
   return labels;
 }
 

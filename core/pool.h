@@ -145,7 +145,8 @@ Resources PlannedCapacity(const PoolSpec& spec);
 // How long a job may take on a fresh worker of the pool.
 absl::Duration UsableTime(const PoolSpec& spec);
 
-// What its workers carry: its labels, and pool=NAME.
+// What its workers carry: its labels, and pool=NAME; kAnyEnvironmentLabel unless its labels say
+// what environments they have.
 Labels WorkerLabels(const PoolSpec& spec);
 
 }  // namespace concur

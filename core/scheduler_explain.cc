@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/suggest.h"
 #include "core/scheduler.h"
@@ -16,6 +19,18 @@
 
 namespace concur {
 namespace {
+
+// What to install on a worker that lacks this label of an environment.
+std::string EnvironmentRemedy(absl::string_view label) {
+  absl::ConsumePrefix(&label, kEnvironmentLabelPrefix);
+  const absl::string_view programs = label == "root"       ? "bubblewrap, podman or apptainer"
+                                     : label == "registry" ? "skopeo, or podman"
+                                     : label == "conda"    ? "micromamba, mamba or conda"
+                                                           : label;
+  return absl::StrCat("install ", programs,
+                      " there and start the worker again (its log says what "
+                      "it tried)");
+}
 
 // REQUIRES: some worker takes jobs, and none of these carries all that is wanted.
 std::string ExplainLabels(const Roster& workers, absl::Time now, const Labels& wants) {
@@ -40,6 +55,12 @@ std::string ExplainLabels(const Roster& workers, absl::Time now, const Labels& w
   }
   constexpr size_t kShownMax = 5;
   const std::string& name = missing.begin()->first;
+  if (absl::StartsWith(name, kEnvironmentLabelPrefix)) {
+    return absl::StrCat("waits for a worker with ", LabelsText(missing),
+                        ", which no live worker has: none can build and run the approach's "
+                        "environment; ",
+                        EnvironmentRemedy(name));
+  }
   std::vector<std::string> shown;
   for (const std::string& value : has) {
     shown.push_back(shown.size() < kShownMax ? absl::StrCat(name, "=", value) : "…");

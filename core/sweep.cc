@@ -91,6 +91,9 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   if (approach.code) {
     CONCUR_RETURN_IF_ERROR(CheckCode(path.Field("code"), *approach.code));
   }
+  if (approach.environment) {
+    CONCUR_RETURN_IF_ERROR(CheckEnvironmentSpec(path.Field("environment"), *approach.environment));
+  }
   CONCUR_RETURN_IF_ERROR(
       CheckTemplate(path, "train.command", approach.train_command, CommandKind::kTrain, approach));
   CONCUR_RETURN_IF_ERROR(CheckTemplate(path, "predict.command", approach.predict_command,
@@ -336,8 +339,8 @@ absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& ap
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
   const bool runs = !approach.train_command.empty() || !approach.predict_command.empty() ||
-                    approach.code.has_value() || !approach.env.empty() ||
-                    !approach.hyperparameters.defaults.empty() ||
+                    approach.code.has_value() || approach.environment.has_value() ||
+                    !approach.env.empty() || !approach.hyperparameters.defaults.empty() ||
                     !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
                     !approach.predict_labels.empty() || !approach.version.empty();
   return runs || approach.name.empty()
@@ -421,6 +424,11 @@ std::vector<SweepFile> FilesOf(const SweepSpec& spec) {
       files.try_emplace(approach.code->digest,
                         SweepFile{approach.code->digest, approach.code->bytes,
                                   absl::StrCat("code of approach ", approach.name), true});
+    }
+    if (approach.environment && approach.environment->HasFile()) {
+      const Environment& environment = *approach.environment;
+      files.try_emplace(environment.digest,
+                        SweepFile{environment.digest, environment.bytes, environment.path, false});
     }
   }
   std::vector<SweepFile> result;

@@ -19,6 +19,7 @@
 #include "base/digest.h"
 #include "base/metric_meaning.h"
 #include "core/code.h"
+#include "core/environment.h"
 #include "core/fields.h"
 #include "core/ids.h"
 #include "core/labels.h"
@@ -57,6 +58,8 @@ struct ApproachSpec {
   std::string version;  // "" only beside `code`, which says as much
   // The files that the commands need, as {code}; part of the key. Absent: whatever the worker has.
   std::optional<Code> code;
+  // In which the commands run; part of the key. Absent: the worker's own programs.
+  std::optional<Environment> environment;
   // Empty: the approach needs no training (its cells have no train job and no train set).
   std::vector<std::string> train_command;
   std::vector<std::string> predict_command;
@@ -218,10 +221,10 @@ absl::StatusOr<Selection> SelectionFromName(absl::string_view name);
 struct SweepFile {
   Digest digest;
   int64_t bytes = 0;
-  std::string name;  // for people: a data file's path, or "code of approach NAME"
+  std::string name;  // a file's path, or "code of approach NAME"
   bool is_code = false;
 };
-// The data files and the code of a sweep, each once, by digest.
+// The data files, code and environments of a sweep, each once, by digest.
 std::vector<SweepFile> FilesOf(const SweepSpec& spec);
 
 // Names of sweeps, approaches, benchmarks, mixtures and tags: letters, digits and "._+-@=",

@@ -23,7 +23,9 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
     add("--gpus", absl::StrCat(pool.resources.gpus));
   }
   for (const auto& [name, value] : WorkerLabels(pool)) {
-    add("--label", absl::StrCat(name, "=", value));
+    if (name != kAnyEnvironmentLabel) {  // the worker finds out
+      add("--label", absl::StrCat(name, "=", value));
+    }
   }
   if (pool.time_limit != absl::InfiniteDuration()) {
     add("--time-limit", absl::StrCat(absl::ToInt64Seconds(pool.time_limit), "s"));

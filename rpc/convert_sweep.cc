@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "rpc/convert_environment.h"
 
 namespace concur::rpc {
 namespace {
@@ -101,6 +102,10 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
                           rpc::FromProto(proto.env(), path.Field("env"), kArgumentsMax));
   if (proto.has_code()) {
     CONCUR_ASSIGN_OR_RETURN(result.code, FromProto(proto.code(), path.Field("code")));
+  }
+  if (proto.has_environment()) {
+    CONCUR_ASSIGN_OR_RETURN(result.environment,
+                            rpc::FromProto(proto.environment(), path.Field("environment")));
   }
   result.rerun = proto.rerun();
   return result;

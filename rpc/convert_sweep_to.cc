@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/utf8.h"
+#include "rpc/convert_environment.h"
 #include "rpc/convert_sweep.h"
 
 namespace concur::rpc {
@@ -80,6 +81,9 @@ v1::Approach ToProto(const ApproachSpec& approach) {
   proto.mutable_env()->insert(approach.env.begin(), approach.env.end());
   if (approach.code) {
     *proto.mutable_code() = ToProto(*approach.code);
+  }
+  if (approach.environment) {
+    *proto.mutable_environment() = rpc::ToProto(*approach.environment);
   }
   proto.set_rerun(approach.rerun);
   return proto;

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "core/sweep.h"
+#include "rpc/convert_environment.h"
 
 namespace concur::rpc {
 namespace {
@@ -78,6 +79,10 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
                             DigestFromBytes(proto.code().digest(), code.Field("digest")));
     CONCUR_ASSIGN_OR_RETURN(input.key, DigestFromBytes(proto.code().key(), code.Field("key")));
     input.bytes = proto.code().size_bytes();
+  }
+  if (proto.has_environment()) {
+    CONCUR_ASSIGN_OR_RETURN(order->environment,
+                            rpc::FromProto(proto.environment(), path.Field("environment")));
   }
   order->is_mixture = proto.is_mixture();
   order->mixture_seed = proto.mixture_seed();
@@ -147,6 +152,9 @@ v1::JobOrder ToProto(const JobOrder& order) {
     proto.mutable_code()->set_digest(order.code->digest.ToBytes());
     proto.mutable_code()->set_size_bytes(order.code->bytes);
     proto.mutable_code()->set_key(order.code->key.ToBytes());
+  }
+  if (order.environment) {
+    *proto.mutable_environment() = ToProto(*order.environment);
   }
   return proto;
 }

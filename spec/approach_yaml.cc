@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/command_template.h"
+#include "spec/environment_yaml.h"
 
 namespace concur::spec {
 namespace {
@@ -277,6 +278,10 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     approach->code = ReadCode(*code);
     spec.code.emplace();
     NotePlace(".code", *code, &approach->places);
+  }
+  if (const auto environment = fields.Get("environment")) {
+    spec.environment = ReadEnvironmentSpec(*environment);
+    NotePlace(".environment", *environment, &approach->places);
   }
   if (const auto version = spec.code
                                ? fields.Get("version")

@@ -17,8 +17,8 @@
 namespace concur::spec {
 
 struct LoadedSweep {
-  // Data files without digest and size until ResolveDataFiles, code without files until
-  // ResolveCode.
+  // Data files without digest and size until ResolveDataFiles, files of environments until
+  // ResolveEnvironments, code without files until ResolveCode.
   SweepSpec spec;
   // Warnings about valid but probably unintended settings, each with its position.
   std::vector<std::string> warnings;

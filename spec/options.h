@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/capacity.h"
 #include "core/pool.h"
@@ -108,6 +109,10 @@ enum class Containment {
   kProcesses,  // neither
 };
 
+// InvalidArgument, without the place, unless these are some of WorkerOptions::environments, each
+// once.
+absl::Status CheckEnvironmentKinds(const std::vector<std::string>& names);
+
 struct WorkerOptions {
   std::string name;  // "": the host's name
   std::string coordinator = "127.0.0.1:7447";
@@ -122,12 +127,17 @@ struct WorkerOptions {
   int64_t log_bytes_max = int64_t{16} << 20;
   int64_t output_bytes_max = int64_t{16} << 30;  // of one attempt's directory
   Containment containment = Containment::kAuto;
-  bool private_tmp = false;                       // each attempt sees a /tmp of its own
-  int64_t processes_max = 32'768;                 // of one attempt, threads included
-  int64_t cache_bytes_max = int64_t{64} << 30;    // cache of data and systems
-  absl::Duration stop_grace = absl::Seconds(10);  // between TERM and KILL
-  absl::Duration drain_max = absl::Minutes(10);   // for running jobs after SIGTERM
-  std::map<std::string, std::string> labels;      // for matching jobs and for display
+  bool private_tmp = false;                     // each attempt sees a /tmp of its own
+  int64_t processes_max = 32'768;               // of one attempt, threads included
+  int64_t cache_bytes_max = int64_t{64} << 30;  // cache of data and systems
+  // What may build and run environments of approaches, in the order in which it is tried.
+  std::vector<std::string> environments = {"bubblewrap", "podman", "apptainer", "venv", "conda"};
+  // Where they are built, for all workers of this user on the machine; "": in $XDG_CACHE_HOME.
+  std::string environment_directory;
+  int64_t environment_bytes_max = int64_t{64} << 30;  // of all that are kept
+  absl::Duration stop_grace = absl::Seconds(10);      // between TERM and KILL
+  absl::Duration drain_max = absl::Minutes(10);       // for running jobs after SIGTERM
+  std::map<std::string, std::string> labels;          // for matching jobs and for display
 
   // Paths of PEM files; "": none.
   struct Tls {

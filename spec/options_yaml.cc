@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "core/names.h"
 #include "spec/approach_yaml.h"
@@ -282,6 +284,20 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   return options;
 }
 
+void ReadEnvironmentKinds(const Value& value, std::vector<std::string>* kinds) {
+  const auto items = value.List("a list of bubblewrap, podman, apptainer, venv, conda");
+  if (!items) {
+    return;
+  }
+  kinds->clear();
+  for (const Value& item : *items) {
+    kinds->push_back(item.Text().value_or(""));
+  }
+  if (const absl::Status valid = CheckEnvironmentKinds(*kinds); !valid.ok()) {
+    value.Error(valid.message());
+  }
+}
+
 WorkerOptions ReadWorker(const Value& value) {
   WorkerOptions options;
   Fields fields(value);
@@ -311,6 +327,11 @@ WorkerOptions ReadWorker(const Value& value) {
     options.private_tmp = private_tmp->Bool().value_or(false);
   }
   ReadBytes(fields, "cache_bytes_max", &options.cache_bytes_max);
+  if (const auto environments = fields.Get("environments")) {
+    ReadEnvironmentKinds(*environments, &options.environments);
+  }
+  ReadPath(fields, "environment_directory", &options.environment_directory);
+  ReadBytes(fields, "environment_bytes_max", &options.environment_bytes_max);
   ReadDuration(fields, "stop_grace", absl::ZeroDuration(), absl::Hours(1), &options.stop_grace);
   ReadDuration(fields, "drain_max", absl::ZeroDuration(), absl::Hours(24 * 365),
                &options.drain_max);
@@ -351,6 +372,18 @@ absl::StatusOr<Options> Load(const std::string& path,
 }
 
 }  // namespace
+
+absl::Status CheckEnvironmentKinds(const std::vector<std::string>& names) {
+  const std::vector<std::string> known = WorkerOptions().environments;
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end() || !seen.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected some of ", absl::StrJoin(known, ", "), ", each once, got \"", name, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
 
 CoordinatorOptions ReadCoordinatorFile(const YamlFile& file, ErrorList& errors) {
   return ReadOptions<CoordinatorOptions>(file, errors, "CoordinatorOptions", ReadCoordinator);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "core/command_template.h"
 #include "core/expansion.h"
+#include "spec/environment_yaml.h"
 #include "spec/sweep_reader.h"
 
 namespace concur::spec {
@@ -543,6 +544,28 @@ absl::Status ResolveCode(LoadedSweep* sweep) {
     sweep->spec.approaches[sweep->codes[i].approach].code = found[i]->second;
   }
   return absl::OkStatus();
+}
+
+absl::Status ResolveEnvironments(LoadedSweep* sweep) {
+  ErrorList errors;
+  std::map<std::string, Environment> resolved;  // by kind and path: approaches share files
+  for (size_t i = 0; i < sweep->spec.approaches.size(); ++i) {
+    std::optional<Environment>& environment = sweep->spec.approaches[i].environment;
+    if (!environment) {
+      continue;
+    }
+    const std::string name =
+        absl::StrCat(EnvironmentKindName(environment->kind), " ", environment->path);
+    if (const auto it = resolved.find(name); it != resolved.end()) {
+      environment->digest = it->second.digest;
+      environment->bytes = it->second.bytes;
+      continue;
+    }
+    ResolveEnvironmentFile(PlaceOf(*sweep, absl::StrCat("approaches[", i, "].environment")),
+                           &*environment, &errors, &sweep->warnings);
+    resolved.emplace(name, *environment);
+  }
+  return errors.empty() ? absl::OkStatus() : errors.ToStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> MissingDataFiles(const LoadedSweep& sweep) {

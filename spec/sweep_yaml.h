@@ -2,7 +2,8 @@
 // YAML of kind Sweep (docs/sweep-file.md) → core::SweepSpec, with the approaches and benchmarks
 // that it names.
 //
-// Loading reads YAML only; ResolveDataFiles and ResolveCode then read what it names. Thread-safe
+// Loading reads YAML only; ResolveDataFiles, ResolveCode and ResolveEnvironments
+// then read what it names. Thread-safe
 // (stateless functions, values).
 #ifndef CONCUR_SPEC_SWEEP_YAML_H_
 #define CONCUR_SPEC_SWEEP_YAML_H_
@@ -43,6 +44,9 @@ absl::StatusOr<std::vector<std::string>> MissingDataFiles(const LoadedSweep& swe
 // position of the entry, when a file is missing, unreadable or too large; `sweep` is then
 // unchanged.
 absl::Status ResolveCode(LoadedSweep* sweep);
+// Reads the files of the approaches' environments and sets their digests and sizes; adds warnings.
+// InvalidArgument, with the position of the field, when one is missing or is not what it should be.
+absl::Status ResolveEnvironments(LoadedSweep* sweep);
 
 // CheckFitsInPools; errors have the position of the request.
 absl::Status CheckPools(const LoadedSweep& sweep, const std::vector<PoolLimit>& pools);

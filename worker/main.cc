@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,6 +38,7 @@
 #include "worker/agent.h"
 #include "worker/cgroup.h"
 #include "worker/containment.h"
+#include "worker/environments.h"
 #include "worker/grpc_gateway.h"
 #include "worker/identity.h"
 #include "worker/machine.h"
@@ -62,6 +66,8 @@ struct Flags {
   int slots = -1;
   std::string containment;
   bool private_tmp = false;
+  std::string environments;
+  std::string environment_directory;
   std::string time_limit;
   std::string drain_margin = "1m";
   std::string orphan_timeout;
@@ -99,6 +105,12 @@ void AddFlags(concur::Command& app, Flags& flags) {
                 "start without; processes: none (default: auto)");
   app.AddFlag("--private-tmp", flags.private_tmp,
               "each job has its own /tmp, /var/tmp and /dev/shm");
+  app.AddOption("--environments", flags.environments,
+                "what may make and run the environments of approaches, in this order: some of "
+                "bubblewrap,podman,apptainer,venv,conda, or none (default: all that work here)");
+  app.AddOption("--environment-dir", flags.environment_directory,
+                "where environments are built, once for all workers of this user on this machine "
+                "(default: ~/.cache/concur/.environments)");
   app.AddOption("--time-limit", flags.time_limit,
                 "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
                 "cannot end before");
@@ -182,6 +194,18 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
     options.containment = *containment;
   }
   options.private_tmp = options.private_tmp || flags.private_tmp;
+  if (!flags.environments.empty()) {
+    options.environments = absl::StrSplit(flags.environments, ',', absl::SkipEmpty());
+    if (options.environments == std::vector<std::string>{"none"}) {
+      options.environments.clear();
+    }
+    if (const absl::Status valid = spec::CheckEnvironmentKinds(options.environments); !valid.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--environments: ", valid.message()));
+    }
+  }
+  if (!flags.environment_directory.empty()) {
+    options.environment_directory = flags.environment_directory;
+  }
   for (const std::string& label : flags.labels) {
     const size_t equals = label.find('=');
     if (equals == 0 || equals == std::string::npos) {
@@ -193,12 +217,13 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   return options;
 }
 
-std::string DefaultWorkDirectory(const std::string& name) {
+// In the user's cache. No worker's name begins with a dot.
+std::string CacheDirectory(const std::string& name) {
   const std::string xdg = Env("XDG_CACHE_HOME");
   const std::string home = Env("HOME");
   const std::string cache =
       !xdg.empty() && xdg[0] == '/' ? xdg : absl::StrCat(home.empty() ? "/tmp" : home, "/.cache");
-  return absl::StrCat(cache, "/concur/", name.empty() ? HostName() : name);
+  return absl::StrCat(cache, "/concur/", name);
 }
 
 // The GPUs that jobs may use, as CUDA_VISIBLE_DEVICES calls them.
@@ -230,6 +255,9 @@ WorkerInfo MakeInfo(const spec::WorkerOptions& options, const Identity& identity
   info.capacity.gpus = gpus;
   info.queue_max = kQueueMax;
   info.labels = options.labels;
+  std::erase_if(info.labels, [](const auto& label) {  // it finds out itself
+    return absl::StartsWith(label.first, kEnvironmentLabelPrefix);
+  });
   return info;
 }
 
@@ -246,9 +274,22 @@ std::vector<std::string> ShowNotices(std::vector<std::string> notices) {
   return notices;
 }
 
+std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& options) {
+  std::error_code error;
+  return Environments::Open(
+      {.kinds = options.environments,
+       .directory = options.environment_directory.empty() ? CacheDirectory(".environments")
+                                                          : options.environment_directory,
+       .bytes_max = options.environment_bytes_max,
+       .work_directory = std::filesystem::absolute(options.work_directory, error).string(),
+       .base = BaseEnvironment(),
+       .build_only = BuildVariables()});
+}
+
 SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& options,
                                       const std::vector<std::string>& gpu_names,
-                                      const Resources& capacity, Cgroups* cgroups) {
+                                      const Resources& capacity, Cgroups* cgroups,
+                                      Environments* environments) {
   SubprocessOptions made;
   made.work_directory = options.work_directory;
   made.run_directory = options.run_directory;
@@ -263,6 +304,7 @@ SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& o
   made.processes_max = options.processes_max;
   made.private_tmp = options.private_tmp;
   made.cgroups = cgroups;
+  made.environments = environments;
   made.environment = BaseEnvironment();
   made.gpu_names = gpu_names;
   made.clock = &clock;
@@ -328,7 +370,7 @@ void Loop(Agent& agent, Clock& clock, Waker& waker, int signals, WorkerMetrics& 
 
 absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
   if (options.work_directory.empty()) {
-    options.work_directory = DefaultWorkDirectory(options.name);
+    options.work_directory = CacheDirectory(options.name.empty() ? HostName() : options.name);
   }
   CONCUR_ASSIGN_OR_RETURN(const Identity identity,
                           Identity::Acquire(options.work_directory, options.name));
@@ -378,11 +420,16 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                         .work_directory = options.work_directory,
                         .run_directory = options.run_directory}));
   agent_options.info.containment = containment.names;
-  CONCUR_ASSIGN_OR_RETURN(const auto executor,
-                          SubprocessExecutor::Open(MakeExecutorOptions(clock, options, gpu_names,
-                                                                       agent_options.info.capacity,
-                                                                       containment.cgroups.get()),
-                                                   *gateway, live, [&waker] { waker.Wake(); }));
+  const std::unique_ptr<Environments> environments = OpenEnvironments(options);
+  for (const auto& [name, value] : environments->labels()) {
+    agent_options.info.labels[name] = value;
+  }
+  CONCUR_ASSIGN_OR_RETURN(
+      const auto executor,
+      SubprocessExecutor::Open(
+          MakeExecutorOptions(clock, options, gpu_names, agent_options.info.capacity,
+                              containment.cgroups.get(), environments.get()),
+          *gateway, live, [&waker] { waker.Wake(); }));
   agent_options.info.notices = ShowNotices(executor->notices());
   LogInfo("worker started", {{"name", identity.name()},
                              {"coordinator", options.coordinator},
@@ -391,6 +438,9 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                              {"containment", absl::StrJoin(containment.names, " ")},
                              {"metrics", status_server ? status_server->address() : "none"},
                              {"pid", absl::StrCat(getpid())}});
+  for (const std::string& missing : environments->missing()) {
+    LogInfo("environments that cannot be made here", {{"reason", missing}});
+  }
   if (!containment.without.empty()) {
     LogInfo("jobs run without control groups", {{"reason", containment.without}});
   }

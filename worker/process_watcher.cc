@@ -36,6 +36,17 @@ bool HasEnded(const Process& process) {
          info.si_pid != 0;
 }
 
+// Signals the processes of a group but its leader; false when there are none.
+bool SignalFollowers(pid_t group, int signal) {
+  bool any = false;
+  for (const ProcessInfo& process : ListProcesses()) {
+    if (process.group == group && process.pid != group && process.state != 'Z') {
+      any = kill(process.pid, signal) == 0 || any;
+    }
+  }
+  return any;
+}
+
 int64_t OwnPeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -315,7 +326,9 @@ void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, 
     watched.killed = true;
     watched.deadline = absl::InfiniteFuture();
   } else {
-    kill(-watched.process.pid, SIGTERM);
+    if (!watched.options.spares_leader || !SignalFollowers(watched.process.pid, SIGTERM)) {
+      kill(-watched.process.pid, SIGTERM);
+    }
     // A stopped process could not answer SIGTERM.
     kill(-watched.process.pid, SIGCONT);
     watched.deadline = now + watched.options.grace;

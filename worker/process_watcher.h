@@ -53,6 +53,8 @@ struct WatchOptions {
   std::string log_path;
   int64_t log_bytes_max = 0;
   std::string run_directory;  // by which daemons of the job are found
+  // The process only waits for another one of its group, and would end first by a SIGTERM.
+  bool spares_leader = false;
 };
 
 // Thread-safe, but for Close. A process dies with the thread that started it, so those threads

@@ -13,28 +13,48 @@
 
 namespace concur::worker {
 
-absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
-                                 const std::vector<std::string>& argv,
-                                 const SubprocessOptions& options) {
+namespace {
+
+// The command with the worker's own programs. Its program is looked up here unless it is absolute.
+absl::StatusOr<Command> PlainCommand(const JobOrder& order, const RunPaths& paths,
+                                     const std::vector<std::string>& argv, const std::string& path,
+                                     const SubprocessOptions& options) {
   Command command;
   command.env = BuildEnvironment(order, paths, options.environment, options.gpu_names);
   command.directory = paths.directory;
-  command.file_bytes_max = options.output_bytes_max;
   command.argv = argv;
   if (options.private_tmp) {
     command.files = {paths.temporary, order.resources.memory_bytes};
   }
+  if (absl::StartsWith(argv[0], "/")) {
+    command.program = argv[0];
+  } else {
+    CONCUR_ASSIGN_OR_RETURN(command.program, FindProgram(argv[0], path, paths.directory));
+  }
+  return command;
+}
+
+std::string PathOf(const JobOrder& order, const SubprocessOptions& options) {
   const auto own_path = order.env.find("PATH");
   const auto base_path = options.environment.find("PATH");
-  const std::string path = own_path != order.env.end()              ? own_path->second
-                           : base_path != options.environment.end() ? base_path->second
-                                                                    : "";
-  const bool is_absolute = absl::StartsWith(command.argv[0], "/");
-  if (is_absolute) {
-    command.program = command.argv[0];
-  } else {
-    CONCUR_ASSIGN_OR_RETURN(command.program, FindProgram(command.argv[0], path, paths.directory));
-  }
+  return own_path != order.env.end()              ? own_path->second
+         : base_path != options.environment.end() ? base_path->second
+                                                  : "";
+}
+
+}  // namespace
+
+absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
+                                 const std::vector<std::string>& argv,
+                                 const ReadyEnvironment* environment,
+                                 const SubprocessOptions& options) {
+  const std::string path = PathOf(order, options);
+  CONCUR_ASSIGN_OR_RETURN(
+      Command command,
+      environment == nullptr
+          ? PlainCommand(order, paths, argv, path, options)
+          : options.environments->CommandFor(*environment, order, paths, argv, options.gpu_names));
+  command.file_bytes_max = options.output_bytes_max;
   JobGroupPtr group;
   if (options.cgroups != nullptr) {
     const Resources& resources = order.resources;
@@ -47,7 +67,7 @@ absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
     command.group = group.get();
   }
   absl::StatusOr<Process> process = StartProcess(command);
-  if (!process.ok() && is_absolute) {
+  if (!process.ok() && environment == nullptr && absl::StartsWith(argv[0], "/")) {
     // The kernel looks it up anyway; if it cannot be run, FindProgram says it better.
     CONCUR_RETURN_IF_ERROR(FindProgram(command.program, path, paths.directory).status());
   }

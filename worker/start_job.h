@@ -8,16 +8,19 @@
 
 #include "absl/status/statusor.h"
 #include "core/job_order.h"
+#include "worker/environments.h"
 #include "worker/process.h"
 #include "worker/run_dir.h"
 #include "worker/subprocess_options.h"
 
 namespace concur::worker {
 
-// `argv` is the order's command without placeholders. As StartProcess, which also says who should
-// call it; ResourceExhausted when there is no control group to be had.
+// `argv` is the order's command without placeholders; `environment` is the order's, null without
+// one. As StartProcess, which also says who should call it; ResourceExhausted when there is no
+// control group to be had.
 absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
                                  const std::vector<std::string>& argv,
+                                 const ReadyEnvironment* environment,
                                  const SubprocessOptions& options);
 
 }  // namespace concur::worker

@@ -55,6 +55,8 @@ struct SubprocessExecutor::Entry {
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
+  std::optional<ReadyEnvironment> environment;  // of an order that has one
+  bool lacks_environment = false;               // it could not be made ready
   PreparedInputs inputs;
   Scorer::Gold gold;
   absl::Time start_time;
@@ -278,9 +280,31 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
   return std::min(options_.transfer_backoff_max, kTransferBackoffMin * (1 << std::min(tries, 16)));
 }
 
+absl::Status SubprocessExecutor::PrepareEnvironment(Entry& entry) {
+  if (!entry.order.environment || entry.environment) {
+    return absl::OkStatus();
+  }
+  const auto is_canceled = [&entry] { return entry.canceled.load(); };
+  entry.lacks_environment = true;
+  if (options_.environments == nullptr) {
+    return absl::FailedPreconditionError("this worker makes no environments");
+  }
+  HeldFile artifact;  // stays while it is read
+  const auto fetch = [&]() -> absl::StatusOr<std::string> {
+    CONCUR_ASSIGN_OR_RETURN(artifact,
+                            artifacts_->Fetch(entry.order.environment->digest, is_canceled));
+    return artifact.path;
+  };
+  CONCUR_ASSIGN_OR_RETURN(entry.environment,
+                          options_.environments->Get(*entry.order.environment, fetch, is_canceled));
+  entry.lacks_environment = false;
+  return absl::OkStatus();
+}
+
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
+  CONCUR_RETURN_IF_ERROR(PrepareEnvironment(entry));
   CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
                                                       [&entry] { return entry.canceled.load(); }));
   // Test data that nobody can score against is found before the command runs for hours.
@@ -319,7 +343,9 @@ void SubprocessExecutor::Prepare(const EntryPtr& entry, int tries) {
     return;
   }
   if (!prepared.ok()) {
-    FailBeforeStart(entry, FailedResult(ClassOfWorkerError(prepared), prepared.message()));
+    FailBeforeStart(entry, FailedResult(entry->lacks_environment ? ClassOfBuildError(prepared)
+                                                                 : ClassOfWorkerError(prepared),
+                                        prepared.message()));
     return;
   }
   bool goes_on = false;
@@ -359,7 +385,9 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
     return;
   }
   entry->start_time = absl::Now();
-  absl::StatusOr<Process> process = StartJob(entry->order, entry->paths, entry->argv, options_);
+  const ReadyEnvironment* environment = entry->environment ? &*entry->environment : nullptr;
+  absl::StatusOr<Process> process =
+      StartJob(entry->order, entry->paths, entry->argv, environment, options_);
   if (!process.ok()) {
     const bool machine = absl::IsResourceExhausted(process.status());
     FailBeforeStart(entry, FailedResult(machine ? FailureClass::kWorker : FailureClass::kSpawn,
@@ -376,6 +404,8 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
   watch.run_directory = entry->paths.directory;
+  watch.spares_leader =
+      environment != nullptr && options_.environments->SparesLauncher(*environment);
   AssignWatcher(*entry);
   ProcessWatcher& watcher = *watchers_[entry->watcher];
   watcher.Watch(entry->number, *std::move(process), std::move(watch),
@@ -440,6 +470,7 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
   result =
       CollectOutputs(entry->order, entry->paths, end, std::move(result), entry->gold, *artifacts_);
   entry->gold = nullptr;
+  entry->environment.reset();
   const bool published = result.artifacts.empty() || artifacts_->IsShared();
   Report({{entry->order.id, std::move(result)}, published});
 }

@@ -16,6 +16,8 @@
 
 namespace concur::worker {
 
+class Environments;
+
 struct SubprocessOptions {
   std::string work_directory;
   std::string run_directory;                 // as RunDirectories::Open takes it
@@ -25,11 +27,12 @@ struct SubprocessOptions {
   int slots = 0;                             // attempts at a time, the rest waits; 0: all
   // What attempts may use at a time; the rest waits, in the order of the orders. Unless set: all.
   std::optional<Resources> capacity;
-  int64_t log_bytes_max = 8 << 20;  // of one attempt
-  int64_t output_bytes_max = 0;     // of one attempt's run directory; 0: no limit
-  int64_t processes_max = 0;        // of one attempt, threads included; 0: no limit
-  bool private_tmp = false;         // each attempt has its own /tmp, /var/tmp and /dev/shm
-  Cgroups* cgroups = nullptr;       // one for each attempt; null: none. Outlives the executor
+  int64_t log_bytes_max = 8 << 20;       // of one attempt
+  int64_t output_bytes_max = 0;          // of one attempt's run directory; 0: no limit
+  int64_t processes_max = 0;             // of one attempt, threads included; 0: no limit
+  bool private_tmp = false;              // each attempt has its own /tmp, /var/tmp and /dev/shm
+  Cgroups* cgroups = nullptr;            // one for each attempt; null: none. Outlives the executor
+  Environments* environments = nullptr;  // of approaches; null: none. Outlives the executor
   absl::Duration memory_interval = absl::Milliseconds(250);
   absl::Duration transfer_backoff_max = absl::Seconds(30);
   absl::Duration cache_age_max = absl::Hours(24 * 7);  // unused artifacts go at the next start

@@ -68,6 +68,7 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
     CONCUR_RETURN_IF_ERROR(spec::CheckPools(sweep, spec::LimitsOf(options)));
   }
   CONCUR_RETURN_IF_ERROR(spec::ResolveCode(&sweep));
+  CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&sweep));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> missing, spec::MissingDataFiles(sweep));
   HeldOutFiles held_out;
   if (flags.data || (flags.check && missing.empty())) {

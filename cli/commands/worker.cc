@@ -9,9 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -22,6 +25,7 @@
 #include "cli/output/render.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
+#include "core/labels.h"
 
 namespace concur::cli {
 namespace {
@@ -47,9 +51,31 @@ std::string SeenText(const v1::Worker& worker) {
                                      : "";
 }
 
+// Those that somebody gave it.
 std::string LabelsText(const v1::Worker& worker) {
-  const std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
+  std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
+  std::erase_if(labels, [](const auto& label) {
+    return absl::StartsWith(label.first, kEnvironmentLabelPrefix);
+  });
   return absl::StrJoin(labels, " ", absl::PairFormatter("="));
+}
+
+// What of environments it can make and run: "bubblewrap python3.11"; a sandbox stands for roots and
+// images.
+std::string EnvironmentsText(const v1::Worker& worker) {
+  std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
+  std::vector<std::string> names;
+  if (const auto sandbox = labels.find(kSandboxLabel); sandbox != labels.end()) {
+    names.push_back(sandbox->second);
+  }
+  for (const auto& [label, value] : labels) {
+    absl::string_view name = label;
+    if (absl::ConsumePrefix(&name, kEnvironmentLabelPrefix) && label != kSandboxLabel &&
+        name != "root") {
+      names.emplace_back(name);
+    }
+  }
+  return absl::StrJoin(names, " ");
 }
 
 absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
@@ -66,6 +92,7 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
                    {"DONE", true},
                    {"FAILED", true},
                    {.name = "CONTAINMENT", .drop = 4},
+                   {.name = "ENVIRONMENTS", .drop = 5, .width_max = 40},
                    {.name = "LAST SEEN", .drop = 3}},
                   WorkerJson(v1::Worker()),
                   "No workers. Start one: concur-worker --coordinator ADDRESS");
@@ -81,7 +108,8 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
          capacity.gpus() == 0 ? ""
                               : WorkerUse(absl::StrCat(used.gpus()), absl::StrCat(capacity.gpus())),
          CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
-         worker.containment().empty() ? "" : worker.containment(0), SeenText(worker)},
+         worker.containment().empty() ? "" : worker.containment(0), EnvironmentsText(worker),
+         SeenText(worker)},
         WorkerJson(worker));
   }
   listing.Print();
@@ -110,6 +138,7 @@ void PrintWorker(CommandContext& context, const v1::Worker& worker) {
                 {"failed", CountText(worker.failed())},
                 {"quarantine", worker.quarantine_reason()},
                 {"containment", absl::StrJoin(worker.containment(), " ")},
+                {"environments", EnvironmentsText(worker)},
                 {"notices", absl::StrJoin(worker.notices(), "; ")},
                 {"last seen", SeenText(worker)},
                 {"incarnation", worker.incarnation()}},

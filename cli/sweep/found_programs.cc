@@ -107,6 +107,11 @@ bool IsInNoCode(const std::string& program, const CodePlace& code) {
 std::set<std::string> ProgramsOf(const ApproachSpec& approach, const CodePlace& code) {
   std::set<std::string> programs = ProgramsIn(approach.train_command, code);
   programs.merge(ProgramsIn(approach.predict_command, code));
+  if (approach.environment) {  // it has all but those of the code
+    std::erase_if(programs, [&](const std::string& program) {
+      return code.root.empty() || !absl::StartsWith(program, absl::StrCat(code.root, "/"));
+    });
+  }
   return programs;
 }
 

@@ -120,6 +120,7 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
                                                     const SubmitFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
+  CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&loaded));
   for (const std::string& warning : loaded.warnings) {
     PrintWarning(context, warning);
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -56,6 +57,12 @@ struct Change {
   std::function<void(SweepSpec&)> apply;
 };
 
+// The environment of the first approach, made if need be.
+Environment& EnvironmentOf(SweepSpec& spec) {
+  std::optional<Environment>& environment = spec.approaches[0].environment;
+  return environment ? *environment : environment.emplace();
+}
+
 TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
   const std::string kTrain = "a on x, setting 0, seed 1";
   const std::string kEval = "a on x, setting 0, seed 1, evaluated on x";
@@ -86,6 +93,29 @@ TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {
       {"second file",
        [](SweepSpec& s) {
          s.approaches[0].code = CodeOf({{"a.py", "1", false}, {"b.py", "", false}});
+       }},
+      {"root", [](SweepSpec& s) { EnvironmentOf(s).digest = Sha256Of("a"); }},
+      {"contents of the root", [](SweepSpec& s) { EnvironmentOf(s).digest = Sha256Of("b"); }},
+      {"the same file as another kind",
+       [](SweepSpec& s) {
+         EnvironmentOf(s).kind = EnvironmentKind::kImage;
+         EnvironmentOf(s).digest = Sha256Of("a");
+       }},
+      {"setup line",
+       [](SweepSpec& s) {
+         EnvironmentOf(s).digest = Sha256Of("a");
+         EnvironmentOf(s).setup = {"true"};
+       }},
+      {"image of a registry",
+       [](SweepSpec& s) {
+         EnvironmentOf(s).kind = EnvironmentKind::kImage;
+         EnvironmentOf(s).reference = "a@sha256:" + Sha256Of("a").ToHex();
+       }},
+      {"python",
+       [](SweepSpec& s) {
+         EnvironmentOf(s).kind = EnvironmentKind::kVenv;
+         EnvironmentOf(s).digest = Sha256Of("a");
+         EnvironmentOf(s).python = "python3.11";
        }},
       {"default", [](SweepSpec& s) { s.approaches[0].hyperparameters.defaults["lr"] = 0.2; }},
       {"data", [](SweepSpec& s) { s.benchmarks[0].train = FileOf("new"); }},
@@ -264,6 +294,16 @@ TEST(ContentKeyTest, HowCodeWasPackedChangesNoKey) {
   SweepSpec other = spec;
   other.approaches[0].code->digest = Sha256Of("another tar");
   other.approaches[0].code->bytes = 99;
+  EXPECT_EQ(KeysOf(spec), KeysOf(other));
+}
+
+TEST(ContentKeyTest, WhereAnEnvironmentsFileLayChangesNoKey) {
+  SweepSpec spec = SmallSweep();
+  EnvironmentOf(spec).digest = Sha256Of("a");
+  EnvironmentOf(spec).path = "/here/root.tar";
+  SweepSpec other = spec;
+  other.approaches[0].environment->path = "/there/other.tar";
+  other.approaches[0].environment->bytes = 99;
   EXPECT_EQ(KeysOf(spec), KeysOf(other));
 }
 

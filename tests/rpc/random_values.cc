@@ -123,6 +123,26 @@ JobOrder::Input RandomInput(Random& random) {
           random.Between(0, 1000)};
 }
 
+Environment RandomEnvironment(Random& random) {
+  Environment environment;
+  environment.kind = static_cast<EnvironmentKind>(random.Between(0, 3));
+  if (environment.kind == EnvironmentKind::kImage && random.Chance(0.5)) {
+    environment.reference =
+        absl::StrCat("registry.example/a/b@sha256:", RandomDigest(random).ToHex());
+  } else {
+    environment.digest = RandomDigest(random);
+    environment.path = "/data/environment.tar";
+    environment.bytes = random.Between(0, 1'000'000);
+  }
+  if (environment.kind == EnvironmentKind::kVenv) {
+    environment.python = random.Chance(0.5) ? "python3" : "python3.11";
+  }
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    environment.setup.push_back(absl::StrCat("echo ", i));
+  }
+  return environment;
+}
+
 ApproachSpec RandomApproach(Random& random) {
   ApproachSpec approach;
   approach.name = RandomName(random);
@@ -156,6 +176,9 @@ ApproachSpec RandomApproach(Random& random) {
                        random.Between(0, 1000), random.Chance(0.5)});
     }
     approach.code = MakeCode(RandomDigest(random), random.Between(0, 100'000), std::move(files));
+  }
+  if (random.Chance(0.5)) {
+    approach.environment = RandomEnvironment(random);
   }
   approach.rerun = random.Chance(0.5);
   return approach;
@@ -312,6 +335,10 @@ std::string Dump(const AttemptId& id) {
 std::string Dump(const JobOrder::Input& i) {
   return absl::StrCat(Quote(i.name), i.digest.ToHex(), " ", i.bytes, i.suffix, " ", i.examples_max);
 }
+std::string Dump(const Environment& e) {
+  return absl::StrCat(" environment ", EnvironmentText(e), " ", KeyOfEnvironment(e).ToHex(), " ",
+                      e.path, " ", e.bytes, "\n");
+}
 std::string Dump(const std::optional<uint32_t>& n) { return n ? absl::StrCat(*n) : "-"; }
 
 }  // namespace
@@ -412,6 +439,9 @@ JobOrder RandomOrder(Random& random) {
   if (random.Chance(0.5)) {
     order.code = {RandomDigest(random), random.Between(0, 1'000'000), RandomDigest(random)};
   }
+  if (random.Chance(0.5)) {
+    order.environment = RandomEnvironment(random);
+  }
   order.format = static_cast<DataFormat>(random.Between(0, 2));
   order.keep = RandomKeep(random);
   return order;
@@ -507,6 +537,7 @@ std::string Dump(const SweepSpec& s) {
                         file.is_executable, "\n");
       }
     }
+    absl::StrAppend(&text, a.environment ? Dump(*a.environment) : "");
     for (const auto& [name, distribution] : a.hyperparameters.space) {
       absl::StrAppend(&text, " space ", Quote(name), " ", Dump(distribution), "\n");
     }
@@ -561,6 +592,7 @@ std::string Dump(const JobOrder& o) {
     absl::StrAppend(&text, " code ", o.code->digest.ToHex(), " ", o.code->bytes, " ",
                     o.code->key.ToHex());
   }
+  absl::StrAppend(&text, o.environment ? Dump(*o.environment) : "");
   return text;
 }
 

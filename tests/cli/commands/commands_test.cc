@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/cli/run_concur.h"
@@ -13,6 +14,7 @@
 namespace concur::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using TestJson = nlohmann::ordered_json;
@@ -66,6 +68,11 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   worker.set_succeeded(1234);
   worker.add_containment("cgroup-v2");
   worker.add_containment("memory");
+  for (const char* label : {"root", "python3"}) {
+    (*worker.mutable_labels())[absl::StrCat("environment.", label)] = "yes";
+  }
+  (*worker.mutable_labels())["environment.sandbox"] = "bubblewrap";
+  (*worker.mutable_labels())["disk"] = "fast";
   worker.mutable_last_seen_time()->set_seconds(1'700'000'000);
   fake_.workers = {worker, worker, worker};
   fake_.workers[1].set_name("w2");
@@ -73,13 +80,15 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   const std::string table = Concur({"worker", "list"}).out;
   EXPECT_THAT(table,
               StartsWith("NAME  STATE  HOST    CPUS       MEMORY  GPUS  RUNNING   DONE  FAILED  "
-                         "CONTAINMENT  LAST SEEN\n"
+                         "CONTAINMENT  ENVIRONMENTS        LAST SEEN\n"
                          "w1    live   node7  1.5/4  0 B/8.0 GiB              2  1,234       0  "
-                         "cgroup-v2    2023-11-14T22:13:20Z\n"));
+                         "cgroup-v2    bubblewrap python3  2023-11-14T22:13:20Z\n"));
   EXPECT_THAT(table, HasSubstr("w3 "));
   EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state        draining"));
   EXPECT_FALSE(fake_.drained.at(0).undo());
-  EXPECT_THAT(Concur({"worker", "get", "w3"}).out, HasSubstr("cgroup-v2 memory"));
+  EXPECT_THAT(Concur({"worker", "get", "w3"}).out,
+              AllOf(HasSubstr("cgroup-v2 memory"), HasSubstr("disk=fast\n"),
+                    HasSubstr("bubblewrap python3\n")));
   EXPECT_THAT(Concur({"worker", "get", "w33"}).err, HasSubstr("no worker \"w33\""));
 }
 

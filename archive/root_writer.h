@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes tars, one upon another, into the directory of a root file system (archive/root_tar.h).
+//
+// Thread-compatible.
+#ifndef CONCUR_ARCHIVE_ROOT_WRITER_H_
+#define CONCUR_ARCHIVE_ROOT_WRITER_H_
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "archive/root_tar.h"
+
+namespace concur {
+
+struct TarReaderCloser {
+  void operator()(archive* a) const { archive_read_free(a); }
+};
+using TarReader = std::unique_ptr<archive, TarReaderCloser>;
+
+// A tar, plain or packed by gzip, xz or zstd. InvalidArgument when it cannot be read.
+absl::StatusOr<TarReader> OpenTar(const std::string& path);
+
+class RootWriter {
+ public:
+  RootWriter(std::string directory, const RootLimits& limits);
+
+  // Makes the directory, which must not exist.
+  absl::Status Make();
+  // Errors as ExtractRootTar.
+  absl::Status AddTar(const std::string& tar);
+  // A layer of an image, whose entries named ".wh.NAME" take away what lower layers have.
+  absl::Status AddLayer(const std::string& tar);
+  absl::Status Finish();
+
+ private:
+  struct DiskCloser {
+    void operator()(archive* a) const { archive_write_free(a); }
+  };
+
+  absl::Status ForEachEntry(const std::string& tar,
+                            const std::function<absl::Status(archive*, archive_entry*)>& visit);
+  // Sets how many bytes may be unpacked of a file.
+  absl::Status Allow(const std::string& tar);
+  absl::Status Whiteout(const std::string& name);
+  absl::Status AddEntry(const std::string& tar, const std::string& name, archive* reader,
+                        archive_entry* entry);
+  // InvalidArgument when what leads to an entry is no folder.
+  absl::Status CheckWay(const std::string& tar, const std::string& name);
+  absl::Status CopyData(const std::string& tar, const std::string& name, archive* reader);
+  absl::Status WriteError(const std::string& tar, const std::string& name) const;
+
+  std::string directory_;
+  const RootLimits limits_;
+  const std::unique_ptr<archive, DiskCloser> disk_;
+  std::string checked_folder_;  // the last one to which only folders lead, with "/" behind
+  int64_t entries_ = 0;
+  int64_t bytes_ = 0;
+  int64_t allowed_ = 0;  // of bytes_
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_ARCHIVE_ROOT_WRITER_H_

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Root file systems and images that other people packed, with whatever may be in them.
+#include "archive/root_tar.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct RootEntry {
+  std::string name;
+  mode_t type = AE_IFREG;
+  std::string contents = {};
+  std::string link = {};
+  mode_t rights = 0644;
+};
+
+enum class Packing { kPlain, kGzip, kXz, kZstd };
+
+void Pack(const std::string& path, const std::vector<RootEntry>& entries,
+          Packing packing = Packing::kPlain) {
+  archive* a = archive_write_new();
+  archive_write_set_format_pax_restricted(a);
+  packing == Packing::kGzip   ? archive_write_add_filter_gzip(a)
+  : packing == Packing::kXz   ? archive_write_add_filter_xz(a)
+  : packing == Packing::kZstd ? archive_write_add_filter_zstd(a)
+                              : archive_write_add_filter_none(a);
+  ASSERT_EQ(archive_write_open_filename(a, path.c_str()), ARCHIVE_OK);
+  for (const RootEntry& entry : entries) {
+    archive_entry* e = archive_entry_new();
+    archive_entry_set_pathname(e, entry.name.c_str());
+    archive_entry_set_filetype(e, entry.type);
+    archive_entry_set_perm(e, entry.rights);
+    archive_entry_set_uid(e, 12345);
+    archive_entry_set_size(e, static_cast<la_int64_t>(entry.contents.size()));
+    archive_entry_set_mtime(e, 1'000'000'000, 0);
+    if (entry.type == AE_IFLNK) {
+      archive_entry_set_symlink(e, entry.link.c_str());
+    } else if (!entry.link.empty()) {
+      archive_entry_set_hardlink(e, entry.link.c_str());
+    }
+    ASSERT_EQ(archive_write_header(a, e), ARCHIVE_OK) << entry.name;
+    archive_write_data(a, entry.contents.data(), entry.contents.size());
+    archive_entry_free(e);
+  }
+  archive_write_close(a);
+  archive_write_free(a);
+}
+
+class RootTarTest : public ::testing::Test {
+ protected:
+  std::string File(const std::string& name) const { return temp_.File(name); }
+  absl::Status Extract(const std::vector<RootEntry>& entries, const RootLimits& limits = {},
+                       Packing packing = Packing::kPlain) {
+    std::filesystem::remove_all(File("root"));
+    Pack(File("root.tar"), entries, packing);
+    return ExtractRootTar(File("root.tar"), File("root"), limits);
+  }
+  std::string Read(const std::string& name) const {
+    return ReadFile(File(name)).value_or("(unreadable)");
+  }
+
+  testing::TempDir temp_;
+};
+
+const std::vector<RootEntry> kSmallRoot = {
+    {"./", AE_IFDIR, "", "", 0755},
+    {"./usr/", AE_IFDIR, "", "", 0555},
+    {"./usr/tool", AE_IFREG, "run", "", 04755},
+    {"./bin", AE_IFLNK, "", "usr"},
+    {"./outside", AE_IFLNK, "", "/etc/passwd"},
+    {"./usr/again", AE_IFREG, "", "./usr/tool"},
+    {"./dev/", AE_IFDIR, "", "", 0755},
+    {"./dev/null", AE_IFCHR},
+    {"./secret", AE_IFREG, "x", "", 0000},
+};
+
+TEST_F(RootTarTest, FilesFoldersAndLinksComeOutAsThisUsersOwn) {
+  for (const Packing packing : {Packing::kPlain, Packing::kGzip, Packing::kXz, Packing::kZstd}) {
+    ASSERT_OK(Extract(kSmallRoot, {}, packing));
+    ASSERT_OK(CheckRootTar(File("root.tar")));
+    EXPECT_EQ(Read("root/usr/again"), "run");
+    EXPECT_EQ(Read("root/bin/tool"), "run");
+    struct stat info {};
+    ASSERT_EQ(lstat(File("root/usr/tool").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0755u) << "no setuid bit";
+    EXPECT_EQ(info.st_uid, geteuid());
+    EXPECT_EQ(info.st_mtim.tv_sec, 1'000'000'000) << "Python compares times";
+    ASSERT_EQ(lstat(File("root/secret").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0400u) << "its user can read it";
+    ASSERT_EQ(lstat(File("root/outside").c_str(), &info), 0);
+    EXPECT_TRUE(S_ISLNK(info.st_mode)) << "it is followed within the root only";
+    EXPECT_NE(lstat(File("root/dev/null").c_str(), &info), 0) << "sandboxes have their own";
+  }
+}
+
+TEST_F(RootTarTest, HostileEntriesAreRefusedAndTouchNothingOutside) {
+  ASSERT_OK(WriteFileAtomically(File("victim"), "untouched"));
+  const std::string victim = File("victim");
+  struct Case {
+    std::string name;
+    std::vector<RootEntry> entries;
+    std::string message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"parent", {{"../victim", AE_IFREG, "x"}}, "outside the root"},
+           {"inner parent", {{"a/../../victim", AE_IFREG, "x"}}, "outside the root"},
+           {"absolute", {{victim, AE_IFREG, "x"}}, "outside the root"},
+           {"through a link",
+            {{"link", AE_IFLNK, "", temp_.File("")}, {"link/victim", AE_IFREG, "x"}},
+            "link"},
+           {"through a relative link",
+            {{"link", AE_IFLNK, "", ".."}, {"link/victim", AE_IFREG, "x"}},
+            "link"},
+           {"hard link to outside", {{"hard", AE_IFREG, "", "../victim"}}, "outside the root"},
+           {"hard link to absolute", {{"hard", AE_IFREG, "", victim}}, "outside the root"},
+           {"hard link through a link",
+            {{"link", AE_IFLNK, "", temp_.File("")}, {"hard", AE_IFREG, "", "link/victim"}},
+            ""},
+           {"a file in the place of a folder behind a link",
+            {{"link", AE_IFLNK, "", temp_.File("")}, {"link/root", AE_IFREG, "x"}},
+            "link"},
+           {"device", {{"etc/disk", AE_IFBLK}}, "device"},
+           {"pipe", {{"pipe", AE_IFIFO}}, "pipe"},
+       }) {
+    EXPECT_THAT(Extract(c.entries),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message)))
+        << c.name;
+    EXPECT_EQ(Read("victim"), "untouched") << c.name;
+    EXPECT_TRUE(std::filesystem::is_directory(File("root"))) << c.name;
+  }
+}
+
+TEST_F(RootTarTest, BombsEndAtTheirLimit) {
+  RootLimits few;
+  few.entries_max = 3;
+  EXPECT_THAT(Extract(kSmallRoot, few),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than 3 entries")));
+  RootLimits small;
+  small.bytes_max = 10;
+  EXPECT_THAT(Extract({{"big", AE_IFREG, std::string(11, 'x')}}, small),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than 10 bytes")));
+  // 80 MB of zeros are some 80 kB of gzip.
+  EXPECT_THAT(Extract({{"zeros", AE_IFREG, std::string(80'000'000, '\0')}}, {}, Packing::kGzip),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unpacks to more than")));
+  RootLimits canceled;
+  canceled.is_canceled = [] { return true; };
+  EXPECT_THAT(Extract(kSmallRoot, canceled), StatusIs(absl::StatusCode::kCancelled, _));
+}
+
+TEST_F(RootTarTest, WhatIsNoTarIsSaidSo) {
+  ASSERT_OK(WriteFileAtomically(File("text"), "no tar at all\n"));
+  EXPECT_THAT(CheckRootTar(File("text")), StatusIs(absl::StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(ExtractRootTar(File("text"), File("a")),
+              StatusIs(absl::StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(CheckRootTar(File("nowhere")), StatusIs(absl::StatusCode::kInvalidArgument, _));
+  Pack(File("whole.tar"), {{"big", AE_IFREG, std::string(100'000, 'x')}});
+  const std::string whole = Read("whole.tar");
+  ASSERT_OK(WriteFileAtomically(File("cut.tar"), whole.substr(0, 50'000)));
+  EXPECT_THAT(ExtractRootTar(File("cut.tar"), File("b")),
+              StatusIs(absl::StatusCode::kInvalidArgument, _));
+}
+
+// An image as `podman save --format oci-archive` writes it.
+class OciArchiveTest : public RootTarTest {
+ protected:
+  std::string AddBlob(const std::string& contents) {
+    const std::string digits = Sha256Of(contents).ToHex();
+    blobs_.push_back({absl::StrCat("blobs/sha256/", digits), AE_IFREG, contents});
+    return absl::StrCat(R"({"digest": "sha256:)", digits, R"(", "size": )", contents.size(), "}");
+  }
+  std::string Layer(const std::vector<RootEntry>& entries, Packing packing = Packing::kGzip) {
+    Pack(File("layer"), entries, packing);
+    return AddBlob(Read("layer"));
+  }
+  void Write(const std::string& layers, const std::string& config = R"({"config": {"Env":
+      ["PATH=/opt/bin", "TEXT=a\nb"]}})") {
+    const std::string manifest =
+        AddBlob(absl::StrCat(R"({"config": )", AddBlob(config), R"(, "layers": [)", layers, "]}"));
+    WriteIndex(absl::StrCat(R"({"manifests": [)", manifest, "]}"));
+  }
+  void WriteIndex(const std::string& index) {
+    std::vector<RootEntry> entries = blobs_;
+    entries.push_back({"index.json", AE_IFREG, index});
+    Pack(File("image.tar"), entries);
+  }
+  absl::StatusOr<std::vector<std::string>> ExtractImage() {
+    std::filesystem::remove_all(File("root"));
+    return ExtractOciArchive(File("image.tar"), File("scratch"), File("root"));
+  }
+
+  std::vector<RootEntry> blobs_;
+};
+
+TEST_F(OciArchiveTest, LayersLieUponEachOtherAndTakeAwayWhatTheyHide) {
+  const std::string lower = Layer({{"etc/", AE_IFDIR, "", "", 0755},
+                                   {"etc/kept", AE_IFREG, "1"},
+                                   {"etc/hidden", AE_IFREG, "2"},
+                                   {"etc/changed", AE_IFREG, "3"},
+                                   {"opaque/a", AE_IFREG, "4"},
+                                   {"folder/b", AE_IFREG, "5"}});
+  const std::string upper = Layer({{"opaque/new", AE_IFREG, "6"},
+                                   {"opaque/.wh..wh..opq"},
+                                   {"etc/.wh.hidden"},
+                                   {"etc/changed", AE_IFREG, "7"},
+                                   {"folder", AE_IFREG, "8"}},
+                                  Packing::kZstd);
+  Write(absl::StrCat(lower, ", ", upper));
+  ASSERT_OK(CheckOciArchive(File("image.tar")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> env, ExtractImage());
+  EXPECT_THAT(env, ElementsAre("PATH=/opt/bin", "TEXT=a\nb"));
+  EXPECT_EQ(Read("root/etc/kept"), "1");
+  EXPECT_FALSE(std::filesystem::exists(File("root/etc/hidden")));
+  EXPECT_EQ(Read("root/etc/changed"), "7");
+  EXPECT_FALSE(std::filesystem::exists(File("root/opaque/a")));
+  EXPECT_EQ(Read("root/opaque/new"), "6");
+  EXPECT_EQ(Read("root/folder"), "8");
+  EXPECT_FALSE(std::filesystem::exists(File("scratch")));
+}
+
+TEST_F(OciArchiveTest, WhiteoutsRemoveNothingOutsideTheRoot) {
+  ASSERT_OK(WriteFileAtomically(File("victim"), "untouched"));
+  Write(absl::StrCat(Layer({{"link", AE_IFLNK, "", temp_.File("")}}), ", ",
+                     Layer({{"link/.wh.victim"}, {"link/.wh..wh..opq"}, {".wh..."}, {".wh.."}})));
+  ExtractImage().IgnoreError();
+  EXPECT_EQ(Read("victim"), "untouched");
+}
+
+TEST_F(OciArchiveTest, DamagedAndStrangeImagesAreRefused) {
+  const std::string layer = Layer({{"a", AE_IFREG, "1"}});
+  Write(layer);
+  blobs_[0].contents += "x";  // not what its name says
+  WriteIndex("{}");
+  EXPECT_THAT(ExtractImage(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("damaged")));
+  blobs_.clear();
+  for (const char* index :
+       {"", "[]", "{}", R"({"manifests": 1})", R"({"manifests": [{"digest": 7}]})",
+        R"({"manifests": [{"digest": "sha256:../../etc/passwd"}]})",
+        R"({"manifests": [], "layers": []})", R"({"layers": [{}], "config": {}})"}) {
+    WriteIndex(index);
+    EXPECT_THAT(ExtractImage(), StatusIs(absl::StatusCode::kInvalidArgument, _)) << index;
+    EXPECT_FALSE(std::filesystem::exists(File("scratch"))) << index;
+  }
+  Pack(File("plain.tar"), kSmallRoot);
+  EXPECT_THAT(CheckOciArchive(File("plain.tar")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("index.json")));
+}
+
+}  // namespace
+}  // namespace concur

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/environment.h"
+
+#include <string>
+#include <vector>
+
+#include "core/capacity.h"
+#include "core/expansion.h"
+#include "core/pool.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kDigits(64, 'a');
+
+Environment MakeEnvironment(EnvironmentKind kind, const std::string& reference = "",
+                            const std::string& python = "") {
+  Environment environment;
+  environment.kind = kind;
+  environment.reference = reference;
+  environment.python = python;
+  return environment;
+}
+
+TEST(EnvironmentTest, WhatCannotBeMeantIsRefusedByItsField) {
+  struct Case {
+    std::string field;
+    Environment environment;
+  };
+  const std::string image = "docker.io/library/debian@sha256:" + kDigits;
+  for (const Case& c : std::vector<Case>{
+           {"environment.reference", MakeEnvironment(EnvironmentKind::kRoot, image)},
+           {"environment.reference",
+            MakeEnvironment(EnvironmentKind::kImage, "docker.io/library/debian:12")},
+           {"environment.reference",
+            MakeEnvironment(EnvironmentKind::kImage, "--all@sha256:" + kDigits)},
+           {"environment.reference",
+            MakeEnvironment(EnvironmentKind::kImage, "a b@sha256:" + kDigits)},
+           {"environment.python", MakeEnvironment(EnvironmentKind::kVenv)},
+           {"environment.python", MakeEnvironment(EnvironmentKind::kVenv, "", "/bin/python3")},
+           {"environment.python", MakeEnvironment(EnvironmentKind::kVenv, "", "python3.11x")},
+           {"environment.python", MakeEnvironment(EnvironmentKind::kRoot, "", "python3")},
+       }) {
+    EXPECT_THAT(CheckEnvironmentSpec(FieldPath("environment"), c.environment),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.field)));
+  }
+  EXPECT_OK(CheckEnvironmentSpec(FieldPath("e"), MakeEnvironment(EnvironmentKind::kImage, image)));
+  Environment wrong;
+  wrong.bytes = -1;
+  EXPECT_THAT(CheckEnvironmentSpec(FieldPath("e"), wrong),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("e.size_bytes")));
+  wrong.bytes = 0;
+  wrong.setup = std::vector<std::string>(kSetupLinesMax + 1, "true");
+  EXPECT_THAT(CheckEnvironmentSpec(FieldPath("e"), wrong),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("e.setup")));
+  EXPECT_OK(CheckEnvironmentSpec(FieldPath("e"),
+                                 MakeEnvironment(EnvironmentKind::kVenv, "", "python3.12")));
+}
+
+TEST(EnvironmentTest, JobsAskForWorkersThatCanRunThem) {
+  SweepSpec spec = testing::SmallSweep();
+  spec.approaches[0].environment.emplace().digest = Sha256Of("a");
+  ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(spec));
+  EXPECT_TRUE(expansion.has_labels());
+  const Labels wants = expansion.LabelsOf(expansion.blocks()[0], std::nullopt);
+  EXPECT_EQ(LabelsText(wants), "environment.root=yes");
+  EXPECT_FALSE(LabelsMatch(wants, {}));
+  EXPECT_TRUE(LabelsMatch(wants, {{"environment.root", "yes"}, {"disk", "fast"}}));
+  // Nobody knows of the workers that a pool will start, unless its labels say so.
+  PoolSpec pool;
+  pool.name = "pool";
+  EXPECT_TRUE(LabelsMatch(wants, WorkerLabels(pool)));
+  EXPECT_FALSE(LabelsMatch({{"disk", "fast"}}, WorkerLabels(pool)));
+  pool.labels = {{"environment.conda", "yes"}};
+  EXPECT_FALSE(LabelsMatch(wants, WorkerLabels(pool)));
+  EXPECT_THAT(CapacityWarnings(spec, {{.capacity = {.cpu_millis = 64'000, .memory_bytes = 1 << 30},
+                                       .labels = {}}}),
+              ElementsAre(HasSubstr("environment.root=yes"), HasSubstr("environment.root=yes")));
+}
+
+}  // namespace
+}  // namespace concur

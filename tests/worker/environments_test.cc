@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs in environments, by every sandbox that works on this machine: what they see, how they end,
+// and what they cannot do.
+#include "worker/environments.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/file.h"
+#include "tests/worker/executor_fixture.h"
+#include "worker/cgroup.h"
+#include "worker/run_program.h"
+
+namespace concur::worker {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kBusybox[] = "/bin/busybox";
+
+bool AnyProcessWith(const std::string& argument) {
+  for (const ProcessInfo& process : ListProcesses()) {
+    const auto line = ReadFile(absl::StrCat("/proc/", process.pid, "/cmdline"));
+    if (process.state != 'Z' && line.ok() &&
+        absl::StrContains(absl::StrReplaceAll(*line, {{absl::string_view("\0", 1), " "}}),
+                          absl::StrCat("sleep ", argument))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class EnvironmentsTest : public ExecutorFixture, public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kBusybox)) {
+      GTEST_SKIP() << "no " << kBusybox << " for a small root (package busybox-static)";
+    }
+    Start({GetParam()});
+    if (!environments_->labels().contains(kSandboxLabel)) {
+      GTEST_SKIP() << environments_->missing()[0];
+    }
+    MakeRoot();
+  }
+  void TearDown() override { executor_.reset(); }
+
+  void Start(const std::vector<std::string>& kinds) {
+    executor_.reset();
+    environments_ = Environments::Open({.kinds = kinds,
+                                        .directory = temp_.File("environments"),
+                                        .work_directory = temp_.File("work"),
+                                        .base = BaseEnvironment()});
+    options_.environments = environments_.get();
+    Reopen();
+  }
+
+  // A root of busybox alone, as a tar.
+  void MakeRoot() {
+    const std::string root = temp_.File("root");
+    ASSERT_OK(MakeDirectories(root + "/bin"));
+    std::filesystem::copy_file(kBusybox, root + "/bin/busybox");
+    for (const char* name : {"sh", "cat", "touch", "sleep", "test", "ls", "id", "kill", "head",
+                             "tr", "setsid", "env", "chown", "mkdir", "chmod", "mount"}) {
+      std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", name));
+    }
+    Command tar;
+    tar.program = "/bin/tar";
+    tar.argv = {"tar", "-C", root, "-cf", temp_.File("root.tar"), "."};
+    tar.directory = root;
+    ASSERT_OK_AND_ASSIGN(const ProgramEnd end, RunProgram(tar, {}));
+    ASSERT_EQ(end.exit_code, 0) << end.output;
+    ASSERT_OK_AND_ASSIGN(root_tar_, ReadFile(temp_.File("root.tar")));
+  }
+
+  JobOrder In(JobOrder order, std::vector<std::string> setup = {}) {
+    Environment& environment = order.environment.emplace();
+    environment.digest = transfer_.Add(root_tar_);
+    environment.path = "root.tar";
+    environment.setup = std::move(setup);
+    return order;
+  }
+  std::string LogOf(const JobResult& result) { return ReadArtifact(result, ArtifactKind::kLog); }
+
+  std::unique_ptr<Environments> environments_;
+  std::string root_tar_;
+};
+
+TEST_P(EnvironmentsTest, ACommandSeesItsRootItsDirectoryAndItsInputs) {
+  const JobResult result = Run(In(Train(
+      "test -e /bin/busybox && test ! -e /usr/bin/env && cat $1 && pwd && "
+      "echo run $CONCUR_RUN_DIRECTORY && echo made > $2 && echo t > $TMPDIR/t && cat /tmp/t && "
+      "echo path $PATH")));
+  ASSERT_TRUE(result.succeeded) << result.message << LogOf(result);
+  const std::string directory = temp_.File("work/runs/s1-0-a1");
+  EXPECT_THAT(LogOf(result),
+              AllOf(HasSubstr("Where is Paris?"), HasSubstr(absl::StrCat(directory, "\n")),
+                    HasSubstr(absl::StrCat("run ", directory)), HasSubstr("path /usr/local/sbin")));
+  EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "made\n");
+}
+
+TEST_P(EnvironmentsTest, ACommandCannotChangeItsRootOrInputsNorSeeTheMachine) {
+  ASSERT_OK(WriteFileAtomically(temp_.File("secret"), "token"));
+  JobOrder order = In(Train(absl::StrCat(
+      "touch $2; touch /bin/new && echo wrote the root; echo x >> $1 && echo wrote the input; "
+      "test -e ",
+      temp_.File("secret"),
+      " && echo saw the machine; "
+      "test -e ",
+      temp_.File("work/logs"),
+      " && echo saw the logs; "
+      "kill -0 ",
+      getpid(),
+      " && echo saw the worker; "
+      "mount -t tmpfs none /mnt && echo mounted; exit 0")));
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_THAT(LogOf(result),
+              AllOf(Not(HasSubstr("wrote")), Not(HasSubstr("saw")), Not(HasSubstr("mounted"))));
+  EXPECT_FALSE(std::filesystem::exists(temp_.File("root/bin/new")));
+}
+
+TEST_P(EnvironmentsTest, ExitCodesMeanWhatTheyMeanOutside) {
+  const auto end = [&](int code) {
+    const JobResult result = Run(In(Train(absl::StrCat("echo because; exit ", code))));
+    EXPECT_EQ(result.exit_code, code) << result.message;
+    EXPECT_THAT(result.message, HasSubstr("because"));
+    return std::string(FailureClassName(result.failure));
+  };
+  EXPECT_EQ(end(3), "failed");
+  EXPECT_EQ(end(75), "temporary");
+  EXPECT_EQ(end(78), "config");
+  const JobResult killed = Run(In(Train("kill -9 $$")));
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_EQ(FailureClassName(killed.failure), "failed");
+  JobOrder missing = In(Train("exit 0"));
+  missing.command = {"no-such-program"};
+  const JobResult result = Run(missing);
+  EXPECT_EQ(FailureClassName(result.failure), "spawn");
+  EXPECT_THAT(result.message, HasSubstr("was not found in the approach's environment"));
+}
+
+TEST_P(EnvironmentsTest, ATimedOutCommandMayCleanUpInItsGrace) {
+  JobOrder order = In(Train("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done"));
+  order.timeout = absl::Seconds(2);
+  const JobResult result = Run(order);
+  EXPECT_EQ(FailureClassName(result.failure), "timeout");
+  EXPECT_EQ(LogOf(result), "cleaned\n");
+}
+
+TEST_P(EnvironmentsTest, NothingOutlivesItsJob) {
+  const std::string daemon = absl::StrCat(7'000'000 + getpid(), "1");
+  const std::string child = absl::StrCat(7'000'000 + getpid(), "2");
+  JobOrder order =
+      In(Train(absl::StrCat("(setsid env -i /bin/sleep ", daemon, " &) ; echo on; sleep ", child)));
+  executor_->Start(order);
+  WaitForLog(order.id, "on");
+  executor_->Stop(order.id, StopCause::kCanceled, /*at_once=*/true);
+  const JobResult result = Next().finished.result;
+  EXPECT_EQ(FailureClassName(result.failure), "preempted");
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (AnyProcessWith(daemon) || AnyProcessWith(child)) {
+    ASSERT_LT(absl::Now(), deadline) << "a process lives on";
+    waker_.Wait(absl::Milliseconds(5));
+  }
+}
+
+TEST_P(EnvironmentsTest, MemoryIsLimitedInside) {
+  absl::StatusOr<std::unique_ptr<Cgroups>> cgroups =
+      Cgroups::Open({.work_directory = temp_.File("work")});
+  options_.cgroups = cgroups.ok() ? cgroups->get() : nullptr;
+  Reopen();
+  JobOrder order = In(Train("x=$(head -c 400000000 /dev/zero | tr '\\0' x); sleep 60"));
+  order.resources.memory_bytes = 96 << 20;
+  const JobResult result = Run(order);
+  EXPECT_EQ(FailureClassName(result.failure), "oom") << result.message;
+  executor_.reset();  // before its groups
+}
+
+TEST_P(EnvironmentsTest, WhateverAJobLeavesItsDirectoryIsCleaned) {
+  JobOrder order = In(Train(
+      "mkdir $3/locked && touch $3/locked/f && chmod 000 $3/locked; chown 12345 $3; touch $2"));
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  executor_->Forget(order.id);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (std::filesystem::exists(temp_.File("work/runs/s1-0-a1"))) {
+    ASSERT_LT(absl::Now(), deadline);
+    waker_.Wait(absl::Milliseconds(5));
+  }
+}
+
+TEST_P(EnvironmentsTest, SetupLinesCompleteTheRootOnce) {
+  const std::vector<std::string> setup = {"echo one > /bin/made", "echo two >> /bin/made; id"};
+  for (int i = 0; i < 2; ++i) {
+    const JobResult result = Run(In(Train("cat /bin/made; touch $2"), setup));
+    ASSERT_TRUE(result.succeeded) << result.message;
+    EXPECT_EQ(LogOf(result), "one\ntwo\n");
+  }
+  const auto fails = [&](const std::string& line) {
+    const JobResult result = Run(In(Train("touch $2"), {"true", line}));
+    EXPECT_THAT(result.message, AllOf(HasSubstr("environment could not be built: setup line"),
+                                      HasSubstr("said so")));
+    return std::string(FailureClassName(result.failure));
+  };
+  EXPECT_EQ(fails("echo said so; exit 4"), "failed");
+  EXPECT_EQ(fails("echo said so; exit 75"), "temporary");
+  EXPECT_EQ(fails("echo said so; exit 78"), "config");
+}
+
+TEST_P(EnvironmentsTest, ATarThatCannotBeUnpackedIsTheSweepsFault) {
+  root_tar_ = root_tar_.substr(0, root_tar_.size() / 2);
+  const JobResult result = Run(In(Train("touch $2")));
+  EXPECT_EQ(FailureClassName(result.failure), "config") << result.message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sandboxes, EnvironmentsTest, ::testing::Values("bubblewrap", "podman"),
+                         [](const auto& sandbox) { return sandbox.param; });
+
+}  // namespace
+}  // namespace concur::worker

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/environments.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "worker/inputs.h"
+#include "worker/remove_tree.h"
+
+extern char** environ;  // NOLINT: the C library's
+
+namespace concur::worker {
+namespace {
+
+constexpr char kRootPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr char kGpuFolder[] = "/.concur-gpu";
+constexpr int kPythonMinorMax = 99;
+constexpr int64_t kVariablesBytesMax = int64_t{1} << 20;
+
+bool IsRootKind(EnvironmentKind kind) {
+  return kind == EnvironmentKind::kRoot || kind == EnvironmentKind::kImage;
+}
+
+std::string RootOf(const ReadyEnvironment& environment) {
+  return absl::StrCat(environment.held->directory(), "/root");
+}
+
+std::vector<std::string> Glob(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// The driver's devices and libraries, which come from the machine and not from the root.
+void AddGpus(SandboxRun* run) {
+  for (const char* pattern : {"/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/nvidia-uvm*",
+                              "/dev/nvidia-modeset", "/dev/nvidia-caps/*"}) {
+    for (std::string& device : Glob(pattern)) {
+      run->devices.push_back(std::move(device));
+    }
+  }
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
+        "/usr/local/nvidia/lib64", "/run/opengl-driver/lib"}) {
+    std::vector<std::string> libraries;
+    for (const char* name :
+         {"libcuda.so*", "libnvidia-*.so*", "libcudadebugger.so*", "libnvcuvid.so*"}) {
+      for (std::string& library : Glob(absl::StrCat(folder, "/", name))) {
+        libraries.push_back(std::move(library));
+      }
+    }
+    for (const std::string& library : libraries) {
+      std::error_code error;
+      const std::filesystem::path path(library);
+      const std::string real = std::filesystem::canonical(path, error).string();
+      if (!error) {
+        run->mounts.push_back({real, absl::StrCat(kGpuFolder, "/", path.filename().string())});
+      }
+    }
+    if (!libraries.empty()) {
+      std::string& searched = run->env["LD_LIBRARY_PATH"];
+      searched = searched.empty() ? kGpuFolder : absl::StrCat(kGpuFolder, ":", searched);
+      return;
+    }
+  }
+}
+
+// What an attempt reads lies elsewhere, and its directory has links to it: the command must see
+// both.
+void AddInputs(const RunPaths& paths, SandboxRun* run) {
+  for (const std::string* path : {&paths.train, &paths.test, &paths.code, &paths.model}) {
+    std::error_code error;
+    const std::string target =
+        path->empty() ? "" : std::filesystem::read_symlink(*path, error).string();
+    if (!error && absl::StartsWith(target, "/")) {
+      const std::string source = std::filesystem::canonical(target, error).string();
+      if (!error) {
+        run->mounts.push_back({source, target});
+      }
+    }
+  }
+}
+
+std::map<std::string, std::string> MapOf(const std::vector<std::string>& env) {
+  std::map<std::string, std::string> map;
+  for (const std::string& variable : env) {
+    const size_t equals = variable.find('=');
+    map[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  return map;
+}
+
+// Of a root's "variables" file, as BuildRoot wrote it.
+std::vector<std::pair<std::string, std::string>> ReadVariables(const std::string& directory) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const absl::StatusOr<std::string> text =
+      ReadFile(absl::StrCat(directory, "/variables"), kVariablesBytesMax);
+  for (const absl::string_view line :
+       absl::StrSplit(text.ok() ? *text : "", '\0', absl::SkipEmpty())) {
+    const size_t equals = line.find('=');
+    if (equals != line.npos && equals > 0) {
+      variables.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+    }
+  }
+  return variables;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> BuildVariables() {
+  std::map<std::string, std::string> variables;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const absl::string_view text = *one;
+    const std::string name(text.substr(0, text.find('=')));
+    const std::string lower = absl::AsciiStrToLower(name);
+    if (absl::StartsWith(name, "PIP_") || absl::StartsWith(name, "CONDA_") ||
+        absl::StartsWith(name, "MAMBA_") || absl::EndsWith(lower, "_proxy") ||
+        name == "SSL_CERT_FILE" || name == "SSL_CERT_DIR" || name == "REQUESTS_CA_BUNDLE" ||
+        name == "XDG_RUNTIME_DIR" || name == "REGISTRY_AUTH_FILE") {
+      variables[name] = std::string(text.substr(std::min(text.size(), name.size() + 1)));
+    }
+  }
+  return variables;
+}
+
+std::unique_ptr<Environments> Environments::Open(EnvironmentOptions options) {
+  std::unique_ptr<Environments> made(new Environments(std::move(options)));
+  if (made->options_.kinds.empty()) {
+    return made;
+  }
+  absl::StatusOr<std::unique_ptr<EnvironmentCache>> cache =
+      EnvironmentCache::Open(made->options_.directory, made->options_.bytes_max);
+  if (!cache.ok()) {
+    made->missing_.push_back(absl::StrCat("all: ", cache.status().message()));
+    return made;
+  }
+  made->cache_ = *std::move(cache);
+  // Whatever an earlier worker ran there is dead.
+  const std::string state = absl::StrCat(made->options_.work_directory, "/sandbox");
+  if (const absl::Status removed = RemoveTree(state); !removed.ok()) {
+    LogWarning("what sandboxes left cannot be removed", {{"error", removed.ToString()}});
+  }
+  made->FindSandbox();
+  made->FindBuilders();
+  return made;
+}
+
+absl::StatusOr<std::string> Environments::FindTool(absl::string_view name) const {
+  const auto path = options_.base.find("PATH");
+  return FindProgram(name, path == options_.base.end() ? "" : path->second, "/");
+}
+
+void Environments::FindSandbox() {
+  const std::string state = absl::StrCat(options_.work_directory, "/sandbox");
+  const std::vector<std::string> sandboxes = SandboxNames();
+  for (const std::string& kind : options_.kinds) {
+    if (std::find(sandboxes.begin(), sandboxes.end(), kind) == sandboxes.end()) {
+      continue;
+    }
+    absl::StatusOr<std::unique_ptr<Sandbox>> sandbox =
+        MakeSandbox(kind, {.state = state, .environment = options_.base});
+    if (!sandbox.ok()) {
+      missing_.push_back(absl::StrCat(kind, ": ", sandbox.status().message()));
+      continue;
+    }
+    const absl::Status works = TrySandbox(**sandbox, absl::StrCat(state, "/try-", kind));
+    if (!works.ok()) {
+      missing_.push_back(absl::StrCat(kind, ": it is here and does not work: ", works.message()));
+      continue;
+    }
+    sandbox_ = *std::move(sandbox);
+    break;
+  }
+  if (sandbox_ == nullptr) {
+    return;
+  }
+  labels_[kSandboxLabel] = std::string(sandbox_->name());
+  labels_[absl::StrCat(kEnvironmentLabelPrefix, "root")] = kEnvironmentLabelValue;
+  for (const char* tool : {"skopeo", "podman"}) {
+    if (absl::StatusOr<std::string> found = FindTool(tool); found.ok()) {
+      puller_ = {tool, *std::move(found)};
+      labels_[absl::StrCat(kEnvironmentLabelPrefix, "registry")] = kEnvironmentLabelValue;
+      return;
+    }
+  }
+}
+
+void Environments::FindBuilders() {
+  const auto wanted = [&](absl::string_view kind) {
+    return std::find(options_.kinds.begin(), options_.kinds.end(), kind) != options_.kinds.end();
+  };
+  const auto add = [&](const std::string& name) {
+    labels_[absl::StrCat(kEnvironmentLabelPrefix, name)] = kEnvironmentLabelValue;
+  };
+  if (wanted("venv")) {
+    bool found = FindTool("python3").ok();
+    if (found) {
+      add("python3");
+    }
+    for (int minor = 3; minor <= kPythonMinorMax; ++minor) {
+      const std::string name = absl::StrCat("python3.", minor);
+      if (FindTool(name).ok()) {
+        add(name);
+        found = true;
+      }
+    }
+    if (!found) {
+      missing_.push_back("venv: no python3 on PATH");
+    }
+  }
+  if (wanted("conda")) {
+    for (const char* name : {"micromamba", "mamba", "conda"}) {
+      if (absl::StatusOr<std::string> found = FindTool(name); found.ok()) {
+        conda_ = *std::move(found);
+        add("conda");
+        return;
+      }
+    }
+    missing_.push_back("conda: no micromamba, mamba or conda on PATH");
+  }
+}
+
+absl::StatusOr<ReadyEnvironment> Environments::Get(const Environment& environment,
+                                                   const Fetch& fetch,
+                                                   const IsCanceled& is_canceled) {
+  if (!LabelsMatch(LabelsOfEnvironment(environment), labels_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this worker has nothing for the environment ", EnvironmentText(environment)));
+  }
+  ReadyEnvironment ready;
+  ready.kind = environment.kind;
+  CONCUR_ASSIGN_OR_RETURN(
+      ready.held, cache_->Get(KeyOfEnvironment(environment),
+                              [&](const std::string& directory, const std::string& log) {
+                                return Build(environment, fetch, is_canceled, directory, log);
+                              }));
+  if (IsRootKind(ready.kind)) {
+    ready.variables = ReadVariables(ready.held->directory());
+  }
+  return ready;
+}
+
+bool Environments::SparesLauncher(const ReadyEnvironment& environment) const {
+  return IsRootKind(environment.kind) && sandbox_->SparesLauncher();
+}
+
+absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environment,
+                                                 const JobOrder& order, const RunPaths& paths,
+                                                 const std::vector<std::string>& argv,
+                                                 const std::vector<std::string>& gpu_names) const {
+  Command command;
+  if (!IsRootKind(environment.kind)) {
+    const bool is_venv = environment.kind == EnvironmentKind::kVenv;
+    const std::string prefix =
+        absl::StrCat(environment.held->directory(), is_venv ? "/venv" : "/conda");
+    std::map<std::string, std::string> base = options_.base;
+    base["PATH"] = absl::StrCat(prefix, "/bin:", base["PATH"]);
+    base[is_venv ? "VIRTUAL_ENV" : "CONDA_PREFIX"] = prefix;
+    command.env = BuildEnvironment(order, paths, base, gpu_names);
+    command.argv = argv;
+    command.directory = paths.directory;
+    CONCUR_ASSIGN_OR_RETURN(command.program,
+                            FindProgram(argv[0], MapOf(command.env)["PATH"], paths.directory));
+    return command;
+  }
+  SandboxRun run;
+  run.root = RootOf(environment);
+  run.directory = paths.directory;
+  run.temporary = paths.temporary;
+  std::map<std::string, std::string> base = {
+      {"PATH", kRootPath}, {"HOME", paths.temporary}, {"LANG", "C.UTF-8"}};
+  for (const auto& [name, value] : environment.variables) {
+    base[name] = value;
+  }
+  run.env = MapOf(BuildEnvironment(order, paths, base, gpu_names));
+  run.mounts.push_back({paths.directory, paths.directory, /*is_writable=*/true});
+  AddInputs(paths, &run);
+  if (order.gpu_mask != 0) {
+    AddGpus(&run);
+  }
+  run.argv = argv;
+  CONCUR_ASSIGN_OR_RETURN(run.argv[0], FindProgramInRoot(run, argv[0], run.env["PATH"]));
+  return sandbox_->Wrap(run);
+}
+
+FailureClass ClassOfBuildError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:  // the file can never be built
+      return FailureClass::kConfig;
+    case absl::StatusCode::kAborted:  // exit code 75, an index that was not reached
+      return FailureClass::kTemporary;
+    case absl::StatusCode::kUnknown:  // a line or a package failed
+      return FailureClass::kFailed;
+    default:
+      return FailureClass::kWorker;
+  }
+}
+
+}  // namespace concur::worker

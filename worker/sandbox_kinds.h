@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of sandboxes (worker/sandbox.h), by their programs.
+#ifndef CONCUR_WORKER_SANDBOX_KINDS_H_
+#define CONCUR_WORKER_SANDBOX_KINDS_H_
+
+#include <memory>
+#include <string>
+
+#include "worker/sandbox.h"
+
+namespace concur::worker {
+
+std::unique_ptr<Sandbox> MakeBubblewrap(std::string program);
+std::unique_ptr<Sandbox> MakePodman(std::string program, std::string unshare,
+                                    const SandboxOptions& options);
+// Also Singularity, whose options are the same.
+std::unique_ptr<Sandbox> MakeApptainer(std::string program, const SandboxOptions& options);
+
+}  // namespace concur::worker
+
+#endif  // CONCUR_WORKER_SANDBOX_KINDS_H_
