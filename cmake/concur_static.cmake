@@ -24,3 +24,12 @@ function(concur_link_archives)
     endforeach()
   endforeach()
 endfunction()
+
+# Links a program without any shared library, from archives of Debian's packages and of
+# CONCUR_STATIC_LIBRARIES. Its resolver is that of glibc's own archive and of c-ares: no module of
+# the machine's is loaded.
+function(concur_link_static target)
+  target_link_options(${target} PRIVATE -static -Wl,--gc-sections)
+  set_target_properties(${target} PROPERTIES
+    RULE_LAUNCH_LINK "${CMAKE_SOURCE_DIR}/cmake/link-archives ${CONCUR_STATIC_LIBRARIES}")
+endfunction()

@@ -405,7 +405,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
         v1::ListWorkersResponse page;
         std::string last;
         for (const WorkerView& worker : scheduler.ListWorkers()) {
-          if (!request->page_token().empty() && worker.info.name <= request->page_token()) {
+          if (worker.left ||
+              (!request->page_token().empty() && worker.info.name <= request->page_token())) {
             continue;
           }
           if (static_cast<size_t>(page.workers_size()) == size) {

@@ -61,6 +61,9 @@ struct EngineOptions {
   Pools::SpecDecoder decode_pool;  // of saved pools
 };
 
+// What a provider says to the workers of a pool, or why it would not start them.
+using PoolTryDone = std::function<void(absl::StatusOr<std::string>)>;
+
 class Engine {
  public:
   using SpecDecoder = std::function<absl::StatusOr<SweepSpec>(absl::string_view)>;
@@ -143,7 +146,11 @@ class Engine {
   // From now on pools are planned, and `carry` receives the actions on the engine's thread, once
   // all of them are saved. It must not block.
   using PoolCarrier = std::function<void(PoolActions)>;
-  void ConnectPools(PoolCarrier carry);
+  using PoolTrier = std::function<void(const PoolSpec&, PoolTryDone)>;
+  void ConnectPools(PoolCarrier carry, PoolTrier try_pool);
+  // Asks a pool's provider what it says to such workers. Unavailable while no provider is
+  // connected.
+  void TryPool(PoolSpec pool, PoolTryDone done);
 
   // --- streams ----------------------------------------------------------------------------------
 
@@ -242,6 +249,7 @@ class Engine {
   std::unique_ptr<Scheduler> scheduler_;
   Pools pools_;
   PoolCarrier carry_;
+  PoolTrier try_pool_;
   absl::Time now_ = absl::InfinitePast();
   absl::btree_map<std::string, ParkedSync> parked_;  // by worker
   absl::btree_map<AttemptId, FollowedLog> followed_logs_;

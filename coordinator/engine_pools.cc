@@ -9,9 +9,23 @@
 
 namespace concur {
 
-void Engine::ConnectPools(PoolCarrier carry) {
-  Post({[this, carry = std::move(carry)](Scheduler&) { carry_ = carry; }, [] {},
-        [](const absl::Status&) {}});
+void Engine::ConnectPools(PoolCarrier carry, PoolTrier try_pool) {
+  Post({[this, carry = std::move(carry), try_pool = std::move(try_pool)](Scheduler&) {
+          carry_ = carry;
+          try_pool_ = try_pool;
+        },
+        [] {}, [](const absl::Status&) {}});
+}
+
+void Engine::TryPool(PoolSpec pool, PoolTryDone done) {
+  PostRead({[this, pool = std::move(pool), done](const Scheduler&) {
+              if (try_pool_) {
+                try_pool_(pool, done);
+              } else {
+                done(absl::UnavailableError("the coordinator is still starting"));
+              }
+            },
+            [done](const absl::Status& status) { done(status); }});
 }
 
 PoolWorld Engine::MakePoolWorld() const {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CoordinatorService: pools.
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "coordinator/views.h"
 #include "rpc/convert_pool.h"
 #include "rpc/convert_value.h"
+#include "rpc/status.h"
 
 namespace concur {
 namespace {
@@ -58,6 +61,37 @@ absl::StatusOr<v1::Pool> FindPoolProto(const Pools& pools, const std::string& na
   }
   return PoolProto(*view);
 }
+
+// The answer to a pool that is only tried. A provider that is closed drops its callback: the call
+// ends all the same.
+class TryAnswer {
+ public:
+  TryAnswer(grpc::ServerUnaryReactor* reactor, const PoolSpec& spec, v1::Pool* response)
+      : reactor_(reactor), response_(response) {
+    *response->mutable_spec() = rpc::ToProto(spec);
+  }
+  ~TryAnswer() { Give(absl::UnavailableError("the coordinator stops")); }
+  TryAnswer(const TryAnswer&) = delete;
+  TryAnswer& operator=(const TryAnswer&) = delete;
+
+  // The first answer counts. An error is final, whatever its kind: nothing is gained by asking
+  // again.
+  void Give(const absl::StatusOr<std::string>& said) {
+    if (given_.exchange(true)) {
+      return;
+    }
+    if (said.ok()) {
+      response_->add_explanation(CleanUtf8(*said));
+    }
+    reactor_->Finish(rpc::ToGrpcStatus(
+        said.ok() ? absl::OkStatus() : absl::FailedPreconditionError(said.status().message())));
+  }
+
+ private:
+  grpc::ServerUnaryReactor* const reactor_;
+  v1::Pool* const response_;
+  std::atomic<bool> given_ = false;
+};
 
 // Changes one pool, and answers with the pool.
 template <typename Change>
@@ -122,6 +156,13 @@ grpc::ServerUnaryReactor* CoordinatorService::CreatePool(CallContext* call,
     if (const absl::Status checked = limits_.check_pool(*spec); !checked.ok()) {
       return AnswerNow(call, absl::FailedPreconditionError(checked.message()));
     }
+  }
+  if (request->validate_only()) {
+    grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+    const auto answer = std::make_shared<TryAnswer>(reactor, *spec, response);
+    engine_.TryPool(*spec,
+                    [answer](const absl::StatusOr<std::string>& said) { answer->Give(said); });
+    return reactor;
   }
   return ChangePool(engine_, call, response, spec->name, [spec = *spec](Pools& pools) {
     return pools.Add(spec, rpc::EncodePool(spec));

@@ -25,7 +25,14 @@ void UpdatePools(Engine& engine, std::function<void(Pools&, absl::Time)> what) {
 
 Provisioner::Provisioner(Clock& clock, Engine& engine, Providers providers)
     : clock_(clock), engine_(engine), providers_(std::move(providers)) {
-  engine_.ConnectPools([this](const PoolActions& actions) { Carry(actions); });
+  engine_.ConnectPools([this](const PoolActions& actions) { Carry(actions); },
+                       [this](const PoolSpec& pool, PoolTryDone done) {
+                         if (provision::Provider* provider = Find(pool.provider)) {
+                           provider->Try(pool, std::move(done));
+                         } else {
+                           done(CheckProvider(pool.provider));
+                         }
+                       });
 }
 
 Provisioner::~Provisioner() {

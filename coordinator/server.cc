@@ -135,6 +135,38 @@ std::string ReachableAddress(const std::string& address) {
   return address;
 }
 
+// The address for programs of this machine.
+std::string LoopbackAddress(const std::string& address) {
+  for (const auto& [any, loopback] :
+       {std::pair("0.0.0.0:", "127.0.0.1:"), std::pair("[::]:", "[::1]:")}) {
+    if (absl::StartsWith(address, any)) {
+      return absl::StrCat(loopback, address.substr(std::string(any).size()));
+    }
+  }
+  return address;
+}
+
+// What programs of this user on this machine show to the coordinator; what the workers of pools
+// know it by serves them as well. Copies, since the options may name files that are exchanged.
+absl::StatusOr<rpc::CredentialFiles> LocalFiles(const std::string& data, const TlsFiles& server,
+                                                const absl::StatusOr<PilotTls>& tls) {
+  rpc::CredentialFiles files;
+  files.token = LocalTokenPath(data);
+  if (server.certificate.empty() || !tls.ok()) {
+    return files;
+  }
+  const std::string directory = data + "/local-tls";
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  const auto write = [&](const char* name, const std::string& pem, std::string* path) {
+    *path = pem.empty() ? "" : absl::StrCat(directory, "/", name);
+    return pem.empty() ? absl::OkStatus() : WriteFileAtomically(*path, pem, 0600);
+  };
+  CONCUR_RETURN_IF_ERROR(write("ca.pem", tls->ca(), &files.ca));
+  CONCUR_RETURN_IF_ERROR(write("client.pem", tls->certificate(), &files.certificate));
+  CONCUR_RETURN_IF_ERROR(write("client.key", tls->key(), &files.key));
+  return files;
+}
+
 // Checks whether a pool's workers can reach the coordinator, as far as the coordinator can tell.
 std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& options,
                                                        const absl::StatusOr<PilotTls>& tls) {
@@ -432,13 +464,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
   CONCUR_RETURN_IF_ERROR(StartStatus(*parts));
   // Before the address file, which tells the user's programs that the server is ready.
-  if (absl::Status status = rpc::RecordServer(parts->address, LocalTokenPath(data)); !status.ok()) {
+  const absl::StatusOr<rpc::CredentialFiles> files =
+      LocalFiles(data, parts->options.tls, parts->pilot_tls);
+  if (absl::Status status = files.ok() ? rpc::RecordServer(parts->address, *files) : files.status();
+      !status.ok()) {
     LogWarning("clients must be given a token: where it lies could not be recorded",
                {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
   }
   parts->access->set_admits(true);
   CONCUR_RETURN_IF_ERROR(StartPage(clock, *parts));
-  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(data + "/address", parts->address + "\n"));
+  CONCUR_RETURN_IF_ERROR(
+      WriteFileAtomically(data + "/address", LoopbackAddress(parts->address) + "\n"));
   CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->collector->Start();
   WatchStore(*parts->pool, *parts->engine);

@@ -104,7 +104,7 @@ class Planner {
 
   bool PoolFits(const DemandClass& demand, size_t pool) const {
     return demand.resources.FitsIn(PlannedCapacity(*pools_[pool].spec)) &&
-           LabelsMatch(demand.labels, pool_labels_[pool]);
+           TakesRequest(pool_labels_[pool], demand.resources, demand.labels);
   }
 
   // Classes of jobs that ask for labels come first: the others can take any worker that is left.
@@ -161,7 +161,8 @@ class Planner {
   }
 
   void Fill(const DemandClass& demand, Bin& bin, uint64_t* wanted) {
-    if (!LabelsMatch(demand.labels, *bin.labels) || !HasTime(demand, bin.time_left)) {
+    if (!TakesRequest(*bin.labels, demand.resources, demand.labels) ||
+        !HasTime(demand, bin.time_left)) {
       return;
     }
     const uint64_t count = std::min(*wanted, FitCount(demand.resources, bin.free));
@@ -202,7 +203,8 @@ class Planner {
     const DemandClass& demand = demand_[index];
     bool fits = false;
     for (const WorkerPlace& worker : workers_) {
-      if (demand.resources.FitsIn(worker.capacity) && LabelsMatch(demand.labels, worker.labels)) {
+      if (demand.resources.FitsIn(worker.capacity) &&
+          TakesRequest(worker.labels, demand.resources, demand.labels)) {
         if (worker.time_left == absl::InfiniteDuration()) {
           return;
         }

@@ -14,6 +14,11 @@ struct Request {
   std::string field;
   Resources resources;
   Labels labels;
+  bool only_labels = false;  // what its jobs need is not said here
+
+  bool IsTakenBy(const Labels& has) const {
+    return only_labels ? LabelsMatch(labels, has) : TakesRequest(has, resources, labels);
+  }
 };
 
 // The requests of jobs that the sweep will have: of the steps of approaches, and the labels that
@@ -37,7 +42,7 @@ std::vector<Request> RequestsOf(const SweepSpec& spec) {
   for (size_t i = 0; i < spec.benchmarks.size(); ++i) {
     if (!spec.benchmarks[i].labels.empty()) {
       requests.push_back({absl::StrCat("benchmarks[", i, "].resources"), Resources{.cpu_millis = 0},
-                          spec.benchmarks[i].labels});
+                          spec.benchmarks[i].labels, /*only_labels=*/true});
     }
   }
   return requests;
@@ -51,11 +56,13 @@ absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit
   }
   for (const Request& request : RequestsOf(spec)) {
     bool large_enough = false;
+    bool labeled = false;
     bool fits = false;
     for (const PoolLimit& pool : pools) {
       const bool holds = request.resources.FitsIn(pool.max);
       large_enough = large_enough || holds;
-      fits = fits || (holds && (!pool.labels || LabelsMatch(request.labels, *pool.labels)));
+      labeled = labeled || (holds && (!pool.labels || LabelsMatch(request.labels, *pool.labels)));
+      fits = fits || (holds && (!pool.labels || request.IsTakenBy(*pool.labels)));
     }
     if (!large_enough) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -65,6 +72,14 @@ absl::Status CheckFitsInPools(const SweepSpec& spec, const std::vector<PoolLimit
                           absl::StrAppend(out, pool.name, ": ", ResourcesText(pool.max));
                         }),
           "), got ", ResourcesText(request.resources), "; ask for less or extend a pool"));
+    }
+    if (!fits && labeled) {
+      return absl::InvalidArgumentError(absl::StrCat(request.field,
+                                                     ": expected a request that a pool takes, got ",
+                                                     RequestText(request.resources, request.labels),
+                                                     "; those that are large enough take only jobs "
+                                                     "that ask for GPUs: ask for one, add a pool, "
+                                                     "or set `accept: {gpus_min: 0}` in a pool"));
     }
     if (!fits) {
       return absl::InvalidArgumentError(
@@ -90,8 +105,8 @@ std::vector<std::string> CapacityWarnings(const SweepSpec& spec,
   for (const Request& request : RequestsOf(spec)) {
     bool fits = false;
     for (const KnownWorker& worker : workers) {
-      fits = fits || (request.resources.FitsIn(worker.capacity) &&
-                      LabelsMatch(request.labels, worker.labels));
+      fits =
+          fits || (request.resources.FitsIn(worker.capacity) && request.IsTakenBy(worker.labels));
     }
     if (!fits) {
       warnings.push_back(absl::StrCat(request.field, ": no worker known now has ",

@@ -312,13 +312,16 @@ absl::Status CheckFitsSomewhere(const Resources& need, const Labels& labels,
   for (size_t i = 0; i < options.workers.size(); ++i) {
     if (need.FitsIn(options.workers[i])) {
       large_enough = true;
-      if (labels.empty() || LabelsMatch(labels, options.labels[i])) {
+      if (options.labels.empty() ? labels.empty() : TakesRequest(options.labels[i], need, labels)) {
         return absl::OkStatus();
       }
     }
   }
   return absl::InvalidArgumentError(
-      large_enough
+      large_enough && labels.empty()
+          ? absl::StrCat(whose, " need ", ResourcesText(need),
+                         ", and the workers that are large enough take only jobs that ask for GPUs")
+      : large_enough
           ? absl::StrCat(whose, " need workers labeled ", LabelsText(labels),
                          ", and none that is large enough is")
           : absl::StrCat(whose, " need ", ResourcesText(need), ": more than any worker has"));

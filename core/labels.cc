@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -21,6 +22,16 @@ bool LabelsMatch(const Labels& wants, const Labels& has) {
     }
   }
   return true;
+}
+
+int32_t GpusMin(const Labels& has) {
+  const auto it = has.find(kGpusMinLabel);
+  int32_t gpus = 0;
+  return it != has.end() && absl::SimpleAtoi(it->second, &gpus) ? gpus : 0;
+}
+
+bool TakesRequest(const Labels& has, const Resources& resources, const Labels& wants) {
+  return resources.gpus >= GpusMin(has) && LabelsMatch(wants, has);
 }
 
 std::string LabelsText(const Labels& labels) {

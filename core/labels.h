@@ -7,6 +7,7 @@
 #define CONCUR_CORE_LABELS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -15,6 +16,9 @@
 namespace concur {
 
 inline constexpr size_t kTagsMax = 100;  // tags or labels of one thing
+// A worker with this label, a number, takes only jobs that ask for so many GPUs or more. Pools with
+// `accept: {gpus_min: N}` give it to their workers.
+inline constexpr char kGpusMinLabel[] = "gpus_min";
 
 using Labels = std::map<std::string, std::string>;
 
@@ -29,6 +33,11 @@ inline constexpr char kAnyEnvironmentLabel[] = "environment.any";
 
 // Whether something that has `has` satisfies all of `wants`.
 bool LabelsMatch(const Labels& wants, const Labels& has);
+
+// The number of kGpusMinLabel; 0 when it is absent or no number.
+int32_t GpusMin(const Labels& has);
+// Whether a worker that has `has` takes jobs that ask for this, if they fit.
+bool TakesRequest(const Labels& has, const Resources& resources, const Labels& wants);
 
 // "gpu=a100 site=basement".
 std::string LabelsText(const Labels& labels);

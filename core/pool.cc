@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "core/names.h"
 #include "core/sweep.h"
@@ -65,6 +66,11 @@ absl::Status CheckNumbers(const FieldPath& path, const PoolSpec& spec) {
         absl::StrCat("expected 0 to workers.max, ", spec.workers_max, ", got ", spec.workers_min));
   }
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), spec.resources));
+  if (spec.gpus_min < 0 || spec.gpus_min > spec.resources.gpus) {
+    return FieldError(path.Field("accept.gpus_min"),
+                      absl::StrCat("expected 0 to the GPUs of a worker, ", spec.resources.gpus,
+                                   ", got ", spec.gpus_min));
+  }
   return spec.resources.cpu_millis > 0
              ? absl::OkStatus()
              : FieldError(path.Field("resources"),
@@ -193,7 +199,7 @@ absl::Status CheckVolumes(const FieldPath& path, const PoolSpec& spec) {
 }
 
 // "nvidia.com/gpu.product: A100": names and values as Kubernetes takes them for labels.
-absl::Status CheckNodeSelector(const FieldPath& path, const Labels& selector) {
+absl::Status CheckKubeLabels(const FieldPath& path, const Labels& selector) {
   CONCUR_RETURN_IF_ERROR(CheckCount(path, selector.size(), kPoolVolumesMax));
   const auto is_word = [](absl::string_view text, absl::string_view more) {
     return std::all_of(text.begin(), text.end(), [more](char c) {
@@ -211,6 +217,29 @@ absl::Status CheckNodeSelector(const FieldPath& path, const Labels& selector) {
   return absl::OkStatus();
 }
 
+// Annotations hold any text.
+absl::Status CheckAnnotations(const FieldPath& path, const Labels& annotations) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, annotations.size(), kPoolVolumesMax));
+  Labels names;
+  for (const auto& [name, value] : annotations) {
+    names[name];
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(name), value));
+  }
+  return CheckKubeLabels(path, names);
+}
+
+absl::Status CheckPodEnv(const FieldPath& path, const Labels& env) {
+  CONCUR_RETURN_IF_ERROR(CheckCount(path, env.size(), kPoolVolumesMax));
+  for (const auto& [name, value] : env) {
+    if (absl::StrContains(name, '*')) {
+      return FieldError(path, absl::StrCat("expected the name of a variable, got ", Quoted(name)));
+    }
+    CONCUR_RETURN_IF_ERROR(CheckEnvPattern(path, name));
+    CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(name), value));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
   const KubernetesSettings& kubernetes = spec.kubernetes;
   for (const auto& [field, text] :
@@ -221,7 +250,7 @@ absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
         std::pair("runtime_class", &kubernetes.runtime_class)}) {
     CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field(field), *text));
   }
-  CONCUR_RETURN_IF_ERROR(CheckNodeSelector(path.Field("node_selector"), kubernetes.node_selector));
+  CONCUR_RETURN_IF_ERROR(CheckKubeLabels(path.Field("node_selector"), kubernetes.node_selector));
   CONCUR_RETURN_IF_ERROR(CheckLines(path, "image_pull_secrets", kubernetes.image_pull_secrets));
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("tolerations"), kubernetes.tolerations.size(), kPoolVolumesMax));
@@ -229,10 +258,48 @@ absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
     CONCUR_RETURN_IF_ERROR(
         CheckToleration(path.Field("tolerations", i), kubernetes.tolerations[i]));
   }
+  CONCUR_RETURN_IF_ERROR(CheckKubeLabels(path.Field("labels"), kubernetes.labels));
+  CONCUR_RETURN_IF_ERROR(CheckAnnotations(path.Field("annotations"), kubernetes.annotations));
+  CONCUR_RETURN_IF_ERROR(CheckPodEnv(path.Field("env"), kubernetes.env));
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("affinity"), kubernetes.affinity));
+  const std::string& policy = kubernetes.image_pull_policy;
+  if (!policy.empty() && policy != "Always" && policy != "IfNotPresent" && policy != "Never") {
+    return FieldError(path.Field("image_pull_policy"),
+                      absl::StrCat("expected Always, IfNotPresent or Never, got \"", policy, "\""));
+  }
   return CheckVolumes(path, spec);
 }
 
 }  // namespace
+
+absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern) {
+  absl::string_view name = pattern;
+  absl::ConsumeSuffix(&name, "*");
+  const bool good = !name.empty() && name.size() <= kPoolTextBytesMax &&
+                    !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+                    std::all_of(name.begin(), name.end(), [](char c) {
+                      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+                    });
+  if (!good) {
+    return FieldError(path, absl::StrCat("expected the name of a variable, or the beginning of "
+                                         "names as in CUDA_*, got ",
+                                         Quoted(pattern)));
+  }
+  // The worker's own secrets and settings are none of a job's business.
+  if (absl::StartsWith(name, "CONCUR_")) {
+    return FieldError(path,
+                      absl::StrCat("expected no variable of Concur's own, got ", Quoted(pattern)));
+  }
+  return absl::OkStatus();
+}
+
+bool EnvPatternMatches(absl::string_view pattern, absl::string_view name) {
+  return absl::ConsumeSuffix(&pattern, "*")
+             ? absl::StartsWith(name, pattern) && !absl::StartsWith(name, "CONCUR_")
+             : name == pattern;
+}
+
+int32_t DefaultGpusMin(const Resources& worker) { return worker.gpus > 0 ? 1 : 0; }
 
 absl::string_view VolumeKindName(VolumeKind kind) { return NameIn(kVolumeNames, kind); }
 
@@ -254,6 +321,10 @@ absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("worker_program"), spec.worker_program));
   CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("work_directory"), spec.work_directory));
   CONCUR_RETURN_IF_ERROR(CheckLines(path, "setup", spec.setup));
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("env_pass"), spec.env_pass.size(), kPoolLinesMax));
+  for (size_t i = 0; i < spec.env_pass.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckEnvPattern(path.Field("env_pass", i), spec.env_pass[i]));
+  }
   CONCUR_RETURN_IF_ERROR(CheckSlurm(path.Field("slurm"), spec.slurm));
   return CheckKubernetes(path.Field("kubernetes"), spec);
 }
@@ -278,6 +349,9 @@ Labels WorkerLabels(const PoolSpec& spec) {
         return absl::StartsWith(label.first, kEnvironmentLabelPrefix);
       })) {
     labels[kAnyEnvironmentLabel] = kEnvironmentLabelValue;
+  }
+  if (spec.gpus_min > 0) {
+    labels[kGpusMinLabel] = absl::StrCat(spec.gpus_min);
   }
   return labels;
 }

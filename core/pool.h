@@ -26,7 +26,7 @@ namespace concur {
 inline constexpr size_t kPoolsMax = 100;
 inline constexpr size_t kPoolNameBytesMax = 40;  // goes into the names of workers, jobs and pods
 inline constexpr int32_t kPilotsPerPoolMax = 10'000;
-inline constexpr size_t kPoolLabelsMax = kTagsMax - 1;  // beside the label "pool"
+inline constexpr size_t kPoolLabelsMax = kTagsMax - 2;  // beside "pool" and kGpusMinLabel
 inline constexpr size_t kPoolLinesMax = 100;            // of `setup` and of extra arguments
 inline constexpr size_t kPoolTextBytesMax = 4096;
 inline constexpr size_t kPauseReasonBytesMax = 1'000;
@@ -43,6 +43,8 @@ absl::string_view ProviderKindName(ProviderKind kind);
 // InvalidArgument when no provider is called so.
 absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name);
 
+// The label of a Job that Kueue queues; its value is the name of a LocalQueue.
+inline constexpr char kKueueLabel[] = "kueue.x-k8s.io/queue-name";
 // Where a container of a pool's pods has files of its own.
 inline constexpr char kPodWorkDirectory[] = "/var/lib/concur-worker";
 inline constexpr char kPodCredentials[] = "/etc/concur";
@@ -105,6 +107,14 @@ struct KubernetesSettings {
   std::vector<std::string> image_pull_secrets;  // names of Secrets
   std::string priority_class;
   std::string runtime_class;
+  // Of Jobs and pods, beside Concur's own. With the label kKueueLabel a Job waits until Kueue lets
+  // it start.
+  Labels labels;
+  Labels annotations;
+  Labels env;            // of the worker
+  std::string affinity;  // a pod's `affinity`, as JSON; "": none
+  // Always, IfNotPresent or Never; "": Kubernetes' default.
+  std::string image_pull_policy;
 
   friend bool operator==(const KubernetesSettings&, const KubernetesSettings&) = default;
 };
@@ -116,6 +126,8 @@ struct PoolSpec {
   int32_t workers_max = 1;
   Resources resources;  // of each worker
   Labels labels;        // that its workers carry
+  // Jobs that ask for fewer GPUs do not come here.
+  int32_t gpus_min = 0;
   // A worker ends after so long at the latest; the provider enforces it, too.
   absl::Duration time_limit = absl::InfiniteDuration();
   // This long before the time limit a worker starts to drain: it takes nothing new, finishes what
@@ -130,6 +142,8 @@ struct PoolSpec {
   std::string worker_program;      // on the workers' machines; "": the one beside the coordinator's
   std::string work_directory;      // where a worker makes its own; "": the provider's choice
   std::vector<std::string> setup;  // lines of shell that run before the worker
+  // Variables of the worker's environment that jobs see as well: names, or "CUDA_*".
+  std::vector<std::string> env_pass;
   SlurmSettings slurm;
   KubernetesSettings kubernetes;
 
@@ -145,8 +159,16 @@ Resources PlannedCapacity(const PoolSpec& spec);
 // How long a job may take on a fresh worker of the pool.
 absl::Duration UsableTime(const PoolSpec& spec);
 
-// What its workers carry: its labels, and pool=NAME; kAnyEnvironmentLabel unless its labels say
-// what environments they have.
+// What a pool that says nothing of it accepts: one with GPUs keeps them for jobs that ask for one.
+int32_t DefaultGpusMin(const Resources& worker);
+
+// InvalidArgument unless it is a variable's name, which may end in "*".
+absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern);
+// Whether the pattern, or one of several, means this variable.
+bool EnvPatternMatches(absl::string_view pattern, absl::string_view name);
+
+// What its workers carry: its labels, pool=NAME, kGpusMinLabel where the pool has a minimum, and
+// kAnyEnvironmentLabel unless its labels say what environments they have.
 Labels WorkerLabels(const PoolSpec& spec);
 
 }  // namespace concur

@@ -175,9 +175,14 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
     return "";
   }
   std::vector<std::string> parts;
+  std::vector<std::string> reserved;
   bool large_enough = false;
   for (const auto& [name, pool] : pools_) {
     if (!resources.FitsIn(PlannedCapacity(pool.spec))) {
+      continue;
+    }
+    if (resources.gpus < pool.spec.gpus_min) {
+      reserved.push_back(name);
       continue;
     }
     large_enough = true;
@@ -198,6 +203,11 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
       state = absl::StrCat("has ", view.working, " of ", pool.spec.workers_max, " workers");
     }
     parts.push_back(absl::StrCat("pool ", name, " ", state));
+  }
+  if (parts.empty() && !large_enough && !reserved.empty()) {
+    return absl::StrCat(
+        "no pool has workers for it; pool ", absl::StrJoin(reserved, ", pool "),
+        " takes only jobs that ask for GPUs (accept: {gpus_min: 0} lets others in)");
   }
   if (parts.empty()) {
     return large_enough ? absl::StrCat("no pool that is large enough has workers labeled ",

@@ -49,6 +49,7 @@ struct Worker {
   absl::Time end_time = absl::InfiniteFuture();
   absl::Duration whole_time = absl::ZeroDuration();  // the longest that it had left
   bool lost = false;
+  bool left = false;         // lost, and it said so itself
   bool drain_asked = false;  // by a user
   bool drain_self = false;   // by the worker
   bool drain_sent = false;   // the value of drain_asked in its last answer

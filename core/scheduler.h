@@ -123,6 +123,8 @@ struct WorkerView {
   WorkerInfo info;
   bool draining = false;
   bool lost = false;
+  // It said good-bye, and nobody wants anything of it: only what is held against it is remembered.
+  bool left = false;
   bool called = false;            // since this scheduler started
   std::string quarantine_reason;  // why it gets no jobs for a while; "" when it does
   absl::Time quarantine_end = absl::InfinitePast();

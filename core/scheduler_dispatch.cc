@@ -80,6 +80,7 @@ Worker* Scheduler::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
   for (auto& [name, worker] : workers_) {
     if (worker->TakesJobs(now_) && !taken.contains(worker.get()) && !RunsSuspect(*worker) &&
         lane.resources.FitsIn(worker->info.capacity) &&
+        lane.resources.gpus >= GpusMin(worker->info.labels) &&
         label_sets_.Match(lane.labels, worker->info.labels) && HasTimeFor(*worker, lane.group) &&
         (best == nullptr || worker->assignments.size() < best->assignments.size())) {
       best = worker.get();
@@ -154,12 +155,13 @@ void Scheduler::Dispatch() {
 
 bool Scheduler::DispatchOne(Worker& worker) {
   const Resources free = worker.Free();
+  const int32_t gpus_min = GpusMin(worker.info.labels);
   // Most workers are full most of the time: they are not compared with every lane.
   return ready_.cpu_millis_min() <= free.cpu_millis &&
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return lane.resources.FitsIn(free) &&
+               return lane.resources.FitsIn(free) && lane.resources.gpus >= gpus_min &&
                       label_sets_.Match(lane.labels, worker.info.labels) &&
                       HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },
@@ -169,7 +171,8 @@ bool Scheduler::DispatchOne(Worker& worker) {
 bool Scheduler::DispatchAhead(Worker& worker) {
   const Durations::Rank longest = Durations::RankOf(policy_.ahead_job_max);
   const int64_t cpu_millis = worker.info.capacity.cpu_millis;
-  return worker.assignments.ahead() < worker.info.queue_max && ready_.rank_min() <= longest &&
+  return GpusMin(worker.info.labels) == 0 &&  // what is given ahead asks for no GPU
+         worker.assignments.ahead() < worker.info.queue_max && ready_.rank_min() <= longest &&
          worker.assignments.ahead_cpu_micros() < CpuMicros(policy_.ahead, cpu_millis) &&
          Give(
              worker,

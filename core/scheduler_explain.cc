@@ -220,6 +220,7 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
   const Labels& labels = label_sets_.Get(lane.labels);
   uint32_t live = 0;
   uint32_t labeled = 0;
+  uint32_t reserved = 0;  // for jobs with more GPUs
   uint32_t draining = 0;
   uint32_t quarantined = 0;
   uint32_t fits_free = 0;
@@ -242,6 +243,10 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
       continue;
     }
     ++labeled;
+    if (need.gpus < GpusMin(worker->info.labels)) {
+      ++reserved;
+      continue;
+    }
     fits_empty += need.FitsIn(worker->info.capacity) ? 1 : 0;
     if (need.FitsIn(worker->Free())) {
       ++fits_free;
@@ -263,6 +268,13 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
   }
   const std::string kind =
       labels.empty() ? " live workers" : absl::StrCat(" live workers labeled ", LabelsText(labels));
+  if (fits_empty == 0 && reserved > 0) {
+    return absl::StrCat(
+        "waits for a worker that takes it: it needs ", needs, "; ", reserved, " of ", labeled, kind,
+        " take", reserved == 1 ? "s" : "", " only jobs that ask for GPUs (label ", kGpusMinLabel,
+        "; `accept: {gpus_min: 0}` in the pool would let others in), and no other can hold it",
+        aside);
+  }
   if (fits_empty == 0) {
     return absl::StrCat("fits on none of the ", labeled, kind, ": it needs ", needs,
                         "; start a larger worker or lower the approach's resources", aside);

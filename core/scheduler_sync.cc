@@ -119,6 +119,7 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   worker->sequence = request.sequence;
   worker->last_seen = now_;
   worker->lost = false;
+  worker->left = false;
   worker->drain_self = request.draining;
   workers_.SetDeadline(*worker, now_ + policy_.lease);
   worker->end_time = now_ + request.time_left;
@@ -145,6 +146,7 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
     LoseWorker(*worker, /*died=*/false, absl::StrCat("worker ", worker->info.name, " left"));
     worker->forget = std::move(forget);  // to be answered once more
     worker->lost_attempts.clear();       // it runs nothing any more
+    worker->left = true;
   }
   return absl::OkStatus();
 }

@@ -78,6 +78,7 @@ std::vector<WorkerView> Scheduler::ListWorkers() const {
     view.info = worker->info;
     view.draining = worker->draining();
     view.lost = worker->lost;
+    view.left = worker->left && !worker->drain_asked;
     view.called = worker->sequence.has_value();
     view.quarantine_reason = worker->quarantine_reason;
     view.quarantine_end = worker->quarantine_end;
@@ -127,7 +128,7 @@ Totals Scheduler::CountAll() const {
   }
   for (const auto& [name, worker] : workers_) {
     if (worker->lost) {
-      ++totals.workers_lost;
+      totals.workers_lost += worker->left ? 0 : 1;
       continue;
     }
     ++(worker->draining() ? totals.workers_draining : totals.workers_live);

@@ -344,8 +344,9 @@ absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& ap
                     !approach.hyperparameters.space.empty() || !approach.train_labels.empty() ||
                     !approach.predict_labels.empty() || !approach.version.empty();
   return runs || approach.name.empty()
-             ? FieldError(path, "expected a name and tags, and nothing that could run, in a sweep "
-                                "of imported results")
+             ? FieldError(path,
+                          "expected a name and tags, and nothing that could run, in a sweep "
+                          "of imported results")
              : absl::OkStatus();
 }
 
@@ -355,8 +356,9 @@ absl::Status CheckImportedBenchmark(const FieldPath& path, const BenchmarkSpec& 
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), benchmark.metric));
   if (benchmark.name.empty() || benchmark.format != DataFormat::kFile || benchmark.train ||
       benchmark.test || !benchmark.labels.empty()) {
-    return FieldError(path, "expected a name, format file and no data in a sweep of imported "
-                            "results");
+    return FieldError(path,
+                      "expected a name, format file and no data in a sweep of imported "
+                      "results");
   }
   return AtField(path.Field("scale"), CheckScale(benchmark.meaning.scale));
 }
@@ -367,8 +369,9 @@ absl::Status CheckImported(const FieldPath& path, const SweepSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckImportedBenchmark));
   if (!spec.train_sets.empty() || !spec.exclude.empty() || spec.random_settings != 0 ||
       spec.evaluate_on != EvaluateOn::kAll || !spec.evaluate_benchmarks.empty()) {
-    return FieldError(path, "expected approaches, benchmarks and seeds, all met with all, in a "
-                            "sweep of imported results");
+    return FieldError(path,
+                      "expected approaches, benchmarks and seeds, all met with all, in a "
+                      "sweep of imported results");
   }
   CONCUR_RETURN_IF_ERROR(CheckRetry(path.Field("retry"), spec.retry));
   return CheckSeedsDiffer(path.Field("seeds"), spec.seeds);

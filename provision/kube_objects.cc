@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/digest.h"
+#include "provision/kube_reasons.h"
 
 namespace concur::provision {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kKubernetesNameBytesMax = 63;
 constexpr size_t kPodMessageBytesMax = 500;
 constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
-constexpr int kMetricsPort = 9465;       // as in k8s/overlays/static-workers
+constexpr int kMetricsPort = 9465;       // as in k8s/components/static-workers
 constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
 constexpr int kEndedKeptSeconds = 3600;  // should nobody delete it
 constexpr int kSecretMode = 0440;        // of the credentials' files: root and the pod's fsGroup
@@ -133,6 +134,12 @@ KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::s
         {"capabilities", {{"drop", {"ALL"}}}}}},
       {"volumeMounts", KubeJson::array({{{"name", "work"}, {"mountPath", directory}},
                                         {{"name", "tmp"}, {"mountPath", "/tmp"}}})}};
+  for (const auto& [name, value] : pool.kubernetes.env) {
+    container["env"].push_back({{"name", name}, {"value", value}});
+  }
+  if (!pool.kubernetes.image_pull_policy.empty()) {
+    container["imagePullPolicy"] = pool.kubernetes.image_pull_policy;
+  }
   if (!secret.empty()) {
     container["env"].push_back(
         {{"name", "CONCUR_TOKEN"},
@@ -161,6 +168,9 @@ void AddPlacement(const PoolSpec& pool, KubeJson* pod) {
   }
   if (!settings.node_selector.empty()) {
     (*pod)["nodeSelector"] = settings.node_selector;
+  }
+  if (!settings.affinity.empty()) {
+    (*pod)["affinity"] = KubeJson::parse(settings.affinity);
   }
   std::vector<Toleration> tolerations = settings.tolerations;
   if (pool.resources.gpus > 0) {
@@ -434,13 +444,21 @@ absl::Status CheckKubePool(const PoolSpec& pool) {
     return absl::InvalidArgumentError(absl::StrCat(
         "pool ", pool.name, ": kubernetes.gpu_resource: expected a name such as nvidia.com/gpu"));
   }
+  if (!pool.kubernetes.affinity.empty() &&
+      !KubeJson::parse(pool.kubernetes.affinity, nullptr, /*allow_exceptions=*/false).is_object()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pool ", pool.name, ": kubernetes.affinity: expected a mapping, as in a pod"));
+  }
   return absl::OkStatus();
 }
 
 KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
                       const std::string& secret) {
-  const KubeJson labels = Labels(setup.coordinator_id, pool.name);
-  const KubeJson annotations = {{kPilotAnnotation, pilot}};
+  // Concur's own come last: by them it finds its pilots again.
+  KubeJson labels = pool.kubernetes.labels;
+  labels.update(Labels(setup.coordinator_id, pool.name));
+  KubeJson annotations = pool.kubernetes.annotations;
+  annotations[kPilotAnnotation] = pilot;
   KubeJson job = {{"apiVersion", "batch/v1"},
                   {"kind", "Job"},
                   {"metadata",
@@ -457,6 +475,9 @@ KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::
                       {"spec", PodOf(pool, setup, pilot, secret)}}}}}};
   if (pool.time_limit != absl::InfiniteDuration()) {
     job["spec"]["activeDeadlineSeconds"] = absl::ToInt64Seconds(pool.time_limit);
+  }
+  if (pool.kubernetes.labels.contains(kKueueLabel)) {
+    job["spec"]["suspend"] = true;  // Kueue lets it go
   }
   return job;
 }
@@ -503,10 +524,17 @@ PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::stri
   if (phase == "Unknown") {
     report.state = PilotReport::State::kRunning;
     report.message = "its node does not answer";
+  } else if (const KubeJson* suspended = TrueCondition(job, "Suspended")) {
+    const std::string queue = KubeText(job, {"metadata", "labels", kKueueLabel});
+    report.message = absl::StrCat(
+        queue.empty() ? "is suspended: somebody set its spec.suspend"
+                      : absl::StrCat("waits in Kueue's queue ", queue,
+                                     "; see `kubectl get workloads`, and that Kueue runs"),
+        " (", Said(KubeText(*suspended, {"reason"}), KubeText(*suspended, {"message"})), ")");
   } else if (pod == nullptr) {
-    report.message = event.empty() ? "waits for its pod to be made" : event;
+    report.message = event.empty() ? "waits for its pod to be made" : WithKubeRemedies(event);
   } else {
-    report.message = WaitOfPod(*pod);
+    report.message = WithKubeRemedies(WaitOfPod(*pod));
   }
   return report;
 }

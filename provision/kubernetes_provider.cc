@@ -63,6 +63,10 @@ void KubernetesProvider::Start(const PoolSpec& pool, const std::vector<std::stri
   thread_.Submit([this, pool, pilots, done = std::move(done)] { done(StartNow(pool, pilots)); });
 }
 
+void KubernetesProvider::Try(const PoolSpec& pool, TryDone done) {
+  thread_.Submit([this, pool, done = std::move(done)] { done(TryNow(pool)); });
+}
+
 void KubernetesProvider::Stop(const std::vector<std::string>& pilots, StopDone done) {
   thread_.Submit([this, pilots, done = std::move(done)] { done(StopNow(pilots)); });
 }
@@ -197,6 +201,22 @@ absl::Status KubernetesProvider::EnsureSecret(const std::string& name_space,
   }
   place.secret = name;
   return absl::OkStatus();
+}
+
+// The server checks such a Job, by all that admits it, and keeps nothing.
+absl::StatusOr<std::string> KubernetesProvider::TryNow(const PoolSpec& pool) {
+  CONCUR_RETURN_IF_ERROR(CheckKubePool(pool));
+  CONCUR_RETURN_IF_ERROR(Connect());
+  const std::string name_space = pool.kubernetes.name_space.empty() ? client_->config().name_space
+                                                                    : pool.kubernetes.name_space;
+  CONCUR_ASSIGN_OR_RETURN(const std::string token, setup_.token());
+  const std::string secret =
+      token.empty() && setup_.ca_pem.empty() ? "" : KubeSecretName(setup_, token);
+  const KubeJson job = KubePilotJob(pool, setup_, absl::StrCat(pool.name, "-0"), secret);
+  CONCUR_RETURN_IF_ERROR(
+      client_->Call(KubeVerb::kCreateJob, name_space, "", "dryRun=All", job.dump()).status());
+  return absl::StrCat("Kubernetes takes its Jobs in namespace ", name_space,
+                      " (whether a node has room for their pods shows when they are there)");
 }
 
 // --- stopping ------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class KubernetesProvider final : public Provider {
   ~KubernetesProvider() override;
 
   void Start(const PoolSpec& pool, const std::vector<std::string>& pilots, StartDone done) override;
+  void Try(const PoolSpec& pool, TryDone done) override;
   void Stop(const std::vector<std::string>& pilots, StopDone done) override;
   void Observe(ObserveDone done) override;
 
@@ -74,6 +75,7 @@ class KubernetesProvider final : public Provider {
                         const std::string& name_space, Namespace& place);
   absl::Status EnsureSecret(const std::string& name_space, const std::string& token,
                             Namespace& place);
+  absl::StatusOr<std::string> TryNow(const PoolSpec& pool);
   absl::Status StopNow(const std::vector<std::string>& pilots);
   absl::StatusOr<std::vector<PilotReport>> ObserveNow();
   absl::StatusOr<Pairs> Look(Namespace& place);

@@ -201,7 +201,7 @@ absl::StatusOr<pid_t> LocalProvider::StartOne(const PoolSpec& pool, const std::s
   // The shell runs `setup` and becomes the worker.
   const std::string script = absl::StrCat(absl::StrJoin(pool.setup, "\n"), "\nexec \"$@\"");
   std::vector<std::string> argv = {"/bin/sh",
-                                   "-c",
+                                   "-ec",
                                    script,
                                    "concur-pilot",
                                    WorkerProgram(pool, setup_),
@@ -220,6 +220,16 @@ absl::StatusOr<pid_t> LocalProvider::StartOne(const PoolSpec& pool, const std::s
   CONCUR_RETURN_IF_ERROR(
       WriteFileAtomically(PathOf(pilot, "pid"), absl::StrCat(pid, " ", ticks, "\n")));
   return pid;
+}
+
+void LocalProvider::Try(const PoolSpec& pool, TryDone done) {
+  const std::string program = WorkerProgram(pool, setup_);
+  if (access(program.c_str(), X_OK) != 0) {
+    done(absl::FailedPreconditionError(
+        absl::StrCat("worker_program: there is no program ", program, " that may be run")));
+    return;
+  }
+  done(absl::StrCat("this machine has ", program));
 }
 
 void LocalProvider::Stop(const std::vector<std::string>& pilots, StopDone done) {

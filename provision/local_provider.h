@@ -28,6 +28,7 @@ class LocalProvider final : public Provider {
 
   void Start(const PoolSpec& pool, const std::vector<std::string>& pilots, StartDone done) override;
   // SIGTERM, and SIGKILL when it is called again for a pilot.
+  void Try(const PoolSpec& pool, TryDone done) override;
   void Stop(const std::vector<std::string>& pilots, StopDone done) override;
   void Observe(ObserveDone done) override;
 

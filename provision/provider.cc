@@ -27,6 +27,9 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
       add("--label", absl::StrCat(name, "=", value));
     }
   }
+  for (const std::string& pattern : pool.env_pass) {
+    add("--env-pass", pattern);
+  }
   if (pool.time_limit != absl::InfiniteDuration()) {
     add("--time-limit", absl::StrCat(absl::ToInt64Seconds(pool.time_limit), "s"));
     add("--drain-margin", absl::StrCat(absl::ToInt64Seconds(pool.drain_margin), "s"));

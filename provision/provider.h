@@ -63,6 +63,11 @@ class Provider {
   virtual void Start(const PoolSpec& pool, const std::vector<std::string>& pilots,
                      StartDone done) = 0;
 
+  // What the provider says to such a pilot, without starting one: a sentence for people, or why it
+  // would not start it.
+  using TryDone = std::function<void(absl::StatusOr<std::string>)>;
+  virtual void Try(const PoolSpec& pool, TryDone done) = 0;
+
   using StopDone = std::function<void(absl::Status)>;
   virtual void Stop(const std::vector<std::string>& pilots, StopDone done) = 0;
 

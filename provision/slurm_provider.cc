@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/slurm_provider.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr absl::Duration kQueryTimeout = absl::Seconds(30);
 constexpr absl::Duration kCancelTimeout = absl::Seconds(30);
+constexpr absl::Duration kTryTimeout = absl::Seconds(15);
 
 }  // namespace
 
@@ -25,6 +27,10 @@ SlurmProvider::SlurmProvider(PilotSetup setup, Runner runner)
 void SlurmProvider::Start(const PoolSpec& pool, const std::vector<std::string>& pilots,
                           StartDone done) {
   thread_.Submit([this, pool, pilots, done = std::move(done)] { done(StartNow(pool, pilots)); });
+}
+
+void SlurmProvider::Try(const PoolSpec& pool, TryDone done) {
+  thread_.Submit([this, pool, done = std::move(done)] { done(TryNow(pool)); });
 }
 
 void SlurmProvider::Stop(const std::vector<std::string>& pilots, StopDone done) {
@@ -57,6 +63,7 @@ void SlurmProvider::Observe(ObserveDone done) {
     for (auto& [name, report] : best) {
       reports.push_back(std::move(report));
     }
+    AddReasons(&reports);
     done(std::move(reports));
   });
 }
@@ -82,6 +89,49 @@ absl::StatusOr<std::vector<std::string>> SlurmProvider::StartNow(
     ids.push_back(pilots.size() == 1 ? *id : absl::StrCat(*id, "_", i));
   }
   return ids;
+}
+
+// As many as one sbatch would ever start, so that a limit on arrays shows as well.
+absl::StatusOr<std::string> SlurmProvider::TryNow(const PoolSpec& pool) {
+  std::vector<std::string> pilots;
+  for (int32_t i = 0; i < std::min(pool.workers_max, pool.slurm.array_max); ++i) {
+    pilots.push_back(absl::StrCat(pool.name, "-", i));
+  }
+  CommandRequest request = SbatchRequest(pool, setup_, "", pilots);
+  request.argv.insert(request.argv.begin() + 1, "--test-only");
+  request.timeout = kTryTimeout;
+  CONCUR_ASSIGN_OR_RETURN(const CommandResult result, runner_(request));
+  if (result.exit_code != 0) {
+    return SlurmError("sbatch", result);
+  }
+  return ParseSbatchTest(result.err);
+}
+
+// A pilot whose setup failed left the line that did in its job's comment. Asked once for each.
+void SlurmProvider::AddReasons(std::vector<PilotReport>* reports) {
+  std::map<std::string, std::string> comments;
+  for (PilotReport& report : *reports) {
+    if (!MayHaveFailedSetup(report)) {
+      continue;
+    }
+    const auto known = comments_.find(report.external_id);
+    if (known != comments_.end()) {
+      comments.insert(*known);
+    } else {
+      CommandRequest request;
+      request.argv = SqueueCommentArguments(report.external_id);
+      request.timeout = kQueryTimeout;
+      const absl::StatusOr<CommandResult> result = runner_(request);
+      if (!result.ok() || result->exit_code != 0) {
+        continue;  // asked again
+      }
+      comments[report.external_id] = SetupFailureOf(result->out);
+    }
+    if (const std::string& comment = comments[report.external_id]; !comment.empty()) {
+      report.message = absl::StrCat(comment, "; ", report.message);
+    }
+  }
+  comments_ = std::move(comments);
 }
 
 absl::StatusOr<std::vector<SlurmPilot>> SlurmProvider::Query() {

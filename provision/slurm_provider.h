@@ -9,6 +9,7 @@
 #define CONCUR_PROVISION_SLURM_PROVIDER_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,17 +29,21 @@ class SlurmProvider final : public Provider {
   ~SlurmProvider() override { thread_.Close(); }
 
   void Start(const PoolSpec& pool, const std::vector<std::string>& pilots, StartDone done) override;
+  void Try(const PoolSpec& pool, TryDone done) override;
   void Stop(const std::vector<std::string>& pilots, StopDone done) override;
   void Observe(ObserveDone done) override;
 
  private:
   absl::StatusOr<std::vector<std::string>> StartNow(const PoolSpec& pool,
                                                     const std::vector<std::string>& pilots);
+  absl::StatusOr<std::string> TryNow(const PoolSpec& pool);
   absl::Status StopNow(const std::vector<std::string>& pilots);
   absl::StatusOr<std::vector<SlurmPilot>> Query();
+  void AddReasons(std::vector<PilotReport>* reports);
 
   const PilotSetup setup_;
   const Runner runner_;
+  std::map<std::string, std::string> comments_;  // of failed jobs that Slurm remembers, by id
   ThreadPool thread_{1};
 };
 

@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "provision/slurm_reasons.h"
 
 namespace concur::provision {
 namespace {
@@ -29,6 +30,8 @@ constexpr absl::Duration kSubmitTimeout = absl::Seconds(60);
 constexpr size_t kSlurmMessageBytesMax = 600;
 constexpr size_t kFields = 5;
 constexpr char kKeyVariable[] = "CONCUR_PILOT_KEY";
+constexpr absl::string_view kSetupFailed = "setup failed: ";
+constexpr size_t kCommentBytesMax = 1100;
 
 std::string Prefix(const PilotSetup& setup) {
   return absl::StrCat("concur-", setup.coordinator_id, "-");
@@ -37,47 +40,6 @@ std::string Prefix(const PilotSetup& setup) {
 std::string DirectoryOf(const std::string& program) {
   const size_t slash = program.rfind('/');
   return slash == std::string::npos ? "" : program.substr(0, slash);
-}
-
-struct Reason {
-  absl::string_view code;
-  absl::string_view words;
-  bool impossible = false;  // somebody has to change something first
-};
-constexpr Reason kReasons[] = {
-    {"AssocGrpCpuLimit", "the account's limit on CPUs is reached"},
-    {"AssocGrpCPUMinutesLimit", "the account's CPU minutes are used up", true},
-    {"AssocMaxJobsLimit", "the account's limit on jobs is reached"},
-    {"BadConstraints", "no node has the constraint: this will never run", true},
-    {"BeginTime", "not before its begin time"},
-    {"JobHeldAdmin", "held by an administrator", true},
-    {"JobHeldUser", "held: `scontrol release` lets it go", true},
-    {"Licenses", "waits for a license"},
-    {"NodeDown", "the nodes that it needs are down"},
-    {"None", "waits for Slurm's scheduler to look at it"},
-    {"PartitionDown", "its partition is down", true},
-    {"PartitionInactive", "its partition is inactive", true},
-    {"PartitionNodeLimit", "asks for more nodes than its partition has: this will never run", true},
-    {"PartitionTimeLimit", "time_limit is longer than its partition allows: this will never run",
-     true},
-    {"Priority", "other jobs are before it"},
-    {"QOSMaxCpuPerUserLimit", "the QOS's limit on CPUs is reached"},
-    {"QOSMaxJobsPerUserLimit", "the QOS's limit on jobs is reached"},
-    {"QOSMaxSubmitJobPerUserLimit", "the QOS's limit on submitted jobs is reached"},
-    {"ReqNodeNotAvail", "the nodes that it needs are not available"},
-    {"Reservation", "waits for its reservation"},
-    {"Resources", "waits for room"},
-};
-
-// Null when it is not known.
-const Reason* FindReason(absl::string_view reason) {
-  for (const Reason& known : kReasons) {
-    // "ReqNodeNotAvail, UnavailableNodes:n[1-4]".
-    if (reason == known.code || absl::StartsWith(reason, absl::StrCat(known.code, ","))) {
-      return &known;
-    }
-  }
-  return nullptr;
 }
 
 std::optional<PilotReport::State> StateOf(absl::string_view state) {
@@ -163,6 +125,71 @@ std::string CredentialLines(const PilotSetup& setup) {
   return lines;
 }
 
+// The profile of a login shell, which defines `module` and the like. Not `bash -l`: profiles set
+// PATH anew, and the submitted one, on which Slurm's own programs may be, would be lost.
+constexpr char kProfileLines[] = R"sh(submitted_path=$PATH
+for profile in /etc/profile ~/.bash_profile ~/.bash_login ~/.profile; do
+  [ -r "$profile" ] || continue
+  . "$profile"
+  [ "$profile" = /etc/profile ] || break
+done
+PATH=$PATH:$submitted_path
+)sh";
+
+// A directory of the pilot's own, locked while the pilot or its worker lives, so that the next
+// pilot on the node can remove what a killed one has left. On shared storage only those of its own
+// host are looked at: not every file system locks across hosts.
+constexpr char kDirectoryLines[] = R"sh(umask 077
+dir=$prefix$name
+host=$(uname -n)
+mkdir -p "$dir" || exit 72
+cd "$dir" || exit 72
+if command -v flock >/dev/null; then
+  exec 8>lock && flock -n 8 && echo "$host" > host
+  for old in "$prefix"*/; do
+    [ "$(cat "$old/host" 2>/dev/null)" = "$host" ] && flock -n "$old/lock" true && rm -rf "$old"
+  done
+fi
+)sh";
+
+// `lines` as one piece of shell. The first that fails ends the pilot, and is named in the comment
+// of its Slurm job, where the coordinator reads it. An ERR trap and not `set -e`, which functions
+// such as `module` inherit and do not expect.
+std::string SetupLines(const std::vector<std::string>& lines) {
+  if (lines.empty()) {
+    return "";
+  }
+  std::string script = "setup=(\n";
+  for (const std::string& line : lines) {
+    absl::StrAppend(&script, "  ", ShellQuoted(line), "\n");
+  }
+  absl::StrAppend(&script, R"sh()
+setup_failed() {
+  trap - ERR EXIT
+  exec 2>&9
+  cat "$dir/setup.err" >&2
+  why="$(tail -n 1 "$dir/setup.err" | tr -cd '[:print:]')"
+  if [ "$2" -gt 0 ]; then line="line $2, ${setup[$2 - 1]}"; else line="it ended the script"; fi
+  why=")sh",
+                  kSetupFailed, R"sh($line (exit code $1)${why:+: $why}"
+  echo "$why" >&2
+  scontrol update JobId="$SLURM_JOB_ID" Comment="${why:0:1000}" >&2
+  cd / && rm -rf "$dir"
+  exit 78
+}
+exec 9>&2 2>"$dir/setup.err"
+trap 'setup_failed "$?" "$((LINENO - setup_at))"' ERR
+trap 'setup_failed "$?" 0' EXIT
+setup_at=$LINENO
+)sh",
+                  absl::StrJoin(lines, "\n"), R"sh(
+trap - ERR EXIT
+exec 2>&9 9>&-
+cat "$dir/setup.err" >&2
+)sh");
+  return script;
+}
+
 }  // namespace
 
 std::string ShellQuoted(absl::string_view text) {
@@ -181,19 +208,14 @@ std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>
 std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
                         const std::vector<std::string>& pilots) {
   const std::string program = WorkerProgram(pool, setup);
-  std::string script =
-      absl::StrCat("#!/bin/bash\n# A worker of Concur's pool ", pool.name, ".\n",
-                   "first=", PilotNumber(pilots[0]), "\n", "name=", ShellQuoted(pool.name),
-                   "-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n");
-  absl::StrAppend(&script, "base=",
-                  pool.work_directory.empty() ? std::string("${TMPDIR:-/tmp}")
-                                              : ShellQuoted(pool.work_directory),
-                  "\n", "dir=$base/concur-", setup.coordinator_id, "-$name\n", "umask 077\n",
-                  "mkdir -p \"$dir\" || exit 72\n", "cd \"$dir\" || exit 72\n");
-  absl::StrAppend(&script, CredentialLines(setup));
-  for (const std::string& line : pool.setup) {
-    absl::StrAppend(&script, line, "\n");
-  }
+  std::string script = absl::StrCat(
+      "#!/bin/bash\n# A worker of Concur's pool ", pool.name, ".\n",
+      pool.setup.empty() ? "" : kProfileLines, "first=", PilotNumber(pilots[0]), "\n",
+      "name=", ShellQuoted(pool.name), "-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n", "base=",
+      pool.work_directory.empty() ? std::string("${TMPDIR:-/tmp}")
+                                  : ShellQuoted(pool.work_directory),
+      "\n", "prefix=$base/concur-", setup.coordinator_id, "-\n", kDirectoryLines);
+  absl::StrAppend(&script, CredentialLines(setup), SetupLines(pool.setup));
   const std::string directory = DirectoryOf(program);
   if (!directory.empty()) {
     absl::StrAppend(&script, "PATH=", ShellQuoted(directory), ":$PATH\n");
@@ -278,6 +300,32 @@ std::vector<std::string> SqueueArguments() {
   return {"squeue", "--noheader", "--me", "--array", "--states=all", "--format=%i|%K|%T|%r|%j"};
 }
 
+bool MayHaveFailedSetup(const PilotReport& report) {
+  return report.state == PilotReport::State::kEnded &&
+         absl::StrContains(report.message, ": FAILED");
+}
+
+std::vector<std::string> SqueueCommentArguments(const std::string& job) {
+  return {"squeue", "--noheader", absl::StrCat("--jobs=", job), "--states=all", "--format=%k"};
+}
+
+std::string SetupFailureOf(absl::string_view out) {
+  const absl::string_view comment = absl::StripAsciiWhitespace(out).substr(0, kCommentBytesMax);
+  return absl::StartsWith(comment, kSetupFailed) ? absl::CHexEscape(comment) : "";
+}
+
+std::string ParseSbatchTest(absl::string_view err) {
+  // "sbatch: Job 7 to start at 2026-01-01T00:00:00 using 1 processors on nodes n1 in partition p".
+  for (absl::string_view line : absl::StrSplit(err, '\n', absl::SkipEmpty())) {
+    const size_t start = line.find(" to start at ");
+    if (start != line.npos) {
+      return absl::StrCat("Slurm would start a worker at ",
+                          absl::CHexEscape(line.substr(start + 13, kSlurmMessageBytesMax)));
+    }
+  }
+  return "Slurm takes its jobs";
+}
+
 absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
                                                     const PilotSetup& setup) {
   std::vector<SlurmPilot> pilots;
@@ -306,9 +354,9 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
     pilot.report.state = *state;
     pilot.report.external_id = std::string(fields[0]);
     if (*state == PilotReport::State::kPending) {
-      pilot.report.message = PendingReasonText(fields[3]);
-      const Reason* reason = FindReason(fields[3]);
-      pilot.report.impossible = reason != nullptr && reason->impossible;
+      SlurmReason reason = ExplainSlurmReason(fields[3]);
+      pilot.report.message = std::move(reason.words);
+      pilot.report.impossible = reason.impossible;
     } else if (*state == PilotReport::State::kEnded) {
       pilot.report.taken_back = IsTakenBack(fields[2]);
       pilot.report.message = absl::StrCat(
@@ -318,11 +366,6 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
     pilots.push_back(std::move(pilot));
   }
   return pilots;
-}
-
-std::string PendingReasonText(absl::string_view reason) {
-  const Reason* known = FindReason(reason);
-  return known == nullptr ? std::string(reason) : absl::StrCat(known->words, " (", reason, ")");
 }
 
 absl::Status SlurmError(absl::string_view program, const CommandResult& result) {

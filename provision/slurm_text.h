@@ -30,8 +30,9 @@ std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>
 CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
                              const std::string& token, const std::vector<std::string>& pilots);
 
-// The batch script of the pilots of a job: makes a directory of its own, runs the worker, passes
-// SIGTERM on, cleans up. Needs nothing from the submitting machine but itself.
+// The batch script of the pilots of a job: makes a directory of its own, removes those that killed
+// pilots left on the node, runs `setup` and the worker, passes SIGTERM on, cleans up. Needs nothing
+// from the submitting machine but itself.
 std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
                         const std::vector<std::string>& pilots);
 
@@ -47,12 +48,18 @@ struct SlurmPilot {
 };
 absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out, const PilotSetup& setup);
 
+// A pilot whose `setup` lines failed writes that into its job's comment. Whether it may have; what
+// squeue is asked for, by the job's id; and what it printed, as a sentence, or "".
+bool MayHaveFailedSetup(const PilotReport& report);
+std::vector<std::string> SqueueCommentArguments(const std::string& job);
+std::string SetupFailureOf(absl::string_view out);
+
+// What `sbatch --test-only` printed to its standard error, as a sentence.
+std::string ParseSbatchTest(absl::string_view err);
+
 // Why a program of Slurm failed, in its own words. Unavailable when the controller could not be
 // reached or is overloaded, FailedPrecondition when it refused.
 absl::Status SlurmError(absl::string_view program, const CommandResult& result);
-
-// "waits for room (Resources)": a reason of squeue in words.
-std::string PendingReasonText(absl::string_view reason);
 
 // A word for the shell, in quotes where it needs them.
 std::string ShellQuoted(absl::string_view text);

@@ -70,6 +70,11 @@ v1::KubernetesSettings KubernetesToProto(const KubernetesSettings& kubernetes) {
   }
   proto.set_priority_class(kubernetes.priority_class);
   proto.set_runtime_class(kubernetes.runtime_class);
+  proto.mutable_labels()->insert(kubernetes.labels.begin(), kubernetes.labels.end());
+  proto.mutable_annotations()->insert(kubernetes.annotations.begin(), kubernetes.annotations.end());
+  proto.mutable_env()->insert(kubernetes.env.begin(), kubernetes.env.end());
+  proto.set_affinity(kubernetes.affinity);
+  proto.set_image_pull_policy(kubernetes.image_pull_policy);
   return proto;
 }
 
@@ -98,6 +103,11 @@ absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSetti
                                        proto.image_pull_secrets().end());
   kubernetes.priority_class = proto.priority_class();
   kubernetes.runtime_class = proto.runtime_class();
+  kubernetes.labels.insert(proto.labels().begin(), proto.labels().end());
+  kubernetes.annotations.insert(proto.annotations().begin(), proto.annotations().end());
+  kubernetes.env.insert(proto.env().begin(), proto.env().end());
+  kubernetes.affinity = proto.affinity();
+  kubernetes.image_pull_policy = proto.image_pull_policy();
   return kubernetes;
 }
 
@@ -123,6 +133,8 @@ v1::PoolSpec ToProto(const PoolSpec& spec) {
   for (const std::string& line : spec.setup) {
     proto.add_setup(line);
   }
+  proto.set_gpus_min(spec.gpus_min);
+  proto.mutable_env_pass()->Assign(spec.env_pass.begin(), spec.env_pass.end());
   *proto.mutable_slurm() = SlurmToProto(spec.slurm);
   *proto.mutable_kubernetes() = KubernetesToProto(spec.kubernetes);
   return proto;
@@ -157,6 +169,8 @@ absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto, const FieldPath& p
   spec.worker_program = proto.worker_program();
   spec.work_directory = proto.work_directory();
   spec.setup.assign(proto.setup().begin(), proto.setup().end());
+  spec.gpus_min = proto.gpus_min();
+  spec.env_pass.assign(proto.env_pass().begin(), proto.env_pass().end());
   spec.slurm = SlurmFromProto(proto.slurm());
   CONCUR_ASSIGN_OR_RETURN(spec.kubernetes,
                           KubernetesFromProto(proto.kubernetes(), path.Field("kubernetes")));

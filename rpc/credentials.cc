@@ -25,6 +25,11 @@ namespace {
 
 constexpr int64_t kPemBytesMax = 1 << 20;
 constexpr int64_t kTokenBytesMax = 4096;
+constexpr int64_t kRecordBytesMax = 32'768;
+constexpr std::pair<absl::string_view, std::string CredentialFiles::*> kRecorded[] = {
+    {"ca", &CredentialFiles::ca},
+    {"certificate", &CredentialFiles::certificate},
+    {"key", &CredentialFiles::key}};
 constexpr int64_t kSocketsBytesMax = int64_t{64} << 20;
 constexpr absl::string_view kListening = "0A";  // TCP_LISTEN in /proc/net/tcp
 
@@ -132,22 +137,45 @@ absl::Status ReadPem(const std::string& path, std::string* pem) {
   return absl::OkStatus();
 }
 
+// What was recorded for an address: the token's path on the first line, then "ca PATH" and the
+// like. nullopt when there is no record, or the coordinator's directory was removed.
+std::optional<CredentialFiles> ReadRecord(const std::string& address) {
+  const absl::StatusOr<std::string> record = ReadFile(RecordPath(address), kRecordBytesMax);
+  if (!record.ok()) {
+    return std::nullopt;
+  }
+  CredentialFiles files;
+  const std::vector<std::string> lines = absl::StrSplit(*record, '\n');
+  files.token = std::string(absl::StripAsciiWhitespace(lines[0]));
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::pair<std::string, std::string> line =
+        absl::StrSplit(lines[i], absl::MaxSplits(' ', 1));
+    for (const auto& [name, field] : kRecorded) {
+      if (line.first == name) {
+        files.*field = line.second;
+      }
+    }
+  }
+  return access(files.token.c_str(), F_OK) == 0 ? std::optional(files) : std::nullopt;
+}
+
 // The recorded token of credentials->recorded_for, in place of the one found before; nothing
 // changes when the record does not name another file.
 absl::Status FindRecorded(Credentials* credentials) {
-  const absl::StatusOr<std::string> record =
-      ReadFile(RecordPath(credentials->recorded_for), kTokenBytesMax);
-  if (!record.ok()) {
+  const std::optional<CredentialFiles> recorded = ReadRecord(credentials->recorded_for);
+  if (!recorded || recorded->token == credentials->token_file) {
     return absl::OkStatus();
   }
-  const std::string path(absl::StripAsciiWhitespace(*record));
-  if (path == credentials->token_file || access(path.c_str(), F_OK) != 0) {
-    return absl::OkStatus();  // the same, or the coordinator's directory was removed
-  }
   CONCUR_RETURN_IF_ERROR(CheckServerIsOurs(credentials->recorded_for));
-  CONCUR_ASSIGN_OR_RETURN(credentials->token, ReadToken(path));
-  credentials->token_file = path;
+  CONCUR_ASSIGN_OR_RETURN(credentials->token, ReadToken(recorded->token));
+  credentials->token_file = recorded->token;
   return absl::OkStatus();
+}
+
+absl::Status ReadPems(const CredentialFiles& files, Credentials* credentials) {
+  CONCUR_RETURN_IF_ERROR(ReadPem(files.ca, &credentials->ca));
+  CONCUR_RETURN_IF_ERROR(ReadPem(files.certificate, &credentials->certificate));
+  return ReadPem(files.key, &credentials->key);
 }
 
 }  // namespace
@@ -179,9 +207,7 @@ bool IsLocalAddress(absl::string_view address) {
 absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
                                             const CredentialFiles& files) {
   Credentials credentials;
-  CONCUR_RETURN_IF_ERROR(ReadPem(files.ca, &credentials.ca));
-  CONCUR_RETURN_IF_ERROR(ReadPem(files.certificate, &credentials.certificate));
-  CONCUR_RETURN_IF_ERROR(ReadPem(files.key, &credentials.key));
+  CONCUR_RETURN_IF_ERROR(ReadPems(files, &credentials));
   if (files.certificate.empty() != files.key.empty() ||
       (files.ca.empty() && !files.certificate.empty())) {
     return absl::InvalidArgumentError(
@@ -195,16 +221,27 @@ absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
     credentials.recorded_for = std::string(address);
     CONCUR_RETURN_IF_ERROR(FindRecorded(&credentials));
   }
+  if (files.ca.empty() && IsLocalAddress(address)) {
+    if (const auto recorded = ReadRecord(std::string(address))) {
+      CONCUR_RETURN_IF_ERROR(ReadPems(*recorded, &credentials));
+    }
+  }
   return credentials;
 }
 
-absl::Status RecordServer(absl::string_view address, const std::string& token_file) {
+absl::Status RecordServer(absl::string_view address, const CredentialFiles& files) {
   const std::string path = RecordPath(address);
   if (path[0] != '/') {
     return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set");
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectories(path.substr(0, path.rfind('/')), 0700));
-  return WriteFileAtomically(path, absl::StrCat(token_file, "\n"), 0600);
+  std::string record = absl::StrCat(files.token, "\n");
+  for (const auto& [name, field] : kRecorded) {
+    if (!(files.*field).empty()) {
+      absl::StrAppend(&record, name, " ", files.*field, "\n");
+    }
+  }
+  return WriteFileAtomically(path, record, 0600);
 }
 
 void ForgetServer(absl::string_view address) { unlink(RecordPath(address).c_str()); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The credentials of a client: the CA that it trusts, its own certificate, and a bearer token.
 //
-// On the coordinator's machine its user need not name a token: the coordinator records in that
-// user's home directory where the token for its address is (RecordServer), and only that user's
-// clients find it there.
+// On the coordinator's machine its user need not name a token, nor a CA: the coordinator records in
+// that user's home directory where those for its address are (RecordServer), and only that user's
+// clients find them there.
 //
 // Thread-safe (stateless functions; Credentials is a value).
 #ifndef CONCUR_RPC_CREDENTIALS_H_
@@ -43,14 +43,15 @@ struct Credentials {
 bool IsLocalAddress(absl::string_view address);
 
 // Reads the files. The token is that of files.token, else of CONCUR_TOKEN, else the recorded one of
-// a local address. Errors name the file. PermissionDenied when others can read a token's file, or
-// when another user listens at an address whose token was recorded.
+// a local address; of the latter, also the recorded CA and certificate where files.ca is "". Errors
+// name the file. PermissionDenied when others can read a token's file, or when another user listens
+// at an address whose token was recorded.
 absl::StatusOr<Credentials> LoadCredentials(absl::string_view address,
                                             const CredentialFiles& files);
 
-// Records for this user's clients that `token_file` is for the coordinator at `address` on this
+// Records for this user's clients that `files` are for the coordinator at `address` on this
 // machine. In $XDG_STATE_HOME/concur/servers, else ~/.local/state/concur/servers.
-absl::Status RecordServer(absl::string_view address, const std::string& token_file);
+absl::Status RecordServer(absl::string_view address, const CredentialFiles& files);
 void ForgetServer(absl::string_view address);
 
 }  // namespace concur::rpc

@@ -138,6 +138,7 @@ struct WorkerOptions {
   absl::Duration stop_grace = absl::Seconds(10);      // between TERM and KILL
   absl::Duration drain_max = absl::Minutes(10);       // for running jobs after SIGTERM
   std::map<std::string, std::string> labels;          // for matching jobs and for display
+  std::vector<std::string> env_pass;                  // as PoolSpec::env_pass
 
   // Paths of PEM files; "": none.
   struct Tls {

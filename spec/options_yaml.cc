@@ -323,6 +323,16 @@ WorkerOptions ReadWorker(const Value& value) {
     options.containment = containment->OneOf(ContainmentFromName).value_or(options.containment);
   }
   ReadCount(fields, "processes_max", 16, 4'000'000, &options.processes_max);
+  if (const auto env_pass = fields.Get("env_pass")) {
+    for (const Value& item : env_pass->List("a list of names").value_or(std::vector<Value>())) {
+      const std::string pattern = item.Text("a variable's name").value_or("");
+      if (const absl::Status status = CheckEnvPattern(concur::FieldPath("env_pass"), pattern);
+          !status.ok()) {
+        item.Error(status.message());
+      }
+      options.env_pass.push_back(pattern);
+    }
+  }
   if (const auto private_tmp = fields.Get("private_tmp")) {
     options.private_tmp = private_tmp->Bool().value_or(false);
   }

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -36,6 +38,56 @@ void ReadTexts(Fields& fields, absl::string_view key, std::vector<std::string>* 
       texts->push_back(item.Text("a line of text").value_or(""));
     }
   }
+}
+
+void ReadTextMap(Fields& fields, absl::string_view key, absl::string_view what, Labels* map) {
+  const auto value = fields.Get(key);
+  if (!value) {
+    return;
+  }
+  for (const Value::Entry& entry : value->Entries(what).value_or(std::vector<Value::Entry>())) {
+    (*map)[entry.key] = entry.value.Text().value_or("");
+  }
+}
+
+nlohmann::json JsonOf(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kSequence: {
+      nlohmann::json list = nlohmann::json::array();
+      for (const YamlNode& item : node.items) {
+        list.push_back(JsonOf(item));
+      }
+      return list;
+    }
+    case YamlNode::Kind::kMap: {
+      nlohmann::json map = nlohmann::json::object();
+      for (const YamlNode::Entry& entry : node.entries) {
+        map[entry.key] = JsonOf(entry.value);
+      }
+      return map;
+    }
+    case YamlNode::Kind::kScalar: {
+      int64_t number = 0;
+      if (node.plain && absl::SimpleAtoi(node.text, &number)) {
+        return number;
+      }
+      if (node.plain && (node.text == "true" || node.text == "false")) {
+        return node.text == "true";
+      }
+      return node.text;
+    }
+    case YamlNode::Kind::kNull:
+      break;
+  }
+  return nullptr;
+}
+
+// A mapping of another system's, whose fields that system checks: an API server that is asked by
+// `concur pool add --dry-run`.
+std::string ReadAsJson(const Value& value) {
+  return value.Entries("a mapping, as in a pod")
+             ? JsonOf(value.node()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+             : "";
 }
 
 void ReadSpan(Fields& fields, absl::string_view key, absl::Duration low, absl::Duration* span) {
@@ -73,6 +125,19 @@ void ReadPoolResources(Fields& fields, PoolSpec* pool) {
   pool->resources.cpu_millis = request.cpu_millis.value_or(1000);
   pool->resources.memory_bytes = request.memory_bytes.value_or(0);
   pool->resources.gpus = request.gpus.value_or(0);
+  pool->gpus_min = DefaultGpusMin(pool->resources);
+}
+
+void ReadAccept(Fields& fields, PoolSpec* pool) {
+  const auto accept = fields.Get("accept");
+  if (!accept) {
+    return;
+  }
+  Fields limits(*accept);
+  if (const auto gpus = limits.Get("gpus_min")) {
+    pool->gpus_min = static_cast<int32_t>(gpus->Integer(0, kGpusMax).value_or(0));
+  }
+  limits.Finish();
 }
 
 void ReadSlurm(const Value& value, SlurmSettings* slurm) {
@@ -148,12 +213,8 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   ReadText(fields, "namespace", &kubernetes->name_space);
   ReadText(fields, "image", &kubernetes->image);
   ReadText(fields, "service_account", &kubernetes->service_account);
-  if (const auto selector = fields.Get("node_selector")) {
-    for (const Value::Entry& entry : selector->Entries("a mapping of labels of nodes to values")
-                                         .value_or(std::vector<Value::Entry>())) {
-      kubernetes->node_selector[entry.key] = entry.value.Text().value_or("");
-    }
-  }
+  ReadTextMap(fields, "node_selector", "a mapping of labels of nodes to values",
+              &kubernetes->node_selector);
   ReadText(fields, "gpu_resource", &kubernetes->gpu_resource);
   if (const auto tolerations = fields.Get("tolerations")) {
     for (const Value& item :
@@ -168,6 +229,14 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
     }
   }
   ReadTexts(fields, "image_pull_secrets", &kubernetes->image_pull_secrets);
+  ReadText(fields, "image_pull_policy", &kubernetes->image_pull_policy);
+  ReadTextMap(fields, "labels", "a mapping of labels of Jobs and pods", &kubernetes->labels);
+  ReadTextMap(fields, "annotations", "a mapping of annotations of Jobs and pods",
+              &kubernetes->annotations);
+  ReadTextMap(fields, "env", "a mapping of the worker's variables to values", &kubernetes->env);
+  if (const auto affinity = fields.Get("affinity")) {
+    kubernetes->affinity = ReadAsJson(*affinity);
+  }
   ReadText(fields, "priority_class", &kubernetes->priority_class);
   ReadText(fields, "runtime_class", &kubernetes->runtime_class);
   fields.Finish();
@@ -201,6 +270,7 @@ void ReadPoolFields(Fields& fields, PoolSpec* pool) {
   }
   ReadWorkers(fields, pool);
   ReadPoolResources(fields, pool);
+  ReadAccept(fields, pool);
   if (const auto labels = fields.Get("labels")) {
     pool->labels = ReadTags(*labels);
   }
@@ -213,6 +283,7 @@ void ReadPoolFields(Fields& fields, PoolSpec* pool) {
   ReadText(fields, "worker_program", &pool->worker_program);
   ReadText(fields, "work_directory", &pool->work_directory);
   ReadTexts(fields, "setup", &pool->setup);
+  ReadTexts(fields, "env_pass", &pool->env_pass);
   ReadSettings(fields, pool);
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // concur-worker: runs the jobs that a coordinator gives it.
+#ifdef CONCUR_STATIC
+#include <nss.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -27,6 +30,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "command/command.h"
+#include "core/pool.h"
 #include "core/resources.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
@@ -72,6 +76,7 @@ struct Flags {
   std::string drain_margin = "1m";
   std::string orphan_timeout;
   std::vector<std::string> labels;
+  std::vector<std::string> env_pass;
   rpc::CredentialFiles credentials;
   std::string log_format = "text";
   bool verbose = false;
@@ -100,6 +105,9 @@ void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--slots", flags.slots, "jobs at a time (default: as many as fit)");
   app.AddOption("--label", flags.labels,
                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
+  app.AddOption("--env-pass", flags.env_pass,
+                "variable of this worker's environment that jobs see as well, e.g. PYTHONPATH or "
+                "CUDA_*; repeatable");
   app.AddOption("--containment", flags.containment,
                 "auto: a control group for each job where this machine allows it; cgroup: do not "
                 "start without; processes: none (default: auto)");
@@ -214,6 +222,10 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
     }
     options.labels[label.substr(0, equals)] = label.substr(equals + 1);
   }
+  for (const std::string& pattern : flags.env_pass) {
+    CONCUR_RETURN_IF_ERROR(CheckEnvPattern(FieldPath("--env-pass"), pattern));
+    options.env_pass.push_back(pattern);
+  }
   return options;
 }
 
@@ -305,7 +317,7 @@ SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& o
   made.private_tmp = options.private_tmp;
   made.cgroups = cgroups;
   made.environments = environments;
-  made.environment = BaseEnvironment();
+  made.environment = BaseEnvironment(options.env_pass);
   made.gpu_names = gpu_names;
   made.clock = &clock;
   return made;
@@ -490,4 +502,12 @@ int Main(int argc, char** argv) {
 
 // Nothing but a lack of memory throws past Main.
 // NOLINTNEXTLINE(bugprone-exception-escape)
-int main(int argc, char** argv) { return concur::worker::Main(argc, argv); }
+int main(int argc, char** argv) {
+#ifdef CONCUR_STATIC
+  // Other modules are shared libraries of this machine's C library, which this program has not.
+  for (const char* database : {"hosts", "passwd", "group"}) {
+    __nss_configure_lookup(database, "files dns");
+  }
+#endif
+  return concur::worker::Main(argc, argv);
+}

@@ -31,6 +31,7 @@
 #include "absl/strings/str_split.h"
 #include "base/argv.h"
 #include "base/status_macros.h"
+#include "core/pool.h"
 
 // clone under the C library's other name for it: ThreadSanitizer takes "clone" for a fork, whose
 // child has memory of its own, and would mistake the child's books for the parent's.
@@ -419,12 +420,22 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
       absl::StrCat("program \"", name, "\" was not found on this worker; searched ", path));
 }
 
-std::map<std::string, std::string> BaseEnvironment() {
+std::map<std::string, std::string> BaseEnvironment(const std::vector<std::string>& patterns) {
   std::map<std::string, std::string> environment;
   // Read once at the start, before there are other threads.
   for (const char* name : {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LD_LIBRARY_PATH"}) {
     if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe)
       environment[name] = value;
+    }
+  }
+  for (char** entry = patterns.empty() ? nullptr : environ; entry != nullptr && *entry != nullptr;
+       ++entry) {
+    const std::pair<std::string, std::string> variable =
+        absl::StrSplit(*entry, absl::MaxSplits('=', 1));
+    if (std::any_of(patterns.begin(), patterns.end(), [&variable](const std::string& pattern) {
+          return EnvPatternMatches(pattern, variable.first);
+        })) {
+      environment.insert(variable);
     }
   }
   const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)

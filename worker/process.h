@@ -69,7 +69,8 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
                                         absl::string_view directory);
 
 // PATH (with the directory of this program first), HOME, LANG and the like of this process.
-std::map<std::string, std::string> BaseEnvironment();
+// Besides those, what matches one of `patterns` (core/pool.h).
+std::map<std::string, std::string> BaseEnvironment(const std::vector<std::string>& patterns = {});
 
 }  // namespace concur::worker
 

@@ -176,9 +176,10 @@ class GrpcClient : public Client {
     return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::GetPool);
   }
 
-  absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) override {
+  absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec, bool validate_only) override {
     v1::CreatePoolRequest request;
     *request.mutable_spec() = spec;
+    request.set_validate_only(validate_only);
     return Repeat<v1::Pool>(request, &v1::Coordinator::Stub::CreatePool);
   }
 

@@ -63,7 +63,7 @@ class Client {
   virtual absl::StatusOr<std::vector<v1::Pool>> ListPools() = 0;
   // With its explanation and its workers.
   virtual absl::StatusOr<v1::Pool> GetPool(const std::string& pool) = 0;
-  virtual absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec) = 0;
+  virtual absl::StatusOr<v1::Pool> CreatePool(const v1::PoolSpec& spec, bool validate_only) = 0;
   virtual absl::StatusOr<v1::Pool> PausePool(const std::string& pool,
                                              const std::string& reason) = 0;
   virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;

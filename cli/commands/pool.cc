@@ -31,6 +31,7 @@ struct PoolFlags {
   std::string file;
   std::string reason;
   bool at_once = false;
+  bool dry_run = false;
 };
 
 std::string StateOf(const v1::Pool& pool) {
@@ -165,7 +166,21 @@ absl::Status ExplainPool(CommandContext& context, const PoolFlags& flags) {
 absl::Status Add(CommandContext& context, const PoolFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const PoolSpec spec, spec::LoadPool(flags.file));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Pool pool, client->CreatePool(rpc::ToProto(spec)));
+  const v1::PoolSpec proto = rpc::ToProto(spec);
+  const absl::StatusOr<v1::Pool> tried = client->CreatePool(proto, /*validate_only=*/true);
+  if (flags.dry_run) {
+    CONCUR_RETURN_IF_ERROR(tried.status());
+    for (const std::string& line : tried->explanation()) {
+      PrintNote(context, absl::StrCat(spec.name, ": ", LineText(line), "; nothing was added"));
+    }
+    return absl::OkStatus();
+  }
+  CONCUR_ASSIGN_OR_RETURN(const v1::Pool pool, client->CreatePool(proto, false));
+  if (absl::IsFailedPrecondition(tried.status())) {
+    // It is added all the same: a provider that is down comes back, a limit can be raised.
+    PrintWarning(context, absl::StrCat("pool ", spec.name, " starts no workers as things are: ",
+                                       tried.status().message()));
+  }
   PrintPool(context, pool);
   return absl::OkStatus();
 }
@@ -219,7 +234,11 @@ void AddPoolCommands(Command& app, CommandContext& context) {
   add->AddOption("file", add_flags->file, "YAML file (docs/options.md)")
       ->TypeName("FILE")
       ->Required();
-  add->Footer("Examples:\n  concur pool add configs/pools/slurm.yaml");
+  add->AddFlag("--dry-run", add_flags->dry_run,
+               "Add nothing: ask Slurm or Kubernetes whether it would start such workers");
+  add->Footer(
+      "Examples:\n  concur pool add --dry-run configs/pools/slurm.yaml\n"
+      "  concur pool add configs/pools/slurm.yaml");
   OnRun(add, context, [add_flags, &context] { return Add(context, *add_flags); });
   const auto pause_flags = std::make_shared<PoolFlags>();
   Command* pause =

@@ -117,6 +117,23 @@ TEST(AutoscalerTest, JobsWithoutGpusGoWhereNoneAreWasted) {
   EXPECT_EQ(plan.pools[1].start, 1);
 }
 
+// 4 CPU jobs overflowed onto a pool with GPUs.
+TEST(AutoscalerTest, APoolThatIsKeptForJobsWithGpusTakesNoOthers) {
+  PoolSpec gpu = MakePool("gpu", 8, 4, 0, 10);
+  gpu.gpus_min = 1;
+  const PoolSpec cpu = MakePool("cpu", 8, 0, 0, 1);
+  ScalePlan plan = PlanPools({Jobs(12), Jobs(4, 1, 1)}, {}, {{&gpu}, {&cpu}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 1) << "4 GPU jobs";
+  EXPECT_EQ(plan.pools[1].start, 1);
+  plan = PlanPools({Jobs(12)}, {}, {{&gpu, true, 1, 1}, {&cpu}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].waiting_needed, 0) << "a pilot on its way is none for them, either";
+  WorkerPlace worker = Worker("gpu-1", 8);
+  worker.labels = WorkerLabels(gpu);
+  plan = PlanPools({Jobs(1)}, {worker}, {{&gpu, true, 1}}, AutoscalePolicy());
+  EXPECT_FALSE(plan.workers_needed[0]);
+  EXPECT_EQ(plan.impossible, std::vector<size_t>{0});
+}
+
 TEST(AutoscalerTest, PilotsThatMayNeverComeCountAfterThePoolsWithoutSuch) {
   const PoolSpec big = MakePool("big", 4, 0, 0, 3);
   const PoolSpec ok = MakePool("ok", 4, 0, 0, 2);

@@ -38,6 +38,20 @@ int PoolSimulation::alive() const {
                                         [](const auto& entry) { return !entry.second.ended; }));
 }
 
+int PoolSimulation::working() const {
+  return static_cast<int>(std::count_if(machines_.begin(), machines_.end(), [](const auto& entry) {
+    return !entry.second.ended && entry.second.joined;
+  }));
+}
+
+std::unique_ptr<Pools> PoolSimulation::MakePools() const {
+  PoolsPolicy policy;
+  if (bug_ == PoolBug::kSupplyIsCertain) {
+    policy.doubt_after = absl::InfiniteDuration();
+  }
+  return std::make_unique<Pools>(policy);
+}
+
 void PoolSimulation::Steps(int count) {
   for (int i = 0; i < count; ++i) {
     Step();
@@ -84,7 +98,7 @@ void PoolSimulation::Save() {
 }
 
 void PoolSimulation::Restart() {
-  pools_ = std::make_unique<Pools>(PoolsPolicy());
+  pools_ = MakePools();
   Snapshot snapshot;
   snapshot.next_pilot_number = next_pilot_;
   for (const auto& [name, row] : pool_rows_) {
@@ -131,10 +145,11 @@ PoolWorld PoolSimulation::World() const {
     PoolWorld::Worker worker;
     worker.place.name = name;
     // A worker's call says what it has.
-    worker.place.capacity = machine.called ? machine.pool.resources : Resources{.cpu_millis = 0};
+    const bool called = machine.called || bug_ == PoolBug::kRestoredIsLive;
+    worker.place.capacity = called ? machine.pool.resources : Resources{.cpu_millis = 0};
     worker.place.running = static_cast<uint32_t>(machine.ended ? 0 : machine.busy.size());
     worker.live = now_ - machine.last_call < kLease;
-    worker.called = machine.called;
+    worker.called = called;
     worker.draining = machine.draining;
     world.workers.push_back(worker);
     if (!machine.ended && !machine.draining && !machine.busy.empty()) {
@@ -210,8 +225,9 @@ void PoolSimulation::Observe(ProviderKind kind) {
                        : runs        ? PilotReport::State::kRunning
                                      : PilotReport::State::kPending,
                        "", machine.ended ? "ended" : "Priority",
-                       stuck_impossible_ && stuck_.contains(machine.pool.name),
-                       machine.ended && faults_.taken_back});
+                       stuck_impossible_ && stuck_.contains(machine.pool.name) &&
+                           bug_ != PoolBug::kSupplyIsCertain,
+                       machine.ended && faults_.taken_back && bug_ != PoolBug::kTakenBackFails});
   }
   pools_->Observed(kind, reports, now_, now_);
 }

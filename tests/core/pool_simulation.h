@@ -31,9 +31,18 @@ struct PoolFaults {
   double never_join = 0;    // a pilot runs, and its worker never comes
 };
 
+// Bugs that can be injected, one at a time, to show that the checks of a world find them.
+enum class PoolBug {
+  kNone,
+  kSupplyIsCertain,  // what waits is waited for, whatever its provider says and however long
+  kRestoredIsLive,   // a worker that has not called since a restart is taken for live
+  kTakenBackFails,   // a pilot that its provider ended is a failure of its pool
+};
+
 class PoolSimulation {
  public:
-  PoolSimulation(uint64_t seed, PoolFaults faults) : faults_(faults), random_(seed, "pools") {}
+  PoolSimulation(uint64_t seed, PoolFaults faults, PoolBug bug = PoolBug::kNone)
+      : faults_(faults), bug_(bug), random_(seed, "pools"), pools_(MakePools()) {}
 
   Pools& pools() { return *pools_; }
   absl::Time now() const { return now_; }
@@ -47,7 +56,8 @@ class PoolSimulation {
   }
   void AddJobs(int count, absl::Duration run_time) { jobs_[run_time] += count; }
   int jobs_left() const;
-  int alive() const;  // pilots that the provider has
+  int alive() const;    // pilots that the provider has
+  int working() const;  // those of them whose workers have come
   int started() const { return started_; }
   int most_alive() const { return most_alive_; }
   void Step();
@@ -78,12 +88,14 @@ class PoolSimulation {
   void Observe(ProviderKind kind);
   void RunMachines();
   void GiveJobs(Machine& machine);
+  std::unique_ptr<Pools> MakePools() const;
   void Save();
 
   PoolFaults faults_;
+  const PoolBug bug_;
   Random random_;
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
-  std::unique_ptr<Pools> pools_ = std::make_unique<Pools>(PoolsPolicy());
+  std::unique_ptr<Pools> pools_;
   std::map<std::string, Machine> machines_;
   std::map<absl::Duration, int> jobs_;  // by run time
   int slots_ = 1000;

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tests/core/pool_simulation.h"
 #include "tests/testing/status_matchers.h"
@@ -16,6 +18,7 @@ namespace concur {
 namespace {
 
 using ::concur::testing::AddPool;
+using ::concur::testing::PoolBug;
 using ::concur::testing::PoolFaults;
 using ::concur::testing::PoolSimulation;
 using ::concur::testing::StatusIs;
@@ -119,6 +122,16 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
        }},
       {"kubernetes.image_pull_secrets[0]: expected one line",
        [](PoolSpec& s) { s.kubernetes.image_pull_secrets = {"a\nb"}; }},
+      {"accept.gpus_min: expected 0 to the GPUs of a worker, 0, got 1",
+       [](PoolSpec& s) { s.gpus_min = 1; }},
+      {"env_pass[1]: expected the name of a variable",
+       [](PoolSpec& s) {
+         s.env_pass = {"A*", "*"};
+       }},
+      {"env_pass[0]: expected no variable of Concur's own",
+       [](PoolSpec& s) { s.env_pass = {"CONCUR_*"}; }},
+      {"kubernetes.affinity: expected one line",
+       [](PoolSpec& s) { s.kubernetes.affinity = "{\n}"; }},
       {"slurm.array_max: expected 1 to 1000", [](PoolSpec& s) { s.slurm.array_max = 0; }},
   };
   for (const PoolsBadSpec& bad : cases) {
@@ -129,6 +142,14 @@ TEST(PoolsTest, BadPoolsAreRefusedByField) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)));
     EXPECT_TRUE(pools.empty());
   }
+}
+
+TEST(PoolsTest, APatternOfVariablesMeansANameOrItsBeginning) {
+  EXPECT_TRUE(EnvPatternMatches("PYTHONPATH", "PYTHONPATH"));
+  EXPECT_FALSE(EnvPatternMatches("PYTHONPATH", "PYTHONPATH2"));
+  EXPECT_TRUE(EnvPatternMatches("CUDA_*", "CUDA_HOME"));
+  EXPECT_FALSE(EnvPatternMatches("CUDA_*", "CUD"));
+  EXPECT_FALSE(EnvPatternMatches("C*", "CONCUR_TOKEN")) << "nobody passes the worker's token on";
 }
 
 TEST(PoolsTest, APoolIsAddedOnce) {
@@ -437,6 +458,51 @@ TEST(PoolsTest, AStrangerOfOursIsStopped) {
     }
   }
   EXPECT_GE(stops, 1);
+}
+
+// What is wrong in a world in which one pool's workers never come, the cluster takes workers back,
+// and the coordinator is killed; "" when nothing is.
+std::string WrongInWorld(uint64_t seed, PoolBug bug) {
+  Random random(seed, "worlds");
+  PoolSimulation sim(seed, {.leave = random.Chance(0.5) ? 0.3 : 0.0, .taken_back = true}, bug);
+  sim.SetStuck({"big"}, /*impossible=*/random.Chance(0.5));
+  AddPool(sim, MakeSpec("big"));
+  AddPool(sim, MakeSpec("ok"));
+  const int jobs = static_cast<int>(random.Between(20, 40));
+  sim.AddJobs(jobs, absl::Seconds(random.Between(5, 60)));
+  sim.Steps(static_cast<int>(random.Between(1, 600)));
+  if (sim.pools().Find("ok")->paused) {
+    return absl::StrCat("ok is paused: ", sim.pools().Find("ok")->pause_reason);
+  }
+  // They end in good order, all that is left is to forget them.
+  sim.SetFaults({});
+  if (!sim.RunToEnd(0, 1'500)) {
+    return absl::StrCat(sim.jobs_left(), " jobs stand still: ", ExplanationOf(sim.pools(), "ok"));
+  }
+  sim.Restart();
+  sim.Steps(3);
+  const int counted = sim.pools().Find("big")->working + sim.pools().Find("ok")->working;
+  return counted <= sim.working()
+             ? ""
+             : absl::StrCat(counted, " workers count after the restart, and there are ",
+                            sim.working());
+}
+
+TEST(PoolsTest, NothingIsWrongInAnyWorldAndEachPlantedBugIsFound) {
+  for (const auto& [bug, sign] :
+       {std::pair(PoolBug::kNone, ""), std::pair(PoolBug::kSupplyIsCertain, "jobs stand still"),
+        std::pair(PoolBug::kRestoredIsLive, "workers count after the restart"),
+        std::pair(PoolBug::kTakenBackFails, "ok is paused")}) {
+    std::string found;
+    for (uint64_t seed = 1; seed <= 40 && found.empty(); ++seed) {
+      found = WrongInWorld(seed, bug);
+    }
+    if (bug == PoolBug::kNone) {
+      EXPECT_EQ(found, "");
+    } else {
+      EXPECT_THAT(found, HasSubstr(sign));
+    }
+  }
 }
 
 // Whatever goes wrong: never more than the maximum, every job done once faults end, nothing left.

@@ -478,8 +478,11 @@ class Runner {
 
   void Workers(Words&) {
     for (const WorkerView& view : scheduler().ListWorkers()) {
-      std::string text =
-          absl::StrCat(view.info.name, view.lost ? " lost" : "", view.draining ? " draining" : "");
+      std::string text = absl::StrCat(view.info.name,
+                                      view.left   ? " left"
+                                      : view.lost ? " lost"
+                                                  : "",
+                                      view.draining ? " draining" : "");
       if (view.running > 0) {
         absl::StrAppend(&text, " running=", view.running, " used=", ResourcesText(view.used));
       }

@@ -93,8 +93,8 @@ TEST(PrometheusTest, ARealOneScrapesASweepAndEvaluatesTheRules) {
   const std::string worker = MetricsAddress(cluster.File("logs/worker-w1.err"));
 
   const char* root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
-  const auto rules = ReadFile(
-      absl::StrCat(root == nullptr ? "." : root, "/k8s/overlays/prometheus/prometheus-rule.yaml"));
+  const auto rules = ReadFile(absl::StrCat(root == nullptr ? "." : root,
+                                           "/k8s/components/prometheus/prometheus-rule.yaml"));
   ASSERT_TRUE(rules.ok());
   cluster.Write("rules.yaml", RulesOf(*rules));
   cluster.Write("prometheus.yaml",

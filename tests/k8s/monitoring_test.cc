@@ -86,7 +86,7 @@ void ExpectKnown(const std::string& expression) {
 }
 
 YAML::Node Rules() {
-  return YAML::LoadFile(SourceFile("k8s/overlays/prometheus/prometheus-rule.yaml"))["spec"];
+  return YAML::LoadFile(SourceFile("k8s/components/prometheus/prometheus-rule.yaml"))["spec"];
 }
 
 TEST(MonitoringTest, AlertsAreAboutMetricsThatThereAre) {
@@ -103,7 +103,7 @@ TEST(MonitoringTest, AlertsAreAboutMetricsThatThereAre) {
 }
 
 TEST(MonitoringTest, TheDashboardShowsMetricsThatThereAre) {
-  const auto text = ReadFile(SourceFile("k8s/overlays/prometheus/dashboard.json"));
+  const auto text = ReadFile(SourceFile("k8s/components/prometheus/dashboard.json"));
   ASSERT_OK(text);
   const auto dashboard = nlohmann::json::parse(*text);
   std::set<int> ids;

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -76,13 +77,36 @@ std::string WhyNotRendered() {
   return reason;
 }
 
+// A kustomization of one's own: the base and these components, "pools prometheus".
+std::string Composed(const std::string& root, const std::string& components,
+                     const std::string& directory) {
+  const auto relative = [&](const std::string& path) {
+    return std::filesystem::relative(std::filesystem::canonical(root + "/k8s/" + path),
+                                     std::filesystem::canonical(directory))
+        .string();
+  };
+  std::string text = absl::StrCat(
+      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: concur\n"
+      "resources:\n  - ",
+      relative("base"), "\ncomponents:\n");
+  for (const absl::string_view component : absl::StrSplit(components, ' ')) {
+    absl::StrAppend(&text, "  - ", relative(absl::StrCat("components/", component)), "\n");
+  }
+  std::ofstream(directory + "/kustomization.yaml") << text;
+  return directory;
+}
+
+// Of a directory of k8s/, or of several components.
 const Rendered& Render(const std::string& path) {
   static auto* const all = new std::map<std::string, Rendered>;
   const auto [it, is_new] = all->try_emplace(path);
   if (is_new) {
-    const char* root = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
-    const ProgramOutput output =
-        RunShell(absl::StrCat("kubectl kustomize ", root == nullptr ? "." : root, "/k8s/", path));
+    const char* source = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+    const std::string root = source == nullptr ? "." : source;
+    const testing::TempDir own;
+    const ProgramOutput output = RunShell(absl::StrCat(
+        "kubectl kustomize ",
+        absl::StrContains(path, ' ') ? Composed(root, path, own.path()) : root + "/k8s/" + path));
     EXPECT_TRUE(output.ok) << path << ": " << output.out;
     CONCUR_CHECK(output.ok);
     it->second.objects = YAML::LoadAll(output.out);
@@ -188,11 +212,13 @@ class OverlayTest : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(All, OverlayTest,
                          ::testing::Values("base", "overlays/local", "overlays/gpu",
                                            "overlays/pools", "overlays/prometheus",
-                                           "overlays/static-workers"),
+                                           "overlays/static-workers", "pools prometheus",
+                                           "pools prometheus local",
+                                           "static-workers gpu prometheus local"),
                          [](const auto& overlay) {
                            std::string name = overlay.param;
                            for (char& c : name) {
-                             c = c == '/' || c == '-' ? '_' : c;
+                             c = c == '/' || c == '-' || c == ' ' ? '_' : c;
                            }
                            return name;
                          });

@@ -98,6 +98,17 @@ TEST_F(LocalProviderTest, WhatAFailedWorkerSaidIsPassedOn) {
   EXPECT_THAT(ReportOf(provider, "here-1").message, HasSubstr("no such coordinator"));
 }
 
+// A line of setup that failed was ignored.
+TEST_F(LocalProviderTest, ASetupLineThatFailsEndsTheWorker) {
+  Play("echo started > " + dir_.File("told"));
+  pool_.setup = {"if false; then exit 1; fi", "no-such-program --load cuda"};
+  LocalProvider provider(setup_);
+  ASSERT_OK(Start(provider, {"here-1"}));
+  ASSERT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
+  EXPECT_THAT(ReportOf(provider, "here-1").message, HasSubstr("no-such-program: not found"));
+  EXPECT_FALSE(ReadFile(dir_.File("told")).ok());
+}
+
 TEST_F(LocalProviderTest, ANewCoordinatorFindsTheWorkersOfTheOld) {
   Play("exec sleep 1000");
   {

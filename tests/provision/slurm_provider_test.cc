@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <string>
@@ -64,6 +65,11 @@ class SlurmProviderTest : public ::testing::Test {
     provider.Observe([&promise](auto reports) { promise.set_value(std::move(reports)); });
     return promise.get_future().get();
   }
+  absl::StatusOr<std::string> Try(SlurmProvider& provider) {
+    std::promise<absl::StatusOr<std::string>> promise;
+    provider.Try(pool_, [&promise](auto said) { promise.set_value(std::move(said)); });
+    return promise.get_future().get();
+  }
   absl::Status Stop(SlurmProvider& provider, const std::vector<std::string>& pilots) {
     std::promise<absl::Status> promise;
     provider.Stop(pilots,
@@ -90,6 +96,38 @@ TEST_F(SlurmProviderTest, ARefusalIsPassedOnInSlurmsWords) {
   SlurmProvider provider = Make();
   EXPECT_THAT(Start(provider, {"cpu-1"}), StatusIs(absl::StatusCode::kFailedPrecondition,
                                                    HasSubstr("invalid partition specified: gpu")));
+}
+
+TEST_F(SlurmProviderTest, APoolIsTriedWithoutBeingStarted) {
+  Play("sbatch",
+       "cat > $TOLD; echo \"$*\" > $TOLD.args; echo 'sbatch: Job 7 to start at noon' >&2");
+  SlurmProvider provider = Make();
+  EXPECT_EQ(*Try(provider), "Slurm would start a worker at noon");
+  EXPECT_THAT(Told("told.args"), HasSubstr("--test-only --parsable"));
+  EXPECT_THAT(Told("told.args"), HasSubstr("--array=0-9")) << "as many as it would start at once";
+  Play("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
+  EXPECT_THAT(Try(provider), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("invalid partition specified: gpu")));
+}
+
+TEST_F(SlurmProviderTest, ASetupThatFailedIsTheReasonOfThePilotsEnd) {
+  Play("squeue",
+       "echo \"$*\" >> $TOLD; case \"$*\" in *--jobs=7*) echo 'setup failed: line 1, module load "
+       "x (exit code 1)';; *--jobs*) echo 'Concur pool cpu';; *) "
+       "echo '7|N/A|FAILED|NonZeroExitCode|concur-ab12-cpu-1'; "
+       "echo '8|N/A|FAILED|NonZeroExitCode|concur-ab12-cpu-2'; "
+       "echo '9|N/A|COMPLETED|None|concur-ab12-cpu-3';; esac");
+  SlurmProvider provider = Make();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+    ASSERT_EQ(reports.size(), 3u);
+    EXPECT_EQ(reports[0].message,
+              "setup failed: line 1, module load x (exit code 1); Slurm job 7 ended: FAILED "
+              "(NonZeroExitCode)");
+    EXPECT_EQ(reports[1].message, "Slurm job 8 ended: FAILED (NonZeroExitCode)");
+  }
+  const std::string told = Told("told");
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 4) << "each comment is asked for once";
 }
 
 TEST_F(SlurmProviderTest, WhatMayHaveBeenSubmittedIsNotCalledRefused) {

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "provision/slurm_reasons.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::provision {
@@ -67,12 +70,15 @@ TEST(SlurmTextTest, TheScriptNamesTheWorkerAndQuotesWhatItIsGiven) {
   PoolSpec pool = Pool();
   pool.labels = {{"note", "it's $HOME; rm -rf /"}};
   pool.setup = {"module load cuda"};
+  pool.env_pass = {"CUDA_*"};
   PilotSetup setup = MakeSetup();
   setup.ca_pem = "-----BEGIN CERTIFICATE-----\n";
   const std::string script = PilotScript(pool, setup, {"cpu-17", "cpu-18"});
   EXPECT_THAT(script, HasSubstr("first=17\nname=cpu-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n"));
   EXPECT_THAT(script, HasSubstr("'note=it'\\''s $HOME; rm -rf /'"));
+  EXPECT_THAT(script, HasSubstr("for profile in /etc/profile ")) << "it defines `module`";
   EXPECT_THAT(script, HasSubstr("module load cuda\n"));
+  EXPECT_THAT(script, HasSubstr(" --env-pass 'CUDA_*'"));
   EXPECT_THAT(script, HasSubstr("PATH=/opt/concur/bin:$PATH\n"));
   EXPECT_THAT(script, HasSubstr("<<'END_OF_FILE'\n-----BEGIN CERTIFICATE-----\nEND_OF_FILE\n"));
   EXPECT_THAT(script, HasSubstr("--time-limit 5401s --drain-margin 60s"));
@@ -120,7 +126,8 @@ TEST(SlurmTextTest, PilotsAreFoundByNameAmongOthersJobs) {
   ASSERT_EQ(pilots->size(), 5u);
   EXPECT_EQ((*pilots)[0].report.name, "cpu-3");
   EXPECT_EQ((*pilots)[0].report.state, PilotReport::State::kPending);
-  EXPECT_EQ((*pilots)[0].report.message, "waits for room (Resources)");
+  EXPECT_EQ((*pilots)[0].report.message,
+            "waits for room: wait, or ask for less per worker (Resources)");
   EXPECT_EQ((*pilots)[1].report.name, "big-pool-12");
   EXPECT_EQ((*pilots)[1].report.external_id, "8_2");
   EXPECT_EQ((*pilots)[1].report.state, PilotReport::State::kRunning);
@@ -189,10 +196,119 @@ TEST(SlurmTextTest, RefusalsAreToldFromAnAbsentController) {
 }
 
 TEST(SlurmTextTest, ReasonsAreSaidInWords) {
-  EXPECT_EQ(PendingReasonText("Priority"), "other jobs are before it (Priority)");
-  EXPECT_EQ(PendingReasonText("ReqNodeNotAvail, UnavailableNodes:n[1-4]"),
-            "the nodes that it needs are not available (ReqNodeNotAvail, UnavailableNodes:n[1-4])");
-  EXPECT_EQ(PendingReasonText("SomethingNew"), "SomethingNew");
+  EXPECT_EQ(ExplainSlurmReason("Priority").words, "other jobs are before it: wait (Priority)");
+  EXPECT_EQ(ExplainSlurmReason("ReqNodeNotAvail, UnavailableNodes:n[1-4]").words,
+            "the nodes that it needs are not available: wait, or ask for others (ReqNodeNotAvail, "
+            "UnavailableNodes:n[1-4])");
+  EXPECT_EQ(ExplainSlurmReason("SomethingNew").words, "SomethingNew");
+  EXPECT_FALSE(ExplainSlurmReason("QOSMaxTapesPerUser").known);
+  EXPECT_FALSE(ExplainSlurmReason("QOSMaxCpuPerMoon").impossible);
+  EXPECT_EQ(ExplainSlurmReason("QOSMaxCpuPerUserLimit").words,
+            "the QOS's limit on CPUs of a user is reached: wait, or lower resources.cpus "
+            "(QOSMaxCpuPerUserLimit)");
+  EXPECT_EQ(ExplainSlurmReason("AssocMaxWallDurationPerJobLimit").words,
+            "asks for more than the account's limit on run time of a job: lower time_limit "
+            "(AssocMaxWallDurationPerJobLimit)");
+  EXPECT_EQ(ExplainSlurmReason("QOSMinGRES").words,
+            "asks for less than the QOS's least of GPUs and other generic resources: raise "
+            "resources.gpus (QOSMinGRES)");
+}
+
+TEST(SlurmTextTest, WhatNeverStartsIsToldFromWhatWaits) {
+  for (const char* never : {"PartitionConfig", "PartitionTimeLimit", "BadConstraints",
+                            "QOSMaxWallDurationPerJobLimit", "AssocMaxMemPerNode", "QOSMinCpu",
+                            "AssocGrpCPUMinutesLimit", "InvalidQOS", "JobHeldAdmin"}) {
+    EXPECT_TRUE(ExplainSlurmReason(never).impossible) << never;
+  }
+  for (const char* waits : {"Resources", "Priority", "AssocGrpCpuLimit", "QOSMaxJobsPerUserLimit",
+                            "AssocGrpCPURunMinutesLimit", "ReqNodeNotAvail", "None", "Licenses"}) {
+    EXPECT_FALSE(ExplainSlurmReason(waits).impossible) << waits;
+  }
+}
+
+// The strings of Slurm 22.05's job_reason_string().
+constexpr char kAllReasons[] =
+    "AccountNotAllowed AccountingPolicy AssocGrpBB AssocGrpBBMinutes AssocGrpBBRunMinutes "
+    "AssocGrpBilling AssocGrpBillingMinutes AssocGrpBillingRunMinutes AssocGrpCPUMinutesLimit "
+    "AssocGrpCPURunMinutesLimit AssocGrpCpuLimit AssocGrpEnergy AssocGrpEnergyMinutes "
+    "AssocGrpEnergyRunMinutes AssocGrpGRES AssocGrpGRESMinutes AssocGrpGRESRunMinutes "
+    "AssocGrpJobsLimit AssocGrpLicense AssocGrpLicenseMinutes AssocGrpLicenseRunMinutes "
+    "AssocGrpMemLimit AssocGrpMemMinutes AssocGrpMemRunMinutes AssocGrpNodeLimit "
+    "AssocGrpNodeMinutes "
+    "AssocGrpNodeRunMinutes AssocGrpSubmitJobsLimit AssocGrpUnknown AssocGrpUnknownMinutes "
+    "AssocGrpUnknownRunMinutes AssocGrpWallLimit AssocMaxBBMinutesPerJob AssocMaxBBPerJob "
+    "AssocMaxBBPerNode AssocMaxBillingMinutesPerJob AssocMaxBillingPerJob AssocMaxBillingPerNode "
+    "AssocMaxCpuMinutesPerJobLimit AssocMaxCpuPerJobLimit AssocMaxCpuPerNode "
+    "AssocMaxEnergyMinutesPerJob AssocMaxEnergyPerJob AssocMaxEnergyPerNode "
+    "AssocMaxGRESMinutesPerJob "
+    "AssocMaxGRESPerJob AssocMaxGRESPerNode AssocMaxJobsLimit AssocMaxLicenseMinutesPerJob "
+    "AssocMaxLicensePerJob AssocMaxMemMinutesPerJob AssocMaxMemPerJob AssocMaxMemPerNode "
+    "AssocMaxNodeMinutesPerJob AssocMaxNodePerJobLimit AssocMaxSubmitJobLimit "
+    "AssocMaxUnknownMinutesPerJob AssocMaxUnknownPerJob AssocMaxUnknownPerNode "
+    "AssocMaxWallDurationPerJobLimit AssociationJobLimit AssociationResourceLimit "
+    "AssociationTimeLimit BadConstraints BeginTime BlockFreeAction BlockMaxError "
+    "BurstBufferOperation "
+    "BurstBufferResources BurstBufferStageIn Cleaning DeadLine Dependency DependencyNeverSatisfied "
+    "FedJobLock FrontEndDown InactiveLimit InvalidAccount InvalidQOS JobArrayTaskLimit "
+    "JobHeldAdmin "
+    "JobHeldUser JobHoldMaxRequeue JobLaunchFailure Licenses MaxBBPerAccount MaxCpuPerAccount "
+    "MaxEnergyPerAccount MaxGRESPerAccount MaxJobsPerAccount MaxLicensePerAccount MaxMemPerLimit "
+    "MaxMemoryPerAccount MaxNodePerAccount MaxSubmitJobsPerAccount MaxUnknownPerAccount NodeDown "
+    "NonZeroExitCode None OutOfMemory PartitionConfig PartitionDown PartitionInactive "
+    "PartitionNodeLimit PartitionTimeLimit PowerNotAvail PowerReserved Priority Prolog QOSGrpBB "
+    "QOSGrpBBMinutes QOSGrpBBRunMinutes QOSGrpBilling QOSGrpBillingMinutes QOSGrpBillingRunMinutes "
+    "QOSGrpCPUMinutesLimit QOSGrpCPURunMinutesLimit QOSGrpCpuLimit QOSGrpEnergy "
+    "QOSGrpEnergyMinutes "
+    "QOSGrpEnergyRunMinutes QOSGrpGRES QOSGrpGRESMinutes QOSGrpGRESRunMinutes QOSGrpJobsLimit "
+    "QOSGrpLicense QOSGrpLicenseMinutes QOSGrpLicenseRunMinutes QOSGrpMemLimit QOSGrpMemoryMinutes "
+    "QOSGrpMemoryRunMinutes QOSGrpNodeLimit QOSGrpNodeMinutes QOSGrpNodeRunMinutes "
+    "QOSGrpSubmitJobsLimit QOSGrpUnknown QOSGrpUnknownMinutes QOSGrpUnknownRunMinutes "
+    "QOSGrpWallLimit "
+    "QOSJobLimit QOSMaxBBPerJob QOSMaxBBPerNode QOSMaxBBPerUser QOSMaxBillingMinutesPerJob "
+    "QOSMaxBillingPerJob QOSMaxBillingPerNode QOSMaxBillingPerUser QOSMaxCpuMinutesPerJobLimit "
+    "QOSMaxCpuPerJobLimit QOSMaxCpuPerNode QOSMaxCpuPerUserLimit QOSMaxEnergyMinutesPerJob "
+    "QOSMaxEnergyPerJob QOSMaxEnergyPerNode QOSMaxEnergyPerUser QOSMaxGRESMinutesPerJob "
+    "QOSMaxGRESPerJob QOSMaxGRESPerNode QOSMaxGRESPerUser QOSMaxJobsPerUserLimit "
+    "QOSMaxLicenseMinutesPerJob QOSMaxLicensePerJob QOSMaxLicensePerUser QOSMaxMemoryMinutesPerJob "
+    "QOSMaxMemoryPerJob QOSMaxMemoryPerNode QOSMaxMemoryPerUser QOSMaxNodeMinutesPerJob "
+    "QOSMaxNodePerJobLimit QOSMaxNodePerUserLimit QOSMaxSubmitJobPerUserLimit "
+    "QOSMaxUnknownMinutesPerJob QOSMaxUnknownPerJob QOSMaxUnknownPerNode QOSMaxUnknownPerUser "
+    "QOSMaxWallDurationPerJobLimit QOSMinBB QOSMinBilling QOSMinCpuNotSatisfied QOSMinEnergy "
+    "QOSMinGRES QOSMinLicense QOSMinMemory QOSMinNode QOSMinUnknown QOSNotAllowed QOSResourceLimit "
+    "QOSTimeLimit QOSUsageThreshold ReqNodeNotAvail Reservation ReservationDeleted Resources "
+    "SchedDefer SystemFailure TimeLimit ";
+
+TEST(SlurmTextTest, EveryReasonOfSlurmHasASentenceAndARemedy) {
+  int reasons = 0;
+  for (const absl::string_view reason : absl::StrSplit(kAllReasons, ' ', absl::SkipEmpty())) {
+    const SlurmReason explained = ExplainSlurmReason(reason);
+    EXPECT_TRUE(explained.known) << reason;
+    EXPECT_THAT(explained.words, HasSubstr(absl::StrCat(" (", reason, ")")));
+    ++reasons;
+  }
+  EXPECT_GT(reasons, 190);
+}
+
+TEST(SlurmTextTest, ASetupThatFailsIsReadFromTheJobsComment) {
+  EXPECT_EQ(SetupFailureOf("setup failed: line 2, module load x (exit code 1)\n"),
+            "setup failed: line 2, module load x (exit code 1)");
+  EXPECT_EQ(SetupFailureOf("Concur pool cpu\n"), "");
+  EXPECT_EQ(SetupFailureOf(""), "");
+  EXPECT_LT(SetupFailureOf("setup failed: " + std::string(100'000, '\x1b')).size(), 10'000u);
+  PilotReport report;
+  report.state = PilotReport::State::kEnded;
+  report.message = "Slurm job 11 ended: FAILED (NonZeroExitCode)";
+  EXPECT_TRUE(MayHaveFailedSetup(report));
+  report.message = "Slurm job 11 ended: COMPLETED";
+  EXPECT_FALSE(MayHaveFailedSetup(report));
+}
+
+TEST(SlurmTextTest, AnAnswerToATestIsASentence) {
+  EXPECT_EQ(ParseSbatchTest("sbatch: Job 7 to start at 2026-01-01T00:00:00 using 1 processors on "
+                            "nodes n1 in partition p\n"),
+            "Slurm would start a worker at 2026-01-01T00:00:00 using 1 processors on nodes n1 in "
+            "partition p");
+  EXPECT_EQ(ParseSbatchTest(""), "Slurm takes its jobs");
 }
 
 }  // namespace

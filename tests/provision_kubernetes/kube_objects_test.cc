@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "provision/kube_reasons.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::provision {
@@ -114,6 +116,46 @@ TEST(KubeObjectsTest, APodIsPlacedAsItsPoolSays) {
       {"operator":"Exists"},
       {"key":"amd.com/gpu","operator":"Exists","effect":"NoSchedule"}])"));
   EXPECT_EQ(pod["containers"][0]["resources"]["limits"]["amd.com/gpu"], "2");
+}
+
+TEST(KubeObjectsTest, LabelsAnnotationsAffinityPullPolicyAndEnvironmentAreThePools) {
+  PoolSpec pool = Pool();
+  pool.kubernetes.labels = {{"team", "nlp"}, {"concur/coordinator", "somebody-else"}};
+  pool.kubernetes.annotations = {{"note", "any text"}, {"concur/pilot", "other"}};
+  pool.kubernetes.env = {{"HF_HOME", "/models"}};
+  pool.kubernetes.affinity = R"({"nodeAffinity":{"a":[1]}})";
+  pool.kubernetes.image_pull_policy = "Always";
+  ASSERT_OK(CheckKubePool(pool));
+  const KubeJson job = KubePilotJob(pool, TheSetup(), "gpu-7", "");
+  for (const KubeJson* metadata : {&job["metadata"], &job["spec"]["template"]["metadata"]}) {
+    EXPECT_EQ((*metadata)["labels"]["team"], "nlp");
+    EXPECT_NE((*metadata)["labels"]["concur/coordinator"], "somebody-else")
+        << "by it a coordinator finds its own";
+    EXPECT_EQ((*metadata)["annotations"], Parse(R"({"note":"any text","concur/pilot":"gpu-7"})"));
+  }
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["affinity"], Parse(R"({"nodeAffinity":{"a":[1]}})"));
+  EXPECT_EQ(pod["containers"][0]["imagePullPolicy"], "Always");
+  EXPECT_THAT(pod["containers"][0]["env"].dump(),
+              HasSubstr(R"({"name":"HF_HOME","value":"/models"})"));
+  EXPECT_FALSE(job["spec"].contains("suspend"));
+  pool.kubernetes.affinity = "[]";
+  EXPECT_THAT(CheckKubePool(pool), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("kubernetes.affinity: expected a mapping")));
+}
+
+TEST(KubeObjectsTest, AJobWithKueuesLabelWaitsUntilKueueLetsItGo) {
+  PoolSpec pool = Pool();
+  pool.kubernetes.labels = {{kKueueLabel, "lab"}};
+  KubeJson job = KubePilotJob(pool, TheSetup(), "gpu-7", "");
+  EXPECT_EQ(job["spec"]["suspend"], true);
+  EXPECT_EQ(job["metadata"]["labels"][kKueueLabel], "lab");
+  job["status"] = Parse(
+      R"({"conditions":[{"type":"Suspended","status":"True","reason":"JobSuspended","message":"Job suspended"}]})");
+  const PilotReport report = KubeReport(job, nullptr, "");
+  EXPECT_EQ(report.state, PilotReport::State::kPending);
+  EXPECT_THAT(report.message,
+              StartsWith("waits in Kueue's queue lab; see `kubectl get workloads`"));
 }
 
 TEST(KubeObjectsTest, APodThatAsksForNothingSpecialSaysNothingOfIt) {
@@ -293,6 +335,84 @@ INSTANTIATE_TEST_SUITE_P(
              kEnded, "time limit: DeadlineExceeded: too long"},
         Case{"Nonsense", R"({"phase":7,"conditions":{},"containerStatuses":"x"})", kPending, ""}),
     [](const auto& kind) { return std::string(kind.param.name); });
+
+struct RemedyCase {
+  const char* message;
+  const char* remedy;
+};
+
+// In the words of Kubernetes 1.20 to 1.32: the ErrReason constants of the scheduler's plugins, and
+// what admits or refuses pods.
+TEST(KubeObjectsTest, EveryReasonOfTheSchedulerHasARemedy) {
+  const std::vector<RemedyCase> cases = {
+      {"2 Insufficient cpu", "lower resources.cpus"},
+      {"2 Insufficient memory", "lower resources.memory"},
+      {"1 Insufficient ephemeral-storage", "more disk"},
+      {"1 Insufficient nvidia.com/gpu", "kubernetes.gpu_resource"},
+      {"1 Too many pods", "ask for larger workers"},
+      {"1 node(s) had taint {gpu: true}, that the pod didn't tolerate", "kubernetes.tolerations"},
+      {"1 node(s) had untolerated taint {gpu: true}", "kubernetes.tolerations"},
+      {"1 node(s) had taints that the pod didn't tolerate", "kubernetes.tolerations"},
+      {"2 node(s) didn't match Pod's node affinity/selector", "kubernetes.node_selector"},
+      {"2 node(s) didn't match Pod's node affinity", "kubernetes.node_selector"},
+      {"2 node(s) didn't match node selector", "kubernetes.node_selector"},
+      {"2 node(s) didn't match the requested node name", "kubernetes.affinity"},
+      {"2 node(s) didn't match pod affinity rules", "podAffinity"},
+      {"2 node(s) didn't match pod anti-affinity rules", "podAffinity"},
+      {"2 node(s) didn't satisfy existing pods anti-affinity rules", "podAffinity"},
+      {"2 node(s) didn't match pod affinity/anti-affinity", "podAffinity"},
+      {"2 node(s) didn't match pod topology spread constraints", "default constraints"},
+      {"2 node(s) didn't match pod topology spread constraints (missing required label)",
+       "default constraints"},
+      {"2 node(s) didn't have free ports for the requested pod ports", "has the port"},
+      {"2 node(s) were unschedulable", "kubectl uncordon"},
+      {"2 node(s) were not ready", "until nodes are ready"},
+      {"no nodes available to schedule pods", "has no node"},
+      {"pod has unbound immediate PersistentVolumeClaims", "kubectl get pvc"},
+      {"persistentvolumeclaim \"models\" not found", "kubectl get pvc"},
+      {"2 node(s) had volume node affinity conflict", "bound to other nodes"},
+      {"2 node(s) had no available volume zone", "another zone"},
+      {"2 node(s) exceed max volume count", "as many volumes as they can"},
+      {"2 node(s) didn't find available persistent volumes to bind", "add a volume"},
+      {"2 node(s) did not have enough free storage", "has no room"},
+      {"2 node(s) had no available disk", "attached elsewhere"},
+      {"2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", "is gone"},
+      {"2 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access "
+       "mode",
+       "workers.max to 1"},
+      {"waiting for ephemeral volume controller to create the persistentvolumeclaim", "pvc"},
+      {"2 cannot allocate all claims", "no device is free"},
+      {"resourceclaim \"gpu\" not found", "resourceclaims"},
+      {"Scheduling is blocked due to non-empty scheduling gates", "scheduling gate"},
+      {"FailedCreate: pods is forbidden: exceeded quota: q", "quota raised"},
+      {"FailedCreate: pods is forbidden: failed quota: q: must specify limits.memory",
+       "state resources.memory"},
+      {"FailedCreate: pods is forbidden: violates PodSecurity \"restricted\"", "host paths"},
+      {"FailedCreate: pods is forbidden: error looking up service account lab/x: serviceaccount "
+       "\"x\" not found",
+       "kubernetes.service_account"},
+      {"FailedCreate: pods is forbidden: no PriorityClass with name x was found",
+       "kubernetes.priority_class"},
+      {"FailedCreate: pods is forbidden: pod rejected: RuntimeClass \"x\" not found",
+       "kubernetes.runtime_class"},
+      {"FailedCreate: Internal error occurred: failed calling webhook \"x\"", "does not answer"},
+      {"InvalidImageName: couldn't parse", "correct kubernetes.image"},
+      {"ErrImageNeverPull: not present", "kubernetes.image_pull_policy"},
+      {"ErrImagePull: not found", "kubernetes.image_pull_secrets"},
+      {"ImagePullBackOff: Back-off", "kubernetes.image_pull_secrets"},
+      {"CreateContainerConfigError: secret", "kubernetes.volumes"},
+      {"CreateContainerError: x", "kubectl describe pod"},
+      {"RunContainerError: x", "kubectl describe pod"}};
+  for (const RemedyCase& c : cases) {
+    const std::string text = WithKubeRemedies(absl::StrCat("0/2 nodes are available: ", c.message));
+    const size_t end = text.find(c.message) + std::string(c.message).size();
+    EXPECT_THAT(text.substr(end), HasSubstr(c.remedy)) << c.message;
+  }
+  EXPECT_EQ(WithKubeRemedies("something new"), "something new");
+  EXPECT_EQ(WithKubeRemedies("1 Insufficient cpu, 2 Insufficient cpu"),
+            "1 Insufficient cpu, 2 Insufficient cpu; lower resources.cpus, or wait for nodes")
+      << "each remedy once";
+}
 
 TEST(KubeObjectsTest, AJobThatEndedWithoutAPodSaysWhy) {
   const KubeJson job = Parse(

@@ -372,6 +372,22 @@ TEST_F(KubernetesProviderTest, ANamespaceIsRememberedBeforeAnythingIsMadeThere) 
   EXPECT_TRUE(Seen([](const auto& seen) { return seen.contains("cpu-1"); }));
 }
 
+TEST_F(KubernetesProviderTest, APoolIsTriedWithoutBeingStarted) {
+  const auto try_pool = [this] {
+    std::promise<absl::StatusOr<std::string>> promise;
+    provider_->Try(pool_, [&promise](auto said) { promise.set_value(std::move(said)); });
+    return promise.get_future().get();
+  };
+  ASSERT_OK_AND_ASSIGN(const std::string said, try_pool());
+  EXPECT_THAT(said, HasSubstr("takes its Jobs in namespace lab"));
+  EXPECT_TRUE(server_.All("jobs").empty()) << "a dry run";
+  EXPECT_EQ(server_.count("create jobs"), 1);
+  server_.Refuse("create jobs", 403, "jobs.batch is forbidden: exceeded quota");
+  EXPECT_THAT(try_pool(), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota")));
+  pool_.kubernetes.image.clear();
+  EXPECT_THAT(try_pool(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("image")));
+}
+
 // --- rights --------------------------------------------------------------------------------------
 
 TEST_F(KubernetesProviderTest, WhatIsAskedIsWhatTheListOfRightsSays) {

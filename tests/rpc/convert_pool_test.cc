@@ -43,7 +43,14 @@ PoolSpec FullPool() {
                       {VolumeKind::kMemory, "", 4096, "/dev/shm", "", false}},
                      {"pull"},
                      "batch",
-                     "nvidia"};
+                     "nvidia",
+                     {{"kueue.x-k8s.io/queue-name", "lab"}},
+                     {{"note", "any text: of it"}},
+                     {{"HF_HOME", "/models"}},
+                     "{\"nodeAffinity\":{}}",
+                     "Always"};
+  spec.gpus_min = 2;
+  spec.env_pass = {"PYTHONPATH", "CUDA_*"};
   return spec;
 }
 

@@ -78,7 +78,7 @@ TEST_F(CredentialsTest, FilesThatHoldNothingUsefulAreNamed) {
 
 TEST_F(CredentialsTest, ARecordedServersTokenIsFoundByAnyNameOfItsAddress) {
   const std::string token = Write("token", "concur_local\n");
-  ASSERT_OK(RecordServer("127.0.0.1:7001", token));
+  ASSERT_OK(RecordServer("127.0.0.1:7001", {"", "", "", token}));
   for (const char* address : {"127.0.0.1:7001", "localhost:7001", "[::1]:7001"}) {
     EXPECT_EQ(LoadCredentials(address, {})->token, "concur_local") << address;
   }
@@ -95,21 +95,42 @@ TEST_F(CredentialsTest, ARecordedServersTokenIsFoundByAnyNameOfItsAddress) {
   EXPECT_EQ(LoadCredentials("127.0.0.1:7001", {})->token, "");
 }
 
+// "From zero to a sweep" failed at its second step: the own coordinator's CA had to be named.
+TEST_F(CredentialsTest, TheCaOfTheOwnCoordinatorIsFoundByItsUser) {
+  const std::string pem = "-----BEGIN CERTIFICATE-----\n";
+  ASSERT_OK(RecordServer("0.0.0.0:7001",
+                         {Write("ca.pem", pem + "ca"), Write("client.pem", pem + "client"),
+                          Write("client.key", "-----BEGIN KEY"), Write("token", "concur_1\n")}));
+  ASSERT_OK_AND_ASSIGN(Credentials found, LoadCredentials("localhost:7001", {}));
+  EXPECT_EQ(found.ca, pem + "ca");
+  EXPECT_EQ(found.certificate, pem + "client");
+  EXPECT_EQ(found.key, "-----BEGIN KEY");
+  EXPECT_EQ(found.token, "concur_1");
+  EXPECT_EQ(LoadCredentials("example.org:7001", {})->ca, "") << "another machine's";
+  ASSERT_OK_AND_ASSIGN(found,
+                       LoadCredentials("localhost:7001", {Write("o", pem + "o"), "", "", ""}));
+  EXPECT_EQ(found.ca, pem + "o") << "what is named counts more";
+  EXPECT_EQ(found.certificate, "");
+  // Without TLS, nothing but the token.
+  ASSERT_OK(RecordServer("0.0.0.0:7001", {"", "", "", dir_.File("token")}));
+  EXPECT_EQ(LoadCredentials("localhost:7001", {})->ca, "");
+}
+
 TEST_F(CredentialsTest, ATokenThatIsRecordedLaterIsFoundByTheNextCall) {
   ASSERT_OK_AND_ASSIGN(const Credentials early, LoadCredentials("localhost:7001", {}));
   EXPECT_EQ(early.CurrentToken(), "");
-  ASSERT_OK(RecordServer("localhost:7001", Write("token", "concur_first\n")));
+  ASSERT_OK(RecordServer("localhost:7001", {"", "", "", Write("token", "concur_first\n")}));
   EXPECT_EQ(early.CurrentToken(), "concur_first");
   ASSERT_OK_AND_ASSIGN(const Credentials later, LoadCredentials("localhost:7001", {}));
   // Another coordinator took the address over.
-  ASSERT_OK(RecordServer("localhost:7001", Write("other", "concur_second\n")));
+  ASSERT_OK(RecordServer("localhost:7001", {"", "", "", Write("other", "concur_second\n")}));
   EXPECT_EQ(later.CurrentToken(), "concur_second");
   ForgetServer("localhost:7001");
   EXPECT_EQ(later.CurrentToken(), "concur_first");
 }
 
 TEST_F(CredentialsTest, ARecordOfADirectoryThatIsGoneIsNone) {
-  ASSERT_OK(RecordServer("unix:/s", dir_.File("gone")));
+  ASSERT_OK(RecordServer("unix:/s", {"", "", "", dir_.File("gone")}));
   EXPECT_EQ(LoadCredentials("unix:/s", {})->token, "");
 }
 
@@ -119,7 +140,7 @@ TEST_F(CredentialsTest, ASocketOfAnotherUserDoesNotGetTheToken) {
   }
   const std::string path = Write("socket", "");
   const std::string address = "unix:" + path;
-  ASSERT_OK(RecordServer(address, Write("token", "concur_mine\n")));
+  ASSERT_OK(RecordServer(address, {"", "", "", Write("token", "concur_mine\n")}));
   EXPECT_EQ(LoadCredentials(address, {})->token, "concur_mine");
   ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
   EXPECT_THAT(LoadCredentials(address, {}),

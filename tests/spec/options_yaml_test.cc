@@ -206,6 +206,22 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
        "kubernetes.volumes[0].path: expected a place where nothing else is mounted"},
       {"provider: kubernetes\n" + rest + "    kubernetes: {image_pull_secrets: registry}\n",
        "spec.pools[0].kubernetes.image_pull_secrets: expected a list"},
+      {"provider: slurm\n" + rest + "    accept: {gpus_min: 1}\n",
+       "accept.gpus_min: expected 0 to the GPUs of a worker, 0, got 1"},
+      {"provider: slurm\n" + rest + "    accept: {gpus: 1}\n",
+       "spec.pools[0].accept.gpus: expected a known field"},
+      {"provider: slurm\n" + rest + "    env_pass: ['A B']\n",
+       "env_pass[0]: expected the name of a variable"},
+      {"provider: slurm\n" + rest + "    env_pass: [CONCUR_TOKEN]\n",
+       "env_pass[0]: expected no variable of Concur's own"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {affinity: [a]}\n",
+       "spec.pools[0].kubernetes.affinity: expected a mapping, as in a pod"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {image_pull_policy: Sometimes}\n",
+       "kubernetes.image_pull_policy: expected Always, IfNotPresent or Never"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {labels: {a b: c}}\n",
+       "kubernetes.labels: expected a label"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {env: {1A: c}}\n",
+       "kubernetes.env: expected the name of a variable"},
       {"provider: slurm\n" + rest + "    max: {cpus: 1}\n",
        "spec.pools[0].max: expected a known field"},
   };
@@ -214,6 +230,50 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
         << text;
   }
+}
+
+TEST_F(OptionsTest, APoolWithGpusAcceptsJobsWithoutWhereItSaysSo) {
+  const auto gpus_min = [this](const std::string& accept) {
+    const absl::StatusOr<CoordinatorOptions> options =
+        LoadCoordinatorOptions(Write("CoordinatorOptions",
+                                     "  pools:\n  - {name: p, provider: local, workers: {max: 1}, "
+                                     "resources: {cpus: 1, gpus: 4}" +
+                                         accept + "}\n"));
+    return options.ok() ? options->pools.at(0).gpus_min : -1;
+  };
+  EXPECT_EQ(gpus_min(""), 1);
+  EXPECT_EQ(gpus_min(", accept: {gpus_min: 0}"), 0);
+  EXPECT_EQ(gpus_min(", accept: {gpus_min: 2}"), 2);
+}
+
+TEST_F(OptionsTest, APodsAffinityIsTakenOverAsItIs) {
+  ASSERT_OK_AND_ASSIGN(
+      const CoordinatorOptions options,
+      LoadCoordinatorOptions(
+          Write("CoordinatorOptions",
+                "  pools:\n"
+                "  - name: p\n"
+                "    provider: kubernetes\n"
+                "    workers: {max: 1}\n"
+                "    resources: {cpus: 1}\n"
+                "    kubernetes:\n"
+                "      image_pull_policy: Always\n"
+                "      labels: {kueue.x-k8s.io/queue-name: lab}\n"
+                "      annotations: {note: 'it is: \"ours\"'}\n"
+                "      env: {HF_HOME: /models}\n"
+                "      affinity:\n"
+                "        nodeAffinity:\n"
+                "          preferredDuringSchedulingIgnoredDuringExecution:\n"
+                "            - {weight: 5, preference: {matchExpressions: [{key: a, operator: In, "
+                "values: ['1']}]}}\n")));
+  const KubernetesSettings& kubernetes = options.pools.at(0).kubernetes;
+  EXPECT_EQ(kubernetes.affinity,
+            R"({"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"preference":)"
+            R"({"matchExpressions":[{"key":"a","operator":"In","values":["1"]}]},"weight":5}]}})");
+  EXPECT_EQ(kubernetes.image_pull_policy, "Always");
+  EXPECT_EQ(kubernetes.labels, (Labels{{"kueue.x-k8s.io/queue-name", "lab"}}));
+  EXPECT_EQ(kubernetes.annotations, (Labels{{"note", "it is: \"ours\""}}));
+  EXPECT_EQ(kubernetes.env, (Labels{{"HF_HOME", "/models"}}));
 }
 
 TEST_F(OptionsTest, APoolIsReadInFull) {
@@ -236,6 +296,7 @@ TEST_F(OptionsTest, APoolIsReadInFull) {
           "    worker_program: /opt/concur-worker\n"
           "    work_directory: /scratch\n"
           "    setup: [module load cuda, ulimit -c 0]\n"
+          "    env_pass: [PYTHONPATH, CUDA_*]\n"
           "    slurm: {partition: long, account: lab, qos: high, constraint: avx, array_max: 5,\n"
           "            arguments: [--exclusive], log_directory: /shared/logs}\n")));
   EXPECT_EQ(options.pilots.coordinator, "head:7447");
@@ -256,6 +317,8 @@ TEST_F(OptionsTest, APoolIsReadInFull) {
   expected.worker_program = "/opt/concur-worker";
   expected.work_directory = "/scratch";
   expected.setup = {"module load cuda", "ulimit -c 0"};
+  expected.env_pass = {"PYTHONPATH", "CUDA_*"};
+  expected.gpus_min = 1;  // it has GPUs
   expected.slurm = {"long", "lab", "high", "avx", {"--exclusive"}, "/shared/logs", 5};
   EXPECT_TRUE(options.pools[0] == expected);
   const std::vector<PoolLimit> limits = LimitsOf(options);

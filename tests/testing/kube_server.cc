@@ -191,6 +191,9 @@ struct KubeServer::State {
         return {409,
                 StatusBody(409, absl::StrCat(request.resource, " \"", name, "\" already exists"))};
       }
+      if (request.Parameter("dryRun") == "All") {
+        return {201, object.dump()};
+      }
       Put(request.resource, object);
       return {201, objects[request.resource][name].dump()};
     }

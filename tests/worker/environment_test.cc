@@ -40,5 +40,23 @@ TEST(EnvironmentTest, EveryVariableAndFileIsDocumentedInOnePlace) {
   }
 }
 
+TEST(EnvironmentTest, VariablesThatTheWorkerPassesReachJobsAndNoOthers) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread is there
+  setenv("CUDA_HOME", "/opt/cuda=12", 1);
+  setenv("PYTHONPATH", "/opt/lib", 1);
+  setenv("CONCUR_TOKEN", "secret", 1);
+  const auto passed = BaseEnvironment({"CUDA_*", "C*"});
+  const auto plain = BaseEnvironment();
+  for (const char* name : {"CUDA_HOME", "PYTHONPATH", "CONCUR_TOKEN"}) {
+    unsetenv(name);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+  ASSERT_TRUE(passed.contains("CUDA_HOME"));
+  EXPECT_EQ(passed.at("CUDA_HOME"), "/opt/cuda=12");
+  EXPECT_FALSE(passed.contains("PYTHONPATH"));
+  EXPECT_FALSE(passed.contains("CONCUR_TOKEN"));
+  EXPECT_FALSE(plain.contains("CUDA_HOME"));
+}
+
 }  // namespace
 }  // namespace concur::worker

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch script of Slurm's pilots, run by bash beside a worker and a scontrol that are scripts.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "provision/command.h"
+#include "provision/slurm_text.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::provision {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class PilotScriptTest : public ::testing::Test {
+ protected:
+  PilotScriptTest() {
+    for (const char* name : {"base", "bin", "home"}) {
+      std::filesystem::create_directory(dir_.File(name));
+    }
+    setup_.coordinator_id = "ab12";
+    setup_.coordinator = "head:7447";
+    setup_.worker_program = dir_.File("bin/concur-worker");
+    pool_.name = "cpu";
+    pool_.provider = ProviderKind::kSlurm;
+    pool_.work_directory = dir_.File("base");
+    Program("concur-worker", "env > $TOLD.env; echo \"$@\" > $TOLD.worker");
+    // Profiles of the machine set PATH anew.
+    std::ofstream(dir_.File("home/.profile")) << "PATH=" << dir_.File("bin") << ":$PATH\n";
+    Program("scontrol", "printf '%s\\n' \"$@\" > $TOLD.scontrol");
+  }
+  void Program(const std::string& name, const std::string& script) {
+    const std::string path = dir_.File("bin/" + name);
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    chmod(path.c_str(), 0755);
+  }
+  // Runs the script of "cpu-7" as slurmd would.
+  CommandResult Run() {
+    const std::string path = dir_.File("slurm_script");
+    std::ofstream(path) << PilotScript(pool_, setup_, {"cpu-7"});
+    chmod(path.c_str(), 0700);
+    CommandRequest request;
+    request.argv = {path};
+    request.env = {{"TOLD", dir_.File("told")},
+                   {"SLURM_JOB_ID", "42"},
+                   {"HOME", dir_.File("home")},
+                   {"PATH", dir_.File("bin") + ":/usr/bin:/bin"}};
+    const absl::StatusOr<CommandResult> result = RunCommand(request);
+    EXPECT_OK(result.status());
+    return result.value_or(CommandResult{-1, "", ""});
+  }
+  std::string Told(const std::string& what) const {
+    return ReadFile(dir_.File("told." + what)).value_or("");
+  }
+  // The directory that pilot "cpu-NUMBER" has left, of this host or another.
+  std::string Leave(const std::string& number, const std::string& host) {
+    const std::string path = dir_.File("base/concur-ab12-cpu-" + number);
+    std::filesystem::create_directory(path);
+    std::ofstream(path + "/lock");
+    std::ofstream(path + "/host") << host << "\n";
+    return path;
+  }
+  static std::string Host() {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return host;
+  }
+
+  testing::TempDir dir_;
+  PilotSetup setup_;
+  PoolSpec pool_;
+};
+
+TEST_F(PilotScriptTest, TheWorkerRunsAndNothingIsLeft) {
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Told("worker"), HasSubstr("--name cpu-7 --work-dir " + dir_.File("base")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+// A `module load` that failed was ignored, and jobs failed one after the other.
+TEST_F(PilotScriptTest, ASetupLineThatFailsEndsThePilotAndIsNamedInTheJobsComment) {
+  pool_.setup = {"if true; then", "export A=1", "fi", "nothing-like-it --load cuda"};
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 78);
+  const std::string why = "setup failed: line 4, nothing-like-it --load cuda (exit code 127): ";
+  EXPECT_THAT(result.err, AllOf(HasSubstr(why), HasSubstr("command not found")));
+  EXPECT_THAT(Told("scontrol"), AllOf(HasSubstr("update\nJobId=42\nComment=" + why),
+                                      HasSubstr("command not found\n")));
+  EXPECT_EQ(Told("worker"), "") << "no worker was started";
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+TEST_F(PilotScriptTest, ASetupThatEndsTheScriptIsAFailure) {
+  pool_.setup = {"exit 0"};
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 78);
+  EXPECT_THAT(Told("scontrol"),
+              HasSubstr("Comment=setup failed: it ended the script (exit code 0)"));
+}
+
+// Functions such as `module` have commands that fail inside, and are well in the end.
+TEST_F(PilotScriptTest, WhatAProfileDefinesWorksAndVariablesReachTheWorker) {
+  std::ofstream(dir_.File("home/.bash_profile"))
+      << "module() { false; [ \"$1\" = load ] && export CUDA_HOME=/opt/$2; }\nPATH=/usr/bin\n";
+  pool_.setup = {"module load cuda", "grep -q nothing /dev/null || true"};
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Told("env"), AllOf(HasSubstr("CUDA_HOME=/opt/cuda\n"),
+                                 HasSubstr("PATH=" + dir_.File("bin") + ":/usr/bin:")))
+      << "the worker's directory, the profile's PATH, the submitted one";
+  EXPECT_EQ(Told("scontrol"), "");
+}
+
+TEST_F(PilotScriptTest, TheNextPilotOnANodeRemovesWhatAKilledOneLeft) {
+  const std::string killed = Leave("1", Host());
+  const std::string elsewhere = Leave("2", "another-node");
+  const std::string alive = Leave("3", Host());
+  const FileDescriptor lock(open((alive + "/lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  const std::string foreign = dir_.File("base/concur-ffff-cpu-1");
+  std::filesystem::create_directory(foreign);
+  EXPECT_EQ(Run().exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(killed));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere));
+  EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_TRUE(std::filesystem::exists(foreign));
+}
+
+// The worker holds the lock as long as it lives, also when the shell above it was killed.
+TEST_F(PilotScriptTest, ARunningPilotsDirectoryIsLocked) {
+  Program("concur-worker", "flock -n " + dir_.File("base") +
+                               "/concur-ab12-cpu-7/lock true && echo free > $TOLD.lock || "
+                               "echo taken > $TOLD.lock");
+  EXPECT_EQ(Run().exit_code, 0);
+  EXPECT_EQ(Told("lock"), "taken\n");
+}
+
+}  // namespace
+}  // namespace concur::provision
