@@ -187,9 +187,10 @@ std::vector<page::ApiMethod> PageMethods() {
   std::vector<page::ApiMethod> methods;
   for (const MethodRule& rule : MethodRules()) {
     if (rule.page != PageUse::kNone) {
-      methods.push_back({std::string(rule.path), rule.page == PageUse::kGet    ? page::ApiKind::kGet
-                                                 : rule.page == PageUse::kPost ? page::ApiKind::kPost
-                                                                               : page::ApiKind::kEvents});
+      methods.push_back({std::string(rule.path), rule.page == PageUse::kGet ? page::ApiKind::kGet
+                                                 : rule.page == PageUse::kPost
+                                                     ? page::ApiKind::kPost
+                                                     : page::ApiKind::kEvents});
     }
   }
   return methods;

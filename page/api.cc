@@ -30,7 +30,7 @@ using google::protobuf::MethodDescriptor;
 constexpr std::chrono::seconds kCallTimeout{30};
 
 const MethodDescriptor& DescriptorOf(const ApiMethod& method) {
-  // "/concur.v1.Coordinator/GetSweep" → "concur.v1.Coordinator.GetSweep".
+  // Descriptors have dots where paths have slashes.
   const std::string name = absl::StrReplaceAll(method.path.substr(1), {{"/", "."}});
   const MethodDescriptor* found =
       google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name);
@@ -215,9 +215,9 @@ absl::StatusOr<std::string> Api::RequestFromJson(const ApiMethod& method, absl::
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), message.get());
   if (!status.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(method.name(), ": expected the JSON of ",
-                     message->GetDescriptor()->name(), ": ", status.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(method.name(), ": expected the JSON of ",
+                                                   message->GetDescriptor()->name(), ": ",
+                                                   status.ToString()));
   }
   return message->SerializeAsString();
 }

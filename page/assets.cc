@@ -45,7 +45,8 @@ HttpResponse AssetResponse(const HttpRequest& request) {
     if (asset.path == "/" && kBundleProblem[0] != '\0') {
       return MissingBundleResponse(kBundleProblem);
     }
-    const std::string tag = absl::StrCat("\"", Sha256Of(asset.contents).ToHex().substr(0, 32), "\"");
+    const std::string tag =
+        absl::StrCat("\"", Sha256Of(asset.contents).ToHex().substr(0, 32), "\"");
     if (request.if_none_match == tag) {
       return {304, std::string(asset.type), "", {{"ETag", tag}}};
     }

@@ -94,6 +94,7 @@ void EventOutlet::Close() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
+    suspended_ = false;
     on_closed = std::exchange(on_closed_, nullptr);
     on_drained_ = nullptr;  // it may own the producer, which owns this
   }

@@ -286,9 +286,9 @@ class HttpServer::Loop {
     }
     exchange.events_->Attach({[connection] { MHD_suspend_connection(connection); },
                               [connection] { MHD_resume_connection(connection); }});
-    MHD_Response* response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, kEventBlockBytes, &ReadEvents, new StreamContext{this, exchange.events_},
-        &CloseEvents);
+    MHD_Response* response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kEventBlockBytes, &ReadEvents,
+                                          new StreamContext{this, exchange.events_}, &CloseEvents);
     return QueueWithHeaders(connection, exchange.response_, response);
   }
 

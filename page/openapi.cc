@@ -99,8 +99,8 @@ Json Response(const char* description, const char* type, const Json& schema) {
 
 Json WithErrors(Json ok) {
   return {{"200", std::move(ok)},
-          {"default", Response("An error", "application/json",
-                               {{"$ref", "#/components/schemas/Error"}})}};
+          {"default",
+           Response("An error", "application/json", {{"$ref", "#/components/schemas/Error"}})}};
 }
 
 Json Body(const Json& schema) {
@@ -130,11 +130,11 @@ Json Operation(const ApiMethod& method, Schemas& schemas) {
     }
     operation["parameters"] = parameters;
   }
-  operation["responses"] = WithErrors(
-      method.kind == ApiKind::kEvents
-          ? Response("Events \"message\" with this as data, then \"end\" or \"error\"",
-                     "text/event-stream", output)
-          : Response("The response", "application/json", output));
+  operation["responses"] =
+      WithErrors(method.kind == ApiKind::kEvents
+                     ? Response("Events \"message\" with this as data, then \"end\" or \"error\"",
+                                "text/event-stream", output)
+                     : Response("The response", "application/json", output));
   return operation;
 }
 
@@ -149,16 +149,17 @@ Json TableOperation(const char* name, bool is_matrix) {
     parameters.push_back(Parameter("intervals", {{"type", "boolean"}}));
   }
   parameters.push_back(Parameter("format", {{"type", "string"}, {"enum", formats}}));
-  return {{"operationId", name},
-          {"parameters", parameters},
-          {"responses",
-           WithErrors({{"description", absl::StrCat("As `concur ", name, "` writes it")},
-                       {"content", content}})}};
+  return {
+      {"operationId", name},
+      {"parameters", parameters},
+      {"responses", WithErrors({{"description", absl::StrCat("As `concur ", name, "` writes it")},
+                                {"content", content}})}};
 }
 
 Json SessionSchema() {
-  return {{"type", "object"},
-          {"properties", {{"user", Text()}, {"role", Text()}, {"version", Text()}, {"csrf", Text()}}}};
+  return {
+      {"type", "object"},
+      {"properties", {{"user", Text()}, {"role", Text()}, {"version", Text()}, {"csrf", Text()}}}};
 }
 
 }  // namespace
@@ -172,11 +173,12 @@ std::string OpenApiJson(const std::vector<ApiMethod>& methods) {
   }
   paths["/scores"]["get"] = TableOperation("scores", /*is_matrix=*/false);
   paths["/matrix"]["get"] = TableOperation("matrix", /*is_matrix=*/true);
-  const Json session = WithErrors(Response("Who is logged in", "application/json", SessionSchema()));
+  const Json session =
+      WithErrors(Response("Who is logged in", "application/json", SessionSchema()));
   paths["/session"]["get"] = {{"operationId", "session"}, {"responses", session}};
   Json login = {{"operationId", "login"}};
-  login["requestBody"] = Body(
-      {{"type", "object"}, {"properties", {{"code", Text()}, {"token", Text()}}}});
+  login["requestBody"] =
+      Body({{"type", "object"}, {"properties", {{"code", Text()}, {"token", Text()}}}});
   login["responses"] = session;
   login["security"] = Json::array();
   paths["/login"]["post"] = login;
@@ -186,10 +188,10 @@ std::string OpenApiJson(const std::vector<ApiMethod>& methods) {
       {"responses", WithErrors(Response("Done", "application/json", {{"type", "object"}}))}};
 
   Json all = schemas.all();
-  all["Error"] = {{"type", "object"},
-                  {"properties",
-                   {{"error",
-                     {{"type", "object"}, {"properties", {{"code", Text()}, {"message", Text()}}}}}}}};
+  all["Error"] = {
+      {"type", "object"},
+      {"properties",
+       {{"error", {{"type", "object"}, {"properties", {{"code", Text()}, {"message", Text()}}}}}}}};
   Json document;
   document["openapi"] = "3.0.3";
   document["info"] = {{"title", "Concur"},

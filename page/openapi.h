@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenAPI document of the page's API, made from the methods and their messages: docs/openapi.json
-// is what it returns.
+// The OpenAPI document of the page's API, made from the methods and their messages:
+// docs/openapi.json is what it returns.
 //
 // Pure function.
 #ifndef CONCUR_PAGE_OPENAPI_H_

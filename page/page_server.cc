@@ -84,10 +84,11 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
   std::unique_ptr<PageServer> server(new PageServer(clock, std::move(options), std::move(channel),
                                                     std::move(key), listener->endpoint));
   CONCUR_RETURN_IF_ERROR(server->link_.Write());
-  CONCUR_ASSIGN_OR_RETURN(
-      server->http_,
-      HttpServer::Start(*std::move(listener), limits,
-                        [page = server.get()](const Exchange& exchange) { page->Handle(exchange); }));
+  CONCUR_ASSIGN_OR_RETURN(server->http_,
+                          HttpServer::Start(*std::move(listener), limits,
+                                            [page = server.get()](const Exchange& exchange) {
+                                              page->Handle(exchange);
+                                            }));
   return server;
 }
 
@@ -141,15 +142,14 @@ void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
                          "no such method; /api/v1/openapi.json lists those that there are")));
     return;
   }
-  const bool posts =
-      is_login || is_logout || (method != nullptr && method->kind == ApiKind::kPost);
+  const bool posts = is_login || is_logout || (method != nullptr && method->kind == ApiKind::kPost);
   if (request.method != (posts ? "POST" : "GET")) {
     Answer(exchange, NotAllowed(posts ? "POST" : "GET"));
     return;
   }
   if (posts && !IsJson(request)) {
-    Answer(exchange, ErrorResponse(absl::InvalidArgumentError(
-                         "Content-Type: expected application/json")));
+    Answer(exchange,
+           ErrorResponse(absl::InvalidArgumentError("Content-Type: expected application/json")));
     return;
   }
   if (name == "openapi.json") {
@@ -181,8 +181,8 @@ void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
     const absl::StatusOr<Viewer> viewer = options_.authenticate(*caller);
     Answer(exchange, viewer.ok() ? HttpResponse{200, kJsonType,
                                                 nlohmann::json({{"user", viewer->user},
-                                                      {"role", viewer->role},
-                                                      {"version", options_.version}})
+                                                                {"role", viewer->role},
+                                                                {"version", options_.version}})
                                                     .dump()}
                                  : ErrorResponse(viewer.status()));
   }
@@ -217,9 +217,9 @@ void PageServer::OpenStream(const Exchange& exchange, const ApiMethod& method,
     MutexLock lock(mutex_);
     size_t& count = streams_[viewer->user];
     if (count >= options_.streams_per_user_max) {
-      Answer(exchange, ErrorResponse(absl::ResourceExhaustedError(absl::StrCat(
-                           viewer->user, " has ", count,
-                           " streams of events open, as many as one user may have"))));
+      Answer(exchange, ErrorResponse(absl::ResourceExhaustedError(
+                           absl::StrCat(viewer->user, " has ", count,
+                                        " streams of events open, as many as one user may have"))));
       return;
     }
     ++count;
@@ -235,7 +235,8 @@ void PageServer::OpenStream(const Exchange& exchange, const ApiMethod& method,
 }
 
 absl::StatusOr<std::string> PageServer::TokenFrom(const HttpRequest& request) {
-  const nlohmann::json body = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json body =
+      nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   const auto text = [&body](const char* name) {
     const auto found = body.is_object() ? body.find(name) : body.end();
     return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -264,9 +265,9 @@ HttpResponse PageServer::LogIn(const HttpRequest& request) {
   const std::string cookie = sealer_.Seal(*token, clock_.Now() + options_.session);
   HttpResponse response = {200, kJsonType,
                            nlohmann::json({{"user", viewer->user},
-                                 {"role", viewer->role},
-                                 {"version", options_.version},
-                                 {"csrf", sealer_.CsrfOf(cookie)}})
+                                           {"role", viewer->role},
+                                           {"version", options_.version},
+                                           {"csrf", sealer_.CsrfOf(cookie)}})
                                .dump()};
   response.headers.emplace_back("Set-Cookie", SessionCookie(cookie, options_.session));
   return response;

@@ -95,10 +95,10 @@ class PageServer {
   const std::string cookie_name_;
   const SessionSealer sealer_;
   LoginLink link_;
-  Api api_;
-  Tables tables_;
   Mutex mutex_;
   std::map<std::string, size_t> streams_ ABSL_GUARDED_BY(mutex_);  // by user
+  Api api_;  // waits for its calls, which use the members above
+  Tables tables_;
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -3,8 +3,8 @@
 // foreign page made a browser send.
 //
 // A browser is the confused deputy of every page that it shows. Three headers tell: Host, which a
-// foreign site has even after it rebound its name to the loopback device (DNS rebinding); Origin and
-// Sec-Fetch-Site, which browsers set and pages cannot.
+// foreign site has even after it rebound its name to the loopback device (DNS rebinding); Origin
+// and Sec-Fetch-Site, which browsers set and pages cannot.
 //
 // Pure functions.
 #ifndef CONCUR_PAGE_REQUEST_GUARD_H_

@@ -75,9 +75,10 @@ absl::StatusOr<std::string> EnsurePageKey(const std::string& path) {
   }
   CONCUR_RETURN_IF_ERROR(key.status());
   if (key->size() != kPageKeyBytes) {
-    return absl::DataLossError(absl::StrCat(path, ": expected ", kPageKeyBytes,
-                                            " bytes, the key of the page's sessions; remove it, and "
-                                            "everybody logs in again"));
+    return absl::DataLossError(
+        absl::StrCat(path, ": expected ", kPageKeyBytes,
+                     " bytes, the key of the page's sessions; remove it, and "
+                     "everybody logs in again"));
   }
   return key;
 }
@@ -99,12 +100,12 @@ std::string SessionSealer::Seal(absl::string_view token, absl::Time expire_time)
   std::string tag(kTagBytes, '\0');
   const Cipher cipher = NewCipher();
   int size = 0;
-  CONCUR_CHECK(
-      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key_), Bytes(nonce)) == 1 &&
-      EVP_EncryptUpdate(cipher.get(), Bytes(sealed), &size, Bytes(plain),
-                        static_cast<int>(plain.size())) == 1 &&
-      EVP_EncryptFinal_ex(cipher.get(), Bytes(sealed) + size, &size) == 1 &&
-      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()) == 1);
+  CONCUR_CHECK(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key_),
+                                  Bytes(nonce)) == 1 &&
+               EVP_EncryptUpdate(cipher.get(), Bytes(sealed), &size, Bytes(plain),
+                                 static_cast<int>(plain.size())) == 1 &&
+               EVP_EncryptFinal_ex(cipher.get(), Bytes(sealed) + size, &size) == 1 &&
+               EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()) == 1);
   return absl::WebSafeBase64Escape(absl::StrCat(nonce, tag, sealed));
 }
 
@@ -119,7 +120,8 @@ absl::StatusOr<std::string> SessionSealer::Open(absl::string_view cookie, absl::
   std::string plain(sealed.size(), '\0');
   const Cipher cipher = NewCipher();
   int size = 0;
-  if (EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key_), Bytes(bytes)) != 1 ||
+  if (EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key_), Bytes(bytes)) !=
+          1 ||
       EVP_DecryptUpdate(cipher.get(), Bytes(plain), &size, Bytes(sealed),
                         static_cast<int>(sealed.size())) != 1 ||
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) != 1 ||

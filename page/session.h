@@ -3,12 +3,12 @@
 //
 // The cookie holds the token encrypted and authenticated (AES-256-GCM) by a key of this data
 // directory, and until when it may be used. So the server stores no sessions: there is nothing that
-// strangers could fill, a session survives a restart of the coordinator, and revoking the token ends
-// it at the next call, since every call is authenticated by the token itself.
+// strangers could fill, a session survives a restart of the coordinator, and revoking the token
+// ends it at the next call, since every call is authenticated by the token itself.
 //
-// Cookies do not know ports: another user's server on another port of this machine is sent them, too.
-// So the cookie alone opens nothing. A request also carries a value that the page was given at login
-// and keeps in its origin's storage, which knows ports (X-Concur-CSRF).
+// Cookies do not know ports: another user's server on another port of this machine is sent them,
+// too. So the cookie alone opens nothing. A request also carries a value that the page was given at
+// login and keeps in its origin's storage, which knows ports (X-Concur-CSRF).
 //
 // Immutable; thread-safe.
 #ifndef CONCUR_PAGE_SESSION_H_
@@ -24,8 +24,8 @@ namespace concur::page {
 
 inline constexpr size_t kPageKeyBytes = 32;
 
-// 32 random bytes in `path` (mode 0600), made when there is no such file. DataLoss when the file has
-// another size.
+// 32 random bytes in `path` (mode 0600), made when there is no such file. DataLoss when the file
+// has another size.
 absl::StatusOr<std::string> EnsurePageKey(const std::string& path);
 
 // `bytes` random bytes as URL-safe base64.

@@ -57,7 +57,8 @@ absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
     CONCUR_RETURN_IF_ERROR(rpc::FromGrpcStatus(stub.ListScores(&context, request, &response)));
     for (const v1::Score& score : response.scores()) {
       CONCUR_ASSIGN_OR_RETURN(
-          JobScore one, rpc::FromProto(score, FieldPath("response").Field("scores", scores.size())));
+          JobScore one,
+          rpc::FromProto(score, FieldPath("response").Field("scores", scores.size())));
       scores.push_back(std::move(one));
     }
     if (scores.size() > kScoresMax) {
@@ -70,9 +71,7 @@ absl::StatusOr<std::vector<JobScore>> AllScores(v1::Coordinator::Stub& stub,
   return scores;
 }
 
-HttpResponse JsonResponse(std::string body) {
-  return {200, "application/json", std::move(body)};
-}
+HttpResponse JsonResponse(std::string body) { return {200, "application/json", std::move(body)}; }
 
 HttpResponse CsvResponse(std::string body) {
   return {200, "text/csv; charset=utf-8", std::move(body)};
@@ -128,9 +127,10 @@ absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& re
     } else if (is_matrix && name == "intervals" && (value == "true" || value == "false")) {
       query.intervals = value == "true";
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected sweep, metric, format (json or csv", is_matrix ? " or svg" : "", ")",
-          is_matrix ? ", coefficient or intervals (true or false)" : "", ", got ", name, "=", value));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected sweep, metric, format (json or csv", is_matrix ? " or svg" : "",
+                       ")", is_matrix ? ", coefficient or intervals (true or false)" : "", ", got ",
+                       name, "=", value));
     }
   }
   if (query.sweep.empty()) {
@@ -206,8 +206,8 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
   // Also who asks is checked by it, before what is kept is shown.
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, GetSweep(query.sweep, caller));
   const std::string key = KeyOf(query, sweep);
-  const auto kept = std::find_if(kept_.begin(), kept_.end(),
-                                 [&key](const Kept& one) { return one.key == key; });
+  const auto kept =
+      std::find_if(kept_.begin(), kept_.end(), [&key](const Kept& one) { return one.key == key; });
   const absl::Time now = clock_.Now();
   if (kept != kept_.end()) {
     if (sweep.has_end_time() || now - kept->time < kKeptFor) {

@@ -66,9 +66,9 @@ absl::StatusOr<TokenizerOptions> TokenizerOptionsOf(const TokenizeOptions& optio
       flag = name == known ? target : flag;
     }
     if (flag == nullptr || (value != "true" && value != "false")) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--setting ", assignment, ": expected true or false for one of ",
-          absl::StrJoin(names, ", "), flag == nullptr ? DidYouMean(name, names) : ""));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--setting ", assignment, ": expected true or false for one of ",
+                       absl::StrJoin(names, ", "), flag == nullptr ? DidYouMean(name, names) : ""));
     }
     *flag = value == "true";
   }

@@ -112,8 +112,7 @@ int Check(const std::vector<std::string>& fixtures, const std::string& vocabular
   if (!results.ok()) {
     return Ended(results.status());
   }
-  std::fputs((as_json ? CheckJson(*results, *texts) : CheckText(*results, *texts)).c_str(),
-             stdout);
+  std::fputs((as_json ? CheckJson(*results, *texts) : CheckText(*results, *texts)).c_str(), stdout);
   const auto ok = [](const auto& result) { return result.ok(); };
   return std::all_of(results->begin(), results->end(), ok) &&
                  std::all_of(texts->begin(), texts->end(), ok)

@@ -21,8 +21,9 @@
 namespace concur::spec {
 namespace {
 
-constexpr std::array<EnvironmentKind, 4> kKinds = {EnvironmentKind::kImage, EnvironmentKind::kRoot,
-                                                   EnvironmentKind::kVenv, EnvironmentKind::kConda};
+constexpr std::array<EnvironmentKind, 4> kEnvironmentKinds = {
+    EnvironmentKind::kImage, EnvironmentKind::kRoot, EnvironmentKind::kVenv,
+    EnvironmentKind::kConda};
 constexpr size_t kRecipeBytesMax = size_t{1} << 20;  // of a requirements or environment file
 constexpr size_t kUnpinnedShownMax = 3;
 
@@ -76,7 +77,7 @@ std::optional<Environment> ReadEnvironmentSpec(const Value& value) {
   const size_t errors_before = value.errors().count();
   Environment environment;
   std::vector<std::string> found;
-  for (const EnvironmentKind kind : kKinds) {
+  for (const EnvironmentKind kind : kEnvironmentKinds) {
     const std::string name(EnvironmentKindName(kind));
     const std::optional<Value> source = fields.Get(name);
     if (!source) {

@@ -91,7 +91,7 @@ Artifacts::Artifacts(const std::string& root, std::string links,
 absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& work_directory,
                                                            std::string links,
                                                            const CacheLimits& limits,
-                                                           const absl::flat_hash_set<Digest>& live,
+                                                           const std::vector<Digest>& live,
                                                            ArtifactTransfer& transfer) {
   std::error_code error;
   const std::string root = std::filesystem::absolute(work_directory, error).string();
@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
   CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
   CONCUR_RETURN_IF_ERROR(artifacts->links_.Open());
   CONCUR_RETURN_IF_ERROR(artifacts->codes_.Open(limits.unused_since));
-  CONCUR_RETURN_IF_ERROR(artifacts->Collect(live, limits.unused_since));
+  CONCUR_RETURN_IF_ERROR(artifacts->Collect({live.begin(), live.end()}, limits.unused_since));
   for (const Digest& digest : live) {
     artifacts->index_.Hold(digest.ToHex());
     MutexLock lock(artifacts->mu_);

@@ -45,8 +45,8 @@ class Artifacts {
 
   // The cache is WORK/cache, WORK/mixtures and WORK/code; links to it are made in `links`, a
   // directory on the file system of the run directories. What was not used since `unused_since` is
-  // removed, but for `live`: artifacts of results that are still to be handed in. `bytes_max` 0: no
-  // limit. `transfer` outlives this.
+  // removed, but for `live`: artifacts of results that are still to be handed in, as often as they
+  // will be withdrawn. `bytes_max` 0: no limit. `transfer` outlives this.
   struct CacheLimits {
     int64_t bytes_max = 0;
     absl::Time unused_since = absl::InfinitePast();
@@ -54,7 +54,7 @@ class Artifacts {
   static absl::StatusOr<std::unique_ptr<Artifacts>> Open(const std::string& work_directory,
                                                          std::string links,
                                                          const CacheLimits& limits,
-                                                         const absl::flat_hash_set<Digest>& live,
+                                                         const std::vector<Digest>& live,
                                                          ArtifactTransfer& transfer);
 
   // Looks whether the coordinator's store lies on a disk that this process can write to, and uses

@@ -388,10 +388,12 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                           Identity::Acquire(options.work_directory, options.name));
   CONCUR_ASSIGN_OR_RETURN(const auto spool,
                           FileSpool::Open(absl::StrCat(options.work_directory, "/spool")));
-  absl::flat_hash_set<Digest> live;
+  std::vector<Digest> live;
   for (const SpooledResult& spooled : spool->recovered()) {
     for (const ArtifactRef& artifact : spooled.finished.result.artifacts) {
-      live.insert(artifact.digest);
+      if (!spooled.published) {
+        live.push_back(artifact.digest);
+      }
     }
   }
   const std::vector<std::string> gpu_names = GpuNames(options, flags.gpus >= 0 || options.gpus > 0);

@@ -31,6 +31,14 @@ constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
+std::vector<Digest> DigestsOf(const JobResult& result) {
+  std::vector<Digest> digests;
+  for (const ArtifactRef& artifact : result.artifacts) {
+    digests.push_back(artifact.digest);
+  }
+  return digests;
+}
+
 // Whether a transfer may succeed later: all errors but damage and refusals of the request itself. A
 // result is not given up for a wrong password, which can be corrected.
 bool MayWorkLater(const absl::Status& status) {
@@ -68,11 +76,14 @@ struct SubprocessExecutor::Entry {
   bool has_room = false;
   bool preparing = false;  // work for it is with the pool
   bool prepared = false;
+  // The result's artifacts, which stay here until it is forgotten: a worker that dies after their
+  // upload, and before its spool says so, must find them again.
+  std::vector<Digest> kept;
   size_t watcher = 0;  // from its start on
 };
 
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
-    SubprocessOptions options, ArtifactTransfer& transfer, const absl::flat_hash_set<Digest>& live,
+    SubprocessOptions options, ArtifactTransfer& transfer, const std::vector<Digest>& live,
     std::function<void()> on_report) {
   CONCUR_ASSIGN_OR_RETURN(auto directories,
                           RunDirectories::Open(options.work_directory, options.run_directory));
@@ -472,6 +483,10 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
   entry->gold = nullptr;
   entry->environment.reset();
   const bool published = result.artifacts.empty() || artifacts_->IsShared();
+  if (!published) {
+    MutexLock lock(mu_);
+    entry->kept = DigestsOf(result);
+  }
   Report({{entry->order.id, std::move(result)}, published});
 }
 
@@ -488,6 +503,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
       slot->stage = Entry::Stage::kEnded;
     }
     entry = slot;
+    entry->kept = DigestsOf(finished.result);
     // What was canceled is published all the same: the coordinator wants to hear of its end.
     entry->canceled = false;
   }
@@ -503,14 +519,8 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
       break;
     }
   }
-  const bool is_forgotten = entry->canceled;
-  if (status.ok() || is_forgotten || !MayWorkLater(status)) {
-    for (const ArtifactRef& artifact : finished.result.artifacts) {
-      artifacts_->Withdraw(artifact.digest);
-    }
-  }
-  if (is_forgotten) {
-    return;
+  if (entry->canceled) {
+    return;  // forgotten
   }
   if (status.ok()) {
     Report({finished, /*published=*/true});
@@ -531,6 +541,7 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
 
 void SubprocessExecutor::Forget(const AttemptId& id) {
   EntryPtr entry;
+  std::vector<Digest> kept;
   {
     MutexLock lock(mu_);
     const auto it = entries_.find(id);
@@ -539,8 +550,12 @@ void SubprocessExecutor::Forget(const AttemptId& id) {
     }
     entry = std::move(it->second);
     entries_.erase(it);
+    kept.swap(entry->kept);
   }
   entry->canceled = true;
+  for (const Digest& digest : kept) {
+    artifacts_->Withdraw(digest);
+  }
   {
     MutexLock lock(mu_);
     forgotten_.push_back(entry->paths);

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -38,12 +37,13 @@ namespace concur::worker {
 class SubprocessExecutor : public Executor {
  public:
   // Kills what an earlier worker left running in the work directory, and empties its run
-  // directories. `live` are artifacts that results not yet handed in need. `on_report` is called
-  // from other threads when Poll has something to give. REQUIRES: the work directory's lock is
-  // held.
-  static absl::StatusOr<std::unique_ptr<SubprocessExecutor>> Open(
-      SubprocessOptions options, ArtifactTransfer& transfer,
-      const absl::flat_hash_set<Digest>& live, std::function<void()> on_report);
+  // directories. `live` are artifacts of results that are to be published, as often as they occur:
+  // they stay until these are forgotten. `on_report` is called from other threads when Poll has
+  // something to give. REQUIRES: the work directory's lock is held.
+  static absl::StatusOr<std::unique_ptr<SubprocessExecutor>> Open(SubprocessOptions options,
+                                                                  ArtifactTransfer& transfer,
+                                                                  const std::vector<Digest>& live,
+                                                                  std::function<void()> on_report);
   // Kills what still runs.
   ~SubprocessExecutor() override;
 

@@ -56,7 +56,8 @@ absl::StatusOr<std::string> ReadPageLink(const std::string& data_directory) {
   const absl::StatusOr<std::string> link = ReadFile(data_directory + "/page", kAddressBytesMax);
   if (absl::IsNotFound(link.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat(data_directory, ": no coordinator serves a page; \"concur up\" does, and "
+        absl::StrCat(data_directory,
+                     ": no coordinator serves a page; \"concur up\" does, and "
                      "concur-coordinator with --page-listen 127.0.0.1:7449"));
   }
   CONCUR_RETURN_IF_ERROR(link.status());

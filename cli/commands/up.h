@@ -18,7 +18,8 @@ struct UpFlags {
   std::string data_directory;
   bool fresh = false;  // deletes what the data directory holds, unless something runs on it
   std::string listen = "127.0.0.1:7447";
-  std::string page;  // HOST:PORT of the page; "none"; "": 127.0.0.1:7449, or any port beside `listen`
+  std::string
+      page;  // HOST:PORT of the page; "none"; "": 127.0.0.1:7449, or any port beside `listen`
   std::string options;
   std::string run;  // a sweep file
   std::vector<std::string> variables;

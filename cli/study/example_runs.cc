@@ -30,6 +30,7 @@
 #include "core/job_score.h"
 #include "core/sweep.h"
 #include "qa/example_scores.h"
+#include "scores/example_intervals.h"
 
 namespace concur::cli {
 namespace {

@@ -80,8 +80,8 @@ absl::Status AddShards(const std::string& index_path, CheckpointFiles& files,
     for (const auto& [name, tensor] : tensors) {
       const auto listed = file_of.find(name);
       if (listed == file_of.end() || listed->second != shard || !all.emplace(name, tensor).second) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            directory, "/", shard, ": ", qa::Shown(name), " is not listed for it in ", index_path));
+        return absl::InvalidArgumentError(absl::StrCat(directory, "/", shard, ": ", qa::Shown(name),
+                                                       " is not listed for it in ", index_path));
       }
     }
   }

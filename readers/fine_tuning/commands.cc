@@ -75,9 +75,9 @@ struct PretrainedModel {
     const int64_t positions =
         config.positions - (config.family->positions_after_padding ? config.padding_id + 1 : 0);
     if (settings.windows.length > positions) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--setting length: ", settings.windows.length,
-                       " tokens, more than the encoder's ", positions, " positions"));
+      return absl::InvalidArgumentError(absl::StrCat("--setting length: ", settings.windows.length,
+                                                     " tokens, more than the encoder's ", positions,
+                                                     " positions"));
     }
     return absl::OkStatus();
   }
@@ -182,8 +182,8 @@ absl::Status Answer(const PretrainedModel& model, const std::string& path, torch
         const auto size = static_cast<size_t>(scores[at].size(1));
         of_windows.push_back({{values, size}, {values + size, size}});
       }
-      answered(asked.question, BestAnswers(*model.tokenizer, model.settings.answers,
-                                           *asked.passage, asked.windows, of_windows));
+      answered(asked.question, BestAnswers(*model.tokenizer, model.settings.answers, *asked.passage,
+                                           asked.windows, of_windows));
     }
     pending.clear();
   };
@@ -209,13 +209,11 @@ absl::StatusOr<std::string> ConfigText(const std::string& checkpoint, const Fami
   CONCUR_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(checkpoint + "/config.json", kEncoderConfigBytesMax));
   ReaderJson config = ReaderJson::parse(text);  // LoadForTraining has read it
-  const std::pair<absl::string_view, const char*> names[] = {{"bert", "Bert"},
-                                                             {"albert", "Albert"},
-                                                             {"roberta", "Roberta"},
-                                                             {"electra", "Electra"}};
+  const std::pair<absl::string_view, const char*> names[] = {
+      {"bert", "Bert"}, {"albert", "Albert"}, {"roberta", "Roberta"}, {"electra", "Electra"}};
   for (const auto& [name, shown] : names) {
     if (name == family.name) {
-      config["architectures"] = {absl::StrCat(shown, "ForQuestionAnswering")};
+      config["architectures"] = ReaderJson::array({absl::StrCat(shown, "ForQuestionAnswering")});
     }
   }
   config["model_type"] = family.name;
@@ -261,8 +259,8 @@ absl::StatusOr<std::pair<double, double>> ScoreDataset(const PretrainedModel& mo
   double exact = 0;
   double f1 = 0;
   int64_t count = 0;
-  CONCUR_RETURN_IF_ERROR(Answer(
-      model, path, device, [&](const qa::Question& question, std::vector<BestAnswer> best) {
+  CONCUR_RETURN_IF_ERROR(
+      Answer(model, path, device, [&](const qa::Question& question, std::vector<BestAnswer> best) {
         double most_exact = 0;
         double most_f1 = 0;
         for (const std::string& gold : question.answers) {
@@ -346,8 +344,8 @@ absl::Status ReadReaderJson(const std::string& directory, PretrainedModel& model
     try {
       const ReaderJson json = ReaderJson::parse(text);
       if (json.at("format") != kReaderFormat) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            path, ": format: expected ", kReaderFormat, "; train the model again"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": format: expected ", kReaderFormat, "; train the model again"));
       }
       name = json.at("approach").get<std::string>();
       for (const auto& [key, value] : json.at("settings").items()) {

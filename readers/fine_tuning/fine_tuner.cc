@@ -92,8 +92,7 @@ class FineTuning {
       if (absl::Now() - reported >= kFineTuneProgressPeriod || done % per_epoch_ == 0) {
         reported = absl::Now();
         run_.progress(absl::StrFormat("update %d of %d, epoch %d: loss %.4f, %.0f s", done, total_,
-                                      losses_.size(), MeanLoss(),
-                                      absl::ToDoubleSeconds(Used())));
+                                      losses_.size(), MeanLoss(), absl::ToDoubleSeconds(Used())));
       }
       const bool stops = run_.interrupted && run_.interrupted(done);
       CONCUR_RETURN_IF_ERROR(Save());
@@ -137,8 +136,8 @@ class FineTuning {
     }
     // Random numbers depend on the update alone: a checkpoint needs no state of generators.
     torch::manual_seed(Random(seed_, absl::StrCat("update ", update)).Next() >> 1);
-    const size_t step = settings_.step_batch > 0 ? static_cast<size_t>(settings_.step_batch)
-                                                 : rows.size();
+    const size_t step =
+        settings_.step_batch > 0 ? static_cast<size_t>(settings_.step_batch) : rows.size();
     double sum = 0;
     for (size_t begin = 0; begin < rows.size(); begin += step) {
       const size_t end = std::min(rows.size(), begin + step);
@@ -176,15 +175,13 @@ class FineTuning {
     batch.ids = batch.ids.to(run_.device);
     batch.mask = batch.mask.to(run_.device);
     batch.segments = batch.segments.to(run_.device);
-    const torch::Tensor loss = Encoder::Loss(encoder_.Forward(batch), starts.to(run_.device),
-                                             ends.to(run_.device));
+    const torch::Tensor loss =
+        Encoder::Loss(encoder_.Forward(batch), starts.to(run_.device), ends.to(run_.device));
     (share == 1 ? loss : loss * share).backward();
     return loss.item<double>();
   }
 
-  int64_t PaddedLength() const {
-    return settings_.windows.padded ? settings_.windows.length : 0;
-  }
+  int64_t PaddedLength() const { return settings_.windows.padded ? settings_.windows.length : 0; }
 
   std::map<std::string, torch::Tensor> Tensors() const {
     std::map<std::string, torch::Tensor> tensors = updates_->State();

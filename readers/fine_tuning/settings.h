@@ -34,12 +34,12 @@ const PretrainedApproach* FindPretrained(absl::string_view name);
 struct FineTuneSettings {
   UpdateRule rule;
   double learning_rate = 0, weight_decay = 0;
-  double warmup = 0;         // the share of updates in which the rate rises from 0
+  double warmup = 0;  // the share of updates in which the rate rises from 0
   int64_t epochs = 0;
-  int64_t batch = 0;         // windows of an update
-  int64_t step_batch = 0;    // windows at once; 0: all of an update
+  int64_t batch = 0;       // windows of an update
+  int64_t step_batch = 0;  // windows at once; 0: all of an update
   double gradient_norm_max = 0;
-  double layer_decay = 1;    // of the rate, for each layer below the head
+  double layer_decay = 1;  // of the rate, for each layer below the head
   WindowOptions windows;
   BestAnswersOptions answers;
   std::optional<bool> lower_case;  // as the tokenizer's files say

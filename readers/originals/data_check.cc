@@ -57,7 +57,8 @@ absl::StatusOr<CheckpointTokenizer> TokenizerCalled(absl::string_view name,
   options.lower_case = !absl::StrContains(name, "-cased");
   options.keep_accents = absl::StrContains(name, "-keepaccents");
   if (absl::StartsWith(name, "bert-")) {
-    CONCUR_ASSIGN_OR_RETURN(files.vocabulary, VocabularyIn(folders, absl::StrCat(name, "-vocab.txt")));
+    CONCUR_ASSIGN_OR_RETURN(files.vocabulary,
+                            VocabularyIn(folders, absl::StrCat(name, "-vocab.txt")));
   } else if (absl::StartsWith(name, "roberta")) {
     CONCUR_ASSIGN_OR_RETURN(files.byte_entries, VocabularyIn(folders, "roberta-vocab.json"));
     CONCUR_ASSIGN_OR_RETURN(files.merges, VocabularyIn(folders, "roberta-merges.txt"));
@@ -103,8 +104,8 @@ std::vector<uint32_t> CodePointsBefore(absl::string_view text) {
   return before;
 }
 
-void CompareValues(const std::string& place, const OriginalJson& computed, const OriginalJson& expected,
-             DataCheckResult& result) {
+void CompareValues(const std::string& place, const OriginalJson& computed,
+                   const OriginalJson& expected, DataCheckResult& result) {
   ++result.compared;
   if (computed == expected) {
     return;

@@ -37,8 +37,8 @@ absl::Status ForEachLine(
 std::vector<uint32_t> CodePointsBefore(absl::string_view text);
 
 // Counts a comparison; unequal ones are kept with `place` and values.
-void CompareValues(const std::string& place, const OriginalJson& computed, const OriginalJson& expected,
-             DataCheckResult& result);
+void CompareValues(const std::string& place, const OriginalJson& computed,
+                   const OriginalJson& expected, DataCheckResult& result);
 
 absl::StatusOr<DataCheckResult> CheckTokenizerFile(const std::string& path,
                                                    const std::vector<std::string>& folders);

@@ -17,8 +17,8 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "qa/dataset_io.h"
-#include "readers/originals/originals_of.h"
 #include "readers/files/safetensors.h"
+#include "readers/originals/originals_of.h"
 #include "readers/text/best_answers.h"
 #include "readers/text/windows.h"
 
@@ -47,9 +47,8 @@ absl::StatusOr<WindowsName> ParseWindowsName(const std::string& path) {
   name.options.question_max = 0;
   name.options.length = 0;
   name.options.stride = -1;
-  const std::pair<const char*, int64_t*> numbers[] = {{"L", &name.options.length},
-                                                      {"s", &name.options.stride},
-                                                      {"q", &name.options.question_max}};
+  const std::pair<const char*, int64_t*> numbers[] = {
+      {"L", &name.options.length}, {"s", &name.options.stride}, {"q", &name.options.question_max}};
   for (size_t i = 2; i < parts.size(); ++i) {
     for (const auto& [letter, value] : numbers) {
       absl::string_view part = parts[i];
@@ -81,9 +80,8 @@ void TrimAgain(const CheckpointTokenizer& tokenizer, TokenizedPassage& passage) 
     absl::string_view entry = tokenizer.Entry(piece.id);
     while (absl::ConsumePrefix(&entry, kSpaceByte) && piece.begin < piece.end) {
       const absl::string_view rest = absl::string_view(passage.text).substr(piece.begin);
-      piece.begin = std::min(
-          piece.end, piece.begin + static_cast<uint32_t>(
-                                       std::max<size_t>(1, Utf8CharacterBytes(rest))));
+      piece.begin = std::min(piece.end, piece.begin + static_cast<uint32_t>(std::max<size_t>(
+                                                          1, Utf8CharacterBytes(rest))));
     }
   }
 }
@@ -106,9 +104,9 @@ absl::StatusOr<std::vector<WindowedQuestion>> ReadQuestions(const std::string& p
                               MakeWindows(tokenizer, options, made.passage, question.text));
       if (!question.spans.empty()) {
         const qa::Span& span = question.spans[0];
-        made.labels = LabelWindows(
-            tokenizer, options, made.passage, made.windows,
-            {static_cast<uint32_t>(span.begin), static_cast<uint32_t>(span.end)});
+        made.labels =
+            LabelWindows(tokenizer, options, made.passage, made.windows,
+                         {static_cast<uint32_t>(span.begin), static_cast<uint32_t>(span.end)});
       }
     }
     return absl::OkStatus();
@@ -139,17 +137,18 @@ void CompareSquadWindow(const CheckpointTokenizer& tokenizer, const WindowedQues
   CompareValues(place + " paragraph_len", window.pieces, line.at("paragraph_len"), result);
   if (line.at("kind") == "train") {
     const Label label = index < question.labels.size() ? question.labels[index] : Label();
-    CompareValues(place + " label",
-            {index < question.labels.size(), label.first, label.last, label.impossible},
-            {true, line.at("start_position"), line.at("end_position"), line.at("is_impossible")},
-            result);
+    CompareValues(
+        place + " label",
+        {index < question.labels.size(), label.first, label.last, label.impossible},
+        {true, line.at("start_position"), line.at("end_position"), line.at("is_impossible")},
+        result);
     return;
   }
   const OriginalJson& ids = line.at("input_ids");
   CompareValues(place + " input_ids", Padded(window.ids, ids.size(), tokenizer.padding_id()), ids,
-          result);
+                result);
   CompareValues(place + " token_type_ids", SegmentsOf(window, ids.size()),
-          line.at("token_type_ids"), result);
+                line.at("token_type_ids"), result);
   CompareValues(place + " n", window.ids.size(), line.at("n"), result);
   OriginalJson words = OriginalJson::array();
   OriginalJson most = OriginalJson::array();
@@ -179,7 +178,7 @@ void CompareQaWindow(const CheckpointTokenizer& tokenizer, const WindowedQuestio
   const Window& window = question.windows[index];
   const OriginalJson& ids = line.at("input_ids");
   CompareValues(place + " input_ids", Padded(window.ids, ids.size(), tokenizer.padding_id()), ids,
-          result);
+                result);
   // The fixtures' later windows were cut from a passage that was encoded by itself, as segment 0.
   if (window.first_piece == 0) {
     CompareValues(place + " token_type_ids", SegmentsOf(window, ids.size()),
@@ -199,7 +198,7 @@ void CompareQaWindow(const CheckpointTokenizer& tokenizer, const WindowedQuestio
   CompareValues(place + " offsets", offsets, line["offsets"], result);
   const Label label = index < question.labels.size() ? question.labels[index] : Label();
   CompareValues(place + " label", {label.first, label.last},
-          {line.at("start_position"), line.at("end_position")}, result);
+                {line.at("start_position"), line.at("end_position")}, result);
 }
 
 // The values of a row of a tensor [windows, length].
@@ -231,8 +230,8 @@ void CompareAnswers(const std::string& place, const std::vector<BestAnswer>& ans
     const OriginalJson& answer = expected[i];
     expected_texts.push_back({answer.at("text"), answer.at("start_logit"), answer.at("end_logit")});
     if (i < answers.size()) {
-      largest = std::max(largest, std::abs(answers[i].probability -
-                                           answer.at("probability").get<double>()));
+      largest = std::max(largest,
+                         std::abs(answers[i].probability - answer.at("probability").get<double>()));
     }
   }
   CompareValues(place + " nbest", texts, expected_texts, result);
@@ -322,8 +321,8 @@ absl::StatusOr<std::vector<DataCheckResult>> CheckWindowsFile(
       const bool labels = squad && absl::string_view(kind) == "train";
       const size_t expected = seen[{squad ? kind : "", i}];
       CompareValues(absl::StrCat("windows of question ", i),
-              labels ? questions[i].labels.size() : questions[i].windows.size(), expected,
-              results[0]);
+                    labels ? questions[i].labels.size() : questions[i].windows.size(), expected,
+                    results[0]);
     }
   }
   try {

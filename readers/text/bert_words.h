@@ -30,8 +30,8 @@ struct BertWordOptions {
   std::optional<bool> strip_accents = std::nullopt;  // not said: where case does not count
   bool split_chinese = true;
   Implementation implementation = Implementation::kPython;
-  // Whether a capital sigma at the end of a word becomes the final one, as lower() of the whole word
-  // has it; pieces come from a text whose characters were lowered one by one.
+  // Whether a capital sigma at the end of a word becomes the final one, as lower() of the whole
+  // word has it; pieces come from a text whose characters were lowered one by one.
   bool final_sigma = false;
 
   bool strips_accents() const { return strip_accents.value_or(lower_case); }

@@ -29,8 +29,8 @@ struct Candidate {
   double score = 0;
 };
 
-// The positions of the largest scores. Equal ones: the first (run_squad), or the last (run_qa, whose
-// order is that of a sort of numpy's, reversed).
+// The positions of the largest scores. Equal ones: the first (run_squad), or the last (run_qa,
+// whose order is that of a sort of numpy's, reversed).
 std::vector<int64_t> BestPositions(absl::Span<const float> scores, int64_t best,
                                    Generation generation) {
   std::vector<int64_t> positions(scores.size());

@@ -233,16 +233,14 @@ absl::StatusOr<BytePair> BytePair::FromEntries(
   made.options_ = options;
   for (const auto& [entry, id] : vocabulary) {
     if (id < 0 || id >= kBytePairIdsMax) {
-      return absl::InvalidArgumentError(absl::StrCat(place, ": ", qa::Shown(entry),
-                                                     ": expected an id from 0 to below ",
-                                                     kBytePairIdsMax));
+      return absl::InvalidArgumentError(absl::StrCat(
+          place, ": ", qa::Shown(entry), ": expected an id from 0 to below ", kBytePairIdsMax));
     }
   }
   CONCUR_RETURN_IF_ERROR(made.SetVocabulary(vocabulary, place));
   int32_t rank = 0;
   for (const auto& [left, right] : merges) {
-    CONCUR_RETURN_IF_ERROR(
-        made.AddMerge(left, right, rank, absl::StrCat(place, ": merge ", rank)));
+    CONCUR_RETURN_IF_ERROR(made.AddMerge(left, right, rank, absl::StrCat(place, ": merge ", rank)));
     ++rank;
   }
   return made;

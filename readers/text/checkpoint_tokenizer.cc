@@ -94,12 +94,10 @@ absl::Status AddConfig(const std::string& path, const SpecialNames& names,
 
 absl::StatusOr<TokenizerFiles> TokenizerFilesIn(const std::string& directory) {
   TokenizerFiles files;
-  const std::pair<const char*, std::string*> names[] = {{"vocab.txt", &files.vocabulary},
-                                                        {"vocab.json", &files.byte_entries},
-                                                        {"merges.txt", &files.merges},
-                                                        {"spiece.model", &files.model},
-                                                        {"tokenizer.json", &files.json},
-                                                        {"tokenizer_config.json", &files.config}};
+  const std::pair<const char*, std::string*> names[] = {
+      {"vocab.txt", &files.vocabulary}, {"vocab.json", &files.byte_entries},
+      {"merges.txt", &files.merges},    {"spiece.model", &files.model},
+      {"tokenizer.json", &files.json},  {"tokenizer_config.json", &files.config}};
   for (const auto& [name, path] : names) {
     const std::string candidate = absl::StrCat(directory, "/", name);
     if (Exists(candidate)) {
@@ -165,11 +163,10 @@ absl::StatusOr<CheckpointTokenizer> CheckpointTokenizer::Read(const TokenizerFil
       return Make(kind, std::move(pieces), lower_case, files.vocabulary);
     }
     case Kind::kBytePair: {
-      CONCUR_ASSIGN_OR_RETURN(
-          BytePair pairs,
-          BytePair::Read(files.byte_entries, files.merges,
-                         {.prefix_space = options.prefix_space.value_or(false),
-                          .implementation = implementation}));
+      CONCUR_ASSIGN_OR_RETURN(BytePair pairs,
+                              BytePair::Read(files.byte_entries, files.merges,
+                                             {.prefix_space = options.prefix_space.value_or(false),
+                                              .implementation = implementation}));
       return Make(kind, std::move(pairs), false, files.byte_entries, implementation);
     }
     case Kind::kAlbert:
@@ -181,10 +178,9 @@ absl::StatusOr<CheckpointTokenizer> CheckpointTokenizer::Read(const TokenizerFil
     return Make(kind, AlbertTokenizer(std::move(model), {lower_case, keep_accents}), lower_case,
                 files.model);
   }
-  CONCUR_ASSIGN_OR_RETURN(
-      FastAlbert fast,
-      FastAlbert::FromModel(model, files.model,
-                            {.lower_case = lower_case, .keep_accents = keep_accents}));
+  CONCUR_ASSIGN_OR_RETURN(FastAlbert fast, FastAlbert::FromModel(model, files.model,
+                                                                 {.lower_case = lower_case,
+                                                                  .keep_accents = keep_accents}));
   return Make(kind, std::move(fast), lower_case, files.model);
 }
 
@@ -200,9 +196,8 @@ absl::StatusOr<CheckpointTokenizer> CheckpointTokenizer::ParseJson(absl::string_
   }
   if (auto* pairs = std::get_if<TokenizerJson::Pairs>(&parsed.model)) {
     pairs->options.implementation = implementation;
-    CONCUR_ASSIGN_OR_RETURN(
-        BytePair made,
-        BytePair::FromEntries(pairs->vocabulary, pairs->merges, place, pairs->options));
+    CONCUR_ASSIGN_OR_RETURN(BytePair made, BytePair::FromEntries(pairs->vocabulary, pairs->merges,
+                                                                 place, pairs->options));
     return Make(Kind::kBytePair, std::move(made), false, place, implementation);
   }
   auto& unigram = std::get<TokenizerJson::Unigram>(parsed.model);
@@ -213,9 +208,8 @@ absl::StatusOr<CheckpointTokenizer> CheckpointTokenizer::ParseJson(absl::string_
                      "it, or the implementation rust"));
   }
   CONCUR_ASSIGN_OR_RETURN(
-      FastAlbert fast,
-      FastAlbert::FromEntries(std::move(unigram.entries), unigram.unknown,
-                              std::move(unigram.rules), place, unigram.options));
+      FastAlbert fast, FastAlbert::FromEntries(std::move(unigram.entries), unigram.unknown,
+                                               std::move(unigram.rules), place, unigram.options));
   return Make(Kind::kAlbert, std::move(fast), unigram.options.lower_case, place);
 }
 
@@ -239,8 +233,8 @@ std::vector<std::string> CheckpointTokenizer::Shown(absl::string_view text,
       // Rust shows the white space that belongs to a special token.
       const bool with_space =
           fast_ && kind_ == Kind::kBytePair && piece.id == mask_ && piece.begin > end;
-      shown.push_back(absl::StrCat(with_space ? text.substr(end, piece.begin - end) : "",
-                                   Entry(piece.id)));
+      shown.push_back(
+          absl::StrCat(with_space ? text.substr(end, piece.begin - end) : "", Entry(piece.id)));
       end = piece.end;
     }
   }

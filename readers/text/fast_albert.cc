@@ -65,7 +65,7 @@ std::vector<int32_t> ClusterEnds(const std::u16string& units) {
     return made;
   }();
   const std::unique_ptr<UBreakIterator, decltype(&ubrk_close)> breaks(ubrk_clone(prototype, &error),
-                                                                     &ubrk_close);
+                                                                      &ubrk_close);
   CONCUR_CHECK(U_SUCCESS(error));
   ubrk_setText(breaks.get(), units.data(), static_cast<int32_t>(units.size()), &error);
   CONCUR_CHECK(U_SUCCESS(error));
@@ -84,8 +84,9 @@ absl::StatusOr<FastAlbert> FastAlbert::FromModel(const SentencePiece& model,
   std::vector<Item> entries;
   for (int32_t id = 0; id < model.size(); ++id) {
     const absl::string_view text = model.Entry(id);
-    const bool number_comma = text.size() >= 2 && text.back() == ',' &&
-                              absl::ascii_isdigit(static_cast<unsigned char>(text[text.size() - 2]));
+    const bool number_comma =
+        text.size() >= 2 && text.back() == ',' &&
+        absl::ascii_isdigit(static_cast<unsigned char>(text[text.size() - 2]));
     const auto score = static_cast<double>(model.Score(id));
     entries.push_back({std::string(text), number_comma ? score - kNumberCommaPenalty : score});
   }
@@ -100,8 +101,8 @@ absl::StatusOr<FastAlbert> FastAlbert::FromEntries(std::vector<Item> entries, in
   made.rules_ = std::move(rules);
   made.entries_ = std::move(entries);
   if (unknown < 0 || unknown >= static_cast<int64_t>(made.entries_.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(place, ": the unknown id ", unknown,
-                                                   " is none of ", made.entries_.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, ": the unknown id ", unknown, " is none of ", made.entries_.size()));
   }
   made.unknown_ = static_cast<int32_t>(unknown);
   size_t table_bytes = 0;
@@ -110,9 +111,9 @@ absl::StatusOr<FastAlbert> FastAlbert::FromEntries(std::vector<Item> entries, in
     const auto& [text, score] = made.entries_[i];
     if (text.empty() || text.size() > kFastEntryBytesMax || !IsUtf8(text) ||
         !std::isfinite(score)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, ": piece ", i, ": expected text of 1 to ", kFastEntryBytesMax,
-                       " bytes and a finite score"));
+      return absl::InvalidArgumentError(absl::StrCat(place, ": piece ", i,
+                                                     ": expected text of 1 to ", kFastEntryBytesMax,
+                                                     " bytes and a finite score"));
     }
     made.score_min_ = std::min(made.score_min_, score);
     for (size_t at = 0; at < text.size();) {
@@ -141,8 +142,8 @@ std::vector<Piece> FastAlbert::Tokenize(absl::string_view text,
   std::vector<Piece> pieces;
   std::vector<std::string> texts;
   uint32_t done = 0;
-  for (Piece special : FindSpecials(text, kFastSpecials,
-                                    [this](absl::string_view entry) { return Id(entry); })) {
+  for (Piece special :
+       FindSpecials(text, kFastSpecials, [this](absl::string_view entry) { return Id(entry); })) {
     if (Entry(special.id) == kFastMask) {  // it takes the white space before it
       while (special.begin > done) {
         auto before = static_cast<int32_t>(special.begin);
@@ -310,8 +311,8 @@ void FastAlbert::AddSegment(absl::string_view text, uint32_t offset, std::vector
       words.push_back({kSpaceSymbolCharacter, character.begin, character.end});
     }
     begins = false;
-    words.push_back({is_space ? kSpaceSymbolCharacter : character.code_point, character.begin,
-                     character.end});
+    words.push_back(
+        {is_space ? kSpaceSymbolCharacter : character.code_point, character.begin, character.end});
   }
   for (size_t first = 0; first < words.size();) {
     size_t last = first + 1;
@@ -349,8 +350,8 @@ void FastAlbert::AddWord(const Character* first, const Character* last, std::vec
     };
     bool alone = false;
     for (size_t end = begin + 1; end <= count; ++end) {
-      const auto found = pieces_.find(
-          absl::string_view(all).substr(ends[begin], ends[end] - ends[begin]));
+      const auto found =
+          pieces_.find(absl::string_view(all).substr(ends[begin], ends[end] - ends[begin]));
       if (found == pieces_.end()) {
         break;
       }

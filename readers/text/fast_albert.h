@@ -25,8 +25,8 @@ namespace concur::readers {
 struct FastAlbertOptions {
   bool lower_case = true;
   bool keep_accents = false;
-  bool replace_quotes = true;  // `` and '' are "
-  bool join_spaces = true;     // several are one
+  bool replace_quotes = true;   // `` and '' are "
+  bool join_spaces = true;      // several are one
   bool split_at_space = false;  // before words get their "▁": no piece has white space
 };
 

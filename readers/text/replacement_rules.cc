@@ -42,8 +42,7 @@ void ReplacementRules::ForEachRule(
     }
     const bool has_value = ((units_[node] >> 8) & 1) != 0;
     node ^= offset(units_[node]);
-    if (has_value && node < units_.size() &&
-        !on_rule(i + 1, units_[node] & ~(1u << 31))) {
+    if (has_value && node < units_.size() && !on_rule(i + 1, units_[node] & ~(1u << 31))) {
       return;
     }
   }

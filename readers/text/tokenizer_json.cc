@@ -159,8 +159,8 @@ absl::Status AddStep(const Json& step, TokenizerJson::Unigram& unigram) {
   const std::string type = TypeIn(step);
   const Json& pattern = Member(step, "pattern");
   const Json& content = Member(step, "content");
-  if (type == "Replace" && (Member(pattern, "String") == "``" || Member(pattern, "String") == "''") &&
-      content == "\"") {
+  if (type == "Replace" &&
+      (Member(pattern, "String") == "``" || Member(pattern, "String") == "''") && content == "\"") {
     unigram.options.replace_quotes = true;
   } else if (type == "Replace" && Member(pattern, "Regex") == " {2,}" && content == " ") {
     unigram.options.join_spaces = true;
@@ -186,8 +186,8 @@ absl::StatusOr<TokenizerJson> ParseUnigram(const Json& json, const Json& model) 
   TokenizerJson::Unigram unigram;
   const Json& vocabulary = Member(model, "vocab");
   const Json& unknown = Member(model, "unk_id");
-  if (!vocabulary.is_array() || vocabulary.size() > kEntriesMax ||
-      !unknown.is_number_unsigned() || unknown.get<uint64_t>() >= vocabulary.size() ||
+  if (!vocabulary.is_array() || vocabulary.size() > kEntriesMax || !unknown.is_number_unsigned() ||
+      unknown.get<uint64_t>() >= vocabulary.size() ||
       Flag(model, "byte_fallback", false) != false) {
     return Unread("model", "a list as vocab, its unk_id, and no byte_fallback");
   }
@@ -199,10 +199,8 @@ absl::StatusOr<TokenizerJson> ParseUnigram(const Json& json, const Json& model) 
     }
     unigram.entries.push_back({entry[0].get<std::string>(), entry[1].get<double>()});
   }
-  unigram.options = {.lower_case = false,
-                     .keep_accents = true,
-                     .replace_quotes = false,
-                     .join_spaces = false};
+  unigram.options = {
+      .lower_case = false, .keep_accents = true, .replace_quotes = false, .join_spaces = false};
   for (const Json* step : StepsOf(Member(json, "normalizer"), "normalizers")) {
     CONCUR_RETURN_IF_ERROR(AddStep(*step, unigram));
   }
@@ -230,9 +228,7 @@ absl::StatusOr<TokenizerJson> ParseRoot(const Json& json) {
   const Json& model = Member(json, "model");
   std::string type = TypeIn(model);
   if (type.empty() && model.is_object()) {  // older files do not say it
-    type = model.contains("merges")      ? "BPE"
-           : model.contains("unk_token") ? "WordPiece"
-                                         : "Unigram";
+    type = model.contains("merges") ? "BPE" : model.contains("unk_token") ? "WordPiece" : "Unigram";
   }
   if (type == "WordPiece") {
     return ParseWords(json, model);

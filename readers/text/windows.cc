@@ -63,8 +63,7 @@ void MarkMostContext(std::vector<Window>& windows) {
   for (Window& window : windows) {
     window.most_context.assign(static_cast<size_t>(window.pieces), false);
   }
-  const int64_t count =
-      windows.empty() ? 0 : windows.back().first_piece + windows.back().pieces;
+  const int64_t count = windows.empty() ? 0 : windows.back().first_piece + windows.back().pieces;
   for (int64_t piece = 0; piece < count; ++piece) {
     while (from < windows.size() && windows[from].first_piece + windows[from].pieces <= piece) {
       ++from;
@@ -135,9 +134,8 @@ bool FindSquadAnswer(const CheckpointTokenizer& tokenizer, const TokenizedPassag
            passage.word_of.begin();
   };
   first = piece_of_word(first_word);
-  last = last_word + 1 < passage.words.size()
-             ? piece_of_word(last_word + 1) - 1
-             : static_cast<int64_t>(passage.pieces.size()) - 1;
+  last = last_word + 1 < passage.words.size() ? piece_of_word(last_word + 1) - 1
+                                              : static_cast<int64_t>(passage.pieces.size()) - 1;
   // A shorter range with just the answer's pieces, as run_squad compares them: as one text.
   const auto entry = [&](const Piece& piece) { return tokenizer.Entry(piece.id); };
   const std::vector<Piece> wanted = tokenizer.Tokenize(text);
@@ -223,8 +221,8 @@ TokenizedPassage TokenizePassage(const CheckpointTokenizer& tokenizer, Generatio
   passage.words = WordsOfText(passage.text, IsSquadSpace);
   for (size_t i = 0; i < passage.words.size(); ++i) {
     const auto [begin, end] = passage.words[i];
-    for (Piece piece : tokenizer.Tokenize(
-             absl::string_view(passage.text).substr(begin, end - begin), true)) {
+    for (Piece piece :
+         tokenizer.Tokenize(absl::string_view(passage.text).substr(begin, end - begin), true)) {
       passage.pieces.push_back({piece.id, piece.begin + begin, piece.end + begin});
       passage.word_of.push_back(static_cast<uint32_t>(i));
     }

@@ -51,11 +51,11 @@ TokenizedPassage TokenizePassage(const CheckpointTokenizer& tokenizer, Generatio
                                  std::string text);
 
 struct Window {
-  std::vector<int32_t> ids;     // without padding
-  bool two_segments = false;    // the passage is in segment 1; not for tokenizers of RoBERTa's kind
-  int64_t passage_at = 0;         // where the passage's pieces begin
-  int64_t pieces = 0;             // how many there are
-  int64_t first_piece = 0;        // the first of them, in the passage
+  std::vector<int32_t> ids;   // without padding
+  bool two_segments = false;  // the passage is in segment 1; not for tokenizers of RoBERTa's kind
+  int64_t passage_at = 0;     // where the passage's pieces begin
+  int64_t pieces = 0;         // how many there are
+  int64_t first_piece = 0;    // the first of them, in the passage
   // Of run_squad, for each of the pieces: whether no window has more context around it.
   std::vector<bool> most_context;
 

@@ -54,8 +54,8 @@ absl::Status WordPiece::AddEntry(absl::string_view entry, absl::string_view plac
     return absl::InvalidArgumentError(absl::StrCat(place, ": ", message));
   };
   if (entry.size() > kPieceBytesMax) {
-    return invalid(absl::StrCat("an entry of ", entry.size(), " bytes, more than ",
-                                kPieceBytesMax));
+    return invalid(
+        absl::StrCat("an entry of ", entry.size(), " bytes, more than ", kPieceBytesMax));
   }
   if (entries_.size() == kPieceEntriesMax) {
     return invalid(absl::StrCat("more than ", kPieceEntriesMax, " entries"));

@@ -270,15 +270,15 @@ std::string PredictionsText(const std::vector<std::pair<std::string, std::string
 
 absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text) {
   absl::Duration budget = absl::InfiniteDuration();
-  if (text != kNotGiven && (!absl::ParseDuration(text, &budget) || budget <= absl::ZeroDuration())) {
+  if (text != kNotGiven &&
+      (!absl::ParseDuration(text, &budget) || budget <= absl::ZeroDuration())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--time-budget: expected a duration such as 90s or 30m, or none; got \"", text, "\""));
   }
   return budget;
 }
 
-// The messages of torch's errors continue with a stack trace, which says nothing to
-// users.
+// The messages of torch's errors continue with a stack trace, which says nothing to users.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> work) {
   try {
     return work();

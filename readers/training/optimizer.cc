@@ -41,8 +41,7 @@ void ParameterUpdates::Step(double learning_rate) {
     const Trained& parameter = slot.parameter;
     if (parameter.tensor.grad().defined()) {
       Update(slot, RowsOf(parameter.tensor, parameter.rows),
-             RowsOf(parameter.tensor.grad(), parameter.rows),
-             learning_rate * parameter.rate_scale);
+             RowsOf(parameter.tensor.grad(), parameter.rows), learning_rate * parameter.rate_scale);
     }
   }
 }

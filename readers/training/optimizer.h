@@ -39,7 +39,7 @@ struct Trained {
   std::string name;
   torch::Tensor tensor;
   double weight_decay = 0;
-  int64_t rows = -1;  // only so many rows change; -1: all
+  int64_t rows = -1;      // only so many rows change; -1: all
   double rate_scale = 1;  // of the learning rate
 };
 

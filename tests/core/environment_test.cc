@@ -29,12 +29,12 @@ Environment MakeEnvironment(EnvironmentKind kind, const std::string& reference =
 }
 
 TEST(EnvironmentTest, WhatCannotBeMeantIsRefusedByItsField) {
-  struct Case {
+  struct Mistake {
     std::string field;
     Environment environment;
   };
   const std::string image = "docker.io/library/debian@sha256:" + kDigits;
-  for (const Case& c : std::vector<Case>{
+  for (const Mistake& c : std::vector<Mistake>{
            {"environment.reference", MakeEnvironment(EnvironmentKind::kRoot, image)},
            {"environment.reference",
             MakeEnvironment(EnvironmentKind::kImage, "docker.io/library/debian:12")},

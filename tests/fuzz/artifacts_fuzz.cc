@@ -16,8 +16,8 @@ namespace {
 
 void Write(const std::string& path, absl::string_view text) {
   std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary).write(text.data(),
-                                              static_cast<std::streamsize>(text.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 void CheckBytes(concur::DirectoryStore& store, absl::string_view text) {

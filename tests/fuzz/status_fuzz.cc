@@ -18,7 +18,8 @@ namespace {
 const concur::StatusServer& Server() {
   static const std::unique_ptr<concur::StatusServer> server = [] {
     auto started = concur::StatusServer::Start(
-        "127.0.0.1:0", {[] { return std::string("a_metric 1\n"); }, [] { return absl::OkStatus(); }});
+        "127.0.0.1:0",
+        {[] { return std::string("a_metric 1\n"); }, [] { return absl::OkStatus(); }});
     CONCUR_CHECK_OK(started.status());
     return *std::move(started);
   }();

@@ -40,13 +40,14 @@ class HttpServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
   std::string Get(const std::string& path) {
-    return SendRaw(address_, absl::StrCat("GET ", path,
-                                          " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    return SendRaw(address_,
+                   absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   }
   std::string Post(const std::string& body) {
-    return SendRaw(address_,
-                   absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ",
-                                body.size(), "\r\n\r\n", body));
+    return SendRaw(
+        address_,
+        absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ",
+                     body.size(), "\r\n\r\n", body));
   }
 
   std::string address_;
@@ -79,10 +80,9 @@ TEST_F(HttpServerTest, ABodyAboveTheLimitIsRefusedUnread) {
   EXPECT_THAT(Post(std::string(100, 'x')), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(Post(std::string(101, 'x')), StartsWith("HTTP/1.1 413"));
   // Announced by nothing.
-  EXPECT_THAT(SendRaw(address_,
-                      absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                                   "Transfer-Encoding: chunked\r\n\r\nff\r\n",
-                                   std::string(255, 'x'), "\r\n0\r\n\r\n")),
+  EXPECT_THAT(SendRaw(address_, absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                             "Transfer-Encoding: chunked\r\n\r\nff\r\n",
+                                             std::string(255, 'x'), "\r\n0\r\n\r\n")),
               HasSubstr(" 413 "));
   EXPECT_EQ(calls, 1);
 }

@@ -23,8 +23,8 @@ TEST(RequestGuardTest, ANameThatWasReboundToThisMachineIsRefused) {
 }
 
 TEST(RequestGuardTest, ThisMachineIsReachedByItsLoopbackNamesAtAnyPort) {
-  for (const char* host : {"127.0.0.1:7449", "localhost:9000", "LOCALHOST", "127.0.0.2:1",
-                           "[::1]:7449", "[::1]"}) {
+  for (const char* host :
+       {"127.0.0.1:7449", "localhost:9000", "LOCALHOST", "127.0.0.2:1", "[::1]:7449", "[::1]"}) {
     EXPECT_OK(CheckHost(host)) << host;
   }
 }
@@ -38,14 +38,17 @@ HttpRequest From(const std::string& origin, const std::string& site) {
 }
 
 TEST(RequestGuardTest, OtherSitesRequestsAreRefused) {
-  for (const char* origin : {"http://evil.example", "null", "https://127.0.0.1:7449",
-                             "http://127.0.0.1:7450", "http://127.0.0.1:7449.evil.example",
-                             "http://localhost:7449"}) {
-    EXPECT_THAT(CheckOrigin(From(origin, "")), StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_))
+  for (const char* origin :
+       {"http://evil.example", "null", "https://127.0.0.1:7449", "http://127.0.0.1:7450",
+        "http://127.0.0.1:7449.evil.example", "http://localhost:7449"}) {
+    EXPECT_THAT(CheckOrigin(From(origin, "")),
+                StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_))
         << origin;
   }
   for (const char* site : {"cross-site", "same-site", "nonsense"}) {
-    EXPECT_THAT(CheckOrigin(From("", site)), StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_)) << site;
+    EXPECT_THAT(CheckOrigin(From("", site)),
+                StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_))
+        << site;
   }
 }
 

@@ -90,7 +90,8 @@ TEST(LoginLinkTest, ALinkLogsInOnceAndIsReplaced) {
   const std::string code = CodeIn(path);
   EXPECT_GE(code.size(), 40u);
   for (const std::string& wrong : {std::string(), std::string("x"), code + "x", code.substr(1)}) {
-    EXPECT_THAT(link.Redeem(wrong), StatusIs(absl::StatusCode::kUnauthenticated, ::testing::_)) << wrong;
+    EXPECT_THAT(link.Redeem(wrong), StatusIs(absl::StatusCode::kUnauthenticated, ::testing::_))
+        << wrong;
   }
   EXPECT_OK(link.Redeem(code));
   EXPECT_THAT(link.Redeem(code), StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("before")));

@@ -29,9 +29,9 @@ constexpr char kSmall[] = R"({"model_type": "roberta", "vocab_size": 5, "hidden_
   "max_position_embeddings": 6, "type_vocab_size": 1})";
 
 // A checkpoint whose tensors lie in two shards, as its index says.
-class CheckpointFilesTest : public ::testing::Test {
+class ShardedCheckpointTest : public ::testing::Test {
  protected:
-  CheckpointFilesTest() {
+  ShardedCheckpointTest() {
     Write("config.json", kSmall);
     const auto config = ParseEncoderConfig(kSmall, "config.json");
     CONCUR_CHECK_OK(config.status());
@@ -74,7 +74,7 @@ class CheckpointFilesTest : public ::testing::Test {
   std::map<std::string, std::string> file_of_;
 };
 
-TEST_F(CheckpointFilesTest, ShardsTogetherHaveEveryTensor) {
+TEST_F(ShardedCheckpointTest, ShardsTogetherHaveEveryTensor) {
   WriteShards(file_of_, file_of_);
   const auto files = Read();
   ASSERT_OK(files.status());
@@ -82,7 +82,7 @@ TEST_F(CheckpointFilesTest, ShardsTogetherHaveEveryTensor) {
   EXPECT_TRUE(files->has_head);
 }
 
-TEST_F(CheckpointFilesTest, TheHeadMayBeAbsentOnlyWhereItIsOptional) {
+TEST_F(ShardedCheckpointTest, TheHeadMayBeAbsentOnlyWhereItIsOptional) {
   std::map<std::string, std::string> bare = file_of_;
   for (const char* part : {"qa_outputs.weight", "qa_outputs.bias"}) {
     ASSERT_EQ(bare.erase(part), 1u);
@@ -99,7 +99,7 @@ TEST_F(CheckpointFilesTest, TheHeadMayBeAbsentOnlyWhereItIsOptional) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("qa_outputs.weight")));
 }
 
-TEST_F(CheckpointFilesTest, AnIndexThatIsNotThatOfItsShardsIsRefusedWithTheTensor) {
+TEST_F(ShardedCheckpointTest, AnIndexThatIsNotThatOfItsShardsIsRefusedWithTheTensor) {
   std::map<std::string, std::string> listed = file_of_;
   listed["more"] = "part-1.safetensors";
   WriteShards(file_of_, listed);

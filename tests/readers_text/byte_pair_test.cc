@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/check.h"
-#include "tests/readers_text/originals.h"
 
 namespace concur::readers {
 namespace {
@@ -125,26 +124,6 @@ TEST(BytePairTest, DamagedFilesAreRefusedWithThePlace) {
   vocabulary.erase("!");
   vocabulary.erase("the");
   EXPECT_THAT(error(vocabulary, ""), HasSubstr("no entry for byte 33, !"));
-}
-
-void ExpectBytePairOriginals(const std::string& file, const BytePairOptions& options,
-                             const std::string& ids_field = "ids") {
-  ExpectOriginals(
-      file, {"roberta-vocab.json", "roberta-merges.txt"}, "offsets_trimmed",
-      [&](const auto& files) {
-        const auto tokenizer = BytePair::Read(files[0], files[1], options);
-        CONCUR_CHECK_OK(tokenizer.status());
-        return [made = *tokenizer](const std::string& text) { return made.Tokenize(text); };
-      },
-      ids_field);
-}
-
-TEST(BytePairOriginalsTest, Python) { ExpectBytePairOriginals("roberta.jsonl", {}); }
-TEST(BytePairOriginalsTest, PythonAfterASpace) {
-  ExpectBytePairOriginals("roberta.jsonl", {.prefix_space = true}, "prefix_space_ids");
-}
-TEST(BytePairOriginalsTest, Rust) {
-  ExpectBytePairOriginals("fast-roberta.jsonl", {.implementation = Implementation::kRust});
 }
 
 }  // namespace

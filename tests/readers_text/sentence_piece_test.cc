@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "readers/text/albert_tokenizer.h"
-#include "tests/readers_text/originals.h"
 
 namespace concur::readers {
 namespace {
@@ -105,15 +104,6 @@ TEST(SentencePieceTest, DamagedModelsAreRefused) {
   EXPECT_EQ(wild->Tokenize("s").size(), 2u);
 }
 
-TEST(SentencePieceOriginalsTest, TheLibraryItself) {
-  ExpectOriginals(
-      "sentencepiece-raw.jsonl", {"albert-spiece.model"}, "offsets", [](const auto& files) {
-        const auto tokenizer = SentencePiece::Read(files[0]);
-        CONCUR_CHECK_OK(tokenizer.status());
-        return [made = *tokenizer](const std::string& text) { return made.Tokenize(text); };
-      });
-}
-
 std::vector<std::string> ShownAlbert(const std::string& text, const AlbertOptions& options = {}) {
   const auto model = SentencePiece::Parse(SmallModel() + PieceMessage("[CLS]", 0, 3) +
                                               PieceMessage("\u25811", -2) + PieceMessage("1", -2) +
@@ -166,22 +156,6 @@ TEST(AlbertTokenizerTest, ANumberThatARuleMadeStaysWithinTheText) {
     EXPECT_LE(piece.begin, piece.end);
     EXPECT_LE(piece.end, 1u);
   }
-}
-
-void ExpectAlbertOriginals(const std::string& file, const AlbertOptions& options) {
-  ExpectOriginals(file, {"albert-spiece.model"}, "offsets", [&](const auto& files) {
-    auto model = SentencePiece::Read(files[0]);
-    CONCUR_CHECK_OK(model.status());
-    return [made = AlbertTokenizer(*std::move(model), options)](const std::string& text) {
-      return made.Tokenize(text);
-    };
-  });
-}
-
-TEST(AlbertTokenizerOriginalsTest, Uncased) { ExpectAlbertOriginals("albert.jsonl", {}); }
-TEST(AlbertTokenizerOriginalsTest, CasedWithAccents) {
-  ExpectAlbertOriginals("albert-cased-keepaccents.jsonl",
-                        {.lower_case = false, .keep_accents = true});
 }
 
 }  // namespace

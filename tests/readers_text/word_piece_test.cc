@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/check.h"
-#include "tests/readers_text/originals.h"
 
 namespace concur::readers {
 namespace {
@@ -108,32 +107,6 @@ TEST(WordPieceTest, DamagedVocabulariesAreRefusedWithTheLine) {
   EXPECT_THAT(error("[UNK]\n" + std::string(2000, 'a')),
               HasSubstr("vocab.txt:2: an entry of 2000 bytes"));
   EXPECT_TRUE(absl::IsNotFound(WordPiece::Read("/nonexistent/vocab.txt", {}).status()));
-}
-
-void ExpectWordPieceOriginals(const std::string& vocabulary, const std::string& file,
-                              const WordPieceOptions& options) {
-  ExpectOriginals(file, {vocabulary}, "offsets", [&](const auto& files) {
-    const auto tokenizer = WordPiece::Read(files[0], options);
-    CONCUR_CHECK_OK(tokenizer.status());
-    return [made = *tokenizer](const std::string& text) { return made.Tokenize(text); };
-  });
-}
-
-TEST(WordPieceOriginalsTest, UncasedPython) {
-  ExpectWordPieceOriginals("bert-uncased-vocab.txt", "bert-uncased.jsonl", {});
-}
-TEST(WordPieceOriginalsTest, CasedPython) {
-  ExpectWordPieceOriginals("bert-cased-vocab.txt", "bert-cased.jsonl",
-                           {.words = {.lower_case = false}});
-}
-TEST(WordPieceOriginalsTest, UncasedRust) {
-  ExpectWordPieceOriginals("bert-uncased-vocab.txt", "fast-bert-uncased.jsonl",
-                           {.words = {.implementation = Implementation::kRust}});
-}
-TEST(WordPieceOriginalsTest, CasedRust) {
-  ExpectWordPieceOriginals(
-      "bert-cased-vocab.txt", "fast-bert-cased.jsonl",
-      {.words = {.lower_case = false, .implementation = Implementation::kRust}});
 }
 
 }  // namespace

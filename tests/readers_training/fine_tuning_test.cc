@@ -142,7 +142,8 @@ TEST_F(FineTuningTest, ATrainedModelIsACheckpointAgainAndAnswersFromThePassage) 
   options_.dev = options_.train;
   ASSERT_OK(FineTuneReader(options_));
   EXPECT_THAT(*ReadFile(options_.model + "/training.jsonl"), HasSubstr("validation_f1"));
-  EXPECT_THAT(*ReadFile(options_.model + "/config.json"), HasSubstr("ElectraForQuestionAnswering"));
+  const auto config = nlohmann::json::parse(*ReadFile(options_.model + "/config.json"));
+  EXPECT_EQ(config["architectures"], nlohmann::json::array({"ElectraForQuestionAnswering"}));
   EXPECT_TRUE(IsPretrainedModel(options_.model));
   ASSERT_OK(PredictWithPretrained(Prediction()));
   const auto answers = nlohmann::json::parse(*ReadFile(Prediction().predictions));

@@ -115,8 +115,7 @@ class PageTest : public ServerTest {
   }
   // The cookie header and the CSRF header of a new session.
   std::pair<std::string, std::string> LogIn() const {
-    const Answer answer =
-        Post("/api/v1/login", Json({{"code", Code()}}).dump(), {});
+    const Answer answer = Post("/api/v1/login", Json({{"code", Code()}}).dump(), {});
     EXPECT_EQ(answer.status, 200) << answer.body;
     const size_t begin = answer.head.find("Set-Cookie: ") + 12;
     const size_t end = answer.head.find(';', begin);
@@ -146,10 +145,10 @@ TEST_F(PageTest, ErrorsAreThoseOfTheCall) {
   EXPECT_EQ(missing.json()["error"]["code"], "NOT_FOUND");
   EXPECT_THAT(missing.body, HasSubstr("s99"));
   for (const char* path :
-       {"/api/v1/GetSweep?sweeps=s1", "/api/v1/ListJobs?page_size=many", "/api/v1/ListJobs?states=UP",
-        "/api/v1/GetSweep?sweep=a&sweep=b", "/api/v1/GetSweep?sweep=%ff", "/api/v1/matrix",
-        "/api/v1/matrix?sweep=s1&coefficient=gamma", "/api/v1/scores?sweep=s1&format=svg",
-        "/api/v1/scores?sweep=s1&nonsense=1"}) {
+       {"/api/v1/GetSweep?sweeps=s1", "/api/v1/ListJobs?page_size=many",
+        "/api/v1/ListJobs?states=UP", "/api/v1/GetSweep?sweep=a&sweep=b",
+        "/api/v1/GetSweep?sweep=%ff", "/api/v1/matrix", "/api/v1/matrix?sweep=s1&coefficient=gamma",
+        "/api/v1/scores?sweep=s1&format=svg", "/api/v1/scores?sweep=s1&nonsense=1"}) {
     EXPECT_EQ(Get(path).status, 400) << path;
   }
   for (const char* body : {"", "{", "[]", "{\"sweeps\":\"s1\"}", "{\"sweep\":{\"a\":1}}"}) {
@@ -260,8 +259,8 @@ TEST_F(PageTest, AnotherSitesPageChangesAndReadsNothing) {
   EXPECT_EQ(Get("/api/v1/ListSweeps", {"Sec-Fetch-Site: cross-site", kCsrf}).status, 403);
   EXPECT_EQ(Get("/api/v1/ListSweeps", {}).status, 403);
   // The content types that a form can send.
-  const Ask form{"POST", "/api/v1/PauseSweep",
-                 {kCsrf, "Content-Type: text/plain", "Content-Length: 0"}};
+  const Ask form{
+      "POST", "/api/v1/PauseSweep", {kCsrf, "Content-Type: text/plain", "Content-Length: 0"}};
   EXPECT_EQ(Send(form).status, 400);
   EXPECT_EQ(GetSweep(sweep).state(), v1::Sweep::STATE_ACTIVE);
 }
@@ -356,15 +355,15 @@ TEST_F(PageTest, ARevokedTokenEndsItsSessions) {
   const size_t begin = login.head.find("Set-Cookie: ") + 12;
   const std::string cookie =
       absl::StrCat("Cookie: ", login.head.substr(begin, login.head.find(';', begin) - begin));
-  const std::string csrf =
-      absl::StrCat("X-Concur-CSRF: ", login.json()["csrf"].get<std::string>());
+  const std::string csrf = absl::StrCat("X-Concur-CSRF: ", login.json()["csrf"].get<std::string>());
   EXPECT_EQ(Get("/api/v1/ListSweeps", {cookie, csrf}).status, 200);
   EXPECT_OK(RevokeToken(options_.data_directory, token.record.id, absl::Now()));
   EXPECT_EQ(Get("/api/v1/ListSweeps", {cookie, csrf}).status, 401);
 }
 
 TEST_F(PageTest, OnlyTheLoopbackDeviceIsListenedOn) {
-  for (const char* address : {"0.0.0.0:0", "[::]:0", "192.0.2.1:0", "localhost", "example.org:80"}) {
+  for (const char* address :
+       {"0.0.0.0:0", "[::]:0", "192.0.2.1:0", "localhost", "example.org:80"}) {
     page::PageOptions options;
     options.listen = address;
     options.data_directory = options_.data_directory;

@@ -359,6 +359,8 @@ TEST(ConfigsTest, TheWorkerExampleIsReadInFull) {
   EXPECT_EQ(options.containment, Containment::kAuto);
   EXPECT_EQ(options.processes_max, 32'768);
   EXPECT_FALSE(options.private_tmp);
+  EXPECT_EQ(options.environments, WorkerOptions().environments);
+  EXPECT_EQ(options.environment_directory, "/var/tmp/concur-environments");
   EXPECT_EQ(options.labels.at("rack"), "b2");
 }
 

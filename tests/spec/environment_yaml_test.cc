@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "spec/sweep_yaml.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

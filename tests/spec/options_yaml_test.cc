@@ -80,6 +80,9 @@ TEST_F(OptionsTest, BadWorkerOptionsAreRefusedByField) {
       {"  containment: docker\n", "(auto, cgroup, processes)"},
       {"  processes_max: 1\n", "spec.processes_max: expected a whole number from 16 to 4000000"},
       {"  private_tmp: /tmp\n", "spec.private_tmp: expected true or false"},
+      {"  environments: [docker]\n", "spec.environments: expected some of bubblewrap, podman"},
+      {"  environments: [podman, podman]\n", "each once, got \"podman\""},
+      {"  environments: podman\n", "spec.environments: expected a list"},
       {"  tls: {certificate: a.pem, key: a.key}\n", "spec.tls: expected ca"},
       {"  tls: {ca: a.pem, key: a.key}\n", "spec.tls: expected certificate and key together"},
   };

@@ -15,9 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
-#include "tests/worker/executor_fixture.h"
+#include "tests/worker/environment_fixture.h"
 #include "worker/cgroup.h"
-#include "worker/run_program.h"
 
 namespace concur::worker {
 namespace {
@@ -25,8 +24,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr char kBusybox[] = "/bin/busybox";
 
 bool AnyProcessWith(const std::string& argument) {
   for (const ProcessInfo& process : ListProcesses()) {
@@ -40,7 +37,8 @@ bool AnyProcessWith(const std::string& argument) {
   return false;
 }
 
-class EnvironmentsTest : public ExecutorFixture, public ::testing::WithParamInterface<std::string> {
+class EnvironmentsTest : public EnvironmentFixture,
+                         public ::testing::WithParamInterface<std::string> {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kBusybox)) {
@@ -52,47 +50,6 @@ class EnvironmentsTest : public ExecutorFixture, public ::testing::WithParamInte
     }
     MakeRoot();
   }
-  void TearDown() override { executor_.reset(); }
-
-  void Start(const std::vector<std::string>& kinds) {
-    executor_.reset();
-    environments_ = Environments::Open({.kinds = kinds,
-                                        .directory = temp_.File("environments"),
-                                        .work_directory = temp_.File("work"),
-                                        .base = BaseEnvironment()});
-    options_.environments = environments_.get();
-    Reopen();
-  }
-
-  // A root of busybox alone, as a tar.
-  void MakeRoot() {
-    const std::string root = temp_.File("root");
-    ASSERT_OK(MakeDirectories(root + "/bin"));
-    std::filesystem::copy_file(kBusybox, root + "/bin/busybox");
-    for (const char* name : {"sh", "cat", "touch", "sleep", "test", "ls", "id", "kill", "head",
-                             "tr", "setsid", "env", "chown", "mkdir", "chmod", "mount"}) {
-      std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", name));
-    }
-    Command tar;
-    tar.program = "/bin/tar";
-    tar.argv = {"tar", "-C", root, "-cf", temp_.File("root.tar"), "."};
-    tar.directory = root;
-    ASSERT_OK_AND_ASSIGN(const ProgramEnd end, RunProgram(tar, {}));
-    ASSERT_EQ(end.exit_code, 0) << end.output;
-    ASSERT_OK_AND_ASSIGN(root_tar_, ReadFile(temp_.File("root.tar")));
-  }
-
-  JobOrder In(JobOrder order, std::vector<std::string> setup = {}) {
-    Environment& environment = order.environment.emplace();
-    environment.digest = transfer_.Add(root_tar_);
-    environment.path = "root.tar";
-    environment.setup = std::move(setup);
-    return order;
-  }
-  std::string LogOf(const JobResult& result) { return ReadArtifact(result, ArtifactKind::kLog); }
-
-  std::unique_ptr<Environments> environments_;
-  std::string root_tar_;
 };
 
 TEST_P(EnvironmentsTest, ACommandSeesItsRootItsDirectoryAndItsInputs) {
@@ -149,12 +106,23 @@ TEST_P(EnvironmentsTest, ExitCodesMeanWhatTheyMeanOutside) {
   EXPECT_THAT(result.message, HasSubstr("was not found in the approach's environment"));
 }
 
-TEST_P(EnvironmentsTest, ATimedOutCommandMayCleanUpInItsGrace) {
-  JobOrder order = In(Train("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done"));
-  order.timeout = absl::Seconds(2);
-  const JobResult result = Run(order);
-  EXPECT_EQ(FailureClassName(result.failure), "timeout");
-  EXPECT_EQ(LogOf(result), "cleaned\n");
+TEST_P(EnvironmentsTest, ACommandThatIsStoppedMayCleanUpInItsGrace) {
+  JobOrder order =
+      In(Train("trap 'echo cleaned; exit 0' TERM; echo on; while :; do sleep 0.05; done"));
+  executor_->Start(order);
+  WaitForLog(order.id, "on");
+  executor_->Stop(order.id, StopCause::kCanceled, /*at_once=*/false);
+  const JobResult result = Next().finished.result;
+  EXPECT_EQ(FailureClassName(result.failure), "preempted");
+  EXPECT_THAT(LogOf(result), HasSubstr("cleaned\n"));
+}
+
+TEST_P(EnvironmentsTest, ACommandThatIgnoresItsTimeOutIsKilled) {
+  options_.grace = absl::Milliseconds(50);
+  Reopen();
+  JobOrder order = In(Train("trap '' TERM; while :; do sleep 60; done"));
+  order.timeout = absl::Milliseconds(100);
+  EXPECT_EQ(FailureClassName(Run(order).failure), "timeout");
 }
 
 TEST_P(EnvironmentsTest, NothingOutlivesItsJob) {

@@ -403,6 +403,48 @@ TEST_F(SubprocessExecutorTest, WhatIsNotHandedInStaysHoweverSmallTheCache) {
   EXPECT_EQ(transfer_.Get(report.finished.result.artifacts[0].digest), "precious\n");
 }
 
+// A worker that died after an upload, and before its spool said so, had dropped the artifact from
+// its cache: the next one turned the success into a failure, and the job ran again.
+TEST_F(SubprocessExecutorTest, AResultWhoseArtifactsWereUploadedIsPublishedByTheNextWorker) {
+  options_.cache_bytes_max = 1;
+  Reopen();
+  executor_->Start(Train("echo precious > $2"));
+  const FinishedAttempt finished = Next().finished;
+  executor_->Publish(finished);
+  EXPECT_TRUE(Next().published);
+  executor_.reset();
+  ASSERT_OK_AND_ASSIGN(executor_, SubprocessExecutor::Open(options_, transfer_,
+                                                           {finished.result.artifacts[0].digest},
+                                                           [this] { waker_.Wake(); }));
+  executor_->Publish(finished);
+  const JobResult result = Next().finished.result;
+  EXPECT_TRUE(result.succeeded) << result.message;
+  // It goes with its result.
+  executor_->Forget(finished.id);
+  ASSERT_OK_AND_ASSIGN(const auto cache, DirectoryStore::Open(temp_.File("work/cache")));
+  EXPECT_FALSE(cache->Has(finished.result.artifacts[0].digest));
+}
+
+TEST_F(SubprocessExecutorTest, TwoResultsWithOneArtifactAreBothPublishedByTheNextWorker) {
+  options_.cache_bytes_max = 1;
+  Reopen();
+  std::vector<FinishedAttempt> finished;
+  std::vector<Digest> live;
+  for (int i = 0; i < 2; ++i) {
+    executor_->Start(Train("echo the same > $2"));
+    finished.push_back(Next().finished);
+    live.push_back(finished.back().result.artifacts[0].digest);
+  }
+  executor_.reset();
+  ASSERT_OK_AND_ASSIGN(
+      executor_, SubprocessExecutor::Open(options_, transfer_, live, [this] { waker_.Wake(); }));
+  for (const FinishedAttempt& each : finished) {
+    executor_->Publish(each);
+    EXPECT_TRUE(Next().finished.result.succeeded);
+    executor_->Forget(each.id);
+  }
+}
+
 TEST_F(SubprocessExecutorTest, WhatAnEarlierWorkerLeftCountsByItsAge) {
   ASSERT_OK_AND_ASSIGN(const auto cache, DirectoryStore::Open(temp_.File("work/cache")));
   std::vector<Digest> put;

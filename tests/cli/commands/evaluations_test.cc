@@ -22,7 +22,7 @@ namespace {
 using ::concur::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using nlohmann::json;
+using EvaluationJson = nlohmann::json;
 
 // The files below a folder, by path from it.
 std::vector<std::string> FilesBelow(const std::string& folder) {
@@ -41,16 +41,16 @@ class EvaluationsTest : public ::testing::Test {
     const Output made = RunConcur({"import", format, path, "--out", bundle});
     ASSERT_EQ(made.code, 0) << made.err;
   }
-  json Export(const std::string& bundle, const std::string& out) {
+  EvaluationJson Export(const std::string& bundle, const std::string& out) {
     const Output done = RunConcur({"-o", "json", "export", bundle, "--format", "every-eval-ever",
                                    "--out", out, "--retrieved", "1700000000"});
     EXPECT_EQ(done.code, 0) << done.err;
-    return json::parse(done.out, nullptr, false);
+    return EvaluationJson::parse(done.out, nullptr, false);
   }
-  json Read(const std::string& path) {
+  EvaluationJson Read(const std::string& path) {
     const absl::StatusOr<std::string> text = ReadFile(path);
     CONCUR_CHECK_OK(text.status());
-    return json::parse(*text);
+    return EvaluationJson::parse(*text);
   }
 
   const TempDir dir_;
@@ -85,7 +85,7 @@ TEST_F(EvaluationsTest, WhatWasImportedInThisFormComesBackByteForByte) {
   }
   CONCUR_CHECK_OK(WriteFileAtomically(place + "_samples.jsonl", samples));
   Import("every-eval-ever", dir_.File("in"), dir_.File("bundle"));
-  const json told = Export(dir_.File("bundle"), dir_.File("out"));
+  const EvaluationJson told = Export(dir_.File("bundle"), dir_.File("out"));
   EXPECT_EQ(told["originals"], 1);
   EXPECT_EQ(FilesBelow(dir_.File("out")), FilesBelow(dir_.File("in")));
   for (const std::string& file : FilesBelow(dir_.File("in"))) {
@@ -96,8 +96,8 @@ TEST_F(EvaluationsTest, WhatWasImportedInThisFormComesBackByteForByte) {
   const std::string original =
       dir_.File(absl::StrCat("bundle/originals/", Sha256Of(kEvaluation).ToHex(), ".json"));
   CONCUR_CHECK_OK(WriteFileAtomically(original, "{}"));
-  const Output changed = RunConcur({"export", dir_.File("bundle"), "--format", "every-eval-ever",
-                                    "--out", dir_.File("again")});
+  const Output changed = RunConcur(
+      {"export", dir_.File("bundle"), "--format", "every-eval-ever", "--out", dir_.File("again")});
   EXPECT_NE(changed.code, 0);
   EXPECT_THAT(changed.err, HasSubstr("another SHA-256"));
   EXPECT_FALSE(std::filesystem::exists(dir_.File("again")));
@@ -110,17 +110,17 @@ TEST_F(EvaluationsTest, OtherResultsAreWrittenInItsTermsAndReadBackTheSame) {
     "higher_is_better": {"ppl": {"word_perplexity": false}},
     "configs": {"arc": {"num_fewshot": 5}}, "model_name": "org/m"})"));
   Import("lm-eval", dir_.File("results_1.json"), dir_.File("bundle"));
-  const json told = Export(dir_.File("bundle"), dir_.File("out"));
+  const EvaluationJson told = Export(dir_.File("bundle"), dir_.File("out"));
   EXPECT_EQ(told["originals"], 0);
   EXPECT_EQ(told["scores"], 3);
   const std::vector<std::string> files = FilesBelow(dir_.File("out"));
   ASSERT_THAT(files, SizeIs(1));
-  const json root = Read(dir_.File("out/" + files[0]));
+  const EvaluationJson root = Read(dir_.File("out/" + files[0]));
   EXPECT_EQ(root["schema_version"], "0.3.0");
   EXPECT_EQ(root["retrieved_timestamp"], "1700000000");
   EXPECT_EQ(root["model_info"]["id"], "org/m");
   EXPECT_EQ(root["model_info"]["developer"], "org");
-  const json& arc = root["evaluation_results"][0];
+  const EvaluationJson& arc = root["evaluation_results"][0];
   EXPECT_EQ(arc["evaluation_name"], "arc");
   EXPECT_EQ(arc["score_details"]["score"], 0.5);
   EXPECT_EQ(arc["score_details"]["uncertainty"]["standard_error"]["value"], 0.1);

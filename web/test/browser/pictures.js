@@ -6,15 +6,16 @@ import { Stand } from "./stand.js";
 
 const out = process.env.CONCUR_PICTURES;
 mkdirSync(out, { recursive: true });
+const COMPLAINT = "cannot read the checkpoint: layer 7 has 768 columns, expected 1024";
 const stand = await Stand.start();
 
 try {
   const page = await stand.browser.newPage();
   await page.goto(stand.page);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
-  const first = stand.submit(8, 1);
+  const first = stand.submit(8, 1, COMPLAINT);
   stand.concur("sweep", "wait", first.id ?? first.sweep?.id, "--timeout", "100");
-  const running = stand.submit(8, 4);
+  const running = stand.submit(8, 24, COMPLAINT);
   const id = running.id ?? running.sweep?.id;
   const views = [
     ["overview", "#/", "table"],

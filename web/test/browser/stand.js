@@ -25,7 +25,8 @@ const PREDICT = (approach) =>
   `sleep 0.25; b=$(cat "$1"); v=$((35 + ${approach} * (b > 2 ? 8 - ${approach} : 5) + (${approach} * b * 7 + $2) % 11)); ` +
   `printf '\\173"accuracy": 0.%02d\\175' $v > "$0"; echo "scored by approach ${approach}"`;
 
-function study(directory, approaches, seeds) {
+// The approach `broken` fails with `complaint`.
+function study(directory, approaches, seeds, complaint) {
   const benchmarks = ["newswire", "trivia", "stories", "synthetic"];
   benchmarks.forEach((name, index) => writeFileSync(join(directory, `${name}.txt`), `${index + 1}\n`));
   const approach = (name, script) =>
@@ -39,7 +40,7 @@ function study(directory, approaches, seeds) {
       .slice(0, approaches)
       .map((name, index) => approach(name, PREDICT(index + 1)))
       .join("") +
-    approach("broken", `echo '${HOSTILE}'; echo '${HOSTILE}' >&2; exit 78`) +
+    approach("broken", `echo '${complaint}'; echo '${complaint}' >&2; exit 78`) +
     "  benchmarks:\n" +
     benchmarks
       .map((name) => `    - metadata: {name: ${name}}\n      spec: {test: ${name}.txt, format: file, metric: accuracy}\n`)
@@ -107,8 +108,9 @@ export class Stand {
     return done.stdout;
   }
 
-  submit(approaches, seeds) {
-    return JSON.parse(this.concur("sweep", "submit", study(this.directory, approaches, seeds), "-o", "json"));
+  submit(approaches, seeds, complaint = HOSTILE) {
+    const path = study(this.directory, approaches, seeds, complaint);
+    return JSON.parse(this.concur("sweep", "submit", path, "-o", "json"));
   }
 
   link() {
