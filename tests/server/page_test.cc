@@ -64,7 +64,8 @@ class PageTest : public ServerTest {
   }
 
   std::string address() const {
-    absl::string_view address = server().page_address();
+    const std::string page = server().page_address();
+    absl::string_view address = page;
     absl::ConsumePrefix(&address, "http://");
     absl::ConsumeSuffix(&address, "/");
     return std::string(address);
@@ -144,11 +145,12 @@ TEST_F(PageTest, ErrorsAreThoseOfTheCall) {
   EXPECT_EQ(missing.status, 404);
   EXPECT_EQ(missing.json()["error"]["code"], "NOT_FOUND");
   EXPECT_THAT(missing.body, HasSubstr("s99"));
+  EXPECT_EQ(Get("/api/v1/GetSweep?sweep=%ff").status, 404) << "what is not UTF-8 is replaced";
   for (const char* path :
        {"/api/v1/GetSweep?sweeps=s1", "/api/v1/ListJobs?page_size=many",
-        "/api/v1/ListJobs?states=UP", "/api/v1/GetSweep?sweep=a&sweep=b",
-        "/api/v1/GetSweep?sweep=%ff", "/api/v1/matrix", "/api/v1/matrix?sweep=s1&coefficient=gamma",
-        "/api/v1/scores?sweep=s1&format=svg", "/api/v1/scores?sweep=s1&nonsense=1"}) {
+        "/api/v1/ListJobs?states=UP", "/api/v1/GetSweep?sweep=a&sweep=b", "/api/v1/matrix",
+        "/api/v1/matrix?sweep=s1&coefficient=gamma", "/api/v1/scores?sweep=s1&format=svg",
+        "/api/v1/scores?sweep=s1&nonsense=1"}) {
     EXPECT_EQ(Get(path).status, 400) << path;
   }
   for (const char* body : {"", "{", "[]", "{\"sweeps\":\"s1\"}", "{\"sweep\":{\"a\":1}}"}) {
@@ -220,11 +222,11 @@ TEST_F(PageTest, ScoresAndTheMatrixAreThoseOfTheCommands) {
 
 TEST_F(PageTest, AHostileTextIsTextEverywhere) {
   SweepSpec spec = Spec("a", 1);
-  spec.name = "<script>alert(1)</script>";
+  spec.description = "</script><script>alert(1)</script>";
   const std::string sweep = Submit(spec);
-  const Answer answer = Get("/api/v1/GetSweep?sweep=" + sweep);
+  const Answer answer = Get("/api/v1/GetSweep?include_spec=true&sweep=" + sweep);
   EXPECT_THAT(answer.head, AllOf(HasSubstr("application/json"), HasSubstr("nosniff")));
-  EXPECT_EQ(answer.json()["name"], spec.name);
+  EXPECT_EQ(answer.json()["spec"]["description"], spec.description);
 }
 
 TEST_F(PageTest, EveryAnswerForbidsForeignScriptsAndFrames) {
