@@ -36,7 +36,7 @@ void AddPageCommand(Command& app, CommandContext& context) {
       ->AddOption("--data-dir", *data_directory,
                   "The coordinator's (default: $XDG_DATA_HOME/concur or ~/.local/share/concur)")
       ->TypeName("DIR");
-  command->Footer("Examples:\n  concur page\n  xdg-open \"$(concur page -o json | jq -r .page)\"");
+  command->Footer("Examples:\n  concur page\n  concur page --data-dir /tmp/demo -o json");
   OnRun(command, context,
         [data_directory, &context] { return PrintPage(context, *data_directory); });
 }
