@@ -22,8 +22,9 @@ _HEAD_BYTES_MAX = 1 << 30
 
 def read_frame(stream: IO[bytes]) -> "pandas.DataFrame":
     """One row a score; None or NaN where there is nothing."""
-    import numpy
     import pandas
+
+    import numpy  # with pandas, which is to be named where both are missing
 
     pieces: Dict[str, List[Any]] = {}
     names: Dict[str, List[Any]] = {}
@@ -50,7 +51,7 @@ def read_frame(stream: IO[bytes]) -> "pandas.DataFrame":
 
 
 def _head(line: bytes) -> Mapping[str, Any]:
-    if not line:
+    if not line.endswith(b"\n"):
         raise _cut()
     try:
         head = json.loads(line)

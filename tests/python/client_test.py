@@ -78,7 +78,7 @@ class ClientTest(CoordinatorTest):
                                  % os.path.abspath("answers.json")]})
         sweep = self.client.submit(concur.Sweep(
             approaches=[reader], metric="exact_match",
-            benchmarks=[concur.Benchmark("yes", test="gold.json", format="squad")])).wait(timeout=120)
+            benchmarks=[concur.Benchmark("yes", test="gold.json", format="qa")])).wait(timeout=120)
         (row,) = sweep.scores().itertuples()
         self.assertEqual((row.value, row.examples, row.setting), (80.0, 10, "depth=2 lr=0.5"))
         # Clopper and Pearson's interval of 8 out of 10.
@@ -258,7 +258,7 @@ class TenLinesTest(CoordinatorTest):
     """The lines that the package is made for, as they are written in a notebook."""
 
     def test_from_a_grid_to_a_matrix_in_ten_lines(self):
-        script = "printf '{{\"accuracy\": {0}.%s}}' {{seed}} > {{metrics}}; : {{test}}"
+        script = "printf '{{{{\"accuracy\": {0}.%s}}}}' {{seed}} > {{metrics}}; : {{test}}"
         approaches = [approach(name, script.format(i)) for i, name in enumerate("abcde", start=1)]
         benchmarks = study().benchmarks
         grid = {"lr": [0.1, 1.0], "depth": [2]}
