@@ -107,9 +107,9 @@ absl::StatusOr<std::optional<SweepId>> Scheduler::FindRequest(const Submission& 
   }
   const SweepRecord& earlier = *sweeps_.at(it->second);
   if (earlier.row.spec != submission.spec) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("request_id: \"", submission.request_id, "\" was used for sweep ",
-                     it->second.ToString(), " with another spec"));
+    return absl::InvalidArgumentError(absl::StrCat("request_id: \"", submission.request_id,
+                                                   "\" was used for sweep ", it->second.ToString(),
+                                                   " with another spec"));
   }
   return it->second;
 }
@@ -190,7 +190,7 @@ absl::StatusOr<SweepRecord*> Scheduler::MutableSweep(SweepId id) {
 
 absl::Status Scheduler::PauseSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (sweep->row.canceled || IsTerminal(sweep->State())) {
+  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State())));
   }
@@ -205,7 +205,7 @@ absl::Status Scheduler::PauseSweep(SweepId id) {
 
 absl::Status Scheduler::ResumeSweep(SweepId id) {
   CONCUR_ASSIGN_OR_RETURN(SweepRecord * sweep, MutableSweep(id));
-  if (sweep->row.canceled || IsTerminal(sweep->State())) {
+  if (sweep->row.canceled || sweep->jobs.unfinished() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("sweep ", id.ToString(), " has ended: ", SweepStateName(sweep->State()),
                      "; concur sweep retry returns its unfinished jobs to the queue"));

@@ -115,14 +115,15 @@ void Scheduler::EnterRunning(SweepRecord& sweep, uint32_t job, const Leases::Lea
 }
 
 void Scheduler::UpdateEnd(SweepRecord& sweep) {
+  if (sweep.row.paused && sweep.jobs.unfinished() == 0) {  // a retry goes on, as after any end
+    sweep.row.paused = false;
+    ready_.Resume(sweep.row.id);
+    TouchSweep(sweep);
+  }
   const bool ended = IsTerminal(sweep.State());
   if (ended && !sweep.row.end_time) {
     sweep.row.end_time = now_;
     TouchSweep(sweep);
-    if (sweep.row.paused) {  // a retry goes on, as after any other end
-      sweep.row.paused = false;
-      ready_.Resume(sweep.row.id);
-    }
   } else if (!ended && sweep.row.end_time) {
     sweep.row.end_time.reset();
     TouchSweep(sweep);

@@ -245,8 +245,12 @@ std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, Job
 std::string DifferenceOfSweep(const Scheduler& before, const Scheduler& after, SweepId id) {
   const SweepView a = *before.FindSweep(id);
   const SweepView b = *after.FindSweep(id);
-  const SweepState state = a.state == SweepState::kCanceling ? SweepState::kCanceled : a.state;
-  if (state != b.state) {
+  // A restart does not wait for attempts that workers are still to stop: what was canceling has
+  // ended, and as canceled if the whole sweep was canceled.
+  const bool is_same = a.state != SweepState::kCanceling ? a.state == b.state
+                       : a.row->canceled                 ? b.state == SweepState::kCanceled
+                                                         : IsTerminal(b.state);
+  if (!is_same) {
     return absl::StrCat(id.ToString(), ": ", SweepStateName(a.state), " became ",
                         SweepStateName(b.state));
   }
