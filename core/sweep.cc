@@ -355,7 +355,7 @@ absl::Status CheckImportedBenchmark(const FieldPath& path, const BenchmarkSpec& 
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), benchmark.tags));
   CONCUR_RETURN_IF_ERROR(CheckName(path.Field("metric"), benchmark.metric));
   if (benchmark.name.empty() || benchmark.format != DataFormat::kFile || benchmark.train ||
-      benchmark.test || !benchmark.labels.empty()) {
+      benchmark.test || benchmark.validation_of || !benchmark.labels.empty()) {
     return FieldError(path,
                       "expected a name, format file and no data in a sweep of imported "
                       "results");

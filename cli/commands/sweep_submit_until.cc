@@ -205,6 +205,14 @@ Json UntilJson(const UntilGrid& grid, const UntilRun& run) {
   return json;
 }
 
+// The benchmarks that a block is evaluated on; validation sets go with theirs.
+std::vector<uint32_t> TestsOf(const SweepSpec& spec, const Block& block) {
+  std::vector<uint32_t> tests = block.tests;
+  std::erase_if(tests,
+                [&](uint32_t test) { return spec.benchmarks[test].validation_of.has_value(); });
+  return tests;
+}
+
 absl::Status CheckUntil(const SubmitFlags& submit, const UntilFlags& flags, double within) {
   if (submit.dry_run || !submit.rerun.empty()) {
     return absl::InvalidArgumentError(
@@ -225,10 +233,11 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
   std::set<uint32_t> rows;
   std::set<uint32_t> columns;
   for (const Block& block : expansion.blocks()) {
+    const std::vector<uint32_t> tests = TestsOf(spec, block);
     const bool elsewhere =
         block.has_train &&
-        (spec.train_sets[block.train_set].IsMixture() || block.tests.size() != 1 ||
-         block.tests[0] != spec.train_sets[block.train_set].parts[0].benchmark);
+        (spec.train_sets[block.train_set].IsMixture() || tests.size() != 1 ||
+         tests[0] != spec.train_sets[block.train_set].parts[0].benchmark);
     if (elsewhere) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--until: expected systems that are evaluated on the benchmark on which they were "
@@ -237,7 +246,7 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
           spec.train_sets[block.train_set].name, "\""));
     }
     rows.insert(block.approach);
-    columns.insert(block.tests.begin(), block.tests.end());
+    columns.insert(tests.begin(), tests.end());
   }
   UntilGrid grid;
   grid.approaches.assign(rows.begin(), rows.end());
@@ -258,7 +267,7 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
     return static_cast<size_t>(std::lower_bound(list.begin(), list.end(), value) - list.begin());
   };
   for (const Block& block : expansion.blocks()) {
-    for (const uint32_t test : block.tests) {
+    for (const uint32_t test : TestsOf(spec, block)) {
       grid.has_job[place(grid.approaches, block.approach) * columns.size() +
                    place(grid.benchmarks, test)] = true;
     }
