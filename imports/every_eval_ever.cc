@@ -58,11 +58,27 @@ Metric MetricOf(const MaybeJson& config, const MaybeJson& details) {
     } else {
       scale = {Scale::Kind::kRange, *low, *high};
     }
+  } else if (Text(Field(config, "min_score")) == "-Infinity" &&
+             Text(Field(config, "max_score")) == "Infinity") {
+    metric.meaning.scale.kind = Scale::Kind::kNone;
   }
   const MaybeJson uncertainty = Field(details, "uncertainty");
   metric.standard_error = Number(Field(Field(uncertainty, "standard_error"), "value"));
   metric.examples = std::max<int64_t>(0, Integer(Field(uncertainty, "num_samples")).value_or(0));
   return metric;
+}
+
+// The tags that an export wrote among the details of a model or a data set, as "tag NAME".
+void AddExportedTags(Tags& tags, const MaybeJson& details) {
+  constexpr absl::string_view kTag = "tag ";
+  if (const auto fields = Object(details)) {
+    for (const auto& [name, value] : *fields) {
+      const absl::string_view key(name.data(), name.size());
+      if (absl::StartsWith(key, kTag) && key.size() > kTag.size()) {
+        AddTag(tags, std::string(key.substr(kTag.size())), Text(MaybeJson(value)));
+      }
+    }
+  }
 }
 
 // Where the samples of a file are: `file_path` is given from the repository's root, which may be
@@ -145,6 +161,7 @@ absl::Status TakeResult(const JsonValue& result, size_t number, const Run& commo
   metric.value = *score;
   const MaybeJson source = Field(result, "source_data");
   AddTag(run.task_tags, "dataset", Text(Field(source, "dataset_name")));
+  AddExportedTags(run.task_tags, Field(source, "additional_details"));
   run.split = Text(Field(source, "hf_split"));
   if (metric.examples == 0) {
     metric.examples = std::max<int64_t>(0, Integer(Field(source, "samples_number")).value_or(0));
@@ -209,6 +226,7 @@ absl::StatusOr<FileResults> ReadEveryEvalEver(const std::string& path,
   AddTag(common.model_tags, "parameters-billions", Text(Field(about, "params_billions")));
   AddTag(common.model_tags, "architecture", Text(Field(about, "architecture")));
   AddTag(common.model_tags, "precision", Text(Field(about, "precision")));
+  AddExportedTags(common.model_tags, about);
   AddTag(common.task_tags, "source", Text(Field(Field(root, "source_metadata"), "source_name")));
   const MaybeJson library = Field(root, "eval_library");
   common.tool = absl::StrCat(Text(Field(library, "name")), " ", Text(Field(library, "version")));

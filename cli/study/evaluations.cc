@@ -122,7 +122,13 @@ EvaluationJson MetricConfig(const EvaluationJson& about, const std::string& name
       config["min_score"] = meaning.scale.low;
       config["max_score"] = meaning.scale.high;
       break;
-    default:
+    case Scale::Kind::kNone:
+      config["min_score"] = "-Infinity";
+      config["max_score"] = "Infinity";
+      break;
+    case Scale::Kind::kUnstated:  // the schema asks for both, and takes null
+      config["min_score"] = nullptr;
+      config["max_score"] = nullptr;
       break;
   }
   return config;
