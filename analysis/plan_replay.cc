@@ -199,8 +199,7 @@ Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scor
   return table;
 }
 
-std::string ReplayJson(const std::vector<ReplayPoint>& points,
-                       const std::optional<Table>& until) {
+std::string ReplayJson(const std::vector<ReplayPoint>& points, const std::optional<Table>& until) {
   Json list = Json::array();
   for (const ReplayPoint& point : points) {
     Json json;

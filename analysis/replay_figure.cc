@@ -55,12 +55,12 @@ ReplayScale ScaleOf(const std::vector<ReplayPoint>& points) {
 void DrawReplayAxes(const ReplayScale& scale, SvgCanvas& canvas) {
   for (const double cost : RoundTicks(0, scale.cost_max, 5)) {
     canvas.Line(scale.X(cost), kPlotTop, scale.X(cost), kPlotTop + kPlotHeight, kGridStroke);
-    canvas.Text(scale.X(cost), kPlotTop + kPlotHeight + 16, absl::StrFormat("%g", cost),
+    canvas.Text(scale.X(cost), kPlotTop + kPlotHeight + 16, absl::StrFormat("%g", cost + 0.0),
                 SvgCanvas::Anchor::kMiddle);
   }
   for (const double error : RoundTicks(0, scale.error_max, 5)) {
     canvas.Line(kPlotLeft, scale.Y(error), kPlotLeft + kPlotWidth, scale.Y(error), kGridStroke);
-    canvas.Text(kPlotLeft - 6, scale.Y(error) + 4, absl::StrFormat("%g", error),
+    canvas.Text(kPlotLeft - 6, scale.Y(error) + 4, absl::StrFormat("%g", error + 0.0),
                 SvgCanvas::Anchor::kEnd);
   }
   canvas.Text(kPlotLeft, kPlotTop - 10, "mean |error| of tau-b, ± its standard error");
@@ -95,9 +95,8 @@ void DrawReplayCurve(const std::vector<ReplayPoint>& points, const ReplayScale& 
 
 std::string ReplaySvg(const std::vector<ReplayPoint>& points, const std::string& title) {
   std::vector<ReplayPoint> ordered = points;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const ReplayPoint& a, const ReplayPoint& b) {
-    return a.budget < b.budget;
-  });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const ReplayPoint& a, const ReplayPoint& b) { return a.budget < b.budget; });
   SvgCanvas canvas;
   const ReplayScale scale = ScaleOf(ordered);
   DrawReplayAxes(scale, canvas);

@@ -135,7 +135,7 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
   absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
   if (spec.ok() && spec->imported) {
     return AnswerNow(call, absl::InvalidArgumentError(
-                               "spec.imported: expected none, since ImportSweep takes results"));
+                               "spec.imported: expected none: results are imported with their sweep"));
   }
   absl::StatusOr<std::shared_ptr<const Expansion>> expanded =
       ExpandRequested(request->request_id(), std::move(spec), limits_);
@@ -192,7 +192,8 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   // On the pool, because object storage may be slow.
   transfers_.Submit([this, reactor, response, expansion, submit = std::move(submit)] {
-    if (absl::Status status = CheckFilesAreThere(FilesOf(expansion->spec()), artifacts_); !status.ok()) {
+    if (absl::Status status = CheckFilesAreThere(FilesOf(expansion->spec()), artifacts_);
+        !status.ok()) {
       reactor->Finish(rpc::ToGrpcStatus(status));
     } else {
       AnswerOn<v1::CreateSweepResponse>(reactor, engine_, response, submit);
@@ -229,8 +230,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ImportSweep(CallContext* call,
     }
     AnswerOn<v1::CreateSweepResponse>(
         reactor, engine_, response,
-        [this, submission, examples, results = asked.results](
-            Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
+        [this, submission, examples,
+         results = asked.results](Scheduler& scheduler) -> absl::StatusOr<v1::CreateSweepResponse> {
           CONCUR_RETURN_IF_ERROR(CheckSweepCount(scheduler, limits_.sweeps_max));
           CONCUR_ASSIGN_OR_RETURN(const SweepId id, scheduler.Import(submission, *results));
           uploads_.Claim(submission.owner, examples);

@@ -42,8 +42,8 @@ absl::StatusOr<RequestedImport> ReadImport(const v1::ImportSweepRequest& request
   v1::SweepSpec proto = request.spec();
   proto.set_imported(DigestOfResults(*results).ToBytes());
   RequestedImport asked;
-  CONCUR_ASSIGN_OR_RETURN(asked.expansion, ExpandRequested(request.request_id(),
-                                                           rpc::FromProto(proto), limits));
+  CONCUR_ASSIGN_OR_RETURN(asked.expansion,
+                          ExpandRequested(request.request_id(), rpc::FromProto(proto), limits));
   CONCUR_RETURN_IF_ERROR(ValidateImportedResults(*asked.expansion, *results, FieldPath()));
   asked.results = std::move(results);
   for (auto& [digest, file] : examples) {

@@ -71,8 +71,7 @@ absl::Status ValidateImportedResults(const Expansion& expansion,
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const FieldPath here = path.Field("results", i);
-    CONCUR_RETURN_IF_ERROR(
-        CheckIndex(here.Field("job"), results[i].job, expansion.job_count()));
+    CONCUR_RETURN_IF_ERROR(CheckIndex(here.Field("job"), results[i].job, expansion.job_count()));
     if (i > 0 && results[i].job <= results[i - 1].job) {
       return FieldError(here.Field("job"),
                         absl::StrCat("expected each job once and in order, got ", results[i].job,

@@ -208,9 +208,12 @@ void AddMetricForms(Command* group, CommandContext& context) {
                  });
   lm_eval->AddFlag("--all-tasks", harness->harness.all_tasks,
                    "The metrics of every task, named TASK.METRIC");
-  lm_eval->AddOption("--task", harness->harness.task, "Whose metrics, where there are several tasks")
+  lm_eval
+      ->AddOption("--task", harness->harness.task, "Whose metrics, where there are several tasks")
       ->TypeName("NAME");
-  lm_eval->AddOption("--filter", harness->harness.filter, "Which metrics, where there are several filters")
+  lm_eval
+      ->AddOption("--filter", harness->harness.filter,
+                  "Which metrics, where there are several filters")
       ->TypeName("NAME");
 }
 

@@ -22,8 +22,8 @@ namespace concur::cli {
 void AddInitCommand(Command& app, CommandContext& context);
 // `up`, which starts one.
 void AddUpCommand(Command& app, CommandContext& context);
-// `sweep` with submit, import, list, get, watch, wait, failures, pause, resume, cancel, retry, delete, and
-// with validate and plan, which need no coordinator.
+// `sweep` with submit, import, list, get, watch, wait, failures, pause, resume, cancel, retry,
+// delete, and with validate and plan, which need no coordinator.
 void AddSweepCommands(Command& app, CommandContext& context);
 void AddSubmitCommand(Command& sweep, CommandContext& context);
 // `sweep import`: the bundle of `concur import`, into a coordinator.

@@ -98,9 +98,8 @@ absl::Status ExportEvaluations(const Study& study, const ExportFlags& flags,
 
 absl::Status RunExportStudy(const ExportFlags& flags, CommandContext& context) {
   if (flags.format != "bundle" && flags.format != kEvaluationsFormat) {
-    return absl::InvalidArgumentError(absl::StrCat("--format: expected bundle or ",
-                                                   kEvaluationsFormat, ", got \"", flags.format,
-                                                   "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--format: expected bundle or ", kEvaluationsFormat, ", got \"", flags.format, "\""));
   }
   CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
   if (flags.format == kEvaluationsFormat) {

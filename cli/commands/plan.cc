@@ -239,9 +239,9 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
                           analysis::ReplayPlans(table, costs, options));
   if (is_figure) {
     context.out << analysis::ReplaySvg(
-        points, absl::StrCat("Kendall's tau-b of ", table.benchmarks().size(),
-                             " benchmarks from part of ", table.approaches().size(),
-                             " approaches' cells"));
+        points,
+        absl::StrCat("Kendall's tau-b of ", table.benchmarks().size(), " benchmarks from part of ",
+                     table.approaches().size(), " approaches' cells"));
     return absl::OkStatus();
   }
   if (form == analysis::TableFormat::kJson) {

@@ -100,8 +100,8 @@ absl::StatusOr<v1::Sweep> RunBatch(CommandContext& context, Client& client,
   CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
                           SubmitLoaded(context, client, batch, RequestIdOf(submit, batch.spec),
                                        /*dry_run=*/false));
-  PrintNote(context, absl::StrCat(SubmittedText(response.sweep()), " (", batch.spec.description,
-                                  ")"));
+  PrintNote(context,
+            absl::StrCat(SubmittedText(response.sweep()), " (", batch.spec.description, ")"));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep,
                           FollowSweep(context, client, response.sweep().id(), watch));
   if (sweep.state() == v1::Sweep::STATE_CANCELED) {
@@ -150,8 +150,8 @@ std::string WhyText(const UntilRun& run, size_t left_out) {
 analysis::Table LooksTable(const UntilGrid& grid, const UntilRun& run) {
   analysis::Table table;
   table.title = absl::StrFormat("Until every tau-b is known to ± %g", run.within);
-  table.columns = {{"look", "look", true},        {"sweep", "sweep"},
-                   {"cells", "cells", true},      {"cost", "cost", true, 3},
+  table.columns = {{"look", "look", true},       {"sweep", "sweep"},
+                   {"cells", "cells", true},     {"cost", "cost", true, 3},
                    {"half_width", "±", true, 3}, {"widest", "widest"}};
   int64_t number = 0;
   for (const LookRecord& record : run.looks) {
@@ -235,9 +235,8 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
   for (const Block& block : expansion.blocks()) {
     const std::vector<uint32_t> tests = TestsOf(spec, block);
     const bool elsewhere =
-        block.has_train &&
-        (spec.train_sets[block.train_set].IsMixture() || tests.size() != 1 ||
-         tests[0] != spec.train_sets[block.train_set].parts[0].benchmark);
+        block.has_train && (spec.train_sets[block.train_set].IsMixture() || tests.size() != 1 ||
+                            tests[0] != spec.train_sets[block.train_set].parts[0].benchmark);
     if (elsewhere) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--until: expected systems that are evaluated on the benchmark on which they were "

@@ -336,8 +336,8 @@ absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
 namespace {
 
 // The metrics of one task, named with a prefix.
-absl::Status AddHarnessTask(const Node& task, const std::string& prefix,
-                            const std::string& filter, MetricsByName* metrics) {
+absl::Status AddHarnessTask(const Node& task, const std::string& prefix, const std::string& filter,
+                            MetricsByName* metrics) {
   CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(task, "an object of metrics"));
   const size_t before = metrics->size();
   std::set<std::string> filters;
@@ -384,9 +384,9 @@ absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
     return metrics;
   }
   if (selection.task.empty() && tasks.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
-                     "; --task NAME says which to take, --all-tasks takes all"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
+        "; --task NAME says which to take, --all-tasks takes all"));
   }
   CONCUR_ASSIGN_OR_RETURN(
       const Node chosen,

@@ -264,8 +264,8 @@ absl::StatusOr<std::string> SampleLines(const Study& study, const v1::Job& job,
     sample["input"] = {{"raw", ""}, {"reference", EvaluationJson::array()}};
     sample["output"] = {{"raw", EvaluationJson::array()}};
     sample["answer_attribution"] = EvaluationJson::array();
-    sample["evaluation"]["score"] = main == "exact_match" ? (example.exact_match ? 1.0 : 0.0)
-                                                          : example.f1;
+    sample["evaluation"]["score"] =
+        main == "exact_match" ? (example.exact_match ? 1.0 : 0.0) : example.f1;
     sample["evaluation"]["is_correct"] = example.exact_match;
     lines += JsonText(sample, -1);
     ++rows;
@@ -318,16 +318,16 @@ absl::Status AddEvaluation(const Study& study, const EvaluationOptions& options,
                            const EvaluationGroup& group, const std::vector<EvaluationJob>& jobs,
                            Evaluations& evaluations) {
   const std::string developer = DeveloperOf(study, group.approach);
-  const std::string uuid = UuidOf(absl::StrCat(study.sweep.name(), "\n", group.approach, "\n",
-                                               group.setting, "\n", group.seed, "\n", group.sha256,
-                                               "\n", group.tool));
+  const std::string uuid =
+      UuidOf(absl::StrCat(study.sweep.name(), "\n", group.approach, "\n", group.setting, "\n",
+                          group.seed, "\n", group.sha256, "\n", group.tool));
   const std::string path =
       absl::StrCat("data/", PathPart(study.sweep.name()), "/", PathPart(developer), "/",
                    PathPart(group.approach.substr(group.approach.rfind('/') + 1)), "/", uuid);
   EvaluationJson root;
   root["schema_version"] = kSchemaVersion;
-  root["evaluation_id"] = absl::StrCat(PathPart(study.sweep.name()), "/",
-                                       PathPart(group.approach), "/", uuid);
+  root["evaluation_id"] =
+      absl::StrCat(PathPart(study.sweep.name()), "/", PathPart(group.approach), "/", uuid);
   root["retrieved_timestamp"] = absl::StrCat(options.retrieved);
   EvaluationJson& about = root["source_metadata"];
   about["source_name"] = study.sweep.name();
@@ -340,9 +340,8 @@ absl::Status AddEvaluation(const Study& study, const EvaluationOptions& options,
       about["additional_details"][name] = text;
     }
   }
-  const std::string tool =
-      study.imported() ? std::string(absl::StripAsciiWhitespace(group.tool))
-                       : absl::StrCat("concur ", kVersion);
+  const std::string tool = study.imported() ? std::string(absl::StripAsciiWhitespace(group.tool))
+                                            : absl::StrCat("concur ", kVersion);
   const size_t space = tool.find(' ');
   root["eval_library"] = {
       {"name", tool.empty() ? kUnknown : tool.substr(0, space)},
@@ -380,10 +379,10 @@ std::string PlaceOfOriginal(const EvaluationJson& root, const std::string& sha25
     samples = TextOf(root["detailed_evaluation_results"], "file_path");
   }
   const std::vector<std::string> parts = absl::StrSplit(samples, '/');
-  const bool is_place =
-      parts.size() == 5 && parts[0] == "data" && absl::EndsWith(samples, "_samples.jsonl") &&
-      std::all_of(parts.begin(), parts.end(),
-                  [](const std::string& part) { return part == PathPart(part); });
+  const bool is_place = parts.size() == 5 && parts[0] == "data" &&
+                        absl::EndsWith(samples, "_samples.jsonl") &&
+                        std::all_of(parts.begin(), parts.end(),
+                                    [](const std::string& part) { return part == PathPart(part); });
   if (is_place) {
     return std::string(absl::StripSuffix(samples, "_samples.jsonl"));
   }
@@ -417,8 +416,7 @@ absl::StatusOr<bool> AddOriginal(const EvaluationOptions& options, const std::st
     return absl::DataLossError(absl::StrCat(options.bundle, "/", OriginalPath(sha256),
                                             ": the bytes have another SHA-256 than the name"));
   }
-  const EvaluationJson root =
-      EvaluationJson::parse(*bytes, nullptr, /*allow_exceptions=*/false);
+  const EvaluationJson root = EvaluationJson::parse(*bytes, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) {
     return false;
   }

@@ -373,8 +373,8 @@ absl::StatusOr<v1::ImportSweepRequest> ImportRequestOf(const Study& study) {
     while (text.size() > kMessageBytesMax && source.contains("metrics") &&
            source["metrics"].is_array() && !source["metrics"].empty()) {
       source["metrics"].erase(source["metrics"].size() - 1);
-      source["metrics_left_out"] = job.result().metrics_size() -
-                                   static_cast<int>(source["metrics"].size());
+      source["metrics_left_out"] =
+          job.result().metrics_size() - static_cast<int>(source["metrics"].size());
       text = SourceText(source);
     }
     imported.mutable_result()->set_message(std::move(text));

@@ -49,10 +49,10 @@ TEST(PlanUntilTest, AWidthIsReadAsItIsWritten) {
   for (const char* text : {"tau ±0.1", "tau +-0.1", "tau 0.1", " tau ± 0.1 ", "tau±0.1"}) {
     EXPECT_EQ(ParseUntil(text).value_or(0), 0.1) << text;
   }
-  for (const char* text : {"", "0.1", "tau", "tau ±0", "tau ±1", "tau ±-0.1", "tau ±nan", "rho ±0.1",
-                           "tau ±0.1 x"}) {
-    EXPECT_THAT(ParseUntil(text), StatusIs(absl::StatusCode::kInvalidArgument,
-                                           HasSubstr("expected \"tau ±W\"")))
+  for (const char* text :
+       {"", "0.1", "tau", "tau ±0", "tau ±1", "tau ±-0.1", "tau ±nan", "rho ±0.1", "tau ±0.1 x"}) {
+    EXPECT_THAT(ParseUntil(text),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected \"tau ±W\"")))
         << text;
   }
 }

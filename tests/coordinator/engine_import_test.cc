@@ -30,10 +30,10 @@ std::optional<SweepId> ImportOnce(Engine& engine, const bool& dead) {
   std::optional<SweepId> acknowledged;
   engine.Call<SweepId>(
       [](Scheduler& scheduler) {
-        return scheduler.Import({"owner", "r", "spec",
-                                 std::make_shared<const Expansion>(
-                                     *Expansion::Make(ImportedSweep()))},
-                                ImportedScores({0, 1, 5}));
+        return scheduler.Import(
+            {"owner", "r", "spec",
+             std::make_shared<const Expansion>(*Expansion::Make(ImportedSweep()))},
+            ImportedScores({0, 1, 5}));
       },
       [&](absl::StatusOr<SweepId> id) {
         if (id.ok() && !dead) {

@@ -68,9 +68,8 @@ TEST_F(SchedulerImportTest, NothingOfAnImportRunsAgain) {
                        harness_.Import(ImportedSweep(), "a", ImportedScores({0, 1})));
   harness_.EndTurn();
   for (const bool rerun : {false, true}) {
-    EXPECT_THAT(harness_.scheduler().RetryJobs(id, rerun ? std::vector<uint32_t>{0}
-                                                         : std::vector<uint32_t>{},
-                                               rerun),
+    EXPECT_THAT(harness_.scheduler().RetryJobs(
+                    id, rerun ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}, rerun),
                 StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was imported")));
   }
   EXPECT_OK(harness_.scheduler().CancelSweep(id));

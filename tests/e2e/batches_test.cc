@@ -15,10 +15,10 @@
 namespace concur::testing {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
-using nlohmann::json;
 
 // Scores that follow from the names: benchmarks "one" and "two" rank approaches alike, "odd" does
 // not. Every run leaves a line in RUNS.
@@ -42,16 +42,16 @@ class BatchesTest : public ::testing::Test {
     absl::StrAppend(&sweep, "\n  benchmarks:\n");
     for (const char* name : {"one", "two", "odd"}) {
       cluster_.Write(absl::StrCat(name, ".txt"), name);
-      absl::StrAppend(&sweep, "    - metadata: {name: ", name, "}\n      spec: {format: file, test: ",
-                      name, ".txt, metric: acc}\n");
+      absl::StrAppend(&sweep, "    - metadata: {name: ", name,
+                      "}\n      spec: {format: file, test: ", name, ".txt, metric: acc}\n");
     }
     cluster_.Write("study.yaml", sweep);
     cluster_.StartCoordinator();
   }
 
   size_t Runs() const {
-    const Output lines = Cluster::Run({"/usr/bin/wc", "-l", cluster_.File("runs")},
-                                      cluster_.dir().path());
+    const Output lines =
+        Cluster::Run({"/usr/bin/wc", "-l", cluster_.File("runs")}, cluster_.dir().path());
     return static_cast<size_t>(std::stoul("0" + lines.out));
   }
   Output SubmitUntil(const std::string& until) const {
@@ -110,8 +110,8 @@ TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) 
 TEST_F(BatchesTest, AnImportSurvivesKillsAndIsReadLikeASweep) {
   std::string board = "Model\tOrg\tTask one\tTask two\n";
   for (int i = 0; i < 12; ++i) {
-    absl::StrAppend(&board, "org/model ", i, "\torg\t", i, ".5\t", i == 3 ? "" : absl::StrCat(30 - i),
-                    "\n");
+    absl::StrAppend(&board, "org/model ", i, "\torg\t", i, ".5\t",
+                    i == 3 ? "" : absl::StrCat(30 - i), "\n");
   }
   cluster_.Write("board.tsv", board);
   const std::string bundle = cluster_.File("board");

@@ -223,7 +223,8 @@ TEST(AdaptTest, ResultsOfTheHarnessLoseTheirFilterAndKeepStandardErrors) {
       "gsm8k": {"exact_match,strict-match": 0.84, "exact_match,flexible-extract": 0.89}}})"};
   const absl::StatusOr<MetricsByName> squad = AdaptHarness(input, {"squad"});
   ASSERT_OK(squad);
-  EXPECT_THAT(*squad, ElementsAre(Pair("exact", 0.25), Pair("exact_stderr", 0.01), Pair("f1", 0.5)));
+  EXPECT_THAT(*squad,
+              ElementsAre(Pair("exact", 0.25), Pair("exact_stderr", 0.01), Pair("f1", 0.5)));
   const absl::StatusOr<MetricsByName> strict = AdaptHarness(input, {"gsm8k", "strict-match"});
   ASSERT_OK(strict);
   EXPECT_THAT(*strict, ElementsAre(Pair("exact_match", 0.84)));
@@ -237,8 +238,7 @@ TEST(AdaptTest, OldResultsOfTheHarnessHaveNoFilter) {
   const absl::StatusOr<MetricsByName> metrics = AdaptHarness(
       {"f", R"({"results": {"drop": {"em": 0.08, "em_stderr": 0.003, "f1": 0.19}}})"}, {});
   ASSERT_OK(metrics);
-  EXPECT_THAT(*metrics,
-              ElementsAre(Pair("em", 0.08), Pair("em_stderr", 0.003), Pair("f1", 0.19)));
+  EXPECT_THAT(*metrics, ElementsAre(Pair("em", 0.08), Pair("em_stderr", 0.003), Pair("f1", 0.19)));
 }
 
 TEST(AdaptTest, AllTasksOfTheHarnessAreTakenUnderTheirNames) {

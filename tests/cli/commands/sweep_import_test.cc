@@ -62,7 +62,8 @@ TEST_F(SweepImportTest, ScoresAndTheirSourcesAreSentOnceUnderOneId) {
 TEST_F(SweepImportTest, ALongSourceLosesItsLastMetricsAndSaysHowMany) {
   std::string metrics;
   for (int i = 0; i < 90; ++i) {
-    absl::StrAppend(&metrics, i == 0 ? "" : ", ", "\"m", i, ",a filter with a long name\": 0.5, \"m", i,
+    absl::StrAppend(&metrics, i == 0 ? "" : ", ", "\"m", i,
+                    ",a filter with a long name\": 0.5, \"m", i,
                     "_stderr,a filter with a long name\": 0.125");
   }
   Bundle(absl::StrCat("{\"results\": {\"arc\": {", metrics,
