@@ -134,8 +134,8 @@ grpc::ServerUnaryReactor* CoordinatorService::CreateSweep(CallContext* call,
                                                           v1::CreateSweepResponse* response) {
   absl::StatusOr<SweepSpec> spec = rpc::FromProto(request->spec());
   if (spec.ok() && spec->imported) {
-    return AnswerNow(call, absl::InvalidArgumentError(
-                               "spec.imported: expected none: results are imported with their sweep"));
+    return AnswerNow(
+        call, absl::InvalidArgumentError("spec.imported: expected none in a sweep that is to run"));
   }
   absl::StatusOr<std::shared_ptr<const Expansion>> expanded =
       ExpandRequested(request->request_id(), std::move(spec), limits_);
