@@ -18,7 +18,7 @@
 #include "readers/files/encoder_config.h"
 #include "readers/files/safetensors.h"
 #include "readers/fine_tuning/settings.h"
-#include "readers/originals/originals_of.h"
+#include "readers/originals/comparison.h"
 #include "readers/text/checkpoint_tokenizer.h"
 #include "readers/training/settings.h"
 

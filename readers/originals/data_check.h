@@ -7,25 +7,16 @@
 #ifndef CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
 #define CONCUR_READERS_ORIGINALS_DATA_CHECK_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "readers/originals/comparison.h"
 
 namespace concur::readers {
 
 // The folder's own name.
 std::string FixtureName(const std::string& directory);
-
-struct DataCheckResult {
-  std::string name;  // folder and file
-  int64_t compared = 0;
-  int64_t different = 0;
-  std::string first_difference;
-
-  bool ok() const { return different == 0 && compared > 0; }
-};
 
 // The comparisons of a folder, in order of name; none when it has no such file. Vocabularies are
 // looked for in `vocabularies` ("": not given), in the folder, and in "tokenizers" beside it.

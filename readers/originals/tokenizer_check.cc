@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the pieces of strings with those of the original library.
+#include "readers/originals/tokenizer_check.h"
+
 #include <filesystem>
-#include <functional>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "readers/originals/originals_of.h"
 #include "readers/text/bert_words.h"
 
 namespace concur::readers {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares windows, labels and answers with those of the original library's two programs.
+#include "readers/originals/windows_check.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
@@ -18,7 +20,6 @@
 #include "base/utf8.h"
 #include "qa/dataset_io.h"
 #include "readers/files/safetensors.h"
-#include "readers/originals/originals_of.h"
 #include "readers/text/best_answers.h"
 #include "readers/text/windows.h"
 

@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the comparisons of tokenizers and of windows share: whose tokenizer a file's name means, its
-// lines, and places in code points.
+// lines, places in code points, and the count of what differs.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_READERS_ORIGINALS_ORIGINALS_OF_H_
-#define CONCUR_READERS_ORIGINALS_ORIGINALS_OF_H_
+#ifndef CONCUR_READERS_ORIGINALS_COMPARISON_H_
+#define CONCUR_READERS_ORIGINALS_COMPARISON_H_
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "readers/originals/data_check.h"
 #include "readers/text/checkpoint_tokenizer.h"
 
 namespace concur::readers {
 
 using OriginalJson = nlohmann::json;
+
+struct DataCheckResult {
+  std::string name;  // folder and file
+  int64_t compared = 0;
+  int64_t different = 0;
+  std::string first_difference;
+
+  bool ok() const { return different == 0 && compared > 0; }
+};
 
 // The tokenizer that files call "bert-uncased", "bert-cased", "roberta", "albert", or
 // "albert-cased-keepaccents", from vocabularies of the usual names in one of `folders`.
@@ -36,16 +44,10 @@ absl::Status ForEachLine(
 // How many code points begin before each byte of the text, and in all of it.
 std::vector<uint32_t> CodePointsBefore(absl::string_view text);
 
-// Counts a comparison; unequal ones are kept with `place` and values.
+// Counts a comparison; the first unequal one is kept with `place` and values.
 void CompareValues(const std::string& place, const OriginalJson& computed,
                    const OriginalJson& expected, DataCheckResult& result);
 
-absl::StatusOr<DataCheckResult> CheckTokenizerFile(const std::string& path,
-                                                   const std::vector<std::string>& folders);
-// Windows, labels, answers, as far as their files are there.
-absl::StatusOr<std::vector<DataCheckResult>> CheckWindowsFile(
-    const std::string& path, const std::vector<std::string>& folders);
-
 }  // namespace concur::readers
 
-#endif  // CONCUR_READERS_ORIGINALS_ORIGINALS_OF_H_
+#endif  // CONCUR_READERS_ORIGINALS_COMPARISON_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares windows, labels and answers with those of the original library's two programs.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
+#define CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "readers/originals/comparison.h"
+
+namespace concur::readers {
+
+// `path` is a file such as legacy.bert-cased.L384.s128.q64.jsonl. Answers are compared where logits
+// and predictions lie beside it.
+absl::StatusOr<std::vector<DataCheckResult>> CheckWindowsFile(
+    const std::string& path, const std::vector<std::string>& folders);
+
+}  // namespace concur::readers
+
+#endif  // CONCUR_READERS_ORIGINALS_WINDOWS_CHECK_H_
