@@ -55,8 +55,11 @@ class ShardedCheckpointTest : public ::testing::Test {
       for (const auto& [name, in] : file_of) {
         if (in == file) {
           StoredTensor tensor = {Type::kFloat32, shapes_.at(name), ""};
-          tensor.bytes =
-              absl::string_view(zeros).substr(0, static_cast<size_t>(tensor.values()) * 4);
+          size_t bytes = sizeof(float);
+          for (const int64_t size : tensor.shape) {
+            bytes *= static_cast<size_t>(size);
+          }
+          tensor.bytes = absl::string_view(zeros).substr(0, bytes);
           tensors[name] = tensor;
         }
       }
