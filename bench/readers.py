@@ -191,7 +191,7 @@ def run_concur(options, folder, binary):
                       f"--train={data}", f"--model={folder}/model-{updates}", "--device=cpu",
                       f"--threads={options.threads}", "--setting", f"batch={options.batch}",
                       "--setting", f"length={options.length}", "--setting", "epochs=1",
-                      "--setting", "stride=64"])
+                      "--setting", f"stride={options.length // 4}"])
 
     def predict(name):
         return timed([binary, "predict", f"--model={folder}/model-{options.updates}",

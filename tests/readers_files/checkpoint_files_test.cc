@@ -114,7 +114,7 @@ TEST_F(ShardedCheckpointTest, AnIndexThatIsNotThatOfItsShardsIsRefusedWithTheTen
   WriteShards(file_of_, listed);
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("qa_outputs.bias")));
   listed = file_of_;
-  listed.begin()->second = "part-2.safetensors";
+  listed["more"] = "part-2.safetensors";
   WriteShards(file_of_, listed);
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("part-2")));
 }
