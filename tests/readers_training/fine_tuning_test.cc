@@ -126,8 +126,10 @@ TEST_F(FineTuningTest, InterruptedTrainingGoesOnToTheSameBytes) {
 TEST_F(FineTuningTest, AccumulatedStepsAreOneUpdate) {
   WriteText(options_.checkpoint + "/config.json",
             absl::StrReplaceAll(kTinyConfig, {{"_prob\": 0.1", "_prob\": 0.0"}}));
-  // An epsilon that is not small beside gradients: rounding does not turn steps round.
-  options_.assignments.insert(options_.assignments.end(), {"optimizer=adamw", "epsilon=0.1"});
+  // An epsilon that is not small beside gradients: rounding does not turn steps round. Padding has
+  // scores, so that windows must be padded alike.
+  options_.assignments.insert(options_.assignments.end(),
+                              {"optimizer=adamw", "epsilon=0.1", "padded=true"});
   ASSERT_OK(FineTuneReader(options_));
   const auto whole = SafeTensors::Parse(Weights(), "whole");
   options_.assignments.push_back("step_batch=1");
