@@ -188,7 +188,8 @@ TEST_F(KubernetesProviderTest, AJobWhosePodsAreRefusedSaysWhy) {
   const auto reports = Observe();
   ASSERT_OK(reports);
   EXPECT_EQ(reports->at("cpu-1").message,
-            "FailedCreate: exceeded quota: compute, requested: pods=1");
+            "FailedCreate: exceeded quota: compute, requested: pods=1; wait, lower workers.max, or "
+            "have the namespace's quota raised");
 }
 
 // --- trouble with calls --------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -64,11 +66,17 @@ bool OwnNetwork() {
     return false;
   }
   const FileDescriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  request.ifr_name[0] = 'l';
-  request.ifr_name[1] = 'o';
-  request.ifr_flags = IFF_UP | IFF_RUNNING;
-  return ioctl(fd.get(), SIOCSIFFLAGS, &request) == 0;
+  ifreq up{};
+  std::strcpy(up.ifr_name, "lo");  // NOLINT(clang-analyzer-security.insecureAPI.strcpy)
+  up.ifr_flags = IFF_UP | IFF_RUNNING;
+  // With loopback addresses alone, getaddrinfo finds no IPv4 (AI_ADDRCONFIG).
+  ifreq address{};
+  std::strcpy(address.ifr_name, "lo:1");  // NOLINT(clang-analyzer-security.insecureAPI.strcpy)
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(0x0afe0001);
+  std::memcpy(&address.ifr_addr, &any, sizeof any);
+  return ioctl(fd.get(), SIOCSIFFLAGS, &up) == 0 && ioctl(fd.get(), SIOCSIFADDR, &address) == 0;
 }
 
 class OperationsPageTest : public ::testing::Test {
