@@ -135,8 +135,9 @@ TEST_F(StaticWorkerTest, ItRunsASweepInARootWithoutLibraries) {
                         {{"XDG_STATE_HOME", cluster_.File("state")}});
   };
   // No --ca and no --token-file: the coordinator is this user's own.
-  const Output run =
-      concur({"sweep", "submit", cluster_.File("sweep.yaml"), "--wait", "--timeout", "100"});
+  const Output submitted = concur({"sweep", "submit", cluster_.File("sweep.yaml")});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  const Output run = concur({"sweep", "wait", "bare", "--timeout", "100"});
   EXPECT_EQ(run.exit_code, 0) << run.err << ReadFile(cluster_.File("worker.err")).value_or("");
   const Output scores = concur({"scores", "bare", "-o", "csv"});
   EXPECT_THAT(scores.out, HasSubstr("100")) << scores.out << scores.err;
