@@ -510,6 +510,8 @@ int main(int argc, char** argv) {
   for (const char* database : {"hosts", "passwd", "group"}) {
     __nss_configure_lookup(database, "files dns");
   }
+  // c-ares asks DNS first where nsswitch.conf names systemd's resolver, and gives up without one.
+  setenv("GRPC_DNS_RESOLVER", "native", 0);  // NOLINT(concurrency-mt-unsafe): no other thread yet
 #endif
   return concur::worker::Main(argc, argv);
 }
