@@ -332,8 +332,7 @@ int Machine::Kill(pid_t pid, int signal) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<pid_t> targets;
   for (const auto& [each, process] : processes_) {
-    const bool only_leader = bug_ == MachineBug::kGroupKillLost && signal == SIGKILL;
-    if (pid < 0 ? process.group == -pid && (!only_leader || each == -pid) : each == pid) {
+    if (pid < 0 ? process.group == -pid : each == pid) {
       targets.push_back(each);
     }
   }

@@ -34,8 +34,7 @@ namespace concur::testing {
 // A planted bug: what the system, or the worker's code, is made to do wrong.
 enum class MachineBug : uint8_t {
   kNone,
-  kGroupKillLost,     // the rest of a job's process group is not killed at its end
-  kOrphanKillLost,    // nor are its daemons
+  kOrphanKillLost,    // the daemons of a job are not killed at its end
   kLeftoversUnseen,   // a starting worker does not see what an earlier one left running
   kExitCodeLost,      // every process seems to have succeeded
   kSyncErrorHidden,   // a failed sync is taken for a good one

@@ -89,8 +89,7 @@ TEST_P(PlantedMachineBugTest, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     , PlantedMachineBugTest,
-    ::testing::Values(NamedBug{"group-kill-lost", MachineBug::kGroupKillLost},
-                      NamedBug{"orphan-kill-lost", MachineBug::kOrphanKillLost},
+    ::testing::Values(NamedBug{"orphan-kill-lost", MachineBug::kOrphanKillLost},
                       NamedBug{"leftovers-unseen", MachineBug::kLeftoversUnseen},
                       NamedBug{"exit-code-lost", MachineBug::kExitCodeLost},
                       NamedBug{"sync-error-hidden", MachineBug::kSyncErrorHidden},

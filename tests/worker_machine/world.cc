@@ -289,7 +289,7 @@ class World {
     while (Open() && !coordinator_.done() && report_.broken.empty()) {
       const bool by_kill = random_.Chance(0.7);
       const int64_t steps = ends-- > 0 ? random_.Between(1, 60) : -1;
-      if (!Work(steps)) {
+      if (!Work(steps) || IsIdle()) {
         break;
       }
       Close(steps >= 0 && by_kill);
@@ -413,8 +413,7 @@ class World {
       agent_->Step();
       agent_->CheckInvariants();
       coordinator_.Forgotten(kept_);
-      if (IsBroken() ||
-          (coordinator_.done() && agent_->running() == 0 && agent_->finished() == 0)) {
+      if (IsBroken() || IsIdle()) {
         return !IsBroken();
       }
       if (clock_.Now() > deadline) {
@@ -424,6 +423,11 @@ class World {
       waker_.Wait(kLoopWait);
     }
     return true;
+  }
+
+  // Whether every job has ended, and the worker has forgotten all results.
+  bool IsIdle() const {
+    return coordinator_.done() && agent_->running() == 0 && agent_->finished() == 0;
   }
 
   void Close(bool by_kill) {
