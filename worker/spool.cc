@@ -83,7 +83,13 @@ absl::Status FileSpool::Put(const std::vector<SpooledResult>& results) {
     return absl::OkStatus();
   }
   const uint64_t file = next_file_++;
-  CONCUR_RETURN_IF_ERROR(files_.WriteAtomically(PathOf(file), FormatResults(results), 0600));
+  const absl::Status put = files_.WriteAtomically(PathOf(file), FormatResults(results), 0600);
+  if (!put.ok()) {
+    // Where only its name could not be synced, it lies there all the same, and each further try
+    // would leave another.
+    files_.Remove(PathOf(file)).IgnoreError();
+    return put;
+  }
   for (const SpooledResult& result : results) {
     const auto [it, is_new] = file_of_.try_emplace(result.finished.id, file);
     if (!is_new) {
