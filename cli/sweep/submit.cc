@@ -58,6 +58,11 @@ absl::Status UploadMissing(CommandContext& context, Client& client,
     const BenchmarkSpec& benchmark = loaded.spec.benchmarks[file.benchmark];
     paths[(file.is_train ? benchmark.train : benchmark.test)->digest] = file.use.path;
   }
+  for (const ApproachSpec& approach : loaded.spec.approaches) {
+    if (approach.environment) {
+      paths[approach.environment->digest] = approach.environment->path;
+    }
+  }
   const bool bar = context.err_is_terminal && !IsJson(context);
   const bool unicode = LocaleIsUtf8();
   for (const Digest& digest : missing) {

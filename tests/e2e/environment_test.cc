@@ -59,8 +59,9 @@ class EnvironmentTest : public ::testing::Test {
     cluster_.Write("task.txt", "x");
     cluster_.StartCoordinator();
   }
-  // Whether a program ends well.
-  bool Works(const std::vector<std::string>& argv) const {
+  // Whether a program of PATH ends well.
+  bool Works(std::vector<std::string> argv) const {
+    argv.insert(argv.begin(), "/usr/bin/env");
     return Cluster::Run(argv, cluster_.File("scratch")).exit_code == 0;
   }
   static bool Has(const std::string& program) {
