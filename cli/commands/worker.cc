@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -60,19 +62,38 @@ std::string LabelsText(const v1::Worker& worker) {
   return absl::StrJoin(labels, " ", absl::PairFormatter("="));
 }
 
-// What of environments it can make and run: "bubblewrap python3.11"; a sandbox stands for roots and
-// images.
-std::string EnvironmentsText(const v1::Worker& worker) {
-  std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
+// What of environments it can make and run, a sandbox standing for roots and images:
+// "bubblewrap registry python3.9 python3.11". `is_short`: of several versions of Python the first
+// and the last.
+std::string EnvironmentsText(const v1::Worker& worker, bool is_short) {
   std::vector<std::string> names;
-  if (const auto sandbox = labels.find(kSandboxLabel); sandbox != labels.end()) {
-    names.push_back(sandbox->second);
-  }
-  for (const auto& [label, value] : labels) {
+  std::set<int> versions;  // 3.N; 0 stands for python3
+  for (const auto& [label, value] :
+       std::map<std::string, std::string>(worker.labels().begin(), worker.labels().end())) {
     absl::string_view name = label;
-    if (absl::ConsumePrefix(&name, kEnvironmentLabelPrefix) && label != kSandboxLabel &&
-        name != "root") {
+    int version = 0;
+    if (!absl::ConsumePrefix(&name, kEnvironmentLabelPrefix) || name == "root") {
+      continue;
+    }
+    if (label == kSandboxLabel) {
+      names.insert(names.begin(), value);
+    } else if (!absl::ConsumePrefix(&name, "python3")) {
       names.emplace_back(name);
+    } else if (name.empty() || absl::SimpleAtoi(name.substr(1), &version)) {
+      versions.insert(version);
+    }
+  }
+  if (versions.size() > 1) {
+    versions.erase(0);  // one of the others
+  }
+  const auto text = [](int version) {
+    return version == 0 ? std::string("python3") : absl::StrCat("python3.", version);
+  };
+  if (is_short && versions.size() > 2) {
+    names.push_back(absl::StrCat(text(*versions.begin()), "–3.", *versions.rbegin()));
+  } else {
+    for (const int version : versions) {
+      names.push_back(text(version));
     }
   }
   return absl::StrJoin(names, " ");
@@ -108,8 +129,8 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
          capacity.gpus() == 0 ? ""
                               : WorkerUse(absl::StrCat(used.gpus()), absl::StrCat(capacity.gpus())),
          CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
-         worker.containment().empty() ? "" : worker.containment(0), EnvironmentsText(worker),
-         SeenText(worker)},
+         worker.containment().empty() ? "" : worker.containment(0),
+         EnvironmentsText(worker, /*is_short=*/true), SeenText(worker)},
         WorkerJson(worker));
   }
   listing.Print();
@@ -138,7 +159,7 @@ void PrintWorker(CommandContext& context, const v1::Worker& worker) {
                 {"failed", CountText(worker.failed())},
                 {"quarantine", worker.quarantine_reason()},
                 {"containment", absl::StrJoin(worker.containment(), " ")},
-                {"environments", EnvironmentsText(worker)},
+                {"environments", EnvironmentsText(worker, /*is_short=*/false)},
                 {"notices", absl::StrJoin(worker.notices(), "; ")},
                 {"last seen", SeenText(worker)},
                 {"incarnation", worker.incarnation()}},

@@ -68,9 +68,9 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 }
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
-  const std::set<std::string> known = {"adapters", "approaches", "benchmarks",
-                                       "data",     "options",    "pools",
-                                       "starter",  "sweeps",     "README.md"};
+  const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "environments",
+                                       "data",     "options",    "pools",      "starter",
+                                       "sweeps",   "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }

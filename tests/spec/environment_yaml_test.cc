@@ -35,7 +35,7 @@ spec:
   version: "1"
   environment: )",
                                         environment, R"(
-  predict: {command: [python3, "{test}", "{predictions}"]}
+  predict: {command: [python3, "{test}", "{metrics}"]}
 )"));
     Write("task.txt", "x");
     Write("sweep.yaml", R"(apiVersion: concur/v1

@@ -84,7 +84,7 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
                          "w1    live   node7  1.5/4  0 B/8.0 GiB              2  1,234       0  "
                          "cgroup-v2    bubblewrap python3  2023-11-14T22:13:20Z\n"));
   EXPECT_THAT(table, HasSubstr("w3 "));
-  EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state        draining"));
+  EXPECT_THAT(Concur({"worker", "drain", "w1"}).out, HasSubstr("state         draining"));
   EXPECT_FALSE(fake_.drained.at(0).undo());
   EXPECT_THAT(Concur({"worker", "get", "w3"}).out,
               AllOf(HasSubstr("cgroup-v2 memory"), HasSubstr("disk=fast\n"),
