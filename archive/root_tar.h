@@ -10,23 +10,14 @@
 #ifndef CONCUR_ARCHIVE_ROOT_TAR_H_
 #define CONCUR_ARCHIVE_ROOT_TAR_H_
 
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "archive/root_limits.h"
 
 namespace concur {
-
-struct RootLimits {
-  int64_t entries_max = 2'000'000;
-  // Of all files together; also at most 100 times the packed file, of which 64 MiB are free.
-  int64_t bytes_max = int64_t{256} << 30;
-  // Asked now and then; true ends the call with Cancelled.
-  std::function<bool()> is_canceled = nullptr;
-};
 
 // Whether a file begins as such a tar, plain or packed by gzip, xz or zstd. InvalidArgument.
 absl::Status CheckRootTar(const std::string& path);

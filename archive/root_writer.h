@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "archive/root_tar.h"
+#include "archive/root_limits.h"
 
 namespace concur {
 

@@ -12,7 +12,6 @@
 #include "base/utf8.h"
 #include "core/names.h"
 #include "core/result.h"
-#include "core/sweep.h"
 
 namespace concur {
 namespace {
@@ -20,6 +19,8 @@ namespace {
 constexpr std::array<absl::string_view, 4> kEnvironmentKindNames = {"root", "image", "venv",
                                                                     "conda"};
 constexpr size_t kShownDigits = 12;
+constexpr size_t kSetupLineBytesMax = 65'536;
+constexpr size_t kFilePathBytesMax = 4'096;
 constexpr char kDigestMark[] = "@sha256:";
 
 std::string LabelOf(absl::string_view name) { return absl::StrCat(kEnvironmentLabelPrefix, name); }
@@ -103,7 +104,8 @@ absl::Status CheckEnvironmentSpec(const FieldPath& path, const Environment& envi
   }
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("size_bytes"), environment.bytes, 0, kArtifactBytesMax));
-  CONCUR_RETURN_IF_ERROR(CheckText(path.Field("path"), CleanUtf8(environment.path), kPathBytesMax));
+  CONCUR_RETURN_IF_ERROR(
+      CheckText(path.Field("path"), CleanUtf8(environment.path), kFilePathBytesMax));
   if (is_venv) {
     CONCUR_RETURN_IF_ERROR(AtField(path.Field("python"), CheckPythonName(environment.python)));
   } else if (!environment.python.empty()) {
@@ -111,7 +113,8 @@ absl::Status CheckEnvironmentSpec(const FieldPath& path, const Environment& envi
   }
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("setup"), environment.setup.size(), kSetupLinesMax));
   for (size_t i = 0; i < environment.setup.size(); ++i) {
-    CONCUR_RETURN_IF_ERROR(CheckText(path.Field("setup", i), environment.setup[i], kTextBytesMax));
+    CONCUR_RETURN_IF_ERROR(
+        CheckText(path.Field("setup", i), environment.setup[i], kSetupLineBytesMax));
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a root file system may be. A value.
+#ifndef CONCUR_ARCHIVE_ROOT_LIMITS_H_
+#define CONCUR_ARCHIVE_ROOT_LIMITS_H_
+
+#include <cstdint>
+#include <functional>
+
+namespace concur {
+
+struct RootLimits {
+  int64_t entries_max = 2'000'000;
+  // Of all files together; also at most 100 times the packed file, of which 64 MiB are free.
+  int64_t bytes_max = int64_t{256} << 30;
+  // Asked now and then; true ends the call with Cancelled.
+  std::function<bool()> is_canceled = nullptr;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_ARCHIVE_ROOT_LIMITS_H_
