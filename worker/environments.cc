@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "worker/inputs.h"
 #include "worker/remove_tree.h"
+#include "worker/sandbox_kinds.h"
 
 extern char** environ;  // NOLINT: the C library's
 

@@ -23,7 +23,6 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "worker/run_program.h"
-#include "worker/sandbox_kinds.h"
 
 namespace concur::worker {
 namespace {
@@ -64,31 +63,6 @@ bool IsProgramInRoot(int root, const std::string& path) {
 }
 
 }  // namespace
-
-std::vector<std::string> SandboxNames() { return {"bubblewrap", "podman", "apptainer"}; }
-
-absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
-                                                     const SandboxOptions& options) {
-  const auto path = options.environment.find("PATH");
-  const std::string searched = path == options.environment.end() ? "" : path->second;
-  const auto find = [&](absl::string_view program) { return FindProgram(program, searched, "/"); };
-  if (name == "bubblewrap") {
-    CONCUR_ASSIGN_OR_RETURN(std::string program, find("bwrap"));
-    return MakeBubblewrap(std::move(program));
-  }
-  if (name == "podman") {
-    CONCUR_ASSIGN_OR_RETURN(std::string program, find("podman"));
-    CONCUR_ASSIGN_OR_RETURN(std::string unshare, find("unshare"));
-    return MakePodman(std::move(program), std::move(unshare), options);
-  }
-  absl::StatusOr<std::string> program = find("apptainer");
-  if (!program.ok()) {
-    const absl::StatusOr<std::string> older = find("singularity");
-    program = older.ok() ? older : program;
-  }
-  CONCUR_RETURN_IF_ERROR(program.status());
-  return MakeApptainer(*std::move(program), options);
-}
 
 absl::Status TrySandbox(const Sandbox& sandbox, const std::string& scratch) {
   SandboxRun run;

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,13 +56,6 @@ struct SandboxOptions {
   std::string state;                               // a directory for a sandbox's own files
   std::map<std::string, std::string> environment;  // of launchers: PATH, HOME
 };
-
-// "bubblewrap", "podman", "apptainer": the order in which they are tried.
-std::vector<std::string> SandboxNames();
-
-// The sandbox of that name, by the first of its programs on PATH. NotFound when there is none.
-absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
-                                                     const SandboxOptions& options);
 
 // Runs something small, with the machine's own programs as the root. OK, or the reason why this
 // machine or user cannot. Takes .03 s (bubblewrap) to .3 s.

@@ -5,10 +5,20 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "worker/sandbox.h"
 
 namespace concur::worker {
+
+// "bubblewrap", "podman", "apptainer": the order in which they are tried.
+std::vector<std::string> SandboxNames();
+
+// The sandbox of that name, by the first of its programs on PATH. NotFound when there is none.
+absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
+                                                     const SandboxOptions& options);
 
 std::unique_ptr<Sandbox> MakeBubblewrap(std::string program);
 std::unique_ptr<Sandbox> MakePodman(std::string program, std::string unshare,

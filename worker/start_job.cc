@@ -44,6 +44,20 @@ std::string PathOf(const JobOrder& order, const SubprocessOptions& options) {
 
 }  // namespace
 
+absl::StatusOr<ReadyEnvironment> PrepareEnvironment(const JobOrder& order, Artifacts& artifacts,
+                                                    const SubprocessOptions& options,
+                                                    const Artifacts::IsCanceled& is_canceled) {
+  if (options.environments == nullptr) {
+    return absl::FailedPreconditionError("this worker makes no environments");
+  }
+  HeldFile artifact;  // stays while it is read
+  const auto fetch = [&]() -> absl::StatusOr<std::string> {
+    CONCUR_ASSIGN_OR_RETURN(artifact, artifacts.Fetch(order.environment->digest, is_canceled));
+    return artifact.path;
+  };
+  return options.environments->Get(*order.environment, fetch, is_canceled);
+}
+
 absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
                                  const std::vector<std::string>& argv,
                                  const ReadyEnvironment* environment,

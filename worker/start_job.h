@@ -9,11 +9,18 @@
 #include "absl/status/statusor.h"
 #include "core/job_order.h"
 #include "worker/environments.h"
+#include "worker/inputs.h"
 #include "worker/process.h"
 #include "worker/run_dir.h"
 #include "worker/subprocess_options.h"
 
 namespace concur::worker {
+
+// Makes the environment of an order ready. Errors as Environments::Get and Artifacts::Fetch.
+// REQUIRES: the order has one.
+absl::StatusOr<ReadyEnvironment> PrepareEnvironment(const JobOrder& order, Artifacts& artifacts,
+                                                    const SubprocessOptions& options,
+                                                    const Artifacts::IsCanceled& is_canceled);
 
 // `argv` is the order's command without placeholders; `environment` is the order's, null without
 // one. As StartProcess, which also says who should call it; ResourceExhausted when there is no

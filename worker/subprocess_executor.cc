@@ -291,33 +291,18 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
   return std::min(options_.transfer_backoff_max, kTransferBackoffMin * (1 << std::min(tries, 16)));
 }
 
-absl::Status SubprocessExecutor::PrepareEnvironment(Entry& entry) {
-  if (!entry.order.environment || entry.environment) {
-    return absl::OkStatus();
-  }
-  const auto is_canceled = [&entry] { return entry.canceled.load(); };
-  entry.lacks_environment = true;
-  if (options_.environments == nullptr) {
-    return absl::FailedPreconditionError("this worker makes no environments");
-  }
-  HeldFile artifact;  // stays while it is read
-  const auto fetch = [&]() -> absl::StatusOr<std::string> {
-    CONCUR_ASSIGN_OR_RETURN(artifact,
-                            artifacts_->Fetch(entry.order.environment->digest, is_canceled));
-    return artifact.path;
-  };
-  CONCUR_ASSIGN_OR_RETURN(entry.environment,
-                          options_.environments->Get(*entry.order.environment, fetch, is_canceled));
-  entry.lacks_environment = false;
-  return absl::OkStatus();
-}
-
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
   CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
-  CONCUR_RETURN_IF_ERROR(PrepareEnvironment(entry));
-  CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
-                                                      [&entry] { return entry.canceled.load(); }));
+  const auto is_canceled = [&entry] { return entry.canceled.load(); };
+  if (entry.order.environment && !entry.environment) {
+    entry.lacks_environment = true;
+    CONCUR_ASSIGN_OR_RETURN(entry.environment,
+                            PrepareEnvironment(entry.order, *artifacts_, options_, is_canceled));
+    entry.lacks_environment = false;
+  }
+  CONCUR_ASSIGN_OR_RETURN(entry.inputs,
+                          PrepareInputs(entry.order, entry.paths, *artifacts_, is_canceled));
   // Test data that nobody can score against is found before the command runs for hours.
   if (!entry.order.is_train && IsQa(entry.order.format)) {
     CONCUR_ASSIGN_OR_RETURN(entry.gold,

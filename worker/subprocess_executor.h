@@ -87,7 +87,6 @@ class SubprocessExecutor : public Executor {
   void Submit(const Work& work);
   void Prepare(const EntryPtr& entry, int tries);
   absl::Status PrepareFiles(Entry& entry);
-  absl::Status PrepareEnvironment(Entry& entry);
   void Launch(const EntryPtr& entry);
   // Keeps an entry back when the worker's lease may have ended. Whether it does.
   bool HoldWithoutLease(const EntryPtr& entry);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/sandbox_kinds.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "worker/process.h"
+
+namespace concur::worker {
+
+std::vector<std::string> SandboxNames() { return {"bubblewrap", "podman", "apptainer"}; }
+
+absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
+                                                     const SandboxOptions& options) {
+  const auto path = options.environment.find("PATH");
+  const std::string searched = path == options.environment.end() ? "" : path->second;
+  const auto find = [&](absl::string_view program) { return FindProgram(program, searched, "/"); };
+  if (name == "bubblewrap") {
+    CONCUR_ASSIGN_OR_RETURN(std::string program, find("bwrap"));
+    return MakeBubblewrap(std::move(program));
+  }
+  if (name == "podman") {
+    CONCUR_ASSIGN_OR_RETURN(std::string program, find("podman"));
+    CONCUR_ASSIGN_OR_RETURN(std::string unshare, find("unshare"));
+    return MakePodman(std::move(program), std::move(unshare), options);
+  }
+  absl::StatusOr<std::string> program = find("apptainer");
+  if (!program.ok()) {
+    const absl::StatusOr<std::string> older = find("singularity");
+    program = older.ok() ? older : program;
+  }
+  CONCUR_RETURN_IF_ERROR(program.status());
+  return MakeApptainer(*std::move(program), options);
+}
+
+}  // namespace concur::worker
