@@ -121,7 +121,9 @@ absl::Status RunCompare(CompareFlags& flags, CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<analysis::BenchmarkComparison> comparisons,
                           analysis::CompareAll(analysis::MeansOverRuns(runs), options));
   analysis::Table table = analysis::ComparisonTable(comparisons, options);
-  table.notes.insert(table.notes.end(), runs.choices.begin(), runs.choices.end());
+  if (!table.rows.empty()) {
+    table.notes.insert(table.notes.end(), runs.choices.begin(), runs.choices.end());
+  }
   return PrintTable(table, flags.format, context);
 }
 

@@ -222,6 +222,14 @@ absl::Status CheckUntil(const SubmitFlags& submit, const UntilFlags& flags, doub
   return analysis::CheckPrecision(within, flags.level);
 }
 
+// The test benchmarks of a block without validation sets, which come and go with them.
+std::vector<uint32_t> TestsOf(const SweepSpec& spec, const Block& block) {
+  std::vector<uint32_t> tests = block.tests;
+  std::erase_if(tests,
+                [&](uint32_t test) { return spec.benchmarks[test].validation_of.has_value(); });
+  return tests;
+}
+
 }  // namespace
 
 absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
@@ -314,7 +322,9 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
   CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--until"), within.status()));
   run.within = *within;
   CONCUR_RETURN_IF_ERROR(CheckUntil(submit, flags, run.within));
-  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded, LoadForSubmission(context, submit));
+  HeldOutFiles held_out;
+  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
+                          LoadForSubmission(context, submit, &held_out));
   CONCUR_ASSIGN_OR_RETURN(const Expansion expansion, Expansion::Make(loaded.spec));
   CONCUR_ASSIGN_OR_RETURN(const UntilGrid grid, GridOf(expansion));
   CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, CostsOfGrid(flags, grid, context));

@@ -122,7 +122,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseVariables(
 }
 
 absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
-                                                    const SubmitFlags& flags) {
+                                                    const SubmitFlags& flags,
+                                                    HeldOutFiles* held_out) {
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
   CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&loaded));
@@ -136,7 +137,7 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
   for (const std::string& warning : WarnOfProgramsInNoCode(loaded)) {
     PrintWarning(context, warning);
   }
-  CONCUR_ASSIGN_OR_RETURN(const HeldOutFiles held_out, CutValidationSets(&loaded));
+  CONCUR_ASSIGN_OR_RETURN(*held_out, CutValidationSets(&loaded));
   CONCUR_RETURN_IF_ERROR(spec::ResolveDataFiles(&loaded));
   if (!flags.no_check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(loaded));
@@ -173,7 +174,9 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Cl
 
 absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Client& client,
                                                     const SubmitFlags& flags) {
-  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded, LoadForSubmission(context, flags));
+  HeldOutFiles held_out;
+  CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
+                          LoadForSubmission(context, flags, &held_out));
   return SubmitLoaded(context, client, loaded,
                       flags.request_id.empty() ? RandomRequestId() : flags.request_id,
                       flags.dry_run);

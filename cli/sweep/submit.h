@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "cli/app/context.h"
 #include "cli/client/client.h"
+#include "cli/sweep/held_out.h"
 #include "concur/v1/coordinator.pb.h"
 #include "spec/loaded_sweep.h"
 
@@ -29,9 +30,11 @@ struct SubmitFlags {
   bool no_check = false;  // leave the data sets unread
   std::string rerun;      // of MarkReruns; empty: nothing that is finished runs again
 };
-// Reads the sweep file and what it names, and checks it. Warnings go to context.err.
+// Reads the sweep file and what it names, and checks it. Warnings go to context.err. `held_out`
+// keeps the files that are cut from train files until they are uploaded: it outlives SubmitLoaded.
 absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
-                                                    const SubmitFlags& flags);
+                                                    const SubmitFlags& flags,
+                                                    HeldOutFiles* held_out);
 // Uploads what the server lacks, and submits.
 absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Client& client,
                                                      const spec::LoadedSweep& loaded,
