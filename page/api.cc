@@ -112,7 +112,10 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
     }
     api_.stub_.PrepareBidiStreamingCall(&context_, method.path, {}, this);
     AddHold();  // reads are started from outside of reactions
-    reading_ = true;
+    {
+      MutexLock lock(mutex_);
+      reading_ = true;
+    }
     StartWriteLast(&request_, grpc::WriteOptions());
     StartRead(&response_);
     StartCall();
