@@ -288,6 +288,20 @@ FailureClass ClassOfWorkerError(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? FailureClass::kConfig : FailureClass::kWorker;
 }
 
+bool MayWorkLater(const absl::Status& status) {
+  return !absl::IsNotFound(status) && !absl::IsDataLoss(status) &&
+         !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
+         !absl::IsOutOfRange(status) && !absl::IsUnimplemented(status);
+}
+
+std::vector<Digest> DigestsOf(const JobResult& result) {
+  std::vector<Digest> digests;
+  for (const ArtifactRef& artifact : result.artifacts) {
+    digests.push_back(artifact.digest);
+  }
+  return digests;
+}
+
 JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
                       std::optional<StopCause> stopped) {
   JobResult result = ClassifyCause(order, end, stopped);

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/digest.h"
 #include "core/job_order.h"
 #include "core/result.h"
 #include "worker/executor.h"
@@ -30,6 +32,13 @@ JobResult FailedResult(FailureClass failure, absl::string_view message);
 // The class of a failure before or after the command itself: what the user can fix is kConfig, a
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);
+
+// Whether a transfer may succeed later: all errors but damage and refusals of the request itself. A
+// result is not given up for a wrong password, which can be corrected.
+bool MayWorkLater(const absl::Status& status);
+
+// Of a result's artifacts.
+std::vector<Digest> DigestsOf(const JobResult& result);
 
 // The result by the end of the process alone; after success, CollectOutputs checks the output.
 JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,

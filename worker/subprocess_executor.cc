@@ -31,22 +31,6 @@ constexpr int64_t kSmallBytesMax = int64_t{64} << 10;
 
 absl::Status Canceled() { return absl::CancelledError("stopped"); }
 
-std::vector<Digest> DigestsOf(const JobResult& result) {
-  std::vector<Digest> digests;
-  for (const ArtifactRef& artifact : result.artifacts) {
-    digests.push_back(artifact.digest);
-  }
-  return digests;
-}
-
-// Whether a transfer may succeed later: all errors but damage and refusals of the request itself. A
-// result is not given up for a wrong password, which can be corrected.
-bool MayWorkLater(const absl::Status& status) {
-  return !absl::IsNotFound(status) && !absl::IsDataLoss(status) &&
-         !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
-         !absl::IsOutOfRange(status) && !absl::IsUnimplemented(status);
-}
-
 }  // namespace
 
 struct SubprocessExecutor::Entry {
