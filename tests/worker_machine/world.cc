@@ -313,6 +313,13 @@ class World {
     rates.stuck = rate();
     rates.spawn = 3 * rate();
     rates.partial = 3 * rate();
+    // A bug that hides a fault shows where there are such faults.
+    const auto frequent = [this](MachineBug bug, double drawn) {
+      return bug_ == bug ? 0.05 : drawn;
+    };
+    rates.full = frequent(MachineBug::kFullDiskHidden, rates.full);
+    rates.unreadable = frequent(MachineBug::kReadErrorHidden, rates.unreadable);
+    rates.sync_lost = frequent(MachineBug::kSyncErrorHidden, rates.sync_lost);
     return rates;
   }
 
