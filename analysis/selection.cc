@@ -273,7 +273,10 @@ class Builder {
  private:
   AxisEntry ColumnEntry(size_t train, size_t test) const {
     AxisEntry entry = options_.benchmarks[test];
-    if (options_.layout == Layout::kTrainInColumns && !one_train_ && train != test) {
+    const auto owner = options_.validation_of.find(test);
+    const bool is_own =
+        train == test || (owner != options_.validation_of.end() && owner->second == train);
+    if (options_.layout == Layout::kTrainInColumns && !one_train_ && !is_own) {
       entry.name = absl::StrCat(options_.benchmarks[train].name, " → ", entry.name);
     }
     return entry;

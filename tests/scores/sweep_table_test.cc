@@ -220,6 +220,11 @@ TEST(SweepTableTest, TheSettingIsChosenOnTheValidationSetWhereThereIsOne) {
   ASSERT_THAT(table.benchmarks(), SizeIs(2));
   EXPECT_EQ(table.benchmarks()[1].name, "x.validation");
   EXPECT_EQ(table.cell(0, 1).value, 65);
+  scores.push_back(ScoreOf("tuned", "y", "y", 0, 1, 5));
+  ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.show_validation = true}));
+  EXPECT_EQ(analysis::NamesOf(table.benchmarks()),
+            (std::vector<std::string>{"x", "x.validation", "y"}));
+  scores.pop_back();
 
   ASSERT_OK_AND_ASSIGN(table, SweepTable(spec, scores, {.select = "each"}));
   EXPECT_EQ(table.cell(2, 0).value, 70) << "shown when it is asked for";

@@ -178,6 +178,7 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
       {"replicate-squad", 10, 1, 3, 1, 1, 10, 20},
       {"small-concurrence", 13, 27, 27, 1, 1, 13 * 27, 13 * 27},
       {"small-shift", 13, 1, 5, 3, 1, 13 * 3, 13 * 3 * 3},
+      {"small-validation", 3, 3, 3, 8, 1, 72, 2 * 72},
       {"small-mrqa", 13, 1, 12, 1, 1, 13, 13 * 12},
       {"small-beat-the-ai", 3, 5, 4, 1, 5, 3 * 5 * 5, 3 * 5 * 5 * 4},
   };
