@@ -475,13 +475,13 @@ TEST_F(SubprocessExecutorTest, MixturesAreBuiltFromTheirParts) {
 }
 
 TEST_F(SubprocessExecutorTest, ATrainCommandFindsItsValidationData) {
-  JobOrder order = Train("grep -c context $3 > $2");
+  JobOrder order = Train("grep -c context $4 > $2");
   order.command.emplace_back("{validation}");
   order.validation = order.train;
   JobResult result = Run(order);
   ASSERT_TRUE(result.succeeded) << result.message;
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "1\n");
-  JobOrder several = Train("grep -c context $3 > $2");
+  JobOrder several = Train("grep -c context $4 > $2");
   several.command.emplace_back("{validation}");
   several.validation = {several.train[0], several.train[0]};
   several.validation[1].name = "other";
