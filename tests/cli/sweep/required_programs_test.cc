@@ -172,11 +172,12 @@ TEST(CommandProgramsTest, EveryProgramOfTheStudiesApproachesIsFound) {
 }
 
 TEST_F(FoundProgramsTest, ProgramsOfAnEnvironmentAreNotLookedForHere) {
-  const std::string command = R"(, predict: {command: [no-such-program, "{code}/train.py"]})";
+  const std::string command =
+      R"(, predict: {command: [no-such-program, "{code}/train.py", "{predictions}"]})";
   EXPECT_THAT(Missing("code: [train.py]" + command), ElementsAre("no-such-program"));
   EXPECT_THAT(Missing("environment: {root: root.tar}, code: [train.py]" + command), IsEmpty());
   EXPECT_THAT(Missing("environment: {root: root.tar}, code: [train.py], "
-                      R"(predict: {command: [sh, "{code}/other.py"]})"),
+                      R"(predict: {command: [sh, "{code}/other.py", "{predictions}"]})"),
               ElementsAre(dir_.File("other.py")));
 }
 
