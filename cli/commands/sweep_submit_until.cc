@@ -222,14 +222,6 @@ absl::Status CheckUntil(const SubmitFlags& submit, const UntilFlags& flags, doub
   return analysis::CheckPrecision(within, flags.level);
 }
 
-// The test benchmarks of a block without validation sets, which come and go with them.
-std::vector<uint32_t> TestsOf(const SweepSpec& spec, const Block& block) {
-  std::vector<uint32_t> tests = block.tests;
-  std::erase_if(tests,
-                [&](uint32_t test) { return spec.benchmarks[test].validation_of.has_value(); });
-  return tests;
-}
-
 }  // namespace
 
 absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {

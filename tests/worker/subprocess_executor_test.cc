@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -28,11 +30,19 @@ namespace concur::worker {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
 class SubprocessExecutorTest : public ExecutorFixture {};
+
+// Whatever its interval is.
+auto IsMetric(const std::string& name, double value, int64_t examples) {
+  return AllOf(Field(&Metric::name, name), Field(&Metric::value, value),
+               Field(&Metric::examples, examples));
+}
 
 TEST_F(SubprocessExecutorTest, ATrainJobThatSucceedsLeavesItsSystemAndLog) {
   const JobResult result = Run(Train("echo hello; wc -l < $1 > $2"));
@@ -145,7 +155,11 @@ TEST_F(SubprocessExecutorTest, AnEvalJobReadsTheSystemAndIsScored) {
   eval.system = transfer_.Add("weights\n");
   const JobResult result = Run(eval);
   ASSERT_TRUE(result.succeeded) << result.message;
-  EXPECT_EQ(result.metrics, (std::vector<Metric>{{"exact_match", 50, 2}, {"f1", 50, 2}}));
+  EXPECT_THAT(result.metrics, ElementsAre(IsMetric("exact_match", 50, 2), IsMetric("f1", 50, 2)));
+  // Clopper and Pearson's interval of one of two.
+  ASSERT_TRUE(result.metrics[0].interval.has_value());
+  EXPECT_NEAR(result.metrics[0].interval->low, 100 * (1 - std::sqrt(.975)), 1e-6);
+  EXPECT_NEAR(result.metrics[0].interval->high, 100 * std::sqrt(.975), 1e-6);
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kExamples), HasSubstr("\"q2\""));
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kPredictions), HasSubstr("the France"));
 }
@@ -164,7 +178,8 @@ TEST_F(SubprocessExecutorTest, TheWorstOfAQuestionsVariantsCounts) {
   eval.format = DataFormat::kQaVariants;
   const JobResult worst = Run(eval);
   ASSERT_TRUE(worst.succeeded) << worst.message;
-  EXPECT_EQ(worst.metrics, (std::vector<Metric>{{"exact_match", 0, 1}, {"f1", 0, 1}}));
+  EXPECT_THAT(worst.metrics, ElementsAre(IsMetric("exact_match", 0, 1), IsMetric("f1", 0, 1)));
+  EXPECT_FALSE(worst.metrics[1].interval.has_value()) << "one question has no deviation";
 }
 
 TEST_F(SubprocessExecutorTest, UselessPredictionsAreInvalidOutput) {
