@@ -93,8 +93,7 @@ void AddSweepImportCommand(Command& sweep, CommandContext& context) {
   command->Footer(
       "Nothing runs: scores keep what the bundle says of their source, which `concur job explain` "
       "and\n`concur scores --by-job -o json` show. No job that runs takes an imported result.\n"
-      "Examples:\n  concur sweep import ./bbh   # of: concur import leaderboard bbh.tsv --out "
-      "./bbh\n"
+      "Examples:\n  concur sweep import ./bbh   # what concur import --out ./bbh made\n"
       "  concur sweep import ./bbh --name big-bench");
   OnRun(command, context, [flags, &context] { return RunSweepImport(*flags, context); });
 }

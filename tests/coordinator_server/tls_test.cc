@@ -115,6 +115,7 @@ TEST_F(TlsTest, ATrustedServerIsSpokenWith) {
 
 TEST_F(TlsTest, APlainClientIsToldToSpeakTls) {
   Start(ServerFiles());
+  rpc::ForgetServer(server_->address());  // as for clients of other users
   EXPECT_THAT(Ask(server_->address(), {}), StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
   EXPECT_THAT(Diagnose({}), StatusIs(absl::StatusCode::kPermissionDenied,
                                      AllOf(HasSubstr("speaks TLS"), HasSubstr("CONCUR_CA"))));
