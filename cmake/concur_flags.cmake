@@ -44,11 +44,8 @@ endif()
 
 find_program(CONCUR_CCACHE ccache)
 if(CONCUR_CCACHE)
-  # Precompiled headers need these two relaxations; see ccache(1).
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      ${CONCUR_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+      ${CMAKE_SOURCE_DIR}/cmake/ccache ${CONCUR_CCACHE})
   if(CONCUR_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
   endif()
