@@ -159,7 +159,7 @@ Resources PlannedCapacity(const PoolSpec& spec);
 // How long a job may take on a fresh worker of the pool.
 absl::Duration UsableTime(const PoolSpec& spec);
 
-// What a pool that says nothing of it accepts: one with GPUs keeps them for jobs that ask for one.
+// The default of PoolSpec::gpus_min: a pool with GPUs takes only jobs that ask for at least one.
 int32_t DefaultGpusMin(const Resources& worker);
 
 // InvalidArgument unless it is a variable's name, which may end in "*".

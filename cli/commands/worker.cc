@@ -53,7 +53,7 @@ std::string SeenText(const v1::Worker& worker) {
                                      : "";
 }
 
-// Those that somebody gave it.
+// The labels that its options or its pool set, without those of its environments.
 std::string LabelsText(const v1::Worker& worker) {
   std::map<std::string, std::string> labels(worker.labels().begin(), worker.labels().end());
   std::erase_if(labels, [](const auto& label) {

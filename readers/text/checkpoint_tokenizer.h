@@ -35,7 +35,7 @@ struct TokenizerFiles {
   std::string config;        // tokenizer_config.json
 };
 
-// Those that lie in a checkpoint's folder. NotFound when none says how texts are cut.
+// Finds the tokenizer files in a checkpoint's folder. NotFound when there are none.
 absl::StatusOr<TokenizerFiles> TokenizerFilesIn(const std::string& directory);
 
 struct TokenizerOptions {

@@ -39,7 +39,7 @@ class CampaignHistory {
     const std::lock_guard<std::mutex> lock(mutex_);
     history_.EndRead(sweep, begun, std::move(seen));
   }
-  // Those that were submitted, by any client.
+  // The sweeps that any client submitted.
   std::vector<SweepId> sweeps() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return history_.sweeps();

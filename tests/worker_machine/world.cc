@@ -166,8 +166,7 @@ class SmallCoordinator : public worker::Gateway {
     return response;
   }
 
-  // What a worker that was started anew does not know is lost with the one before, but for results
-  // that it had reported.
+  // Attempts that a restarted worker does not know are lost, unless their result was reported.
   void LoseWhatIsNotIn(const std::set<AttemptId>& known) {
     for (size_t i = 0; i < all_.size(); ++i) {
       Job& job = all_[i];
