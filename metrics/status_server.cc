@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/notification.h"
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -57,11 +56,9 @@ class StatusServer::Loop {
     {
       MutexLock lock(mu_);
       stopping_ = true;
-    }
-    for (Page* page : {&metrics_page_, &ready_page_}) {
-      absl::Notification done;
-      page->thread.Submit([&done] { done.Notify(); });
-      done.WaitForNotification();
+      while (metrics_page_.waiting + ready_page_.waiting > 0) {
+        changed_.Wait(mu_);
+      }
     }
     if (daemon_ != nullptr) {
       MHD_stop_daemon(daemon_);
@@ -89,7 +86,7 @@ class StatusServer::Loop {
   // A page whose function may take its time.
   struct Page {
     ThreadPool thread{1};
-    std::atomic<size_t> waiting = 0;
+    size_t waiting = 0;  // under the mutex of the loop
   };
 
   static void OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
@@ -124,10 +121,13 @@ class StatusServer::Loop {
       *upload_bytes = 0;  // no page reads a body
       return MHD_YES;
     }
-    if (!request->answer.has_value() && !request->is_asked) {
+    if (!request->is_asked) {
       static_cast<Loop*>(self)->Route(connection, path, *request);
+      if (request->is_asked) {
+        return MHD_YES;  // the answer is the page's thread's until it resumes the connection
+      }
     }
-    return request->answer.has_value() ? Send(connection, *request->answer) : MHD_YES;
+    return Send(connection, *request->answer);
   }
 
   static MHD_Result Send(MHD_Connection* connection, const Answer& answer) {
@@ -168,10 +168,12 @@ class StatusServer::Loop {
     ++page.waiting;
     request.is_asked = true;
     MHD_suspend_connection(connection);
-    page.thread.Submit([connection, &page, &request, make = std::move(make)] {
+    page.thread.Submit([this, connection, &page, &request, make = std::move(make)] {
       request.answer = make();
+      MutexLock end(mu_);
       --page.waiting;
       MHD_resume_connection(connection);
+      changed_.NotifyAll();
     });
   }
 
@@ -179,6 +181,7 @@ class StatusServer::Loop {
   const StatusLimits limits_;
   std::atomic<size_t> connections_ = 0;
   Mutex mu_;
+  CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   Page metrics_page_;
   Page ready_page_;
