@@ -27,8 +27,7 @@ add_compile_options(-pthread)
 add_compile_options(-ffp-contract=off)
 
 if(CONCUR_SANITIZE)
-  # -O1: instrumented code takes a third longer to compile with -O2.
-  add_compile_options(-O1 -fsanitize=${CONCUR_SANITIZE} -fno-omit-frame-pointer
+  add_compile_options(-fsanitize=${CONCUR_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CONCUR_SANITIZE})
 endif()
