@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -124,6 +125,32 @@ TEST_F(SecurityTest, TheDataDirectoryIsItsUsersAlone) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("chmod 700"));
   EXPECT_EQ(mode_of("shared"), 0755u);
+}
+
+// Both programs are started with the umask of this test, by which others could read.
+TEST_F(SecurityTest, NobodyElseMayReadWhatTheProgramsAndTheirJobsWrite) {
+  const mode_t before = umask(022);
+  cluster_.StartCoordinator();
+  cluster_.StartWorker("w1");
+  umask(before);
+  EXPECT_EQ(cluster_.RunSweep("sweep.yaml").exit_code, 0);
+  cluster_.KillWorker("w1", SIGTERM);
+  cluster_.KillCoordinator(SIGTERM);
+  int files = 0;
+  for (const char* root : {"data", "work-w1"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(cluster_.File(root).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 077, 0u) << root;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cluster_.File(root))) {
+      // An artifact is read-only for all, in a directory that only its owner enters.
+      if (lstat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+          entry.path().string().find("/sha256/") == std::string::npos) {
+        EXPECT_EQ(info.st_mode & 077, 0u) << entry.path();
+        ++files;
+      }
+    }
+  }
+  EXPECT_GT(files, 5);
 }
 
 TEST_F(SecurityTest, TokensThatAreNoGoodSayWhy) {

@@ -77,7 +77,12 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   fake_.workers = {worker, worker, worker};
   fake_.workers[1].set_name("w2");
   fake_.workers[2].set_name("w3");
-  const std::string table = Concur({"worker", "list"}).out;
+  const std::string kept =
+      "cannot be removed, set aside as /w/runs.kept-1: /w/runs/a: Not permitted";
+  fake_.workers[2].add_notices(kept);
+  const auto listed = Concur({"worker", "list"});
+  const std::string& table = listed.out;
+  EXPECT_THAT(listed.err, HasSubstr(absl::StrCat("w3: ", kept)));
   EXPECT_THAT(table,
               StartsWith("NAME  STATE  HOST    CPUS       MEMORY  GPUS  RUNNING   DONE  FAILED  "
                          "CONTAINMENT  ENVIRONMENTS        LAST SEEN\n"
@@ -88,7 +93,7 @@ TEST_F(CommandsTest, WorkersAreListedAndDrained) {
   EXPECT_FALSE(fake_.drained.at(0).undo());
   EXPECT_THAT(Concur({"worker", "get", "w3"}).out,
               AllOf(HasSubstr("cgroup-v2 memory"), HasSubstr("disk=fast\n"),
-                    HasSubstr("bubblewrap python3\n")));
+                    HasSubstr("bubblewrap python3\n"), HasSubstr(kept)));
   EXPECT_THAT(Concur({"worker", "get", "w33"}).err, HasSubstr("no worker \"w33\""));
 }
 
