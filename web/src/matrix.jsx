@@ -7,17 +7,32 @@ import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer } from "./parts.jsx";
 import { isOver, percentOf } from "./progress.js";
-import { sweepLink } from "./route.js";
+import { compareLink, sweepLink } from "./route.js";
 import { pointsOf, scale, ticks } from "./scatter.js";
 import { useThrottled } from "./throttle.js";
 
-const COEFFICIENTS = [
+export const COEFFICIENTS = [
   ["kendall", "Kendall's τ-b"],
   ["spearman", "Spearman's ρ"],
   ["pearson", "Pearson's r"],
   ["weighted-kendall", "weighted τ"],
 ];
 const EVERY_MS = 3000;
+
+export function CoefficientFilter({ value, onChange }) {
+  return (
+    <label>
+      Coefficient
+      <select value={value ?? COEFFICIENTS[0][0]} onChange={onChange}>
+        {COEFFICIENTS.map(([name, title]) => (
+          <option key={name} value={name}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
 
 function Pair({ pair, isChosen, onChoose }) {
   const hasValue = pair.value !== null && pair.value !== undefined;
@@ -42,11 +57,11 @@ function Pair({ pair, isChosen, onChoose }) {
   );
 }
 
-function Grid({ matrix, chosen, onChoose }) {
+export function Grid({ label = "Matrix", matrix, chosen, onChoose }) {
   const { benchmarks } = matrix;
   const pairs = new Map(matrix.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair]));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Matrix">
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table class="matrix">
         <thead>
           <tr>
@@ -166,16 +181,7 @@ export function Matrix({ sweep, version, route }) {
       <div class="heading">
         <h2>Matrix</h2>
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
-          <label>
-            Coefficient
-            <select value={coefficient} onChange={change("coefficient")}>
-              {COEFFICIENTS.map(([value, name]) => (
-                <option key={value} value={value}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <CoefficientFilter value={coefficient} onChange={change("coefficient")} />
           <label>
             Intervals
             <select value={intervals} onChange={change("intervals")}>
@@ -184,6 +190,9 @@ export function Matrix({ sweep, version, route }) {
             </select>
           </label>
         </form>
+        <a href={compareLink({ first: sweep.id, coefficient: route.query.coefficient })}>
+          Compare with another sweep
+        </a>
         <SaveAnswer name={`${sweep.id}-matrix`} method="matrix" parameters={parameters} formats={["svg", "csv", "json"]} />
       </div>
       <p class="faint">

@@ -3,12 +3,13 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, logIn, logOut } from "./api.js";
+import { Compare } from "./compare.jsx";
 import { clock, span } from "./format.js";
 import { reportError, useConnection, useNow } from "./hooks.js";
 import { Job } from "./job.jsx";
 import { Login } from "./login.jsx";
 import { Overview } from "./overview.jsx";
-import { overviewLink, parseRoute, workersLink } from "./route.js";
+import { compareLink, overviewLink, parseRoute, workersLink } from "./route.js";
 import { Sweep } from "./sweep.jsx";
 import { Workers } from "./workers.jsx";
 
@@ -86,6 +87,7 @@ function Navigation({ route, session, onLogout }) {
         </a>
         {link("overview", overviewLink(), "Overview")}
         {link("workers", workersLink(), "Workers")}
+        {link("compare", compareLink(), "Compare")}
       </nav>
       <span class="who">
         {session.user} <span class="faint">({session.role})</span>
@@ -109,6 +111,8 @@ function View({ route, session }) {
       return <Job key={route.job} route={route} session={session} />;
     case "workers":
       return <Workers session={session} />;
+    case "compare":
+      return <Compare route={route} />;
     default:
       return (
         <p>
@@ -119,7 +123,7 @@ function View({ route, session }) {
 }
 
 const titleOf = (route) =>
-  ({ sweep: `${route.sweep} ${route.tab}`, job: route.job, workers: "Workers" })[route.view] ?? "Overview";
+  ({ sweep: `${route.sweep} ${route.tab}`, job: route.job, workers: "Workers", compare: "Compare" })[route.view] ?? "Overview";
 
 // {session, problem, setSession}: undefined until it is known, null when nobody is logged in.
 function useSession(code) {

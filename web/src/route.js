@@ -31,6 +31,9 @@ export function parseRoute(hash) {
   if (parts[0] === "workers" && parts.length === 1) {
     return { view: "workers", query };
   }
+  if (parts[0] === "compare" && parts.length === 1) {
+    return { view: "compare", query };
+  }
   return { view: "unknown", query };
 }
 
@@ -41,6 +44,8 @@ const withQuery = (path, query = {}) => {
 
 export const overviewLink = () => "#/";
 export const workersLink = () => "#/workers";
+// `query`: the sweeps as first and second, and the coefficient.
+export const compareLink = (query = {}) => withQuery("#/compare", query);
 export const sweepLink = (sweep, tab = TABS[0], query = {}) =>
   withQuery(`#/sweeps/${encodeURIComponent(sweep)}${tab === TABS[0] ? "" : `/${tab}`}`, query);
 export const jobLink = (job) => `#/jobs/${job.split("/").map(encodeURIComponent).join("/")}`;

@@ -8,6 +8,7 @@ import { Stand } from "./stand.js";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TIMEOUT = 60_000;
+const MISSING = "s404"; // no sweep has this id
 
 const stand = await Stand.start();
 const complaints = [];
@@ -19,7 +20,10 @@ async function open() {
   page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
   page.on("console", (message) => {
     // A coordinator that is away is not the script's mistake; the browser notes it all the same.
-    if (message.type() === "error" && !/ERR_|net::|status of (401|403|503)/.test(message.text())) {
+    const isExpected =
+      /ERR_|net::|status of (401|403|503)/.test(message.text()) ||
+      message.location().url.includes(MISSING);
+    if (message.type() === "error" && !isExpected) {
       complaints.push(`console: ${message.text()}`);
     }
   });
@@ -137,6 +141,47 @@ async function main() {
     await checkAccess("scores");
   });
 
+  await step("two sweeps are compared", async () => {
+    const fewer = stand.submit(5, 2);
+    const other = fewer.id ?? fewer.sweep.id;
+    stand.concur("sweep", "wait", other, "--timeout", "100");
+    await go(`#/sweeps/${id}/matrix`, "Matrix");
+    await page.getByRole("link", { name: "Compare with another sweep" }).click();
+    await page.getByLabel("Second sweep").fill(other);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Differences" }).waitFor();
+    assert.match(page.url(), new RegExp(`#/compare\\?first=${id}&second=${other}$`));
+    await see(`Only ${id} has the approaches mnemonic-reader, qanet, roberta.`);
+    const pairs = page.getByRole("region", { name: "Differences" }).locator("tbody tr");
+    assert.equal(await pairs.count(), 6);
+    for (const row of await pairs.all()) {
+      const [difference, verdict, , first, second] = await row.locator("td").allInnerTexts();
+      const [a, b, c] = [first, second, difference].map((text) => parseFloat(text.replace("−", "-")));
+      assert.ok(Math.abs(b - a - c) < 0.011, `${first}, ${second}: ${difference}`);
+      assert.match(verdict, /^(overlap|apart)$/);
+    }
+    await page.getByRole("region", { name: `Matrix of ${other}` }).getByRole("button").first().click();
+    assert.equal(await page.locator(".pair.chosen").count(), 2);
+    assert.equal(await page.locator("tr.chosen").count(), 1);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "CSV" }).click(),
+    ]);
+    const csv = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+    assert.match(csv[0], new RegExp(`^a,b,${id}_value,.*${other}_n,difference,intervals$`));
+    assert.equal(csv.length, 7);
+    await checkAccess("compare");
+    await page.reload();
+    await page.getByRole("heading", { name: "Differences" }).waitFor();
+  });
+
+  await step("a comparison says what is wrong", async () => {
+    await go(`#/compare?first=${id}&second=${id}`, "Compare");
+    await see(`Both are ${id}`);
+    await go(`#/compare?first=${id}&second=${MISSING}`, "Compare");
+    await page.getByRole("alert").filter({ hasText: MISSING }).waitFor();
+  });
+
   await step("workers are listed", async () => {
     await go("#/workers", "Workers");
     await page.getByRole("cell", { name: "local-2" }).waitFor();
@@ -158,6 +203,7 @@ async function main() {
       [`#/sweeps/${id}/jobs`, "Jobs"],
       [`#/sweeps/${id}/scores`, "Scores"],
       [`#/sweeps/${id}/matrix`, "Matrix"],
+      [`#/compare?first=${id}&second=${long.id ?? long.sweep.id}`, "Differences"],
       ["#/workers", "Workers"],
     ]) {
       await go(hash, heading);

@@ -24,6 +24,7 @@ try {
     ["scores", `#/sweeps/${id}/scores`, ".pivot"],
     ["jobs", `#/sweeps/${id}/jobs`, "tbody tr"],
     ["job", `#/jobs/${id}/0`, ".log"],
+    ["compare", `#/compare?first=${first.id ?? first.sweep?.id}&second=${id}`, "tbody tr td.name"],
     ["workers", "#/workers", "tbody tr"],
   ];
   for (const [width, height] of [

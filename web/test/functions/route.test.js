@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobLink, parseRoute, sweepLink, workersLink } from "../../src/route.js";
+import { compareLink, jobLink, parseRoute, sweepLink, workersLink } from "../../src/route.js";
 
 test("a link leads to its view", () => {
   assert.deepEqual(parseRoute(""), { view: "overview", query: {} });
@@ -14,11 +14,15 @@ test("a link leads to its view", () => {
     tab: "jobs",
     query: { approach: "a b&c" },
   });
+  assert.deepEqual(parseRoute(compareLink({ first: "s1", second: "a&b" })), {
+    view: "compare",
+    query: { first: "s1", second: "a&b" },
+  });
   assert.deepEqual(parseRoute(jobLink("s1/7")), { view: "job", job: "s1/7", sweep: "s1", query: {} });
 });
 
 test("what is no address leads nowhere", () => {
-  for (const hash of ["#/nothing", "#/sweeps", "#/sweeps/s1/other", "#/sweeps/s1/jobs/x", "#/jobs/s1", "#/jobs/1/2/3"]) {
+  for (const hash of ["#/nothing", "#/sweeps", "#/sweeps/s1/other", "#/sweeps/s1/jobs/x", "#/jobs/s1", "#/jobs/1/2/3", "#/compare/s1"]) {
     assert.equal(parseRoute(hash).view, "unknown", hash);
   }
 });

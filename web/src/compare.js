@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two matrices have in common and where they differ. Pure functions.
+
+// Of the names in `one` those that `other` lacks.
+export const onlyIn = (one, other) => {
+  const known = new Set(other);
+  return one.filter((name) => !known.has(name));
+};
+
+const isNumber = (value) => value !== null && value !== undefined;
+export const hasInterval = (pair) => isNumber(pair?.low) && isNumber(pair?.high);
+// The order of a pair's benchmarks is that of its sweep.
+export const pairKey = ({ a, b }) => JSON.stringify([a, b].sort());
+
+// The pairs of two matrices, the largest difference first: {key, a, b, first, second, difference,
+// overlap}. `difference` is second − first, NaN unless both have a value; `overlap` tells whether
+// the intervals do, null unless both have one.
+export function comparePairs(first, second) {
+  const rows = new Map();
+  for (const [side, matrix] of [["first", first], ["second", second]]) {
+    for (const pair of matrix.pairs) {
+      const key = pairKey(pair);
+      rows.set(key, { key, a: pair.a, b: pair.b, ...rows.get(key), [side]: pair });
+    }
+  }
+  const size = (row) => (Number.isNaN(row.difference) ? -1 : Math.abs(row.difference));
+  return [...rows.values()]
+    .map((row) => ({ ...row, ...differenceOf(row.first, row.second) }))
+    .sort((x, y) => size(y) - size(x));
+}
+
+function differenceOf(first, second) {
+  const haveValues = isNumber(first?.value) && isNumber(second?.value);
+  const haveIntervals = haveValues && hasInterval(first) && hasInterval(second);
+  return {
+    difference: haveValues ? second.value - first.value : NaN,
+    overlap: haveIntervals ? first.low <= second.high && second.low <= first.high : null,
+  };
+}
