@@ -5,7 +5,7 @@ import { comparePairs, hasInterval, onlyIn, pairKey } from "./compare.js";
 import { decimal } from "./format.js";
 import { useGet } from "./hooks.js";
 import { CoefficientFilter, COEFFICIENTS, Grid } from "./matrix.jsx";
-import { Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
+import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
 import { endedOf, isOver, percentOf } from "./progress.js";
 import { compareLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
@@ -22,17 +22,15 @@ function Filters({ query }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       {["first", "second"].map((side) => (
-        <label key={side}>
-          {side === "first" ? "First sweep" : "Second sweep"}
-          <input
-            value={query[side] ?? ""}
-            onChange={change(side)}
-            list="sweeps"
-            size={16}
-            placeholder="id or name"
-            autocomplete="off"
-          />
-        </label>
+        <TextFilter
+          key={side}
+          label={side === "first" ? "First sweep" : "Second sweep"}
+          value={query[side]}
+          onChange={change(side)}
+          list="sweeps"
+          placeholder="id or name"
+          autocomplete="off"
+        />
       ))}
       <datalist id="sweeps">
         {sweeps.data?.sweeps.map((sweep) => (

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { enumName, settingText, span, secondsOf } from "./format.js";
 import { useGet } from "./hooks.js";
-import { Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
+import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
 import { STATES } from "./progress.js";
 import { jobLink, sweepLink } from "./route.js";
 
@@ -30,10 +30,13 @@ function Filters({ sweep, query }) {
         </select>
       </label>
       {["approach", "benchmark", "worker", "seed"].map((name) => (
-        <label key={name}>
-          {name[0].toUpperCase() + name.slice(1)}
-          <input value={query[name] ?? ""} onChange={change(name)} size={name === "seed" ? 6 : 16} />
-        </label>
+        <TextFilter
+          key={name}
+          label={name[0].toUpperCase() + name.slice(1)}
+          value={query[name]}
+          onChange={change(name)}
+          size={name === "seed" ? 6 : 16}
+        />
       ))}
     </form>
   );

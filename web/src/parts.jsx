@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small parts that several views use.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ApiError, getBlob, post } from "./api.js";
 import { toCsv } from "./csv.js";
 import { enumName, integer } from "./format.js";
@@ -82,6 +82,25 @@ export function Figure({ label, value, note }) {
       <div class="big number">{value}</div>
       {note && <div class="faint">{note}</div>}
     </div>
+  );
+}
+
+// A text that a view is filtered by. What is being typed stays when the view shows something newer;
+// `onChange` gets it when it is done.
+export function TextFilter({ label, value = "", onChange, ...rest }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <label>
+      {label}
+      <input
+        size={16}
+        {...rest}
+        value={typed}
+        onInput={(event) => setTyped(event.target.value)}
+        onChange={onChange}
+      />
+    </label>
   );
 }
 

@@ -124,6 +124,12 @@ async function main() {
     await page.locator("tbody .state-failed").first().waitFor();
     assert.equal(await page.locator("tbody .state-succeeded").count(), 0);
     await checkAccess("jobs");
+    // What is being typed stays when newer jobs come.
+    await page.getByLabel("Benchmark").fill("triv");
+    await page.waitForResponse((response) => response.url().includes("/ListJobs"));
+    await page.waitForResponse((response) => response.url().includes("/ListJobs"));
+    assert.equal(await page.getByLabel("Benchmark").inputValue(), "triv");
+    await page.getByLabel("Benchmark").fill("");
   });
 
   await step("hostile text is text", async () => {
