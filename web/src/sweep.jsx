@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sweep: its state, live, and what its tabs show.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Events } from "./events.jsx";
+import { detailOf, keepEvents } from "./events.js";
 import { integer, span, time } from "./format.js";
 import { useGet, useNow, useStream } from "./hooks.js";
 import { Jobs } from "./jobs.jsx";
@@ -81,14 +83,18 @@ export function Sweep({ route, session }) {
   const [round, setRound] = useState(0);
   const again = () => setRound((before) => before + 1);
   const cursor = useRef("");
+  const [events, setEvents] = useState([]);
+  const detail = detailOf(route);
+  useEffect(() => setEvents([]), [detail]);
   const error = useStream(
     "WatchSweep",
-    () => ({ sweep: route.sweep, cursor: cursor.current, events: "EVENTS_NONE" }),
+    () => ({ sweep: route.sweep, cursor: cursor.current, events: detail }),
     (message) => {
       cursor.current = message.cursor;
       setSweep(message.sweep);
+      setEvents((before) => keepEvents(before, message));
     },
-    [route.sweep, round],
+    [route.sweep, detail, round],
   );
   // The stream ends with the sweep; somebody may retry some of its jobs later.
   const isEnded = sweep !== null && isOver(sweep);
@@ -116,6 +122,7 @@ export function Sweep({ route, session }) {
         </>
       )}
       {route.tab === "jobs" && <Jobs sweep={sweep} route={route} />}
+      {route.tab === "events" && <Events sweep={sweep} events={events} route={route} />}
       {route.tab === "scores" && <Scores sweep={sweep} version={version} />}
       {route.tab === "matrix" && <Matrix sweep={sweep} version={version} route={route} />}
     </>

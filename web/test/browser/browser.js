@@ -106,6 +106,27 @@ async function main() {
     await page.locator(".connection.lost").waitFor({ state: "detached" });
   });
 
+  await step("events come as jobs change, and are held while somebody reads", async () => {
+    await go(`#/sweeps/${long.id ?? long.sweep.id}/events`, "Events");
+    const rows = page.getByRole("region", { name: "Events" }).locator("tbody tr");
+    await rows.filter({ hasText: "succeeded" }).first().waitFor();
+    await page.getByRole("button", { name: "Hold" }).click();
+    await see("Held: later ones are not shown.");
+    const held = await rows.allInnerTexts();
+    await checkAccess("events");
+    const ended = await page.locator(".counts").innerText();
+    await page.waitForFunction(
+      (before) => document.querySelector(".counts").innerText !== before,
+      ended,
+    );
+    assert.deepEqual(await rows.allInnerTexts(), held);
+    await page.getByRole("button", { name: "Follow" }).click();
+    await page.waitForFunction(
+      (before) => document.querySelectorAll("tbody tr").length > before,
+      held.length,
+    );
+  });
+
   await step("an owner pauses, resumes and cancels", async () => {
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).click();
@@ -132,7 +153,23 @@ async function main() {
     await page.getByLabel("Benchmark").fill("");
   });
 
+  await step("events are filtered by what the address says", async () => {
+    await go(`#/sweeps/${id}/events`, "Events");
+    await page.getByLabel("State").selectOption("failures");
+    await see("Nothing has changed yet.");
+    assert.match(page.url(), /events\?state=failures$/);
+    await page.getByRole("button", { name: "Retry what failed" }).click();
+    const rows = page.getByRole("region", { name: "Events" }).locator("tbody tr");
+    await rows.filter({ hasText: "broken" }).locator(".state-failed").first().waitFor();
+    assert.equal(await page.locator("tbody .state-running").count(), 0);
+    await page.getByLabel("Text").fill("no job says this");
+    await page.keyboard.press("Enter");
+    await see("No event is like that.");
+    stand.concur("sweep", "wait", id, "--timeout", "100");
+  });
+
   await step("hostile text is text", async () => {
+    await go(`#/sweeps/${id}/jobs?approach=broken&state=failed`, "Jobs");
     await page.locator("tbody tr a").first().click();
     await page.getByRole("heading", { name: /^s\d+ job/ }).waitFor();
     await page.locator(".log").getByText("window.hacked=1").first().waitFor();
@@ -207,6 +244,7 @@ async function main() {
       ["#/", "Overview"],
       [`#/sweeps/${id}`, "reading"],
       [`#/sweeps/${id}/jobs`, "Jobs"],
+      [`#/sweeps/${id}/events`, "Events"],
       [`#/sweeps/${id}/scores`, "Scores"],
       [`#/sweeps/${id}/matrix`, "Matrix"],
       [`#/compare?first=${id}&second=${long.id ?? long.sweep.id}`, "Differences"],

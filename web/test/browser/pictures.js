@@ -23,6 +23,7 @@ try {
     ["matrix", `#/sweeps/${id}/matrix`, ".pair button"],
     ["scores", `#/sweeps/${id}/scores`, ".pivot"],
     ["jobs", `#/sweeps/${id}/jobs`, "tbody tr"],
+    ["events", `#/sweeps/${id}/events`, "tbody tr"],
     ["job", `#/jobs/${id}/0`, ".log"],
     ["compare", `#/compare?first=${first.id ?? first.sweep?.id}&second=${id}`, "tbody tr td.name"],
     ["workers", "#/workers", "tbody tr"],
