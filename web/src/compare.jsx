@@ -133,7 +133,8 @@ function Differences({ first, second, chosen }) {
       </div>
       <p class="faint">
         {right} − {left}, the largest first. Where the 95 % intervals are apart, chance hardly explains
-        the difference; where they overlap, it may or may not. n: approaches with both scores.
+        the difference; where they overlap, it may or may not. n: approaches with both scores; * in
+        a matrix marks pairs that lack approaches.
       </p>
       <Table
         label="Differences"
@@ -142,7 +143,11 @@ function Differences({ first, second, chosen }) {
         numbers={["difference", left, right]}
       >
         {rows.map((row) => (
-          <tr key={row.key} class={row.key === key ? "chosen" : undefined} aria-current={row.key === key}>
+          <tr
+            key={row.key}
+            class={row.key === key ? "chosen" : undefined}
+            aria-current={row.key === key}
+          >
             <td class="number">
               <b>{signed(row.difference)}</b>
             </td>
