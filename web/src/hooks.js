@@ -47,13 +47,18 @@ const pause = (milliseconds, signal) =>
 // Asks for `name` (null: for nothing) now, every `interval` ms (0: never), and when `version` changes.
 // Returns {data, error, reload}; the data stay until others come.
 export function useGet(name, parameters, interval = 0, version = 0) {
+  const key = name === null ? "" : `${name} ${JSON.stringify(parameters)}`;
+  return useAnswer(key, (signal) => get(name, parameters, signal), interval, version);
+}
+
+// The same for what `ask(signal)` gives. `key` says what is asked for; "": nothing.
+export function useAnswer(key, ask, interval = 0, version = 0) {
   const [state, setState] = useState({ data: null, error: null });
   const [round, setRound] = useState(0);
-  const key = name === null ? "" : `${name} ${JSON.stringify(parameters)}`;
   const shown = useRef("");
   useWhileVisible(
     async (signal) => {
-      if (name === null) {
+      if (key === "") {
         return;
       }
       if (shown.current !== key) {
@@ -62,7 +67,7 @@ export function useGet(name, parameters, interval = 0, version = 0) {
       do {
         let wait = interval;
         try {
-          const data = await get(name, parameters, signal);
+          const data = await ask(signal);
           shown.current = key;
           setState({ data, error: null });
         } catch (error) {

@@ -199,11 +199,13 @@ async function main() {
     assert.equal(await pairs.count(), 6);
     for (const row of await pairs.all()) {
       const [difference, verdict, , first, second] = await row.locator("td").allInnerTexts();
-      const [a, b, c] = [first, second, difference].map((text) => parseFloat(text.replace("−", "-")));
+      const numberOf = (text) => parseFloat(text.replace("−", "-"));
+      const [a, b, c] = [first, second, difference].map(numberOf);
       assert.ok(Math.abs(b - a - c) < 0.011, `${first}, ${second}: ${difference}`);
       assert.match(verdict, /^(overlap|apart)$/);
     }
-    await page.getByRole("region", { name: `Matrix of ${other}` }).getByRole("button").first().click();
+    const matrix = page.getByRole("region", { name: `Matrix of ${other}` });
+    await matrix.getByRole("button").first().click();
     assert.equal(await page.locator(".pair.chosen").count(), 2);
     assert.equal(await page.locator("tr.chosen").count(), 1);
     const [download] = await Promise.all([
@@ -231,6 +233,25 @@ async function main() {
     await checkAccess("workers");
   });
 
+  await step("a sweep's workers are shown over time", async () => {
+    const isList = (request) => request.url().includes("ListJobs");
+    const failed = page.waitForEvent("requestfailed", isList);
+    await page.route(/ListJobs/, (route) => route.abort(), { times: 1 });
+    await go(`#/sweeps/${id}/workers`, "Workers over time"); // it asks again
+    await failed;
+    const rows = page.getByRole("region", { name: "Workers over time" }).locator("tbody tr");
+    assert.equal(await rows.count(), 2);
+    const counts = await rows.locator("td:nth-child(3)").allInnerTexts();
+    const listed = await page.locator(".counts b").allInnerTexts();
+    const sum = (texts) => texts.reduce((total, text) => total + Number(text), 0);
+    assert.equal(sum(counts), sum(listed), "every job of the first sweep ran on one of them");
+    await page.getByRole("img", { name: /^Jobs at a time: (?!0(\.0)? )/ }).waitFor();
+    await checkAccess("workers over time");
+    await rows.first().getByRole("link").click();
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    assert.match(page.url(), /jobs\?worker=local-1$/);
+  });
+
   await step("the keyboard reaches the content", async () => {
     await page.keyboard.press("Tab");
     await page.getByRole("link", { name: "Skip to the content" }).focus();
@@ -247,6 +268,7 @@ async function main() {
       [`#/sweeps/${id}/events`, "Events"],
       [`#/sweeps/${id}/scores`, "Scores"],
       [`#/sweeps/${id}/matrix`, "Matrix"],
+      [`#/sweeps/${id}/workers`, "Workers over time"],
       [`#/compare?first=${id}&second=${long.id ?? long.sweep.id}`, "Differences"],
       ["#/workers", "Workers"],
     ]) {

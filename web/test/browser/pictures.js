@@ -26,6 +26,7 @@ try {
     ["events", `#/sweeps/${id}/events`, "tbody tr"],
     ["job", `#/jobs/${id}/0`, ".log"],
     ["compare", `#/compare?first=${first.id ?? first.sweep?.id}&second=${id}`, "tbody tr td.name"],
+    ["worker-use", `#/sweeps/${id}/workers`, ".steps"],
     ["workers", "#/workers", "tbody tr"],
   ];
   for (const [width, height] of [

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers of a sweep over time: how many ran jobs, how many jobs ran, and each one's part.
+import { get } from "./api.js";
+import { integer, span, time } from "./format.js";
+import { useAnswer } from "./hooks.js";
+import { Loading, Problem, SaveRows, Table } from "./parts.jsx";
+import { sweepLink } from "./route.js";
+import { useThrottled } from "./throttle.js";
+import { PARTS, stepsPath, useOf } from "./worker_use.js";
+
+const PAGE = 1000;
+const JOBS_MAX = 10_000;
+const WORKERS_SHOWN = 500;
+const EVERY_MS = 10_000; // several calls each time
+const HEIGHT = 20;
+const COLUMNS = ["worker", "jobs at a time", "jobs", "failed", "busy", "mean at a time"];
+
+// {jobs, more}: the first jobs that ended, and whether there are more.
+async function endedJobs(sweep, signal) {
+  const jobs = [];
+  const parameters = { sweep, states: ["STATE_SUCCEEDED", "STATE_FAILED"], page_size: PAGE };
+  let token = "";
+  do {
+    const answer = await get("ListJobs", { ...parameters, page_token: token }, signal);
+    jobs.push(...answer.jobs);
+    token = answer.next_page_token;
+  } while (token && jobs.length < JOBS_MAX);
+  return { jobs, more: Boolean(token) };
+}
+
+function Steps({ values, most, label }) {
+  return (
+    <svg
+      class="steps"
+      viewBox={`0 0 ${PARTS} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      <title>{label}</title>
+      <path d={stepsPath(values, most, HEIGHT)} />
+    </svg>
+  );
+}
+
+const peakOf = (values) => values.reduce((most, value) => Math.max(most, value), 0);
+const short = (value) => (Number.isInteger(value) ? integer(value) : value.toFixed(1));
+
+// One series over the sweep's time, with its peak and the ends of its time.
+function Chart({ name, values, use }) {
+  const peak = peakOf(values);
+  return (
+    <figure class="chart">
+      <figcaption>
+        {name} <b class="number">{short(peak)}</b> <span class="faint">at most</span>
+      </figcaption>
+      <Steps values={values} most={peak || 1} label={`${name}: ${short(peak)} at most`} />
+      <div class="ends faint">
+        <span>{time(use.from)}</span>
+        <span>{time(use.to)}</span>
+      </div>
+    </figure>
+  );
+}
+
+export function WorkerUse({ sweep, version }) {
+  const round = useThrottled(version, EVERY_MS);
+  const ask = (signal) => endedJobs(sweep.id, signal);
+  const { data, error } = useAnswer(`ended jobs of ${sweep.id}`, ask, 0, round);
+  if (!data) {
+    return error ? <Problem error={error} /> : <Loading />;
+  }
+  const { jobs, more } = data;
+  const use = useOf(jobs);
+  if (use === null) {
+    return <p>No job of this sweep has ended on a worker yet.</p>;
+  }
+  const seconds = Math.max(0.001, (use.to - use.from) / 1000);
+  const most = peakOf(use.workers.map(({ running }) => peakOf(running))) || 1;
+  return (
+    <section>
+      <div class="heading">
+        <h2>Workers over time</h2>
+        <SaveRows
+          name={`${sweep.id}-workers`}
+          columns={["worker", "jobs", "failed", "busy_seconds", "mean_jobs_at_a_time"]}
+          rows={use.workers.map(({ name, jobs: count, failed, busy }) => [
+            name,
+            count,
+            failed,
+            busy,
+            busy / seconds,
+          ])}
+          json={use}
+        />
+      </div>
+      <Problem error={error} />
+      <p class="faint">
+        From {integer(jobs.length)} jobs that ended{more && ", the first of more"}: each job's last
+        attempt, by the workers' clocks. Reused results took no worker.
+      </p>
+      <div class="charts">
+        <Chart name="Workers with jobs" values={use.active} use={use} />
+        <Chart name="Jobs at a time" values={use.running} use={use} />
+      </div>
+      <Table label="Workers over time" columns={COLUMNS} numbers={COLUMNS.slice(2)}>
+        {use.workers.slice(0, WORKERS_SHOWN).map((worker) => (
+          <tr key={worker.name}>
+            <td class="name">
+              <a href={sweepLink(sweep.id, "jobs", { worker: worker.name })}>{worker.name}</a>
+            </td>
+            <td class="wide">
+              <Steps
+                values={worker.running}
+                most={most}
+                label={`${worker.name}: ${short(peakOf(worker.running))} jobs at a time at most`}
+              />
+            </td>
+            <td class="number">{integer(worker.jobs)}</td>
+            <td class="number">{worker.failed > 0 ? integer(worker.failed) : "—"}</td>
+            <td class="number">{span(worker.busy)}</td>
+            <td class="number">{(worker.busy / seconds).toFixed(2)}</td>
+          </tr>
+        ))}
+      </Table>
+      {use.workers.length > WORKERS_SHOWN && (
+        <p class="faint">
+          The first {integer(WORKERS_SHOWN)} of {integer(use.workers.length)} workers.
+        </p>
+      )}
+    </section>
+  );
+}
