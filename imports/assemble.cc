@@ -107,13 +107,15 @@ void Assembly::Add(FileResults file) {
   }
   // Statistics may be equal between models: a file is a copy only where its first run is, too.
   Sha256 key;
-  key.UpdateField(file.digest.ToBytes());
+  key.UpdateField(file.evaluation.empty() ? file.digest.ToBytes() : file.evaluation);
   for (const std::string* part :
        {&file.runs[0].model, &file.runs[0].task, &file.runs[0].revision}) {
     key.UpdateField(*part);
   }
   if (!files_.insert(key.Finish()).second) {
-    Skip("a file with the same bytes as another", file.path);
+    Skip(file.evaluation.empty() ? "a file with the same bytes as another"
+                                 : "a file of the same evaluation as another",
+         file.path);
     return;
   }
   results_.files.push_back(

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of Inspect as JSON (version 2; "inspect log convert" makes them from .eval files).
+// Logs of Inspect: JSON documents, and .eval files, which are zip archives of header.json,
+// summaries.json and samples/*.json.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
 #include "imports/example_means.h"
 #include "imports/json.h"
 #include "imports/reader.h"
 #include "imports/results.h"
+#include "imports/zip_entries.h"
 
 namespace concur::imports {
 namespace {
@@ -109,32 +114,45 @@ std::optional<double> SecondsBetween(const std::string& begin, const std::string
   return absl::ToDoubleSeconds(to - from);
 }
 
-absl::Status TakeSamples(const JsonValue& root, const std::string& scorer, const std::string& path,
-                         Run& run, FileResults& results) {
-  const auto samples = List(Field(root, "samples"));
-  if (!samples.has_value() || samples->size() == 0) {
+// The scores of samples by the scorer that made the main metric.
+class SampleScores {
+ public:
+  explicit SampleScores(std::string scorer) : scorer_(std::move(scorer)) {}
+
+  // A sample, or its summary.
+  absl::Status Add(const JsonValue& sample, absl::string_view place) {
+    const std::string id = Text(Field(sample, "id"));
+    is_twice_ = is_twice_ || !seen_.emplace(id, Text(Field(sample, "epoch"))).second;
+    return means_.Add(id, SampleValue(Field(Field(Field(sample, "scores"), scorer_), "value")),
+                      place);
+  }
+  absl::Status AddAll(const simdjson::dom::array& samples, absl::string_view place) {
+    for (const JsonValue sample : samples) {
+      CONCUR_RETURN_IF_ERROR(Add(sample, place));
+    }
     return absl::OkStatus();
   }
-  ExampleMeans means;
-  for (const JsonValue sample : *samples) {
-    CONCUR_RETURN_IF_ERROR(
-        means.Add(Text(Field(sample, "id")),
-                  SampleValue(Field(Field(Field(sample, "scores"), scorer), "value")), path));
-  }
-  means.Store(path, run, results.skipped);
-  return absl::OkStatus();
-}
 
-absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptions& /*options*/,
-                                        JsonDocument& document) {
-  if (absl::EndsWith(path, ".eval")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": an .eval file; convert it: inspect log convert FILE --to json --output-dir DIR"));
+  void Store(const std::string& path, Run& run, std::vector<Skipped>& skipped) const {
+    if (is_twice_) {
+      skipped.push_back({"per-example scores with an epoch of a sample twice", path});
+    } else if (!means_.empty()) {
+      means_.Store(path, run, skipped);
+    }
   }
-  FileResults results;
-  results.path = path;
-  CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
-  results.digest = document.digest();
+
+ private:
+  std::string scorer_;
+  ExampleMeans means_;
+  std::set<std::pair<std::string, std::string>> seen_;  // id, epoch
+  bool is_twice_ = false;
+};
+
+// The scorer of the main metric, if the log's header has a score: its run is then the last one of
+// `results`, which otherwise say why there is none.
+absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
+                                                      const std::string& path,
+                                                      FileResults& results) {
   const MaybeJson eval = Field(root, "eval");
   if (!eval.has_value() || !eval->is_object()) {
     return WrongField(path, "eval", "an object, as in a log of Inspect", eval);
@@ -156,8 +174,9 @@ absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptio
     results.skipped.push_back({absl::StrCat("an evaluation with status ",
                                             status.empty() ? "unknown" : status.substr(0, 40)),
                                path});
-    return results;
+    return std::nullopt;
   }
+  results.evaluation = Text(Field(eval, "eval_id"));
   AddTag(run.model_tags, "family", FamilyInName(run.model));
   run.tool = absl::StrCat("inspect ", Text(Field(Field(eval, "packages"), "inspect_ai")));
   run.data_revision = Text(Field(Field(eval, "revision"), "commit"));
@@ -188,18 +207,136 @@ absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptio
   }
   if (run.metrics.empty()) {
     results.skipped.push_back({"an evaluation without a score", path});
+    return std::nullopt;
+  }
+  results.runs.push_back(std::move(run));
+  return Text(Field(scores->at(0).value_unsafe(), "name"));
+}
+
+absl::StatusOr<FileResults> ReadJsonLog(const std::string& path, JsonDocument& document) {
+  FileResults results;
+  results.path = path;
+  CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
+  results.digest = document.digest();
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<std::string> scorer, TakeHeader(root, path, results));
+  const auto samples = List(Field(root, "samples"));
+  if (scorer.has_value() && samples.has_value()) {
+    SampleScores scores(*scorer);
+    CONCUR_RETURN_IF_ERROR(scores.AddAll(*samples, path));
+    scores.Store(path, results.runs.back(), results.skipped);
+  }
+  return results;
+}
+
+constexpr char kHeaderEntry[] = "header.json";
+constexpr char kSummariesEntry[] = "summaries.json";
+constexpr char kStartEntry[] = "_journal/start.json";
+
+// The documents of an .eval file that say nearly all; absent where it has none.
+struct EvalEntries {
+  std::optional<std::string> header;
+  std::optional<std::string> summaries;
+  bool is_started = false;
+};
+
+absl::Status ReadEval(
+    const std::string& path, absl::FunctionRef<bool(absl::string_view name)> wants,
+    absl::FunctionRef<absl::Status(absl::string_view name, const std::string& contents)> take) {
+  ZipLimits limits;
+  limits.entry_bytes_max = kDocumentBytesMax;
+  const absl::Status status = ReadZipEntries(path, limits, wants, take);
+  // Entries are deflated, or packed with Zstandard, which is not in every libarchive.
+  return absl::StrContains(status.message(), "Unsupported ZIP compression")
+             ? absl::InvalidArgumentError(absl::StrCat(
+                   status.message(),
+                   "; inspect log convert FILE --to json --output-dir DIR makes a log to read"))
+             : status;
+}
+
+absl::StatusOr<EvalEntries> ReadEvalEntries(const std::string& path) {
+  EvalEntries entries;
+  CONCUR_RETURN_IF_ERROR(ReadEval(
+      path,
+      [&](absl::string_view name) {
+        entries.is_started = entries.is_started || name == kStartEntry;
+        return name == kHeaderEntry || name == kSummariesEntry;
+      },
+      [&](absl::string_view name, const std::string& contents) {
+        std::optional<std::string>& entry =
+            name == kHeaderEntry ? entries.header : entries.summaries;
+        if (entry.has_value()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(path, ": ", name, ": expected once, the archive has it twice"));
+        }
+        entry = contents;
+        return absl::OkStatus();
+      }));
+  return entries;
+}
+
+// From the entries of the samples themselves, which have all that was said to the model.
+absl::Status AddSampleEntries(const std::string& path, JsonDocument& document,
+                              SampleScores& scores) {
+  return ReadEval(
+      path,
+      [](absl::string_view name) {
+        return name.empty() ||  // an id that is not ASCII
+               (absl::StartsWith(name, "samples/") && absl::EndsWith(name, ".json"));
+      },
+      [&](absl::string_view name, const std::string& contents) -> absl::Status {
+        const std::string place = absl::StrCat(path, ": ", name.empty() ? "a sample" : name);
+        CONCUR_ASSIGN_OR_RETURN(const JsonValue sample, document.Parse(contents, place));
+        return scores.Add(sample, place);
+      });
+}
+
+absl::StatusOr<FileResults> ReadEvalLog(const std::string& path, JsonDocument& document) {
+  FileResults results;
+  results.path = path;
+  CONCUR_ASSIGN_OR_RETURN(EvalEntries entries, ReadEvalEntries(path));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest file, DigestFile(path));
+  results.digest = file.digest;
+  const std::string place = absl::StrCat(path, ": ", kHeaderEntry);
+  if (!entries.header.has_value()) {
+    if (entries.is_started) {
+      results.skipped.push_back({"an evaluation with status started", path});
+      return results;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, ": expected this entry, as in a log of Inspect; the archive lacks it"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Parse(*entries.header, place));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<std::string> scorer,
+                          TakeHeader(root, place, results));
+  if (!scorer.has_value()) {
     return results;
   }
-  CONCUR_RETURN_IF_ERROR(
-      TakeSamples(root, Text(Field(scores->at(0).value_unsafe(), "name")), path, run, results));
-  results.runs.push_back(std::move(run));
+  SampleScores scores(*scorer);
+  if (entries.summaries.has_value()) {
+    const std::string summaries_place = absl::StrCat(path, ": ", kSummariesEntry);
+    CONCUR_ASSIGN_OR_RETURN(const JsonValue summaries,
+                            document.Parse(*entries.summaries, summaries_place));
+    const auto list = List(summaries);
+    if (!list.has_value()) {
+      return WrongField(summaries_place, "the document", "a list of samples", summaries);
+    }
+    CONCUR_RETURN_IF_ERROR(scores.AddAll(*list, summaries_place));
+  } else {
+    CONCUR_RETURN_IF_ERROR(AddSampleEntries(path, document, scores));
+  }
+  scores.Store(path, results.runs.back(), results.skipped);
   return results;
+}
+
+absl::StatusOr<FileResults> ReadInspect(const std::string& path, const ReadOptions& /*options*/,
+                                        JsonDocument& document) {
+  return absl::EndsWith(path, ".eval") ? ReadEvalLog(path, document) : ReadJsonLog(path, document);
 }
 
 }  // namespace
 
 Format InspectFormat() {
-  return {"inspect", "logs of Inspect as JSON",
+  return {"inspect", "logs of Inspect",
           [](absl::string_view name) {
             return absl::EndsWith(name, ".json") || absl::EndsWith(name, ".eval");
           },

@@ -57,6 +57,8 @@ struct Skipped {
 struct FileResults {
   std::string path;
   Digest digest;
+  // Names the evaluation among all others; "": unknown. Of several files of one, the first counts.
+  std::string evaluation;
   std::vector<Run> runs;
   std::vector<Skipped> skipped;
   // Files to keep beside the scores, as they are: the file itself and that of its samples ("":

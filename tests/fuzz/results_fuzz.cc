@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of result files. The first byte chooses the format; a file that is refused must be
-// named, and one that is read must have finite scores.
+// The readers of result files. The first byte chooses the format, of which Inspect has two, told
+// apart by "PK"; a file that is refused must be named, and one that is read must have finite
+// scores.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const bool is_table = absl::string_view(format.name) == "leaderboard";
   const bool is_helm = absl::string_view(format.name) == "helm";
+  const bool is_zip = absl::string_view(format.name) == "inspect" && absl::StartsWith(text, "PK");
   const std::string path = dir.File(is_table  ? "input.csv"
                                     : is_helm ? "run_spec.json"
+                                    : is_zip  ? "input.eval"
                                               : "input.json");
   CONCUR_CHECK_OK(concur::WriteFileAtomically(path, text));
   if (is_helm) {
