@@ -250,6 +250,7 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
   }
   if (until.has_value()) {
     CONCUR_RETURN_IF_ERROR(PrintTable(*until, flags.format, context));
+    context.out << "\n";
   }
   return PrintTable(analysis::ReplayTable(points, table, costs, options), flags.format, context);
 }
