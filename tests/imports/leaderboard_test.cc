@@ -187,6 +187,9 @@ TEST_F(LeaderboardTest, RealBoardsHaveTheSizesThatTheyShould) {
   for (const Case& board : {Case{"leaderboards/benchbench/bbh.tsv", 107, 27, 2889},
                             Case{"leaderboards/benchbench/helm-accuracy.tsv", 67, 16, 876},
                             Case{"leaderboards/benchbench/vtab.tsv", 16, 19, 304},
+                            Case{"leaderboards/benchbench/glue.tsv", 84, 11, 956},
+                            Case{"leaderboards/open-llm/v1-frozen.csv", 1756, 6, 10824},
+                            Case{"leaderboards/open-llm/v2.csv", 340, 7, 2436},
                             Case{"leaderboards/open-llm/livebench.csv", 52, 6, 312},
                             Case{"leaderboards/mteb-eng-v2/scores.csv", 196, 21, 4116},
                             Case{"leaderboards/mteb-eng-v2/repeats.csv", 120, 4, 4800}}) {

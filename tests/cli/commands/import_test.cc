@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -54,6 +58,60 @@ TEST_F(ImportTest, ABundleIsReadByTheOtherCommands) {
   ASSERT_EQ(scores.code, 0) << scores.err;
   EXPECT_THAT(scores.out, HasSubstr("model-19"));
   EXPECT_THAT(scores.out, HasSubstr("67.5"));
+}
+
+// Three models on two tasks, with what each of four samples scored.
+TEST_F(ImportTest, ABundleWithExamplesIsReadByEveryCommandAndNamesItsSources) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> letters = {
+      {"org/a", {"CCCI", "CCII"}}, {"org/b", {"CIII", "CCCI"}}, {"lab/c", {"CCCC", "CIII"}}};
+  for (const auto& [model, tasks] : letters) {
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      nlohmann::json log = {{"version", 2}, {"status", "success"}};
+      log["eval"] = {{"model", model},
+                     {"task", absl::StrCat("task-", t)},
+                     {"packages", {{"inspect_ai", "0.3.9"}}}};
+      log["stats"]["model_usage"][model]["total_tokens"] = 7;
+      log["results"]["completed_samples"] = 4;
+      int right = 0;
+      for (const char letter : tasks[t]) {
+        right += letter == 'C' ? 1 : 0;
+        log["samples"].push_back({{"id", log["samples"].size()},
+                                  {"scores", {{"s", {{"value", std::string(1, letter)}}}}}});
+      }
+      log["results"]["scores"][0] = {
+          {"name", "s"},
+          {"metrics", {{"accuracy", {{"value", right / 4.0}}}, {"stderr", {{"value", 0.25}}}}}};
+      CONCUR_CHECK_OK(WriteFileAtomically(dir_.File(absl::StrCat(model.substr(4), "-", t, ".json")),
+                                          log.dump()));
+    }
+  }
+  const Output import = RunConcur({"import", "inspect", dir_.path(), "--out", bundle_});
+  ASSERT_EQ(import.code, 0) << import.err;
+  EXPECT_THAT(import.out, HasSubstr("with examples      6"));
+
+  const std::string file = dir_.File("a-1.json");
+  EXPECT_THAT(
+      *ReadFile(bundle_ + "/sources.jsonl"),
+      HasSubstr(absl::StrCat(
+          R"("model":"org/a","task":"task-1","tool":"inspect 0.3.9","tokens":7.0,)",
+          R"("metrics":[{"name":"accuracy","goal":"maximize","standard_error":0.25}],)",
+          R"("file":")", file, R"(","sha256":")", DigestFile(file)->digest.ToHex(), "\"}\n")));
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"matrix", bundle_},
+           {"rank", bundle_},
+           {"compare", bundle_},
+           {"cross", bundle_},
+           {"scores", bundle_},
+           {"uncertainty", bundle_},
+           {"curve", bundle_},
+           {"report", bundle_, "--out", dir_.File("page.html")}}) {
+    const Output output = RunConcur(command);
+    EXPECT_EQ(output.code, 0) << command[0] << ": " << output.err;
+    const std::string text =
+        command[0] == "report" ? *ReadFile(dir_.File("page.html")) : output.out;
+    EXPECT_THAT(text, HasSubstr(command[0] == "rank" ? "lab/c     0.6250" : "task-1"))
+        << command[0];
+  }
 }
 
 TEST_F(ImportTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
