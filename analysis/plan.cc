@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -15,8 +16,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "analysis/coefficient.h"
 #include "analysis/score_table.h"
+#include "base/check.h"
 #include "base/random.h"
+#include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
@@ -159,7 +164,43 @@ double TotalOf(const CellGrid& costs) {
   return std::accumulate(costs.values.begin(), costs.values.end(), 0.0);
 }
 
+struct PlannedNames {
+  Coefficient coefficient;
+  const char* symbol;
+  const char* title;
+};
+constexpr PlannedNames kPlannedNames[] = {{Coefficient::kKendall, "tau", "Kendall's tau-b"},
+                                          {Coefficient::kPearson, "r", "Pearson's r"},
+                                          {Coefficient::kSpearman, "rho", "Spearman's rho"}};
+
+const PlannedNames& PlannedNamesOf(Coefficient coefficient) {
+  const auto* const names =
+      std::find_if(std::begin(kPlannedNames), std::end(kPlannedNames),
+                   [&](const PlannedNames& other) { return other.coefficient == coefficient; });
+  CONCUR_CHECK(names != std::end(kPlannedNames));
+  return *names;
+}
+
 }  // namespace
+
+absl::StatusOr<Coefficient> ParsePlannedCoefficient(absl::string_view name) {
+  std::vector<std::string> known;
+  for (const PlannedNames& names : kPlannedNames) {
+    known.emplace_back(CoefficientName(names.coefficient));
+    if (known.back() == name) {
+      return names.coefficient;
+    }
+  }
+  return absl::InvalidArgumentError(ExpectedOneOf(known, name));
+}
+
+absl::string_view PlannedTitle(Coefficient coefficient) {
+  return PlannedNamesOf(coefficient).title;
+}
+
+absl::string_view PlannedSymbol(Coefficient coefficient) {
+  return PlannedNamesOf(coefficient).symbol;
+}
 
 CellCosts EqualCosts(const ScoreTable& table) {
   return {CellGrid(table.approaches().size(), table.benchmarks().size(), 1.0), 0};

@@ -18,9 +18,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "analysis/coefficient.h"
 #include "analysis/score_table.h"
 
 namespace concur::analysis {
+
+// The coefficients that have plans: "kendall", "pearson" and "spearman". InvalidArgument for
+// others.
+absl::StatusOr<Coefficient> ParsePlannedCoefficient(absl::string_view name);
+// REQUIRES, for both: one that has plans.
+absl::string_view PlannedTitle(Coefficient coefficient);   // "Kendall's tau-b", "Pearson's r", …
+absl::string_view PlannedSymbol(Coefficient coefficient);  // "tau", "r", "rho"
 
 // A number for each cell, approach by approach.
 struct CellGrid {

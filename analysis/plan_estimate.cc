@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <vector>
 
+#include "analysis/coefficient.h"
+#include "analysis/correlation.h"
 #include "analysis/intervals.h"
 #include "analysis/plan.h"
 #include "analysis/plan_pool.h"
@@ -47,6 +50,8 @@ struct PairRows {
   std::vector<double> weights;
   std::vector<int32_t> a;
   std::vector<int32_t> b;
+  std::vector<double> scores_a;
+  std::vector<double> scores_b;
   double population = 0;  // all approaches
   double inverses = 0;    // over these, of 1 / probability - 1 (of 1 / probability for a sample)
 };
@@ -75,6 +80,8 @@ void CollectRows(const RankedTable& table, const CellSample& sample, size_t a, s
     rows.weights.push_back(1 / both);
     rows.a.push_back(table.ranks(a)[i]);
     rows.b.push_back(table.ranks(b)[i]);
+    rows.scores_a.push_back(table.scores(a)[i]);
+    rows.scores_b.push_back(table.scores(b)[i]);
   }
 }
 
@@ -139,19 +146,15 @@ class StudentQuantiles {
   std::map<int64_t, double> quantiles_;
 };
 
-// What each approach moves tau by, as far as it might have been missing; 0 without the pair.
-using Influences = std::vector<double>;
+// A coefficient of weighted rows, and its derivative with respect to the weight of each.
+struct WeightedValue {
+  double value = 0;
+  std::vector<double> derivatives;
+};
 
-// Tau of one pair; `influences`, of as many as there are approaches, is filled.
-void EstimatePair(const PairRows& rows, size_t ranks, const PairEstimateOptions& options,
-                  StudentQuantiles& quantiles, Influences& influences, PairEstimate& pair) {
+// Tau-b. REQUIRES, as WeightedMoment: neither list is constant.
+WeightedValue WeightedTau(const PairRows& rows, size_t ranks) {
   const size_t n = rows.approaches.size();
-  pair.n = static_cast<int64_t>(n);
-  pair.interval = {-1, 1};
-  constexpr size_t kApproachesMin = 3;
-  if (n < kApproachesMin) {
-    return;
-  }
   RowSums sums{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0),
                std::vector<double>(n, 0.0)};
   WeightsByRank by_rank(ranks);
@@ -165,24 +168,131 @@ void EstimatePair(const PairRows& rows, size_t ranks, const PairEstimateOptions&
     untied_a += rows.weights[k] * sums.untied_a[k];
     untied_b += rows.weights[k] * sums.untied_b[k];
   }
-  constexpr double kNothing = 1e-9;
-  if (untied_a < kNothing || untied_b < kNothing) {
+  const double scale = std::sqrt(untied_a * untied_b);
+  WeightedValue tau{std::clamp(difference / scale, -1.0, 1.0), std::vector<double>(n)};
+  for (size_t k = 0; k < n; ++k) {
+    tau.derivatives[k] =
+        2 * (sums.difference[k] / scale -
+             tau.value * (sums.untied_a[k] / untied_a + sums.untied_b[k] / untied_b) / 2);
+  }
+  return tau;
+}
+
+// For each row, the sum of the terms of lesser ranks and half of those of its own.
+std::vector<double> SumsBelow(const std::vector<int32_t>& of_rows, size_t ranks,
+                              const std::vector<double>& terms) {
+  std::vector<double> up_to(ranks + 1, 0.0);
+  for (size_t k = 0; k < of_rows.size(); ++k) {
+    up_to[static_cast<size_t>(of_rows[k])] += terms[k];
+  }
+  std::partial_sum(up_to.begin(), up_to.end(), up_to.begin());
+  std::vector<double> sums;
+  sums.reserve(of_rows.size());
+  for (const int32_t rank : of_rows) {
+    const auto own = static_cast<size_t>(rank);
+    sums.push_back((up_to[own - 1] + up_to[own]) / 2);
+  }
+  return sums;
+}
+
+// Less their weighted mean.
+void CenterWeighted(const std::vector<double>& weights, std::vector<double>& values) {
+  double sum = 0;
+  double total = 0;
+  for (size_t k = 0; k < values.size(); ++k) {
+    sum += weights[k] * values[k];
+    total += weights[k];
+  }
+  for (double& value : values) {
+    value -= sum / total;
+  }
+}
+
+// Pearson's r of the scores, or, for Spearman's rho, of weighted average ranks: these depend on the
+// weights, too.
+WeightedValue WeightedMoment(Coefficient coefficient, const PairRows& rows, size_t ranks) {
+  const bool of_ranks = coefficient == Coefficient::kSpearman;
+  const size_t n = rows.approaches.size();
+  std::vector<double> a =
+      of_ranks ? SumsBelow(rows.a, ranks, rows.weights) : ScaledDeviations(rows.scores_a);
+  std::vector<double> b =
+      of_ranks ? SumsBelow(rows.b, ranks, rows.weights) : ScaledDeviations(rows.scores_b);
+  CenterWeighted(rows.weights, a);
+  CenterWeighted(rows.weights, b);
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+  std::vector<double> terms_a(n);
+  std::vector<double> terms_b(n);
+  for (size_t k = 0; k < n; ++k) {
+    terms_a[k] = rows.weights[k] * a[k];
+    terms_b[k] = rows.weights[k] * b[k];
+    aa += terms_a[k] * a[k];
+    bb += terms_b[k] * b[k];
+    ab += terms_a[k] * b[k];
+  }
+  const double scale = std::sqrt(aa) * std::sqrt(bb);
+  WeightedValue moment{std::clamp(ab / scale, -1.0, 1.0), std::vector<double>(n)};
+  const std::vector<double> none(of_ranks ? 0 : n, 0.0);
+  // More weight of a row raises the ranks above it. Terms sum to 0, so that those above are those
+  // below with the other sign.
+  const std::vector<double> a_below_a = of_ranks ? SumsBelow(rows.a, ranks, terms_a) : none;
+  const std::vector<double> b_below_a = of_ranks ? SumsBelow(rows.a, ranks, terms_b) : none;
+  const std::vector<double> a_below_b = of_ranks ? SumsBelow(rows.b, ranks, terms_a) : none;
+  const std::vector<double> b_below_b = of_ranks ? SumsBelow(rows.b, ranks, terms_b) : none;
+  for (size_t k = 0; k < n; ++k) {
+    const double of_ab = a[k] * b[k] - b_below_a[k] - a_below_b[k];
+    const double of_aa = a[k] * a[k] - 2 * a_below_a[k];
+    const double of_bb = b[k] * b[k] - 2 * b_below_b[k];
+    moment.derivatives[k] = of_ab / scale - moment.value * (of_aa / aa + of_bb / bb) / 2;
+  }
+  return moment;
+}
+
+// The variance on Fisher's scale of n approaches, for normal scores.
+double FisherVariance(Coefficient coefficient, double value, double n) {
+  switch (coefficient) {
+    case Coefficient::kPearson:
+      return 1 / (n - 3);
+    case Coefficient::kSpearman:
+      return (1 + value * value / 2) / (n - 3);
+    default:
+      return 0.437 / std::max(n - 4, 1.0);
+  }
+}
+
+// What each approach moves the coefficient by, as far as it might have been missing; 0 without the
+// pair.
+using Influences = std::vector<double>;
+
+// The coefficient of one pair; `influences`, of as many as there are approaches, is filled.
+void EstimatePair(const PairRows& rows, size_t ranks, const PairEstimateOptions& options,
+                  StudentQuantiles& quantiles, Influences& influences, PairEstimate& pair) {
+  const size_t n = rows.approaches.size();
+  pair.n = static_cast<int64_t>(n);
+  pair.interval = {-1, 1};
+  constexpr size_t kApproachesMin = 3;
+  if (n < kApproachesMin) {
     return;
   }
+  // Rows are in the order of the first list's ranks.
+  const auto [least, most_b] = std::minmax_element(rows.b.begin(), rows.b.end());
+  if (rows.a.front() == rows.a.back() || *least == *most_b) {
+    return;
+  }
+  const bool is_tau = options.coefficient == Coefficient::kKendall;
+  const WeightedValue weighted =
+      is_tau ? WeightedTau(rows, ranks) : WeightedMoment(options.coefficient, rows, ranks);
   pair.defined = true;
-  const double scale = std::sqrt(untied_a * untied_b);
-  pair.tau = std::clamp(difference / scale, -1.0, 1.0);
-  // The derivative of tau with respect to the weight of each approach, times that weight.
+  pair.value = weighted.value;
+  // What an approach contributes: its weight times the derivative.
   const double correction = static_cast<double>(n) / static_cast<double>(n - 1);
   double squares = 0;
   double fourths = 0;
   double weights = 0;
   double of_units = 0;
   for (size_t k = 0; k < n; ++k) {
-    const double influence =
-        2 * rows.weights[k] *
-        (sums.difference[k] / scale -
-         pair.tau * (sums.untied_a[k] / untied_a + sums.untied_b[k] / untied_b) / 2);
+    const double influence = rows.weights[k] * weighted.derivatives[k];
     const double missing = options.approaches_are_sample ? 1 : 1 - rows.probabilities[k];
     const double square = missing * correction * influence * influence;
     influences[rows.approaches[k]] = std::copysign(std::sqrt(square), influence);
@@ -196,31 +306,36 @@ void EstimatePair(const PairRows& rows, size_t ranks, const PairEstimateOptions&
   // variance: it is at least what approaches like the others, drawn as rarely, would make it.
   pair.variance = std::max(squares, of_units * rows.inverses / rows.population);
   const bool is_whole = rows.inverses == 0;
-  pair.pooled = pair.tau;
+  pair.pooled = pair.value;
   if (is_whole) {
-    pair.interval = {pair.tau, pair.tau};
+    pair.interval = {pair.value, pair.value};
     return;
   }
   constexpr size_t kIntervalMin = 5;
   if (n < kIntervalMin) {
     return;
   }
-  // On Fisher's scale. A tau of 1 counts as if half a pair of approaches were discordant.
+  // On Fisher's scale. A perfect coefficient counts as if half a pair of approaches were
+  // discordant; r and rho may be nearer to 1 than a tau of so many, and are left there.
   const auto size = static_cast<double>(n);
-  const double most = 1 - 2 / (size * (size - 1));
-  const double inside = std::clamp(pair.tau, -most, most);
-  const double error = pair.variance > kNothing ? std::sqrt(pair.variance) / (1 - inside * inside)
-                                                : std::sqrt(0.437 / std::max(size - 4, 1.0));
+  constexpr double kNothing = 1e-9;
+  constexpr double kPerfect = 1 - 1e-12;
+  const bool is_perfect =
+      is_tau ? pair.variance <= kNothing : std::abs(pair.value) >= kPerfect || pair.variance == 0;
+  const double most = is_tau || is_perfect ? 1 - 2 / (size * (size - 1)) : kPerfect;
+  const double inside = std::clamp(pair.value, -most, most);
+  const double error = is_perfect ? std::sqrt(FisherVariance(options.coefficient, inside, size))
+                                  : std::sqrt(pair.variance) / (1 - inside * inside);
   // Satterthwaite's degrees of freedom: few approaches may bear most of the variance.
   constexpr double kNormalKurtosis = 3;
   const double effective =
-      squares > kNothing ? kNormalKurtosis * squares * squares / fourths : size - 2;
+      !is_perfect && squares > 0 ? kNormalKurtosis * squares * squares / fourths : size - 2;
   const double degrees = std::clamp(std::floor(effective), 1.0, size - 2);
   const double reach = quantiles.At(static_cast<int64_t>(degrees)) * error;
   const double middle = std::atanh(inside);
   pair.interval = {std::tanh(middle - reach), std::tanh(middle + reach)};
-  pair.interval.low = std::min(pair.interval.low, pair.tau);
-  pair.interval.high = std::max(pair.interval.high, pair.tau);
+  pair.interval.low = std::min(pair.interval.low, pair.value);
+  pair.interval.high = std::max(pair.interval.high, pair.value);
 }
 
 }  // namespace
@@ -237,12 +352,14 @@ RankedTable::RankedTable(const ScoreTable& oriented) : approaches_(oriented.appr
       return oriented.cell(p, b).value < oriented.cell(q, b).value;
     });
     std::vector<int32_t>& ranks = ranks_.emplace_back(approaches_, 0);
+    std::vector<double>& scores = scores_.emplace_back(approaches_, 0.0);
     int32_t rank = 0;
     for (size_t k = 0; k < order.size(); ++k) {
       if (k == 0 || oriented.cell(order[k], b).value != oriented.cell(order[k - 1], b).value) {
         ++rank;
       }
       ranks[order[k]] = rank;
+      scores[order[k]] = oriented.cell(order[k], b).value;
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kendall's tau-b between benchmarks, of all approaches of a table, from a sample of its cells.
+// Coefficients between benchmarks, of all approaches of a table, from a sample of its cells.
 //
 // Only approaches that have both scores count, each weighted by the inverse of the probability with
 // which it came into the sample; no missing score is filled in. Intervals are for the value that
@@ -13,13 +13,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_pool.h"
 #include "analysis/score_table.h"
 
 namespace concur::analysis {
 
-// Dense ranks of the scores of each benchmark, 1 for the least; ties share one; 0: no score.
+// The scores of each benchmark and their dense ranks, 1 for the least; ties share one; 0: no score.
 // Computed once for many samples.
 class RankedTable {
  public:
@@ -28,16 +29,20 @@ class RankedTable {
   size_t approaches() const { return approaches_; }
   size_t benchmarks() const { return ranks_.size(); }
   const std::vector<int32_t>& ranks(size_t benchmark) const { return ranks_[benchmark]; }
+  // 0 where there is none.
+  const std::vector<double>& scores(size_t benchmark) const { return scores_[benchmark]; }
   // Approaches with a score, in order of rank.
   const std::vector<size_t>& order(size_t benchmark) const { return orders_[benchmark]; }
 
  private:
   size_t approaches_ = 0;
   std::vector<std::vector<int32_t>> ranks_;
+  std::vector<std::vector<double>> scores_;
   std::vector<std::vector<size_t>> orders_;
 };
 
 struct PairEstimateOptions {
+  Coefficient coefficient = Coefficient::kKendall;  // one that has plans
   double level = 0.95;
   // Whether the approaches are themselves a sample: then the interval is that of the population
   // that they come from, and has a width also where no score is missing.

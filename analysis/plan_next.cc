@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/plan_power.h"
@@ -95,25 +96,26 @@ CellSample SampleOf(const ScoreTable& table, const CellPlan& plan, const NextOpt
   return sample;
 }
 
-// Half the width of an interval around `tau` on Fisher's scale.
-double HalfWidthAround(double tau, double variance, double level) {
+// Half the width of an interval around `value` on Fisher's scale.
+double HalfWidthAround(double value, double variance, double level) {
   constexpr double kMost = 0.99;
-  const double inside = std::clamp(tau, -kMost, kMost);
+  const double inside = std::clamp(value, -kMost, kMost);
   const double reach = NormalQuantile(level) * std::sqrt(variance) / (1 - inside * inside);
   const double middle = std::atanh(inside);
   return (std::tanh(middle + reach) - std::tanh(middle - reach)) / 2;
 }
 
-// The variance of one approach's share in tau; of independent benchmarks where it is not known.
-double UnitVariance(const PairEstimate& pair) {
+// The variance of one approach's share in a coefficient; of independent benchmarks where it is not
+// known.
+double UnitVariance(Coefficient coefficient, const PairEstimate& pair) {
   constexpr int64_t kKnownMin = 8;
-  constexpr double kIndependent = 4.0 / 9;
-  return pair.defined && pair.n >= kKnownMin ? pair.unit_variance : kIndependent;
+  const double independent = coefficient == Coefficient::kKendall ? 4.0 / 9 : 1;
+  return pair.defined && pair.n >= kKnownMin ? pair.unit_variance : independent;
 }
 
 // The widest interval to be expected of the sample of a threshold.
 double ExpectedHalfWidth(const CellPlan& plan, const std::vector<PairEstimate>& pairs, size_t n,
-                         double threshold, double level) {
+                         double threshold, const NextOptions& options) {
   double widest = 0;
   for (const PairEstimate& pair : pairs) {
     double inverses = 0;
@@ -124,7 +126,9 @@ double ExpectedHalfWidth(const CellPlan& plan, const std::vector<PairEstimate>& 
     }
     const auto count = static_cast<double>(n);
     widest = std::max(
-        widest, HalfWidthAround(pair.tau, UnitVariance(pair) * inverses / count / count, level));
+        widest, HalfWidthAround(pair.value,
+                                UnitVariance(options.coefficient, pair) * inverses / count / count,
+                                options.level));
   }
   return widest;
 }
@@ -143,14 +147,13 @@ size_t CellsUntil(const CellPlan& plan, const ScoreTable& table, const NextCells
   }
   // Intervals that are wider now than was expected of this many cells stay so.
   double within = options.within;
-  const double expected =
-      ExpectedHalfWidth(plan, next.pairs, n, plan.cells()[low].key, options.level);
+  const double expected = ExpectedHalfWidth(plan, next.pairs, n, plan.cells()[low].key, options);
   if (next.in_order && expected > 0 && expected < next.half_width) {
     within *= expected / next.half_width;
   }
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (ExpectedHalfWidth(plan, next.pairs, n, plan.cells()[middle].key, options.level) <= within) {
+    if (ExpectedHalfWidth(plan, next.pairs, n, plan.cells()[middle].key, options) <= within) {
       high = middle;
     } else {
       low = middle + 1;
@@ -162,8 +165,8 @@ size_t CellsUntil(const CellPlan& plan, const ScoreTable& table, const NextCells
 void AddSampleView(size_t n, const NextOptions& options, NextCells& next) {
   for (size_t p = 0; p < next.pairs.size(); ++p) {
     const PairEstimate& pair = next.pairs[p];
-    const double unit = UnitVariance(pair);
-    const double width = HalfWidthAround(pair.tau, unit / static_cast<double>(n), options.level);
+    const double unit = UnitVariance(options.coefficient, pair);
+    const double width = HalfWidthAround(pair.value, unit / static_cast<double>(n), options.level);
     if (width <= next.sample_half_width) {
       continue;
     }
@@ -171,7 +174,7 @@ void AddSampleView(size_t n, const NextOptions& options, NextCells& next) {
     next.sample_widest = p;
     int64_t needed = static_cast<int64_t>(n);
     constexpr int64_t kNeededMax = 100'000'000;
-    while (needed < kNeededMax && HalfWidthAround(pair.tau, unit / static_cast<double>(needed),
+    while (needed < kNeededMax && HalfWidthAround(pair.value, unit / static_cast<double>(needed),
                                                   options.level) > options.within) {
       needed += std::max<int64_t>(1, needed / 100);
     }
@@ -188,6 +191,7 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
   const CellPlan plan(costs, options.seed);
   NextCells next;
   PairEstimateOptions estimate;
+  estimate.coefficient = options.coefficient;
   estimate.level = options.level;
   next.pairs = EstimatePairs(RankedTable(table.Oriented()),
                              SampleOf(table, plan, options, next.in_order), estimate);
@@ -231,7 +235,8 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
 Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts& costs,
                 const NextOptions& options) {
   Table output;
-  output.title = absl::StrFormat("What to run next, for tau-b within ± %g", options.within);
+  output.title = absl::StrFormat("What to run next, for %s within ± %g",
+                                 PlannedTitle(options.coefficient), options.within);
   output.columns = {{"step", "step", true},
                     {"approach", "approach"},
                     {"benchmarks", "benchmarks"},

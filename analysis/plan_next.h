@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/score_table.h"
@@ -18,6 +19,7 @@
 namespace concur::analysis {
 
 struct NextOptions {
+  Coefficient coefficient = Coefficient::kKendall;  // one that has plans
   double within = 0.1;  // half-width of an interval that is narrow enough
   double level = 0.95;
   uint64_t seed = 1;

@@ -116,7 +116,7 @@ void PoolPairs(size_t benchmarks, const std::vector<std::vector<double>>& influe
   std::vector<double> values;
   for (const PairEstimate& pair : pairs) {
     weights.push_back(pair.defined ? 1 / (pair.variance + variance / defined) : 0.0);
-    values.push_back(pair.tau);
+    values.push_back(pair.value);
   }
   const AdditiveFit fit(benchmarks, pairs, std::move(weights));
   const std::vector<double> fitted = fit.Fit(values);
@@ -141,7 +141,7 @@ void PoolPairs(size_t benchmarks, const std::vector<std::vector<double>>& influe
   double noises = 0;
   for (size_t p = 0; p < pairs.size(); ++p) {
     if (pairs[p].defined) {
-      distances += (pairs[p].tau - fitted[p]) * (pairs[p].tau - fitted[p]);
+      distances += (pairs[p].value - fitted[p]) * (pairs[p].value - fitted[p]);
       noises += noise[p];
     }
   }
@@ -152,7 +152,7 @@ void PoolPairs(size_t benchmarks, const std::vector<std::vector<double>>& influe
       continue;
     }
     const double kept = real / (real + std::min(noise[p], pair.variance));
-    pair.pooled = std::clamp(fitted[p] + kept * (pair.tau - fitted[p]), pair.interval.low,
+    pair.pooled = std::clamp(fitted[p] + kept * (pair.value - fitted[p]), pair.interval.low,
                              pair.interval.high);
   }
 }

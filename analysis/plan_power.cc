@@ -12,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/coefficient.h"
+#include "analysis/plan.h"
 #include "analysis/table.h"
 #include "base/status_macros.h"
 
@@ -20,9 +22,9 @@ namespace {
 
 absl::Status CheckPower(const PowerOptions& options) {
   CONCUR_RETURN_IF_ERROR(CheckPrecision(options.within, options.level));
-  if (!(options.tau > -1 && options.tau < 1)) {
+  if (!(options.value > -1 && options.value < 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tau: expected a number between -1 and 1, got ", options.tau));
+        absl::StrCat("tau: expected a number between -1 and 1, got ", options.value));
   }
   if (!(options.spread > 0 && options.spread <= 100)) {
     return absl::InvalidArgumentError(
@@ -77,37 +79,52 @@ double NormalQuantile(double level) {
   return boost::math::quantile(boost::math::normal_distribution<double>(), (1 + level) / 2);
 }
 
-double TauHalfWidth(double tau, int64_t n, double level) {
-  // Kendall's variance of tau of independent lists; elsewhere the interval has the same width on
-  // Fisher's scale, whose slope is 1 - tau².
+double HalfWidthOf(Coefficient coefficient, double value, int64_t n, double level) {
+  // The variance for independent lists: Kendall's of tau; of r (normal scores) and rho, 1/(n - 1).
+  // Elsewhere the interval has the same width on Fisher's scale, whose slope is 1 - value²; that of
+  // rho is wider there (Bonett and Wright, 2000).
   const auto size = static_cast<double>(n);
-  const double variance = 2 * (2 * size + 5) / (9 * size * (size - 1));
-  return NormalQuantile(level) * std::sqrt(variance) * (1 - tau * tau);
+  double variance = 1 / (size - 1);
+  if (coefficient == Coefficient::kKendall) {
+    variance = 2 * (2 * size + 5) / (9 * size * (size - 1));
+  } else if (coefficient == Coefficient::kSpearman) {
+    variance *= 1 + value * value / 2;
+  }
+  return NormalQuantile(level) * std::sqrt(variance) * (1 - value * value);
 }
 
-double TauShift(double tau, double noise_share) {
-  const double seen = std::sin(std::numbers::pi / 2 * tau) * (1 - noise_share);
-  return std::abs(tau - 2 / std::numbers::pi * std::asin(seen));
+double ShiftByNoise(Coefficient coefficient, double value, double noise_share) {
+  constexpr double kPi = std::numbers::pi;
+  const double kept = 1 - noise_share;
+  switch (coefficient) {
+    case Coefficient::kPearson:
+      return std::abs(value) * noise_share;
+    case Coefficient::kSpearman:
+      return std::abs(value - 6 / kPi * std::asin(std::sin(kPi / 6 * value) * kept));
+    default:
+      return std::abs(value - 2 / kPi * std::asin(std::sin(kPi / 2 * value) * kept));
+  }
 }
 
 absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
   CONCUR_RETURN_IF_ERROR(CheckPower(options));
   Table table;
-  table.title =
-      absl::StrFormat("What it takes to know a tau-b of %g to ± %g", options.tau, options.within);
+  table.title = absl::StrFormat("What it takes to know a %s of %g to ± %g",
+                                PlannedTitle(options.coefficient), options.value, options.within);
   table.columns = {{"unit", "of"},
                    {"count", "count", true},
                    {"half_width", "half-width", true, 3},
                    {"shift", "shift by noise", true, 3},
                    {"needed", "needed"}};
   const auto add_approaches = [&](int64_t n, bool needed) {
-    table.rows.push_back({TextCell("approaches"), IntegerCell(n),
-                          NumberCell(TauHalfWidth(options.tau, n, options.level)), TableCell(),
-                          YesNoCell(needed)});
+    table.rows.push_back(
+        {TextCell("approaches"), IntegerCell(n),
+         NumberCell(HalfWidthOf(options.coefficient, options.value, n, options.level)), TableCell(),
+         YesNoCell(needed)});
   };
   constexpr int64_t kApproachesMin = 5;
   const int64_t approaches = LeastCount(kApproachesMin, [&](int64_t n) {
-    return TauHalfWidth(options.tau, n, options.level) <= options.within;
+    return HalfWidthOf(options.coefficient, options.value, n, options.level) <= options.within;
   });
   for (const int64_t n : {5, 10, 20, 32, 50, 100, 200, 500, 1000}) {
     if (n != approaches) {
@@ -115,12 +132,13 @@ absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
     }
   }
   add_approaches(approaches, true);
-  // Where the expected tau is 0, noise shifts nothing: the shift is then that of a tau of 0.5.
-  const double shifted = options.tau == 0 ? 0.5 : options.tau;
+  // Where 0 is expected, noise shifts nothing: the shift is then that of a coefficient of 0.5.
+  const double shifted = options.value == 0 ? 0.5 : options.value;
   const auto add_noise = [&](const std::string& unit, double variance) {
     const auto shift = [&](int64_t count) {
       const double noise = variance / static_cast<double>(count);
-      return TauShift(shifted, noise / (noise + options.spread * options.spread));
+      return ShiftByNoise(options.coefficient, shifted,
+                          noise / (noise + options.spread * options.spread));
     };
     const int64_t count =
         LeastCount(1, [&](int64_t value) { return shift(value) <= options.within / 4; });
@@ -134,7 +152,7 @@ absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
                       "intervals.",
                       100 * options.level),
       absl::StrFormat(
-          "Seeds and examples, each alone, so that noise shifts a tau of %g by at most a quarter "
+          "Seeds and examples, each alone, so that noise shifts one of %g by at most a quarter "
           "of ± %g: true scores with a standard deviation of %g points, seeds of %g, and %g %% of "
           "the examples right.",
           shifted, options.within, options.spread, options.seed_spread, options.accuracy)};

@@ -32,7 +32,7 @@ PolicyResult Judge(const std::vector<PairEstimate>& truth, const std::vector<Pai
   PolicyResult result;
   result.cost = cost;
   for (size_t p = 0; p < pairs.size(); ++p) {
-    const double value = truth[p].tau;
+    const double value = truth[p].value;
     result.mean_abs_error += std::abs(pairs[p].pooled - value);
     result.coverage +=
         pairs[p].interval.low <= value + kRounding && value <= pairs[p].interval.high + kRounding
@@ -132,6 +132,7 @@ absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
   const RankedTable ranked(table.Oriented());
   const CellPlan whole(costs, options.seed);
   PairEstimateOptions plain;
+  plain.coefficient = options.coefficient;
   plain.level = options.level;
   plain.pool = false;
   PairEstimateOptions pooled = plain;
@@ -167,9 +168,9 @@ absl::StatusOr<std::vector<ReplayPoint>> ReplayPlans(const ScoreTable& table,
 Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scores,
                   const CellCosts& costs, const ReplayOptions& options) {
   Table table;
-  table.title = absl::StrCat("Kendall's tau-b from part of a table of ", scores.approaches().size(),
-                             " approaches and ", scores.benchmarks().size(),
-                             " benchmarks: ", options.replays, " replays");
+  table.title = absl::StrCat(
+      PlannedTitle(options.coefficient), " from part of a table of ", scores.approaches().size(),
+      " approaches and ", scores.benchmarks().size(), " benchmarks: ", options.replays, " replays");
   table.columns = {{"budget", "budget", true, 2},
                    {"policy", "run"},
                    {"cost", "cost", true, 3},

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/bootstrap.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/score_table.h"
 #include "analysis/table.h"
@@ -22,6 +23,7 @@
 namespace concur::analysis {
 
 struct ReplayOptions {
+  Coefficient coefficient = Coefficient::kKendall;     // one that has plans
   std::vector<double> budgets = {0.1, 0.2, 0.3, 0.5};  // shares of the cost of the whole table
   int64_t replays = 200;
   uint64_t seed = 1;

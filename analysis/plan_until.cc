@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/plan_power.h"
@@ -44,8 +45,8 @@ Stopped RunUntil(const RankedTable& table, const CellPlan& plan, const UntilOpti
   for (const CellBatch& batch : batches) {
     stopped.cost = batch.cost;
     ++stopped.looks;
-    stopped.look = LookAt(table, plan, batch.threshold, scored, level);
-    if (stopped.look.half_width <= options.within) {
+    stopped.look = LookAt(table, plan, batch.threshold, scored, options.rule.coefficient, level);
+    if (stopped.look.half_width <= options.rule.within) {
       break;
     }
   }
@@ -54,20 +55,33 @@ Stopped RunUntil(const RankedTable& table, const CellPlan& plan, const UntilOpti
 
 }  // namespace
 
-absl::StatusOr<double> ParseUntil(absl::string_view text) {
+absl::StatusOr<UntilRule> ParseUntil(absl::string_view text) {
   absl::string_view rest = absl::StripAsciiWhitespace(text);
-  double within = 0;
-  const bool is_tau = absl::ConsumePrefix(&rest, "tau");
+  UntilRule rule;
+  bool is_known = false;
+  // "r" is the beginning of "rho".
+  for (const Coefficient coefficient :
+       {Coefficient::kKendall, Coefficient::kSpearman, Coefficient::kPearson}) {
+    if (!is_known && absl::ConsumePrefix(&rest, PlannedSymbol(coefficient))) {
+      rule.coefficient = coefficient;
+      is_known = true;
+    }
+  }
   rest = absl::StripLeadingAsciiWhitespace(rest);
   if (!absl::ConsumePrefix(&rest, "±")) {
     absl::ConsumePrefix(&rest, "+-");
   }
-  if (!is_tau || !absl::SimpleAtod(rest, &within) || !(within > 0 && within < 1)) {
+  if (!is_known || !absl::SimpleAtod(rest, &rule.within) || !(rule.within > 0 && rule.within < 1)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected \"tau ±W\" with a half-width W between 0 and 1, such as \"tau ±0.1\", got \"",
+        "expected \"tau ±W\", \"r ±W\" or \"rho ±W\" with a half-width W between 0 and "
+        "1, such as \"tau ±0.1\", got \"",
         text, "\""));
   }
-  return within;
+  return rule;
+}
+
+std::string UntilText(const UntilRule& rule) {
+  return absl::StrCat(PlannedSymbol(rule.coefficient), " ±", rule.within);
 }
 
 std::vector<CellBatch> BatchesOf(const CellPlan& plan, size_t approaches) {
@@ -98,12 +112,13 @@ double LevelOfLook(double level, size_t looks) {
 }
 
 Look LookAt(const RankedTable& table, const CellPlan& plan, double threshold,
-            const std::vector<bool>& scored, double level) {
+            const std::vector<bool>& scored, Coefficient coefficient, double level) {
   CellSample sample = plan.Below(threshold);
   for (size_t i = 0; i < scored.size(); ++i) {
     sample.has[i] = sample.has[i] && scored[i];
   }
   PairEstimateOptions options;
+  options.coefficient = coefficient;
   options.level = level;
   options.pool = false;
   Look look;
@@ -124,12 +139,12 @@ absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts
   checked.replays = options.replays;
   checked.level = options.level;
   CONCUR_RETURN_IF_ERROR(CheckReplay(table, checked));
-  CONCUR_RETURN_IF_ERROR(CheckPrecision(options.within, options.level));
+  CONCUR_RETURN_IF_ERROR(CheckPrecision(options.rule.within, options.level));
   const RankedTable ranked(table.Oriented());
   const std::vector<bool> all(table.approaches().size() * table.benchmarks().size(), true);
   const std::vector<PairEstimate> truth =
       LookAt(ranked, CellPlan(costs, options.seed), std::numeric_limits<double>::infinity(), all,
-             options.level)
+             options.rule.coefficient, options.level)
           .pairs;
   std::vector<UntilReplay> replays(static_cast<size_t>(options.replays));
   options.parallel_for(replays.size(), [&](size_t number) {
@@ -137,11 +152,11 @@ absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts
     UntilReplay& replay = replays[number];
     for (size_t p = 0; p < truth.size(); ++p) {
       const PairEstimate& pair = stopped.look.pairs[p];
-      replay.coverage += pair.interval.low <= truth[p].tau + kRoundingOfCoverage &&
-                                 truth[p].tau <= pair.interval.high + kRoundingOfCoverage
+      replay.coverage += pair.interval.low <= truth[p].value + kRoundingOfCoverage &&
+                                 truth[p].value <= pair.interval.high + kRoundingOfCoverage
                              ? 1
                              : 0;
-      replay.mean_abs_error += std::abs(pair.tau - truth[p].tau);
+      replay.mean_abs_error += std::abs(pair.value - truth[p].value);
     }
     const auto pairs = static_cast<double>(truth.size());
     replay.all_hold = replay.coverage == pairs ? 1 : 0;
@@ -167,8 +182,9 @@ absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts
 
 Table UntilTable(const UntilReplay& replay, const UntilOptions& options) {
   Table table;
-  table.title = absl::StrFormat("Runs that stop when every tau-b is known to ± %g: %d replays",
-                                options.within, options.replays);
+  table.title =
+      absl::StrFormat("Runs that stop when every %s is known to ± %g: %d replays",
+                      PlannedTitle(options.rule.coefficient), options.rule.within, options.replays);
   table.columns = {{"cost", "cost", true, 3},
                    {"looks", "looks", true, 2},
                    {"coverage", "coverage", true, 3},

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/score_table.h"
@@ -23,9 +24,16 @@
 
 namespace concur::analysis {
 
-// The width W of "tau ±W" (also "tau +-W" and "tau W"), between 0 and 1. InvalidArgument, without
-// the place, for anything else.
-absl::StatusOr<double> ParseUntil(absl::string_view text);
+// When every coefficient between benchmarks is known well enough.
+struct UntilRule {
+  Coefficient coefficient = Coefficient::kKendall;  // one that has plans
+  double within = 0.1;                              // the half-width
+};
+// "tau ±W" (also "tau +-W" and "tau W"), "r ±W" or "rho ±W", with W between 0 and 1.
+// InvalidArgument, without the place, for anything else.
+absl::StatusOr<UntilRule> ParseUntil(absl::string_view text);
+// "tau ±0.1".
+std::string UntilText(const UntilRule& rule);
 
 // A batch of cells, and the look at the coefficients that follows it.
 struct CellBatch {
@@ -48,10 +56,10 @@ struct Look {
 // What is known from the cells below `threshold` that have a score (`scored`, approach by
 // approach), by intervals of `level`.
 Look LookAt(const RankedTable& table, const CellPlan& plan, double threshold,
-            const std::vector<bool>& scored, double level);
+            const std::vector<bool>& scored, Coefficient coefficient, double level);
 
 struct UntilOptions {
-  double within = 0.1;
+  UntilRule rule;
   double level = 0.95;
   int64_t replays = 200;
   uint64_t seed = 1;

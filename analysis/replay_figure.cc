@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/coefficient.h"
+#include "analysis/plan.h"
 #include "analysis/plan_replay.h"
 #include "analysis/svg_canvas.h"
 
@@ -52,7 +54,7 @@ ReplayScale ScaleOf(const std::vector<ReplayPoint>& points) {
   return scale;
 }
 
-void DrawReplayAxes(const ReplayScale& scale, SvgCanvas& canvas) {
+void DrawReplayAxes(const ReplayScale& scale, Coefficient coefficient, SvgCanvas& canvas) {
   for (const double cost : RoundTicks(0, scale.cost_max, 5)) {
     canvas.Line(scale.X(cost), kPlotTop, scale.X(cost), kPlotTop + kPlotHeight, kGridStroke);
     canvas.Text(scale.X(cost), kPlotTop + kPlotHeight + 16, absl::StrFormat("%g", cost + 0.0),
@@ -63,7 +65,9 @@ void DrawReplayAxes(const ReplayScale& scale, SvgCanvas& canvas) {
     canvas.Text(kPlotLeft - 6, scale.Y(error) + 4, absl::StrFormat("%g", error + 0.0),
                 SvgCanvas::Anchor::kEnd);
   }
-  canvas.Text(kPlotLeft, kPlotTop - 10, "mean |error| of tau-b, ± its standard error");
+  canvas.Text(
+      kPlotLeft, kPlotTop - 10,
+      absl::StrCat("mean |error| of ", PlannedTitle(coefficient), ", ± its standard error"));
   canvas.Text(kPlotLeft + kPlotWidth, kPlotTop + kPlotHeight + 34,
               "share of the whole table's cost", SvgCanvas::Anchor::kEnd);
 }
@@ -93,13 +97,14 @@ void DrawReplayCurve(const std::vector<ReplayPoint>& points, const ReplayScale& 
 
 }  // namespace
 
-std::string ReplaySvg(const std::vector<ReplayPoint>& points, const std::string& title) {
+std::string ReplaySvg(const std::vector<ReplayPoint>& points, Coefficient coefficient,
+                      const std::string& title) {
   std::vector<ReplayPoint> ordered = points;
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const ReplayPoint& a, const ReplayPoint& b) { return a.budget < b.budget; });
   SvgCanvas canvas;
   const ReplayScale scale = ScaleOf(ordered);
-  DrawReplayAxes(scale, canvas);
+  DrawReplayAxes(scale, coefficient, canvas);
   double x = kPlotLeft + 4;
   for (size_t group = 0; group < std::size(kReplayCurves); ++group) {
     DrawReplayCurve(ordered, scale, group, canvas);

@@ -9,11 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "analysis/coefficient.h"
 #include "analysis/plan_replay.h"
 
 namespace concur::analysis {
 
-std::string ReplaySvg(const std::vector<ReplayPoint>& points, const std::string& title);
+// The coefficient is one that has plans.
+std::string ReplaySvg(const std::vector<ReplayPoint>& points, Coefficient coefficient,
+                      const std::string& title);
 
 }  // namespace concur::analysis
 

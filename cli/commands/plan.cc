@@ -50,6 +50,7 @@ struct PlanFlags {
   std::string select;
   std::string replay;
   std::string until;
+  std::string coefficient;
   bool power = false;
   analysis::PowerOptions precision;
   std::string costs;
@@ -157,6 +158,7 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
     }
   }
   analysis::NextOptions options;
+  options.coefficient = flags.precision.coefficient;
   options.within = flags.precision.within;
   options.level = flags.precision.level;
   options.seed = flags.seed;
@@ -168,18 +170,14 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
 }
 
 // What --until would have done, if it was asked for.
-absl::StatusOr<std::optional<analysis::Table>> ReplayedUntil(const PlanFlags& flags,
-                                                             const analysis::ScoreTable& table,
-                                                             const analysis::CellCosts& costs) {
-  if (flags.until.empty()) {
+absl::StatusOr<std::optional<analysis::Table>> ReplayedUntil(
+    const PlanFlags& flags, const std::optional<analysis::UntilRule>& rule,
+    const analysis::ScoreTable& table, const analysis::CellCosts& costs) {
+  if (!rule.has_value()) {
     return std::nullopt;
   }
   analysis::UntilOptions options;
-  const absl::StatusOr<double> within = analysis::ParseUntil(flags.until);
-  if (!within.ok()) {
-    return AtField(FieldPath("--until"), within.status());
-  }
-  options.within = *within;
+  options.rule = *rule;
   options.level = flags.precision.level;
   options.replays = flags.replays;
   options.seed = flags.seed;
@@ -216,10 +214,12 @@ absl::StatusOr<analysis::ScoreTable> ReplayedTable(const PlanFlags& flags,
   return ChosenTable(flags, std::move(whole));
 }
 
-absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
+absl::Status RunReplay(const PlanFlags& flags, const std::optional<analysis::UntilRule>& rule,
+                       CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ReplayedTable(flags, context));
   CONCUR_ASSIGN_OR_RETURN(const analysis::CellCosts costs, LoadCosts(flags, table, context));
   analysis::ReplayOptions options;
+  options.coefficient = flags.precision.coefficient;
   if (!flags.budgets.empty()) {
     CONCUR_ASSIGN_OR_RETURN(options.budgets, BudgetsOf(flags));
   }
@@ -228,7 +228,7 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
   options.level = flags.precision.level;
   options.parallel_for = ThreadedFor;
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::Table> until,
-                          ReplayedUntil(flags, table, costs));
+                          ReplayedUntil(flags, rule, table, costs));
   const analysis::TableFormat form = FormatOf(flags.format, context);
   const bool is_figure = flags.format == "svg";
   if (until.has_value() && form != analysis::TableFormat::kJson && flags.budgets.empty() &&
@@ -239,9 +239,9 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
                           analysis::ReplayPlans(table, costs, options));
   if (is_figure) {
     context.out << analysis::ReplaySvg(
-        points,
-        absl::StrCat("Kendall's tau-b of ", table.benchmarks().size(), " benchmarks from part of ",
-                     table.approaches().size(), " approaches' cells"));
+        points, options.coefficient,
+        absl::StrCat(analysis::PlannedTitle(options.coefficient), " of ", table.benchmarks().size(),
+                     " benchmarks from part of ", table.approaches().size(), " approaches' cells"));
     return absl::OkStatus();
   }
   if (form == analysis::TableFormat::kJson) {
@@ -255,7 +255,28 @@ absl::Status RunReplay(const PlanFlags& flags, CommandContext& context) {
   return PrintTable(analysis::ReplayTable(points, table, costs, options), flags.format, context);
 }
 
-absl::Status RunPlan(const PlanFlags& flags, CommandContext& context) {
+// The coefficient that is asked for, and the rule of --until, which names one, too.
+absl::StatusOr<std::optional<analysis::UntilRule>> ReadCoefficient(PlanFlags& flags) {
+  if (!flags.coefficient.empty()) {
+    const auto coefficient = analysis::ParsePlannedCoefficient(flags.coefficient);
+    CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--coefficient"), coefficient.status()));
+    flags.precision.coefficient = *coefficient;
+  }
+  if (flags.until.empty()) {
+    return std::nullopt;
+  }
+  const absl::StatusOr<analysis::UntilRule> rule = analysis::ParseUntil(flags.until);
+  CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--until"), rule.status()));
+  if (!flags.coefficient.empty() && rule->coefficient != flags.precision.coefficient) {
+    return absl::InvalidArgumentError(absl::StrCat("--coefficient: expected that of --until ",
+                                                   flags.until, ", got \"", flags.coefficient,
+                                                   "\"; leave it out"));
+  }
+  flags.precision.coefficient = rule->coefficient;
+  return *rule;
+}
+
+absl::Status RunPlan(PlanFlags flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format, /*with_svg=*/!flags.replay.empty()));
   if ((flags.study.empty() ? 0 : 1) + (flags.scores.empty() ? 0 : 1) +
           (flags.replay.empty() ? 0 : 1) + (flags.power ? 1 : 0) !=
@@ -267,16 +288,18 @@ absl::Status RunPlan(const PlanFlags& flags, CommandContext& context) {
     return absl::InvalidArgumentError(
         "--until: expected --replay TABLE beside it; concur sweep submit --until runs cells");
   }
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::UntilRule> rule, ReadCoefficient(flags));
   if (flags.power) {
     CONCUR_ASSIGN_OR_RETURN(const analysis::Table table, analysis::PowerTable(flags.precision));
     return PrintTable(table, flags.format, context);
   }
-  return flags.replay.empty() ? RunNext(flags, context) : RunReplay(flags, context);
+  return flags.replay.empty() ? RunNext(flags, context) : RunReplay(flags, rule, context);
 }
 
 void AddPowerOptions(Command* command, PlanFlags& flags) {
   command->AddFlag("--power", flags.power, "How many approaches, seeds and examples it takes");
-  command->AddOption("--tau", flags.precision.tau, "The coefficient that is expected, for --power")
+  command
+      ->AddOption("--tau", flags.precision.value, "The coefficient that is expected, for --power")
       ->ShowDefault();
   command
       ->AddOption("--spread", flags.precision.spread,
@@ -308,6 +331,8 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       ->AddOption("--within", flags->precision.within,
                   "Half-width of an interval that is narrow enough")
       ->ShowDefault();
+  command->AddOption("--coefficient", flags->coefficient, "kendall (tau-b), pearson or spearman")
+      ->DefaultText("kendall");
   command->AddOption("--interval", flags->precision.level, "Level of the intervals")->ShowDefault();
   command
       ->AddOption("--costs", flags->costs,
@@ -340,8 +365,10 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   command->AddOption("--replays", flags->replays, "How often each budget is tried")->ShowDefault();
   command
-      ->AddOption("--until", flags->until,
-                  "What `sweep submit --until` would have done, for --replay: \"tau ±0.1\"")
+      ->AddOption(
+          "--until", flags->until,
+          "What `sweep submit --until` would have done, for --replay: \"tau ±0.1\", \"r ±0.1\" "
+          "or \"rho ±0.1\"")
       ->TypeName("'tau ±W'");
   command->AddFlag("--complete", flags->complete, "Leave out approaches that lack a score");
   AddPowerOptions(command, *flags);
@@ -355,6 +382,7 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       "  concur plan demo --within 0.1\n"
       "  concur plan --scores partial.csv --costs seconds.csv\n"
       "  concur plan --power --within 0.1 --tau 0.5\n"
+      "  concur plan demo --coefficient spearman --within 0.1\n"
       "  concur plan --replay scores.csv --costs seconds.csv --budgets 0.2,0.3 -o json");
   OnRun(command, context, [flags, &context] { return RunPlan(*flags, context); });
 }

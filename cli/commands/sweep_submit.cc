@@ -89,7 +89,8 @@ void AddSubmitCommand(Command& sweep, CommandContext& context) {
   command
       ->AddOption("--until", flags->until.until,
                   "Run cells in batches, in the order of `concur plan`, until every tau-b between "
-                  "benchmarks is known to ± W: \"tau ±0.1\"")
+                  "benchmarks is known to ± W: \"tau ±0.1\"; \"r ±0.1\" is Pearson's, \"rho ±0.1\" "
+                  "Spearman's")
       ->TypeName("'tau ±W'");
   command
       ->AddOption("--costs", flags->until.costs,

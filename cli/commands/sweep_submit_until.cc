@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/plan_power.h"
@@ -48,7 +49,7 @@ struct LookRecord {
 };
 
 struct UntilRun {
-  double within = 0;
+  analysis::UntilRule rule;
   double level = 0;  // of each look
   bool known = false;
   std::vector<LookRecord> looks;
@@ -139,9 +140,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> LeftOut(
 std::string WhyText(const UntilRun& run, size_t left_out) {
   if (run.known) {
     return absl::StrFormat(
-        "Stopped: every tau-b of these approaches is known to ± %g; %d %s left out, as no more is "
+        "Stopped: every %s of these approaches is known to ± %g; %d %s left out, as no more is "
         "needed for that.",
-        run.within, left_out, left_out == 1 ? "cell was" : "cells were");
+        analysis::PlannedTitle(run.rule.coefficient), run.rule.within, left_out,
+        left_out == 1 ? "cell was" : "cells were");
   }
   return absl::StrFormat("Every cell was released; the widest interval is ± %.2f.",
                          run.looks.empty() ? 1 : run.looks.back().look.half_width);
@@ -149,7 +151,8 @@ std::string WhyText(const UntilRun& run, size_t left_out) {
 
 analysis::Table LooksTable(const UntilGrid& grid, const UntilRun& run) {
   analysis::Table table;
-  table.title = absl::StrFormat("Until every tau-b is known to ± %g", run.within);
+  table.title = absl::StrFormat("Until every %s is known to ± %g",
+                                analysis::PlannedTitle(run.rule.coefficient), run.rule.within);
   table.columns = {{"look", "look", true},       {"sweep", "sweep"},
                    {"cells", "cells", true},     {"cost", "cost", true, 3},
                    {"half_width", "±", true, 3}, {"widest", "widest"}};
@@ -196,7 +199,8 @@ Json UntilJson(const UntilGrid& grid, const UntilRun& run) {
     left_out.push_back({{"approach", approach}, {"benchmarks", benchmarks}});
   }
   Json json;
-  json["within"] = run.within;
+  json["coefficient"] = analysis::CoefficientName(run.rule.coefficient);
+  json["within"] = run.rule.within;
   json["level_of_looks"] = run.level;
   json["known"] = run.known;
   json["why"] = WhyText(run, cells);
@@ -310,10 +314,10 @@ absl::StatusOr<SweepSpec> SpecOfReleased(const SweepSpec& spec, const UntilGrid&
 absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
                          const UntilFlags& flags, const WatchOptions& watch) {
   UntilRun run;
-  const absl::StatusOr<double> within = analysis::ParseUntil(flags.until);
-  CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--until"), within.status()));
-  run.within = *within;
-  CONCUR_RETURN_IF_ERROR(CheckUntil(submit, flags, run.within));
+  const absl::StatusOr<analysis::UntilRule> rule = analysis::ParseUntil(flags.until);
+  CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--until"), rule.status()));
+  run.rule = *rule;
+  CONCUR_RETURN_IF_ERROR(CheckUntil(submit, flags, run.rule.within));
   HeldOutFiles held_out;
   CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
                           LoadForSubmission(context, submit, &held_out));
@@ -340,9 +344,10 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
     }
     spec::LoadedSweep batch = loaded;
     CONCUR_ASSIGN_OR_RETURN(batch.spec, SpecOfReleased(loaded.spec, grid, run.released));
-    batch.spec.description = absl::StrCat(
-        loaded.spec.description, loaded.spec.description.empty() ? "" : "; ", "batch ", number + 1,
-        " of at most ", batches.size(), ", until tau ±", run.within, ", order ", flags.seed);
+    batch.spec.description =
+        absl::StrCat(loaded.spec.description, loaded.spec.description.empty() ? "" : "; ", "batch ",
+                     number + 1, " of at most ", batches.size(), ", until ",
+                     analysis::UntilText(run.rule), ", order ", flags.seed);
     CONCUR_ASSIGN_OR_RETURN(run.last, RunBatch(context, *client, batch, submit, watch));
     CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable scores,
                             FetchScoreTable(*client, run.last, ""));
@@ -353,9 +358,10 @@ absl::Status SubmitUntil(CommandContext& context, const SubmitFlags& submit,
                   analysis::CellState::kValue;
     }
     LookRecord record{run.last.id(), batches[number].cells, batches[number].cost, {}};
-    record.look = analysis::LookAt(analysis::RankedTable(placed.Oriented()), plan,
-                                   batches[number].threshold, scored, run.level);
-    run.known = number + 1 < batches.size() && record.look.half_width <= run.within;
+    record.look =
+        analysis::LookAt(analysis::RankedTable(placed.Oriented()), plan, batches[number].threshold,
+                         scored, run.rule.coefficient, run.level);
+    run.known = number + 1 < batches.size() && record.look.half_width <= run.rule.within;
     run.looks.push_back(std::move(record));
   }
   run.last.clear_spec();

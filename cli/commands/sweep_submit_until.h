@@ -26,7 +26,7 @@
 namespace concur::cli {
 
 struct UntilFlags {
-  std::string until;  // "tau ±0.1"
+  std::string until;  // "tau ±0.1", as analysis::ParseUntil reads it
   std::string costs;  // a file; "": all cells cost alike
   uint64_t seed = 1;
   double level = 0.95;

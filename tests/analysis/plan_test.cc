@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/coefficient.h"
 #include "analysis/correlation.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/plan_next.h"
@@ -208,7 +209,7 @@ TEST(PlanTest, TauOfASampleIsTheWeightedShareOfPairs) {
       CellPlan(SteepCosts(table, 2), 5).Below(CellPlan(SteepCosts(table, 2), 5).cells()[130].key);
   for (const PairEstimate& pair : EstimatePairs(RankedTable(table), sample, {})) {
     ASSERT_TRUE(pair.defined);
-    EXPECT_NEAR(pair.tau, WeightedTauB(table, sample, pair.a, pair.b), 1e-12);
+    EXPECT_NEAR(pair.value, WeightedTauB(table, sample, pair.a, pair.b), 1e-12);
     EXPECT_LE(pair.interval.low, pair.pooled);
     EXPECT_GE(pair.interval.high, pair.pooled);
   }
@@ -225,10 +226,10 @@ TEST(PlanTest, TauOfAWholeTableIsTauBAndCertain) {
       x.push_back(table.cell(i, pair.a).value);
       y.push_back(table.cell(i, pair.b).value);
     }
-    EXPECT_NEAR(pair.tau, KendallTauB(x, y).value, 1e-12);
-    EXPECT_EQ(pair.interval.low, pair.tau);
-    EXPECT_EQ(pair.interval.high, pair.tau);
-    EXPECT_EQ(pair.pooled, pair.tau);
+    EXPECT_NEAR(pair.value, KendallTauB(x, y).value, 1e-12);
+    EXPECT_EQ(pair.interval.low, pair.value);
+    EXPECT_EQ(pair.interval.high, pair.value);
+    EXPECT_EQ(pair.pooled, pair.value);
   }
 }
 
@@ -240,7 +241,7 @@ TEST(PlanTest, PerfectAgreementOfFewIsNotCertain) {
   }
   const CellPlan plan(EqualCosts(table), 1);
   const std::vector<PairEstimate> pairs = EstimatePairs(RankedTable(table), plan.Within(20), {});
-  EXPECT_EQ(pairs[0].tau, 1);
+  EXPECT_EQ(pairs[0].value, 1);
   EXPECT_EQ(pairs[0].interval.high, 1);
   EXPECT_LT(pairs[0].interval.low, 0.95);
   // Too few approaches, or a benchmark that tells none apart, are no coefficient.
@@ -414,15 +415,17 @@ TEST(PlanTest, CellsThatTheSweepExcludesAreNotPlanned) {
 
 // Kendall's exact variance under independence: .318, .244 and .133.
 TEST(PlanTest, HalfWidthsAreThoseOfKendallsNullVariance) {
-  EXPECT_NEAR(TauHalfWidth(0, 20, 0.95), 0.318, 0.0005);
-  EXPECT_NEAR(TauHalfWidth(0, 32, 0.95), 0.244, 0.0005);
-  EXPECT_NEAR(TauHalfWidth(0, 100, 0.95), 0.133, 0.0005);
-  EXPECT_LT(TauHalfWidth(0.6, 20, 0.95), TauHalfWidth(0, 20, 0.95));
+  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 20, 0.95), 0.318, 0.0005);
+  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 32, 0.95), 0.244, 0.0005);
+  EXPECT_NEAR(HalfWidthOf(Coefficient::kKendall, 0, 100, 0.95), 0.133, 0.0005);
+  EXPECT_LT(HalfWidthOf(Coefficient::kKendall, 0.6, 20, 0.95),
+            HalfWidthOf(Coefficient::kKendall, 0, 20, 0.95));
 }
 
 TEST(PlanTest, PowerNamesWhatIsNeeded) {
-  EXPECT_NEAR(TauShift(0.5, 0), 0, 1e-12);
-  EXPECT_NEAR(TauShift(0.5, 0.5), 0.5 - 2 / std::acos(-1.0) * std::asin(std::sqrt(0.125)), 1e-12);
+  EXPECT_NEAR(ShiftByNoise(Coefficient::kKendall, 0.5, 0), 0, 1e-12);
+  EXPECT_NEAR(ShiftByNoise(Coefficient::kKendall, 0.5, 0.5),
+              0.5 - 2 / std::acos(-1.0) * std::asin(std::sqrt(0.125)), 1e-12);
   const auto table = PowerTable({});
   ASSERT_TRUE(table.ok()) << table.status();
   std::map<std::string, int64_t> needed;
@@ -432,8 +435,8 @@ TEST(PlanTest, PowerNamesWhatIsNeeded) {
     }
   }
   EXPECT_EQ(needed.size(), 3U);
-  EXPECT_LE(TauHalfWidth(0, needed["approaches"], 0.95), 0.1);
-  EXPECT_GT(TauHalfWidth(0, needed["approaches"] - 1, 0.95), 0.1);
+  EXPECT_LE(HalfWidthOf(Coefficient::kKendall, 0, needed["approaches"], 0.95), 0.1);
+  EXPECT_GT(HalfWidthOf(Coefficient::kKendall, 0, needed["approaches"] - 1, 0.95), 0.1);
   EXPECT_EQ(needed["seeds"], 1);
   EXPECT_GT(needed["examples"], 100);
   PowerOptions options;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/score_table.h"
 #include "base/random.h"
@@ -47,14 +48,27 @@ ScoreTable NoisyAbilities(size_t approaches, size_t benchmarks, uint64_t seed) {
 
 TEST(PlanUntilTest, AWidthIsReadAsItIsWritten) {
   for (const char* text : {"tau ±0.1", "tau +-0.1", "tau 0.1", " tau ± 0.1 ", "tau±0.1"}) {
-    EXPECT_EQ(ParseUntil(text).value_or(0), 0.1) << text;
+    ASSERT_OK_AND_ASSIGN(const UntilRule rule, ParseUntil(text));
+    EXPECT_EQ(rule.within, 0.1) << text;
+    EXPECT_EQ(rule.coefficient, Coefficient::kKendall) << text;
+    EXPECT_EQ(UntilText(rule), "tau ±0.1");
   }
-  for (const char* text :
-       {"", "0.1", "tau", "tau ±0", "tau ±1", "tau ±-0.1", "tau ±nan", "rho ±0.1", "tau ±0.1 x"}) {
+  for (const char* text : {"", "0.1", "tau", "tau ±0", "tau ±1", "tau ±-0.1", "tau ±nan", "rh ±0.1",
+                           "taur ±0.1", "tau ±0.1 x"}) {
     EXPECT_THAT(ParseUntil(text),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected \"tau ±W\"")))
         << text;
   }
+}
+
+TEST(PlanUntilTest, ARuleNamesItsCoefficient) {
+  ASSERT_OK_AND_ASSIGN(const UntilRule r, ParseUntil("r ±0.2"));
+  EXPECT_EQ(r.coefficient, Coefficient::kPearson);
+  EXPECT_EQ(UntilText(r), "r ±0.2");
+  ASSERT_OK_AND_ASSIGN(const UntilRule rho, ParseUntil("rho +-0.05"));
+  EXPECT_EQ(rho.coefficient, Coefficient::kSpearman);
+  EXPECT_EQ(rho.within, 0.05);
+  EXPECT_EQ(UntilText(rho), "rho ±0.05");
 }
 
 TEST(PlanUntilTest, BatchesAreFixedBeforehandGrowAndEndWithTheWholeTable) {
@@ -90,23 +104,27 @@ TEST(PlanUntilTest, AllLooksButTheLastShareTheChanceOfError) {
 
 TEST(PlanUntilTest, IntervalsHoldAtTheTimeOfStoppingAndStoppingSaves) {
   const ScoreTable table = NoisyAbilities(150, 3, 5);
-  UntilOptions options;
-  options.within = 0.15;
-  ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
-  EXPECT_GE(replay.coverage, 0.95);
-  EXPECT_GE(replay.all_hold, 0.93);
-  EXPECT_LT(replay.cost, 0.8);
-  EXPECT_LE(replay.half_width, 0.15);
-  ASSERT_OK_AND_ASSIGN(const UntilReplay again, ReplayUntil(table, EqualCosts(table), options));
-  EXPECT_EQ(again.cost, replay.cost);
-  EXPECT_EQ(again.coverage, replay.coverage);
+  for (const Coefficient coefficient :
+       {Coefficient::kKendall, Coefficient::kPearson, Coefficient::kSpearman}) {
+    SCOPED_TRACE(PlannedTitle(coefficient));
+    UntilOptions options;
+    options.rule = {coefficient, 0.15};
+    ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
+    EXPECT_GE(replay.coverage, 0.95);
+    EXPECT_GE(replay.all_hold, 0.93);
+    EXPECT_LT(replay.cost, 0.85);
+    EXPECT_LE(replay.half_width, 0.15);
+    ASSERT_OK_AND_ASSIGN(const UntilReplay again, ReplayUntil(table, EqualCosts(table), options));
+    EXPECT_EQ(again.cost, replay.cost);
+    EXPECT_EQ(again.coverage, replay.coverage);
+  }
 }
 
 // A width that nothing but the whole table has: every cell is run, and nothing is uncertain.
 TEST(PlanUntilTest, WhatCannotBeKnownEarlierIsRunWhole) {
   const ScoreTable table = NoisyAbilities(30, 3, 5);
   UntilOptions options;
-  options.within = 0.001;
+  options.rule.within = 0.001;
   options.replays = 20;
   ASSERT_OK_AND_ASSIGN(const UntilReplay replay, ReplayUntil(table, EqualCosts(table), options));
   EXPECT_EQ(replay.whole, 1);
@@ -118,7 +136,7 @@ TEST(PlanUntilTest, WhatCannotBeKnownEarlierIsRunWhole) {
 TEST(PlanUntilTest, AnIncompleteTableAndAWidthOutOfRangeAreRefused) {
   ScoreTable table = NoisyAbilities(30, 3, 5);
   UntilOptions options;
-  options.within = 1;
+  options.rule.within = 1;
   EXPECT_THAT(ReplayUntil(table, EqualCosts(table), options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("within")));
   table.cell(3, 1).state = CellState::kMissing;

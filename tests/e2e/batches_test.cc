@@ -98,7 +98,7 @@ TEST_F(BatchesTest, ASweepRunsInBatchesUntilEnoughIsKnownAndGoesOnWhereItWas) {
 }
 
 TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) {
-  EXPECT_THAT(SubmitUntil("rho 0.1").out + SubmitUntil("rho 0.1").err,
+  EXPECT_THAT(SubmitUntil("gamma 0.1").out + SubmitUntil("gamma 0.1").err,
               HasSubstr("--until: expected"));
   const Output dry = cluster_.Concur(
       {"sweep", "submit", cluster_.File("study.yaml"), "--until", "tau ±0.1", "--dry-run"});
