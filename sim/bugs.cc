@@ -16,6 +16,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "commit-not-atomic",
     "cancel-not-saved",
     "job-cancel-not-saved",
+    "import-not-whole",
     "attempt-not-saved",
     "request-id-not-saved",
     "running-not-requeued",

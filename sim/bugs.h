@@ -22,6 +22,7 @@ enum class Bug : uint8_t {
   kCommitNotAtomic,      // a power cut leaves half of a commit
   kCancelNotSaved,       // the row of a canceled sweep is not marked canceled
   kJobCancelNotSaved,    // a job that was canceled alone is saved as ready
+  kImportNotWhole,       // the last score of an import is saved as a gap
   kAttemptNotSaved,      // the number of an attempt is saved minus one
   kRequestIdNotSaved,    // a submission repeated after a restart is not recognized
   kRunningNotRequeued,   // a restart abandons running attempts
@@ -53,7 +54,7 @@ enum class Bug : uint8_t {
   kSpoolNotSynced,    // a power cut empties the spool
   kTerminatedBlamed,  // a job that gets its worker's SIGTERM first has failed
 };
-inline constexpr size_t kBugs = 30;  // without kNone
+inline constexpr size_t kBugs = 31;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

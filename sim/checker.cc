@@ -194,6 +194,13 @@ void Checker::CheckRow(const JobRow& row) {
     world_.Fail(absl::StrCat("job ", row.id.ToString(), " went back from attempt ", attempt, " to ",
                              row.attempt.number));
   }
+  if (const PlannedSweep* const import = ImportOf(row.id.sweep); import != nullptr) {
+    CheckImportRow(*import, row);
+  }
+  if (row.reused_from && ImportOf(row.reused_from->sweep) != nullptr) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " took the imported result of ",
+                             row.reused_from->ToString()));
+  }
   const auto planned = planned_.find(row.id.sweep);
   if (row.reused_from && planned != planned_.end() &&
       IsRerun(*workload_.sweeps[planned->second].expansion, row.id.index)) {
@@ -227,7 +234,7 @@ void Checker::CheckResult(const ResultRow& row) {
                                JobStateName(outcome.state), " with ", ScoreText(outcome.metrics)));
     }
   }
-  if (!row.result.succeeded || job->second.reused_from) {
+  if (!row.result.succeeded || job->second.reused_from || ImportOf(row.id.sweep) != nullptr) {
     return;
   }
   const AttemptId id{row.id, job->second.attempt};
@@ -306,7 +313,10 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
             absl::StrCat("one submission became ", id.ToString(), " and ", row.id.ToString()));
       }
     }
-    planned_[row.id] = planned;
+    const bool is_new = planned_.emplace(row.id, planned).second;
+    if (const PlannedSweep* const import = ImportOf(row.id); is_new && import != nullptr) {
+      CheckImportBatch(row.id, *import, batch);
+    }
     if (row.canceled) {
       once_canceled_.insert(row.id);
     }
@@ -435,6 +445,7 @@ void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected
 void Checker::OnDeleted(SweepId id) { deleted_.insert(id); }
 
 void Checker::CheckAcknowledged(const Scheduler& scheduler) {
+  CheckImports(scheduler);
   for (const auto& [planned, id] : submitted_) {
     if (deleted_.contains(id)) {
       continue;

@@ -93,8 +93,14 @@ class Checker {
   uint64_t counted() const { return counted_.size(); }
   uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
   uint64_t quarantines() const { return quarantines_; }  // started quarantines
+  uint64_t imports() const { return imports_; }          // committed, each once
 
  private:
+  // Null for a sweep that runs, or that is not known.
+  const PlannedSweep* ImportOf(SweepId id) const;
+  void CheckImportRow(const PlannedSweep& import, const JobRow& row);
+  void CheckImportBatch(SweepId id, const PlannedSweep& import, const Batch& batch);
+  void CheckImports(const Scheduler& scheduler);
   void CheckRow(const JobRow& row);
   static bool IsRerun(const Expansion& expansion, uint32_t job);
   void CheckNewAttempt(const JobRow& row);
@@ -169,6 +175,7 @@ class Checker {
   uint64_t acknowledged_ = 0;
   uint64_t given_up_ = 0;
   uint64_t quarantines_ = 0;
+  uint64_t imports_ = 0;
   uint64_t turns_ = 0;
 };
 

@@ -133,14 +133,14 @@ class PipeBuffer : public std::streambuf {
 };
 
 // "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
-// FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 9;
+// IMPORTS FAULTS… VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 10;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
-                      report.reads, " ", absl::StrJoin(report.faults, " "), " ",
-                      absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
+                      report.reads, " ", report.imports, " ", absl::StrJoin(report.faults, " "),
+                      " ", absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
 void AddEnd(const std::string& line, SeedsReport& report) {
@@ -161,6 +161,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.given_up += number(6);
   report.quarantines += number(7);
   report.reads += number(8);
+  report.imports += number(9);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

@@ -41,6 +41,7 @@ struct SeedsReport {
   uint64_t given_up = 0;
   uint64_t quarantines = 0;
   uint64_t reads = 0;
+  uint64_t imports = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

@@ -111,6 +111,7 @@ class Simulation {
     report.given_up = checker_.given_up();
     report.quarantines = checker_.quarantines();
     report.reads = history_.reads();
+    report.imports = checker_.imports();
     report.faults = world_.counts();
     return report;
   }

@@ -37,6 +37,7 @@ struct SimulationReport {
   uint64_t given_up = 0;      // jobs skipped because similar ones had failed
   uint64_t quarantines = 0;   // of workers
   uint64_t reads = 0;         // whose answers were checked
+  uint64_t imports = 0;       // of results that were computed elsewhere
   FaultCounts faults{};
 };
 

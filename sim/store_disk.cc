@@ -28,6 +28,14 @@ Batch Spoil(Batch batch, Bug bug) {
     for (SweepRow& row : batch.put_sweeps) {
       row.request_id.clear();
     }
+  } else if (bug == Bug::kImportNotWhole && !batch.put_results.empty()) {
+    const JobId last = batch.put_results.back().id;
+    for (JobRow& row : batch.put_jobs) {
+      if (row.id == last && row.attempt.number == 0 && !row.reused_from) {  // never ran
+        row.state = JobState::kCanceled;
+        batch.put_results.pop_back();
+      }
+    }
   } else if (bug == Bug::kAttemptNotSaved) {
     for (JobRow& row : batch.put_jobs) {
       row.attempt.number -= row.attempt.number > 1 ? 1 : 0;

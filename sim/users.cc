@@ -108,7 +108,10 @@ void Users::Submit(size_t planned) {
         if (world_.bug() == Bug::kSubmittedTwice) {
           absl::StrAppend(&request_id, "-", ++requests_);
         }
-        return scheduler.Submit({kSweepOwner, std::move(request_id), plan.text, plan.expansion});
+        Scheduler::Submission submission{kSweepOwner, std::move(request_id), plan.text,
+                                         plan.expansion};
+        return plan.imported.empty() ? scheduler.Submit(std::move(submission))
+                                     : scheduler.Import(std::move(submission), plan.imported);
       },
       [this, planned](absl::StatusOr<SweepId> id) {
         if (!id.ok()) {
@@ -186,7 +189,12 @@ void Users::Meddle(size_t planned, SweepId id) {
   }
   if (plan.retry_after) {
     AskAfter(*plan.retry_after, UserRequest::kRetry, id, absl::StrCat("retry ", id.ToString()),
-             RetryWork(id, {}, false), ignore);
+             RetryWork(id, {}, false),
+             [this, id, imported = !plan.imported.empty()](const absl::StatusOr<SweepId>& retried) {
+               if (imported && retried.ok()) {
+                 world_.Fail(absl::StrCat("imported sweep ", id.ToString(), " was retried"));
+               }
+             });
   }
   if (plan.rerun_after) {
     AskAfter(*plan.rerun_after, UserRequest::kRetry, id, absl::StrCat("run again ", id.ToString()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The users of a simulated coordinator: they submit sweeps and pause, cancel, retry, rerun and
-// delete them over the network, repeating each request until it is answered.
+// The users of a simulated coordinator: they submit and import sweeps and pause, cancel, retry,
+// rerun and delete them over the network, repeating each request until it is answered.
 //
 // One thread.
 #ifndef CONCUR_SIM_USERS_H_

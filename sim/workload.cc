@@ -127,6 +127,45 @@ PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool g
   return planned;
 }
 
+// Results of some of the models on some of the tasks.
+PlannedSweep PlanImport(Random& random, size_t number) {
+  SweepSpec spec;
+  spec.name = absl::StrCat("sweep", random.Below(3));
+  const uint64_t approaches = 1 + random.Below(3);
+  for (uint64_t i = 0; i < approaches; ++i) {
+    spec.approaches.emplace_back().name = absl::StrCat("approach", i);
+  }
+  const uint64_t benchmarks = 1 + random.Below(3);
+  for (uint64_t i = 0; i < benchmarks; ++i) {
+    BenchmarkSpec& benchmark = spec.benchmarks.emplace_back();
+    benchmark.name = absl::StrCat("benchmark", i);
+    benchmark.format = DataFormat::kFile;
+    benchmark.metric = "score";
+  }
+  spec.evaluate_on = EvaluateOn::kAll;
+  PlannedSweep planned;
+  for (uint32_t job = 0; job < approaches * benchmarks; ++job) {
+    if (job > 0 && random.Chance(0.3)) {
+      continue;  // a gap
+    }
+    ImportedResult& imported = planned.imported.emplace_back();
+    imported.job = job;
+    imported.result.succeeded = true;
+    imported.result.message = "{}";
+    imported.result.metrics = {{"score", static_cast<double>(random.Below(4)), 0}};
+  }
+  spec.imported = DigestOfResults(planned.imported);
+  absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
+  CONCUR_CHECK_OK(expansion.status());
+  planned.text = absl::StrCat(number);
+  planned.request_id = absl::StrCat("request", number);
+  planned.expansion = std::make_shared<const Expansion>(*std::move(expansion));
+  planned.submit_after = absl::Milliseconds(static_cast<int64_t>(random.Below(120'000)));
+  planned.retry_after = Sometimes(random, 0.3);  // is refused
+  planned.delete_after = Sometimes(random, 0.2);
+  return planned;
+}
+
 }  // namespace
 
 Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
@@ -175,6 +214,15 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   for (PlannedSweep& sweep : workload.sweeps) {
     sweep.cancel_job_after = Sometimes(cancel_job, 0.2);
     sweep.cancel_job = static_cast<uint32_t>(cancel_job.Below(sweep.expansion->job_count()));
+  }
+  Random import(seed, "sim.import");
+  for (uint64_t imports = import.Chance(0.3) ? 1 + import.Below(2) : 0; imports > 0; --imports) {
+    PlannedSweep planned = PlanImport(import, workload.sweeps.size());
+    if (!workload.sweeps.back().imported.empty() && import.Chance(0.5)) {
+      planned.imported = workload.sweeps.back().imported;  // the same, as another request
+      planned.expansion = workload.sweeps.back().expansion;
+    }
+    workload.sweeps.push_back(std::move(planned));
   }
   Random quota(seed, "sim.quota");
   if (quota.Chance(0.3)) {

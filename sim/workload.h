@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "core/expansion.h"
+#include "core/imported_results.h"
 #include "core/job_order.h"
 #include "core/resources.h"
 #include "core/result.h"
@@ -34,6 +35,9 @@ struct PlannedSweep {
   std::string text;  // the encoded spec, which is its number
   std::string request_id;
   std::shared_ptr<const Expansion> expansion;  // the scheduler keeps it as long as the sweep exists
+  // Results that were computed elsewhere and are imported, of some of the jobs; empty for a sweep
+  // that runs.
+  std::vector<ImportedResult> imported;
   absl::Duration submit_after;
   // Measured from the response to the submission.
   std::optional<absl::Duration> pause_after;  // resumed after the same time again

@@ -70,6 +70,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
   if (report.seeds >= 500) {
     EXPECT_GT(report.given_up, report.seeds / 10);
     EXPECT_GT(report.quarantines, report.seeds / 10);
+    EXPECT_GT(report.imports, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }
