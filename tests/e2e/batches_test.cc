@@ -97,6 +97,41 @@ TEST_F(BatchesTest, ASweepRunsInBatchesUntilEnoughIsKnownAndGoesOnWhereItWas) {
   EXPECT_EQ(whole["until"]["looks"].back()["half_width"], 0);
 }
 
+// All state of --until is in the sweeps of its batches: whatever dies, the command goes on.
+TEST_F(BatchesTest, ABatchOutlivesTheCommandAndTheCoordinator) {
+  const auto sweeps = [this] {
+    const Output list = cluster_.Concur({"-o", "json", "sweep", "list"});
+    return list.exit_code == 0 ? json::parse(list.out).size() : 0;
+  };
+  {
+    // No worker: the first batch waits. The command is killed when the block ends.
+    const Process command({Cluster::Binary("concur"), "--server", cluster_.server(), "sweep",
+                           "submit", cluster_.File("study.yaml"), "--until", "rho ±0.9"},
+                          cluster_.File("until.log"));
+    ASSERT_TRUE(Eventually([&] { return sweeps() == 1; }));
+  }
+  cluster_.KillCoordinator(SIGKILL);
+  cluster_.StartCoordinator();
+  EXPECT_EQ(sweeps(), 1u);
+  cluster_.StartWorker("w", 8);
+  // The command dies again, at some moment between the first result and the end.
+  {
+    const Process command({Cluster::Binary("concur"), "--server", cluster_.server(), "sweep",
+                           "submit", cluster_.File("study.yaml"), "--until", "rho ±0.9"},
+                          cluster_.File("until.log"));
+    ASSERT_TRUE(Eventually([&] { return Runs() > 0; }));
+  }
+  cluster_.KillCoordinator(SIGKILL);
+  cluster_.StartCoordinator();
+  const Output last = SubmitUntil("rho ±0.9");
+  ASSERT_EQ(last.exit_code, 0) << last.out << last.err;
+  const json told = json::parse(last.out)["until"];
+  EXPECT_EQ(told["coefficient"], "spearman");
+  EXPECT_TRUE(told["known"]);
+  EXPECT_EQ(sweeps(), told["looks"].size()) << "a sweep for each batch, and each once";
+  EXPECT_EQ(Runs(), told["looks"].back()["cells"]) << "no cell ran twice";
+}
+
 TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) {
   EXPECT_THAT(SubmitUntil("gamma 0.1").out + SubmitUntil("gamma 0.1").err,
               HasSubstr("--until: expected"));
