@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "archive/zip_entries.h"
 #include "base/file.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
@@ -26,7 +27,6 @@
 #include "imports/json.h"
 #include "imports/reader.h"
 #include "imports/results.h"
-#include "imports/zip_entries.h"
 
 namespace concur::imports {
 namespace {

@@ -15,11 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "imports/import.h"
-#include "imports/zip_entries.h"
 #include "tests/imports/import_fixture.h"
-#include "tests/imports/zip_builder.h"
 #include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/zip_builder.h"
 
 namespace concur::imports {
 namespace {
@@ -212,65 +211,6 @@ TEST_F(InspectTest, AnArchiveCutAnywhereIsRefused) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cut.eval: ")))
         << size;
   }
-}
-
-class ZipEntriesTest : public ImportFixture {
- protected:
-  // The status, and how many entries were there.
-  absl::Status Read(const ZipBuilder& zip, const ZipLimits& limits) {
-    entries_ = 0;
-    return ReadZipEntries(
-        Write("a.zip", zip.Build()), limits, [](absl::string_view /*name*/) { return true; },
-        [this](absl::string_view /*name*/, const std::string& /*contents*/) {
-          ++entries_;
-          return absl::OkStatus();
-        });
-  }
-  int entries_ = 0;
-};
-
-TEST_F(ZipEntriesTest, WhatUnpacksToTooMuchIsRefused) {
-  ZipBuilder zip;
-  zip.Add("small", "x").Add("bomb", std::string(10 << 20, '\0'));
-  ZipLimits limits;
-  limits.entry_bytes_max = (10 << 20) - 1;
-  EXPECT_THAT(Read(zip, limits), StatusIs(absl::StatusCode::kInvalidArgument,
-                                          HasSubstr("a.zip: bomb: expected at most 10485759 bytes "
-                                                    "when unpacked")));
-  EXPECT_EQ(entries_, 1);
-  limits.entry_bytes_max = 10 << 20;
-  EXPECT_OK(Read(zip, limits));
-  EXPECT_EQ(entries_, 2);
-  limits.free_bytes = 1000;
-  EXPECT_THAT(Read(zip, limits),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a.zip: bomb: the archive unpacks to more than 100 times")));
-}
-
-TEST_F(ZipEntriesTest, AListOfEntriesThatIsTooLongIsRefused) {
-  ZipBuilder zip;
-  for (int i = 0; i < 5000; ++i) {
-    zip.Add(absl::StrCat("samples/", i, "_epoch_1.json"), "{}", ZipBuilder::kStored);
-  }
-  ZipLimits limits;
-  limits.entry_bytes_max = 10;
-  EXPECT_OK(Read(zip, limits));
-  EXPECT_EQ(entries_, 5000);
-  limits.directory_bytes_max = 200'000;
-  EXPECT_THAT(Read(zip, limits), StatusIs(absl::StatusCode::kInvalidArgument,
-                                          HasSubstr("a.zip: expected a whole zip archive: its "
-                                                    "list of entries is too long")));
-}
-
-TEST_F(ZipEntriesTest, NamesInErrorsAreEscapedAndCut) {
-  ZipBuilder zip;
-  zip.AddPacked(absl::StrCat("\x1b[2J", std::string(5000, 'n')), "x", ZipBuilder::kStored, 1, 0);
-  ZipLimits limits;
-  limits.entry_bytes_max = 10;
-  const absl::Status status = Read(zip, limits);
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a.zip: \\033[2Jnnn")));
-  EXPECT_LT(status.message().size(), 1000U);
 }
 
 TEST_F(InspectTest, RealLogsSayTheSameInBothForms) {

@@ -108,7 +108,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"analysis", {"base"}},
       {"scores", {"base", "core", "analysis", "qa"}},
       {"qa", {"base"}},
-      {"imports", {"base", "analysis", "qa"}},
+      {"imports", {"archive", "base", "analysis", "qa"}},
       {"http", {"base"}},
       {"fetch", {"base", "http"}},
       {"metrics", {"base", "http"}},

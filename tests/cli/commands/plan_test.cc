@@ -110,7 +110,7 @@ TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
       AllOf(StartsWith("<svg xmlns="),
             HasSubstr("<title>Kendall&#39;s tau-b of 3 benchmarks from part of 24 approaches&#39; "
                       "cells</title>"),
-            HasSubstr(">mean |error| of tau-b, ± its standard error</text>"),
+            HasSubstr(">mean |error| of Kendall&#39;s tau-b, ± its standard error</text>"),
             HasSubstr(">share of the whole table&#39;s cost</text>")));
   for (const auto& [key, name] : std::vector<std::pair<const char*, const char*>>{
            {"planned", "planned"}, {"rows", "random rows"}, {"cells", "random cells"}}) {
@@ -137,7 +137,7 @@ TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
 TEST_F(PlanReplayTest, UntilSaysWhatStoppingWouldHaveDone) {
   const Output output = Replay(scores_, {"--until", "tau ±0.3"});
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(output.out, R"(Runs that stop when every tau-b is known to ± 0.3: 20 replays
+  EXPECT_EQ(output.out, R"(Runs that stop when every Kendall's tau-b is known to ± 0.3: 20 replays
 
  cost  looks  coverage  all hold  mean |error|  widest ±  ran all
 0.792   4.00     0.983     0.950         0.065     0.237    0.000
@@ -174,12 +174,13 @@ TEST_F(PlanReplayTest, UntilIsBesideThePointsInJson) {
 }
 
 TEST_F(PlanReplayTest, UntilNeedsAWidthAndATable) {
-  for (const char* width : {"rho ±0.1", "0.1", "tau ±1"}) {
+  for (const char* width : {"gamma ±0.1", "0.1", "tau ±1"}) {
     const Output output = Replay(scores_, {"--until", width});
     EXPECT_EQ(output.code, 2) << width;
     EXPECT_THAT(output.err,
-                HasSubstr(absl::StrCat("--until: expected \"tau ±W\" with a half-width W between "
-                                       "0 and 1, such as \"tau ±0.1\", got \"",
+                HasSubstr(absl::StrCat("--until: expected \"tau ±W\", \"r ±W\" or \"rho ±W\" with "
+                                       "a half-width W between 0 and 1, such as \"tau ±0.1\", "
+                                       "got \"",
                                        width, "\"")));
   }
   const Output power = RunConcur({"plan", "--power", "--until", "tau ±0.1"});

@@ -2,8 +2,8 @@
 // Zip archives written byte by byte, so that they can be wrong in every way.
 //
 // Thread-compatible.
-#ifndef CONCUR_TESTS_IMPORTS_ZIP_BUILDER_H_
-#define CONCUR_TESTS_IMPORTS_ZIP_BUILDER_H_
+#ifndef CONCUR_TESTS_TESTING_ZIP_BUILDER_H_
+#define CONCUR_TESTS_TESTING_ZIP_BUILDER_H_
 
 #include <zlib.h>
 
@@ -83,4 +83,4 @@ class ZipBuilder {
 
 }  // namespace concur::testing
 
-#endif  // CONCUR_TESTS_IMPORTS_ZIP_BUILDER_H_
+#endif  // CONCUR_TESTS_TESTING_ZIP_BUILDER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "imports/zip_entries.h"
+#include "archive/zip_entries.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace concur::imports {
+namespace concur {
 namespace {
 
 struct ZipFreer {
@@ -173,4 +173,4 @@ absl::Status ReadZipEntries(
   }
 }
 
-}  // namespace concur::imports
+}  // namespace concur

@@ -2,8 +2,8 @@
 // Reads chosen entries of a zip archive, one at a time.
 //
 // Thread-safe (stateless).
-#ifndef CONCUR_IMPORTS_ZIP_ENTRIES_H_
-#define CONCUR_IMPORTS_ZIP_ENTRIES_H_
+#ifndef CONCUR_ARCHIVE_ZIP_ENTRIES_H_
+#define CONCUR_ARCHIVE_ZIP_ENTRIES_H_
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace concur::imports {
+namespace concur {
 
 struct ZipLimits {
   int64_t entry_bytes_max = 0;  // of one entry, unpacked
@@ -32,6 +32,6 @@ absl::Status ReadZipEntries(
     absl::FunctionRef<bool(absl::string_view name)> wants,
     absl::FunctionRef<absl::Status(absl::string_view name, const std::string& contents)> take);
 
-}  // namespace concur::imports
+}  // namespace concur
 
-#endif  // CONCUR_IMPORTS_ZIP_ENTRIES_H_
+#endif  // CONCUR_ARCHIVE_ZIP_ENTRIES_H_
