@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -89,6 +90,10 @@ absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
   }
   MakeCudaExact();
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+absl::Duration ProcessorTime() {
+  return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
 }
 
 }  // namespace concur::readers

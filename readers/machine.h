@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace concur::readers {
 
@@ -33,6 +34,9 @@ struct Machine {
 // The device, after CheckBlas and SetThreads; `auto` is the first CUDA device where there is one.
 // On CUDA torch is asked for products of 32-bit floats and for sums in a fixed order.
 absl::StatusOr<torch::Device> Prepare(const Machine& machine);
+
+// That of all threads of this process so far.
+absl::Duration ProcessorTime();
 
 }  // namespace concur::readers
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/options.h"
 
+#include <set>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -76,6 +77,25 @@ absl::Status Options::Parse(absl::string_view name, absl::string_view text) {
     return Assign(name, real);
   }
   return Assign(name, std::string(text));
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseAssignments(
+    const std::vector<std::string>& assignments) {
+  std::vector<std::pair<std::string, std::string>> parsed;
+  std::set<absl::string_view> seen;
+  for (const absl::string_view assignment : assignments) {
+    const size_t equals = assignment.find('=');
+    if (equals == absl::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--setting: expected name=value, got \"", assignment, "\""));
+    }
+    const absl::string_view name = assignment.substr(0, equals);
+    if (!seen.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("--setting ", name, ": given twice"));
+    }
+    parsed.emplace_back(name, assignment.substr(equals + 1));
+  }
+  return parsed;
 }
 
 }  // namespace concur::readers

@@ -12,8 +12,10 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace concur::readers {
@@ -53,6 +55,11 @@ class Options {
 
 // The value as `Parse` takes it.
 std::string OptionText(const Options::Value& value);
+
+// Names and values of `--setting NAME=VALUE`. InvalidArgument for one without "=", and for a name
+// that is there twice.
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseAssignments(
+    const std::vector<std::string>& assignments);
 
 }  // namespace concur::readers
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "readers/machine.h"
 #include "readers/training/checkpoint.h"
 #include "readers/training/optimizer.h"
 
@@ -26,10 +26,6 @@ namespace {
 
 constexpr absl::Duration kFineTuneProgressPeriod = absl::Seconds(20);
 constexpr int64_t kScoredWindows = 32;
-
-absl::Duration ProcessorTimeUsed() {
-  return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
-}
 
 // The factor of the learning rate of a parameter, by its depth: embeddings are at 0, the head above
 // all layers.
@@ -57,7 +53,7 @@ class FineTuning {
         settings_(settings),
         seed_(seed),
         run_(run),
-        started_(ProcessorTimeUsed()),
+        started_(ProcessorTime()),
         saved_(absl::Now()) {}
 
   absl::StatusOr<std::vector<double>> Run() {
@@ -106,7 +102,7 @@ class FineTuning {
   }
 
  private:
-  absl::Duration Used() const { return used_before_ + ProcessorTimeUsed() - started_; }
+  absl::Duration Used() const { return used_before_ + ProcessorTime() - started_; }
   double MeanLoss() const { return losses_.empty() ? 0 : losses_.back(); }
 
   // The windows of an update, longest first.

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/suggest.h"
+#include "base/status_macros.h"
 
 namespace concur::readers {
 namespace {
@@ -194,20 +193,11 @@ const PretrainedApproach* FindPretrained(absl::string_view name) {
 absl::StatusOr<FineTuneSettings> MakeFineTuneSettings(const PretrainedApproach& approach,
                                                       const std::vector<std::string>& assignments) {
   Options options = approach.options;
-  std::set<absl::string_view> seen;
-  for (const absl::string_view assignment : assignments) {
-    const size_t equals = assignment.find('=');
-    if (equals == absl::string_view::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--setting: expected name=value, got \"", assignment, "\""));
-    }
-    const absl::string_view name = assignment.substr(0, equals);
-    if (!seen.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("--setting ", name, ": given twice"));
-    }
-    const absl::Status parsed = options.Parse(name, assignment.substr(equals + 1));
-    if (!parsed.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--setting ", parsed.message()));
+  CONCUR_ASSIGN_OR_RETURN(const auto parsed, ParseAssignments(assignments));
+  for (const auto& [name, value] : parsed) {
+    const absl::Status status = options.Parse(name, value);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--setting ", status.message()));
     }
   }
   return SettingsOf(options);

@@ -3,15 +3,12 @@
 #include "readers/text/albert_tokenizer.h"
 
 #include <unicode/uchar.h>
-#include <unicode/unorm2.h>
-#include <unicode/utf16.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
-#include "base/check.h"
 #include "qa/normalize.h"
 
 namespace concur::readers {
@@ -34,32 +31,15 @@ std::string Utf8Of(const std::vector<AlbertCharacter>& characters) {
 
 // Appends the compatibility decomposition of the character, without combining marks.
 void AppendPlain(const AlbertCharacter& character, std::vector<AlbertCharacter>& out) {
-  static const UNormalizer2* const normalizer = [] {
-    UErrorCode error = U_ZERO_ERROR;
-    const UNormalizer2* made = unorm2_getNFKDInstance(&error);
-    CONCUR_CHECK(U_SUCCESS(error));
-    return made;
-  }();
-  const bool known = Knows(Implementation::kPython, character.code_point);
-  constexpr int32_t kUnitsMax = 64;
-  UChar units[kUnitsMax];
-  UErrorCode error = U_ZERO_ERROR;
-  const int32_t count =
-      known ? unorm2_getDecomposition(normalizer, character.code_point, units, kUnitsMax, &error)
-            : -1;
-  if (count < 0) {
-    if (!known || u_getCombiningClass(character.code_point) == 0) {
-      out.push_back(character);
-    }
+  if (!Knows(Implementation::kPython, character.code_point)) {
+    out.push_back(character);
     return;
   }
-  for (int32_t i = 0; i < count;) {
-    UChar32 c = 0;
-    U16_NEXT(units, i, count, c);
-    if (u_getCombiningClass(c) == 0) {
-      out.push_back({c, character.begin, character.end});
+  ForEachDecomposed(character.code_point, Decomposition::kCompatible, [&](int32_t part) {
+    if (u_getCombiningClass(part) == 0) {
+      out.push_back({part, character.begin, character.end});
     }
-  }
+  });
 }
 
 // Lower case of the whole text, which Python gives Greek's final sigma; a character stays one.

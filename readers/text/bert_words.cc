@@ -4,13 +4,11 @@
 #include "readers/text/bert_words.h"
 
 #include <unicode/uchar.h>
-#include <unicode/unorm2.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "base/check.h"
 
 namespace concur::readers {
 namespace {
@@ -52,16 +50,6 @@ bool IsBertPunctuation(UChar32 c, Implementation implementation) {
   return (U_MASK(CategoryOf(c, implementation)) & U_GC_P_MASK) != 0;
 }
 
-const UNormalizer2& Decomposer() {
-  static const UNormalizer2* const normalizer = [] {
-    UErrorCode error = U_ZERO_ERROR;
-    const UNormalizer2* made = unorm2_getNFDInstance(&error);
-    CONCUR_CHECK(U_SUCCESS(error));
-    return made;
-  }();
-  return *normalizer;
-}
-
 // Adds the character to the word, by the options.
 void AddBertCharacter(UChar32 c, uint32_t begin, uint32_t end, const BertWordOptions& options,
                       std::vector<BertCharacter>& word) {
@@ -76,22 +64,11 @@ void AddBertCharacter(UChar32 c, uint32_t begin, uint32_t end, const BertWordOpt
     }
     return;
   }
-  constexpr int32_t kUnitsMax = 32;
-  UChar units[kUnitsMax];
-  UErrorCode error = U_ZERO_ERROR;
-  int32_t count = unorm2_getDecomposition(&Decomposer(), lower, units, kUnitsMax, &error);
-  if (count < 0) {  // it is its own decomposition
-    count = 0;
-    U16_APPEND_UNSAFE(units, count, lower);
-  }
-  for (int32_t i = 0; i < count;) {
-    UChar32 part = 0;
-    U16_NEXT(units, i, count, part);
-    if (CategoryOf(part, options.implementation) == U_NON_SPACING_MARK) {
-      continue;
+  ForEachDecomposed(lower, Decomposition::kCanonical, [&](int32_t part) {
+    if (CategoryOf(part, options.implementation) != U_NON_SPACING_MARK) {
+      word.push_back({part, begin, end, options.lower_case && c == kCapitalSigma});
     }
-    word.push_back({part, begin, end, options.lower_case && c == kCapitalSigma});
-  }
+  });
 }
 
 // Python's lower case of a capital sigma after a letter, and not before one, is the final sigma.

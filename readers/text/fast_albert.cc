@@ -5,7 +5,6 @@
 
 #include <unicode/ubrk.h>
 #include <unicode/uchar.h>
-#include <unicode/unorm2.h>
 #include <unicode/utf16.h>
 #include <unicode/utf8.h>
 
@@ -32,16 +31,6 @@ constexpr size_t kFastTableBytesMax = 256 << 20;
 constexpr size_t kFastTableEntryBytes = 64;  // beside the text
 constexpr double kFastUnknownPenalty = 10;
 constexpr double kNumberCommaPenalty = 100;
-
-const UNormalizer2& CompatibilityDecomposer() {
-  static const UNormalizer2* const normalizer = [] {
-    UErrorCode error = U_ZERO_ERROR;
-    const UNormalizer2* made = unorm2_getNFKDInstance(&error);
-    CONCUR_CHECK(U_SUCCESS(error));
-    return made;
-  }();
-  return *normalizer;
-}
 
 // Whether the original's tables may decompose the character: those of its normalization are younger
 // than those that readers/text/piece.h has for Rust.
@@ -186,23 +175,15 @@ FastAlbert::Characters FastAlbert::Changed(absl::string_view text, uint32_t offs
   if (!options_.keep_accents) {
     Characters plain;
     for (const Character& character : characters) {
-      constexpr int32_t kUnitsMax = 64;
-      UChar units[kUnitsMax];
-      UErrorCode error = U_ZERO_ERROR;
-      int32_t count = IsDecomposed(character.code_point)
-                          ? unorm2_getDecomposition(&CompatibilityDecomposer(),
-                                                    character.code_point, units, kUnitsMax, &error)
-                          : -1;
-      if (count < 0) {
-        count = 0;
-        U16_APPEND_UNSAFE(units, count, character.code_point);
-      }
-      for (int32_t i = 0; i < count;) {
-        UChar32 part = 0;
-        U16_NEXT(units, i, count, part);
+      const auto take = [&](int32_t part) {
         if (!IsFastMark(part)) {
           plain.push_back({part, character.begin, character.end});
         }
+      };
+      if (IsDecomposed(character.code_point)) {
+        ForEachDecomposed(character.code_point, Decomposition::kCompatible, take);
+      } else {
+        take(character.code_point);
       }
     }
     characters = std::move(plain);

@@ -2,11 +2,25 @@
 #include "readers/text/piece.h"
 
 #include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+#include <unicode/utf16.h>
 #include <unicode/utf8.h>
 
 #include "absl/strings/match.h"
+#include "base/check.h"
 
 namespace concur::readers {
+namespace {
+
+const UNormalizer2* NormalizerOf(Decomposition kind) {
+  UErrorCode error = U_ZERO_ERROR;
+  const UNormalizer2* made = kind == Decomposition::kCanonical ? unorm2_getNFDInstance(&error)
+                                                               : unorm2_getNFKDInstance(&error);
+  CONCUR_CHECK(U_SUCCESS(error));
+  return made;
+}
+
+}  // namespace
 
 bool Knows(Implementation implementation, int32_t code_point) {
   constexpr int kPythonVersion = 14;
@@ -14,6 +28,27 @@ bool Knows(Implementation implementation, int32_t code_point) {
   UVersionInfo age;
   u_charAge(code_point, age);
   return age[0] <= (implementation == Implementation::kPython ? kPythonVersion : kRustVersion);
+}
+
+void ForEachDecomposed(int32_t code_point, Decomposition kind,
+                       absl::FunctionRef<void(int32_t)> take) {
+  static const UNormalizer2* const canonical = NormalizerOf(Decomposition::kCanonical);
+  static const UNormalizer2* const compatible = NormalizerOf(Decomposition::kCompatible);
+  constexpr int32_t kUnitsMax = 64;  // Unicode's longest has 18
+  UChar units[kUnitsMax];
+  UErrorCode error = U_ZERO_ERROR;
+  const int32_t count =
+      unorm2_getDecomposition(kind == Decomposition::kCanonical ? canonical : compatible,
+                              code_point, units, kUnitsMax, &error);
+  if (count < 0) {
+    take(code_point);
+    return;
+  }
+  for (int32_t i = 0; i < count;) {
+    UChar32 part = 0;
+    U16_NEXT(units, i, count, part);
+    take(part);
+  }
 }
 
 void AppendCodePoint(int32_t code_point, std::string& text) {

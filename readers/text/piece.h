@@ -35,6 +35,14 @@ enum class Implementation {
 // Whether the implementation's tables of Unicode have the character.
 bool Knows(Implementation implementation, int32_t code_point);
 
+// Unicode's full decompositions: NFD, or NFKD with those of compatibility.
+enum class Decomposition { kCanonical, kCompatible };
+
+// Calls `take` with each character that the character decomposes into; with itself where it does
+// not.
+void ForEachDecomposed(int32_t code_point, Decomposition kind,
+                       absl::FunctionRef<void(int32_t)> take);
+
 // Appends the character in UTF-8.
 void AppendCodePoint(int32_t code_point, std::string& text);
 

@@ -131,21 +131,12 @@ absl::StatusOr<Plan> MakePlan(const Approach& approach,
                               const std::vector<std::string>& assignments) {
   Plan plan{approach.settings, NetworkOptionsOf(approach)};
   Options settings = OptionsOf(approach.settings);
-  std::set<absl::string_view> seen;
-  for (const absl::string_view assignment : assignments) {
-    const size_t equals = assignment.find('=');
-    if (equals == absl::string_view::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--setting: expected name=value, got \"", assignment, "\""));
-    }
-    const absl::string_view name = assignment.substr(0, equals);
-    if (!seen.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("--setting ", name, ": given twice"));
-    }
+  CONCUR_ASSIGN_OR_RETURN(const auto parsed, ParseAssignments(assignments));
+  for (const auto& [name, value] : parsed) {
     if (!settings.Has(name) && !plan.options.Has(name)) {
       std::vector<std::string> names;
       for (const Options* options : {&settings, &plan.options}) {
-        for (const auto& [known, value] : options->values()) {
+        for (const auto& [known, preset] : options->values()) {
           names.push_back(known);
         }
       }
@@ -154,9 +145,9 @@ absl::StatusOr<Plan> MakePlan(const Approach& approach,
                                                      "; `concur-reader list` shows all"));
     }
     Options& target = settings.Has(name) ? settings : plan.options;
-    const absl::Status parsed = target.Parse(name, assignment.substr(equals + 1));
-    if (!parsed.ok()) {
-      return absl::Status(parsed.code(), absl::StrCat("--setting ", parsed.message()));
+    const absl::Status status = target.Parse(name, value);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("--setting ", status.message()));
     }
   }
   Taker taker{settings};

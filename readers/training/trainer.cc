@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "readers/machine.h"
 #include "readers/training/batches.h"
 #include "readers/training/checkpoint.h"
 #include "readers/training/optimizer.h"
@@ -34,11 +34,6 @@ constexpr int64_t kAnswerBatch = 32;
 // Predicting costs little memory beside training, except for long texts: a batch of questions
 // holds at most so many pairs of tokens.
 constexpr int64_t kAnswerPairsMax = int64_t{4} << 20;
-
-// That of this process.
-absl::Duration ProcessorTime() {
-  return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
-}
 
 // The parameters that change: all but word vectors beyond the tuned words.
 std::vector<Trained> TrainedOf(Model& model) {
