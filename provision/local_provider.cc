@@ -280,7 +280,10 @@ absl::StatusOr<std::vector<PilotReport>> LocalProvider::ObserveNow() {
   std::vector<std::string> names;
   for (std::filesystem::directory_iterator it(setup_.directory, error), end; !error && it != end;
        it.increment(error)) {
-    names.push_back(it->path().filename().string());
+    std::error_code ignored;
+    if (it->is_directory(ignored)) {  // files there are other providers'
+      names.push_back(it->path().filename().string());
+    }
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     return absl::UnavailableError(absl::StrCat(setup_.directory, ": ", error.message()));

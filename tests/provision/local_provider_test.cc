@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -148,6 +149,20 @@ TEST_F(LocalProviderTest, AWorkerThatIgnoresSigtermIsKilled) {
   Stop(provider, {"here-1"});
   EXPECT_TRUE(EndsAsSoonAsItCan(provider, "here-1"));
   EXPECT_EQ(ReportOf(provider, "here-2").state, PilotReport::State::kRunning);
+}
+
+// The list of Kubernetes namespaces was taken for an ended worker, and removed after a day.
+TEST_F(LocalProviderTest, FilesOfOtherProvidersAreLeftAlone) {
+  ASSERT_OK(MakeDirectories(setup_.directory + "/here-1"));
+  const std::string file = setup_.directory + "/namespaces";
+  ASSERT_OK(WriteFileAtomically(file, "lab\n"));
+  std::filesystem::last_write_time(
+      file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  LocalProvider provider(setup_);
+  std::promise<size_t> reported;
+  provider.Observe([&reported](const auto& reports) { reported.set_value(reports->size()); });
+  EXPECT_EQ(reported.get_future().get(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(file));
 }
 
 }  // namespace
