@@ -14,8 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/argv.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,6 +29,7 @@ namespace concur::provision {
 namespace {
 
 constexpr size_t kErrBytesMax = size_t{64} * 1024;
+constexpr size_t kSaidBytesMax = 600;
 
 struct Pipe {
   FileDescriptor read;
@@ -189,6 +194,26 @@ absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request) {
   CONCUR_RETURN_IF_ERROR(Exchange(request, deadline, clock, in, out, err, &result));
   result.exit_code = child.Wait();
   return result;
+}
+
+std::string Printable(absl::string_view text) {
+  return absl::StrReplaceAll(absl::CHexEscape(text), {{"\\\"", "\""}, {"\\'", "'"}});
+}
+
+std::string WhatItSaid(absl::string_view program, const CommandResult& result) {
+  std::string text;
+  for (absl::string_view line : absl::StrSplit(result.err, '\n', absl::SkipEmpty())) {
+    absl::ConsumePrefix(&line, absl::StrCat(program, ": "));
+    absl::ConsumePrefix(&line, "error: ");
+    absl::StrAppend(&text, text.empty() ? "" : "; ", Printable(line));
+  }
+  if (text.size() > kSaidBytesMax) {
+    text = absl::StrCat(text.substr(0, kSaidBytesMax), "…");
+  }
+  if (text.empty()) {
+    text = absl::StrCat("exit code ", result.exit_code, " without a word");
+  }
+  return absl::StrCat(program, ": ", text);
 }
 
 }  // namespace concur::provision

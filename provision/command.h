@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace concur::provision {
@@ -33,6 +34,13 @@ struct CommandResult {
 // over; ResourceExhausted: it printed more than it may, and was killed; NotFound: there is no such
 // program.
 absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request);
+
+// A program's words as they can be shown: what is no printable ASCII is escaped.
+std::string Printable(absl::string_view text);
+
+// "PROGRAM: " and what a failed program printed to its standard error, as one line of bounded
+// length; or with which code it ended, if it said nothing.
+std::string WhatItSaid(absl::string_view program, const CommandResult& result);
 
 }  // namespace concur::provision
 

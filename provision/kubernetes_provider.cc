@@ -37,11 +37,6 @@ bool IsLater(const KubeJson& pod, const KubeJson& than) {
   return KubeText(pod, path) >= KubeText(than, path);  // ISO 8601 in UTC
 }
 
-// Whether the error leaves open what was done.
-bool IsOpen(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
-}
-
 // Whether a namespace will answer so again: the other namespaces are looked at without it.
 bool IsRefused(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsNotFound(status);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/provider.h"
 
+#include <map>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -41,6 +44,31 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
 
 std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup) {
   return pool.worker_program.empty() ? setup.worker_program : pool.worker_program;
+}
+
+bool IsOpen(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
+}
+
+std::vector<PilotReport> OnePerPilot(std::vector<PilotReport> reports) {
+  const auto rank = [](PilotReport::State state) {
+    return state == PilotReport::State::kRunning   ? 2
+           : state == PilotReport::State::kPending ? 1
+                                                   : 0;
+  };
+  std::map<std::string, PilotReport> best;
+  for (PilotReport& report : reports) {
+    const auto [it, inserted] = best.try_emplace(report.name, report);
+    if (!inserted && rank(report.state) > rank(it->second.state)) {
+      it->second = std::move(report);
+    }
+  }
+  std::vector<PilotReport> kept;
+  kept.reserve(best.size());
+  for (auto& [name, report] : best) {
+    kept.push_back(std::move(report));
+  }
+  return kept;
 }
 
 int64_t PilotNumber(const std::string& pilot) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Provider starts and stops pilots (worker processes) somewhere: on this machine, through Slurm,
-// through Kubernetes. It decides nothing: core/pools.h says what to start and stop, and keeps
-// account of what became of it.
+// through Kubernetes, through programs of the user's. It decides nothing: core/pools.h says what to
+// start and stop, and keeps account of what became of it.
 //
 // What a new provider must do:
 //  - Know pilots by name. Names are unique for ever. Ids of the engine behind may be lost and
@@ -79,6 +79,13 @@ class Provider {
 std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup& setup);
 // The program of a pilot's worker.
 std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup);
+
+// Whether the error of a start leaves open what was done.
+bool IsOpen(const absl::Status& status);
+
+// One report for each pilot: an engine may know two jobs by one name. What runs counts before what
+// waits, and what waits before what has ended.
+std::vector<PilotReport> OnePerPilot(std::vector<PilotReport> reports);
 
 // 17 of "cpu-17", and "cpu". REQUIRES: it is a pilot's name.
 int64_t PilotNumber(const std::string& pilot);

@@ -44,25 +44,12 @@ void SlurmProvider::Observe(ObserveDone done) {
       done(std::move(pilots).status());
       return;
     }
-    // A name may stand there twice when an id was handed out again: what runs counts before what
-    // waits, and what waits before what has ended.
-    std::map<std::string, PilotReport> best;
-    for (SlurmPilot& pilot : *pilots) {
-      const auto rank = [](PilotReport::State state) {
-        return state == PilotReport::State::kRunning   ? 2
-               : state == PilotReport::State::kPending ? 1
-                                                       : 0;
-      };
-      const auto [it, inserted] = best.try_emplace(pilot.report.name, pilot.report);
-      if (!inserted && rank(pilot.report.state) > rank(it->second.state)) {
-        it->second = std::move(pilot.report);
-      }
-    }
     std::vector<PilotReport> reports;
-    reports.reserve(best.size());
-    for (auto& [name, report] : best) {
-      reports.push_back(std::move(report));
+    reports.reserve(pilots->size());
+    for (SlurmPilot& pilot : *pilots) {
+      reports.push_back(std::move(pilot.report));
     }
+    reports = OnePerPilot(std::move(reports));
     AddReasons(&reports);
     done(std::move(reports));
   });

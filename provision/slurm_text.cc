@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "provision/pilot_script.h"
 #include "provision/slurm_reasons.h"
 
 namespace concur::provision {
@@ -30,17 +31,7 @@ constexpr absl::Duration kSubmitTimeout = absl::Seconds(60);
 constexpr size_t kSlurmMessageBytesMax = 600;
 constexpr size_t kFields = 5;
 constexpr char kKeyVariable[] = "CONCUR_PILOT_KEY";
-constexpr absl::string_view kSetupFailed = "setup failed: ";
 constexpr size_t kCommentBytesMax = 1100;
-
-std::string Prefix(const PilotSetup& setup) {
-  return absl::StrCat("concur-", setup.coordinator_id, "-");
-}
-
-std::string DirectoryOf(const std::string& program) {
-  const size_t slash = program.rfind('/');
-  return slash == std::string::npos ? "" : program.substr(0, slash);
-}
 
 std::optional<PilotReport::State> StateOf(absl::string_view state) {
   static constexpr std::array<absl::string_view, 6> kPending = {
@@ -79,7 +70,7 @@ absl::Status Garbled(absl::string_view line) {
 
 // "cpu-19" of the job "concur-ID-cpu-17" and the array index "2"; "" when it is none of ours.
 std::string PilotOf(absl::string_view job_name, absl::string_view index, const PilotSetup& setup) {
-  if (!absl::ConsumePrefix(&job_name, Prefix(setup))) {
+  if (!absl::ConsumePrefix(&job_name, PilotPrefix(setup))) {
     return "";
   }
   const size_t dash = job_name.rfind('-');
@@ -95,137 +86,26 @@ std::string PilotOf(absl::string_view job_name, absl::string_view index, const P
   return absl::StrCat(job_name.substr(0, dash), "-", first + offset);
 }
 
-std::string WorkerLine(const PoolSpec& pool, const PilotSetup& setup) {
-  std::string line = "\"$worker\" --name \"$name\" --work-dir \"$dir/work\"";
-  for (const std::string& argument : WorkerArguments(pool, setup)) {
-    absl::StrAppend(&line, " ", ShellQuoted(argument));
-  }
-  return line;
-}
-
-// A file in the pilot's directory, whose path is in `variable`.
-std::string FileLines(const char* name, const char* variable, const std::string& contents) {
-  return absl::StrCat("cat > ", name, " <<'END_OF_FILE'\n", contents,
-                      absl::EndsWith(contents, "\n") ? "" : "\n", "END_OF_FILE\n", "export ",
-                      variable, "=$dir/", name, "\n");
-}
-
-// What is secret comes with the environment, for scripts are shown to operators; what is not, with
-// the script.
-std::string CredentialLines(const PilotSetup& setup) {
-  std::string lines;
-  if (!setup.ca_pem.empty()) {
-    absl::StrAppend(&lines, FileLines("ca.pem", "CONCUR_CA", setup.ca_pem));
-  }
-  if (!setup.key_pem.empty()) {
-    absl::StrAppend(&lines, FileLines("client.pem", "CONCUR_CERTIFICATE", setup.certificate_pem),
-                    "printf '%s' \"$", kKeyVariable, "\" > client.key\n", "unset ", kKeyVariable,
-                    "\nexport CONCUR_KEY=$dir/client.key\n");
-  }
-  return lines;
-}
-
-// The profile of a login shell, which defines `module` and the like. Not `bash -l`: profiles set
-// PATH anew, and the submitted one, on which Slurm's own programs may be, would be lost.
-constexpr char kProfileLines[] = R"sh(submitted_path=$PATH
-for profile in /etc/profile ~/.bash_profile ~/.bash_login ~/.profile; do
-  [ -r "$profile" ] || continue
-  . "$profile"
-  [ "$profile" = /etc/profile ] || break
-done
-PATH=$PATH:$submitted_path
-)sh";
-
-// A directory of the pilot's own, locked while the pilot or its worker lives, so that the next
-// pilot on the node can remove what a killed one has left. On shared storage only those of its own
-// host are looked at: not every file system locks across hosts.
-constexpr char kDirectoryLines[] = R"sh(umask 077
-dir=$prefix$name
-host=$(uname -n)
-mkdir -p "$dir" || exit 72
-cd "$dir" || exit 72
-if command -v flock >/dev/null; then
-  exec 8>lock && flock -n 8 && echo "$host" > host
-  for old in "$prefix"*/; do
-    [ "$(cat "$old/host" 2>/dev/null)" = "$host" ] && flock -n "$old/lock" true && rm -rf "$old"
-  done
-fi
-)sh";
-
-// `lines` as one piece of shell. The first that fails ends the pilot, and is named in the comment
-// of its Slurm job, where the coordinator reads it. An ERR trap and not `set -e`, which functions
-// such as `module` inherit and do not expect.
-std::string SetupLines(const std::vector<std::string>& lines) {
-  if (lines.empty()) {
-    return "";
-  }
-  std::string script = "setup=(\n";
-  for (const std::string& line : lines) {
-    absl::StrAppend(&script, "  ", ShellQuoted(line), "\n");
-  }
-  absl::StrAppend(&script, R"sh()
-setup_failed() {
-  trap - ERR EXIT
-  exec 2>&9
-  cat "$dir/setup.err" >&2
-  why="$(tail -n 1 "$dir/setup.err" | tr -cd '[:print:]')"
-  if [ "$2" -gt 0 ]; then line="line $2, ${setup[$2 - 1]}"; else line="it ended the script"; fi
-  why=")sh",
-                  kSetupFailed, R"sh($line (exit code $1)${why:+: $why}"
-  echo "$why" >&2
-  scontrol update JobId="$SLURM_JOB_ID" Comment="${why:0:1000}" >&2
-  cd / && rm -rf "$dir"
-  exit 78
-}
-exec 9>&2 2>"$dir/setup.err"
-trap 'setup_failed "$?" "$((LINENO - setup_at))"' ERR
-trap 'setup_failed "$?" 0' EXIT
-setup_at=$LINENO
-)sh",
-                  absl::StrJoin(lines, "\n"), R"sh(
-trap - ERR EXIT
-exec 2>&9 9>&-
-cat "$dir/setup.err" >&2
-)sh");
-  return script;
-}
-
 }  // namespace
-
-std::string ShellQuoted(absl::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:=,@%+", c);
-  });
-  return plain ? std::string(text)
-               : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
 
 std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>& pilots) {
   CONCUR_CHECK(!pilots.empty());
-  return absl::StrCat(Prefix(setup), pilots[0]);
+  return absl::StrCat(PilotPrefix(setup), pilots[0]);
 }
 
-std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
+std::string SlurmScript(const PoolSpec& pool, const PilotSetup& setup,
                         const std::vector<std::string>& pilots) {
-  const std::string program = WorkerProgram(pool, setup);
-  std::string script = absl::StrCat(
-      "#!/bin/bash\n# A worker of Concur's pool ", pool.name, ".\n",
-      pool.setup.empty() ? "" : kProfileLines, "first=", PilotNumber(pilots[0]), "\n",
-      "name=", ShellQuoted(pool.name), "-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n", "base=",
-      pool.work_directory.empty() ? std::string("${TMPDIR:-/tmp}")
-                                  : ShellQuoted(pool.work_directory),
-      "\n", "prefix=$base/concur-", setup.coordinator_id, "-\n", kDirectoryLines);
-  absl::StrAppend(&script, CredentialLines(setup), SetupLines(pool.setup));
-  const std::string directory = DirectoryOf(program);
-  if (!directory.empty()) {
-    absl::StrAppend(&script, "PATH=", ShellQuoted(directory), ":$PATH\n");
+  PilotScriptParts parts;
+  parts.name = absl::StrCat("first=", PilotNumber(pilots[0]), "\nname=", ShellQuoted(pool.name),
+                            "-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n");
+  // Secrets come with the environment, for scripts are shown to operators.
+  if (!setup.key_pem.empty()) {
+    parts.key = absl::StrCat("printf '%s' \"$", kKeyVariable, "\" > client.key\nunset ",
+                             kKeyVariable, "\n");
   }
-  // The shell stays, to clean up; it hands on the signal that comes before the time limit.
-  absl::StrAppend(&script, "worker=", ShellQuoted(program), "\n", WorkerLine(pool, setup), " &\n",
-                  "pid=$!\n", "trap 'kill -TERM \"$pid\" 2>/dev/null' TERM INT\n", "while :; do\n",
-                  "  wait \"$pid\"\n", "  status=$?\n", "  kill -0 \"$pid\" 2>/dev/null || break\n",
-                  "done\n", "cd / && rm -rf \"$dir\"\n", "exit \"$status\"\n");
-  return script;
+  parts.setup_failed = absl::StrCat("scontrol update JobId=\"$SLURM_JOB_ID\" Comment=\"${why:0:",
+                                    kPilotReasonBytesMax, "}\" >&2\n");
+  return PilotScript(pool, setup, parts);
 }
 
 CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
@@ -279,7 +159,7 @@ CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
   if (!setup.key_pem.empty()) {
     request.env[kKeyVariable] = setup.key_pem;
   }
-  request.input = PilotScript(pool, setup, pilots);
+  request.input = SlurmScript(pool, setup, pilots);
   request.timeout = kSubmitTimeout;
   return request;
 }
@@ -311,7 +191,7 @@ std::vector<std::string> SqueueCommentArguments(const std::string& job) {
 
 std::string SetupFailureOf(absl::string_view out) {
   const absl::string_view comment = absl::StripAsciiWhitespace(out).substr(0, kCommentBytesMax);
-  return absl::StartsWith(comment, kSetupFailed) ? absl::CHexEscape(comment) : "";
+  return absl::StartsWith(comment, kPilotSetupFailed) ? absl::CHexEscape(comment) : "";
 }
 
 std::string ParseSbatchTest(absl::string_view err) {
@@ -342,7 +222,7 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
     pilot.job_name = std::string(absl::StripAsciiWhitespace(fields[4]));
     pilot.report.name = PilotOf(pilot.job_name, fields[1], setup);
     if (pilot.report.name.empty()) {
-      if (absl::StartsWith(pilot.job_name, Prefix(setup))) {
+      if (absl::StartsWith(pilot.job_name, PilotPrefix(setup))) {
         return Garbled(line);
       }
       continue;
@@ -369,27 +249,15 @@ absl::StatusOr<std::vector<SlurmPilot>> ParseSqueue(absl::string_view out,
 }
 
 absl::Status SlurmError(absl::string_view program, const CommandResult& result) {
-  std::string text;
-  for (absl::string_view line : absl::StrSplit(result.err, '\n', absl::SkipEmpty())) {
-    absl::ConsumePrefix(&line, absl::StrCat(program, ": "));
-    absl::ConsumePrefix(&line, "error: ");
-    absl::StrAppend(&text, text.empty() ? "" : "; ", absl::CHexEscape(line));
-  }
-  if (text.size() > kSlurmMessageBytesMax) {
-    text = absl::StrCat(text.substr(0, kSlurmMessageBytesMax), "…");
-  }
-  if (text.empty()) {
-    text = absl::StrCat("exit code ", result.exit_code, " without a word");
-  }
-  std::string message = absl::StrCat(program, ": ", text);
-  if (absl::StrContains(text, "Invalid job array specification")) {
+  std::string message = WhatItSaid(program, result);
+  if (absl::StrContains(message, "Invalid job array specification")) {
     absl::StrAppend(&message, "; set the pool's slurm.array_max to Slurm's MaxArraySize, or to 1");
   }
   for (const char* sign :
        {"Unable to contact slurm controller", "Socket timed out", "Connection refused",
         "Zero Bytes were transmitted", "temporarily unable", "Communication connection failure",
         "slurm_persist_conn", "Connection timed out", "Transport endpoint", "Protocol"}) {
-    if (absl::StrContains(text, sign)) {
+    if (absl::StrContains(message, sign)) {
       return absl::UnavailableError(message);
     }
   }

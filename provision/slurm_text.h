@@ -30,10 +30,8 @@ std::string SlurmJobName(const PilotSetup& setup, const std::vector<std::string>
 CommandRequest SbatchRequest(const PoolSpec& pool, const PilotSetup& setup,
                              const std::string& token, const std::vector<std::string>& pilots);
 
-// The batch script of the pilots of a job: makes a directory of its own, removes those that killed
-// pilots left on the node, runs `setup` and the worker, passes SIGTERM on, cleans up. Needs nothing
-// from the submitting machine but itself.
-std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
+// The batch script of the pilots of a job (provision/pilot_script.h).
+std::string SlurmScript(const PoolSpec& pool, const PilotSetup& setup,
                         const std::vector<std::string>& pilots);
 
 // The job's id from what `sbatch --parsable` printed; DataLoss when it is something else.
@@ -60,9 +58,6 @@ std::string ParseSbatchTest(absl::string_view err);
 // Why a program of Slurm failed, in its own words. Unavailable when the controller could not be
 // reached or is overloaded, FailedPrecondition when it refused.
 absl::Status SlurmError(absl::string_view program, const CommandResult& result);
-
-// A word for the shell, in quotes where it needs them.
-std::string ShellQuoted(absl::string_view text);
 
 }  // namespace concur::provision
 

@@ -50,7 +50,7 @@ class PilotScriptTest : public ::testing::Test {
   // Runs the script of "cpu-7" as slurmd would.
   CommandResult Run() {
     const std::string path = dir_.File("slurm_script");
-    std::ofstream(path) << PilotScript(pool_, setup_, {"cpu-7"});
+    std::ofstream(path) << SlurmScript(pool_, setup_, {"cpu-7"});
     chmod(path.c_str(), 0700);
     CommandRequest request;
     request.argv = {path};

@@ -9,18 +9,22 @@
 
 #include <algorithm>
 #include <fstream>
-#include <future>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "tests/testing/provider_calls.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace concur::provision {
 namespace {
 
+using ::concur::testing::CallObserve;
+using ::concur::testing::CallStart;
+using ::concur::testing::CallStop;
+using ::concur::testing::CallTry;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -54,29 +58,6 @@ class SlurmProviderTest : public ::testing::Test {
       return RunCommand(request);
     });
   }
-  absl::StatusOr<std::vector<std::string>> Start(SlurmProvider& provider,
-                                                 const std::vector<std::string>& pilots) {
-    std::promise<absl::StatusOr<std::vector<std::string>>> promise;
-    provider.Start(pool_, pilots, [&promise](auto ids) { promise.set_value(std::move(ids)); });
-    return promise.get_future().get();
-  }
-  absl::StatusOr<std::vector<PilotReport>> Observe(SlurmProvider& provider) {
-    std::promise<absl::StatusOr<std::vector<PilotReport>>> promise;
-    provider.Observe([&promise](auto reports) { promise.set_value(std::move(reports)); });
-    return promise.get_future().get();
-  }
-  absl::StatusOr<std::string> Try(SlurmProvider& provider) {
-    std::promise<absl::StatusOr<std::string>> promise;
-    provider.Try(pool_, [&promise](auto said) { promise.set_value(std::move(said)); });
-    return promise.get_future().get();
-  }
-  absl::Status Stop(SlurmProvider& provider, const std::vector<std::string>& pilots) {
-    std::promise<absl::Status> promise;
-    provider.Stop(pilots,
-                  [&promise](absl::Status status) { promise.set_value(std::move(status)); });
-    return promise.get_future().get();
-  }
-
   testing::TempDir dir_;
   PilotSetup setup_;
   PoolSpec pool_;
@@ -85,7 +66,7 @@ class SlurmProviderTest : public ::testing::Test {
 TEST_F(SlurmProviderTest, AnArrayIsSubmittedAtOnce) {
   Play("sbatch", "cat > $TOLD; echo \"$CONCUR_TOKEN $*\" > $TOLD.args; echo 42");
   SlurmProvider provider = Make();
-  ASSERT_OK_AND_ASSIGN(const auto ids, Start(provider, {"cpu-1", "cpu-2", "cpu-3"}));
+  ASSERT_OK_AND_ASSIGN(const auto ids, CallStart(provider, pool_, {"cpu-1", "cpu-2", "cpu-3"}));
   EXPECT_EQ(ids, (std::vector<std::string>{"42_0", "42_1", "42_2"}));
   EXPECT_THAT(Told("told"), HasSubstr("#!/bin/bash"));
   EXPECT_THAT(Told("told.args"), HasSubstr("secret --parsable"));
@@ -94,20 +75,21 @@ TEST_F(SlurmProviderTest, AnArrayIsSubmittedAtOnce) {
 TEST_F(SlurmProviderTest, ARefusalIsPassedOnInSlurmsWords) {
   Play("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
   SlurmProvider provider = Make();
-  EXPECT_THAT(Start(provider, {"cpu-1"}), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                                   HasSubstr("invalid partition specified: gpu")));
+  EXPECT_THAT(CallStart(provider, pool_, {"cpu-1"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("invalid partition specified: gpu")));
 }
 
 TEST_F(SlurmProviderTest, APoolIsTriedWithoutBeingStarted) {
   Play("sbatch",
        "cat > $TOLD; echo \"$*\" > $TOLD.args; echo 'sbatch: Job 7 to start at noon' >&2");
   SlurmProvider provider = Make();
-  EXPECT_EQ(*Try(provider), "Slurm would start a worker at noon");
+  EXPECT_EQ(*CallTry(provider, pool_), "Slurm would start a worker at noon");
   EXPECT_THAT(Told("told.args"), HasSubstr("--test-only --parsable"));
   EXPECT_THAT(Told("told.args"), HasSubstr("--array=0-9")) << "as many as it would start at once";
   Play("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
-  EXPECT_THAT(Try(provider), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                      HasSubstr("invalid partition specified: gpu")));
+  EXPECT_THAT(CallTry(provider, pool_), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                 HasSubstr("invalid partition specified: gpu")));
 }
 
 TEST_F(SlurmProviderTest, ASetupThatFailedIsTheReasonOfThePilotsEnd) {
@@ -119,7 +101,7 @@ TEST_F(SlurmProviderTest, ASetupThatFailedIsTheReasonOfThePilotsEnd) {
        "echo '9|N/A|COMPLETED|None|concur-ab12-cpu-3';; esac");
   SlurmProvider provider = Make();
   for (int i = 0; i < 2; ++i) {
-    ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+    ASSERT_OK_AND_ASSIGN(const auto reports, CallObserve(provider));
     ASSERT_EQ(reports.size(), 3u);
     EXPECT_EQ(reports[0].message,
               "setup failed: line 1, module load x (exit code 1); Slurm job 7 ended: FAILED "
@@ -133,14 +115,14 @@ TEST_F(SlurmProviderTest, ASetupThatFailedIsTheReasonOfThePilotsEnd) {
 TEST_F(SlurmProviderTest, WhatMayHaveBeenSubmittedIsNotCalledRefused) {
   Play("sbatch", "echo garbage");
   SlurmProvider provider = Make();
-  EXPECT_THAT(Start(provider, {"cpu-1"}),
+  EXPECT_THAT(CallStart(provider, pool_, {"cpu-1"}),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("expected a job id")));
 }
 
 TEST_F(SlurmProviderTest, AProgramThatHangsIsKilledWithWhatItStarted) {
   Play("sbatch", "sleep 1000 & sleep 1000");
   SlurmProvider provider = Make(absl::Milliseconds(200));
-  EXPECT_THAT(Start(provider, {"cpu-1"}),
+  EXPECT_THAT(CallStart(provider, pool_, {"cpu-1"}),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer within 200ms")));
 }
 
@@ -148,26 +130,27 @@ TEST_F(SlurmProviderTest, AProgramThatReadsNothingDoesNoHarm) {
   pool_.setup.assign(50, std::string(4000, 'x'));  // more than a pipe holds
   Play("sbatch", "exec <&-; echo 42");
   SlurmProvider provider = Make();
-  EXPECT_OK(Start(provider, {"cpu-1"}));
+  EXPECT_OK(CallStart(provider, pool_, {"cpu-1"}));
 }
 
 TEST_F(SlurmProviderTest, NoSlurmHereIsSaidSo) {
   SlurmProvider provider = Make();
-  EXPECT_THAT(Start(provider, {"cpu-1"}),
+  EXPECT_THAT(CallStart(provider, pool_, {"cpu-1"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("sbatch")));
 }
 
 TEST_F(SlurmProviderTest, AnObservationIsWholeOrNone) {
   Play("squeue", "printf '7|N/A|RUNNING|None|concur-ab12-cpu-1\\n8|N/A|PEND'");
   SlurmProvider provider = Make();
-  EXPECT_THAT(Observe(provider), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("8|N/A|PEND")));
+  EXPECT_THAT(CallObserve(provider),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("8|N/A|PEND")));
   Play("squeue", "echo '7|N/A|RUNNING|None|concur-ab12-cpu-1'; exit 1");
-  EXPECT_FALSE(Observe(provider).ok()) << "it failed in the middle";
+  EXPECT_FALSE(CallObserve(provider).ok()) << "it failed in the middle";
   Play("squeue", "yes '7|N/A|RUNNING|None|concur-ab12-cpu-1'");
-  EXPECT_THAT(Observe(provider),
+  EXPECT_THAT(CallObserve(provider),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("printed more than")));
   Play("squeue", "echo '7|N/A|RUNNING|None|concur-ab12-cpu-1'");
-  ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+  ASSERT_OK_AND_ASSIGN(const auto reports, CallObserve(provider));
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].name, "cpu-1");
 }
@@ -176,7 +159,7 @@ TEST_F(SlurmProviderTest, OfTwoJobsWithOneNameTheLivingOneCounts) {
   Play("squeue",
        "echo '7|N/A|FAILED|None|concur-ab12-cpu-1'; echo '9|N/A|RUNNING|None|concur-ab12-cpu-1'");
   SlurmProvider provider = Make();
-  ASSERT_OK_AND_ASSIGN(const auto reports, Observe(provider));
+  ASSERT_OK_AND_ASSIGN(const auto reports, CallObserve(provider));
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].state, PilotReport::State::kRunning);
   EXPECT_EQ(reports[0].external_id, "9");
@@ -188,7 +171,7 @@ TEST_F(SlurmProviderTest, OnlyAJobOfThatNameIsCanceled) {
        "echo '8|N/A|PENDING|None|concur-ab12-cpu-5'; echo '9|N/A|FAILED|None|concur-ab12-cpu-6'");
   Play("scancel", "echo \"$*\" >> $TOLD");
   SlurmProvider provider = Make();
-  EXPECT_OK(Stop(provider, {"cpu-2", "cpu-5", "cpu-6", "cpu-99"}));
+  EXPECT_OK(CallStop(provider, {"cpu-2", "cpu-5", "cpu-6", "cpu-99"}));
   EXPECT_EQ(Told("told"), "--jobname=concur-ab12-cpu-1 7_1\n--jobname=concur-ab12-cpu-5 8\n");
 }
 
@@ -197,7 +180,7 @@ TEST_F(SlurmProviderTest, AnAbsentControllerStopsNothing) {
        "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; "
        "exit 1");
   SlurmProvider provider = Make();
-  EXPECT_THAT(Stop(provider, {"cpu-2"}),
+  EXPECT_THAT(CallStop(provider, {"cpu-2"}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Unable to contact")));
 }
 

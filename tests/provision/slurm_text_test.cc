@@ -73,7 +73,7 @@ TEST(SlurmTextTest, TheScriptNamesTheWorkerAndQuotesWhatItIsGiven) {
   pool.env_pass = {"CUDA_*"};
   PilotSetup setup = MakeSetup();
   setup.ca_pem = "-----BEGIN CERTIFICATE-----\n";
-  const std::string script = PilotScript(pool, setup, {"cpu-17", "cpu-18"});
+  const std::string script = SlurmScript(pool, setup, {"cpu-17", "cpu-18"});
   EXPECT_THAT(script, HasSubstr("first=17\nname=cpu-$((first + ${SLURM_ARRAY_TASK_ID:-0}))\n"));
   EXPECT_THAT(script, HasSubstr("'note=it'\\''s $HOME; rm -rf /'"));
   EXPECT_THAT(script, HasSubstr("for profile in /etc/profile ")) << "it defines `module`";

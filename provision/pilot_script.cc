@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "provision/pilot_script.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace concur::provision {
+namespace {
+
+std::string DirectoryOf(const std::string& program) {
+  const size_t slash = program.rfind('/');
+  return slash == std::string::npos ? "" : program.substr(0, slash);
+}
+
+std::string WorkerLine(const PoolSpec& pool, const PilotSetup& setup) {
+  std::string line = "\"$worker\" --name \"$name\" --work-dir \"$dir/work\"";
+  for (const std::string& argument : WorkerArguments(pool, setup)) {
+    absl::StrAppend(&line, " ", ShellQuoted(argument));
+  }
+  return line;
+}
+
+// A file in the pilot's directory, whose path is in `variable`.
+std::string FileLines(const char* name, const char* variable, const std::string& contents) {
+  return absl::StrCat("cat > ", name, " <<'END_OF_FILE'\n", contents,
+                      absl::EndsWith(contents, "\n") ? "" : "\n", "END_OF_FILE\n", "export ",
+                      variable, "=$dir/", name, "\n");
+}
+
+// What is not secret comes with the script.
+std::string CredentialLines(const PilotSetup& setup, const PilotScriptParts& parts) {
+  std::string lines = parts.token;
+  if (!setup.ca_pem.empty()) {
+    absl::StrAppend(&lines, FileLines("ca.pem", "CONCUR_CA", setup.ca_pem));
+  }
+  if (!setup.key_pem.empty()) {
+    absl::StrAppend(&lines, FileLines("client.pem", "CONCUR_CERTIFICATE", setup.certificate_pem),
+                    parts.key, "export CONCUR_KEY=$dir/client.key\n");
+  }
+  return lines;
+}
+
+// The profile of a login shell, which defines `module` and the like. Not `bash -l`: profiles set
+// PATH anew, and the submitted one, on which an engine's own programs may be, would be lost.
+constexpr char kProfileLines[] = R"sh(submitted_path=$PATH
+for profile in /etc/profile ~/.bash_profile ~/.bash_login ~/.profile; do
+  [ -r "$profile" ] || continue
+  . "$profile"
+  [ "$profile" = /etc/profile ] || break
+done
+PATH=$PATH:$submitted_path
+)sh";
+
+// A directory of the pilot's own, locked while the pilot or its worker lives, so that the next
+// pilot on the node can remove what a killed one has left. On shared storage only those of its own
+// host are looked at: not every file system locks across hosts.
+constexpr char kDirectoryLines[] = R"sh(umask 077
+dir=$prefix$name
+host=$(uname -n)
+mkdir -p "$dir" || exit 72
+cd "$dir" || exit 72
+if command -v flock >/dev/null; then
+  exec 8>lock && flock -n 8 && echo "$host" > host
+  for old in "$prefix"*/; do
+    [ "$(cat "$old/host" 2>/dev/null)" = "$host" ] && flock -n "$old/lock" true && rm -rf "$old"
+  done
+fi
+)sh";
+
+// `lines` as one piece of shell. The first that fails ends the pilot, and is named in $why. An ERR
+// trap and not `set -e`, which functions such as `module` inherit and do not expect.
+std::string SetupLines(const std::vector<std::string>& lines, const PilotScriptParts& parts) {
+  if (lines.empty()) {
+    return "";
+  }
+  std::string script = "setup=(\n";
+  for (const std::string& line : lines) {
+    absl::StrAppend(&script, "  ", ShellQuoted(line), "\n");
+  }
+  absl::StrAppend(&script, R"sh()
+setup_failed() {
+  trap - ERR EXIT
+  exec 2>&9
+  cat "$dir/setup.err" >&2
+  why="$(tail -n 1 "$dir/setup.err" | tr -cd '[:print:]')"
+  if [ "$2" -gt 0 ]; then line="line $2, ${setup[$2 - 1]}"; else line="it ended the script"; fi
+  why=")sh",
+                  kPilotSetupFailed, R"sh($line (exit code $1)${why:+: $why}"
+  echo "$why" >&2
+)sh",
+                  parts.setup_failed, R"sh(  cd / && rm -rf "$dir"
+  exit 78
+}
+exec 9>&2 2>"$dir/setup.err"
+trap 'setup_failed "$?" "$((LINENO - setup_at))"' ERR
+trap 'setup_failed "$?" 0' EXIT
+setup_at=$LINENO
+)sh",
+                  absl::StrJoin(lines, "\n"), R"sh(
+trap - ERR EXIT
+exec 2>&9 9>&-
+cat "$dir/setup.err" >&2
+)sh");
+  return script;
+}
+
+}  // namespace
+
+std::string PilotPrefix(const PilotSetup& setup) {
+  return absl::StrCat("concur-", setup.coordinator_id, "-");
+}
+
+std::string ShellQuoted(absl::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:=,@%+", c);
+  });
+  return plain ? std::string(text)
+               : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
+                        const PilotScriptParts& parts) {
+  const std::string program = WorkerProgram(pool, setup);
+  std::string script =
+      absl::StrCat("#!/bin/bash\n# A worker of Concur's pool ", pool.name, ".\n",
+                   pool.setup.empty() ? "" : kProfileLines, parts.name, "base=",
+                   pool.work_directory.empty() ? std::string("${TMPDIR:-/tmp}")
+                                               : ShellQuoted(pool.work_directory),
+                   "\n", "prefix=$base/", PilotPrefix(setup), "\n", kDirectoryLines);
+  absl::StrAppend(&script, CredentialLines(setup, parts), SetupLines(pool.setup, parts));
+  const std::string directory = DirectoryOf(program);
+  if (!directory.empty()) {
+    absl::StrAppend(&script, "PATH=", ShellQuoted(directory), ":$PATH\n");
+  }
+  // The shell stays, to clean up; it hands on the signal that comes before the time limit.
+  absl::StrAppend(&script, "worker=", ShellQuoted(program), "\n", WorkerLine(pool, setup), " &\n",
+                  "pid=$!\n", "trap 'kill -TERM \"$pid\" 2>/dev/null' TERM INT\n", "while :; do\n",
+                  "  wait \"$pid\"\n", "  status=$?\n", "  kill -0 \"$pid\" 2>/dev/null || break\n",
+                  "done\n", "cd / && rm -rf \"$dir\"\n", "exit \"$status\"\n");
+  return script;
+}
+
+}  // namespace concur::provision
