@@ -38,7 +38,12 @@ add_dependencies(concur_package ${programs})
 install(DIRECTORY ${help}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
 
 set(packaging ${CMAKE_SOURCE_DIR}/packaging)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/concur)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/concur
+        PATTERN providers EXCLUDE)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs/providers
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/concur/configs
+        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+                         WORLD_EXECUTE)
 install(FILES ${packaging}/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${doc}/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${packaging}/systemd/ DESTINATION lib/systemd/system FILES_MATCHING

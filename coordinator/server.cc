@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -40,6 +41,7 @@
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
 #include "page/page_server.h"
+#include "provision/command_provider.h"
 #include "provision/kube_config.h"
 #include "provision/kubernetes_provider.h"
 #include "provision/local_provider.h"
@@ -373,6 +375,9 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   providers[ProviderKind::kKubernetes] = std::make_unique<provision::KubernetesProvider>(
       clock, setup,
       [env = provision::KubeEnvironment()] { return provision::FindKubeConfig(env); });
+  const char* const home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): never set here
+  providers[ProviderKind::kCommand] = std::make_unique<provision::CommandProvider>(
+      setup, home == nullptr || *home == '\0' ? "" : absl::StrCat(home, "/.concur"));
   parts.provisioner = std::make_unique<Provisioner>(clock, *parts.engine, std::move(providers));
   return absl::OkStatus();
 }
@@ -424,7 +429,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options.limits.data_directory = data;
   parts->options.limits.uploads_kept = parts->options.gc_grace;
   parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
-                                     ProviderKind::kKubernetes};
+                                     ProviderKind::kKubernetes, ProviderKind::kCommand};
   parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
   parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(

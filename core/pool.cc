@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<absl::string_view, kVolumeKinds> kVolumeNames = {
     "claim", "secret", "config_map", "host_path", "memory"};
 constexpr std::array<absl::string_view, kProviderKinds> kKindNames = {"local", "slurm",
-                                                                      "kubernetes"};
+                                                                      "kubernetes", "command"};
 
 // Text that goes into a script or a command line.
 absl::Status CheckPoolText(const FieldPath& path, absl::string_view text) {
@@ -112,6 +112,23 @@ absl::Status CheckSlurm(const FieldPath& path, const SlurmSettings& slurm) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckCommand(const FieldPath& path, const PoolSpec& spec) {
+  const std::string& directory = spec.command.directory;
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("directory"), directory));
+  if (spec.provider == ProviderKind::kCommand && !absl::StartsWith(directory, "/")) {
+    return FieldError(path.Field("directory"),
+                      absl::StrCat("expected the absolute path of the directory of the programs ",
+                                   "submit, list and cancel, got \"", directory, "\""));
+  }
+  const std::string& tokens = spec.command.token_directory;
+  CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("token_directory"), tokens));
+  if (!tokens.empty() && !absl::StartsWith(tokens, "/")) {
+    return FieldError(path.Field("token_directory"),
+                      absl::StrCat("expected an absolute path, got \"", tokens, "\""));
+  }
+  return CheckLines(path, "arguments", spec.command.arguments);
 }
 
 absl::Status CheckToleration(const FieldPath& path, const Toleration& toleration) {
@@ -312,7 +329,7 @@ absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name) {
 absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckPoolName(path.Field("name"), spec.name));
   if (static_cast<int>(spec.provider) >= kProviderKinds) {
-    return FieldError(path.Field("provider"), "expected local, slurm or kubernetes");
+    return FieldError(path.Field("provider"), "expected local, slurm, kubernetes or command");
   }
   CONCUR_RETURN_IF_ERROR(CheckNumbers(path, spec));
   CONCUR_RETURN_IF_ERROR(CheckTimes(path, spec));
@@ -326,7 +343,8 @@ absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path) {
     CONCUR_RETURN_IF_ERROR(CheckEnvPattern(path.Field("env_pass", i), spec.env_pass[i]));
   }
   CONCUR_RETURN_IF_ERROR(CheckSlurm(path.Field("slurm"), spec.slurm));
-  return CheckKubernetes(path.Field("kubernetes"), spec);
+  CONCUR_RETURN_IF_ERROR(CheckKubernetes(path.Field("kubernetes"), spec));
+  return CheckCommand(path.Field("command"), spec);
 }
 
 Resources PlannedCapacity(const PoolSpec& spec) {

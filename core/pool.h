@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool: where workers come from. It names the provider (this machine, Slurm, Kubernetes) that
-// starts them, the resources of each, how many there may be and for how long. A worker that a
-// provider starts is called a *pilot*.
+// A pool: where workers come from. It names the provider (this machine, Slurm, Kubernetes, programs
+// of the user's) that starts them, the resources of each, how many there may be and for how long. A
+// worker that a provider starts is called a *pilot*.
 //
 // Values.
 #ifndef CONCUR_CORE_POOL_H_
@@ -32,13 +32,14 @@ inline constexpr size_t kPoolTextBytesMax = 4096;
 inline constexpr size_t kPauseReasonBytesMax = 1'000;
 inline constexpr size_t kPoolVolumesMax = 100;  // and tolerations, and labels of nodes
 inline constexpr int32_t kSlurmArrayMax = 1'000;
+inline constexpr int32_t kCommandStartsMax = 20;  // pilots of one request to a command provider
 inline constexpr absl::Duration kPoolTimeLimitMin = absl::Minutes(1);
 inline constexpr absl::Duration kPoolTimeoutMin = absl::Seconds(1);
 
 // Numbers are stable: they stand in the database.
-enum class ProviderKind : uint8_t { kLocal = 0, kSlurm = 1, kKubernetes = 2 };
-inline constexpr int kProviderKinds = 3;
-// "local", "slurm", "kubernetes".
+enum class ProviderKind : uint8_t { kLocal = 0, kSlurm = 1, kKubernetes = 2, kCommand = 3 };
+inline constexpr int kProviderKinds = 4;
+// "local", "slurm", "kubernetes", "command".
 absl::string_view ProviderKindName(ProviderKind kind);
 // InvalidArgument when no provider is called so.
 absl::StatusOr<ProviderKind> ProviderKindFromName(absl::string_view name);
@@ -119,6 +120,18 @@ struct KubernetesSettings {
   friend bool operator==(const KubernetesSettings&, const KubernetesSettings&) = default;
 };
 
+// Programs that start, list and stop workers: docs/clusters.md.
+struct CommandSettings {
+  std::string
+      directory;  // absolute, on the coordinator's machine: submit, list and cancel are there
+  std::vector<std::string> arguments;  // of submit
+  // Absolute, on a file system that the nodes have as well: the workers' token is put there, for
+  // the coordinator's user alone. "": .concur in that user's home.
+  std::string token_directory;
+
+  friend bool operator==(const CommandSettings&, const CommandSettings&) = default;
+};
+
 struct PoolSpec {
   std::string name;
   ProviderKind provider = ProviderKind::kLocal;
@@ -146,6 +159,7 @@ struct PoolSpec {
   std::vector<std::string> env_pass;
   SlurmSettings slurm;
   KubernetesSettings kubernetes;
+  CommandSettings command;
 
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };

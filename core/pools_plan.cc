@@ -195,8 +195,9 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
 }
 
 void Pools::StartPilots(Pool& pool, int32_t count, absl::Time now) {
-  const int32_t at_once =
-      pool.spec.provider == ProviderKind::kSlurm ? pool.spec.slurm.array_max : count;
+  const int32_t at_once = pool.spec.provider == ProviderKind::kSlurm     ? pool.spec.slurm.array_max
+                          : pool.spec.provider == ProviderKind::kCommand ? kCommandStartsMax
+                                                                         : count;
   while (count > 0) {
     PoolActions::Start start{pool.spec, {}};
     for (int32_t i = 0; i < at_once && count > 0; ++i, --count) {

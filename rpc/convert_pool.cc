@@ -111,6 +111,20 @@ absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSetti
   return kubernetes;
 }
 
+v1::CommandSettings CommandToProto(const CommandSettings& command) {
+  v1::CommandSettings proto;
+  proto.set_directory(command.directory);
+  proto.mutable_arguments()->Assign(command.arguments.begin(), command.arguments.end());
+  proto.set_token_directory(command.token_directory);
+  return proto;
+}
+
+CommandSettings CommandFromProto(const v1::CommandSettings& proto) {
+  return {proto.directory(),
+          {proto.arguments().begin(), proto.arguments().end()},
+          proto.token_directory()};
+}
+
 }  // namespace
 
 v1::PoolSpec ToProto(const PoolSpec& spec) {
@@ -137,6 +151,7 @@ v1::PoolSpec ToProto(const PoolSpec& spec) {
   proto.mutable_env_pass()->Assign(spec.env_pass.begin(), spec.env_pass.end());
   *proto.mutable_slurm() = SlurmToProto(spec.slurm);
   *proto.mutable_kubernetes() = KubernetesToProto(spec.kubernetes);
+  *proto.mutable_command() = CommandToProto(spec.command);
   return proto;
 }
 
@@ -174,6 +189,7 @@ absl::StatusOr<PoolSpec> FromProto(const v1::PoolSpec& proto, const FieldPath& p
   spec.slurm = SlurmFromProto(proto.slurm());
   CONCUR_ASSIGN_OR_RETURN(spec.kubernetes,
                           KubernetesFromProto(proto.kubernetes(), path.Field("kubernetes")));
+  spec.command = CommandFromProto(proto.command());
   CONCUR_RETURN_IF_ERROR(ValidatePoolSpec(spec, path));
   return spec;
 }

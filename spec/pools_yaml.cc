@@ -242,10 +242,22 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   fields.Finish();
 }
 
+void ReadCommand(const Value& value, CommandSettings* command) {
+  Fields fields(value);
+  if (const auto directory = fields.Require("directory", "of the programs submit, list, cancel")) {
+    command->directory = directory->Text("a path").value_or("");
+  }
+  ReadTexts(fields, "arguments", &command->arguments);
+  ReadText(fields, "token_directory", &command->token_directory);
+  fields.Finish();
+}
+
 // Settings of a provider other than the pool's are an error.
 void ReadSettings(Fields& fields, PoolSpec* pool) {
   const std::pair<ProviderKind, const char*> settings[] = {
-      {ProviderKind::kSlurm, "slurm"}, {ProviderKind::kKubernetes, "kubernetes"}};
+      {ProviderKind::kSlurm, "slurm"},
+      {ProviderKind::kKubernetes, "kubernetes"},
+      {ProviderKind::kCommand, "command"}};
   for (const auto& [kind, key] : settings) {
     const auto value = fields.Get(key);
     if (!value) {
@@ -253,8 +265,10 @@ void ReadSettings(Fields& fields, PoolSpec* pool) {
     }
     if (kind == ProviderKind::kSlurm) {
       ReadSlurm(*value, &pool->slurm);
-    } else {
+    } else if (kind == ProviderKind::kKubernetes) {
       ReadKubernetes(*value, &pool->kubernetes);
+    } else {
+      ReadCommand(*value, &pool->command);
     }
     if (pool->provider != kind) {
       value->Error(absl::StrCat("expected no settings of ", key, " for the provider ",
@@ -265,7 +279,7 @@ void ReadSettings(Fields& fields, PoolSpec* pool) {
 
 // All fields except the name.
 void ReadPoolFields(Fields& fields, PoolSpec* pool) {
-  if (const auto provider = fields.Require("provider", "local, slurm or kubernetes")) {
+  if (const auto provider = fields.Require("provider", "local, slurm, kubernetes or command")) {
     pool->provider = provider->OneOf(ProviderKindFromName).value_or(ProviderKind::kLocal);
   }
   ReadWorkers(fields, pool);

@@ -220,7 +220,8 @@ Command* AddPool(Command* group, CommandContext& context, const std::string& nam
 }  // namespace
 
 void AddPoolCommands(Command& app, CommandContext& context) {
-  Command* group = app.AddSubcommand("pool", "Let workers come and go: local, Slurm, Kubernetes");
+  Command* group =
+      app.AddSubcommand("pool", "Let workers come and go: local, Slurm, Kubernetes, …");
   group->RequireSubcommand();
   Command* list = group->AddSubcommand("list", "Pools, by name");
   list->Footer("Examples:\n  concur pool list");
@@ -235,7 +236,7 @@ void AddPoolCommands(Command& app, CommandContext& context) {
       ->TypeName("FILE")
       ->Required();
   add->AddFlag("--dry-run", add_flags->dry_run,
-               "Add nothing: ask Slurm or Kubernetes whether it would start such workers");
+               "Add nothing: ask the provider whether it would start such workers");
   add->Footer(
       "Examples:\n  concur pool add --dry-run configs/pools/slurm.yaml\n"
       "  concur pool add configs/pools/slurm.yaml");

@@ -49,6 +49,7 @@ PoolSpec FullPool() {
                      {{"HF_HOME", "/models"}},
                      "{\"nodeAffinity\":{}}",
                      "Always"};
+  spec.command = {"/opt/lsf", {"-q", "short"}, "/home/u/.concur"};
   spec.gpus_min = 2;
   spec.env_pass = {"PYTHONPATH", "CUDA_*"};
   return spec;

@@ -2,6 +2,7 @@
 // Every file of configs/ is what it says it is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -69,8 +70,8 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
 
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
   const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "environments",
-                                       "data",     "options",    "pools",      "starter",
-                                       "sweeps",   "README.md"};
+                                       "data",     "options",    "pools",      "providers",
+                                       "starter",  "sweeps",     "README.md"};
   for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory())) {
     EXPECT_EQ(known.count(entry.path().filename().string()), 1u) << entry.path();
   }
@@ -337,6 +338,20 @@ TEST(ConfigsTest, EveryPoolIsRead) {
       (std::vector<PodVolume>{{VolumeKind::kClaim, "models", 0, "/models", "", true},
                               {VolumeKind::kSecret, "hub-token", 0, "/etc/hub", "", true},
                               {VolumeKind::kMemory, "", int64_t{8} << 30, "/dev/shm", "", false}}));
+}
+
+TEST(ConfigsTest, TheProgramsOfEveryProviderCanBeRun) {
+  int providers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ConfigDirectory() + "/providers")) {
+    ++providers;
+    for (const char* program : {"submit", "list", "cancel"}) {
+      EXPECT_EQ(access((entry.path() / program).c_str(), X_OK), 0) << entry.path() << program;
+    }
+    const std::string pool = entry.path().filename().string();
+    EXPECT_EQ(LoadPool(ConfigDirectory() + "/pools/" + pool + ".yaml")->command.directory,
+              "/usr/share/concur/configs/providers/" + pool);
+  }
+  EXPECT_EQ(providers, 2);
 }
 
 TEST(ConfigsTest, TheCoordinatorExampleStatesEveryLimit) {

@@ -165,7 +165,7 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
   const std::string rest = "    workers: {max: 3}\n    resources: {cpus: 4}\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"provider: pbs\n" + rest,
-       "o.yaml:6:15: spec.pools[0].provider: expected a provider (local, slurm, kubernetes)"},
+       "o.yaml:6:15: spec.pools[0].provider: expected a provider (local, slurm, kubernetes, command)"},
       {"provider: slurm\n    resources: {cpus: 1}\n", "expected the field \"workers\""},
       {"provider: slurm\n    workers: {max: 3}\n", "expected the field \"resources\""},
       {"provider: slurm\n    workers: {max: 3}\n    resources: {gpus: 1}\n",
@@ -182,6 +182,15 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
        "o.yaml:9:13: spec.pools[0].slurm.queue: expected a known field"},
       {"provider: local\n" + rest + "    slurm: {partition: long}\n",
        "spec.pools[0].slurm: expected no settings of slurm for the provider local"},
+      {"provider: command\n" + rest,
+       "spec.pools[0]: command.directory: expected the absolute path of the directory of the "
+       "programs submit, list and cancel, got \"\""},
+      {"provider: command\n" + rest + "    command: {directory: lsf}\n",
+       "command.directory: expected the absolute path"},
+      {"provider: command\n" + rest + "    command: {directory: /lsf, token_directory: home}\n",
+       "command.token_directory: expected an absolute path, got \"home\""},
+      {"provider: slurm\n" + rest + "    command: {directory: /lsf}\n",
+       "spec.pools[0].command: expected no settings of command for the provider slurm"},
       {"provider: slurm\n" + rest + "    slurm: {arguments: [--job-name=x]}\n",
        "slurm.arguments[0]: expected no --job-name"},
       {"provider: slurm\n" + rest + "    setup: module load\n",
