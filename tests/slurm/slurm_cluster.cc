@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/slurm/slurm_cluster.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pwd.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,24 +16,13 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/testing/daemons.h"
 
 namespace concur::testing {
 namespace {
 
 constexpr const char* kPrograms[] = {"/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged",
                                      "/usr/bin/sbatch", "/usr/bin/squeue"};
-
-// A port that nobody listens on now.
-int FreePort() {
-  const FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  CONCUR_CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  CONCUR_CHECK(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
-}
 
 std::string HostName() {
   char host[256] = "localhost";
@@ -47,31 +33,6 @@ std::string HostName() {
 std::string UserName() {
   const passwd* entry = getpwuid(getuid());  // NOLINT(concurrency-mt-unsafe)
   return entry == nullptr ? "root" : entry->pw_name;
-}
-
-// Every process in whose environment both texts stand.
-std::vector<pid_t> ProcessesWith(const std::string& a, const std::string& b) {
-  std::vector<pid_t> pids;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) {
-      continue;
-    }
-    const absl::StatusOr<std::string> environment = ReadFile(entry.path().string() + "/environ");
-    bool has_a = false;
-    bool has_b = false;
-    if (environment.ok()) {
-      for (const absl::string_view variable : absl::StrSplit(*environment, '\0')) {
-        has_a = has_a || variable == a;
-        has_b = has_b || variable == b;
-      }
-    }
-    if (has_a && has_b) {
-      pids.push_back(pid);
-    }
-  }
-  return pids;
 }
 
 pid_t ParentOf(pid_t pid) {
@@ -228,8 +189,8 @@ void SlurmCluster::KillNode(int node) {
     slurmd.reset();
   }
   // What jobs run there, and the slurmstepd processes that started it.
-  for (const pid_t pid :
-       ProcessesWith(absl::StrCat("SLURMD_NODENAME=n", node), "SLURM_CONF=" + File("slurm.conf"))) {
+  for (const pid_t pid : ProcessesWith(
+           {absl::StrCat("SLURMD_NODENAME=n", node), "SLURM_CONF=" + File("slurm.conf")})) {
     if (const pid_t parent = ParentOf(pid); IsStepd(parent)) {
       kill(parent, SIGKILL);
     }
