@@ -165,7 +165,8 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
   const std::string rest = "    workers: {max: 3}\n    resources: {cpus: 4}\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"provider: pbs\n" + rest,
-       "o.yaml:6:15: spec.pools[0].provider: expected a provider (local, slurm, kubernetes, command)"},
+       "o.yaml:6:15: spec.pools[0].provider: expected a provider (local, slurm, kubernetes, "
+       "command)"},
       {"provider: slurm\n    resources: {cpus: 1}\n", "expected the field \"workers\""},
       {"provider: slurm\n    workers: {max: 3}\n", "expected the field \"resources\""},
       {"provider: slurm\n    workers: {max: 3}\n    resources: {gpus: 1}\n",
