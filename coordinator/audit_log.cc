@@ -5,13 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -21,6 +26,7 @@ namespace {
 
 constexpr size_t kTextBytesMax = 500;  // of each value; callers choose some of them
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
+constexpr int64_t kAuditPieceBytes = int64_t{256} << 10;  // holds many lines
 
 std::string LineOf(const AuditEntry& entry, absl::Time now) {
   nlohmann::ordered_json json;
@@ -42,15 +48,116 @@ std::string LineOf(const AuditEntry& entry, absl::Time now) {
                       "\n");
 }
 
+// `begin` says where the line is, for a person who looks at a damaged one.
+AuditRecord RecordOf(absl::string_view line, int64_t begin) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  AuditRecord record;
+  const auto text = [&json](const char* name) {
+    const auto found = json.is_object() ? json.find(name) : json.end();
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (!absl::ParseTime(absl::RFC3339_full, text("time"), &record.time, nullptr)) {
+    record.time = absl::InfinitePast();
+    record.outcome = "unreadable";
+    record.message = absl::StrCat("a damaged line at byte ", begin, " of its file");
+    return record;
+  }
+  record.user = text("user");
+  record.token = text("token");
+  record.certificate = text("certificate");
+  record.peer = text("peer");
+  record.method = text("method");
+  record.target = text("target");
+  record.outcome = text("outcome");
+  record.message = text("message");
+  return record;
+}
+
+bool IsWanted(const AuditRecord& record, const AuditFilter& filter) {
+  const auto fits = [](const std::string& wanted, const std::string& value) {
+    return wanted.empty() || wanted == value;
+  };
+  return fits(filter.user, record.user) && fits(filter.method, record.method) &&
+         fits(filter.target, record.target) && !(filter.failed_only && record.outcome == "ok");
+}
+
+// Where a page goes on: before byte `end` of the file with this inode. Rotation renames files, so
+// that their names say nothing.
+struct AuditPlace {
+  uint64_t inode = 0;
+  int64_t end = 0;
+
+  std::string ToToken() const { return absl::StrCat(inode, "-", end); }
+};
+
+absl::StatusOr<AuditPlace> PlaceOf(const std::string& token) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(token, '-');
+  AuditPlace place;
+  if (!absl::SimpleAtoi(parts.first, &place.inode) || !absl::SimpleAtoi(parts.second, &place.end) ||
+      place.end < 0 || place.ToToken() != token) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "page_token: expected one that an earlier page gave, got \"", token.substr(0, 100), "\""));
+  }
+  return place;
+}
+
+// `bytes` bytes from `begin` on.
+absl::StatusOr<std::string> ReadPart(int fd, int64_t begin, int64_t bytes) {
+  std::string part(static_cast<size_t>(bytes), '\0');
+  size_t done = 0;
+  while (done < part.size()) {
+    const ssize_t got =
+        pread(fd, &part[done], part.size() - done, begin + static_cast<int64_t>(done));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return ErrnoStatus(got < 0 ? errno : EIO, "the audit log", "read");
+    }
+    done += static_cast<size_t>(got);
+  }
+  return part;
+}
+
+// Adds the lines that end at or before `end`, newest first, until the page is full or `budget`
+// bytes were read, which it lowers. Returns where the next page goes on in this file; 0: it is
+// done.
+absl::StatusOr<int64_t> ReadBackwards(int fd, int64_t end, const AuditFilter& filter,
+                                      size_t count_max, int64_t* budget, AuditPage* page) {
+  while (end > 0 && *budget > 0 && page->records.size() < count_max) {
+    const int64_t begin = std::max<int64_t>(0, end - kAuditPieceBytes);
+    CONCUR_ASSIGN_OR_RETURN(const std::string part, ReadPart(fd, begin, end - begin));
+    *budget -= end - begin;
+    absl::string_view left = part;
+    bool found = false;
+    while (!left.empty() && page->records.size() < count_max) {
+      const size_t feed = left.substr(0, left.size() - 1).rfind('\n');
+      if (feed == absl::string_view::npos && begin > 0 && found) {
+        break;  // the rest of this line is before this piece
+      }
+      const size_t from = feed == absl::string_view::npos ? 0 : feed + 1;
+      const absl::string_view line = absl::StripTrailingAsciiWhitespace(left.substr(from));
+      AuditRecord record = RecordOf(line, begin + static_cast<int64_t>(from));
+      if (!line.empty() && IsWanted(record, filter)) {
+        page->records.push_back(std::move(record));
+      }
+      left = left.substr(0, from);
+      found = true;
+    }
+    end = begin + static_cast<int64_t>(left.size());
+  }
+  return end;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(Clock& clock, const std::string& directory,
                                                          AuditOptions options) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
-  std::unique_ptr<AuditLog> log(new AuditLog(clock, options));
+  std::unique_ptr<AuditLog> log(new AuditLog(clock, directory, options));
   MutexLock lock(log->mutex_);
-  log->calls_.path = directory + "/calls.jsonl";
-  log->refused_.path = directory + "/refused.jsonl";
+  log->calls_.path = log->calls_path_;
+  log->refused_.path = log->refused_path_;
   CONCUR_RETURN_IF_ERROR(OpenFile(&log->calls_));
   CONCUR_RETURN_IF_ERROR(OpenFile(&log->refused_));
   return log;
@@ -96,6 +203,55 @@ absl::Status AuditLog::Rotate(File* file) {
     }
   }
   return OpenFile(file);
+}
+
+absl::StatusOr<std::vector<AuditLog::Readable>> AuditLog::OpenAll(const std::string& path) {
+  MutexLock lock(mutex_);  // no file is renamed or written meanwhile
+  std::vector<Readable> files;
+  for (int i = 0; i <= options_.files_max; ++i) {
+    const std::string name = i == 0 ? path : absl::StrCat(path, ".", i);
+    Readable file;
+    file.fd = FileDescriptor(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.fd.valid() && errno == ENOENT) {
+      continue;
+    }
+    struct stat info {};
+    if (!file.fd.valid() || fstat(file.fd.get(), &info) != 0) {
+      return ErrnoStatus(errno, name, "open");
+    }
+    file.inode = info.st_ino;
+    file.bytes = info.st_size;
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+absl::StatusOr<AuditPage> AuditLog::Read(const AuditFilter& filter, const std::string& page_token,
+                                         size_t count_max) {
+  std::optional<AuditPlace> place;  // of the files, the first that is read; none: the newest
+  if (!page_token.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(place, PlaceOf(page_token));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Readable> files,
+                          OpenAll(filter.strangers ? refused_path_ : calls_path_));
+  AuditPage page;
+  int64_t budget = kReadBytesMax;
+  for (const Readable& file : files) {
+    if (place && place->inode != file.inode) {
+      continue;
+    }
+    int64_t end = place ? std::min(place->end, file.bytes) : file.bytes;
+    place.reset();
+    if (budget > 0 && page.records.size() < count_max) {
+      CONCUR_ASSIGN_OR_RETURN(end,
+                              ReadBackwards(file.fd.get(), end, filter, count_max, &budget, &page));
+    }
+    if (end > 0) {
+      page.next_page_token = AuditPlace{file.inode, end}.ToToken();
+      break;
+    }
+  }
+  return page;
 }
 
 }  // namespace concur

@@ -6,6 +6,8 @@
 // is rotated: at `bytes_max` it becomes FILE.1, FILE.1 becomes FILE.2, and so on; the oldest is
 // removed.
 //
+// Read() gives them newest first, page by page, while calls go on.
+//
 // Lines are written without syncing the disk: a power loss may cost the last few. A failed write is
 // logged, and does not fail the call.
 //
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,12 +44,46 @@ struct AuditOptions {
   int files_max = 8;                      // rotated ones, of each kind
 };
 
+// Which lines are wanted. Empty: all.
+struct AuditFilter {
+  bool strangers = false;  // those of refused.jsonl
+  std::string user = {};
+  std::string method = {};
+  std::string target = {};
+  bool failed_only = false;
+};
+
+// A line that was read.
+struct AuditRecord {
+  absl::Time time = absl::InfinitePast();
+  std::string user;
+  std::string token;
+  std::string certificate;
+  std::string peer;
+  std::string method;
+  std::string target;
+  std::string outcome;  // "ok", "permission_denied", …; "unreadable": a damaged line
+  std::string message;
+};
+
+struct AuditPage {
+  std::vector<AuditRecord> records;
+  std::string next_page_token;  // "": that was the oldest one
+};
+
 class AuditLog {
  public:
   // `clock` outlives it.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(Clock& clock, const std::string& directory,
                                                         AuditOptions options = {});
   void Write(const AuditEntry& entry);
+
+  // The lines before those of the page that gave `page_token` (empty: the newest), at most
+  // `count_max`. Reads at most kReadBytesMax, so that a page may have fewer. A token whose file was
+  // removed meanwhile ends the list. InvalidArgument for what is no token; errors of reading.
+  absl::StatusOr<AuditPage> Read(const AuditFilter& filter, const std::string& page_token,
+                                 size_t count_max);
+  static constexpr int64_t kReadBytesMax = int64_t{4} << 20;
 
  private:
   struct File {
@@ -55,13 +92,27 @@ class AuditLog {
     int64_t bytes = 0;
   };
 
-  AuditLog(Clock& clock, AuditOptions options) : clock_(clock), options_(options) {}
+  AuditLog(Clock& clock, const std::string& directory, AuditOptions options)
+      : clock_(clock),
+        options_(options),
+        calls_path_(directory + "/calls.jsonl"),
+        refused_path_(directory + "/refused.jsonl") {}
   static absl::Status OpenFile(File* file);
   absl::Status Append(File* file, const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Rotate(File* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A file to read, with what it has when no line is half written.
+  struct Readable {
+    FileDescriptor fd;
+    uint64_t inode = 0;
+    int64_t bytes = 0;
+  };
+  // `path` and its rotated files, newest first.
+  absl::StatusOr<std::vector<Readable>> OpenAll(const std::string& path);
 
   Clock& clock_;
   const AuditOptions options_;
+  const std::string calls_path_;
+  const std::string refused_path_;
 
   Mutex mutex_;
   File calls_ ABSL_GUARDED_BY(mutex_);

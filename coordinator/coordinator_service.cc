@@ -16,6 +16,7 @@
 #include "coordinator/artifact_streams.h"
 #include "coordinator/import_request.h"
 #include "coordinator/job_pages.h"
+#include "coordinator/page_size.h"
 #include "coordinator/submission_checks.h"
 #include "coordinator/submission_forecast.h"
 #include "coordinator/sweep_streams.h"
@@ -29,19 +30,7 @@
 namespace concur {
 namespace {
 
-constexpr int32_t kPageSizeMax = 1000;
-constexpr int32_t kPageSizeDefault = 100;
 constexpr int kDigestsMax = 10'000;
-
-// The size of a page: the default when unset, at most the maximum.
-absl::StatusOr<size_t> PageSize(int32_t asked, int32_t standard = kPageSizeDefault,
-                                int32_t maximum = kPageSizeMax) {
-  if (asked < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_size: expected 0 to ", maximum, ", got ", asked));
-  }
-  return static_cast<size_t>(asked == 0 ? standard : std::min(asked, maximum));
-}
 
 absl::StatusOr<uint64_t> NumberToken(const std::string& token) {
   uint64_t value = 0;
@@ -115,12 +104,13 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
 }  // namespace
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                                       PartialUploads& partial, ThreadPool& pool,
+                                       PartialUploads& partial, AuditLog& audit, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       partial_(partial),
+      audit_(audit),
       pool_(pool),
       transfers_(transfers),
       answers_(answers),

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/thread_pool.h"
 #include "concur/v1/coordinator.pb.h"
+#include "coordinator/audit_log.h"
 #include "coordinator/call_context.h"
 #include "coordinator/engine.h"
 #include "coordinator/partial_uploads.h"
@@ -29,8 +30,8 @@ class CoordinatorService {
   // All but the limits outlive the service. Artifacts are transferred on the threads of
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                     PartialUploads& partial, ThreadPool& pool, ThreadPool& transfers,
-                     ThreadPool& answers, ServiceLimits limits);
+                     PartialUploads& partial, AuditLog& audit, ThreadPool& pool,
+                     ThreadPool& transfers, ThreadPool& answers, ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);
@@ -82,6 +83,9 @@ class CoordinatorService {
                                        v1::ListScoresResponse* response);
   grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(CallContext* call,
                                                          const v1::ReadLogRequest* request);
+  grpc::ServerUnaryReactor* ListAuditEntries(CallContext* call,
+                                             const v1::ListAuditEntriesRequest* request,
+                                             v1::ListAuditEntriesResponse* response);
   grpc::ServerUnaryReactor* FindMissingArtifacts(CallContext* call,
                                                  const v1::FindMissingArtifactsRequest* request,
                                                  v1::FindMissingArtifactsResponse* response);
@@ -97,6 +101,7 @@ class CoordinatorService {
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
+  AuditLog& audit_;
   ThreadPool& pool_;
   ThreadPool& transfers_;
   ThreadPool& answers_;

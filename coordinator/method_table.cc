@@ -38,6 +38,8 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/ListScores", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/ReadLog", Role::kViewer, kNotAudited, StreamLimit::kPerPeer,
      PageUse::kEvents},
+    {"/concur.v1.Coordinator/ListAuditEntries", Role::kAdmin, kNotAudited, kNoStream,
+     PageUse::kGet},
     // For submitters: both keep the artifacts that they find from garbage collection.
     {"/concur.v1.Coordinator/FindMissingArtifacts", Role::kSubmitter},
     {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},

@@ -433,8 +433,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
   parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(
-      clock, *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->pool, transfers,
-      *parts->answers, parts->options.limits);
+      clock, *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->audit,
+      *parts->pool, transfers, *parts->answers, parts->options.limits);
   parts->worker_service =
       std::make_unique<WorkerService>(*parts->engine, *parts->artifacts, *parts->partial_uploads,
                                       transfers, parts->options.limits.artifact_bytes_max);

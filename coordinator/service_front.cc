@@ -335,6 +335,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("DeletePool", coordinator, &C::DeletePool);
   users.Add("ListScores", coordinator, &C::ListScores);
   users.Add("ReadLog", coordinator, &C::ReadLog);
+  users.Add("ListAuditEntries", coordinator, &C::ListAuditEntries);
   users.Add("FindMissingArtifacts", coordinator, &C::FindMissingArtifacts);
   users.Add("GetUploadOffset", coordinator, &C::GetUploadOffset);
   users.Add("UploadArtifact", coordinator, &C::UploadArtifact);

@@ -156,6 +156,14 @@ class GrpcClient : public Client {
         [](v1::ListDurationsResponse& page) { return page.mutable_durations(); });
   }
 
+  absl::StatusOr<std::vector<v1::AuditEntry>> ListAuditEntries(v1::ListAuditEntriesRequest request,
+                                                               size_t count_max) override {
+    request.set_page_size(kSweepsPage);
+    return Pages<v1::AuditEntry, v1::ListAuditEntriesResponse>(
+        std::move(request), count_max, &v1::Coordinator::Stub::ListAuditEntries,
+        [](v1::ListAuditEntriesResponse& page) { return page.mutable_entries(); });
+  }
+
   absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) override {
     v1::DrainWorkerRequest request;
     request.set_worker(worker);

@@ -69,6 +69,9 @@ class Client {
   virtual absl::StatusOr<v1::Pool> ResumePool(const std::string& pool) = 0;
   // Not repeated: a second one may not find the pool.
   virtual absl::Status DeletePool(const std::string& pool, bool at_once) = 0;
+  // Entries of the audit log, newest first, up to `count_max` of them (0: all).
+  virtual absl::StatusOr<std::vector<v1::AuditEntry>> ListAuditEntries(
+      v1::ListAuditEntriesRequest request, size_t count_max) = 0;
   // Calls `each` with the scores in order of their jobs, while more are fetched.
   virtual absl::Status ListScores(const std::string& sweep, const std::string& metric,
                                   const std::function<void(JobScore)>& each) = 0;

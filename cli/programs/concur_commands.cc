@@ -41,6 +41,7 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddTopCommand(app, context);
   AddPageCommand(app, context);
   AddPoolCommands(app, context);
+  AddAuditCommand(app, context);
   AddScoresCommand(app, context);
   AddMatrixCommand(app, context);
   AddCurveCommand(app, context);

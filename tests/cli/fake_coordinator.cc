@@ -221,6 +221,16 @@ grpc::Status FakeCoordinator::ListDurations(Context*, const v1::ListDurationsReq
   return grpc::Status::OK;
 }
 
+grpc::Status FakeCoordinator::ListAuditEntries(Context*, const v1::ListAuditEntriesRequest* request,
+                                               v1::ListAuditEntriesResponse* response) {
+  MutexLock lock(mutex_);
+  audit_requests.push_back(*request);
+  response->set_next_page_token(
+      Page(audit, request->page_token(), request->page_size(),
+           [&](const v1::AuditEntry& entry) { *response->add_entries() = entry; }));
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeCoordinator::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
                                           v1::Worker* worker) {
   MutexLock lock(mutex_);

@@ -31,6 +31,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<v1::Job> jobs;      // of any sweep
   std::vector<v1::Worker> workers;
   std::vector<v1::Score> scores;
+  std::vector<v1::AuditEntry> audit;        // newest first
   std::map<Digest, std::string> artifacts;  // that the store has
   // What WatchSweep says, message by message; an empty one ends the stream as Unavailable.
   std::vector<v1::WatchSweepResponse> watch;
@@ -49,6 +50,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<v1::WatchSweepRequest::Events> watch_events;
   std::vector<v1::ListJobsRequest> list_requests;
   std::vector<std::string> page_tokens;
+  std::vector<v1::ListAuditEntriesRequest> audit_requests;
   std::vector<std::string> deleted;
   std::vector<v1::DrainWorkerRequest> drained;
   std::vector<v1::JobDuration> durations;
@@ -77,6 +79,8 @@ class FakeCoordinator : public v1::Coordinator::Service {
                            v1::ListWorkersResponse*) override;
   grpc::Status ListDurations(Context*, const v1::ListDurationsRequest*,
                              v1::ListDurationsResponse*) override;
+  grpc::Status ListAuditEntries(Context*, const v1::ListAuditEntriesRequest*,
+                                v1::ListAuditEntriesResponse*) override;
   grpc::Status DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::Worker*) override;
   grpc::Status ListScores(Context*, const v1::ListScoresRequest*, v1::ListScoresResponse*) override;
   grpc::Status ReadLog(Context*, const v1::ReadLogRequest*,

@@ -91,5 +91,127 @@ TEST_F(AuditLogTest, ARestartAppends) {
   EXPECT_THAT(Lines("calls.jsonl"), SizeIs(2));
 }
 
+// All pages, one after the other.
+std::vector<std::string> TargetsOf(AuditLog& log, const AuditFilter& filter, size_t count_max,
+                                   int* pages = nullptr) {
+  std::vector<std::string> targets;
+  std::string token;
+  do {
+    const absl::StatusOr<AuditPage> page = log.Read(filter, token, count_max);
+    EXPECT_OK(page.status());
+    EXPECT_LE(page->records.size(), count_max);
+    for (const AuditRecord& record : page->records) {
+      targets.push_back(record.target);
+    }
+    token = page->next_page_token;
+    if (pages != nullptr) {
+      ++*pages;
+    }
+  } while (!token.empty());
+  return targets;
+}
+
+TEST_F(AuditLogTest, LinesAreReadAsTheyWereWrittenNewestFirst) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  EXPECT_THAT(TargetsOf(*log, {}, 10), SizeIs(0));
+  log->Write({"ada", "t3", "cn", "ipv4:127.0.0.1:4", "CancelSweep", "s7", absl::OkStatus()});
+  clock_.Advance(absl::Seconds(2));
+  log->Write({"eve", "t4", "", "unix:", "DrainWorker", "w\"\n",
+              absl::PermissionDeniedError("needs the role admin")});
+  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "", 10));
+  ASSERT_THAT(page.records, SizeIs(2));
+  EXPECT_EQ(page.next_page_token, "");
+  const AuditRecord& last = page.records[0];
+  EXPECT_EQ(last.user, "eve");
+  EXPECT_EQ(last.target, "w\"\n");
+  EXPECT_EQ(last.outcome, "permission_denied");
+  EXPECT_EQ(last.message, "needs the role admin");
+  EXPECT_EQ(last.time, clock_.Now());
+  const AuditRecord& first = page.records[1];
+  EXPECT_EQ(first.certificate, "cn");
+  EXPECT_EQ(first.token, "t3");
+  EXPECT_EQ(first.peer, "ipv4:127.0.0.1:4");
+  EXPECT_EQ(first.method, "CancelSweep");
+  EXPECT_EQ(first.outcome, "ok");
+}
+
+TEST_F(AuditLogTest, PagesGoOnThroughRotatedFilesWhileMoreIsWritten) {
+  ASSERT_OK_AND_ASSIGN(const auto log,
+                       AuditLog::Open(clock_, dir_.path(), {.bytes_max = 1000, .files_max = 8}));
+  const auto write = [&](int i) {
+    log->Write({"ada", "t1", "", "unix:", "PauseSweep", absl::StrCat("s", i), absl::OkStatus()});
+  };
+  for (int i = 0; i < 40; ++i) {
+    write(i);
+  }
+  std::vector<std::string> expected;
+  for (int i = 39; i >= 0; --i) {
+    expected.push_back(absl::StrCat("s", i));
+  }
+  for (const size_t count_max : {1, 3, 7, 40, 1000}) {
+    EXPECT_EQ(TargetsOf(*log, {}, count_max), expected) << count_max;
+  }
+  ASSERT_OK_AND_ASSIGN(const AuditPage first, log->Read({}, "", 5));
+  for (int i = 40; i < 52; ++i) {
+    write(i);  // renames the files
+  }
+  ASSERT_OK_AND_ASSIGN(const AuditPage second, log->Read({}, first.next_page_token, 1));
+  ASSERT_THAT(second.records, SizeIs(1));
+  EXPECT_EQ(second.records[0].target, "s34");
+}
+
+TEST_F(AuditLogTest, AFilterChoosesAndStrangersAreAListOfTheirOwn) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  log->Write({"ada", "t1", "", "unix:", "PauseSweep", "s1", absl::OkStatus()});
+  log->Write({"eve", "t2", "", "unix:", "PauseSweep", "s2", absl::PermissionDeniedError("no")});
+  log->Write({"ada", "t1", "", "unix:", "CancelSweep", "s3", absl::OkStatus()});
+  log->Write({"", "", "", "unix:", "GetSweep", "s4", absl::UnauthenticatedError("no")});
+  using Targets = std::vector<std::string>;
+  EXPECT_EQ(TargetsOf(*log, {}, 9), (Targets{"s3", "s2", "s1"}));
+  EXPECT_EQ(TargetsOf(*log, {.user = "ada"}, 1), (Targets{"s3", "s1"}));
+  EXPECT_EQ(TargetsOf(*log, {.method = "PauseSweep"}, 9), (Targets{"s2", "s1"}));
+  EXPECT_EQ(TargetsOf(*log, {.target = "s2"}, 9), (Targets{"s2"}));
+  EXPECT_EQ(TargetsOf(*log, {.failed_only = true}, 9), (Targets{"s2"}));
+  EXPECT_EQ(TargetsOf(*log, {.strangers = true}, 9), (Targets{"s4"}));
+}
+
+TEST_F(AuditLogTest, APageReadsABoundedPartOfALargeLog) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  const std::string peer(400, 'p');
+  log->Write({"eve", "t2", "", peer, "PauseSweep", "oldest", absl::OkStatus()});
+  const int lines = static_cast<int>(2 * AuditLog::kReadBytesMax / 400);
+  for (int i = 0; i < lines; ++i) {
+    log->Write({"ada", "t1", "", peer, "PauseSweep", "s1", absl::OkStatus()});
+  }
+  int pages = 0;
+  EXPECT_EQ(TargetsOf(*log, {.user = "eve"}, 10, &pages), std::vector<std::string>{"oldest"});
+  EXPECT_GE(pages, 3);
+  EXPECT_LE(pages, 5);
+}
+
+TEST_F(AuditLogTest, ADamagedLineIsShownAsSuchAndHidesNoOther) {
+  ASSERT_OK(WriteFileAtomically(dir_.File("calls.jsonl"), "{\"time\":\"20\n[]\n\n\xff\n"));
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  log->Write({"ada", "t1", "", "unix:", "PauseSweep", "s1", absl::OkStatus()});
+  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "", 10));
+  ASSERT_THAT(page.records, SizeIs(4));
+  EXPECT_EQ(page.records[0].target, "s1");
+  EXPECT_EQ(page.records[3].outcome, "unreadable");
+  EXPECT_EQ(page.records[3].message, "a damaged line at byte 0 of its file");
+}
+
+TEST_F(AuditLogTest, ATokenThatNoPageGaveIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  for (const char* token :
+       {"x", "1", "-", "1-", "1--2", "1-2-3", " 1-2", "1-99999999999999999999"}) {
+    EXPECT_THAT(log->Read({}, token, 10), testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                                            ::testing::HasSubstr("page_token")))
+        << token;
+  }
+  // A file that is not there any more.
+  ASSERT_OK_AND_ASSIGN(const AuditPage page, log->Read({}, "1-5", 10));
+  EXPECT_THAT(page.records, SizeIs(0));
+}
+
 }  // namespace
 }  // namespace concur

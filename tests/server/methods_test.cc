@@ -281,6 +281,35 @@ TEST_F(MethodsTest, APoolIsCreatedPausedResumedAndDeleted) {
   EXPECT_THAT(Call(client(), &Users::ListPools, v1::ListPoolsRequest()).pools(), SizeIs(0));
 }
 
+TEST_F(MethodsTest, ChangesAreInTheAuditLogNewestFirst) {
+  const std::string id = Submit(Spec("a", 1));
+  Call(client(), &Users::PauseSweep, OfSweep<v1::PauseSweepRequest>(id));
+  Call(client(), &Users::ResumeSweep, OfSweep<v1::ResumeSweepRequest>(id));
+  v1::ListAuditEntriesRequest list;
+  list.set_page_size(1);
+  list.set_target(id);
+  std::vector<std::string> methods;
+  do {
+    const auto page = Call(client(), &Users::ListAuditEntries, list);
+    for (const v1::AuditEntry& entry : page.entries()) {
+      methods.push_back(entry.method());
+      EXPECT_EQ(entry.user(), "ada");
+      EXPECT_EQ(entry.outcome(), "ok");
+      EXPECT_TRUE(entry.has_time());
+    }
+    list.set_page_token(page.next_page_token());
+  } while (!list.page_token().empty());
+  EXPECT_THAT(methods, ElementsAre("ResumeSweep", "PauseSweep"));
+  for (const auto& [size, token] : {std::pair(-1, ""), std::pair(1, "no-token")}) {
+    list.set_page_size(size);
+    list.set_page_token(token);
+    grpc::ClientContext context;
+    v1::ListAuditEntriesResponse response;
+    EXPECT_EQ(client().ListAuditEntries(&context, list, &response).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
 TEST_F(MethodsTest, TheLogOfAnEndedJobIsRead) {
   const std::string log = "epoch 1\nepoch 2\n";
   v1::Artifact& artifact = *result_.add_artifacts();

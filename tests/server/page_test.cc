@@ -288,6 +288,18 @@ TEST_F(PageTest, RolesAreThoseOfTheTokens) {
   EXPECT_THAT(Get("/api/v1/ListSweeps", {worker}).status, AnyOf(401, 403));
   EXPECT_EQ(Get("/api/v1/session", {worker}).status, 403);
   EXPECT_EQ(Get("/api/v1/WatchSweep?sweep=" + sweep, {}).status, 401);
+  const std::string admin = TokenHeader("root", Role::kAdmin);
+  for (const std::string& lesser : {viewer, other, owner, worker}) {
+    EXPECT_EQ(Get("/api/v1/ListAuditEntries", {lesser}).status, 403);
+    EXPECT_EQ(Get("/api/v1/ListAuditEntries?strangers=true", {lesser}).status, 403);
+  }
+  EXPECT_EQ(Get("/api/v1/ListAuditEntries", {}).status, 401);
+  const Json refused = Get("/api/v1/ListAuditEntries?failed_only=true&user=vera", {admin}).json();
+  ASSERT_THAT(refused["entries"], SizeIs(3)) << "the pause and both attempts to read the log";
+  EXPECT_EQ(refused["entries"][2]["method"], "PauseSweep");
+  EXPECT_EQ(refused["entries"][2]["outcome"], "permission_denied");
+  const Json strangers = Get("/api/v1/ListAuditEntries?strangers=true", {admin}).json();
+  EXPECT_EQ(strangers["entries"][0]["user"], "");
 }
 
 TEST_F(PageTest, ActionsAreAuditedWithTheirUserAndAddress) {

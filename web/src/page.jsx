@@ -3,13 +3,14 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, logIn, logOut } from "./api.js";
+import { Audit } from "./audit.jsx";
 import { Compare } from "./compare.jsx";
 import { clock, span } from "./format.js";
 import { reportError, useConnection, useNow } from "./hooks.js";
 import { Job } from "./job.jsx";
 import { Login } from "./login.jsx";
 import { Overview } from "./overview.jsx";
-import { compareLink, overviewLink, parseRoute, workersLink } from "./route.js";
+import { auditLink, compareLink, overviewLink, parseRoute, workersLink } from "./route.js";
 import { Sweep } from "./sweep.jsx";
 import { Workers } from "./workers.jsx";
 
@@ -88,6 +89,7 @@ function Navigation({ route, session, onLogout }) {
         {link("overview", overviewLink(), "Overview")}
         {link("workers", workersLink(), "Workers")}
         {link("compare", compareLink(), "Compare")}
+        {session.role === "admin" && link("audit", auditLink(), "Audit")}
       </nav>
       <span class="who">
         {session.user} <span class="faint">({session.role})</span>
@@ -111,6 +113,8 @@ function View({ route, session }) {
       return <Job key={route.job} route={route} session={session} />;
     case "workers":
       return <Workers session={session} />;
+    case "audit":
+      return <Audit route={route} session={session} />;
     case "compare":
       return <Compare route={route} />;
     default:
@@ -122,8 +126,9 @@ function View({ route, session }) {
   }
 }
 
+const TITLES = { workers: "Workers", compare: "Compare", audit: "Audit" };
 const titleOf = (route) =>
-  ({ sweep: `${route.sweep} ${route.tab}`, job: route.job, workers: "Workers", compare: "Compare" })[route.view] ?? "Overview";
+  ({ sweep: `${route.sweep} ${route.tab}`, job: route.job, ...TITLES })[route.view] ?? "Overview";
 
 // {session, problem, setSession}: undefined until it is known, null when nobody is logged in.
 function useSession(code) {

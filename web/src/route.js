@@ -31,6 +31,9 @@ export function parseRoute(hash) {
   if (parts[0] === "workers" && parts.length === 1) {
     return { view: "workers", query };
   }
+  if (parts[0] === "audit" && parts.length === 1) {
+    return { view: "audit", query };
+  }
   if (parts[0] === "compare" && parts.length === 1) {
     return { view: "compare", query };
   }
@@ -44,6 +47,8 @@ const withQuery = (path, query = {}) => {
 
 export const overviewLink = () => "#/";
 export const workersLink = () => "#/workers";
+// `query`: the filters: calls, user, method and target.
+export const auditLink = (query = {}) => withQuery("#/audit", query);
 // `query`: the sweeps as first and second, and the coefficient.
 export const compareLink = (query = {}) => withQuery("#/compare", query);
 export const sweepLink = (sweep, tab = TABS[0], query = {}) =>

@@ -252,6 +252,31 @@ async function main() {
     assert.match(page.url(), /jobs\?worker=local-1$/);
   });
 
+  await step("an admin reads who did what, and others see no such link", async () => {
+    await page.getByRole("link", { name: "Audit" }).click();
+    const rows = page.getByRole("region", { name: "Audit" }).locator("tbody tr");
+    await rows.filter({ hasText: "CancelSweep" }).first().waitFor();
+    await checkAccess("audit");
+    await page.getByLabel("Method").fill("PauseSweep");
+    await page.keyboard.press("Enter");
+    await rows.filter({ hasText: "CancelSweep" }).waitFor({ state: "detached" });
+    await rows.filter({ hasText: "PauseSweep" }).first().waitFor();
+    assert.match(page.url(), /#\/audit\?method=PauseSweep$/);
+    await page.getByLabel("Calls").selectOption("strangers");
+    await page.getByLabel("Method").fill("");
+    await page.keyboard.press("Enter");
+    await rows.filter({ hasText: "LogIn" }).first().waitFor(); // the guessed token
+    const asViewer = await stand.browser.newPage();
+    await asViewer.route(/\/api\/v1\/session/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), role: "viewer" } });
+    });
+    await asViewer.goto(`${stand.page.split("#")[0]}#/audit`);
+    await asViewer.getByText("The audit log is for admins.").waitFor();
+    assert.equal(await asViewer.getByRole("link", { name: "Audit" }).count(), 0);
+    await asViewer.close();
+  });
+
   await step("the keyboard reaches the content", async () => {
     await page.keyboard.press("Tab");
     await page.getByRole("link", { name: "Skip to the content" }).focus();
@@ -271,6 +296,7 @@ async function main() {
       [`#/sweeps/${id}/workers`, "Workers over time"],
       [`#/compare?first=${id}&second=${long.id ?? long.sweep.id}`, "Differences"],
       ["#/workers", "Workers"],
+      ["#/audit", "Audit"],
     ]) {
       await go(hash, heading);
       const width = await page.evaluate(() => document.documentElement.scrollWidth);

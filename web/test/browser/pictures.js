@@ -28,6 +28,7 @@ try {
     ["compare", `#/compare?first=${first.id ?? first.sweep?.id}&second=${id}`, "tbody tr td.name"],
     ["worker-use", `#/sweeps/${id}/workers`, ".steps"],
     ["workers", "#/workers", "tbody tr"],
+    ["audit", "#/audit", "tbody tr"],
   ];
   for (const [width, height] of [
     [1400, 900],

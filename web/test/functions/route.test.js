@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareLink, jobLink, parseRoute, sweepLink, workersLink } from "../../src/route.js";
+import { auditLink, compareLink, jobLink, parseRoute, sweepLink, workersLink } from "../../src/route.js";
 
 test("a link leads to its view", () => {
   assert.deepEqual(parseRoute(""), { view: "overview", query: {} });
@@ -18,11 +18,15 @@ test("a link leads to its view", () => {
     view: "compare",
     query: { first: "s1", second: "a&b" },
   });
+  assert.deepEqual(parseRoute(auditLink({ user: "a&b", calls: "" })), {
+    view: "audit",
+    query: { user: "a&b" },
+  });
   assert.deepEqual(parseRoute(jobLink("s1/7")), { view: "job", job: "s1/7", sweep: "s1", query: {} });
 });
 
 test("what is no address leads nowhere", () => {
-  for (const hash of ["#/nothing", "#/sweeps", "#/sweeps/s1/other", "#/sweeps/s1/jobs/x", "#/jobs/s1", "#/jobs/1/2/3", "#/compare/s1"]) {
+  for (const hash of ["#/nothing", "#/sweeps", "#/sweeps/s1/other", "#/sweeps/s1/jobs/x", "#/jobs/s1", "#/jobs/1/2/3", "#/compare/s1", "#/audit/x"]) {
     assert.equal(parseRoute(hash).view, "unknown", hash);
   }
 });
