@@ -104,13 +104,15 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
 }  // namespace
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                                       PartialUploads& partial, AuditLog& audit, ThreadPool& pool,
+                                       PartialUploads& partial, AuditLog& audit,
+                                       const FleetHistory& fleet, ThreadPool& pool,
                                        ThreadPool& transfers, ThreadPool& answers,
                                        ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       partial_(partial),
       audit_(audit),
+      fleet_(fleet),
       pool_(pool),
       transfers_(transfers),
       answers_(answers),

@@ -18,6 +18,7 @@
 #include "coordinator/audit_log.h"
 #include "coordinator/call_context.h"
 #include "coordinator/engine.h"
+#include "coordinator/fleet_history.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/service_limits.h"
 #include "coordinator/upload_ledger.h"
@@ -30,8 +31,9 @@ class CoordinatorService {
   // All but the limits outlive the service. Artifacts are transferred on the threads of
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                     PartialUploads& partial, AuditLog& audit, ThreadPool& pool,
-                     ThreadPool& transfers, ThreadPool& answers, ServiceLimits limits);
+                     PartialUploads& partial, AuditLog& audit, const FleetHistory& fleet,
+                     ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
+                     ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);
@@ -65,6 +67,9 @@ class CoordinatorService {
   grpc::ServerUnaryReactor* ListDurations(CallContext* call,
                                           const v1::ListDurationsRequest* request,
                                           v1::ListDurationsResponse* response);
+  grpc::ServerUnaryReactor* GetFleetHistory(CallContext* call,
+                                            const v1::GetFleetHistoryRequest* request,
+                                            v1::FleetHistory* response);
   grpc::ServerUnaryReactor* DrainWorker(CallContext* call, const v1::DrainWorkerRequest* request,
                                         v1::Worker* response);
   grpc::ServerUnaryReactor* ListPools(CallContext* call, const v1::ListPoolsRequest* request,
@@ -102,6 +107,7 @@ class CoordinatorService {
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
   AuditLog& audit_;
+  const FleetHistory& fleet_;
   ThreadPool& pool_;
   ThreadPool& transfers_;
   ThreadPool& answers_;

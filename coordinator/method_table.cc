@@ -27,6 +27,8 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/WatchSweep", Role::kViewer, kNotAudited, StreamLimit::kPerPeer,
      PageUse::kEvents},
     {"/concur.v1.Coordinator/ListWorkers", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
+    {"/concur.v1.Coordinator/GetFleetHistory", Role::kViewer, kNotAudited, kNoStream,
+     PageUse::kGet},
     {"/concur.v1.Coordinator/ListDurations", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/DrainWorker", Role::kAdmin, kAudited, kNoStream, PageUse::kPost},
     {"/concur.v1.Coordinator/ListPools", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},

@@ -30,6 +30,7 @@
 #include "coordinator/coordinator_service.h"
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
+#include "coordinator/fleet_history.h"
 #include "coordinator/method_table.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/pilot_tls.h"
@@ -233,6 +234,37 @@ void WatchStore(ThreadPool& pool, Engine& engine) {
   });
 }
 
+constexpr absl::Duration kFleetSampleInterval = FleetHistoryOptions().interval;
+
+// Counts workers and jobs now and again. A stalled engine leaves a gap.
+void WatchFleet(Clock& clock, ThreadPool& pool, Engine& engine, FleetHistory& fleet) {
+  engine.Read<FleetSample>(
+      [&clock, &engine](const Scheduler& scheduler) -> absl::StatusOr<FleetSample> {
+        return FleetHistory::Take(scheduler, engine.pools(), clock.Now());
+      },
+      [&fleet](absl::StatusOr<FleetSample> sample) {
+        if (sample.ok()) {
+          fleet.Add(*std::move(sample));
+        }
+      });
+  pool.SubmitAfter(kFleetSampleInterval,
+                   [&clock, &pool, &engine, &fleet] { WatchFleet(clock, pool, engine, fleet); });
+}
+
+// REQUIRES: the engine has not started.
+void StartFleetHistory(Clock& clock, ThreadPool& pool, Engine& engine, FleetHistory& fleet) {
+  engine.AddObserver(fleet);
+  using Workers = std::vector<WorkerView>;
+  engine.Read<Workers>(
+      [](const Scheduler& scheduler) -> absl::StatusOr<Workers> { return scheduler.ListWorkers(); },
+      [&fleet](const absl::StatusOr<Workers>& workers) {
+        if (workers.ok()) {
+          fleet.Begin(*workers);
+        }
+      });
+  WatchFleet(clock, pool, engine, fleet);
+}
+
 }  // namespace
 
 // Declared in the order in which they must be built; destroyed in reverse.
@@ -245,6 +277,7 @@ struct Server::Parts {
   std::unique_ptr<MetricSet> metrics;
   EngineLog log;
   std::unique_ptr<CoordinatorMetrics> coordinator_metrics;
+  std::unique_ptr<FleetHistory> fleet;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<PartialUploads> partial_uploads;
@@ -408,6 +441,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   CONCUR_ASSIGN_OR_RETURN(parts->engine, Engine::Create(clock, *parts->store, rpc::DecodeSpec,
                                                         std::move(engine_options)));
   parts->engine->AddObserver(parts->log);
+  parts->fleet = std::make_unique<FleetHistory>(clock);
   if (!parts->options.metrics_listen.empty()) {
     parts->metrics = std::make_unique<MetricSet>();
     parts->metrics->AddProcess("concur-coordinator", parts->options.version);
@@ -434,7 +468,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
   parts->coordinator_service = std::make_unique<CoordinatorService>(
       clock, *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->audit,
-      *parts->pool, transfers, *parts->answers, parts->options.limits);
+      *parts->fleet, *parts->pool, transfers, *parts->answers, parts->options.limits);
   parts->worker_service =
       std::make_unique<WorkerService>(*parts->engine, *parts->artifacts, *parts->partial_uploads,
                                       transfers, parts->options.limits.artifact_bytes_max);
@@ -456,6 +490,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   builder.AddListeningPort(parts->options.listen, credentials, &port);
   SetLimits(parts->options.connections, &builder);
   parts->front->AddTo(builder);
+  StartFleetHistory(clock, *parts->pool, *parts->engine, *parts->fleet);
   parts->engine->Start();
   parts->engine->board().Start(MakeWatchEncoder());
   parts->access->set_admits(false);

@@ -326,6 +326,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("WatchSweep", coordinator, &C::WatchSweep);
   users.Add("ListWorkers", coordinator, &C::ListWorkers);
   users.Add("ListDurations", coordinator, &C::ListDurations);
+  users.Add("GetFleetHistory", coordinator, &C::GetFleetHistory);
   users.Add("DrainWorker", coordinator, &C::DrainWorker);
   users.Add("ListPools", coordinator, &C::ListPools);
   users.Add("GetPool", coordinator, &C::GetPool);

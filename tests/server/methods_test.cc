@@ -310,6 +310,14 @@ TEST_F(MethodsTest, ChangesAreInTheAuditLogNewestFirst) {
   }
 }
 
+TEST_F(MethodsTest, TheFleetsHistoryBeginsWithTheServer) {
+  const auto history = Call(client(), &Users::GetFleetHistory, v1::GetFleetHistoryRequest());
+  ASSERT_EQ(history.times_size(), 1) << "a sample as the server starts, the next one later";
+  EXPECT_THAT(history.jobs_ready(), ElementsAre(0));
+  EXPECT_THAT(history.workers_live(), ElementsAre(0));
+  EXPECT_THAT(history.quarantines(), SizeIs(0));
+}
+
 TEST_F(MethodsTest, TheLogOfAnEndedJobIsRead) {
   const std::string log = "epoch 1\nepoch 2\n";
   v1::Artifact& artifact = *result_.add_artifacts();

@@ -52,9 +52,3 @@ export function useOf(jobs) {
     workers: all,
   };
 }
-
-// The outline of steps as an SVG path, one unit wide each and at most `height` high.
-export function stepsPath(values, most, height) {
-  const y = (value) => Number((height * (1 - value / most)).toFixed(2));
-  return `M0 ${height}${values.map((value) => `V${y(value)}h1`).join("")}V${height}Z`;
-}

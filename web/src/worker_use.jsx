@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers of a sweep over time: how many ran jobs, how many jobs ran, and each one's part.
 import { get } from "./api.js";
-import { integer, span, time } from "./format.js";
+import { Chart, peakOf, short, Steps } from "./chart.jsx";
+import { integer, span } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Loading, Problem, SaveRows, Table } from "./parts.jsx";
 import { sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
-import { PARTS, stepsPath, useOf } from "./worker_use.js";
+import { useOf } from "./worker_use.js";
 
 const PAGE = 1000;
 const JOBS_MAX = 10_000;
 const WORKERS_SHOWN = 500;
 const EVERY_MS = 10_000; // several calls each time
-const HEIGHT = 20;
 const COLUMNS = ["worker", "jobs at a time", "jobs", "failed", "busy", "mean at a time"];
 
 // {jobs, more}: the first jobs that ended, and whether there are more.
@@ -26,41 +26,6 @@ async function endedJobs(sweep, signal) {
     token = answer.next_page_token;
   } while (token && jobs.length < JOBS_MAX);
   return { jobs, more: Boolean(token) };
-}
-
-function Steps({ values, most, label }) {
-  return (
-    <svg
-      class="steps"
-      viewBox={`0 0 ${PARTS} ${HEIGHT}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={label}
-    >
-      <title>{label}</title>
-      <path d={stepsPath(values, most, HEIGHT)} />
-    </svg>
-  );
-}
-
-const peakOf = (values) => values.reduce((most, value) => Math.max(most, value), 0);
-const short = (value) => (Number.isInteger(value) ? integer(value) : value.toFixed(1));
-
-// One series over the sweep's time, with its peak and the ends of its time.
-function Chart({ name, values, use }) {
-  const peak = peakOf(values);
-  return (
-    <figure class="chart">
-      <figcaption>
-        {name} <b class="number">{short(peak)}</b> <span class="faint">at most</span>
-      </figcaption>
-      <Steps values={values} most={peak || 1} label={`${name}: ${short(peak)} at most`} />
-      <div class="ends faint">
-        <span>{time(use.from)}</span>
-        <span>{time(use.to)}</span>
-      </div>
-    </figure>
-  );
 }
 
 export function WorkerUse({ sweep, version }) {
@@ -100,8 +65,8 @@ export function WorkerUse({ sweep, version }) {
         attempt, by the workers' clocks. Reused results took no worker.
       </p>
       <div class="charts">
-        <Chart name="Workers with jobs" values={use.active} use={use} />
-        <Chart name="Jobs at a time" values={use.running} use={use} />
+        <Chart name="Workers with jobs" values={use.active} from={use.from} to={use.to} />
+        <Chart name="Jobs at a time" values={use.running} from={use.from} to={use.to} />
       </div>
       <Table label="Workers over time" columns={COLUMNS} numbers={COLUMNS.slice(2)}>
         {use.workers.slice(0, WORKERS_SHOWN).map((worker) => (

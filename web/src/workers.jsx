@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and the pools that start them.
+import { Fleet } from "./fleet.jsx";
 import { bytes, integer, time } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Action, Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
@@ -141,6 +142,7 @@ export function Workers({ session }) {
       )}
       {data.next_page_token && <p class="faint">The first {integer(PAGE)}.</p>}
       <Pools isAdmin={isAdmin} />
+      <Fleet />
     </>
   );
 }

@@ -230,7 +230,40 @@ async function main() {
   await step("workers are listed", async () => {
     await go("#/workers", "Workers");
     await page.getByRole("cell", { name: "local-2" }).waitFor();
+    await page.getByRole("heading", { name: "Over time" }).waitFor();
+    await page.getByRole("img", { name: /^Workers live: 2 at most/ }).waitFor();
     await checkAccess("workers");
+  });
+
+  await step("pools and quarantines are shown over time", async () => {
+    const at = (minutes) => new Date(Date.now() + 60_000 * minutes).toISOString();
+    const zeros = [0, 0];
+    const history = {
+      times: [at(-2), at(-1)],
+      jobs_ready: ["7", "3"],
+      jobs_running: ["0", "4"],
+      workers_live: [1, 2],
+      workers_draining: zeros,
+      workers_quarantined: [0, 1],
+      pools: [
+        { pool: "cpu", wanted: [5, 3], pending: [2, 1], starting: [1, 0], working: [1, 4], draining: zeros },
+      ],
+      quarantines: [
+        { worker: "node-7", begin_time: at(-1), end_time: at(9), reason: "fails <b>what</b> succeeds on node-8" },
+        { worker: "node-9", end_time: at(-5), reason: "the same" },
+      ],
+    };
+    await page.route(/GetFleetHistory/, (route) => route.fulfill({ json: history }));
+    await go("#/", "Overview");
+    await go("#/workers", "Quarantines");
+    const pool = page.getByRole("region", { name: "Pools over time" });
+    await pool.getByRole("img", { name: "cpu, waiting: 3 at most" }).waitFor();
+    await pool.getByRole("img", { name: "cpu, working: 4 at most" }).waitFor();
+    const rows = page.getByRole("region", { name: "Quarantines" }).locator("tbody tr");
+    assert.match(await rows.nth(0).innerText(), /node-7.*now.*fails <b>what<\/b>/s);
+    assert.match(await rows.nth(1).innerText(), /before the coordinator's start/);
+    await checkAccess("pools over time");
+    await page.unroute(/GetFleetHistory/);
   });
 
   await step("a sweep's workers are shown over time", async () => {

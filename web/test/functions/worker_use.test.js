@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PARTS, stepsPath, useOf } from "../../src/worker_use.js";
+import { PARTS, useOf } from "../../src/worker_use.js";
 
 const START = Date.parse("2026-01-05T09:00:00Z");
 const job = (worker, begin, seconds, more = {}) => ({
@@ -42,8 +42,4 @@ test("jobs that no worker ran do not count", () => {
   const reused = job("a", 0, 10, { reused_from: "s1/1" });
   assert.equal(useOf([reused, job("", 0, 1), { worker: "a" }]), null);
   assert.equal(useOf([reused, job("a", 100, 0)]).workers[0].jobs, 1); // no time at all
-});
-
-test("steps are drawn from the ground, the highest to the top", () => {
-  assert.equal(stepsPath([1, 4, 0], 4, 20), "M0 20V15h1V0h1V20h1V20Z");
 });
