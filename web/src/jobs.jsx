@@ -29,13 +29,13 @@ function Filters({ sweep, query }) {
           ))}
         </select>
       </label>
-      {["approach", "benchmark", "worker", "seed"].map((name) => (
+      {["approach", "benchmark", "worker", "setting", "seed"].map((name) => (
         <TextFilter
           key={name}
           label={name[0].toUpperCase() + name.slice(1)}
           value={query[name]}
           onChange={change(name)}
-          size={name === "seed" ? 6 : 16}
+          size={name === "seed" || name === "setting" ? 6 : 16}
         />
       ))}
     </form>
@@ -81,6 +81,7 @@ export function Jobs({ sweep, route }) {
       approach: query.approach,
       benchmark: query.benchmark,
       worker: query.worker,
+      setting_index: query.setting,
       seed: query.seed,
     },
     INTERVAL_MS,

@@ -4,7 +4,7 @@
 // "#/sweeps/s1/matrix?coefficient=pearson" is {view: "sweep", sweep: "s1", tab: "matrix",
 // query: {coefficient: "pearson"}}. Pure functions.
 
-export const TABS = ["progress", "jobs", "events", "scores", "matrix", "workers"];
+export const TABS = ["progress", "jobs", "events", "scores", "settings", "matrix", "workers"];
 
 const decode = (text) => {
   try {

@@ -12,6 +12,7 @@ import { endedOf, isOver, rateOf, timeLeft } from "./progress.js";
 import { Lanes, Failures } from "./sweep_progress.jsx";
 import { TABS, sweepLink } from "./route.js";
 import { Scores } from "./scores.jsx";
+import { Settings } from "./settings.jsx";
 import { WorkerUse } from "./worker_use.jsx";
 
 const ENDED_INTERVAL_MS = 5000;
@@ -125,6 +126,7 @@ export function Sweep({ route, session }) {
       {route.tab === "jobs" && <Jobs sweep={sweep} route={route} />}
       {route.tab === "events" && <Events sweep={sweep} events={events} route={route} />}
       {route.tab === "scores" && <Scores sweep={sweep} version={version} />}
+      {route.tab === "settings" && <Settings sweep={sweep} version={version} route={route} />}
       {route.tab === "matrix" && <Matrix sweep={sweep} version={version} route={route} />}
       {route.tab === "workers" && <WorkerUse sweep={sweep} version={version} />}
     </>

@@ -184,6 +184,55 @@ async function main() {
     await checkAccess("scores");
   });
 
+  await step("settings are lines and a table, and a range filters both", async () => {
+    const tuned = stand.submitTuned();
+    const name = tuned.id ?? tuned.sweep.id;
+    stand.concur("sweep", "wait", name, "--timeout", "100");
+    await go(`#/sweeps/${name}/settings`, "Settings");
+    const rows = page.getByRole("region", { name: "Settings", exact: true }).locator("tbody tr");
+    await see("12 of 12 settings");
+    assert.equal(await rows.count(), 12);
+    await checkAccess("settings");
+    // By keyboard.
+    await page.getByLabel("score from").focus();
+    await page.keyboard.type("0.01");
+    await page.keyboard.press("Enter");
+    await page.getByText("12 of 12 settings").waitFor({ state: "detached" });
+    const kept = await rows.count();
+    assert.ok(kept > 0 && kept < 12, `${kept} rows`);
+    assert.equal(await page.locator(".parallel path.within").count(), kept);
+    assert.equal(await page.locator(".parallel path.out").count(), 12 - kept);
+    for (const row of await rows.all()) {
+      assert.ok(Number(await row.locator("td").nth(4).innerText()) >= 0.01);
+    }
+    assert.match(page.url(), /r\.score=0\.01\.\.$/);
+    await page.reload();
+    await page.locator(".parallel path.out").first().waitFor({ state: "attached" });
+    assert.equal(await rows.count(), kept);
+    await page.getByRole("combobox", { name: "mode" }).selectOption("exact");
+    await page.waitForFunction((before) => document.querySelectorAll(".parallel path.within").length < before, kept);
+    await page.getByRole("combobox", { name: "mode" }).selectOption("");
+    // By drawing along an axis.
+    await page.getByLabel("score from").fill("");
+    await page.keyboard.press("Enter");
+    await see("12 of 12 settings");
+    const axis = await page.locator(".parallel .grip").last().boundingBox();
+    await page.mouse.move(axis.x + axis.width / 2, axis.y + 2);
+    await page.mouse.down();
+    await page.mouse.move(axis.x + axis.width / 2, axis.y + axis.height / 2, { steps: 4 });
+    await page.mouse.up();
+    await page.getByText("12 of 12 settings").waitFor({ state: "detached" });
+    assert.match(page.url(), /r\.score=[0-9.]+\.\.[0-9.]+$/);
+    await page.setViewportSize({ width: 360, height: 740 });
+    const wide = await page.evaluate(() =>
+      [...document.querySelectorAll("main *")]
+        .filter((element) => !element.closest(".scroll") && element.getBoundingClientRect().right > 360)
+        .map((element) => element.outerHTML.slice(0, 80)),
+    );
+    await page.setViewportSize({ width: 1400, height: 1000 });
+    assert.deepEqual(wide, []);
+  });
+
   await step("two sweeps are compared", async () => {
     const fewer = stand.submit(5, 2);
     const other = fewer.id ?? fewer.sweep.id;

@@ -15,6 +15,8 @@ try {
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   const first = stand.submit(8, 1, COMPLAINT);
   stand.concur("sweep", "wait", first.id ?? first.sweep?.id, "--timeout", "100");
+  const tuned = stand.submitTuned();
+  stand.concur("sweep", "wait", tuned.id ?? tuned.sweep?.id, "--timeout", "100");
   const running = stand.submit(8, 24, COMPLAINT);
   const id = running.id ?? running.sweep?.id;
   const views = [
@@ -22,6 +24,7 @@ try {
     ["sweep", `#/sweeps/${id}`, ".lane"],
     ["matrix", `#/sweeps/${id}/matrix`, ".pair button"],
     ["scores", `#/sweeps/${id}/scores`, ".pivot"],
+    ["settings", `#/sweeps/${tuned.id ?? tuned.sweep?.id}/settings?r.score=0.01..`, ".parallel path.within"],
     ["jobs", `#/sweeps/${id}/jobs`, "tbody tr"],
     ["events", `#/sweeps/${id}/events`, "tbody tr"],
     ["job", `#/jobs/${id}/0`, ".log"],

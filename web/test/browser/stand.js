@@ -25,6 +25,30 @@ const PREDICT = (approach) =>
   `sleep 0.25; b=$(cat "$1"); v=$((35 + ${approach} * (b > 2 ? 8 - ${approach} : 5) + (${approach} * b * 7 + $2) % 11)); ` +
   `printf '\\173"accuracy": 0.%02d\\175' $v > "$0"; echo "scored by approach ${approach}"`;
 
+// An approach with settings, on a benchmark: the score grows with the rate.
+const TUNED = `apiVersion: concur/v1
+kind: Sweep
+metadata: {name: tuned}
+spec:
+  approaches:
+    - metadata: {name: ranker}
+      spec:
+        version: "1"
+        predict:
+          command: [sh, -c, 'printf "{{\\"accuracy\\": %s}}" "$2" > "$0"', "{metrics}", "{test}", "{hp.rate}", "{hp.mode}", "{hp.width}"]
+        hyperparameters:
+          default: {rate: 0.001, width: 64, mode: fast}
+          space:
+            rate: {log_uniform: [0.0001, 1.0]}
+            width: {integer: [32, 256, 32]}
+            mode: {choice: [fast, exact]}
+  benchmarks:
+    - metadata: {name: newswire}
+      spec: {test: newswire.txt, format: file, metric: accuracy}
+  settings: {random: 11, seed: 1}
+  select: default
+`;
+
 // The approach `broken` fails with `complaint`.
 function study(directory, approaches, seeds, complaint) {
   const benchmarks = ["newswire", "trivia", "stories", "synthetic"];
@@ -110,6 +134,12 @@ export class Stand {
 
   submit(approaches, seeds, complaint = HOSTILE) {
     const path = study(this.directory, approaches, seeds, complaint);
+    return JSON.parse(this.concur("sweep", "submit", path, "-o", "json"));
+  }
+
+  submitTuned() {
+    const path = join(this.directory, "tuned.yaml");
+    writeFileSync(path, TUNED);
     return JSON.parse(this.concur("sweep", "submit", path, "-o", "json"));
   }
 
