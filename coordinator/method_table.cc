@@ -25,7 +25,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/ListJobs", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/GetJob", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/WatchSweep", Role::kViewer, kNotAudited, StreamLimit::kPerPeer,
-     PageUse::kEvents},
+     PageUse::kUpdates},
     {"/concur.v1.Coordinator/ListWorkers", Role::kViewer, kNotAudited, kNoStream, PageUse::kGet},
     {"/concur.v1.Coordinator/GetFleetHistory", Role::kViewer, kNotAudited, kNoStream,
      PageUse::kGet},

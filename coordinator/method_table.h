@@ -25,6 +25,8 @@ enum class PageUse {
   kGet,     // changes nothing
   kPost,    // changes something
   kEvents,  // a stream that changes nothing
+  // The same, of which a message has all that happened since the last one: viewers get few.
+  kUpdates,
 };
 
 struct MethodRule {

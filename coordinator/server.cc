@@ -186,15 +186,21 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
   };
 }
 
+// A change is on the screen within 500 ms: its message waits for a tick, behind the one before.
+constexpr absl::Duration kUpdatePace = absl::Milliseconds(200);
+
 std::vector<page::ApiMethod> PageMethods() {
   std::vector<page::ApiMethod> methods;
   for (const MethodRule& rule : MethodRules()) {
-    if (rule.page != PageUse::kNone) {
-      methods.push_back({std::string(rule.path), rule.page == PageUse::kGet ? page::ApiKind::kGet
-                                                 : rule.page == PageUse::kPost
-                                                     ? page::ApiKind::kPost
-                                                     : page::ApiKind::kEvents});
+    if (rule.page == PageUse::kNone) {
+      continue;
     }
+    page::ApiMethod& method = methods.emplace_back();
+    method.path = std::string(rule.path);
+    method.kind = rule.page == PageUse::kGet    ? page::ApiKind::kGet
+                  : rule.page == PageUse::kPost ? page::ApiKind::kPost
+                                                : page::ApiKind::kEvents;
+    method.pace = rule.page == PageUse::kUpdates ? kUpdatePace : absl::ZeroDuration();
   }
   return methods;
 }

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "rpc/status.h"
@@ -28,6 +29,9 @@ using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
 constexpr std::chrono::seconds kCallTimeout{30};
+// Of streams' messages, with their JSON.
+constexpr size_t kRememberedMax = 8;
+constexpr size_t kRememberedBytesMax = 64 << 10;
 
 const MethodDescriptor& DescriptorOf(const ApiMethod& method) {
   // Descriptors have dots where paths have slashes.
@@ -43,12 +47,18 @@ std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor& type) {
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
 }
 
-absl::StatusOr<std::string> ToJson(const google::protobuf::Descriptor& type,
-                                   const grpc::ByteBuffer& buffer) {
+absl::StatusOr<std::string> BytesOf(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;
+  if (!buffer.DumpToSingleSlice(&slice).ok()) {
+    return absl::InternalError("the response cannot be read");
+  }
+  return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
+}
+
+absl::StatusOr<std::string> ToJson(const google::protobuf::Descriptor& type,
+                                   const std::string& bytes) {
   const std::unique_ptr<Message> message = NewMessage(type);
-  if (!buffer.DumpToSingleSlice(&slice).ok() ||
-      !message->ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
+  if (!message->ParseFromString(bytes)) {
     return absl::InternalError("the response cannot be read");
   }
   google::protobuf::util::JsonPrintOptions options;
@@ -88,12 +98,14 @@ struct Api::UnaryCall {
 
 // A stream of messages, read one at a time: the next one once the viewer was sent the last. gRPC
 // calls it from its threads, the outlet from the server's.
-class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                             public std::enable_shared_from_this<Api::EventCall> {
  public:
   EventCall(Api& api, const ApiMethod& method, const std::string& request,
             std::shared_ptr<EventOutlet> events, std::function<void()> done)
       : api_(api),
         type_(*DescriptorOf(method).output_type()),
+        pace_(method.pace),
         request_(ToBuffer(request)),
         events_(std::move(events)),
         done_(std::move(done)) {}
@@ -135,10 +147,10 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
     if (!ok) {
       return;
     }
-    const absl::StatusOr<std::string> json = ToJson(type_, response_);
+    absl::StatusOr<std::string> event = api_.MessageEvent(type_, response_);
     response_.Clear();
-    if (json.ok()) {
-      events_->Write(Event("message", *json));
+    if (event.ok()) {
+      events_->Write(*std::move(event));
     } else {
       context_.TryCancel();
       Continue();
@@ -155,7 +167,17 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
   }
 
  private:
+  // The viewer was sent the last message.
   void Continue() {
+    if (pace_ == absl::ZeroDuration()) {
+      ReadNext();
+    } else {
+      const absl::Duration past = (absl::Now() - absl::UnixEpoch()) % pace_;
+      api_.timers_.SubmitAfter(pace_ - past, [self = shared_from_this()] { self->ReadNext(); });
+    }
+  }
+
+  void ReadNext() {
     {
       MutexLock lock(mutex_);
       if (reading_ || released_) {
@@ -181,6 +203,7 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
 
   Api& api_;
   const google::protobuf::Descriptor& type_;
+  const absl::Duration pace_;
   const grpc::ByteBuffer request_;
   const std::shared_ptr<EventOutlet> events_;  // shared with the server
   const std::function<void()> done_;
@@ -194,7 +217,7 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
 };
 
 Api::Api(std::shared_ptr<grpc::Channel> channel, std::vector<ApiMethod> methods)
-    : methods_(std::move(methods)), stub_(std::move(channel)) {}
+    : methods_(std::move(methods)), stub_(std::move(channel)), timers_(1) {}
 
 Api::~Api() {
   MutexLock lock(mutex_);
@@ -261,7 +284,8 @@ void Api::Call(const ApiMethod& method, const ApiCaller& caller, const std::stri
   stub_.UnaryCall(&call->context, method.path, {}, &call->request, &call->response,
                   [this, call, &type, done = std::move(done)](const grpc::Status& status) {
                     if (status.ok()) {
-                      done(ToJson(type, call->response));
+                      const absl::StatusOr<std::string> bytes = BytesOf(call->response);
+                      done(bytes.ok() ? ToJson(type, *bytes) : bytes.status());
                     } else {
                       done(rpc::FromGrpcStatus(status));
                     }
@@ -274,6 +298,29 @@ void Api::Stream(const ApiMethod& method, const ApiCaller& caller, const std::st
   const auto call =
       std::make_shared<EventCall>(*this, method, request, std::move(events), std::move(done));
   call->Start(method, caller, call);
+}
+
+absl::StatusOr<std::string> Api::MessageEvent(const google::protobuf::Descriptor& type,
+                                              const grpc::ByteBuffer& buffer) {
+  CONCUR_ASSIGN_OR_RETURN(std::string message, BytesOf(buffer));
+  {
+    MutexLock lock(mutex_);
+    for (const Written& written : written_) {
+      if (written.type == &type && written.message == message) {
+        return written.event;
+      }
+    }
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string json, ToJson(type, message));
+  std::string event = Event("message", json);
+  if (message.size() <= kRememberedBytesMax) {
+    MutexLock lock(mutex_);
+    written_.push_back({&type, std::move(message), event});
+    if (written_.size() > kRememberedMax) {
+      written_.pop_front();
+    }
+  }
+  return event;
 }
 
 void Api::CancelAll() {

@@ -10,6 +10,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -21,12 +22,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/mutex.h"
+#include "base/thread_pool.h"
 #include "page/http_exchange.h"
 
 namespace grpc {
 class ClientContext;
 }  // namespace grpc
+namespace google::protobuf {
+class Descriptor;
+}  // namespace google::protobuf
 
 namespace concur::page {
 
@@ -40,6 +46,10 @@ enum class ApiKind {
 struct ApiMethod {
   std::string path;  // "/concur.v1.Coordinator/GetSweep"
   ApiKind kind = ApiKind::kGet;
+  // Of a stream whose next message has all that happened since the last one: it is asked for at
+  // multiples of this time. So many viewers of one sweep cost little, and get the same message,
+  // which is written once. Zero: at once.
+  absl::Duration pace = absl::ZeroDuration();
 
   std::string name() const { return path.substr(path.rfind('/') + 1); }  // "GetSweep"
 };
@@ -88,6 +98,17 @@ class Api {
   struct UnaryCall;
   class EventCall;
 
+  // A message of a stream and what a viewer is sent for it.
+  struct Written {
+    const google::protobuf::Descriptor* type;
+    std::string message;
+    std::string event;
+  };
+
+  // The event "message". Those of the last few messages are remembered, since the viewers of one
+  // sweep are sent the same.
+  absl::StatusOr<std::string> MessageEvent(const google::protobuf::Descriptor& type,
+                                           const grpc::ByteBuffer& buffer);
   // False after CancelAll.
   bool Register(grpc::ClientContext* context);
   void Unregister(grpc::ClientContext* context);
@@ -98,6 +119,8 @@ class Api {
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Written> written_ ABSL_GUARDED_BY(mutex_);
+  ThreadPool timers_;  // of paced streams; needed until there are no contexts
 };
 
 // {"error":{"code":"NOT_FOUND","message":"…"}}.

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr size_t kConnectionBytesMax = 32768;  // of a request's head, and of what is being sent
 constexpr size_t kEventBlockBytes = 16384;
+constexpr int kSendBytes = 32768;  // of a connection; the kernel doubles it
 constexpr size_t kQueryFieldsMax = 64;
 
 unsigned WholeSeconds(absl::Duration duration) {
@@ -104,6 +106,9 @@ class HttpServer::Loop {
   }
 
   bool Start(http::Listener listener) {
+    // Its connections have the same: what a dead viewer does not read fills this much of the
+    // kernel's memory, and then the producer of its events waits.
+    setsockopt(listener.socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &OnRequest,
         this, MHD_OPTION_LISTEN_SOCKET, listener.socket.get(), MHD_OPTION_CONNECTION_LIMIT,

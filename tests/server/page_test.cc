@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "coordinator/method_table.h"
@@ -180,7 +181,9 @@ TEST(PageMethodsTest, WhatIsServedByGetIsNotAuditedAndWhatIsPostedIs) {
   for (const MethodRule& rule : MethodRules()) {
     if (rule.page != PageUse::kNone) {
       EXPECT_EQ(rule.audited, rule.page == PageUse::kPost) << rule.path;
-      EXPECT_EQ(rule.streams != StreamLimit::kNoStream, rule.page == PageUse::kEvents) << rule.path;
+      EXPECT_EQ(rule.streams != StreamLimit::kNoStream,
+                rule.page == PageUse::kEvents || rule.page == PageUse::kUpdates)
+          << rule.path;
       EXPECT_NE(rule.least, Role::kWorker) << rule.path;
     }
   }
@@ -386,6 +389,40 @@ TEST_F(PageTest, OnlyTheLoopbackDeviceIsListenedOn) {
                 StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_))
         << address;
   }
+}
+
+// 200 viewers of a busy sweep halved the rate of its jobs.
+TEST_F(PageTest, ManyChangesReachAViewerInFewMessages) {
+  const std::string sweep = Submit(Spec("a", 1));
+  const FileDescriptor viewer = ConnectTo(address());
+  const std::string request = absl::StrCat("GET /api/v1/WatchSweep?sweep=", sweep,
+                                           " HTTP/1.1\r\nHost: 127.0.0.1\r\n", kCsrf, "\r\n\r\n");
+  ASSERT_EQ(send(viewer.get(), request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  std::string text;
+  char buffer[65536];
+  const auto read_until = [&](const std::string& wanted) {
+    while (!absl::StrContains(text, wanted)) {
+      const ssize_t got = recv(viewer.get(), buffer, sizeof buffer, 0);
+      ASSERT_GT(got, 0);
+      text.append(buffer, static_cast<size_t>(got));
+    }
+  };
+  read_until("event: message");
+  const absl::Time begin = absl::Now();
+  const std::string body = Json({{"sweep", sweep}}).dump();
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(Post("/api/v1/PauseSweep", body).status, 200);
+    ASSERT_EQ(Post("/api/v1/ResumeSweep", body).status, 200);
+  }
+  ASSERT_EQ(Post("/api/v1/CancelSweep", body).status, 200);
+  read_until("event: end");
+  EXPECT_THAT(text, HasSubstr("STATE_CANCELED")) << "the last change is told of";
+  // One message a tick of 200 ms, the snapshot, and the two that were under way at the ends.
+  const auto messages_max =
+      3 + static_cast<size_t>((absl::Now() - begin) / absl::Milliseconds(200));
+  const std::vector<std::string> pieces = absl::StrSplit(text, "event: message\n");
+  EXPECT_LE(pieces.size() - 1, messages_max);
 }
 
 TEST_F(PageTest, AStreamOpenAtTheEndOfTheServerIsClosed) {
