@@ -183,7 +183,7 @@ absl::StatusOr<UntilReplay> ReplayUntil(const ScoreTable& table, const CellCosts
 Table UntilTable(const UntilReplay& replay, const UntilOptions& options) {
   Table table;
   table.title =
-      absl::StrFormat("Runs that stop when every %s is known to ± %g: %d replays",
+      absl::StrFormat("Runs that stop when %s of every pair is known to ± %g: %d replays",
                       PlannedTitle(options.rule.coefficient), options.rule.within, options.replays);
   table.columns = {{"cost", "cost", true, 3},
                    {"looks", "looks", true, 2},

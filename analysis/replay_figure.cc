@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "analysis/coefficient.h"
 #include "analysis/plan.h"
 #include "analysis/plan_replay.h"
+#include "analysis/plan_until.h"
 #include "analysis/svg_canvas.h"
 
 namespace concur::analysis {
@@ -40,8 +42,13 @@ struct ReplayScale {
   double Y(double error) const { return kPlotTop + kPlotHeight * (1 - error / error_max); }
 };
 
-ReplayScale ScaleOf(const std::vector<ReplayPoint>& points) {
+ReplayScale ScaleOf(const std::vector<ReplayPoint>& points,
+                    const std::optional<ReplayedStop>& stop) {
   ReplayScale scale;
+  if (stop.has_value()) {
+    scale.cost_max = stop->means.cost;
+    scale.error_max = stop->means.mean_abs_error;
+  }
   for (const ReplayPoint& point : points) {
     for (const ReplayCurve& curve : kReplayCurves) {
       const PolicyResult& result = point.*curve.policy;
@@ -95,23 +102,44 @@ void DrawReplayCurve(const std::vector<ReplayPoint>& points, const ReplayScale& 
   }
 }
 
+void DrawLegend(size_t group, const std::string& name, double& x, SvgCanvas& canvas) {
+  const double y = kPlotTop + kPlotHeight + kLegendHeight - 4;
+  canvas.Marker(group, x, y - 4, name);
+  canvas.Text(x + 10, y, name);
+  x += 34 + TextWidth(name);
+}
+
+// Where runs stopped, on the mean of their costs and errors.
+void DrawStop(const ReplayedStop& stop, const std::string& name, const ReplayScale& scale,
+              size_t group, SvgCanvas& canvas) {
+  const double x = scale.X(stop.means.cost);
+  canvas.Line(x, kPlotTop, x, kPlotTop + kPlotHeight,
+              absl::StrCat("stroke=\"", StyleOfGroup(group).fill, "\" stroke-dasharray=\"4 3\""));
+  canvas.Marker(
+      group, x, scale.Y(stop.means.mean_abs_error),
+      absl::StrFormat("%s: %.3f at %.2f of the cost, coverage %.1f %%", name,
+                      stop.means.mean_abs_error, stop.means.cost, 100 * stop.means.coverage));
+}
+
 }  // namespace
 
 std::string ReplaySvg(const std::vector<ReplayPoint>& points, Coefficient coefficient,
-                      const std::string& title) {
+                      const std::string& title, const std::optional<ReplayedStop>& stop) {
   std::vector<ReplayPoint> ordered = points;
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const ReplayPoint& a, const ReplayPoint& b) { return a.budget < b.budget; });
   SvgCanvas canvas;
-  const ReplayScale scale = ScaleOf(ordered);
+  const ReplayScale scale = ScaleOf(ordered, stop);
   DrawReplayAxes(scale, coefficient, canvas);
   double x = kPlotLeft + 4;
   for (size_t group = 0; group < std::size(kReplayCurves); ++group) {
     DrawReplayCurve(ordered, scale, group, canvas);
-    const double y = kPlotTop + kPlotHeight + kLegendHeight - 4;
-    canvas.Marker(group, x, y - 4, kReplayCurves[group].name);
-    canvas.Text(x + 10, y, kReplayCurves[group].name);
-    x += 34 + TextWidth(kReplayCurves[group].name);
+    DrawLegend(group, kReplayCurves[group].name, x, canvas);
+  }
+  if (stop.has_value()) {
+    const std::string name = absl::StrCat("stopped by ", UntilText(stop->rule));
+    DrawStop(*stop, name, scale, std::size(kReplayCurves), canvas);
+    DrawLegend(std::size(kReplayCurves), name, x, canvas);
   }
   return canvas.ToString(kPlotLeft + kPlotWidth + 24, kPlotTop + kPlotHeight + kLegendHeight + 16,
                          title);

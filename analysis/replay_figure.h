@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the error of coefficients falls with what was spent, as an SVG document: planned cells,
-// random complete rows and random cells of a replay.
+// random complete rows and random cells of a replay, and where runs with a rule would have stopped.
 //
 // Thread-safe (stateless).
 #ifndef CONCUR_ANALYSIS_REPLAY_FIGURE_H_
 #define CONCUR_ANALYSIS_REPLAY_FIGURE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/coefficient.h"
 #include "analysis/plan_replay.h"
+#include "analysis/plan_until.h"
 
 namespace concur::analysis {
 
-// The coefficient is one that has plans.
+// Replays of runs that stop by a rule.
+struct ReplayedStop {
+  UntilRule rule;
+  UntilReplay means;
+};
+
+// The coefficient is one that has plans, and that of the rule.
 std::string ReplaySvg(const std::vector<ReplayPoint>& points, Coefficient coefficient,
-                      const std::string& title);
+                      const std::string& title,
+                      const std::optional<ReplayedStop>& stop = std::nullopt);
 
 }  // namespace concur::analysis
 

@@ -169,22 +169,18 @@ absl::Status RunNext(const PlanFlags& flags, CommandContext& context) {
   return PrintTable(analysis::NextTable(next, table, costs, options), flags.format, context);
 }
 
-// What --until would have done, if it was asked for.
-absl::StatusOr<std::optional<analysis::Table>> ReplayedUntil(
-    const PlanFlags& flags, const std::optional<analysis::UntilRule>& rule,
-    const analysis::ScoreTable& table, const analysis::CellCosts& costs) {
-  if (!rule.has_value()) {
-    return std::nullopt;
-  }
-  analysis::UntilOptions options;
-  options.rule = *rule;
+// What --until would have done; `options` is what was asked for.
+absl::StatusOr<analysis::UntilReplay> ReplayedUntil(const PlanFlags& flags,
+                                                    const analysis::UntilRule& rule,
+                                                    const analysis::ScoreTable& table,
+                                                    const analysis::CellCosts& costs,
+                                                    analysis::UntilOptions& options) {
+  options.rule = rule;
   options.level = flags.precision.level;
   options.replays = flags.replays;
   options.seed = flags.seed;
   options.parallel_for = ThreadedFor;
-  CONCUR_ASSIGN_OR_RETURN(const analysis::UntilReplay replay,
-                          analysis::ReplayUntil(table, costs, options));
-  return analysis::UntilTable(replay, options);
+  return analysis::ReplayUntil(table, costs, options);
 }
 
 // The table to replay: a bundle, a leaderboard between tabs as `concur import` reads it, or a CSV.
@@ -227,8 +223,15 @@ absl::Status RunReplay(const PlanFlags& flags, const std::optional<analysis::Unt
   options.seed = flags.seed;
   options.level = flags.precision.level;
   options.parallel_for = ThreadedFor;
-  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::Table> until,
-                          ReplayedUntil(flags, rule, table, costs));
+  std::optional<analysis::ReplayedStop> stop;
+  std::optional<analysis::Table> until;
+  if (rule.has_value()) {
+    analysis::UntilOptions until_options;
+    CONCUR_ASSIGN_OR_RETURN(const analysis::UntilReplay means,
+                            ReplayedUntil(flags, *rule, table, costs, until_options));
+    stop = {*rule, means};
+    until = analysis::UntilTable(means, until_options);
+  }
   const analysis::TableFormat form = FormatOf(flags.format, context);
   const bool is_figure = flags.format == "svg";
   if (until.has_value() && form != analysis::TableFormat::kJson && flags.budgets.empty() &&
@@ -241,7 +244,8 @@ absl::Status RunReplay(const PlanFlags& flags, const std::optional<analysis::Unt
     context.out << analysis::ReplaySvg(
         points, options.coefficient,
         absl::StrCat(analysis::PlannedTitle(options.coefficient), " of ", table.benchmarks().size(),
-                     " benchmarks from part of ", table.approaches().size(), " approaches' cells"));
+                     " benchmarks from part of ", table.approaches().size(), " approaches' cells"),
+        stop);
     return absl::OkStatus();
   }
   if (form == analysis::TableFormat::kJson) {

@@ -38,7 +38,7 @@ TEST(PlanCommandTest, UntilNamesTheCoefficientOfAReplay) {
   const Output replay = RunConcur({"plan", "--replay", dir.File("scores.csv"), "--until",
                                    "rho ±0.5", "--budgets", "0.8", "--replays", "5"});
   EXPECT_EQ(replay.code, 0) << replay.err;
-  EXPECT_THAT(replay.out, HasSubstr("every Spearman's rho is known to ± 0.5"));
+  EXPECT_THAT(replay.out, HasSubstr("Spearman's rho of every pair is known to ± 0.5"));
   EXPECT_THAT(replay.out, HasSubstr("Spearman's rho from part of a table"));
   const Output two = RunConcur({"plan", "--replay", dir.File("scores.csv"), "--until", "rho ±0.5",
                                 "--coefficient", "pearson"});

@@ -134,18 +134,38 @@ TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
   EXPECT_EQ(RunConcur({"plan", "--power", "--format", "svg"}).code, 2);
 }
 
+TEST_F(PlanReplayTest, TheFigureMarksWhereUntilStops) {
+  const PlanJson until = PlanJson::parse(
+      Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3", "-o", "json"}).out)["until"];
+  const Output svg =
+      Replay(scores_, {"--until", "tau ±0.3", "--budgets", "0.3", "--format", "svg"});
+  ASSERT_EQ(svg.code, 0) << svg.err;
+  // The axis of costs ends a twentieth beyond the mark, as no curve goes further.
+  EXPECT_THAT(
+      svg.out,
+      AllOf(HasSubstr(absl::StrFormat(
+                "<title>stopped by tau ±0.3: %.3f at %.2f of the cost, coverage %.1f %%</title>",
+                until["mean_abs_error"].get<double>(), until["cost"].get<double>(),
+                100 * until["coverage"].get<double>())),
+            HasSubstr(R"(<path d="M483.0 40.0L483.0 320.0" stroke="#8a3c94" stroke-dasharray=)"),
+            HasSubstr(">stopped by tau ±0.3</text>")));
+  EXPECT_THAT(Replay(scores_, {"--budgets", "0.3", "--format", "svg"}).out,
+              Not(HasSubstr("stopped by")));
+}
+
 TEST_F(PlanReplayTest, UntilSaysWhatStoppingWouldHaveDone) {
   const Output output = Replay(scores_, {"--until", "tau ±0.3"});
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(output.out, R"(Runs that stop when every Kendall's tau-b is known to ± 0.3: 20 replays
+  EXPECT_EQ(output.out,
+            R"(Runs that stop when Kendall's tau-b of every pair is known to ± 0.3: 20 replays
 
  cost  looks  coverage  all hold  mean |error|  widest ±  ran all
 0.792   4.00     0.983     0.950         0.065     0.237    0.000
 
 Means over replays at the time of stopping: the share of the whole table's cost; how often )"
-                        "intervals hold what the whole table gives, over replays and pairs, and "
-                        "all of a replay at once. The intervals of all looks together have the "
-                        "level 95 %.\n");
+            "intervals hold what the whole table gives, over replays and pairs, and "
+            "all of a replay at once. The intervals of all looks together have the "
+            "level 95 %.\n");
   EXPECT_EQ(Replay(board_, {"--until", "tau ±0.3"}).out, output.out);
   EXPECT_THAT(Replay(scores_, {"--until", "tau ±0.001"}).out,
               AllOf(HasSubstr("\n1.000   "), HasSubstr("   1.000\n")))
@@ -174,14 +194,15 @@ TEST_F(PlanReplayTest, UntilIsBesideThePointsInJson) {
 }
 
 TEST_F(PlanReplayTest, UntilNeedsAWidthAndATable) {
-  for (const char* width : {"gamma ±0.1", "0.1", "tau ±1"}) {
+  for (const char* width : {"top ±0.1", "0.1", "tau ±1"}) {
     const Output output = Replay(scores_, {"--until", width});
     EXPECT_EQ(output.code, 2) << width;
-    EXPECT_THAT(output.err,
-                HasSubstr(absl::StrCat("--until: expected \"tau ±W\", \"r ±W\" or \"rho ±W\" with "
-                                       "a half-width W between 0 and 1, such as \"tau ±0.1\", "
-                                       "got \"",
-                                       width, "\"")));
+    EXPECT_THAT(
+        output.err,
+        HasSubstr(absl::StrCat(
+            "--until: expected \"tau ±W\", \"r ±W\" or \"rho ±W\" with a half-width W between "
+            "0 and 1, such as \"tau ±0.1\", got \"",
+            width, "\"")));
   }
   const Output power = RunConcur({"plan", "--power", "--until", "tau ±0.1"});
   EXPECT_EQ(power.code, 2);
