@@ -53,7 +53,8 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
   std::vector<std::string> names =
       kind == CommandKind::kTrain
           ? std::vector<std::string>{"train", "validation", "model", "output", "seed"}
-          : std::vector<std::string>{"test", "model", "predictions", "metrics", "output", "seed"};
+          : std::vector<std::string>{"test",     "model",  "predictions", "metrics",
+                                     "examples", "output", "seed"};
   if (has_code) {
     names.emplace_back("code");
   }

@@ -208,6 +208,20 @@ absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResu
   return absl::OkStatus();
 }
 
+// Per-example scores of a program that computes its own metrics.
+absl::Status CollectExamples(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
+  CONCUR_ASSIGN_OR_RETURN(const std::string examples, ReadExamples(paths.examples));
+  // Those of answers that the worker scored itself win.
+  const bool taken =
+      std::any_of(result.artifacts.begin(), result.artifacts.end(),
+                  [](const ArtifactRef& a) { return a.kind == ArtifactKind::kExamples; });
+  if (!taken) {
+    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(examples));
+    AddArtifact(ArtifactKind::kExamples, put, result);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPlain(FileType type, absl::string_view placeholder) {
   return type == FileType::kOther || type == FileType::kDirectory
              ? absl::InvalidArgumentError(absl::StrCat(
@@ -220,7 +234,9 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Sco
   const FileType predictions = TypeOf(paths.predictions);
   const FileType metrics = TypeOf(paths.metrics);
   CONCUR_RETURN_IF_ERROR(CheckPlain(predictions, "{predictions}"));
+  const FileType examples = TypeOf(paths.examples);
   CONCUR_RETURN_IF_ERROR(CheckPlain(metrics, "{metrics}"));
+  CONCUR_RETURN_IF_ERROR(CheckPlain(examples, "{examples}"));
   if (predictions == FileType::kMissing && metrics == FileType::kMissing) {
     return absl::InvalidArgumentError(
         absl::StrCat("the predict command ended with exit code 0 but wrote ",
@@ -231,6 +247,9 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Sco
   }
   if (metrics == FileType::kFile) {
     CONCUR_RETURN_IF_ERROR(CollectMetrics(paths, artifacts, result));
+  }
+  if (examples == FileType::kFile) {
+    CONCUR_RETURN_IF_ERROR(CollectExamples(paths, artifacts, result));
   }
   return result.metrics.empty()
              ? absl::InvalidArgumentError(
@@ -347,8 +366,9 @@ bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, const Process
     bytes += info.st_size;
     return !S_ISDIR(info.st_mode) && bytes <= bytes_max;
   };
-  return order.is_train ? is_small(paths.model)
-                        : is_small(paths.predictions) && is_small(paths.metrics);
+  return order.is_train
+             ? is_small(paths.model)
+             : is_small(paths.predictions) && is_small(paths.metrics) && is_small(paths.examples);
 }
 
 }  // namespace concur::worker

@@ -484,6 +484,7 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
     values["test"] = paths.test;
     values["predictions"] = paths.predictions;
     values["metrics"] = paths.metrics;
+    values["examples"] = paths.examples;
   }
   if (order.code) {
     values["code"] = paths.code;

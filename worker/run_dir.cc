@@ -260,6 +260,7 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   paths.model = absl::StrCat(paths.directory, "/model");
   paths.predictions = absl::StrCat(paths.directory, "/predictions.json");
   paths.metrics = absl::StrCat(paths.directory, "/metrics.json");
+  paths.examples = absl::StrCat(paths.directory, "/examples.jsonl");
   paths.output = absl::StrCat(paths.directory, "/", kOutputName);
   paths.temporary = absl::StrCat(paths.directory, "/", kTemporaryName);
   paths.log = absl::StrCat(logs_, "/", name, ".log");

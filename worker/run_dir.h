@@ -32,6 +32,7 @@ struct RunPaths {
   std::string model;
   std::string predictions;
   std::string metrics;
+  std::string examples;
   std::string output;
   std::string temporary;
   std::string log;

@@ -21,6 +21,7 @@
 #include "core/fields.h"
 #include "core/result.h"
 #include "qa/dataset_io.h"
+#include "qa/example_scores.h"
 #include "qa/score.h"
 #include "scores/example_intervals.h"
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
 constexpr int64_t kMetricsBytesMax = 1 << 20;
+constexpr int64_t kExamplesBytesMax = int64_t{256} << 20;
 constexpr double kScoreLevel = 0.95;  // of the intervals that are reported with scores
 
 // The file is named as commands name it: its path is gone when somebody reads the message.
@@ -162,6 +164,16 @@ absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path) {
     }
   }
   return MetricsFile{*std::move(text), std::move(metrics)};
+}
+
+absl::StatusOr<std::string> ReadExamples(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kExamplesBytesMax);
+  if (absl::IsResourceExhausted(text.status())) {
+    return absl::InvalidArgumentError(text.status().message());
+  }
+  CONCUR_RETURN_IF_ERROR(text.status());
+  CONCUR_RETURN_IF_ERROR(qa::ParseExampleScores(*text, "{examples}").status());
+  return text;
 }
 
 }  // namespace concur::worker

@@ -58,6 +58,11 @@ struct MetricsFile {
 // than kMetricsMax, a name twice or too long, NaN, infinities, a magnitude above kMetricAbsMax.
 absl::StatusOr<MetricsFile> ReadMetrics(const std::string& path);
 
+// Reads {examples}: per-example scores, JSON lines as the worker writes them itself.
+// InvalidArgument
+// "{examples}:LINE: …" on anything else, also more than 256 MiB.
+absl::StatusOr<std::string> ReadExamples(const std::string& path);
+
 }  // namespace concur::worker
 
 #endif  // CONCUR_WORKER_SCORER_H_

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -98,12 +99,14 @@ class CellJobs {
   std::map<std::pair<size_t, size_t>, std::vector<EvalJob>> jobs_;
 };
 
-// Whether the benchmark's metrics come from the approach's own program, for all examples at once.
-bool HasNoExamples(const SweepSpec& spec, const std::string& benchmark) {
-  return std::any_of(spec.benchmarks.begin(), spec.benchmarks.end(),
-                     [&](const BenchmarkSpec& candidate) {
-                       return candidate.name == benchmark && !IsQa(candidate.format);
-                     });
+// The metric of per-example scores that have one score, whatever its name: of results of other
+// programs. Nothing where they have exact_match and f1.
+std::optional<std::string> OneMetricOf(const SweepSpec& spec, const std::string& benchmark) {
+  const auto found =
+      std::find_if(spec.benchmarks.begin(), spec.benchmarks.end(),
+                   [&](const BenchmarkSpec& candidate) { return candidate.name == benchmark; });
+  return found == spec.benchmarks.end() || IsQa(found->format) ? std::nullopt
+                                                               : std::optional(found->metric);
 }
 
 // The per-example scores of one cell; the reason where it has none.
@@ -113,8 +116,14 @@ absl::StatusOr<NamedExamples> ReadCell(const Study& study, const std::string& ap
   cell.approach = approach;
   for (const EvalJob& job : jobs) {
     const std::string id = job.score.job.ToString();
-    if (!job.examples.has_value() && HasNoExamples(study.spec, job.score.test_benchmark)) {
-      return absl::NotFoundError("benchmarks of format file have no per-example scores");
+    const auto one_metric = OneMetricOf(study.spec, job.score.test_benchmark);
+    if (!job.examples.has_value() && one_metric.has_value()) {
+      return absl::NotFoundError(study.imported()
+                                     ? "imported without per-example scores"
+                                     : "the commands wrote no per-example scores ({examples})");
+    }
+    if (one_metric.has_value() && *one_metric != job.score.metric) {
+      return absl::NotFoundError(absl::StrCat("per-example scores are of ", *one_metric));
     }
     if (!job.examples.has_value()) {
       return absl::NotFoundError(absl::StrCat(id, " has no per-example scores"));
@@ -339,6 +348,7 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
     std::vector<std::pair<size_t, std::string>> left_out;
     std::string column_metric = "exact_match";
     std::string systems;
+    bool has_one_metric = false;
     for (size_t row = 0; row < table.approaches().size(); ++row) {
       const std::string& approach = table.approaches()[row].name;
       const std::vector<EvalJob>& jobs = cell_jobs.Of(row, column);
@@ -351,11 +361,11 @@ absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const st
       CONCUR_RETURN_IF_ERROR(cell.status());
       column_metric = jobs.front().score.metric;
       systems = jobs.front().score.TrainedOn();
+      has_one_metric = OneMetricOf(study.spec, jobs.front().score.test_benchmark).has_value();
       approaches.push_back(*std::move(cell));
     }
-    // Examples of imported results have one score, whatever its name.
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkRuns aligned,
-                            AlignRuns(name, study.imported() ? "f1" : column_metric, approaches));
+                            AlignRuns(name, has_one_metric ? "f1" : column_metric, approaches));
     aligned.metric = column_metric;
     aligned.goal = table.benchmarks()[column].metric.goal;
     aligned.systems = systems;

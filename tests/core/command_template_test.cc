@@ -38,7 +38,7 @@ TEST(CommandTemplateTest, ATrainCommandHasNoTestAndAPredictCommandNoTrainData) {
   EXPECT_FALSE(CheckArgument("{test}", CommandKind::kTrain, false, {}).ok());
   EXPECT_FALSE(CheckArgument("{predictions}", CommandKind::kTrain, false, {}).ok());
   EXPECT_FALSE(CheckArgument("{train}", CommandKind::kPredict, false, {}).ok());
-  EXPECT_OK(CheckArgument("{test}{model}{predictions}{metrics}{output}{seed}",
+  EXPECT_OK(CheckArgument("{test}{model}{predictions}{metrics}{examples}{output}{seed}",
                           CommandKind::kPredict, false, {}));
   EXPECT_OK(CheckArgument("{train}{model}{output}{seed}", CommandKind::kTrain, false, {}));
 }

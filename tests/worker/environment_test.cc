@@ -35,7 +35,8 @@ TEST(EnvironmentTest, EveryVariableAndFileIsDocumentedInOnePlace) {
     const std::string name = std::vector<std::string>(absl::StrSplit(variable, '='))[0];
     EXPECT_THAT(page, HasSubstr(absl::StrCat("`", name, "`")));
   }
-  for (const char* name : {"train", "test", "model", "predictions", "metrics", "code", "output"}) {
+  for (const char* name :
+       {"train", "test", "model", "predictions", "metrics", "examples", "code", "output"}) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat("| `{", name, "}` |")));
   }
 }

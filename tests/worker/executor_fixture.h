@@ -70,8 +70,8 @@ class ExecutorFixture : public ::testing::Test {
     order.is_train = false;
     order.test = order.train[0];
     order.train.clear();
-    order.command = {"sh",        "-c",     Escaped(script), "sh", "{test}", "{predictions}",
-                     "{metrics}", "{model}"};
+    order.command = {"sh",        "-c",      Escaped(script), "sh", "{test}", "{predictions}",
+                     "{metrics}", "{model}", "{examples}"};
     return order;
   }
 

@@ -164,6 +164,40 @@ TEST_F(SubprocessExecutorTest, AnEvalJobReadsTheSystemAndIsScored) {
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kPredictions), HasSubstr("the France"));
 }
 
+TEST_F(SubprocessExecutorTest, AProgramWithItsOwnMetricsMayWriteExamples) {
+  const std::string line = R"({"id": "a", "exact_match": 0, "f1": 0.25})";
+  JobOrder eval = Eval(absl::StrCat("echo '{\"bleu\": 25}' > $3; echo '", line, "' > $5"));
+  eval.format = DataFormat::kFile;
+  const JobResult result = Run(eval);
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_THAT(result.metrics, ElementsAre(IsMetric("bleu", 25, 0)));
+  EXPECT_EQ(ReadArtifact(result, ArtifactKind::kExamples), line + "\n");
+}
+
+TEST_F(SubprocessExecutorTest, ExamplesThatTheWorkerScoredWinOverTheProgramsOwn) {
+  const JobResult result =
+      Run(Eval("echo '{\"q1\": \"France\"}' > $2; "
+               "echo '{\"id\": \"mine\", \"exact_match\": 1, \"f1\": 1}' > $5"));
+  ASSERT_TRUE(result.succeeded) << result.message;
+  EXPECT_THAT(ReadArtifact(result, ArtifactKind::kExamples),
+              AllOf(HasSubstr("\"q1\""), Not(HasSubstr("mine"))));
+}
+
+TEST_F(SubprocessExecutorTest, BrokenExamplesAreInvalidOutput) {
+  for (const auto& [script, message] : std::vector<std::pair<std::string, std::string>>{
+           {"echo '{\"id\": \"a\"}' > $5", "{examples}:1: exact_match of \"a\": expected 0 or 1"},
+           {"echo '{\"id\": \"a\", \"exact_match\": 1, \"f1\": 2}' > $5", "f1 of \"a\": expected"},
+           {": > $5", "{examples}: expected one example a line, got none"},
+           {"ln -s /etc/passwd $5", "{examples} is a link"},
+           {"truncate -s 257M $5", "examples.jsonl"}}) {
+    JobOrder eval = Eval(absl::StrCat("echo '{\"bleu\": 25}' > $3; ", script));
+    eval.format = DataFormat::kFile;
+    const JobResult result = Run(eval);
+    EXPECT_EQ(result.failure, FailureClass::kInvalidOutput) << script;
+    EXPECT_THAT(result.message, HasSubstr(message)) << script;
+  }
+}
+
 TEST_F(SubprocessExecutorTest, TheWorstOfAQuestionsVariantsCounts) {
   JobOrder eval = Eval("echo '{\"q\": \"France\", \"q-1\": \"France\", \"q-2\": \"Spain\"}' > $2");
   std::string lines;

@@ -80,12 +80,33 @@ TEST_F(CompareTest, FormatFileHasNoExamplesSaidOnce) {
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["notes"], SizeIs(1));
   EXPECT_EQ(json["notes"][0],
-            "Left out on all benchmarks: all approaches: benchmarks of format file have no "
-            "per-example scores");
+            "Left out on all benchmarks: all approaches: the commands wrote no per-example scores "
+            "({examples})");
   // Any baseline would do.
   const Output misspelt = Concur({"compare", "demo", "--baseline", "rl"});
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("(did you mean \"lr\"?)"));
+}
+
+TEST_F(CompareTest, ExamplesOfAnOwnMetricAreOfThatMetricAlone) {
+  v1::SweepSpec& spec = *fake_.sweeps[0].mutable_spec();
+  for (v1::Benchmark& benchmark : *spec.mutable_benchmarks()) {
+    benchmark.set_format(v1::Benchmark::FORMAT_FILE);
+    benchmark.set_metric("bleu");
+  }
+  for (v1::Job& job : fake_.jobs) {
+    for (v1::Metric& metric : *job.mutable_result()->mutable_metrics()) {
+      metric.set_name(metric.name() == "f1" ? "bleu" : "words");
+    }
+  }
+  const Output bleu = Concur({"compare", "demo", "--benchmark", "news", "-o", "json"});
+  ASSERT_EQ(bleu.code, 0) << bleu.err;
+  const PlainJson rows = PlainJson::parse(bleu.out)["rows"];
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_EQ(rows[0]["metric"], "bleu");
+  const Output words = Concur({"compare", "demo", "--metric", "words", "-o", "json"});
+  ASSERT_EQ(words.code, 0) << words.err;
+  EXPECT_THAT(words.out, HasSubstr("per-example scores are of bleu"));
 }
 
 TEST_F(CompareTest, AMisspeltMetricIsRefused) {

@@ -121,7 +121,7 @@ TEST_F(ImportTest, AReportHasNoTableOfTrainSetsAndShortNotes) {
   ASSERT_EQ(report.code, 0) << report.err;
   const std::string html = *ReadFile(page);
   EXPECT_THAT(html, Not(HasSubstr("Train sets and test sets")));
-  EXPECT_THAT(html, HasSubstr("benchmarks of format file have no per-example scores"));
+  EXPECT_THAT(html, HasSubstr("imported without per-example scores"));
 }
 
 TEST_F(ImportTest, NothingIsLeftWhereTheInputIsRefused) {
