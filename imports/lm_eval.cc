@@ -5,12 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,11 +22,10 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/status_macros.h"
-#include "imports/example_means.h"
+#include "imports/harness_samples.h"
 #include "imports/json.h"
 #include "imports/reader.h"
 #include "imports/results.h"
-#include "qa/raw_stream.h"
 
 namespace concur::imports {
 namespace {
@@ -132,58 +129,6 @@ void TakeMetrics(const JsonValue& root, const std::string& task,
   }
 }
 
-// Per-example scores of the run's main metric from the samples beside the results: those of the
-// same time, else the only ones of the task.
-absl::Status ReadSamples(const std::filesystem::path& results_path, Run& run,
-                         JsonDocument& document, FileResults& results) {
-  absl::string_view stem;
-  const std::string name = results_path.stem().string();
-  stem = name;
-  if (!absl::ConsumePrefix(&stem, "results")) {
-    return absl::OkStatus();
-  }
-  std::filesystem::path samples;
-  for (const char* suffix : {".jsonl", ".jsonl.gz"}) {
-    const std::filesystem::path candidate =
-        results_path.parent_path() / absl::StrCat("samples_", run.task, stem, suffix);
-    std::error_code ignored;
-    if (samples.empty() && !absl::StrContains(run.task, '/') &&
-        std::filesystem::is_regular_file(candidate, ignored)) {
-      samples = candidate;
-    }
-  }
-  if (samples.empty()) {
-    return absl::OkStatus();
-  }
-  const std::vector<std::string> wanted =
-      absl::StrSplit(run.metrics[0].name, absl::MaxSplits(',', 1));
-  const std::string filter = wanted.size() > 1 ? wanted[1] : "none";
-  ExampleMeans means;
-  CONCUR_ASSIGN_OR_RETURN(qa::LineReader lines, qa::LineReader::Open(samples.string()));
-  for (;;) {
-    CONCUR_ASSIGN_OR_RETURN(const MaybeJson sample, NextLine(lines, document));
-    if (!sample.has_value()) {
-      break;
-    }
-    const std::string of_filter = Text(Field(sample, "filter"));
-    if (!of_filter.empty() && of_filter != filter) {
-      continue;
-    }
-    const std::string id = Text(Field(sample, "doc_id"));
-    if (id.empty()) {
-      return WrongField(lines.place(), "doc_id", "a number", Field(sample, "doc_id"));
-    }
-    MaybeJson value = Field(sample, wanted[0]);
-    std::optional<double> score = Number(value);
-    if (const std::optional<bool> truth = Boolean(value)) {
-      score = *truth ? 1 : 0;
-    }
-    CONCUR_RETURN_IF_ERROR(means.Add(id, score, lines.place()));
-  }
-  means.Store(samples.string(), run, results.skipped);
-  return absl::OkStatus();
-}
-
 // Whether a task is a mean over others that are in the file themselves.
 bool IsGroup(const JsonValue& root, const std::string& task) {
   const auto members = List(Field(Field(root, "group_subtasks"), task));
@@ -269,9 +214,11 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
   if (runs.size() == 1) {
     runs[0].seconds = LooseNumber(Field(root, "total_evaluation_time_seconds"));
   }
-  // The document is overwritten from here on.
   for (Run& run : runs) {
-    CONCUR_RETURN_IF_ERROR(ReadSamples(path, run, document, results));
+    const std::string samples = FindHarnessSamples(path, run.task);
+    if (!samples.empty()) {
+      CONCUR_RETURN_IF_ERROR(ReadHarnessSamples(samples, run, results.skipped));
+    }
     results.runs.push_back(std::move(run));
   }
   return results;

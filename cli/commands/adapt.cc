@@ -23,6 +23,7 @@
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 #include "qa/json_text.h"
+#include "qa/score.h"
 
 namespace concur::cli {
 namespace {
@@ -39,6 +40,8 @@ struct AdaptOptions {
   std::string answer_field = "best_span_str";
   MetricsSelection selection;
   HarnessSelection harness;
+  std::string examples;  // file to write
+  std::string samples;
 };
 
 // The ids of a data set's questions, in their order; empty without a data set.
@@ -112,6 +115,30 @@ absl::Status WriteMetrics(const AdaptOptions& options, const MetricsByName& metr
   return WriteFileAtomically(options.out, json.dump(2) + "\n");
 }
 
+absl::Status CheckExamplesFlags(const AdaptOptions& options) {
+  if (options.examples.empty() && !(options.samples.empty() && options.harness.metric.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.samples.empty() ? "--metric" : "--samples",
+                     ": expected --examples FILE beside it"));
+  }
+  if (!options.examples.empty() && options.harness.all_tasks) {
+    return absl::InvalidArgumentError(
+        "--examples: expected --task NAME, since per-example scores are of one task, got "
+        "--all-tasks");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteExamples(const AdaptOptions& options, const AdapterInput& input) {
+  if (options.examples.empty()) {
+    return absl::OkStatus();
+  }
+  qa::ScoreReport report;
+  CONCUR_ASSIGN_OR_RETURN(report.examples,
+                          AdaptHarnessSamples(input, options.harness, options.samples));
+  return WriteFileAtomically(options.examples, qa::PerExampleJsonLines(report));
+}
+
 using AnswersOf = absl::StatusOr<AnswersById> (*)(const AdapterInput&, const AdaptOptions&,
                                                   const std::vector<std::string>&);
 using MetricsOf = absl::StatusOr<MetricsByName> (*)(const AdapterInput&, const AdaptOptions&);
@@ -150,8 +177,10 @@ Command* AddMetrics(Command* group, CommandContext& context, const char* name, c
                     MetricsOf adapt) {
   Command* const command = AddForm(group, name, about, example, options);
   OnRun(command, context, [options, adapt]() -> absl::Status {
+    CONCUR_RETURN_IF_ERROR(CheckExamplesFlags(*options));
     CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(options->in, kInputBytesMax));
     CONCUR_ASSIGN_OR_RETURN(const MetricsByName metrics, adapt({options->in, text}, *options));
+    CONCUR_RETURN_IF_ERROR(WriteExamples(*options, {options->in, text}));
     return WriteMetrics(*options, metrics);
   });
   return command;
@@ -202,8 +231,10 @@ void AddMetricForms(Command* group, CommandContext& context) {
   const auto harness = std::make_shared<AdaptOptions>();
   Command* const lm_eval =
       AddMetrics(group, context, "lm-eval", "results of the Language Model Evaluation Harness",
-                 "results.json --task piqa --out metrics.json", harness,
-                 [](const AdapterInput& input, const AdaptOptions& options) {
+                 "results_1.json --task piqa --out metrics.json\n  concur adapt lm-eval "
+                 "results_1.json --task piqa --metric acc --examples examples.jsonl --out "
+                 "metrics.json",
+                 harness, [](const AdapterInput& input, const AdaptOptions& options) {
                    return AdaptHarness(input, options.harness);
                  });
   lm_eval->AddFlag("--all-tasks", harness->harness.all_tasks,
@@ -215,6 +246,17 @@ void AddMetricForms(Command* group, CommandContext& context) {
       ->AddOption("--filter", harness->harness.filter,
                   "Which metrics, where there are several filters")
       ->TypeName("NAME");
+  lm_eval
+      ->AddOption("--examples", harness->examples,
+                  "File to write per-example scores to, from the samples that lm_eval "
+                  "--log_samples writes beside its results")
+      ->TypeName("FILE");
+  lm_eval
+      ->AddOption("--metric", harness->harness.metric,
+                  "Whose per-example scores, where a task has several metrics")
+      ->TypeName("NAME");
+  lm_eval->AddOption("--samples", harness->samples, "The samples, when they are elsewhere")
+      ->TypeName("FILE");
 }
 
 }  // namespace

@@ -20,7 +20,10 @@
 #include "base/suggest.h"
 #include "core/result.h"
 #include "core/sweep.h"
+#include "imports/harness_samples.h"
+#include "imports/results.h"
 #include "qa/json_text.h"
+#include "qa/score.h"
 
 namespace concur::cli {
 namespace {
@@ -335,9 +338,9 @@ absl::StatusOr<MetricsByName> AdaptMetrics(const AdapterInput& input,
 
 namespace {
 
-// The metrics of one task, named with a prefix.
-absl::Status AddHarnessTask(const Node& task, const std::string& prefix, const std::string& filter,
-                            MetricsByName* metrics) {
+// The metrics of one task, named with a prefix. Returns their filter, "" in older versions.
+absl::StatusOr<std::string> AddHarnessTask(const Node& task, const std::string& prefix,
+                                           const std::string& filter, MetricsByName* metrics) {
   CONCUR_ASSIGN_OR_RETURN(const auto fields, FieldsOf(task, "an object of metrics"));
   const size_t before = metrics->size();
   std::set<std::string> filters;
@@ -363,7 +366,42 @@ absl::Status AddHarnessTask(const Node& task, const std::string& prefix, const s
         task.place, ": expected a metric", filter.empty() ? "" : " of the filter ", filter,
         ", got none", filters.empty() ? "" : "; there is ", absl::StrJoin(filters, ", ")));
   }
-  return absl::OkStatus();
+  return filter.empty() ? *filters.begin() : filter;
+}
+
+// The task that is asked for, with its name.
+absl::StatusOr<std::pair<std::string, Node>> ChosenTask(const Node& results,
+                                                        const std::string& name) {
+  CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
+  if (name.empty() && tasks.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
+        "; --task NAME says which to take, --all-tasks takes all"));
+  }
+  const std::string& chosen = name.empty() ? tasks.front().first : name;
+  CONCUR_ASSIGN_OR_RETURN(const Node task, Require(results, chosen));
+  return std::pair(chosen, task);
+}
+
+// The metric that is asked for among those of `task`: its name and value.
+absl::StatusOr<std::pair<std::string, double>> ChosenMetric(const Node& task,
+                                                            const std::string& name,
+                                                            MetricsByName metrics) {
+  std::erase_if(metrics,
+                [](const auto& metric) { return absl::EndsWith(metric.first, "_stderr"); });
+  std::vector<std::string> names;
+  for (const auto& [metric, value] : metrics) {
+    names.push_back(metric);
+  }
+  const auto found = name.empty() && names.size() == 1 ? metrics.begin() : metrics.find(name);
+  if (found == metrics.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task.place, ": expected ", name.empty() ? "one metric" : "the metric ", name,
+                     ", got ", absl::StrJoin(names, ", "),
+                     name.empty() ? "; --metric NAME says whose per-example scores to take"
+                                  : DidYouMean(name, names)));
+  }
+  return std::pair(found->first, found->second);
 }
 
 }  // namespace
@@ -374,25 +412,54 @@ absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
   CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
   const Node root{&json, place};
   CONCUR_ASSIGN_OR_RETURN(const Node results, Require(root, "results"));
-  CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
   MetricsByName metrics;
   if (selection.all_tasks) {
+    CONCUR_ASSIGN_OR_RETURN(const auto tasks, FieldsOf(results, "an object of tasks"));
     for (const auto& [name, task] : tasks) {
       CONCUR_RETURN_IF_ERROR(
-          AddHarnessTask(task, absl::StrCat(name, "."), selection.filter, &metrics));
+          AddHarnessTask(task, absl::StrCat(name, "."), selection.filter, &metrics).status());
     }
     return metrics;
   }
-  if (selection.task.empty() && tasks.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        results.place, ": expected one task, got ", absl::StrJoin(NamesOf(tasks), ", "),
-        "; --task NAME says which to take, --all-tasks takes all"));
-  }
-  CONCUR_ASSIGN_OR_RETURN(
-      const Node chosen,
-      Require(results, selection.task.empty() ? tasks.front().first : selection.task));
-  CONCUR_RETURN_IF_ERROR(AddHarnessTask(chosen, "", selection.filter, &metrics));
+  CONCUR_ASSIGN_OR_RETURN(const auto chosen, ChosenTask(results, selection.task));
+  CONCUR_RETURN_IF_ERROR(AddHarnessTask(chosen.second, "", selection.filter, &metrics).status());
   return metrics;
+}
+
+absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterInput& input,
+                                                                  const HarnessSelection& selection,
+                                                                  const std::string& samples) {
+  const std::string place = input.path;
+  CONCUR_ASSIGN_OR_RETURN(const PlainJson json, Parse(place, input.text));
+  const Node root{&json, place};
+  CONCUR_ASSIGN_OR_RETURN(const Node results, Require(root, "results"));
+  CONCUR_ASSIGN_OR_RETURN(const auto task, ChosenTask(results, selection.task));
+  MetricsByName metrics;
+  CONCUR_ASSIGN_OR_RETURN(const std::string filter,
+                          AddHarnessTask(task.second, "", selection.filter, &metrics));
+  CONCUR_ASSIGN_OR_RETURN(const auto metric,
+                          ChosenMetric(task.second, selection.metric, std::move(metrics)));
+  const std::string path =
+      samples.empty() ? imports::FindHarnessSamples(input.path, task.first) : samples;
+  if (path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        input.path, ": expected samples_", task.first,
+        "_TIME.jsonl beside results_TIME.json, as lm_eval --log_samples writes them, found none; "
+        "--samples FILE says where they are"));
+  }
+  imports::Run run;
+  run.metrics.emplace_back();
+  run.metrics[0].name =
+      filter.empty() || filter == "none" ? metric.first : absl::StrCat(metric.first, ",", filter);
+  run.metrics[0].value = metric.second;
+  std::vector<imports::Skipped> skipped;
+  CONCUR_RETURN_IF_ERROR(imports::ReadHarnessSamples(path, run, skipped));
+  if (!skipped.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected per-example scores within 0..1 whose mean is ",
+                     run.metrics[0].name, " (", metric.second, "), got ", skipped[0].reason));
+  }
+  return std::move(run.examples);
 }
 
 }  // namespace concur::cli

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "qa/score.h"
 
 namespace concur::cli {
 
@@ -58,6 +59,7 @@ struct HarnessSelection {
   std::string task = {};    // may be "" when there is one
   std::string filter = {};  // the same
   bool all_tasks = false;   // metrics of every task, as TASK.METRIC
+  std::string metric = {};  // of per-example scores; may be "" when there is one
 };
 
 // The results of the Language Model Evaluation Harness: {"results": {TASK: {"METRIC,FILTER":
@@ -65,6 +67,13 @@ struct HarnessSelection {
 // where they are numbers.
 absl::StatusOr<MetricsByName> AdaptHarness(const AdapterInput& input,
                                            const HarnessSelection& selection);
+
+// The per-example scores behind one metric of one task, from its samples at `samples`; "": those
+// that the harness wrote beside its results. InvalidArgument as well when they do not explain the
+// metric: every one within 0..1, with the metric as their mean. REQUIRES: not all_tasks.
+absl::StatusOr<std::vector<qa::ExampleScore>> AdaptHarnessSamples(const AdapterInput& input,
+                                                                  const HarnessSelection& selection,
+                                                                  const std::string& samples);
 
 }  // namespace concur::cli
 

@@ -252,6 +252,76 @@ TEST(AdaptTest, AllTasksOfTheHarnessAreTakenUnderTheirNames) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--all-tasks takes all")));
 }
 
+constexpr char kHarnessResults[] = R"({"results": {"arc": {"acc,none": 0.5, "acc_norm,none": 0.75,
+    "acc_stderr,none": 0.1}, "gsm": {"exact_match,strict": 0.5, "exact_match,loose": 1},
+    "lambada": {"perplexity,none": 7}}})";
+
+TEST(AdaptTest, SamplesOfTheHarnessBecomePerExampleScores) {
+  const TempDir dir;
+  const std::string in = Write(dir, "results_1.json", kHarnessResults);
+  Write(dir, "samples_arc_1.jsonl",
+        "{\"doc_id\": 0, \"acc\": 1.0, \"acc_norm\": 1.0}\n"
+        "{\"doc_id\": 1, \"acc\": 0.0, \"acc_norm\": 0.5}\n");
+  Write(dir, "elsewhere.jsonl",
+        "{\"doc_id\": 0, \"filter\": \"strict\", \"exact_match\": 0}\n"
+        "{\"doc_id\": 0, \"filter\": \"loose\", \"exact_match\": 1}\n"
+        "{\"doc_id\": 1, \"filter\": \"strict\", \"exact_match\": 1}\n"
+        "{\"doc_id\": 1, \"filter\": \"loose\", \"exact_match\": 1}\n");
+  const std::string examples = dir.File("examples.jsonl");
+  const auto adapt = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = {"adapt", "lm-eval", in, "--out", dir.File("out.json")};
+    args.insert(args.end(), more.begin(), more.end());
+    return RunConcur(args);
+  };
+  const Output arc = adapt({"--task", "arc", "--metric", "acc_norm", "--examples", examples});
+  ASSERT_EQ(arc.code, kExitOk) << arc.err;
+  EXPECT_EQ(*ReadFile(examples),
+            "{\"id\": \"0\", \"exact_match\": 1, \"f1\": 1}\n"
+            "{\"id\": \"1\", \"exact_match\": 0, \"f1\": 0.5}\n");
+  EXPECT_THAT(*ReadFile(dir.File("out.json")), HasSubstr("\"acc_stderr\": 0.1"));
+  const Output gsm = adapt({"--task", "gsm", "--filter", "strict", "--samples",
+                            dir.File("elsewhere.jsonl"), "--examples", examples});
+  ASSERT_EQ(gsm.code, kExitOk) << gsm.err;
+  EXPECT_EQ(*ReadFile(examples),
+            "{\"id\": \"0\", \"exact_match\": 0, \"f1\": 0}\n"
+            "{\"id\": \"1\", \"exact_match\": 1, \"f1\": 1}\n");
+}
+
+TEST(AdaptTest, SamplesThatDoNotFitAreErrorsThatSayWhatToDo) {
+  const TempDir dir;
+  const std::string in = Write(dir, "results_1.json", kHarnessResults);
+  Write(dir, "samples_arc_1.jsonl", "{\"doc_id\": 0, \"acc\": 1.0, \"acc_norm\": 0.75}\n");
+  const std::string lines = Write(dir, "lines.jsonl", "{\"id\": 0}\n");
+  const std::string examples = dir.File("examples.jsonl");
+  struct Case {
+    std::vector<std::string> args;
+    std::string message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{"--task", "arc", "--examples", examples},
+            "results/arc: expected one metric, got acc, acc_norm; --metric NAME says whose"},
+           {{"--task", "arc", "--metric", "accc", "--examples", examples},
+            "(did you mean \"acc\"?)"},
+           {{"--task", "arc", "--metric", "acc", "--examples", examples},
+            "samples_arc_1.jsonl: expected per-example scores within 0..1 whose mean is acc (0.5), "
+            "got per-example scores whose mean is not the score"},
+           {{"--task", "lambada", "--examples", examples},
+            "expected samples_lambada_TIME.jsonl beside results_TIME.json"},
+           {{"--task", "lambada", "--examples", examples, "--samples", lines},
+            "lines.jsonl:1: doc_id: expected a number"},
+           {{"--all-tasks", "--examples", examples}, "--examples: expected --task NAME"},
+           {{"--task", "arc", "--metric", "acc"},
+            "--metric: expected --examples FILE beside it"}}) {
+    std::vector<std::string> args = {"adapt", "lm-eval", in, "--out", dir.File("out.json")};
+    args.insert(args.end(), c.args.begin(), c.args.end());
+    const Output run = RunConcur(args);
+    EXPECT_EQ(run.code, 2) << c.message;
+    EXPECT_THAT(run.err, HasSubstr(c.message));
+  }
+  EXPECT_FALSE(std::filesystem::exists(examples));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("out.json")));
+}
+
 TEST(AdaptTest, MetricsAreWrittenAsAJobLeavesThem) {
   const TempDir dir;
   const std::string in = Write(dir, "in.json", R"({"results": {"a": {"acc,none": 0.1}}})");
