@@ -104,9 +104,16 @@ std::string SamplesPath(const std::string& path, const std::string& file_path) {
   return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : "";
 }
 
+// Tokens that the samples of a result took.
+struct SampleTokens {
+  double sum = 0;
+  int64_t without = 0;  // samples that do not say
+};
+
 absl::Status ReadInstanceScores(const std::string& path, std::vector<Run>& runs,
                                 JsonDocument& document, FileResults& results) {
   std::map<std::string, ExampleMeans> by_result;
+  std::map<std::string, SampleTokens> tokens;
   CONCUR_ASSIGN_OR_RETURN(qa::LineReader lines, qa::LineReader::Open(path));
   for (;;) {
     CONCUR_ASSIGN_OR_RETURN(const MaybeJson sample, NextLine(lines, document));
@@ -127,12 +134,18 @@ absl::Status ReadInstanceScores(const std::string& path, std::vector<Run>& runs,
       of = Text(Field(sample, "evaluation_name"));
     }
     CONCUR_RETURN_IF_ERROR(by_result[of].Add(id, score, lines.place()));
+    const auto used = Number(Field(Field(sample, "token_usage"), "total_tokens"));
+    tokens[of].sum += used.value_or(0);
+    tokens[of].without += used.has_value() ? 0 : 1;
   }
   for (Run& run : runs) {
     for (const std::string& name : {run.place, run.task}) {
       const auto found = by_result.find(name);
       if (run.examples.empty() && found != by_result.end()) {
         found->second.Store(path, run, results.skipped);
+        if (!run.tokens.has_value() && tokens[name].without == 0) {
+          run.tokens = tokens[name].sum;
+        }
         break;
       }
     }
@@ -173,6 +186,12 @@ absl::Status TakeResult(const JsonValue& result, size_t number, const Run& commo
       run.shots = shots;
     }
   }
+  // The schema has no place for costs; an export writes them among the details.
+  const MaybeJson costs = Field(details, "details");
+  run.seconds = LooseNumber(Field(costs, "seconds"));
+  run.tokens = LooseNumber(Field(costs, "tokens"));
+  run.co2_kg = LooseNumber(Field(costs, "co2_kg"));
+  run.cost_usd = LooseNumber(Field(costs, "cost_usd"));
   run.place = Text(Field(result, "evaluation_result_id"));
   if (run.place.empty()) {
     run.place = place;

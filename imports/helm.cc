@@ -155,6 +155,12 @@ void TakeStatistics(const Statistics& stats, const std::vector<std::string>& pre
       runtime != stats.means.end() && instances != stats.means.end()) {
     run.seconds = runtime->second * instances->second;
   }
+  const auto prompt = stats.means.find("num_prompt_tokens");
+  const auto output = stats.means.find("num_output_tokens");
+  if (prompt != stats.means.end() && output != stats.means.end() &&
+      instances != stats.means.end()) {
+    run.tokens = (prompt->second + output->second) * instances->second;
+  }
 }
 
 absl::Status ReadInstances(const std::string& path, Run& run, JsonDocument& document,
@@ -205,7 +211,9 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
     CONCUR_ASSIGN_OR_RETURN(const JsonValue root, document.Read(path));
     const std::string name = Text(Field(root, "name"));
     if (name.empty()) {
-      return WrongField(path, "name", "the name of a run, as HELM writes it", Field(root, "name"));
+      return WrongField(path, "name",
+                        "the name of a run, as HELM 0.2 to 0.5 write it beside adapter_spec.model",
+                        Field(root, "name"));
     }
     run.task = TaskOfRun(name);
     const MaybeJson adapter = Field(root, "adapter_spec");
@@ -234,7 +242,9 @@ absl::StatusOr<FileResults> ReadHelm(const std::string& path, const ReadOptions&
   results.digest = document.digest();
   const auto stats = List(root);
   if (!stats.has_value()) {
-    return WrongField(stats_path, "the document", "a list of statistics", root);
+    return WrongField(
+        stats_path, "the document",
+        "a list of statistics {name: {name, split}, mean}, as HELM 0.2 to 0.5 write it", root);
   }
   for (const char* split : {"test", "valid"}) {
     if (run.metrics.empty()) {

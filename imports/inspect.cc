@@ -189,10 +189,17 @@ absl::StatusOr<std::optional<std::string>> TakeHeader(const JsonValue& root,
   run.seconds =
       SecondsBetween(Text(Field(stats, "started_at")), Text(Field(stats, "completed_at")));
   if (const auto usage = Object(Field(stats, "model_usage"))) {
+    size_t without_cost = 0;
     for (const auto field : *usage) {
       if (const auto tokens = Number(Field(MaybeJson(field.value), "total_tokens"))) {
         run.tokens = run.tokens.value_or(0) + *tokens;
       }
+      const auto cost = Number(Field(MaybeJson(field.value), "total_cost"));
+      run.cost_usd = run.cost_usd.value_or(0) + cost.value_or(0);
+      without_cost += cost.has_value() ? 0 : 1;
+    }
+    if (without_cost > 0) {
+      run.cost_usd.reset();  // of some of the models alone
     }
   }
   const MaybeJson outcome = Field(root, "results");

@@ -137,6 +137,17 @@ std::optional<double> Number(const MaybeJson& value) {
   return number;
 }
 
+std::optional<double> LooseNumber(const MaybeJson& value) {
+  double number = 0;
+  if (const auto exact = Number(value)) {
+    return exact;
+  }
+  if (absl::SimpleAtod(Text(value), &number) && std::isfinite(number)) {
+    return number;
+  }
+  return std::nullopt;
+}
+
 std::optional<int64_t> Integer(const MaybeJson& value) {
   int64_t number = 0;
   if (!value.has_value() || value->get(number) != simdjson::SUCCESS) {

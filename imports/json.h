@@ -50,6 +50,8 @@ absl::StatusOr<MaybeJson> NextLine(qa::LineReader& lines, JsonDocument& document
 MaybeJson Field(const MaybeJson& value, absl::string_view name);
 // The values, where they are of that type.
 std::optional<double> Number(const MaybeJson& value);
+// A number, or text that is one ("2677.73").
+std::optional<double> LooseNumber(const MaybeJson& value);
 std::optional<int64_t> Integer(const MaybeJson& value);
 std::optional<bool> Boolean(const MaybeJson& value);
 // Text; numbers as text, too. "" for anything else.

@@ -53,18 +53,6 @@ std::string FirstOf(std::initializer_list<std::string> texts) {
   return "";
 }
 
-// A number, or text that is one ("2677.73", as the harness writes its time).
-std::optional<double> LooseNumber(const MaybeJson& value) {
-  double number = 0;
-  if (const auto exact = Number(value)) {
-    return exact;
-  }
-  if (absl::SimpleAtod(Text(value), &number) && std::isfinite(number)) {
-    return number;
-  }
-  return std::nullopt;
-}
-
 // "acc,none" is acc; "exact_match,strict-match" keeps its filter.
 std::string MetricName(absl::string_view key) {
   return std::string(absl::StripSuffix(key, ",none"));
@@ -151,8 +139,11 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
   results.digest = document.digest();
   const auto tasks = Object(Field(root, "results"));
   if (!tasks.has_value()) {
-    return WrongField(path, "results", "an object of tasks, as the lm-evaluation-harness writes it",
-                      Field(root, "results"));
+    return WrongField(
+        path, "results",
+        "an object of tasks, as the lm-evaluation-harness 0.3 and 0.4 write it (known are the "
+        "metrics METRIC and METRIC,FILTER)",
+        Field(root, "results"));
   }
   const MaybeJson config = Field(root, "config");
   const MaybeJson arguments = Field(config, "model_args");
@@ -181,7 +172,8 @@ absl::StatusOr<FileResults> ReadLmEval(const std::string& path, const ReadOption
     const std::string task(field.key);
     const auto values = Object(MaybeJson(field.value));
     if (!values.has_value()) {
-      return WrongField(path, absl::StrCat("results.", task), "an object of metrics", field.value);
+      return WrongField(path, absl::StrCat("results.", task),
+                        "an object of metrics METRIC or METRIC,FILTER", field.value);
     }
     if (IsGroup(root, task)) {
       results.skipped.push_back(

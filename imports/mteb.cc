@@ -147,11 +147,13 @@ absl::StatusOr<FileResults> ReadMteb(const std::string& path, const ReadOptions&
   }
   const MaybeJson scores = Field(root, "scores");
   if (scores.has_value() && !scores->is_object()) {
-    return WrongField(path, "scores", "an object of splits", scores);
+    return WrongField(path, "scores", "an object of splits (mteb 1.11 and later; absent before)",
+                      scores);
   }
   const std::optional<ChosenSplit> split = ChooseSplit(scores.has_value() ? scores : root);
   if (!split.has_value()) {
-    results.skipped.push_back({"no split with scores", path});
+    results.skipped.push_back(
+        {"no split with scores in a known layout (mteb 1.11 and later, and before)", path});
     return results;
   }
   const SplitScore score = ScoreOfSplit(split->value, options);

@@ -44,6 +44,7 @@ struct Run {
   std::optional<double> seconds;  // that the evaluation took
   std::optional<double> tokens;
   std::optional<double> co2_kg;
+  std::optional<double> cost_usd;          // that was paid for it
   std::vector<Metric> metrics;             // at least one; the main one first
   std::vector<qa::ExampleScore> examples;  // f1: the score of the main metric, 0..1
 };

@@ -211,7 +211,7 @@ absl::Status AddResults(const Study& study, const EvaluationJob& job, Evaluation
         MetricConfig(about, metric->name(), MeaningOf(study.spec, *benchmark, metric->name()));
     EvaluationJson& score = result["score_details"];
     score["score"] = metric->value();
-    for (const char* name : {"seconds", "tokens", "co2_kg"}) {
+    for (const char* name : {"seconds", "tokens", "co2_kg", "cost_usd"}) {
       if (job.source.contains(name) && job.source[name].is_number()) {
         score["details"][name] = ShortestDecimal(job.source[name].get<double>());
       }

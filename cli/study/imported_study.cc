@@ -125,6 +125,7 @@ std::string SourceLine(const std::string& job, const std::string& model, const s
   number("seconds", run.seconds);
   number("tokens", run.tokens);
   number("co2_kg", run.co2_kg);
+  number("cost_usd", run.cost_usd);
   json["metrics"] = SourceJson::array();
   for (const imports::Metric& metric : run.metrics) {
     SourceJson about;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/csv.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "imports/import.h"
 #include "tests/imports/import_fixture.h"
@@ -223,6 +226,105 @@ TEST_F(FormatsTest, EveryEvalEverNamesTheSchemasThatAreKnown) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("f.json: schema_version"), HasSubstr("0.2.2, 0.3.0"),
                              HasSubstr("got \"7\""))));
+}
+
+TEST_F(FormatsTest, CostsAreKeptAsFarAsTheFormatStatesThem) {
+  const auto log = [](const char* usage) {
+    return absl::StrCat(R"({"version": 2, "status": "success", "stats": {"model_usage": )", usage,
+                        R"(}, "eval": {"task": "t", "model": "m"}, "results": {"scores": [
+                           {"name": "s", "metrics": {"accuracy": {"value": 1}}}]}})");
+  };
+  const auto inspect =
+      ImportAs("inspect", {Write("paid.json", log(R"({"m": {"total_tokens": 7, "total_cost": 0.25},
+                                             "judge": {"total_tokens": 1, "total_cost": 0.5}})"))});
+  ASSERT_TRUE(inspect.ok()) << inspect.status();
+  EXPECT_EQ(RunOf(*inspect, "m", "t")->cost_usd, 0.75);
+  EXPECT_EQ(RunOf(*inspect, "m", "t")->tokens, 8);
+  const auto part =
+      ImportAs("inspect", {Write("part.json", log(R"({"m": {"total_tokens": 7, "total_cost": 0.25},
+                                             "judge": {"total_tokens": 1}})"))});
+  EXPECT_EQ(RunOf(*part, "m", "t")->cost_usd, std::nullopt) << "that of one model of two";
+
+  Write("runs/s/q:model=m/run_spec.json",
+        R"({"name": "q:model=m", "adapter_spec": {"model": "m"}})");
+  Write("runs/s/q:model=m/stats.json",
+        R"([{"name": {"name": "exact_match", "split": "test"}, "mean": 0.5},
+            {"name": {"name": "num_instances", "split": "test"}, "mean": 4},
+            {"name": {"name": "inference_runtime", "split": "test"}, "mean": 1.5},
+            {"name": {"name": "num_prompt_tokens", "split": "test"}, "mean": 10},
+            {"name": {"name": "num_output_tokens", "split": "test"}, "mean": 2}])");
+  const auto helm = ImportAs("helm", {dir_.File("runs")});
+  ASSERT_TRUE(helm.ok()) << helm.status();
+  EXPECT_EQ(RunOf(*helm, "m", "q")->seconds, 6);
+  EXPECT_EQ(RunOf(*helm, "m", "q")->tokens, 48);
+
+  const auto evaluation = [](const char* details, const char* more) {
+    return absl::StrCat(R"({"schema_version": "0.3.0", "model_info": {"id": "m"},
+      "evaluation_results": [{"evaluation_name": "t", "score_details": {"score": 0.5, "details": )",
+                        details, "}}]", more, "}");
+  };
+  const auto exported =
+      ImportAs("every-eval-ever", {Write("e.json", evaluation(R"({"seconds": "60", "tokens": "8",
+                          "co2_kg": "0.1", "cost_usd": "0.75"})",
+                                                              ""))});
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  const imports::Run* const run = RunOf(*exported, "m", "t");
+  EXPECT_EQ(run->seconds, 60);
+  EXPECT_EQ(run->tokens, 8);
+  EXPECT_EQ(run->co2_kg, 0.1);
+  EXPECT_EQ(run->cost_usd, 0.75);
+
+  const char* const with_samples = R"(, "detailed_evaluation_results": {"file_path": "s.jsonl"})";
+  const auto sample = [](int id, const char* end) {
+    return absl::StrCat(R"({"sample_id": ")", id, R"(", "evaluation_name": "t", "evaluation": )",
+                        R"({"score": )", id, "}", end, "}\n");
+  };
+  const auto tokens = [&](const char* end) {
+    Write("s.jsonl", sample(0, R"(, "token_usage": {"total_tokens": 30})") + sample(1, end));
+    const auto results =
+        ImportAs("every-eval-ever", {Write("f.json", evaluation("{}", with_samples))});
+    CONCUR_CHECK_OK(results.status());
+    return RunOf(*results, "m", "t")->tokens;
+  };
+  EXPECT_EQ(tokens(R"(, "token_usage": {"total_tokens": 12})"), 42);
+  EXPECT_EQ(tokens(""), std::nullopt) << "a sample that does not say";
+}
+
+TEST_F(FormatsTest, WhatHasAnotherLayoutIsRefusedWithThoseThatAreKnown) {
+  struct Case {
+    const char* format;
+    const char* file;
+    const char* text;
+    const char* message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"mteb", "m/r/a.json", R"({"mteb_version": "9", "task": {"name": "t"}})",
+            "task_name: expected the name of a task (mteb 1.11 and later; \"mteb_dataset_name\" "
+            "before)"},
+           {"mteb", "m/r/b.json", R"({"mteb_version": "9", "task_name": "t", "scores": [1]})",
+            "scores: expected an object of splits (mteb 1.11 and later; absent before)"},
+           {"mteb", "m/r/c.json", R"({"mteb_version": "9", "task_name": "t", "values": 3})",
+            "no split with scores in a known layout (mteb 1.11 and later, and before)"},
+           {"lm-eval", "results_a.json", R"({"lm_eval_version": "9", "tasks": {}})",
+            "as the lm-evaluation-harness 0.3 and 0.4 write it"},
+           {"lm-eval", "results_b.json",
+            R"({"results": {"t": [{"metric": "acc"}]}, "model_name": "m"})",
+            "results.t: expected an object of metrics METRIC or METRIC,FILTER"},
+           {"helm", "run/run_spec.json", R"({"run": "x"})", "as HELM 0.2 to 0.5 write it"},
+           {"inspect", "log.json", R"({"version": 3, "eval": {}})",
+            "expected 1 or 2, the versions"},
+           {"every-eval-ever", "e.json", R"({"schema_version": "0.9.0"})",
+            "expected one of 0.1.0, 0.2.0, 0.2.1, 0.2.2, 0.3.0, got \"0.9.0\""}}) {
+    const auto results = ImportAs(c.format, {Write(c.file, c.text)});
+    EXPECT_THAT(results.status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message)))
+        << c.text;
+  }
+  Write("other/run_spec.json", R"({"name": "q:model=m", "adapter_spec": {"model": "m"}})");
+  Write("other/stats.json", R"({"stats": []})");
+  EXPECT_THAT(ImportAs("helm", {dir_.File("other/run_spec.json")}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a list of statistics {name: {name, split}, mean}, as HELM 0.2")));
 }
 
 TEST_F(FormatsTest, BrokenFilesAreNamedAndInFoldersCounted) {
