@@ -325,6 +325,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
     CONCUR_ASSIGN_OR_RETURN(study.spec,
                             rpc::FromProto(study.sweep.spec(), FieldPath("sweep.json: spec")));
   }
+  study.jobs.reserve(static_cast<size_t>(std::count(jobs_jsonl.begin(), jobs_jsonl.end(), '\n')));
   int line = 0;
   for (const absl::string_view text : absl::StrSplit(jobs_jsonl, '\n')) {
     ++line;
