@@ -4,9 +4,11 @@
 #include <simdjson.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +19,17 @@
 #include "qa/raw_bytes.h"
 
 namespace concur::qa {
+
+std::optional<absl::string_view> Predictions::FirstIdNotIn(
+    const absl::flat_hash_set<absl::string_view>& known) const {
+  std::optional<absl::string_view> first;
+  for (const auto& [id, answer] : answers_) {
+    if (!known.contains(id) && (!first || id < *first)) {
+      first = id;
+    }
+  }
+  return first;
+}
 
 absl::StatusOr<Predictions> ReadPredictions(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadRawBytes(path, kPredictionsBytesMax));

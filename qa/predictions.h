@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -32,6 +33,9 @@ class Predictions {
     return found == answers_.end() ? std::nullopt : std::make_optional(found->second);
   }
   size_t size() const { return answers_.size(); }
+  // The first id, in byte order, that `known` lacks.
+  std::optional<absl::string_view> FirstIdNotIn(
+      const absl::flat_hash_set<absl::string_view>& known) const;
 
  private:
   std::shared_ptr<const void> owner_;

@@ -22,10 +22,12 @@ namespace concur::cli {
 void AddInitCommand(Command& app, CommandContext& context);
 // `up`, which starts one.
 void AddUpCommand(Command& app, CommandContext& context);
-// `sweep` with submit, import, list, get, watch, wait, failures, pause, resume, cancel, retry,
-// delete, and with validate and plan, which need no coordinator.
+// `sweep` with submit, submit-predictions, import, list, get, watch, wait, failures, pause, resume,
+// cancel, retry, delete, and with validate and plan, which need no coordinator.
 void AddSweepCommands(Command& app, CommandContext& context);
 void AddSubmitCommand(Command& sweep, CommandContext& context);
+// `sweep submit-predictions`: systems that others ran.
+void AddSubmitPredictionsCommand(Command& sweep, CommandContext& context);
 // `sweep import`: the bundle of `concur import`, into a coordinator.
 void AddSweepImportCommand(Command& sweep, CommandContext& context);
 void AddSweepFileCommands(Command& sweep, CommandContext& context);

@@ -357,6 +357,7 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   Command* group = app.AddSubcommand("sweep", "Submit, watch and steer sweeps");
   group->RequireSubcommand();
   AddSubmitCommand(*group, context);
+  AddSubmitPredictionsCommand(*group, context);
   AddSweepImportCommand(*group, context);
 
   const auto list_flags = std::make_shared<SweepFlags>();

@@ -2,11 +2,7 @@
 #include "cli/sweep/held_out.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -56,28 +52,15 @@ absl::Status Cut(const spec::LoadedSweep::HeldOut& held_out, const std::string& 
 
 }  // namespace
 
-HeldOutFiles::~HeldOutFiles() {
-  if (!directory_.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-}
-
 absl::StatusOr<HeldOutFiles> CutValidationSets(spec::LoadedSweep* sweep) {
   if (sweep->held_out.empty()) {
     return HeldOutFiles();
   }
-  std::error_code error;
-  std::string directory =
-      (std::filesystem::temp_directory_path(error) / "concur-held-out-XXXXXX").string();
-  if (mkdtemp(directory.data()) == nullptr) {
-    return ErrnoStatus(errno, directory, "make a temporary directory");
-  }
-  HeldOutFiles files(directory);
+  CONCUR_ASSIGN_OR_RETURN(HeldOutFiles files, TemporaryDirectory::Make("held-out"));
   spec::ErrorList errors;
   for (const spec::LoadedSweep::HeldOut& held_out : sweep->held_out) {
     const absl::Status status =
-        Cut(held_out, absl::StrCat(directory, "/", held_out.validation), sweep);
+        Cut(held_out, absl::StrCat(files.path(), "/", held_out.validation), sweep);
     if (!status.ok()) {
       errors.Add("", {}, "", absl::StrCat(held_out.place, status.message()));
     }

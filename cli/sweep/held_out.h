@@ -7,29 +7,14 @@
 #ifndef CONCUR_CLI_SWEEP_HELD_OUT_H_
 #define CONCUR_CLI_SWEEP_HELD_OUT_H_
 
-#include <string>
-#include <utility>
-
 #include "absl/status/statusor.h"
+#include "cli/sweep/temporary_directory.h"
 #include "spec/loaded_sweep.h"
 
 namespace concur::cli {
 
-// The directory of the cut files, which goes with this object.
-class HeldOutFiles {
- public:
-  HeldOutFiles() = default;
-  explicit HeldOutFiles(std::string directory) : directory_(std::move(directory)) {}
-  ~HeldOutFiles();
-  HeldOutFiles(HeldOutFiles&& other) noexcept : directory_(std::exchange(other.directory_, "")) {}
-  HeldOutFiles& operator=(HeldOutFiles&& other) noexcept {
-    std::swap(directory_, other.directory_);
-    return *this;
-  }
-
- private:
-  std::string directory_;
-};
+// The cut files.
+using HeldOutFiles = TemporaryDirectory;
 
 // Splits the train files that sweep->held_out names by passage, and has sweep->files name the two
 // parts instead. Makes nothing when no validation set is held out. InvalidArgument, with the place

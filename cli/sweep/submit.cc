@@ -156,7 +156,7 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Cl
                                                      const std::string& request_id, bool dry_run) {
   v1::CreateSweepRequest request;
   *request.mutable_spec() = rpc::ToProto(loaded.spec);
-  request.set_request_id(request_id);
+  request.set_request_id(request_id.empty() ? RandomRequestId() : request_id);
   request.set_validate_only(dry_run);
   if (!dry_run) {
     CONCUR_RETURN_IF_ERROR(UploadMissing(context, client, loaded));
@@ -177,9 +177,7 @@ absl::StatusOr<v1::CreateSweepResponse> SubmitSweep(CommandContext& context, Cli
   HeldOutFiles held_out;
   CONCUR_ASSIGN_OR_RETURN(const spec::LoadedSweep loaded,
                           LoadForSubmission(context, flags, &held_out));
-  return SubmitLoaded(context, client, loaded,
-                      flags.request_id.empty() ? RandomRequestId() : flags.request_id,
-                      flags.dry_run);
+  return SubmitLoaded(context, client, loaded, flags.request_id, flags.dry_run);
 }
 
 std::string SubmittedText(const v1::Sweep& sweep) {

@@ -35,7 +35,7 @@ struct SubmitFlags {
 absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
                                                     const SubmitFlags& flags,
                                                     HeldOutFiles* held_out);
-// Uploads what the server lacks, and submits.
+// Uploads what the server lacks, and submits, with a random request id if that is empty.
 absl::StatusOr<v1::CreateSweepResponse> SubmitLoaded(CommandContext& context, Client& client,
                                                      const spec::LoadedSweep& loaded,
                                                      const std::string& request_id, bool dry_run);
