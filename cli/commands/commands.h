@@ -30,6 +30,8 @@ void AddSubmitCommand(Command& sweep, CommandContext& context);
 void AddSubmitPredictionsCommand(Command& sweep, CommandContext& context);
 // `sweep import`: the bundle of `concur import`, into a coordinator.
 void AddSweepImportCommand(Command& sweep, CommandContext& context);
+// `sweep steps`: what jobs reported while they ran.
+void AddSweepStepsCommand(Command& sweep, CommandContext& context);
 void AddSweepFileCommands(Command& sweep, CommandContext& context);
 // `job` with list, get, logs, explain.
 void AddJobCommands(Command& app, CommandContext& context);
@@ -47,6 +49,8 @@ void AddTopCommand(Command& app, CommandContext& context);
 void AddScoresCommand(Command& app, CommandContext& context);
 void AddMatrixCommand(Command& app, CommandContext& context);
 void AddCurveCommand(Command& app, CommandContext& context);
+// `early-stop`, on a file of learning curves.
+void AddEarlyStopCommand(Command& app, CommandContext& context);
 void AddUncertaintyCommand(Command& app, CommandContext& context);
 void AddShiftCommand(Command& app, CommandContext& context);
 void AddStrataCommand(Command& app, CommandContext& context);

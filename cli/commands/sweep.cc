@@ -377,6 +377,7 @@ void AddSweepCommands(Command& app, CommandContext& context) {
       ->Footer(
           "Grouped by approach, benchmark and message; two numbers in a message count as equal.\n"
           "Examples:\n  concur sweep failures s12");
+  AddSweepStepsCommand(*group, context);
   AddChange(group, context, "pause", "Start no more jobs; what runs goes on", &Client::PauseSweep);
   AddChange(group, context, "resume", "Start jobs again", &Client::ResumeSweep);
   AddSweep(group, context, "cancel", "End every unfinished job; finished results stay",

@@ -47,6 +47,7 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddCurveCommand(app, context);
   AddSimulateCommand(app, context);
   AddPlanCommand(app, context);
+  AddEarlyStopCommand(app, context);
   AddUncertaintyCommand(app, context);
   AddShiftCommand(app, context);
   AddStrataCommand(app, context);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur sweep steps` and `concur early-stop`: learning curves from logs, and what early stopping
+// would have done on them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "cli/study/learning_curves.h"
+#include "tests/cli/commands_fixture.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
+  std::vector<std::string> found;
+  const auto add = [&](const ReportedStep& step) {
+    found.push_back(absl::StrCat(step.step, " ", step.name, " ", step.value));
+  };
+  StepReader reader;
+  for (const std::string& piece : pieces) {
+    reader.Add(piece, add);
+  }
+  reader.Finish(add);
+  return found;
+}
+
+TEST(StepReaderTest, ReportsAreFoundAmongOtherLinesHoweverTheLogIsCut) {
+  const std::string log =
+      "epoch 1\nconcur-metric {\"step\": 1, \"name\": \"f1\", \"value\": 0.5}\n"
+      "done concur-metric {\"step\": 2, \"value\": 1}\nconcur-metric {\"step\": 2, \"value\": 3}";
+  EXPECT_THAT(StepsOf({log}), ElementsAre("1 f1 0.5", "2 value 3"));
+  std::vector<std::string> bytes;
+  for (const char c : log) {
+    bytes.emplace_back(1, c);
+  }
+  EXPECT_EQ(StepsOf(bytes), StepsOf({log}));
+}
+
+TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
+  for (const std::string json :
+       {"", "{", "[1]", R"({"step": 1})", R"({"step": 1.5, "value": 1})",
+        R"({"step": null, "value": 1})", R"({"step": -1, "value": 1})",
+        R"({"step": 1, "value": NaN})", R"({"step": 1, "value": 1e999})",
+        R"({"step": 1, "value": "1"})", R"({"step": 1, "value": 1, "name": 2})",
+        R"({"step": 18446744073709551615, "value": 1})"}) {
+    EXPECT_THAT(StepsOf({absl::StrCat("concur-metric ", json, "\n")}), IsEmpty()) << json;
+  }
+  const std::string good = "concur-metric {\"step\": 1, \"value\": 2}\n";
+  EXPECT_THAT(StepsOf({std::string(1 << 20, 'x'), std::string(1 << 20, 'y'), "\n", good}),
+              ElementsAre("1 value 2"));
+}
+
+class EarlyStopCommandTest : public CommandsFixture {
+ protected:
+  std::string Write(const std::string& contents) {
+    const std::string path = dir_.File("curves.csv");
+    CONCUR_CHECK_OK(WriteFileAtomically(path, contents));
+    return path;
+  }
+  Output EarlyStop(const std::string& contents, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"early-stop", Write(contents)});
+    return Concur(std::move(more));
+  }
+
+  testing::TempDir dir_;
+};
+
+// Nine settings of which the last is best, in one cell.
+std::string NineSettings() {
+  std::string csv = "approach,benchmark,seed,setting,step,name,value,seconds\n";
+  for (int setting = 0; setting < 9; ++setting) {
+    for (int step = 1; step <= 9; ++step) {
+      absl::StrAppend(&csv, "a,b,1,", setting, ",", step, ",f1,", 10 * (9 - setting) + step,
+                      ",90\n");
+    }
+  }
+  return csv;
+}
+
+TEST_F(EarlyStopCommandTest, TheSameSettingIsSelectedWithAFractionOfTheTraining) {
+  const Output output = EarlyStop(NineSettings());
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out,
+              AllOf(HasSubstr("Early stopping by asha, steps 1 to 9, eta 3, 1 worker"),
+                    HasSubstr("selected in 1 of 1 cells (100.0 %), with 25.9 % of the training"),
+                    HasSubstr("the score lost is 0")));
+  const Output json = EarlyStop(NineSettings(), {"-o", "json", "--method", "median"});
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto row = nlohmann::json::parse(json.out)["rows"][0];
+  EXPECT_EQ(row["best"], 0);
+  EXPECT_EQ(row["selected"], 0);
+  EXPECT_EQ(row["settings"], 9);
+  EXPECT_LT(row["training"], 1);
+}
+
+TEST_F(EarlyStopCommandTest, EventsAreTheLogOfArrivalsAndDecisions) {
+  const Output output = EarlyStop("setting,step,value\n7,0,0.5\n7,1,0.9\n8,0,0.1\n8,1,0.2\n",
+                                  {"--events", "-o", "csv", "--eta", "2", "--minimize"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.out,
+            "approach,benchmark,seed,time,event,setting,step,value\n"
+            ",,,0.0,begin,7,0,\n,,,1.0,report,7,1,0.5\n,,,1.0,pause,7,1,\n"
+            ",,,1.0,begin,8,0,\n,,,2.0,report,8,1,0.1\n,,,2.0,pause,8,1,\n"
+            ",,,2.0,go on,8,1,\n,,,3.0,report,8,2,0.2\n,,,3.0,finish,8,2,\n");
+}
+
+TEST_F(EarlyStopCommandTest, BadCurvesAreErrorsWithTheirPlace) {
+  struct Case {
+    const char* csv;
+    const char* error;
+  };
+  for (const Case& bad : std::vector<Case>{
+           {"", "curves.csv:1: expected a header"},
+           {"setting,step\n1,1\n", "got no \"value\""},
+           {"setting,step,value,step\n1,1,1,1\n", "\"step\" stands twice"},
+           {"setting,step,value\n1,1\n", "curves.csv:2: expected 3 fields, got 2"},
+           {"setting,step,value\n1,x,1\n", "curves.csv:2: step: expected a whole number"},
+           {"setting,step,value\n1,1,nan\n", "curves.csv:2: value: expected a number"},
+           {"setting,step,value\n1,1,1\n1,1,2\n", "curves.csv:3: step 1 of setting 1 stands in"},
+           {"setting,step,value,seconds\n1,1,1,-2\n", "seconds: expected at least 0"},
+           {"setting,step,value,name\n1,1,1,f1\n1,1,2,em\n",
+            "expected --metric NAME, one of em, f1"},
+       }) {
+    const Output output = EarlyStop(bad.csv);
+    EXPECT_EQ(output.code, 2) << bad.csv;
+    EXPECT_THAT(output.err, HasSubstr(bad.error));
+  }
+  const std::string csv = "setting,step,value,name\n1,4,1,f1\n";
+  EXPECT_THAT(EarlyStop(csv, {"--metric", "f2"}).err, HasSubstr("(did you mean \"f1\"?)"));
+  EXPECT_THAT(EarlyStop(csv, {"--method", "asher"}).err, HasSubstr("--method: expected asha"));
+  EXPECT_THAT(EarlyStop(csv, {"--min", "5"}).err, HasSubstr("--max: expected at least min"));
+  EXPECT_THAT(EarlyStop(csv, {"--eta", "1"}).err, HasSubstr("--eta: expected at least 2"));
+  EXPECT_THAT(EarlyStop(csv, {"--max", "3"}).err, HasSubstr("reports by then, got 3"));
+}
+
+TEST_F(EarlyStopCommandTest, StepsComeFromTheLogsOfTrainJobs) {
+  v1::Job train = TheJob(0, v1::Job::STATE_SUCCEEDED);
+  train.set_attempt(1);
+  v1::Job eval = TheJob(1, v1::Job::STATE_SUCCEEDED);
+  eval.set_attempt(1);
+  v1::Job waiting = TheJob(2, v1::Job::STATE_READY);
+  waiting.set_attempt(0);
+  fake_.jobs = {train, eval, waiting};
+  fake_.log =
+      "begins\nconcur-metric {\"step\": 1, \"name\": \"f1\", \"value\": 0.25}\n"
+      "concur-metric {\"step\": 1, \"name\": \"loss\", \"value\": 2}\n";
+  const Output output = Concur({"sweep", "steps", "s12", "-o", "csv"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out,
+              AllOf(HasSubstr("job,approach,benchmark,setting,seed,step,name,value,"
+                              "seconds\n"),
+                    HasSubstr("s12/0,"), HasSubstr(",1,f1,0.25,"), HasSubstr(",1,loss,2.0,"),
+                    Not(HasSubstr("s12/1")), Not(HasSubstr("s12/2"))));
+  const Output one = Concur({"sweep", "steps", "s12", "-o", "csv", "--metric", "f1"});
+  EXPECT_THAT(one.out, Not(HasSubstr("loss")));
+  // What it writes is what the replay reads.
+  const Output replay = EarlyStop(one.out);
+  EXPECT_EQ(replay.code, 0) << replay.err;
+}
+
+}  // namespace
+}  // namespace concur::cli
