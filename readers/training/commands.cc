@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -174,6 +175,22 @@ std::string ProgressOf(const Epoch& epoch, int64_t epochs, size_t questions) {
       static_cast<double>(questions) / std::max(1e-3, epoch.seconds));
 }
 
+// Inside a job, the epoch as its log reports it (docs/job-environment.md).
+void Report(const Epoch& epoch) {
+  if (std::getenv("CONCUR_JOB") == nullptr) {
+    return;
+  }
+  const std::pair<const char*, double> values[] = {
+      {"loss", epoch.loss},
+      {"validation_exact_match", epoch.validation.exact_match},
+      {"validation_f1", epoch.validation.f1}};
+  for (const auto& [name, value] : values) {
+    const nlohmann::json line = {{"step", epoch.number}, {"name", name}, {"value", value}};
+    std::printf("concur-metric %s\n", line.dump().c_str());
+  }
+  std::fflush(stdout);
+}
+
 std::string MetricsOf(const std::vector<Epoch>& epochs) {
   std::string lines;
   for (const Epoch& epoch : epochs) {
@@ -216,6 +233,7 @@ absl::Status Train(const TrainOptions& options) {
   run.progress = Say;
   run.epoch_ended = [&](const Epoch& epoch) {
     Say(ProgressOf(epoch, model.plan.settings.epochs, split.train.questions.size()));
+    Report(epoch);
   };
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Epoch> epochs,
                           TrainModel(model, split.train, split.held_out, run));

@@ -74,6 +74,20 @@ TEST_F(ReaderCommandsTest, TheSameSeedGivesTheSameBytes) {
   EXPECT_NE(Weights(), weights);
 }
 
+// Learning curves are made of these lines; a terminal does not see them.
+TEST_F(ReaderCommandsTest, AJobReportsEachEpoch) {
+  ::testing::internal::CaptureStdout();
+  ASSERT_OK(TrainReader(options_));
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  setenv("CONCUR_JOB", "s1/0", 1);
+  ::testing::internal::CaptureStdout();
+  ASSERT_OK(TrainReader(options_));
+  unsetenv("CONCUR_JOB");
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, HasSubstr("concur-metric {\"name\":\"loss\",\"step\":1,\"value\":"));
+  EXPECT_THAT(out, HasSubstr("concur-metric {\"name\":\"validation_f1\",\"step\":2,\"value\":"));
+}
+
 TEST_F(ReaderCommandsTest, EveryQuestionGetsAPieceOfItsPassage) {
   ASSERT_OK(TrainReader(options_));
   PredictOptions predict = Prediction();
