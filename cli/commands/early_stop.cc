@@ -26,7 +26,7 @@
 namespace concur::cli {
 namespace {
 
-constexpr int64_t kCurvesBytesMax = int64_t{1} << 28;
+constexpr int64_t kCurvesBytesMax = int64_t{1} << 26;  // of which reading takes ten times as much
 
 struct EarlyStopFlags {
   std::string curves;

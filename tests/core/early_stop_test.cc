@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +54,23 @@ TEST(EarlyStopTest, TheBestOfThreeGoesOnBeforeOthersBegin) {
   EXPECT_TRUE(asha.Report(1, 2, 0.95)) << "before its rung";
   EXPECT_FALSE(asha.Report(1, 3, 0.9));
   EXPECT_EQ(asha.StateOf(1), State::kPaused) << "one of one is no third";
+}
+
+TEST(EarlyStopTest, WhoIsFurthestGoesOnFirst) {
+  EarlyStop asha(Asha(1, 4, 2), 4);
+  for (uint32_t s = 0; s < 4; ++s) {  // four workers
+    EXPECT_EQ(asha.Next(), (EarlyStop::Run{s, 0, 1}));
+  }
+  asha.Report(0, 1, 0.5);
+  asha.Report(1, 1, 0.6);
+  EXPECT_EQ(asha.Next(), (EarlyStop::Run{1, 1, 2}));
+  asha.Report(2, 1, 0.7);
+  EXPECT_EQ(asha.Next(), (EarlyStop::Run{2, 1, 2}));
+  asha.Report(1, 2, 0.8);
+  asha.Report(2, 2, 0.7);
+  asha.Report(3, 1, 0.9);
+  EXPECT_EQ(asha.Next(), (EarlyStop::Run{1, 2, 4}));
+  EXPECT_EQ(asha.Next(), (EarlyStop::Run{3, 1, 2}));
 }
 
 TEST(EarlyStopTest, OneSettingReachesTheEndHoweverFewThereAre) {
@@ -103,19 +123,19 @@ TEST(EarlyStopTest, TheMedianStopsWhatIsWorseThanMostOnceThreeHaveComeAsFar) {
   for (uint32_t s = 0; s < 5; ++s) {
     EXPECT_EQ(median.Next(), (EarlyStop::Run{s, 0, 4}));
   }
-  EXPECT_TRUE(median.Report(0, 1, 0.1)) << "before min";
-  EXPECT_TRUE(median.Report(0, 2, 0.1)) << "none has come as far";
-  for (const uint32_t s : {1u, 2u}) {
-    EXPECT_TRUE(median.Report(s, 1, 0.6));
-    EXPECT_TRUE(median.Report(s, 2, 0.6));
-  }
-  EXPECT_TRUE(median.Report(3, 1, 0.5));
-  EXPECT_FALSE(median.Report(3, 2, 0.59)) << "the median of 0.1, 0.6 and 0.6";
-  EXPECT_EQ(median.StateOf(3), State::kStopped);
-  EXPECT_TRUE(median.Report(4, 2, 0.7));
-  EXPECT_FALSE(median.Report(4, 4, 0.7));
-  EXPECT_EQ(median.StateOf(4), State::kFinished);
-  EXPECT_EQ(median.Selected(), 4u);
+  const auto report = [&](uint32_t setting, double first, double second) {
+    EXPECT_TRUE(median.Report(setting, 1, first)) << "before min";
+    return median.Report(setting, 2, second);
+  };
+  EXPECT_TRUE(report(0, 0.2, 0.6));
+  EXPECT_TRUE(report(1, 0.6, 0.6));
+  EXPECT_TRUE(report(2, 0.1, 0.1)) << "two others are too few";
+  EXPECT_TRUE(report(3, 0.5, 0.5)) << "the median of the means 0.4, 0.6 and 0.1";
+  EXPECT_FALSE(report(4, 0.05, 0.44)) << "the mean of the middle two of 0.1, 0.4, 0.5, 0.6";
+  EXPECT_EQ(median.StateOf(4), State::kStopped);
+  EXPECT_FALSE(median.Report(3, 4, 0.3));
+  EXPECT_EQ(median.StateOf(3), State::kFinished);
+  EXPECT_EQ(median.Selected(), 3u);
 }
 
 // Curves that rise towards a level, which differs by setting.
@@ -146,7 +166,7 @@ std::string TextOf(const EarlyStopReplay& replay) {
 }
 
 TEST(EarlyStopReplayTest, TheLogOfArrivalsGivesTheSameDecisionsAgain) {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const auto settings = static_cast<uint32_t>(1 + seed % 20);
     EarlyStopRule rule = seed % 3 == 0 ? Median(2, 20)
@@ -185,6 +205,65 @@ TEST(EarlyStopReplayTest, TheLogOfArrivalsGivesTheSameDecisionsAgain) {
     }
     EXPECT_EQ(again.Next(), std::nullopt);
     EXPECT_EQ(again.Selected(), replay.selected);
+  }
+}
+
+// What goes on is checked against the definition, from the events alone.
+TEST(EarlyStopReplayTest, OnlyTheBestOfARungGoOnAndOneReachesTheEnd) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const auto settings = static_cast<uint32_t>(1 + seed % 25);
+    const auto eta = static_cast<int64_t>(2 + seed % 3);
+    std::vector<LearningCurve> curves = Curves(seed, settings, 20);
+    for (LearningCurve& curve : curves) {  // none ends by itself
+      while (curve.points.size() < 20) {
+        curve.points.push_back({curve.points.back().step + 1, curve.points.back().value});
+      }
+    }
+    const EarlyStopReplay replay =
+        ReplayEarlyStop(Asha(1, 20, eta), curves, static_cast<uint32_t>(1 + seed % 7));
+    std::map<int64_t, std::map<uint32_t, double>> reached;  // by steps: setting, best score
+    std::vector<double> best(settings, 0);
+    uint32_t begun = 0;
+    std::set<int64_t> rounded_up;  // rungs
+    for (const EarlyStopEvent& event : replay.events) {
+      double& own = best[event.setting];
+      switch (event.kind) {
+        case EarlyStopEvent::Kind::kBegin:
+          EXPECT_EQ(event.setting, begun++);
+          break;
+        case EarlyStopEvent::Kind::kReport:
+          own = std::max(own, event.value);
+          break;
+        case EarlyStopEvent::Kind::kGoOn: {
+          const std::map<uint32_t, double>& rung = reached[event.step];
+          const auto better = std::count_if(rung.begin(), rung.end(), [&](const auto& other) {
+            return other.second > own || (other.second == own && other.first < event.setting);
+          });
+          const auto size = static_cast<int64_t>(rung.size());
+          if (better >= size / eta) {
+            EXPECT_LT(better, (size + eta - 1) / eta);
+            EXPECT_EQ(begun, settings);
+            rounded_up.insert(event.step);
+          }
+          break;
+        }
+        case EarlyStopEvent::Kind::kPause:
+        case EarlyStopEvent::Kind::kFinish:
+          EXPECT_FALSE(rounded_up.contains(event.step)) << "although others may come";
+          reached[event.step][event.setting] = own;
+          break;
+        case EarlyStopEvent::Kind::kStop:
+          ADD_FAILURE() << "halving stops nobody for good";
+      }
+    }
+    EXPECT_EQ(reached[1].size(), settings);
+    EXPECT_EQ(reached[20].size(), replay.finished);
+    // Of a rung that nobody else can come to, all that may go on have.
+    for (auto rung = reached.begin(); std::next(rung) != reached.end(); ++rung) {
+      EXPECT_GE(static_cast<int64_t>(std::next(rung)->second.size()),
+                (static_cast<int64_t>(rung->second.size()) + eta - 1) / eta);
+    }
   }
 }
 
