@@ -121,6 +121,7 @@ export function Job({ route, session }) {
     return error ? <Problem error={error} /> : <Loading />;
   }
   const { result } = job;
+  const waits = ["STATE_BLOCKED", "STATE_READY", "STATE_BACKOFF", "STATE_RUNNING"].includes(job.state);
   const ended = ["STATE_FAILED", "STATE_SKIPPED", "STATE_CANCELED"].includes(job.state);
   return (
     <>
@@ -132,6 +133,15 @@ export function Job({ route, session }) {
           job {job.id}
         </h1>
         <State value={job.state} />
+        {waits && session.role !== "viewer" && (
+          <Action
+            label="Cancel"
+            method="CancelJob"
+            body={{ job: job.id }}
+            confirm={`End ${job.id}?`}
+            onDone={reload}
+          />
+        )}
         {ended && session.role !== "viewer" && (
           <Action
             label="Retry"

@@ -139,6 +139,18 @@ async function main() {
     await page.getByRole("button", { name: "Pause" }).waitFor({ state: "detached" });
   });
 
+  await step("one job is canceled and retried", async () => {
+    const other = stand.submit(8, 20);
+    const job = `${other.id ?? other.sweep.id}/600`;
+    await go(`#/jobs/${job}`, /^s\d+ job/);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Yes" }).click();
+    await page.locator(".heading .state-canceled").waitFor();
+    await page.getByRole("button", { name: "Retry" }).click();
+    await page.locator(".heading .state-canceled").waitFor({ state: "detached" });
+    stand.concur("sweep", "cancel", other.id ?? other.sweep.id);
+  });
+
   await step("jobs are filtered by what the address says", async () => {
     stand.concur("sweep", "wait", id, "--timeout", "100");
     await go(`#/sweeps/${id}/jobs?approach=broken&state=failed`, "Jobs");
