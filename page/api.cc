@@ -111,7 +111,8 @@ class Api::EventCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
         done_(std::move(done)) {}
 
   // `self` is held until the call is done.
-  void Start(const ApiMethod& method, const ApiCaller& caller, std::shared_ptr<EventCall> self) {
+  void Start(const ApiMethod& method, const ApiCaller& caller,
+             const std::shared_ptr<EventCall>& self) {
     self_ = self;
     AddCaller(caller, context_);
     events_->SetCallbacks([self] { self->Continue(); }, [self] { self->Close(); });
