@@ -43,6 +43,8 @@ void AddPoolCommands(Command& app, CommandContext& context);
 void AddAuditCommand(Command& app, CommandContext& context);
 void AddPageCommand(Command& app, CommandContext& context);
 void AddTopCommand(Command& app, CommandContext& context);
+// `usage`: what jobs took.
+void AddUsageCommand(Command& app, CommandContext& context);
 
 // Of results: of a sweep, of a bundle or of files.
 

@@ -39,6 +39,7 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddJobCommands(app, context);
   AddWorkerCommands(app, context);
   AddTopCommand(app, context);
+  AddUsageCommand(app, context);
   AddPageCommand(app, context);
   AddPoolCommands(app, context);
   AddAuditCommand(app, context);

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// `usage`.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "cli/client/client.h"
+#include "cli/commands/commands.h"
+#include "cli/output/print.h"
+#include "cli/output/render.h"
+#include "command/command.h"
+#include "concur/v1/coordinator.pb.h"
+
+namespace concur::cli {
+namespace {
+
+constexpr std::array<const char*, 3> kKeys = {"owner", "sweep", "approach"};
+constexpr double kBytesPerGib = 1 << 30;
+
+struct UsageFlags {
+  std::vector<std::string> sweeps;
+  std::string owner;
+  std::vector<std::string> by;
+  std::string since;
+  std::string until;
+};
+
+// What attempts took: their run times, times what their commands asked for.
+struct Usage {
+  uint64_t jobs = 0;
+  uint64_t attempts = 0;
+  double hours = 0;
+  double cpu_hours = 0;
+  double gpu_hours = 0;
+  double memory_gib_hours = 0;
+};
+
+// The beginning of a day in UTC, or a time of RFC 3339.
+absl::StatusOr<absl::Time> ReadTime(absl::string_view flag, const std::string& text,
+                                    absl::Time standard) {
+  absl::Time time = standard;
+  std::string error;
+  if (!text.empty() && !absl::ParseTime("%Y-%m-%d", text, absl::UTCTimeZone(), &time, &error) &&
+      !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": expected a day such as 2026-03-01, or a time such as 2026-03-01T12:00:00Z, got \"",
+        text, "\""));
+  }
+  return time;
+}
+
+// Adds up what the jobs of sweeps took.
+class UsageTable {
+ public:
+  UsageTable(std::vector<std::string> by, absl::Time since, absl::Time until)
+      : by_(std::move(by)), since_(since), until_(until) {}
+
+  absl::Status AddSweep(Client& client, const v1::Sweep& sweep) {
+    std::map<std::string, const v1::Approach*> approaches;
+    for (const v1::Approach& approach : sweep.spec().approaches()) {
+      approaches[approach.name()] = &approach;
+    }
+    v1::ListJobsRequest request;
+    request.set_sweep(sweep.id());
+    request.set_page_size(1000);
+    std::vector<std::string> with_failures;
+    const auto add = [&](const v1::Job& job) {
+      const auto approach = approaches.find(job.approach());
+      if (approach == approaches.end()) {
+        return;
+      }
+      const v1::Command& command = job.kind() == v1::Job::KIND_TRAIN ? approach->second->train()
+                                                                     : approach->second->predict();
+      AddJob(KeyOf(sweep, job.approach()), command.resources(), job);
+    };
+    CONCUR_RETURN_IF_ERROR(client.ListJobs(std::move(request), 0, [&](const v1::Job& job) {
+      // Attempts that failed come only with a job of its own.
+      if (job.failures() > 0 || job.lost() > 0 || job.attempt() > 1) {
+        with_failures.push_back(job.id());
+      } else {
+        add(job);
+      }
+      return true;
+    }));
+    for (const std::string& id : with_failures) {
+      CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(id));
+      add(job);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::map<std::vector<std::string>, Usage>& rows() const { return rows_; }
+  uint64_t lost() const { return lost_; }
+
+ private:
+  // Names of sweeps are used again: their ids follow them.
+  std::vector<std::string> KeyOf(const v1::Sweep& sweep, const std::string& approach) const {
+    std::vector<std::string> key;
+    for (const std::string& part : by_) {
+      if (part == "owner") {
+        key.push_back(sweep.owner());
+      } else if (part == "sweep") {
+        key.push_back(sweep.name());
+        key.push_back(sweep.id());
+      } else {
+        key.push_back(approach);
+      }
+    }
+    return key;
+  }
+
+  // A success is the job's result; all other attempts are records.
+  void AddJob(const std::vector<std::string>& key, const v1::Resources& resources,
+              const v1::Job& job) {
+    const uint64_t before = attempts_;
+    if (job.state() == v1::Job::STATE_SUCCEEDED && job.reused_from().empty() && job.has_result()) {
+      const absl::Duration span = SpanOf(job.result().run_time());
+      AddAttempt(key, resources, TimeOf(job.result().start_time()) + span, span);
+    }
+    for (const v1::AttemptRecord& attempt : job.attempts()) {
+      AddAttempt(key, resources, TimeOf(attempt.end_time()), SpanOf(attempt.result().run_time()));
+    }
+    if (attempts_ != before) {
+      ++rows_[key].jobs;
+    }
+  }
+
+  // Counts where it ended.
+  void AddAttempt(const std::vector<std::string>& key, const v1::Resources& resources,
+                  absl::Time end, absl::Duration span) {
+    if (end < since_ || end >= until_) {
+      return;
+    }
+    ++attempts_;
+    lost_ += span <= absl::ZeroDuration() ? 1 : 0;
+    Usage& usage = rows_[key];
+    const double hours = absl::ToDoubleHours(std::max(span, absl::ZeroDuration()));
+    ++usage.attempts;
+    usage.hours += hours;
+    usage.cpu_hours += hours * static_cast<double>(resources.cpu_millis()) / 1000;
+    usage.gpu_hours += hours * resources.gpus();
+    usage.memory_gib_hours += hours * static_cast<double>(resources.memory_bytes()) / kBytesPerGib;
+  }
+
+  const std::vector<std::string> by_;
+  const absl::Time since_;
+  const absl::Time until_;
+  std::map<std::vector<std::string>, Usage> rows_;
+  uint64_t attempts_ = 0;
+  uint64_t lost_ = 0;  // attempts without a time
+};
+
+// The names of a row's keys in records.
+std::vector<std::string> KeyNames(const std::vector<std::string>& by) {
+  std::vector<std::string> names;
+  for (const std::string& part : by) {
+    names.push_back(part);
+    if (part == "sweep") {
+      names.emplace_back("sweep_id");
+    }
+  }
+  return names;
+}
+
+Json UsageJson(const std::vector<std::string>& names, const std::vector<std::string>& key,
+               const Usage& usage) {
+  Json json = Json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    json[names[i]] = key[i];
+  }
+  json["jobs"] = usage.jobs;
+  json["attempts"] = usage.attempts;
+  json["hours"] = usage.hours;
+  json["cpu_hours"] = usage.cpu_hours;
+  json["gpu_hours"] = usage.gpu_hours;
+  json["memory_gib_hours"] = usage.memory_gib_hours;
+  return json;
+}
+
+void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
+                const UsageTable& table) {
+  const std::vector<std::string> names = KeyNames(by);
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    columns.push_back(
+        {.name = name == "sweep_id" ? "ID" : absl::AsciiStrToUpper(name), .width_max = 40});
+  }
+  for (const char* name : {"JOBS", "ATTEMPTS", "HOURS", "CPU-HOURS", "GPU-HOURS", "GIB-HOURS"}) {
+    columns.push_back({.name = name, .is_number = true});
+  }
+  Listing listing(context, columns,
+                  UsageJson(names, std::vector<std::string>(names.size()), Usage()),
+                  "No job has run.");
+  for (const auto& [key, usage] : table.rows()) {
+    std::vector<std::string> cells = key;
+    cells.push_back(absl::StrCat(usage.jobs));
+    cells.push_back(absl::StrCat(usage.attempts));
+    for (const double hours :
+         {usage.hours, usage.cpu_hours, usage.gpu_hours, usage.memory_gib_hours}) {
+      cells.push_back(absl::StrFormat("%.2f", hours));
+    }
+    listing.Add(std::move(cells), UsageJson(names, key, usage));
+  }
+  listing.Print();
+  if (table.lost() > 0) {
+    PrintNote(context, absl::StrCat("of ", table.lost(),
+                                    " attempts it is not known how long they ran: they were lost "
+                                    "with their workers"));
+  }
+}
+
+absl::Status ShowUsage(CommandContext& context, const UsageFlags& flags) {
+  const std::vector<std::string> known(kKeys.begin(), kKeys.end());
+  for (const std::string& part : flags.by) {
+    if (std::find(known.begin(), known.end(), part) == known.end() ||
+        std::count(flags.by.begin(), flags.by.end(), part) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--by: expected each of ", absl::StrJoin(known, ", "),
+                       " at most once, got \"", part, "\"", DidYouMean(part, known)));
+    }
+  }
+  const std::vector<std::string> by = flags.by.empty() ? known : flags.by;
+  CONCUR_ASSIGN_OR_RETURN(const absl::Time since,
+                          ReadTime("--since", flags.since, absl::InfinitePast()));
+  CONCUR_ASSIGN_OR_RETURN(const absl::Time until,
+                          ReadTime("--until", flags.until, absl::InfiniteFuture()));
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  std::vector<std::string> names = flags.sweeps;
+  if (names.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> all, client->ListSweeps(flags.owner, 0));
+    for (const v1::Sweep& sweep : all) {
+      names.push_back(sweep.id());
+    }
+  }
+  UsageTable table(by, since, until);
+  for (const std::string& name : names) {
+    const absl::StatusOr<v1::Sweep> sweep = client->GetSweep(name, /*include_spec=*/true);
+    if (flags.sweeps.empty() && absl::IsNotFound(sweep.status())) {
+      continue;  // deleted meanwhile
+    }
+    CONCUR_RETURN_IF_ERROR(sweep.status());
+    const bool is_asked_for = flags.owner.empty() || sweep->owner() == flags.owner;
+    if (is_asked_for && sweep->spec().imported().empty()) {
+      CONCUR_RETURN_IF_ERROR(table.AddSweep(*client, *sweep));
+    }
+  }
+  PrintUsage(context, by, table);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddUsageCommand(Command& app, CommandContext& context) {
+  const auto flags = std::make_shared<UsageFlags>();
+  Command* usage =
+      app.AddSubcommand("usage", "CPU, GPU and memory hours by owner, sweep, approach");
+  usage->AddOption("sweep", flags->sweeps, "Only these sweeps, by id or name")->TypeName("SWEEP");
+  usage->AddOption("--owner", flags->owner, "Only sweeps of this owner")->TypeName("NAME");
+  usage
+      ->AddOption("--by", flags->by,
+                  "A row for each of these: owner, sweep, approach (default: all)")
+      ->TypeName("KEY[,…]")
+      ->Delimiter(',')
+      ->OneValueEach();
+  usage->AddOption("--since", flags->since, "Only what ended then or later: a day (UTC) or a time")
+      ->TypeName("TIME");
+  usage->AddOption("--until", flags->until, "Only what ended before")->TypeName("TIME");
+  usage->Footer(
+      "Hours that attempts ran, times what their commands asked for (resources), failed attempts\n"
+      "among them. Reused results cost nothing; running attempts count when they end; deleted\n"
+      "sweeps are not there any more.\n"
+      "Examples:\n"
+      "  concur usage --by owner --since 2026-03-01 --until 2026-04-01\n"
+      "  concur usage study -o csv");
+  OnRun(usage, context, [flags, &context] { return ShowUsage(context, *flags); });
+}
+
+}  // namespace concur::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What jobs took, by owner, sweep and approach.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/app/context.h"
+#include "tests/cli/commands_fixture.h"
+
+namespace concur::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using TestJson = nlohmann::ordered_json;
+
+class UsageTest : public CommandsFixture {
+ protected:
+  // s12 has one approach: training asks for 2 CPUs, 4 GiB and a GPU, prediction for half a CPU.
+  UsageTest() {
+    for (v1::Sweep& sweep : fake_.sweeps) {
+      v1::Approach& approach = *sweep.mutable_spec()->add_approaches();
+      approach.set_name("lr");
+      approach.mutable_train()->mutable_resources()->set_cpu_millis(2000);
+      approach.mutable_train()->mutable_resources()->set_memory_bytes(int64_t{4} << 30);
+      approach.mutable_train()->mutable_resources()->set_gpus(1);
+      approach.mutable_predict()->mutable_resources()->set_cpu_millis(500);
+    }
+    fake_.jobs = {Ran(0, 3600), Ran(1, 1800)};
+  }
+  static v1::Job Ran(uint32_t index, int64_t seconds) {
+    v1::Job job = TheJob(index, v1::Job::STATE_SUCCEEDED);
+    job.mutable_result()->mutable_start_time()->set_seconds(kStart);
+    job.mutable_result()->mutable_run_time()->set_seconds(seconds);
+    return job;
+  }
+  static void Failed(int64_t seconds, v1::Job* job) {
+    v1::AttemptRecord& attempt = *job->add_attempts();
+    attempt.mutable_end_time()->set_seconds(kStart);
+    attempt.mutable_result()->mutable_run_time()->set_seconds(seconds);
+    job->set_failures(job->failures() + 1);
+  }
+
+  static constexpr int64_t kStart = 1'700'000'000;  // 2023-11-14T22:13:20Z
+};
+
+TEST_F(UsageTest, HoursAreRunTimesTimesWhatCommandsAskedFor) {
+  const Output output = Concur({"usage", "s12"});
+  EXPECT_EQ(output.out,
+            "OWNER  SWEEP  ID   APPROACH  JOBS  ATTEMPTS  HOURS  CPU-HOURS  GPU-HOURS  GIB-HOURS\n"
+            "ada    demo   s12  lr           2         2   1.50       2.25       1.00       4.00\n")
+      << output.err;
+}
+
+TEST_F(UsageTest, FailedAttemptsCountAndReusedResultsDoNot) {
+  Failed(7200, &fake_.jobs[0]);
+  fake_.jobs.push_back(Ran(2, 3600));
+  fake_.jobs.back().set_reused_from("s1/0");
+  v1::Job given_up = TheJob(4, v1::Job::STATE_FAILED);
+  given_up.mutable_result()->mutable_run_time()->set_seconds(360);  // also its last record
+  Failed(360, &given_up);
+  fake_.jobs.push_back(given_up);
+  fake_.jobs.push_back(TheJob(6, v1::Job::STATE_READY));
+  const TestJson rows = TestJson::parse(Concur({"usage", "s12", "-o", "json"}).out);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["jobs"], 3);
+  EXPECT_EQ(rows[0]["attempts"], 4);
+  EXPECT_DOUBLE_EQ(rows[0]["gpu_hours"], 3.1);
+  EXPECT_DOUBLE_EQ(rows[0]["hours"], 3.6);
+}
+
+TEST_F(UsageTest, RowsAreAddedUpByWhatIsAskedFor) {
+  fake_.sweeps.resize(2);  // each has the same jobs here
+  fake_.sweeps[1].set_owner("bob");
+  EXPECT_EQ(Concur({"usage", "--by", "owner", "-o", "csv"}).out,
+            "owner,jobs,attempts,hours,cpu_hours,gpu_hours,memory_gib_hours\n"
+            "ada,2,2,1.5,2.25,1.0,4.0\nbob,2,2,1.5,2.25,1.0,4.0\n");
+  EXPECT_EQ(TestJson::parse(Concur({"usage", "--by", "approach", "-o", "json"}).out)[0]["hours"],
+            3.0);
+  EXPECT_THAT(Concur({"usage", "--by", "users"}).err, HasSubstr("--by: expected each of owner"));
+  EXPECT_EQ(Concur({"usage", "--by", "owner,owner"}).code, kExitUsage);
+}
+
+TEST_F(UsageTest, WhatEndedOutsideOfAPeriodIsLeftOut) {
+  // The first job ended at 23:13:20, the second at 22:43:20.
+  const auto jobs = [&](const std::string& flag, const std::string& time) {
+    const TestJson rows = TestJson::parse(Concur({"usage", "s12", flag, time, "-o", "json"}).out);
+    return rows.empty() ? 0 : rows[0]["jobs"].get<int>();
+  };
+  EXPECT_EQ(jobs("--since", "2023-11-14"), 2);
+  EXPECT_EQ(jobs("--since", "2023-11-14T23:00:00Z"), 1);
+  EXPECT_EQ(jobs("--since", "2023-11-15"), 0);
+  EXPECT_EQ(jobs("--until", "2023-11-15"), 2);
+  EXPECT_EQ(jobs("--until", "2023-11-14T23:13:20Z"), 1);
+  EXPECT_THAT(Concur({"usage", "--since", "yesterday"}).err,
+              HasSubstr("--since: expected a day such as 2026-03-01"));
+}
+
+TEST_F(UsageTest, LostAttemptsAreToldOf) {
+  Failed(0, &fake_.jobs[0]);
+  const Output output = Concur({"usage", "s12"});
+  EXPECT_THAT(output.err, HasSubstr("of 1 attempts it is not known how long they ran"));
+  EXPECT_THAT(output.out, HasSubstr("lr           2         3   1.50"));
+}
+
+TEST_F(UsageTest, ImportedSweepsAndUnknownOnes) {
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_spec()->set_imported(std::string(32, 'x'));
+  }
+  EXPECT_THAT(Concur({"usage"}).err, HasSubstr("No job has run."));
+  EXPECT_EQ(Concur({"usage", "nothing"}).code, kExitNotFound);
+}
+
+}  // namespace
+}  // namespace concur::cli
