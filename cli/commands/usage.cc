@@ -197,6 +197,7 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
                 const UsageTable& table) {
   const std::vector<std::string> names = KeyNames(by);
   std::vector<Column> columns;
+  columns.reserve(names.size());
   for (const std::string& name : names) {
     columns.push_back(
         {.name = name == "sweep_id" ? "ID" : absl::AsciiStrToUpper(name), .width_max = 40});
@@ -244,6 +245,7 @@ absl::Status ShowUsage(CommandContext& context, const UsageFlags& flags) {
   std::vector<std::string> names = flags.sweeps;
   if (names.empty()) {
     CONCUR_ASSIGN_OR_RETURN(const std::vector<v1::Sweep> all, client->ListSweeps(flags.owner, 0));
+    names.reserve(all.size());
     for (const v1::Sweep& sweep : all) {
       names.push_back(sweep.id());
     }

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "tests/testing/daemons.h"
 
 namespace concur::testing {
@@ -86,16 +87,10 @@ absl::Status GridEngineCluster::Await(const std::vector<std::string>& argv,
 }
 
 absl::Status GridEngineCluster::Start() {
-  if (const absl::Status status = MakeCell({"files"}); !status.ok()) {
-    return status;
-  }
+  CONCUR_RETURN_IF_ERROR(MakeCell({"files"}));
   StartMaster();
-  if (const absl::Status status = Await({"/usr/bin/qconf", "-sconf"}, "global"); !status.ok()) {
-    return status;
-  }
-  if (const absl::Status status = MakeCell({"host", absl::StrCat(slots_)}); !status.ok()) {
-    return status;
-  }
+  CONCUR_RETURN_IF_ERROR(Await({"/usr/bin/qconf", "-sconf"}, "global"));
+  CONCUR_RETURN_IF_ERROR(MakeCell({"host", absl::StrCat(slots_)}));
   host_ = std::make_unique<Process>(std::vector<std::string>{"/usr/sbin/sge_execd"},
                                     File("log/host"), Environment());
   return Await({"/usr/bin/qhost"}, "lx-");

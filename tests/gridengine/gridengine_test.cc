@@ -20,7 +20,6 @@ namespace concur::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kCells = 12;
 constexpr char kSweep[] = R"(apiVersion: concur/v1

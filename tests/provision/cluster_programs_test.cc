@@ -33,11 +33,8 @@ class ClusterProgramsTest : public ::testing::Test {
  protected:
   ClusterProgramsTest() {
     signal(SIGPIPE, SIG_IGN);
-    const std::string path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): one thread
-    if (path.find(dir_.File("bin") + ":") != 0) {
-      setenv("PATH", (dir_.File("bin") + ":" + path).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-    }
-    setenv("TOLD", dir_.File("told").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    setenv("PATH", (dir_.File("bin") + ":" + path_).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    setenv("TOLD", dir_.File("told").c_str(), 1);                 // NOLINT(concurrency-mt-unsafe)
     std::filesystem::create_directory(dir_.File("bin"));
     setup_.coordinator_id = "ab12";
     setup_.coordinator = "head:7447";
@@ -49,6 +46,9 @@ class ClusterProgramsTest : public ::testing::Test {
     pool_.resources = {4000, int64_t{1} << 30, 1};
     pool_.time_limit = absl::Hours(2);
     pool_.command = {"", {"-q", "workq"}, dir_.File("tokens")};
+  }
+  void TearDown() override {
+    setenv("PATH", path_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   }
   void Play(const std::string& program, const std::string& script) {
     const std::string path = dir_.File("bin/" + program);
@@ -62,6 +62,7 @@ class ClusterProgramsTest : public ::testing::Test {
   std::string Told() { return ReadFile(dir_.File("told")).value_or(""); }
 
   testing::TempDir dir_;
+  const std::string path_ = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): one thread
   PilotSetup setup_;
   PoolSpec pool_;
 };
