@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,7 +110,7 @@ double ShiftByNoise(Coefficient coefficient, double value, double noise_share) {
 absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
   CONCUR_RETURN_IF_ERROR(CheckPower(options));
   Table table;
-  table.title = absl::StrFormat("What it takes to know a %s of %g to ± %g",
+  table.title = absl::StrFormat("What it takes to know %s of %g to ± %g",
                                 PlannedTitle(options.coefficient), options.value, options.within);
   table.columns = {{"unit", "of"},
                    {"count", "count", true},
@@ -126,12 +127,11 @@ absl::StatusOr<Table> PowerTable(const PowerOptions& options) {
   const int64_t approaches = LeastCount(kApproachesMin, [&](int64_t n) {
     return HalfWidthOf(options.coefficient, options.value, n, options.level) <= options.within;
   });
-  for (const int64_t n : {5, 10, 20, 32, 50, 100, 200, 500, 1000}) {
-    if (n != approaches) {
-      add_approaches(n, false);
-    }
+  std::set<int64_t> counts = {5, 10, 20, 32, 50, 100, 200, 500, 1000};
+  counts.insert(approaches);
+  for (const int64_t n : counts) {
+    add_approaches(n, n == approaches);
   }
-  add_approaches(approaches, true);
   // Where 0 is expected, noise shifts nothing: the shift is then that of a coefficient of 0.5.
   const double shifted = options.value == 0 ? 0.5 : options.value;
   const auto add_noise = [&](const std::string& unit, double variance) {
