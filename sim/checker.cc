@@ -416,6 +416,8 @@ void Checker::OnSubmitted(size_t planned, SweepId id) {
   submitted_[planned] = id;
 }
 
+void Checker::OnCancelMade(SweepId id) { once_canceled_.insert(id); }
+
 void Checker::OnCanceled(SweepId id) {
   ++acknowledged_;
   canceled_.insert(id);

@@ -73,6 +73,8 @@ class Checker {
 
   // --- users ------------------------------------------------------------------------------------
 
+  // The sweep was canceled, and perhaps taken up again by a retry before the next commit.
+  void OnCancelMade(SweepId id);
   // The request was acknowledged.
   void OnSubmitted(size_t planned, SweepId id);
   void OnCanceled(SweepId id);

@@ -164,12 +164,20 @@ void Users::Meddle(size_t planned, SweepId id) {
   }
   if (plan.cancel_after) {
     // A delayed duplicate of the request may arrive after a retry and cancel again.
-    AskAfter(*plan.cancel_after, UserRequest::kCancel, id, absl::StrCat("cancel ", id.ToString()),
-             on_sweep(&Scheduler::CancelSweep), [this](absl::StatusOr<SweepId> canceled) {
-               if (canceled.ok()) {
-                 checker_.OnCanceled(*canceled);
-               }
-             });
+    AskAfter(
+        *plan.cancel_after, UserRequest::kCancel, id, absl::StrCat("cancel ", id.ToString()),
+        [this, id, cancel = on_sweep(&Scheduler::CancelSweep)](Scheduler& scheduler) {
+          absl::StatusOr<SweepId> canceled = cancel(scheduler);
+          if (canceled.ok()) {
+            checker_.OnCancelMade(id);
+          }
+          return canceled;
+        },
+        [this](absl::StatusOr<SweepId> canceled) {
+          if (canceled.ok()) {
+            checker_.OnCanceled(*canceled);
+          }
+        });
   }
   if (plan.cancel_job_after) {
     const JobId job{id, plan.cancel_job};
