@@ -15,7 +15,7 @@
 namespace concur::sim {
 namespace {
 
-constexpr absl::Duration kReadInterval = absl::Seconds(2);
+constexpr absl::Duration kReadInterval = absl::Seconds(1);
 constexpr absl::Duration kServeInterval = absl::Milliseconds(700);
 constexpr absl::Duration kReadDelayMax = absl::Milliseconds(300);
 constexpr absl::Duration kLongDelayMax = absl::Seconds(6);
@@ -135,6 +135,7 @@ void ReadClients::Start() {
 }
 
 void ReadClients::ServeOften() {
+  LookAfterRestart();
   ServeBoard();
   world_.After(kServeInterval, [this] { ServeOften(); });
 }
@@ -152,10 +153,21 @@ void ReadClients::LookOften() {
 
 void ReadClients::Look() {
   const std::vector<SweepId>& sweeps = history_.sweeps();
-  if (sweeps.empty()) {
-    return;
+  if (!sweeps.empty()) {
+    LookAt(sweeps[random_.Below(sweeps.size())]);
   }
-  const SweepId id = sweeps[random_.Below(sweeps.size())];
+}
+
+void ReadClients::LookAfterRestart() {
+  if (coordinator_.up() && looked_at_process_ != coordinator_.process()) {
+    looked_at_process_ = coordinator_.process();
+    for (const SweepId id : history_.sweeps()) {
+      LookAt(id);
+    }
+  }
+}
+
+void ReadClients::LookAt(SweepId id) {
   if (watches_.size() < kWatchesMax) {
     watches_.push_back(std::make_unique<Watch>(*this, id));
   }

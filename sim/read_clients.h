@@ -39,6 +39,9 @@ class ReadClients {
 
   void LookOften();
   void Look();
+  // As users do who come back to a coordinator that was away: what they saw before may be lost.
+  void LookAfterRestart();
+  void LookAt(SweepId id);
   void Answer(SweepId id, History::Moment begun, const Seen& seen);
   void ServeOften();
   void ServeBoard();
@@ -49,6 +52,7 @@ class ReadClients {
   CoordinatorMachine& coordinator_;
   Random random_;
   std::vector<std::unique_ptr<Watch>> watches_;
+  uint64_t looked_at_process_ = 0;
 };
 
 }  // namespace concur::sim
