@@ -231,9 +231,8 @@ void AddMetricForms(Command* group, CommandContext& context) {
   const auto harness = std::make_shared<AdaptOptions>();
   Command* const lm_eval =
       AddMetrics(group, context, "lm-eval", "results of the Language Model Evaluation Harness",
-                 "results_1.json --task piqa --out metrics.json\n  concur adapt lm-eval "
-                 "results_1.json --task piqa --metric acc --examples examples.jsonl --out "
-                 "metrics.json",
+                 "results_1.json --task piqa --out metrics.json\n"
+                 "  concur adapt lm-eval results_1.json --examples examples.jsonl --out m.json",
                  harness, [](const AdapterInput& input, const AdaptOptions& options) {
                    return AdaptHarness(input, options.harness);
                  });
