@@ -97,7 +97,7 @@ std::vector<size_t> RankedApproaches(const analysis::Generalization& ranking) {
 }
 
 // The averages with their error; nothing where ranks are not to be resolved.
-absl::StatusOr<std::optional<analysis::RankEstimate>> EstimateOf(
+absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
     const RankFlags& flags, const analysis::ScoreTable& table,
     const analysis::Generalization& ranking, CommandContext& context) {
   const std::vector<size_t> approaches = RankedApproaches(ranking);
@@ -185,7 +185,7 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
                           BootstrapOf(flags.interval));
   if (bootstrap.has_value()) {
     CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
-                            EstimateOf(flags, table, ranking, context));
+                            RankEstimateOf(flags, table, ranking, context));
     if (estimate.has_value()) {
       analysis::RankSetOptions options;
       options.level = bootstrap->level;
