@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "page/page_server.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -286,6 +287,11 @@ std::string PageServer::SessionCookie(const std::string& value, absl::Duration a
 
 absl::StatusOr<ApiCaller> PageServer::CallerOf(const HttpRequest& request) const {
   if (!request.authorization.empty()) {
+    // gRPC ends the process when metadata has others.
+    if (!std::all_of(request.authorization.begin(), request.authorization.end(),
+                     [](char c) { return c >= ' ' && c <= '~'; })) {
+      return absl::UnauthenticatedError("Authorization: expected printable ASCII characters");
+    }
     return ApiCaller{request.authorization, request.peer};
   }
   if (options_.without_authentication) {

@@ -123,10 +123,13 @@ class Stand {
   std::string address_;
 };
 
-// Sends the bytes, and no more.
-std::string Answer(absl::string_view bytes) {
+// Sends the bytes, and reads what comes until the server closes the connection. `patience`: how
+// long an answer may take; the server waits 15 s for the rest of a request.
+std::string Answer(absl::string_view bytes, absl::Duration patience = absl::Seconds(20)) {
   static const Stand& stand = *new Stand;
   const concur::FileDescriptor fd = concur::testing::ConnectTo(stand.address());
+  const timeval timeout = absl::ToTimeval(patience);
+  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t now = send(fd.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (now <= 0) {
@@ -134,7 +137,6 @@ std::string Answer(absl::string_view bytes) {
     }
     sent += static_cast<size_t>(now);
   }
-  shutdown(fd.get(), SHUT_WR);
   std::string answer;
   char buffer[65536];
   for (ssize_t got = 0; (got = recv(fd.get(), buffer, sizeof buffer, 0)) > 0;) {
@@ -157,8 +159,8 @@ void CheckAnswer(absl::string_view answer) {
 }
 
 void CheckSocket(absl::string_view bytes) {
-  const std::string answer = Answer(bytes);
-  if (!answer.empty()) {
+  const std::string answer = Answer(bytes, absl::Milliseconds(100));
+  if (absl::StrContains(answer, "\r\n\r\n")) {
     CheckAnswer(answer);
   }
   if (!absl::StrContains(bytes, kToken)) {
@@ -229,9 +231,11 @@ void CheckCookies(absl::string_view text) {
   CONCUR_CHECK(absl::StrContains(text, value));
   CONCUR_CHECK(!sealer.Open(value, now).ok());
   CONCUR_CHECK(!sealer.Open(text, now).ok());
-  const std::string sealed = sealer.Seal(text, now + absl::Hours(1));
+  constexpr size_t kTokenBytes = 200;  // more than any token has; Open refuses long cookies
+  const std::string token(text.substr(0, kTokenBytes));
+  const std::string sealed = sealer.Seal(token, now + absl::Hours(1));
   const auto opened = sealer.Open(sealed, now);
-  CONCUR_CHECK(opened.ok() && *opened == text);
+  CONCUR_CHECK(opened.ok() && *opened == token);
   CONCUR_CHECK(concur::page::CookieValue(absl::StrCat("a=b; concur_session_7447=", sealed),
                                          "concur_session_7447") == sealed);
 }

@@ -281,6 +281,9 @@ TEST_F(PageTest, RolesAreThoseOfTheTokens) {
   EXPECT_EQ(Get("/api/v1/ListSweeps", {}).status, 401);
   EXPECT_EQ(Get("/api/v1/ListSweeps").status, 401);
   EXPECT_EQ(Get("/api/v1/ListSweeps", {"Authorization: Bearer nonsense"}).status, 401);
+  // It ended the coordinator.
+  EXPECT_EQ(Get("/api/v1/ListSweeps", {"Authorization: Bearer a\rb"}).status, 401);
+  EXPECT_EQ(Get("/api/v1/ListSweeps", {"Authorization: Bearer \xff"}).status, 401);
   EXPECT_EQ(Get("/api/v1/matrix?sweep=" + sweep, {}).status, 401);
   EXPECT_EQ(Get("/api/v1/ListSweeps", {viewer}).status, 200);
   EXPECT_EQ(Get("/api/v1/session", {viewer}).json()["role"], "viewer");
