@@ -427,66 +427,71 @@ std::string Server::page_address() const {
   return parts_->page == nullptr ? "" : parts_->page->address();
 }
 
+absl::Status Server::Assemble(Clock& clock, Parts& parts) {
+  CONCUR_RETURN_IF_ERROR(CheckListen(parts.options));
+  const std::string& data = parts.options.data_directory;
+  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
+  CONCUR_ASSIGN_OR_RETURN(parts.store, SqliteStore::Open(data + "/concur.db"));
+  CONCUR_ASSIGN_OR_RETURN(parts.artifacts, OpenArtifacts(clock, {data, parts.options.s3}));
+  PartialUploadLimits held;
+  if (parts.options.s3.has_value()) {
+    held.count_max = kHeldForObjectStorage;
+  }
+  parts.partial_uploads = std::make_unique<PartialUploads>(clock, held);
+  EngineOptions engine_options = parts.options.engine;
+  engine_options.artifact_directory = parts.artifacts->directory();
+  engine_options.artifact_store_id = parts.artifacts->store_id();
+  engine_options.decode_pool = rpc::DecodePool;
+  CONCUR_ASSIGN_OR_RETURN(parts.engine, Engine::Create(clock, *parts.store, rpc::DecodeSpec,
+                                                       std::move(engine_options)));
+  parts.engine->AddObserver(parts.log);
+  parts.fleet = std::make_unique<FleetHistory>(clock);
+  if (!parts.options.metrics_listen.empty()) {
+    parts.metrics = std::make_unique<MetricSet>();
+    parts.metrics->AddProcess("concur-coordinator", parts.options.version);
+    parts.coordinator_metrics =
+        std::make_unique<CoordinatorMetrics>(*parts.metrics, *parts.engine, clock, data);
+    parts.engine->AddObserver(*parts.coordinator_metrics);
+  }
+  parts.pool = std::make_unique<ThreadPool>(parts.options.pool_threads);
+  parts.answers = std::make_unique<ThreadPool>(1);
+  if (parts.options.s3.has_value()) {
+    parts.transfers = std::make_unique<ThreadPool>(parts.options.transfer_threads);
+  }
+  ThreadPool& transfers = parts.transfers != nullptr ? *parts.transfers : *parts.pool;
+  parts.collector = std::make_unique<Collector>(
+      clock, *parts.engine, *parts.store, *parts.artifacts, transfers,
+      CollectorOptions{parts.options.gc_interval, parts.options.gc_grace});
+  CONCUR_ASSIGN_OR_RETURN(parts.access, MakeAccess(clock, parts.options));
+  CONCUR_ASSIGN_OR_RETURN(parts.audit, AuditLog::Open(clock, data + "/audit"));
+  parts.options.limits.data_directory = data;
+  parts.options.limits.uploads_kept = parts.options.gc_grace;
+  parts.options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
+                                    ProviderKind::kKubernetes, ProviderKind::kCommand};
+  parts.pilot_tls = PilotTls::Load(parts.options.tls, parts.options.pilots);
+  parts.options.limits.check_pool = PoolCheck(parts.options, parts.pilot_tls);
+  parts.coordinator_service = std::make_unique<CoordinatorService>(
+      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.audit, *parts.fleet,
+      *parts.pool, transfers, *parts.answers, parts.options.limits);
+  parts.worker_service =
+      std::make_unique<WorkerService>(*parts.engine, *parts.artifacts, *parts.partial_uploads,
+                                      transfers, parts.options.limits.artifact_bytes_max);
+  parts.streams =
+      std::make_unique<StreamWatch>(clock, parts.options.connections.streams,
+                                    [access = parts.access.get()](const Digest& sender) {
+                                      return access->CheckStillValid(sender);
+                                    });
+  parts.front = std::make_unique<ServiceFront>(
+      ServiceFrontParts{*parts.access, *parts.audit, *parts.streams, parts.metrics.get()},
+      *parts.coordinator_service, *parts.worker_service);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOptions options) {
   auto parts = std::make_unique<Parts>();
   parts->options = std::move(options);
-  CONCUR_RETURN_IF_ERROR(CheckListen(parts->options));
+  CONCUR_RETURN_IF_ERROR(Assemble(clock, *parts));
   const std::string& data = parts->options.data_directory;
-  CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
-  CONCUR_ASSIGN_OR_RETURN(parts->store, SqliteStore::Open(data + "/concur.db"));
-  CONCUR_ASSIGN_OR_RETURN(parts->artifacts, OpenArtifacts(clock, {data, parts->options.s3}));
-  PartialUploadLimits held;
-  if (parts->options.s3.has_value()) {
-    held.count_max = kHeldForObjectStorage;
-  }
-  parts->partial_uploads = std::make_unique<PartialUploads>(clock, held);
-  EngineOptions engine_options = parts->options.engine;
-  engine_options.artifact_directory = parts->artifacts->directory();
-  engine_options.artifact_store_id = parts->artifacts->store_id();
-  engine_options.decode_pool = rpc::DecodePool;
-  CONCUR_ASSIGN_OR_RETURN(parts->engine, Engine::Create(clock, *parts->store, rpc::DecodeSpec,
-                                                        std::move(engine_options)));
-  parts->engine->AddObserver(parts->log);
-  parts->fleet = std::make_unique<FleetHistory>(clock);
-  if (!parts->options.metrics_listen.empty()) {
-    parts->metrics = std::make_unique<MetricSet>();
-    parts->metrics->AddProcess("concur-coordinator", parts->options.version);
-    parts->coordinator_metrics =
-        std::make_unique<CoordinatorMetrics>(*parts->metrics, *parts->engine, clock, data);
-    parts->engine->AddObserver(*parts->coordinator_metrics);
-  }
-  parts->pool = std::make_unique<ThreadPool>(parts->options.pool_threads);
-  parts->answers = std::make_unique<ThreadPool>(1);
-  if (parts->options.s3.has_value()) {
-    parts->transfers = std::make_unique<ThreadPool>(parts->options.transfer_threads);
-  }
-  ThreadPool& transfers = parts->transfers != nullptr ? *parts->transfers : *parts->pool;
-  parts->collector = std::make_unique<Collector>(
-      clock, *parts->engine, *parts->store, *parts->artifacts, transfers,
-      CollectorOptions{parts->options.gc_interval, parts->options.gc_grace});
-  CONCUR_ASSIGN_OR_RETURN(parts->access, MakeAccess(clock, parts->options));
-  CONCUR_ASSIGN_OR_RETURN(parts->audit, AuditLog::Open(clock, data + "/audit"));
-  parts->options.limits.data_directory = data;
-  parts->options.limits.uploads_kept = parts->options.gc_grace;
-  parts->options.limits.providers = {ProviderKind::kLocal, ProviderKind::kSlurm,
-                                     ProviderKind::kKubernetes, ProviderKind::kCommand};
-  parts->pilot_tls = PilotTls::Load(parts->options.tls, parts->options.pilots);
-  parts->options.limits.check_pool = PoolCheck(parts->options, parts->pilot_tls);
-  parts->coordinator_service = std::make_unique<CoordinatorService>(
-      clock, *parts->engine, *parts->artifacts, *parts->partial_uploads, *parts->audit,
-      *parts->fleet, *parts->pool, transfers, *parts->answers, parts->options.limits);
-  parts->worker_service =
-      std::make_unique<WorkerService>(*parts->engine, *parts->artifacts, *parts->partial_uploads,
-                                      transfers, parts->options.limits.artifact_bytes_max);
-  parts->streams =
-      std::make_unique<StreamWatch>(clock, parts->options.connections.streams,
-                                    [access = parts->access.get()](const Digest& sender) {
-                                      return access->CheckStillValid(sender);
-                                    });
-  parts->front = std::make_unique<ServiceFront>(
-      ServiceFrontParts{*parts->access, *parts->audit, *parts->streams, parts->metrics.get()},
-      *parts->coordinator_service, *parts->worker_service);
-
   CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ServerCredentials> credentials,
                           MakeServerCredentials(parts->options.tls));
   grpc::EnableDefaultHealthCheckService(true);

@@ -90,6 +90,8 @@ class Server {
   struct Parts;
   explicit Server(std::unique_ptr<Parts> parts);
   static absl::Status StartPools(Clock& clock, Parts& parts);
+  // Opens what is kept and makes what answers calls; starts nothing.
+  static absl::Status Assemble(Clock& clock, Parts& parts);
   static absl::Status StartStatus(Parts& parts);
   static absl::Status StartPage(Clock& clock, Parts& parts);
   std::unique_ptr<Parts> parts_;

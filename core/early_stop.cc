@@ -103,10 +103,10 @@ std::optional<EarlyStop::Run> EarlyStop::Next() {
     setting.state = State::kRunning;
     ++running_;
     ++rungs_[setting.target].running;
-    if (!setting.ended) {
+    if (!setting.ended && setting.step < rungs_[setting.target].steps) {
       return Run{*next, setting.step, rungs_[setting.target].steps};
     }
-    Reach(*next);  // it has no more to train
+    Reach(*next);  // it has no more to train, or has come as far already
   }
   return std::nullopt;
 }

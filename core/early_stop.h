@@ -9,8 +9,9 @@
 //    those that have, rounded down; rounded up once nobody else can come, so that one setting
 //    reaches the last rung however few there are.
 //  - kMedian: the median stopping rule (Golovin et al., 2017, "Google Vizier"). From `min` steps on
-//    a setting ends whose best score is worse than the median, over the settings that have come as
-//    far, of the means of their scores up to there. Until kMedianOthersMin have, none is stopped.
+//    a setting ends whose best score is worse than the median, over the settings that have reported
+//    at the same step, of the means of their scores up to there. Until kMedianOthersMin have, none
+//    is stopped.
 //
 // Deterministic: the same calls in the same order give the same decisions, so that a log of
 // arrivals is enough to have them again. Equal scores are in the order of the settings' numbers.

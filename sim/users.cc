@@ -167,8 +167,10 @@ void Users::Meddle(size_t planned, SweepId id) {
     AskAfter(
         *plan.cancel_after, UserRequest::kCancel, id, absl::StrCat("cancel ", id.ToString()),
         [this, id, cancel = on_sweep(&Scheduler::CancelSweep)](Scheduler& scheduler) {
+          const std::optional<SweepView> before = scheduler.FindSweep(id);
+          const bool changes = before && !before->row->canceled && !IsTerminal(before->state);
           absl::StatusOr<SweepId> canceled = cancel(scheduler);
-          if (canceled.ok()) {
+          if (canceled.ok() && changes) {
             checker_.OnCancelMade(id);
           }
           return canceled;

@@ -210,15 +210,15 @@ absl::Status CollectMetrics(const RunPaths& paths, Artifacts& artifacts, JobResu
 
 // Per-example scores of a program that computes its own metrics.
 absl::Status CollectExamples(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string examples, ReadExamples(paths.examples));
-  // Those of answers that the worker scored itself win.
   const bool taken =
       std::any_of(result.artifacts.begin(), result.artifacts.end(),
                   [](const ArtifactRef& a) { return a.kind == ArtifactKind::kExamples; });
-  if (!taken) {
-    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(examples));
-    AddArtifact(ArtifactKind::kExamples, put, result);
+  if (taken) {
+    return absl::OkStatus();  // those of answers that the worker scored itself win
   }
+  CONCUR_ASSIGN_OR_RETURN(const std::string examples, ReadExamples(paths.examples));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest put, artifacts.Put(examples));
+  AddArtifact(ArtifactKind::kExamples, put, result);
   return absl::OkStatus();
 }
 

@@ -31,6 +31,7 @@ namespace {
 constexpr int64_t kPredictionsBytesMax = int64_t{1} << 30;
 constexpr int64_t kMetricsBytesMax = 1 << 20;
 constexpr int64_t kExamplesBytesMax = int64_t{256} << 20;
+constexpr std::ptrdiff_t kExamplesMax = 1'000'000;  // the worker holds them beside other jobs
 constexpr double kScoreLevel = 0.95;  // of the intervals that are reported with scores
 
 // The file is named as commands name it: its path is gone when somebody reads the message.
@@ -172,6 +173,10 @@ absl::StatusOr<std::string> ReadExamples(const std::string& path) {
     return absl::InvalidArgumentError(text.status().message());
   }
   CONCUR_RETURN_IF_ERROR(text.status());
+  if (std::count(text->begin(), text->end(), '\n') > kExamplesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("{examples}: expected at most ", kExamplesMax, " lines, got more"));
+  }
   CONCUR_RETURN_IF_ERROR(qa::ParseExampleScores(*text, "{examples}").status());
   return text;
 }

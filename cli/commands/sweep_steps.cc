@@ -97,7 +97,12 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
     return true;
   }));
   size_t gone = 0;
+  size_t running = 0;
   for (const v1::Job& job : jobs) {
+    if (job.state() == v1::Job::STATE_RUNNING) {  // its log has no end yet
+      ++running;
+      continue;
+    }
     const absl::Status status = AddSteps(*client, job, flags, listing);
     if (absl::IsNotFound(status)) {
       ++gone;
@@ -109,6 +114,11 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
   if (gone > 0) {
     PrintNote(context, absl::StrCat(gone, " of ", jobs.size(),
                                     " logs are not kept (any more): their jobs are left out"));
+  }
+  if (running > 0) {
+    PrintNote(context,
+              absl::StrCat(running, running == 1 ? " job that runs is" : " jobs that run are",
+                           " left out; concur job logs JOB --follow shows what one reports"));
   }
   return absl::OkStatus();
 }
@@ -124,8 +134,8 @@ void AddSweepStepsCommand(Command& sweep, CommandContext& context) {
       ->Required();
   command->AddOption("--metric", flags->metric, "Only values of this name")->TypeName("NAME");
   command->Footer(
-      "From the logs of its train jobs, and of jobs that need no training: lines such as\n"
-      "concur-metric {\"step\": 3, \"name\": \"f1\", \"value\": 71.5}, while they run as well.\n"
+      "From the logs of train jobs that have ended, and of jobs that need no training: lines such\n"
+      "as concur-metric {\"step\": 3, \"name\": \"f1\", \"value\": 71.5}.\n"
       "Examples:\n"
       "  concur sweep steps s12 --metric f1\n"
       "  concur sweep steps study -o csv > curves.csv && concur early-stop curves.csv");

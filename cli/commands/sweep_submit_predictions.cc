@@ -106,6 +106,7 @@ absl::Status SubmitPredictions(CommandContext& context, const SubmitPredictionsF
   }
   const absl::StatusOr<Expansion> expansion = Expansion::Make(loaded.spec);
   CONCUR_RETURN_IF_ERROR(spec::WithPlace(loaded, expansion.status()));
+  CONCUR_RETURN_IF_ERROR(CheckAllAreScored(systems, *expansion));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::CreateSweepResponse response,
                           SubmitLoaded(context, *client, loaded, flags.request_id, flags.dry_run));

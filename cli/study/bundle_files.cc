@@ -325,7 +325,11 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
     CONCUR_ASSIGN_OR_RETURN(study.spec,
                             rpc::FromProto(study.sweep.spec(), FieldPath("sweep.json: spec")));
   }
-  study.jobs.reserve(static_cast<size_t>(std::count(jobs_jsonl.begin(), jobs_jsonl.end(), '\n')));
+  // No job has so short a line; empty ones are none.
+  constexpr size_t kLineBytesMin = 64;
+  study.jobs.reserve(
+      std::min(static_cast<size_t>(std::count(jobs_jsonl.begin(), jobs_jsonl.end(), '\n')),
+               jobs_jsonl.size() / kLineBytesMin));
   int line = 0;
   for (const absl::string_view text : absl::StrSplit(jobs_jsonl, '\n')) {
     ++line;

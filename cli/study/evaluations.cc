@@ -245,9 +245,11 @@ absl::StatusOr<std::string> SampleLines(const Study& study, const v1::Job& job,
   CONCUR_ASSIGN_OR_RETURN(const std::vector<qa::ExampleScore> examples,
                           qa::ParseExampleScores(*text, job.id()));
   std::string main;
+  bool by_exact_match = false;  // else by f1, which holds the metric of a program's own
   for (const BenchmarkSpec& benchmark : study.spec.benchmarks) {
     if (benchmark.name == job.test_benchmark()) {
       main = benchmark.metric;
+      by_exact_match = IsQa(benchmark.format) && main == "exact_match";
     }
   }
   const std::string id = ResultId(job, MetricsInOrder(job, main)[0]->name());
@@ -264,8 +266,7 @@ absl::StatusOr<std::string> SampleLines(const Study& study, const v1::Job& job,
     sample["input"] = {{"raw", ""}, {"reference", EvaluationJson::array()}};
     sample["output"] = {{"raw", EvaluationJson::array()}};
     sample["answer_attribution"] = EvaluationJson::array();
-    sample["evaluation"]["score"] =
-        main == "exact_match" ? (example.exact_match ? 1.0 : 0.0) : example.f1;
+    sample["evaluation"]["score"] = by_exact_match ? (example.exact_match ? 1.0 : 0.0) : example.f1;
     sample["evaluation"]["is_correct"] = example.exact_match;
     lines += JsonText(sample, -1);
     ++rows;

@@ -227,8 +227,14 @@ absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, cons
     }
     LearningCurve& curve = cell.curves.back();
     curve.points.push_back({row.step + (from_zero ? 1 : 0), row.value});
-    if (row.seconds > 0) {
-      curve.cost_per_step = row.seconds / static_cast<double>(curve.points.back().step);
+    curve.cost_per_step = row.seconds / static_cast<double>(curve.points.back().step);
+  }
+  for (CellCurves& cell : cells) {  // steps, unless all its settings state their seconds
+    if (std::any_of(cell.curves.begin(), cell.curves.end(),
+                    [](const LearningCurve& curve) { return curve.cost_per_step == 0; })) {
+      for (LearningCurve& curve : cell.curves) {
+        curve.cost_per_step = 1;
+      }
     }
   }
   return cells;

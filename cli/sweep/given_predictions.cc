@@ -388,4 +388,27 @@ absl::StatusOr<TemporaryDirectory> AddGivenSystems(const std::vector<GivenSystem
   return links;
 }
 
+absl::Status CheckAllAreScored(const std::vector<GivenSystem>& systems,
+                               const Expansion& expansion) {
+  const size_t first = expansion.spec().approaches.size() - systems.size();
+  std::set<std::pair<size_t, uint32_t>> scored;
+  for (const Block& block : expansion.blocks()) {
+    for (const uint32_t test : block.tests) {
+      scored.emplace(block.approach, test);
+    }
+  }
+  spec::ErrorList errors;
+  for (size_t i = 0; i < systems.size(); ++i) {
+    for (const auto& [benchmark, path] : systems[i].files) {
+      if (!scored.contains({first + i, benchmark})) {
+        errors.Add(path, {}, "",
+                   absl::StrCat("expected a benchmark that the sweep evaluates on, got ",
+                                expansion.spec().benchmarks[benchmark].name,
+                                ", which its evaluate_on or exclude leaves out"));
+      }
+    }
+  }
+  return errors.empty() ? absl::OkStatus() : errors.ToStatus();
+}
+
 }  // namespace concur::cli

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/sweep/temporary_directory.h"
+#include "core/expansion.h"
 #include "core/sweep.h"
 #include "spec/loaded_sweep.h"
 
@@ -60,6 +61,10 @@ struct GivenRules {
 absl::StatusOr<TemporaryDirectory> AddGivenSystems(const std::vector<GivenSystem>& systems,
                                                    const GivenRules& rules,
                                                    spec::LoadedSweep* sweep);
+
+// InvalidArgument, with a line for each, where the sweep that they were added to last evaluates no
+// system on a benchmark that one has predictions for.
+absl::Status CheckAllAreScored(const std::vector<GivenSystem>& systems, const Expansion& expansion);
 
 }  // namespace concur::cli
 

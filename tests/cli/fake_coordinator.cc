@@ -20,12 +20,15 @@ grpc::Status NotFound(const std::string& what) {
   return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", what)};
 }
 
-// The page of `list` that the token asks for, `kPage` long or shorter; returns the next token.
+// The page of `list` that the token asks for, a twentieth of the list, at least `kPage` and at most
+// `size` long; returns the next token.
 template <typename Thing, typename Add>
 std::string Page(const std::vector<Thing>& list, const std::string& token, int size, Add add) {
+  constexpr size_t kPages = 20;
   size_t begin = 0;
   CONCUR_CHECK(token.empty() || absl::SimpleAtoi(token, &begin));
-  const size_t end = std::min<size_t>(list.size(), begin + std::min(kPage, size));
+  const size_t length = std::max<size_t>(kPage, list.size() / kPages);
+  const size_t end = std::min(list.size(), begin + std::min<size_t>(length, size));
   for (size_t i = begin; i < end; ++i) {
     add(list[i]);
   }
@@ -163,17 +166,17 @@ grpc::Status FakeCoordinator::RetryJobs(Context*, const v1::RetryJobsRequest* re
 grpc::Status FakeCoordinator::ListJobs(Context*, const v1::ListJobsRequest* request,
                                        v1::ListJobsResponse* response) {
   MutexLock lock(mutex_);
-  std::vector<v1::Job> wanted;
+  std::vector<const v1::Job*> wanted;
   for (const v1::Job& job : jobs) {
     const auto& states = request->states();
     if (states.empty() || std::find(states.begin(), states.end(), job.state()) != states.end()) {
-      wanted.push_back(job);
+      wanted.push_back(&job);
     }
   }
   list_requests.push_back(*request);
   page_tokens.push_back(request->page_token());
   response->set_next_page_token(Page(wanted, request->page_token(), request->page_size(),
-                                     [&](const v1::Job& job) { *response->add_jobs() = job; }));
+                                     [&](const v1::Job* job) { *response->add_jobs() = *job; }));
   return grpc::Status::OK;
 }
 

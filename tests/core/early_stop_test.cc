@@ -84,6 +84,18 @@ TEST(EarlyStopTest, OneSettingReachesTheEndHoweverFewThereAre) {
   }
 }
 
+TEST(EarlyStopTest, ARungThatAReportWentBeyondIsNoReasonToTrain) {
+  EarlyStop asha(Asha(1, 9, 3), 3);  // rungs at 1, 3 and 9; reports at 5 and 10
+  for (const double score : {0.1, 0.3, 0.2}) {
+    const std::optional<EarlyStop::Run> run = asha.Next();
+    asha.Report(run->setting, 5, score);
+  }
+  EXPECT_EQ(asha.Next(), (EarlyStop::Run{1, 5, 9}));
+  asha.Report(1, 10, 0.3);
+  EXPECT_TRUE(asha.done());
+  EXPECT_EQ(asha.Selected(), 1U);
+}
+
 TEST(EarlyStopTest, LessMayBeBetter) {
   EarlyStopRule rule = Asha(1, 3, 3);
   rule.minimize = true;

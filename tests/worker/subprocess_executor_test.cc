@@ -181,6 +181,8 @@ TEST_F(SubprocessExecutorTest, ExamplesThatTheWorkerScoredWinOverTheProgramsOwn)
   ASSERT_TRUE(result.succeeded) << result.message;
   EXPECT_THAT(ReadArtifact(result, ArtifactKind::kExamples),
               AllOf(HasSubstr("\"q1\""), Not(HasSubstr("mine"))));
+  const JobResult broken = Run(Eval("echo '{\"q1\": \"France\"}' > $2; echo '{' > $5"));
+  EXPECT_TRUE(broken.succeeded) << broken.message;
 }
 
 TEST_F(SubprocessExecutorTest, BrokenExamplesAreInvalidOutput) {
@@ -189,7 +191,8 @@ TEST_F(SubprocessExecutorTest, BrokenExamplesAreInvalidOutput) {
            {"echo '{\"id\": \"a\", \"exact_match\": 1, \"f1\": 2}' > $5", "f1 of \"a\": expected"},
            {": > $5", "{examples}: expected one example a line, got none"},
            {"ln -s /etc/passwd $5", "{examples} is a link"},
-           {"truncate -s 257M $5", "examples.jsonl"}}) {
+           {"truncate -s 257M $5", "examples.jsonl"},
+           {"yes '' | head -n 1000001 > $5", "{examples}: expected at most 1000000 lines"}}) {
     JobOrder eval = Eval(absl::StrCat("echo '{\"bleu\": 25}' > $3; ", script));
     eval.format = DataFormat::kFile;
     const JobResult result = Run(eval);

@@ -117,6 +117,13 @@ TEST_F(EarlyStopCommandTest, EventsAreTheLogOfArrivalsAndDecisions) {
             ",,,2.0,go on,8,1,\n,,,3.0,report,8,2,0.2\n,,,3.0,finish,8,2,\n");
 }
 
+TEST_F(EarlyStopCommandTest, CostsAreStepsUnlessAllSettingsOfTheCellStateTheirSeconds) {
+  const std::string curves = "setting,step,value,seconds\n1,1,0.5,60\n2,1,0.4,";
+  const std::vector<std::string> events = {"--events", "-o", "csv"};
+  EXPECT_THAT(EarlyStop(curves + "30\n", events).out, HasSubstr(",,,90.0,finish,2,1,"));
+  EXPECT_THAT(EarlyStop(curves + "\n", events).out, HasSubstr(",,,2.0,finish,2,1,"));
+}
+
 TEST_F(EarlyStopCommandTest, BadCurvesAreErrorsWithTheirPlace) {
   struct Case {
     const char* csv;
@@ -166,9 +173,16 @@ TEST_F(EarlyStopCommandTest, StepsComeFromTheLogsOfTrainJobs) {
                     Not(HasSubstr("s12/1")), Not(HasSubstr("s12/2"))));
   const Output one = Concur({"sweep", "steps", "s12", "-o", "csv", "--metric", "f1"});
   EXPECT_THAT(one.out, Not(HasSubstr("loss")));
+  EXPECT_THAT(output.err, Not(HasSubstr("left out")));
   // What it writes is what the replay reads.
   const Output replay = EarlyStop(one.out);
   EXPECT_EQ(replay.code, 0) << replay.err;
+
+  fake_.jobs[0].set_state(v1::Job::STATE_RUNNING);  // its log would be waited for
+  const Output running = Concur({"sweep", "steps", "s12", "-o", "csv"});
+  EXPECT_EQ(running.code, 0) << running.err;
+  EXPECT_THAT(running.out, Not(HasSubstr("s12/0")));
+  EXPECT_THAT(running.err, HasSubstr("1 job that runs is left out"));
 }
 
 }  // namespace

@@ -248,6 +248,13 @@ spec:
   ASSERT_THAT(spec.approaches(), SizeIs(2));
   EXPECT_EQ(spec.approaches(0).name(), "guess");
   EXPECT_EQ(spec.approaches(1).name(), "bidaf");
+  // What the sweep leaves out would be sent and never scored.
+  Write("systems/bidaf/reddit.json", kBothRight);
+  std::vector<std::string> elsewhere = arguments;
+  elsewhere[3] = Write("squad_alone.yaml", absl::StrCat(sweep, "  evaluate_on: [squad]\n"));
+  const Output left_out = Concur(elsewhere);
+  EXPECT_EQ(left_out.code, 2);
+  EXPECT_THAT(left_out.err, HasSubstr("got reddit, which its evaluate_on or exclude leaves out"));
   // Nobody ran the submitted systems on a validation set.
   Write("reddit.yaml",
         "apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: reddit}\n"
