@@ -14,10 +14,12 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -77,8 +79,13 @@ bool IsWanted(const AuditRecord& record, const AuditFilter& filter) {
   const auto fits = [](const std::string& wanted, const std::string& value) {
     return wanted.empty() || wanted == value;
   };
+  // "s12, all jobs" and "s12/3" are calls on s12, too.
+  const auto concerns = [](const std::string& wanted, absl::string_view target) {
+    return absl::ConsumePrefix(&target, wanted) &&
+           (wanted.empty() || target.empty() || target[0] == '/' || absl::StartsWith(target, ", "));
+  };
   return fits(filter.user, record.user) && fits(filter.method, record.method) &&
-         fits(filter.target, record.target) && !(filter.failed_only && record.outcome == "ok");
+         concerns(filter.target, record.target) && !(filter.failed_only && record.outcome == "ok");
 }
 
 // Where a page goes on: before byte `end` of the file with this inode. Rotation renames files, so

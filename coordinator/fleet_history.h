@@ -53,7 +53,7 @@ struct QuarantineRecord {
 struct FleetHistoryOptions {
   size_t samples_max = 720;
   absl::Duration interval = absl::Seconds(10);       // at first
-  absl::Duration interval_max = absl::Seconds(120);  // a day of 720
+  absl::Duration interval_max = absl::Seconds(160);  // 32 hours of 720
   size_t quarantines_max = 1000;
 };
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/argv.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -30,6 +32,11 @@ namespace {
 
 constexpr size_t kErrBytesMax = size_t{64} * 1024;
 constexpr size_t kSaidBytesMax = 600;
+
+absl::Status TookTooLong(const CommandRequest& request) {
+  return absl::DeadlineExceededError(
+      absl::StrCat(request.argv[0], ": no answer within ", absl::FormatDuration(request.timeout)));
+}
 
 struct Pipe {
   FileDescriptor read;
@@ -104,15 +111,33 @@ class Child {
     return absl::OkStatus();
   }
 
+  // Like Wait, but nothing when it still runs at the deadline.
+  std::optional<int> WaitUntil(absl::Time deadline, Clock& clock) {
+    constexpr absl::Duration kLookEvery = absl::Milliseconds(5);
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (clock.Now() >= deadline) {
+        return std::nullopt;
+      }
+      absl::SleepFor(kLookEvery);
+    }
+    pid_ = -1;
+    return ExitCodeOf(status);
+  }
+
   int Wait() {
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return ExitCodeOf(status);
   }
 
  private:
+  static int ExitCodeOf(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
   pid_t pid_ = -1;
 };
 
@@ -143,8 +168,7 @@ absl::Status Exchange(const CommandRequest& request, absl::Time deadline, Clock&
         {out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}, {in.write.get(), POLLOUT, 0}};
     const absl::Duration left = deadline - clock.Now();
     if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(absl::StrCat(request.argv[0], ": no answer within ",
-                                                      absl::FormatDuration(request.timeout)));
+      return TookTooLong(request);
     }
     if (poll(fds, 3, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) < 0 && errno != EINTR) {
       return ErrnoStatus(errno, request.argv[0], "wait");
@@ -192,7 +216,12 @@ absl::StatusOr<CommandResult> RunCommand(const CommandRequest& request) {
   }
   CommandResult result;
   CONCUR_RETURN_IF_ERROR(Exchange(request, deadline, clock, in, out, err, &result));
-  result.exit_code = child.Wait();
+  // It may go on after it has closed its output.
+  const std::optional<int> exit_code = child.WaitUntil(deadline, clock);
+  if (!exit_code) {
+    return TookTooLong(request);
+  }
+  result.exit_code = *exit_code;
   return result;
 }
 

@@ -114,7 +114,14 @@ absl::Status CommandProvider::Remember(const PoolSpec& pool, const std::string& 
   place.tokens.insert(tokens);
   place.answered = true;
   place.reports = std::move(reports);
-  return Save();
+  absl::Status saved = Save();
+  if (!saved.ok()) {
+    place.tokens.erase(tokens);
+    if (place.tokens.empty()) {
+      places_.erase(directory);
+    }
+  }
+  return saved;
 }
 
 // --- starting ------------------------------------------------------------------------------------
@@ -126,7 +133,7 @@ absl::StatusOr<std::vector<std::string>> CommandProvider::StartNow(
   if (absl::Status status = Remember(pool, tokens); !status.ok()) {
     return absl::FailedPreconditionError(status.message());  // nothing was asked for
   }
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(tokens, 0700));
+  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(tokens, {}));
   if (!token.empty()) {
     CONCUR_RETURN_IF_ERROR(WriteFileAtomically(TokenFile(tokens, setup_), token, 0600));
   }
@@ -260,6 +267,12 @@ absl::StatusOr<std::vector<PilotReport>> CommandProvider::ObserveNow() {
         LogWarning("pools are not seen", {{"error", std::string(reports.status().message())}});
       }
       place.failing = true;
+      if (!place.answered && absl::IsNotFound(reports.status())) {
+        it = places_.erase(it);  // its programs are gone, and nobody can be asked any more
+        CONCUR_RETURN_IF_ERROR(Save());
+        any = true;
+        continue;
+      }
       failure.Update(reports.status());
       if (!place.answered) {
         return failure;

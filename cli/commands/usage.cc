@@ -99,8 +99,12 @@ class UsageTable {
       return true;
     }));
     for (const std::string& id : with_failures) {
-      CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(id));
-      add(job);
+      const absl::StatusOr<v1::Job> job = client.GetJob(id);
+      if (absl::IsNotFound(job.status())) {
+        break;  // the sweep was deleted meanwhile
+      }
+      CONCUR_RETURN_IF_ERROR(job.status());
+      add(*job);
     }
     return absl::OkStatus();
   }

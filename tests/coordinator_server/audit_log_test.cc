@@ -19,6 +19,7 @@
 namespace concur {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 class AuditLogTest : public ::testing::Test {
@@ -133,6 +134,16 @@ TEST_F(AuditLogTest, LinesAreReadAsTheyWereWrittenNewestFirst) {
   EXPECT_EQ(first.peer, "ipv4:127.0.0.1:4");
   EXPECT_EQ(first.method, "CancelSweep");
   EXPECT_EQ(first.outcome, "ok");
+}
+
+TEST_F(AuditLogTest, ATargetIsFoundWithWhatWasDoneToIt) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(clock_, dir_.path()));
+  for (const char* target : {"s1", "s12", "s12/3", "s12, all jobs", "s123", "xs12"}) {
+    log->Write({"ada", "t1", "", "unix:", "RetryJobs", target, absl::OkStatus()});
+  }
+  AuditFilter filter;
+  filter.target = "s12";
+  EXPECT_THAT(TargetsOf(*log, filter, 10), ElementsAre("s12, all jobs", "s12/3", "s12"));
 }
 
 TEST_F(AuditLogTest, PagesGoOnThroughRotatedFilesWhileMoreIsWritten) {

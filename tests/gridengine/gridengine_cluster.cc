@@ -99,12 +99,14 @@ absl::Status GridEngineCluster::Start() {
 std::string GridEngineCluster::WhatEverybodySees() const {
   std::string seen = absl::StrCat(Run({"/usr/bin/qstat", "-u", "*", "-ext"}).out,
                                   Run({"/usr/bin/qstat", "-j", "*"}).out);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           File("sge"), std::filesystem::directory_options::skip_permission_denied)) {
+  std::error_code error;  // of what vanishes meanwhile
+  for (std::filesystem::recursive_directory_iterator it(
+           File("sge"), std::filesystem::directory_options::skip_permission_denied, error);
+       it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
     struct stat info {};
-    if (stat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+    if (stat(it->path().c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
         (info.st_mode & S_IROTH) != 0) {
-      absl::StrAppend(&seen, ReadFile(entry.path().string()).value_or(""));
+      absl::StrAppend(&seen, ReadFile(it->path().string()).value_or(""));
     }
   }
   return seen;

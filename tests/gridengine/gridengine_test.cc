@@ -31,7 +31,7 @@ spec:
       spec:
         version: "1"
         train:
-          command: [/bin/sh, -c, "sleep 0.3; echo {seed} > {model}; : {train}"]
+          command: [/bin/sh, -c, "sleep 1.5; echo {seed} > {model}; : {train}"]
         predict:
           command: [/bin/sh, -c, "printf '{{\"accuracy\": 0.%s}}' {seed} > {metrics}; : {model} {test}"]
         resources: {cpus: 1}

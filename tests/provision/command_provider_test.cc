@@ -221,6 +221,40 @@ TEST_F(CommandProviderTest, ACoordinatorThatStartsAgainFindsItsPilots) {
   EXPECT_EQ(Read("pilots/commands"), "");
 }
 
+TEST_F(CommandProviderTest, ProgramsThatWereRemovedStopNobodyAfterARestart) {
+  const PoolSpec other = Pool("other", "second");
+  {
+    CommandProvider provider(setup_, "");
+    ASSERT_OK(CallStart(provider, pool_, {"cpu-1"}));
+    ASSERT_OK(CallStart(provider, other, {"other-1"}));
+  }
+  Jobs("concur-ab12-cpu-1\trunning\t41\t\n");
+  std::filesystem::remove_all(dir_.File("second"));
+  CommandProvider again(setup_, "");
+  ASSERT_OK_AND_ASSIGN(const auto reports, CallObserve(again));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].name, "cpu-1");
+}
+
+TEST_F(CommandProviderTest, WhatCouldNotBeRememberedIsNotStarted) {
+  CommandProvider provider(setup_, "");
+  ASSERT_OK(CallObserve(provider));
+  std::ofstream(dir_.File("pilots")) << "no directory";
+  EXPECT_FALSE(CallStart(provider, pool_, {"cpu-1"}).ok());
+  EXPECT_FALSE(CallStart(provider, pool_, {"cpu-1"}).ok()) << "it is still not on the disk";
+  std::filesystem::remove(dir_.File("pilots"));
+  EXPECT_OK(CallStart(provider, pool_, {"cpu-1"}));
+}
+
+TEST_F(CommandProviderTest, AProgramThatClosesItsOutputAndGoesOnIsEnded) {
+  Play("list", "exec >&- 2>&-; sleep 1000");
+  CommandRequest request;
+  request.argv = {dir_.File("engine/list")};
+  request.timeout = absl::Milliseconds(100);
+  EXPECT_THAT(RunCommand(request),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer within")));
+}
+
 TEST_F(CommandProviderTest, OnlyLivingPilotsOfTheirOwnProgramsAreCanceled) {
   const PoolSpec other = Pool("other", "second");
   CommandProvider provider(setup_, "");

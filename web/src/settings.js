@@ -163,6 +163,9 @@ export function isWithin(row, ranges) {
 export function valueOn(axis, share) {
   const { low, high } = axis;
   const within = Math.min(1, Math.max(0, share));
+  if (within === 0 || within === 1) {
+    return within === 0 ? low : high; // unrounded, so that what lies there is within
+  }
   const value =
     axis.kind === "log"
       ? 10 ** (Math.log10(low) + within * (Math.log10(high) - Math.log10(low)))

@@ -108,7 +108,9 @@ function Axis({ axis, x, drawn, onDraw }) {
           }}
           onPointerMove={(event) => drag && setDrag([drag[0], shareAt(event)])}
           onPointerUp={() => {
-            onDraw(ends.map((share) => valueOn(axis, share)));
+            if (ends) {
+              onDraw(ends.map((share) => valueOn(axis, share)));
+            }
             setDrag(null);
           }}
           onPointerCancel={() => setDrag(null)}

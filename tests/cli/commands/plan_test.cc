@@ -112,10 +112,11 @@ TEST_F(PlanReplayTest, TheCurvesOfTheFigureAreThePointsOfTheJson) {
                       "cells</title>"),
             HasSubstr(">mean |error| of Kendall&#39;s tau-b, ± its standard error</text>"),
             HasSubstr(">share of the whole table&#39;s cost</text>")));
+  const PlanJson points = PlanJson::parse(json.out)["points"];
   for (const auto& [key, name] : std::vector<std::pair<const char*, const char*>>{
            {"planned", "planned"}, {"rows", "random rows"}, {"cells", "random cells"}}) {
     size_t from = 0;
-    for (const PlanJson& point : PlanJson::parse(json.out)["points"]) {
+    for (const PlanJson& point : points) {
       const PlanJson& result = point[key];
       const std::string marker =
           absl::StrFormat("<title>%s: %.3f at %.2f of the cost, coverage %.1f %%</title>", name,

@@ -81,6 +81,7 @@ test("an axis is linear, logarithmic or of words, and the score is the last one"
   assert.equal(valueOn(size, 0.5), 96);
   assert.equal(valueOn(rate, -3), 0.001);
   assert.equal(valueOn(rate, 1), 0.5);
+  assert.equal(valueOn({ ...size, high: 87.654321 }, 1), 87.654321);
 });
 
 test("values that are all the same stand in the middle", () => {
