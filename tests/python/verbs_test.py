@@ -12,7 +12,8 @@ from coordinator import BIN, study
 # Commands for Client.run, which has no method of their own for them.
 BY_RUN = """
 import sweep.submit-predictions sweep.steps early-stop sweep.import plan init up demo top page
-audit usage worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
+audit usage
+worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
 strata verify diff score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest
 adapt.lines adapt.metrics adapt.lm-eval schema chaos
