@@ -178,7 +178,8 @@ class HttpServer::Loop {
     HttpRequest request_;
     bool is_too_large_ = false;
     bool is_handed_over_ = false;
-    bool answered_ = false;  // once set, the answer is below
+    bool answered_ = false;   // once set, the answer is below
+    bool is_queued_ = false;  // the events: they are closed with their response
     HttpResponse response_;
     std::shared_ptr<EventOutlet> events_;  // shared with its producer
   };
@@ -192,10 +193,14 @@ class HttpServer::Loop {
     std::shared_ptr<EventOutlet> events;
   };
 
-  static void OnCompleted(void* /*self*/, MHD_Connection* /*connection*/, void** context,
+  static void OnCompleted(void* self, MHD_Connection* /*connection*/, void** context,
                           MHD_RequestTerminationCode /*how*/) {
-    delete static_cast<Context*>(*context);
+    const std::unique_ptr<Context> done(static_cast<Context*>(*context));
     *context = nullptr;
+    // The connection ended after the answer was given and before this thread had taken it.
+    if (done != nullptr && done->exchange->events_ != nullptr && !done->exchange->is_queued_) {
+      static_cast<Loop*>(self)->CloseStream(done->exchange->events_);
+    }
   }
 
   // Called when the head has come, for each piece of a body, at their end, and after a suspension.
@@ -289,6 +294,7 @@ class HttpServer::Loop {
     if (exchange.events_ == nullptr) {
       return QueueResponse(connection, exchange.response_);
     }
+    exchange.is_queued_ = true;
     exchange.events_->Attach({[connection] { MHD_suspend_connection(connection); },
                               [connection] { MHD_resume_connection(connection); }});
     MHD_Response* response =
@@ -304,11 +310,15 @@ class HttpServer::Loop {
 
   static void CloseEvents(void* context) {
     const std::unique_ptr<StreamContext> stream(static_cast<StreamContext*>(context));
+    stream->loop->CloseStream(stream->events);
+  }
+
+  void CloseStream(const std::shared_ptr<EventOutlet>& events) {
     {
-      MutexLock lock(stream->loop->mutex_);
-      stream->loop->streams_.erase(stream->events);
+      MutexLock lock(mutex_);
+      streams_.erase(events);
     }
-    stream->events->Close();
+    events->Close();
   }
 
   static MHD_Result QueueResponse(MHD_Connection* connection, const HttpResponse& from) {

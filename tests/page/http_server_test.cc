@@ -88,7 +88,9 @@ TEST_F(HttpServerTest, ABodyAboveTheLimitIsRefusedUnread) {
 }
 
 TEST_F(HttpServerTest, HostileRequestsAreSurvived) {
-  Start({}, Echo);
+  HttpLimits limits;
+  limits.idle_max = absl::Seconds(1);  // some are waited for to go on
+  Start(limits, Echo);
   for (const std::string& hostile :
        {std::string("\r\n\r\n"), std::string("\0\0\0\r\n\r\n", 7), std::string("GET\r\n\r\n"),
         std::string("GET / HTTP/9.9\r\n\r\n"),
@@ -134,7 +136,12 @@ struct Producer {
   std::atomic<int> drained = 0;
   absl::Notification closed;
   Producer() {
-    outlet->SetCallbacks([this] { ++drained; }, [this] { closed.Notify(); });
+    outlet->SetCallbacks(
+        [this] {
+          ++drained;
+          drained.notify_all();
+        },
+        [this] { closed.Notify(); });
   }
 };
 
@@ -206,19 +213,31 @@ TEST_F(HttpServerTest, StreamsAboveTheLimitAreRefusedAndClosed) {
 
 TEST_F(HttpServerTest, StoppingEndsOpenStreams) {
   Producer producer;
-  absl::Notification open;
   Start({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
     producer.outlet->Write("data: 1\n\n");
-    open.Notify();
   });
   std::string answer;
   std::thread viewer([&] { answer = Get("/"); });
-  open.WaitForNotification();
+  producer.drained.wait(0);
   server_.reset();
   viewer.join();
   producer.closed.WaitForNotification();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, StoppingClosesStreamsThatWereAnsweredAndHaveNotBegun) {
+  Producer producer;
+  absl::Notification answered;
+  Start({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->AnswerWithEvents({200, "text/event-stream"}, producer.outlet);
+    answered.Notify();
+  });
+  std::thread viewer([&] { Get("/"); });
+  answered.WaitForNotification();
+  server_.reset();
+  viewer.join();
+  producer.closed.WaitForNotification();
 }
 
 TEST(AssetsTest, WithoutAScriptThePageSaysWhy) {
