@@ -103,7 +103,7 @@ PageServer::PageServer(Clock& clock, PageOptions options, std::shared_ptr<grpc::
       sealer_(std::move(key)),
       link_(address_, LinkPath(options_.data_directory), !options_.without_authentication),
       api_(channel, options_.methods),
-      tables_(clock, channel) {}
+      tables_(clock, std::move(channel)) {}
 
 PageServer::~PageServer() {
   api_.CancelAll();

@@ -155,7 +155,7 @@ void SetSeconds(const SourceJson& source, v1::JobResult& result) {
     return;
   }
   const double seconds = source["seconds"];
-  if (seconds >= 0 && seconds <= absl::ToDoubleSeconds(kSpanMax)) {
+  if (seconds >= 0 && absl::Seconds(seconds) <= kSpanMax) {
     *result.mutable_run_time() = rpc::ToProto(absl::Seconds(seconds));
   }
 }
