@@ -135,3 +135,19 @@ export async function follow(name, parameters, onMessage, signal) {
     throw new ApiError("UNAVAILABLE", "the connection broke", 0);
   }
 }
+
+const JOBS_PAGE = 1000;
+const JOBS_MAX = 10_000;
+
+// {jobs, more}: the first jobs that ListJobs gives for the parameters, and whether there are more.
+export async function jobsOf(parameters, signal) {
+  const jobs = [];
+  let token = "";
+  do {
+    const page = { ...parameters, page_size: JOBS_PAGE, page_token: token };
+    const answer = await get("ListJobs", page, signal);
+    jobs.push(...answer.jobs);
+    token = answer.next_page_token;
+  } while (token && jobs.length < JOBS_MAX);
+  return { jobs, more: Boolean(token) };
+}

@@ -3,7 +3,7 @@
 // table of those within the chosen ranges. Ranges are chosen by the fields below the axes or by
 // drawing along an axis, and are in the address.
 import { useState } from "preact/hooks";
-import { get } from "./api.js";
+import { jobsOf } from "./api.js";
 import { decimal, integer } from "./format.js";
 import { useAnswer, useGet } from "./hooks.js";
 import { Loading, Problem, SaveRows, Table, TextFilter } from "./parts.jsx";
@@ -25,8 +25,6 @@ import {
 } from "./settings.js";
 import { useThrottled } from "./throttle.js";
 
-const PAGE = 1000;
-const JOBS_MAX = 10_000;
 const LINES_MAX = 2000;
 const ROWS_SHOWN = 500;
 const EVERY_MS = 10_000; // several calls each time
@@ -37,15 +35,9 @@ const STEP = 150; // between axes
 const LEFT = 60;
 
 async function scoredJobs(sweep, approach, benchmark, signal) {
-  const jobs = [];
-  const parameters = { sweep, approach, benchmark, states: ["STATE_SUCCEEDED"], page_size: PAGE };
-  let token = "";
-  do {
-    const answer = await get("ListJobs", { ...parameters, page_token: token }, signal);
-    jobs.push(...answer.jobs.filter((job) => job.kind === "KIND_EVAL"));
-    token = answer.next_page_token;
-  } while (token && jobs.length < JOBS_MAX);
-  return { jobs, more: Boolean(token) };
+  const parameters = { sweep, approach, benchmark, states: ["STATE_SUCCEEDED"] };
+  const { jobs, more } = await jobsOf(parameters, signal);
+  return { jobs: jobs.filter((job) => job.kind === "KIND_EVAL"), more };
 }
 
 function Choice({ label, value, options, onChange }) {

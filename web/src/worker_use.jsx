@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers of a sweep over time: how many ran jobs, how many jobs ran, and each one's part.
-import { get } from "./api.js";
+import { jobsOf } from "./api.js";
 import { Chart, peakOf, short, Steps } from "./chart.jsx";
 import { integer, span } from "./format.js";
 import { useAnswer } from "./hooks.js";
@@ -9,28 +9,14 @@ import { sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
 import { useOf } from "./worker_use.js";
 
-const PAGE = 1000;
-const JOBS_MAX = 10_000;
 const WORKERS_SHOWN = 500;
 const EVERY_MS = 10_000; // several calls each time
 const COLUMNS = ["worker", "jobs at a time", "jobs", "failed", "busy", "mean at a time"];
 
-// {jobs, more}: the first jobs that ended, and whether there are more.
-async function endedJobs(sweep, signal) {
-  const jobs = [];
-  const parameters = { sweep, states: ["STATE_SUCCEEDED", "STATE_FAILED"], page_size: PAGE };
-  let token = "";
-  do {
-    const answer = await get("ListJobs", { ...parameters, page_token: token }, signal);
-    jobs.push(...answer.jobs);
-    token = answer.next_page_token;
-  } while (token && jobs.length < JOBS_MAX);
-  return { jobs, more: Boolean(token) };
-}
-
 export function WorkerUse({ sweep, version }) {
   const round = useThrottled(version, EVERY_MS);
-  const ask = (signal) => endedJobs(sweep.id, signal);
+  const states = ["STATE_SUCCEEDED", "STATE_FAILED"];
+  const ask = (signal) => jobsOf({ sweep: sweep.id, states }, signal);
   const { data, error } = useAnswer(`ended jobs of ${sweep.id}`, ask, 0, round);
   if (!data) {
     return error ? <Problem error={error} /> : <Loading />;

@@ -353,7 +353,7 @@ async function main() {
     await checkAccess("audit");
     await page.getByLabel("Method").fill("PauseSweep");
     await page.keyboard.press("Enter");
-    await rows.filter({ hasText: "CancelSweep" }).waitFor({ state: "detached" });
+    await rows.filter({ hasText: "CancelSweep" }).first().waitFor({ state: "detached" });
     await rows.filter({ hasText: "PauseSweep" }).first().waitFor();
     assert.match(page.url(), /#\/audit\?method=PauseSweep$/);
     await page.getByLabel("Calls").selectOption("strangers");
