@@ -107,7 +107,7 @@ void Engine::Stop() {
   }
   for (auto& [id, log] : std::exchange(followed_logs_, {})) {
     for (auto& [ticket, waiter] : log.waiters) {
-      waiter.second(status);
+      waiter.done(status);
     }
   }
 }

@@ -164,8 +164,9 @@ class Engine {
   };
   using LogDone = std::function<void(absl::StatusOr<LogBatch>)>;
   // The log of a job's latest attempt from `offset` on; of a running one, answers once there is
-  // more. NotFound; FailedPrecondition when the job never ran.
-  uint64_t WaitForLog(JobId job, int64_t offset, LogDone done);
+  // more, or without data when the worker says that there is not and the caller does not `follow`.
+  // NotFound; FailedPrecondition when the job never ran.
+  uint64_t WaitForLog(JobId job, int64_t offset, bool follow, LogDone done);
 
   // Cancels the wait with this ticket: its callback gets Cancelled unless it has run.
   void CancelWait(uint64_t ticket);
@@ -203,12 +204,19 @@ class Engine {
     SyncDone done;
     bool at_once = false;
   };
+  struct LogWait {
+    JobId job;
+    int64_t offset = 0;
+    bool follow = false;
+    LogDone done;
+  };
   // The end of a running attempt's log, and those who wait for more of it.
   struct FollowedLog {
     int64_t begin = 0;  // offset of data[0]
     std::string data;
-    int64_t asked = -1;  // offset that was last requested from the worker
-    std::map<uint64_t, std::pair<int64_t, LogDone>> waiters;  // by ticket
+    int64_t asked = -1;                   // offset that was last requested from the worker
+    bool at_end = false;                  // the worker had nothing beyond `data`
+    std::map<uint64_t, LogWait> waiters;  // by ticket
     absl::Time unused_since = absl::InfiniteFuture();
   };
 
@@ -235,7 +243,7 @@ class Engine {
   void TakeLogChunks(const SyncRequest& request);
   bool LogsAreDue(const std::string& worker) const;
   void AddLogOrders(const std::string& worker, SyncResponse& response);
-  void AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done);
+  void AnswerLog(uint64_t ticket, LogWait wait);
   void AnswerFollowers();
 
   // Constant after construction.

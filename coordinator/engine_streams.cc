@@ -87,7 +87,7 @@ void Engine::CancelWait(uint64_t ticket) {
             FollowedLog& log = followed_logs_[it->second];
             log_tickets_.erase(it);
             if (const auto waiter = log.waiters.find(ticket); waiter != log.waiters.end()) {
-              LogDone done = std::move(waiter->second.second);
+              LogDone done = std::move(waiter->second.done);
               log.waiters.erase(waiter);
               if (log.waiters.empty()) {
                 log.unused_since = now_;
@@ -102,7 +102,7 @@ void Engine::CancelWait(uint64_t ticket) {
 // --- logs
 // -----------------------------------------------------------------------------------------
 
-uint64_t Engine::WaitForLog(JobId job, int64_t offset, LogDone done) {
+uint64_t Engine::WaitForLog(JobId job, int64_t offset, bool follow, LogDone done) {
   uint64_t ticket;
   {
     MutexLock lock(mutex_);
@@ -111,41 +111,47 @@ uint64_t Engine::WaitForLog(JobId job, int64_t offset, LogDone done) {
   auto shared_done = std::make_shared<LogDone>(std::move(done));  // of the answer and the refusal
   // After the commit: an answer about an ended attempt must be durable.
   Post({[](Scheduler&) {},
-        [this, ticket, job, offset, shared_done] {
-          AnswerLog(ticket, job, offset, std::move(*shared_done));
+        [this, ticket, job, offset, follow, shared_done] {
+          AnswerLog(ticket, {job, offset, follow, std::move(*shared_done)});
         },
         [shared_done](absl::Status status) { (*shared_done)(std::move(status)); }});
   return ticket;
 }
 
-void Engine::AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done) {
-  if (!scheduler_->HasJob(job)) {
-    done(absl::NotFoundError(absl::StrCat("no job ", job.ToString())));
+void Engine::AnswerLog(uint64_t ticket, LogWait wait) {
+  if (!scheduler_->HasJob(wait.job)) {
+    wait.done(absl::NotFoundError(absl::StrCat("no job ", wait.job.ToString())));
     return;
   }
-  const JobView view = scheduler_->ViewJob(job);
-  const AttemptId id{job, view.attempt};
+  const JobView view = scheduler_->ViewJob(wait.job);
+  const AttemptId id{wait.job, view.attempt};
   if (view.state == JobState::kRunning) {
     FollowedLog& log = followed_logs_[id];
-    if (log.data.empty() && log.waiters.empty()) {
-      log.begin = offset;
+    const bool is_unused = log.data.empty() && log.waiters.empty();
+    // Before the window that is kept: fetch the log again.
+    if (wait.offset < log.begin || (is_unused && wait.offset != log.begin)) {
+      log.data.clear();
+      log.begin = wait.offset;
       log.asked = -1;
+      log.at_end = false;
     }
     const int64_t end = log.begin + static_cast<int64_t>(log.data.size());
-    if (offset < log.begin) {  // before the window that is kept: fetch the log again
-      log.data.clear();
-      log.begin = offset;
-      log.asked = -1;
-    } else if (offset < end) {
+    if (wait.offset < end || (log.at_end && !wait.follow)) {
       LogBatch batch;
       batch.id = id;
-      batch.offset = offset;
-      batch.data = log.data.substr(static_cast<size_t>(offset - log.begin), kLogChunkBytesMax);
-      done(std::move(batch));
+      batch.offset = wait.offset;
+      if (wait.offset < end) {
+        batch.data =
+            log.data.substr(static_cast<size_t>(wait.offset - log.begin), kLogChunkBytesMax);
+      }
+      if (log.waiters.empty()) {
+        log.unused_since = now_;
+      }
+      wait.done(std::move(batch));
       return;
     }
     log.unused_since = absl::InfiniteFuture();
-    log.waiters[ticket] = {offset, std::move(done)};
+    log.waiters[ticket] = std::move(wait);
     log_tickets_[ticket] = id;
     return;
   }
@@ -160,17 +166,17 @@ void Engine::AnswerLog(uint64_t ticket, JobId job, int64_t offset, LogDone done)
     batch.artifact = log_of(*view.result);
   } else if (view.attempt.number > 0) {
     // Between attempts: the log of the last one that ended.
-    const absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(job);
+    const absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(wait.job);
     if (attempts.ok() && !attempts->empty()) {
       batch.id.attempt = attempts->back().attempt;
       batch.artifact = log_of(attempts->back().result);
     }
   } else {
-    done(absl::FailedPreconditionError(
-        absl::StrCat("job ", job.ToString(), " has not run: it is ", JobStateName(view.state))));
+    wait.done(absl::FailedPreconditionError(absl::StrCat(
+        "job ", wait.job.ToString(), " has not run: it is ", JobStateName(view.state))));
     return;
   }
-  done(std::move(batch));
+  wait.done(std::move(batch));
 }
 
 void Engine::TakeLogChunks(const SyncRequest& request) {
@@ -185,6 +191,9 @@ void Engine::TakeLogChunks(const SyncRequest& request) {
       continue;  // a gap: the missing part is requested again
     }
     const int64_t known = end - chunk.offset;
+    if (known <= static_cast<int64_t>(chunk.data.size())) {
+      log.at_end = chunk.data.size() < kLogChunkBytesMax;
+    }
     if (known >= static_cast<int64_t>(chunk.data.size())) {
       continue;
     }
@@ -217,21 +226,14 @@ void Engine::AddLogOrders(const std::string& worker, SyncResponse& response) {
 // Answers the waits for which there are new bytes, and drops the logs of attempts that have ended
 // or that nobody follows.
 void Engine::AnswerFollowers() {
-  struct Answer {
-    uint64_t ticket;
-    JobId job;
-    int64_t offset;
-    LogDone done;
-  };
-  std::vector<Answer> answers;
+  std::vector<std::pair<uint64_t, LogWait>> answers;
   for (auto it = followed_logs_.begin(); it != followed_logs_.end();) {
     auto& [id, log] = *it;
     const bool running = WorkerOf(*scheduler_, id).has_value();
     const int64_t end = log.begin + static_cast<int64_t>(log.data.size());
     for (auto waiter = log.waiters.begin(); waiter != log.waiters.end();) {
-      if (!running || waiter->second.first < end) {
-        answers.push_back(
-            {waiter->first, id.job, waiter->second.first, std::move(waiter->second.second)});
+      if (!running || waiter->second.offset < end || (log.at_end && !waiter->second.follow)) {
+        answers.emplace_back(waiter->first, std::move(waiter->second));
         log_tickets_.erase(waiter->first);
         waiter = log.waiters.erase(waiter);
       } else {
@@ -247,8 +249,8 @@ void Engine::AnswerFollowers() {
       ++it;
     }
   }
-  for (Answer& answer : answers) {
-    AnswerLog(answer.ticket, answer.job, answer.offset, std::move(answer.done));
+  for (auto& [ticket, wait] : answers) {
+    AnswerLog(ticket, std::move(wait));
   }
 }
 

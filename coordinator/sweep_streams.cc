@@ -31,10 +31,6 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
       End(absl::CancelledError("the reader went away"));
       return;
     }
-    if (last_) {
-      End(absl::OkStatus());
-      return;
-    }
     Next();
   }
 
@@ -90,7 +86,6 @@ class EngineStream : public grpc::ServerWriteReactor<Response> {
 
   Engine& engine_;
   Response piece_;
-  bool last_ = false;  // nothing comes after the piece that is being written
 
  private:
   Mutex mutex_;
@@ -195,26 +190,28 @@ class LogStream final : public EngineStream<v1::ReadLogResponse> {
       return;
     }
     Wait([this] {
-      return engine_.WaitForLog(job_, offset_, [this](absl::StatusOr<Engine::LogBatch> batch) {
-        Answered();
-        if (!batch.ok()) {
-          End(batch.status());
-          return;
-        }
-        attempt_ = batch->id.attempt;
-        if (batch->ended) {
-          artifact_ = batch->artifact;
-          if (artifact_.IsZero()) {
-            End(absl::OkStatus());
-          } else {
-            pool_.Submit([this] { SendFile(); });
-          }
-          return;
-        }
-        last_ = !follow_;
-        Write(std::move(batch->data));
-      });
+      return engine_.WaitForLog(job_, offset_, follow_,
+                                [this](absl::StatusOr<Engine::LogBatch> batch) {
+                                  Answered();
+                                  Take(std::move(batch));
+                                });
     });
+  }
+
+  void Take(absl::StatusOr<Engine::LogBatch> batch) {
+    if (!batch.ok()) {
+      End(batch.status());
+      return;
+    }
+    attempt_ = batch->id.attempt;
+    if (batch->ended && !batch->artifact.IsZero()) {
+      artifact_ = batch->artifact;
+      pool_.Submit([this] { SendFile(); });
+    } else if (batch->data.empty()) {  // the end, for now if the attempt still runs
+      End(absl::OkStatus());
+    } else {
+      Write(std::move(batch->data));
+    }
   }
 
   void SendFile() {

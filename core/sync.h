@@ -56,7 +56,8 @@ struct FinishedAttempt {
   JobResult result;
 };
 
-// A piece of the log of a running attempt, sent only while somebody follows it.
+// A piece of the log of a running attempt, sent only while somebody reads it. One that is shorter
+// than kLogChunkBytesMax, perhaps empty, reaches to where the log ends for now.
 struct LogChunk {
   AttemptId id;
   int64_t offset = 0;  // in bytes from the log's start

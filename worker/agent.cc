@@ -223,7 +223,9 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
   waiting_peak_ = executor_.waiting();
   log_orders_.clear();
   for (const LogOrder& order : response.logs) {
-    log_orders_[order.id] = order.offset;
+    const auto sent = call.log_ends.find(order.id);
+    log_orders_[order.id] = {order.offset,
+                             sent != call.log_ends.end() && sent->second == order.offset};
   }
   if (call.shutting_down) {
     phase_ = Phase::kDone;
@@ -498,32 +500,35 @@ void Agent::LookForLogNews() {
     return;
   }
   next_log_ = clock_.Now() + options_.log_interval;
-  for (const auto& [id, offset] : log_orders_) {
+  for (const auto& [id, from] : log_orders_) {
     const auto it = attempts_.find(id);
     if (it != attempts_.end() && it->second.state == State::kRunning &&
-        !executor_.ReadLog(id, offset, 1).empty()) {
+        (!from.told || !executor_.ReadLog(id, from.offset, 1).empty())) {
       send_logs_ = true;
       return;
     }
   }
 }
 
-void Agent::FillLogs(SyncRequest& request) {
+void Agent::FillLogs(SyncRequest& request, Call& call) {
   if (!send_logs_) {
     return;
   }
   send_logs_ = false;
   size_t bytes = 0;
-  for (const auto& [id, offset] : log_orders_) {
+  for (const auto& [id, from] : log_orders_) {
     const auto it = attempts_.find(id);
     if (it == attempts_.end() || it->second.state != State::kRunning ||
         bytes >= kLogBytesPerSyncMax || request.log_chunks.size() >= kSyncLogsMax) {
       continue;
     }
-    std::string data = executor_.ReadLog(id, offset, kLogChunkBytesMax);
-    if (!data.empty()) {
+    std::string data = executor_.ReadLog(id, from.offset, kLogChunkBytesMax);
+    if (!data.empty() || !from.told) {
       bytes += data.size();
-      request.log_chunks.push_back({id, offset, std::move(data)});
+      if (data.size() < kLogChunkBytesMax) {
+        call.log_ends[id] = from.offset + static_cast<int64_t>(data.size());
+      }
+      request.log_chunks.push_back({id, from.offset, std::move(data)});
     }
   }
 }
@@ -539,7 +544,7 @@ void Agent::StartCall() {
   request.draining = draining();
   request.shutting_down = call.shutting_down;
   FillAttempts(request, call);
-  FillLogs(request);
+  FillLogs(request, call);
   call.immediate =
       call.immediate || call.shutting_down || !request.log_chunks.empty() || !connected_;
   // A parked call renews the lease when it arrives, not when it is answered.

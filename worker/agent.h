@@ -115,7 +115,8 @@ class Agent {
     absl::Time deadline;
     bool immediate = false;  // asked to be answered at once: its answer is worth waiting for
     bool shutting_down = false;
-    std::vector<AttemptId> finished;  // that it reports
+    std::vector<AttemptId> finished;        // that it reports
+    std::map<AttemptId, int64_t> log_ends;  // how far the logs went that it carries
   };
 
   std::vector<ExecutorReport> PollReports();
@@ -134,7 +135,7 @@ class Agent {
   void SyncIfNeeded();
   void StartCall();
   void FillAttempts(SyncRequest& request, Call& call) const;
-  void FillLogs(SyncRequest& request);
+  void FillLogs(SyncRequest& request, Call& call);
   void LookForLogNews();
   bool IsBusy();
   // Whether anything runs.
@@ -175,7 +176,11 @@ class Agent {
   size_t waiting_peak_ = 0;                       // at the executor, after the last answer
   absl::Time gather_end_ = absl::InfinitePast();  // of results since the last ones were sent
 
-  std::map<AttemptId, int64_t> log_orders_;  // attempt → offset asked for
+  struct FollowedFrom {
+    int64_t offset = 0;
+    bool told = false;  // the coordinator knows that there was nothing beyond
+  };
+  std::map<AttemptId, FollowedFrom> log_orders_;
   absl::Time next_log_ = absl::InfinitePast();
   bool send_logs_ = false;  // with the next call
 

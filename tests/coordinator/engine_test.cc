@@ -30,6 +30,7 @@ namespace {
 using ::concur::testing::FaultyStore;
 using ::concur::testing::SimulatedClock;
 using ::concur::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -271,7 +272,7 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
     log += batch->data;
     ended = batch->ended;
   };
-  engine_->WaitForLog(train.job, 0, take);
+  engine_->WaitForLog(train.job, 0, /*follow=*/true, take);
   engine_->RunUntilIdle();
   ASSERT_TRUE(parked->has_value());  // the worker is asked for the log
   ASSERT_THAT((**parked)->logs, SizeIs(1));
@@ -282,7 +283,7 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
   chunk.log_chunks = {{train, 0, "hello\n"}};
   Sync(chunk);
   EXPECT_EQ(log, "hello\n");
-  engine_->WaitForLog(train.job, 6, take);
+  engine_->WaitForLog(train.job, 6, /*follow=*/true, take);
   engine_->RunUntilIdle();
   EXPECT_FALSE(ended);
   SyncRequest done = SyncOf("w", 4);
@@ -291,10 +292,51 @@ TEST_F(EngineTest, FollowerOfARunningJobGetsItsLogThroughTheWorkersSyncs) {
   EXPECT_TRUE(ended);
 }
 
+TEST_F(EngineTest, WhoDoesNotFollowGetsTheLogOfARunningJobToItsEndForNow) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  const AttemptId train = (**first)->start[0].id;
+  std::vector<std::string> pieces;
+  const auto read = [&](int64_t offset) {
+    engine_->WaitForLog(train.job, offset, /*follow=*/false,
+                        [&](absl::StatusOr<Engine::LogBatch> batch) {
+                          ASSERT_OK(batch);
+                          EXPECT_FALSE(batch->ended);
+                          pieces.push_back(batch->data);
+                        });
+    engine_->RunUntilIdle();
+  };
+  uint64_t sequence = 1;
+  const auto say = [&](int64_t offset, std::string data) {
+    SyncRequest chunk = SyncOf("w", ++sequence);
+    chunk.running = {train};
+    chunk.log_chunks = {{train, offset, std::move(data)}};
+    Sync(chunk);
+  };
+  read(0);
+  EXPECT_THAT(pieces, IsEmpty()) << "the worker was not asked yet";
+  say(0, "");
+  EXPECT_THAT(pieces, ElementsAre("")) << "it has nothing";
+  read(0);
+  EXPECT_THAT(pieces, ElementsAre("", "")) << "it would say so if it had";
+
+  say(0, std::string(kLogChunkBytesMax, 'x'));
+  const auto end = static_cast<int64_t>(kLogChunkBytesMax);
+  read(end);
+  EXPECT_THAT(pieces, SizeIs(2)) << "a full chunk may not be the end";
+  say(end, "y");
+  EXPECT_THAT(pieces, ElementsAre("", "", "y"));
+  read(end + 1);
+  say(end, "y");  // came twice
+  EXPECT_THAT(pieces, ElementsAre("", "", "y", ""));
+  read(0);  // all of it is still kept
+  EXPECT_THAT(pieces.back(), SizeIs(kLogChunkBytesMax));
+}
+
 TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
   ASSERT_OK(Submit(1));
   absl::Status status;
-  engine_->WaitForLog({{1}, 0}, 0,
+  engine_->WaitForLog({{1}, 0}, 0, /*follow=*/true,
                       [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
   engine_->RunUntilIdle();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));

@@ -285,6 +285,12 @@ TEST_F(SweepTest, LogOfARunningJobCanBeFollowed) {
       {Cluster::Binary("concur"), "--server", cluster_.server(), "job", "logs", "-f", "s1/0"},
       cluster_.File("follow"));
   ASSERT_TRUE(Eventually([&] { return CountLines(cluster_.File("follow.out")) == 1; }));
+  const Output now = cluster_.Concur({"job", "logs", "s1/0"});
+  EXPECT_EQ(now.exit_code, 0) << now.err;
+  EXPECT_EQ(std::count(now.out.begin(), now.out.end(), '\n'), 1) << now.out;
+  const Output rest = cluster_.Concur({"job", "logs", "--offset", "1000", "s1/0"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_EQ(rest.out, "");
   OpenGate();
   EXPECT_EQ(follower.Wait(), 0);
   EXPECT_EQ(CountLines(cluster_.File("follow.out")), 1u);

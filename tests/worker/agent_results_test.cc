@@ -23,7 +23,10 @@ TEST_F(AgentTest, AFollowedLogIsSentFromWhereItWasAskedFor) {
   SyncResponse follow;
   follow.logs.push_back({Id(1), 0});
   Answer(follow);
-  EXPECT_THAT(last().log_chunks, IsEmpty());
+  ASSERT_THAT(last().log_chunks, SizeIs(1)) << "that there is nothing yet";
+  EXPECT_THAT(last().log_chunks[0].data, IsEmpty());
+  Answer(follow);
+  EXPECT_THAT(last().log_chunks, IsEmpty()) << "it is said once";
   executor_.SetLog(Id(1), "hello");
   StepAtNext();
   ASSERT_THAT(last().log_chunks, SizeIs(1));
@@ -42,6 +45,24 @@ TEST_F(AgentTest, AFollowedLogIsSentFromWhereItWasAskedFor) {
   clock_.Advance(absl::Seconds(2));
   Step();
   EXPECT_EQ(last().sequence, sequence);
+}
+
+TEST_F(AgentTest, ThatALogEndsIsSaidAgainToWhoAsksAgain) {
+  Connect();
+  StartAttempts({Id(1)});
+  executor_.SetLog(Id(1), "hello");
+  SyncResponse follow;
+  follow.logs.push_back({Id(1), 0});
+  Answer(follow);
+  ASSERT_THAT(last().log_chunks, SizeIs(1));
+  follow.logs[0].offset = 5;
+  Answer(follow);  // the end that the chunk had
+  EXPECT_THAT(last().log_chunks, IsEmpty());
+  Answer(follow);  // of a call that said nothing about the log
+  StepAtNext();
+  ASSERT_THAT(last().log_chunks, SizeIs(1));
+  EXPECT_EQ(last().log_chunks[0].offset, 5);
+  EXPECT_THAT(last().log_chunks[0].data, IsEmpty());
 }
 
 TEST_F(AgentTest, AFloodedLogDoesNotKeepTheCoordinatorBusy) {
