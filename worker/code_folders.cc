@@ -102,8 +102,9 @@ void CodeFolders::MarkChecked(const std::string& name) {
   checked_[name] = bytes;
 }
 
-absl::Status CodeFolders::Open(absl::Time before) {
+absl::Status CodeFolders::Open(absl::Time before, std::vector<std::string>& notices) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory_, 0700));
+  RemoveKept(directory_, notices);
   std::vector<std::string> unused;
   CONCUR_RETURN_IF_ERROR(ForEachEntry(directory_, [&](const std::string& name) {
     struct stat info {};
@@ -114,7 +115,7 @@ absl::Status CodeFolders::Open(absl::Time before) {
     return absl::OkStatus();
   }));
   for (const std::string& name : unused) {
-    CONCUR_RETURN_IF_ERROR(RemoveTree(PathOf(name)));
+    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(PathOf(name), directory_, notices));
   }
   return absl::OkStatus();
 }
@@ -147,9 +148,13 @@ bool CodeFolders::Has(const Digest& key) {
   const absl::StatusOr<std::vector<CodeFile>> files = CodeFilesIn(path);
   if (!files.ok() || KeyOfCode(*files) != key) {
     LogWarning("unpacked code was changed; unpacking it anew", {{"path", path}});
-    const absl::Status removed = RemoveTree(path);
+    std::vector<std::string> notices;
+    const absl::Status removed = RemoveOrSetAside(path, directory_, notices);
     if (!removed.ok()) {
-      LogWarning("unpacked code cannot be removed", {{"error", removed.ToString()}});
+      notices.emplace_back(removed.message());
+    }
+    for (const std::string& notice : notices) {
+      LogWarning("unpacked code cannot be removed", {{"notice", notice}});
     }
     return false;
   }

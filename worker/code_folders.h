@@ -31,8 +31,9 @@ class CodeFolders {
  public:
   explicit CodeFolders(std::string directory) : directory_(std::move(directory)) {}
 
-  // Makes the directory, and removes halves and what was not used since `before`.
-  absl::Status Open(absl::Time before);
+  // Makes the directory, and removes halves and what was not used since `before`. What cannot be
+  // removed is set aside beside the directory, and `notices` says so.
+  absl::Status Open(absl::Time before, std::vector<std::string>& notices);
   // The folders that are there: visit(name, last use, bytes).
   absl::Status ForEach(
       const std::function<void(const std::string&, absl::Time, int64_t)>& visit) const;
@@ -43,7 +44,7 @@ class CodeFolders {
   std::string PathOf(absl::string_view name) const;
 
   // Whether the code is there, as its key says; it was used now. What is there and is something
-  // else is removed.
+  // else is removed or set aside.
   bool Has(const Digest& key);
   // Unpacks the tar. DataLoss when it is malformed, too large, or does not give the key.
   absl::Status Unpack(const std::string& tar_path, const Digest& key);

@@ -92,7 +92,8 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
                                                            std::string links,
                                                            const CacheLimits& limits,
                                                            const std::vector<Digest>& live,
-                                                           ArtifactTransfer& transfer) {
+                                                           ArtifactTransfer& transfer,
+                                                           std::vector<std::string>& notices) {
   std::error_code error;
   const std::string root = std::filesystem::absolute(work_directory, error).string();
   CONCUR_RETURN_IF_ERROR(MakeDirectories(root, 0700));
@@ -101,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Artifacts>> Artifacts::Open(const std::string& wo
       new Artifacts(root, std::move(links), std::move(cache), limits.bytes_max, transfer));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(artifacts->mixtures_, 0700));
   CONCUR_RETURN_IF_ERROR(artifacts->links_.Open());
-  CONCUR_RETURN_IF_ERROR(artifacts->codes_.Open(limits.unused_since));
+  CONCUR_RETURN_IF_ERROR(artifacts->codes_.Open(limits.unused_since, notices));
   CONCUR_RETURN_IF_ERROR(artifacts->Collect({live.begin(), live.end()}, limits.unused_since));
   for (const Digest& digest : live) {
     artifacts->index_.Hold(digest.ToHex());

@@ -46,7 +46,8 @@ class Artifacts {
   // The cache is WORK/cache, WORK/mixtures and WORK/code; links to it are made in `links`, a
   // directory on the file system of the run directories. What was not used since `unused_since` is
   // removed, but for `live`: artifacts of results that are still to be handed in, as often as they
-  // will be withdrawn. `bytes_max` 0: no limit. `transfer` outlives this.
+  // will be withdrawn. `bytes_max` 0: no limit. `notices` gets a line for all that could not be
+  // removed. `transfer` outlives this.
   struct CacheLimits {
     int64_t bytes_max = 0;
     absl::Time unused_since = absl::InfinitePast();
@@ -55,7 +56,8 @@ class Artifacts {
                                                          std::string links,
                                                          const CacheLimits& limits,
                                                          const std::vector<Digest>& live,
-                                                         ArtifactTransfer& transfer);
+                                                         ArtifactTransfer& transfer,
+                                                         std::vector<std::string>& notices);
 
   // Looks whether the coordinator's store lies on a disk that this process can write to, and uses
   // it from now on if so.

@@ -149,13 +149,14 @@ absl::Status RemoveTree(const std::string& path) {
   return remover.status();
 }
 
-absl::Status RemoveOrSetAside(const std::string& path, std::vector<std::string>& notices) {
+absl::Status RemoveOrSetAside(const std::string& path, const std::string& aside,
+                              std::vector<std::string>& notices) {
   absl::Status removed = RemoveTree(path);
   if (removed.ok()) {
     return removed;
   }
   for (int i = 1; i <= kKeptMax; ++i) {
-    const std::string kept = absl::StrCat(path, kKept, i);
+    const std::string kept = absl::StrCat(aside, kKept, i);
     if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, kept.c_str(), RENAME_NOREPLACE) == 0) {
       notices.push_back(
           absl::StrCat("cannot be removed, kept in ", Shown(kept), ": ", Shown(removed.message())));
@@ -172,8 +173,8 @@ absl::Status RemoveOrSetAside(const std::string& path, std::vector<std::string>&
   return removed;
 }
 
-void RemoveKept(const std::string& path, std::vector<std::string>& notices) {
-  const std::filesystem::path whole(path);
+void RemoveKept(const std::string& aside, std::vector<std::string>& notices) {
+  const std::filesystem::path whole(aside);
   const std::string prefix = absl::StrCat(whole.filename().string(), kKept);
   std::error_code error;
   std::vector<std::string> kept;

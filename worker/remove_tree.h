@@ -18,13 +18,14 @@ namespace concur::worker {
 // stays, and the rest goes: then the error names the first entry that stays, and why.
 absl::Status RemoveTree(const std::string& path);
 
-// As RemoveTree. What stays is renamed to PATH.kept-N, so that `path` is free, and `notices` gets a
-// line that says so. An error only when it cannot be renamed either.
-absl::Status RemoveOrSetAside(const std::string& path, std::vector<std::string>& notices);
+// As RemoveTree. What stays is renamed to ASIDE.kept-N, so that `path` is free, and `notices` gets
+// a line that says so. An error only when it cannot be renamed either.
+absl::Status RemoveOrSetAside(const std::string& path, const std::string& aside,
+                              std::vector<std::string>& notices);
 
-// Removes what earlier calls of RemoveOrSetAside kept beside `path`, if that works by now;
+// Removes what earlier calls of RemoveOrSetAside kept as ASIDE.kept-N, if that works by now;
 // `notices` gets a line for each that stays.
-void RemoveKept(const std::string& path, std::vector<std::string>& notices);
+void RemoveKept(const std::string& aside, std::vector<std::string>& notices);
 
 }  // namespace concur::worker
 

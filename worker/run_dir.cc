@@ -145,10 +145,10 @@ absl::StatusOr<std::string> MakeScratch(const std::string& parent, const std::st
 absl::Status RemoveRuns(const std::string& runs, std::vector<std::string>& notices) {
   if (const std::string scratch = ScratchOf(runs); !scratch.empty()) {
     CONCUR_RETURN_IF_ERROR(KillLeftovers(scratch, kLeftoversTimeout));
-    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(scratch, notices));
+    CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(scratch, scratch, notices));
   }
   CONCUR_RETURN_IF_ERROR(KillLeftovers(runs, kLeftoversTimeout));
-  return RemoveOrSetAside(runs, notices);
+  return RemoveOrSetAside(runs, runs, notices);
 }
 
 // Suffixes come over the wire; core/ checks them, and this is a second guard.
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   RemoveKept(runs, notices);
   RemoveKept(logs, notices);
   CONCUR_RETURN_IF_ERROR(RemoveRuns(runs, notices));
-  CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(logs, notices));
+  CONCUR_RETURN_IF_ERROR(RemoveOrSetAside(logs, logs, notices));
   CONCUR_RETURN_IF_ERROR(MakeDirectory(logs));
   std::string link;
   if (run_directory.empty()) {

@@ -71,21 +71,25 @@ absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
     std::function<void()> on_report) {
   CONCUR_ASSIGN_OR_RETURN(auto directories,
                           RunDirectories::Open(options.work_directory, options.run_directory));
+  std::vector<std::string> notices = directories->notices();
   CONCUR_ASSIGN_OR_RETURN(
       auto artifacts,
       Artifacts::Open(options.work_directory, directories->links(),
                       {options.cache_bytes_max, absl::Now() - options.cache_age_max}, live,
-                      transfer));
+                      transfer, notices));
   AdoptOrphans();
-  return std::unique_ptr<SubprocessExecutor>(new SubprocessExecutor(
-      std::move(options), std::move(directories), std::move(artifacts), std::move(on_report)));
+  return std::unique_ptr<SubprocessExecutor>(
+      new SubprocessExecutor(std::move(options), std::move(directories), std::move(artifacts),
+                             std::move(notices), std::move(on_report)));
 }
 
 SubprocessExecutor::SubprocessExecutor(SubprocessOptions options,
                                        std::unique_ptr<RunDirectories> directories,
                                        std::unique_ptr<Artifacts> artifacts,
+                                       std::vector<std::string> notices,
                                        std::function<void()> on_report)
     : options_(std::move(options)),
+      notices_(std::move(notices)),
       on_report_(std::move(on_report)),
       directories_(std::move(directories)),
       artifacts_(std::move(artifacts)),

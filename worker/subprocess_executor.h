@@ -47,8 +47,8 @@ class SubprocessExecutor : public Executor {
   // Kills what still runs.
   ~SubprocessExecutor() override;
 
-  // As RunDirectories::notices.
-  const std::vector<std::string>& notices() const { return directories_->notices(); }
+  // What the start found on disk and could not remove, a line each, for people.
+  const std::vector<std::string>& notices() const { return notices_; }
   void SetCoordinatorStore(const CoordinatorStore& store) override;
   void SetLeaseEnd(absl::Time end) override;
   void Start(const JobOrder& order) override;
@@ -70,7 +70,8 @@ class SubprocessExecutor : public Executor {
   using EntryPtr = std::shared_ptr<Entry>;
 
   SubprocessExecutor(SubprocessOptions options, std::unique_ptr<RunDirectories> directories,
-                     std::unique_ptr<Artifacts> artifacts, std::function<void()> on_report);
+                     std::unique_ptr<Artifacts> artifacts, std::vector<std::string> notices,
+                     std::function<void()> on_report);
 
   // What is to be done for entries, without the lock.
   struct Work {
@@ -104,6 +105,7 @@ class SubprocessExecutor : public Executor {
 
   // Constant after construction.
   const SubprocessOptions options_;
+  const std::vector<std::string> notices_;
   const std::function<void()> on_report_;
 
   // Own synchronization.

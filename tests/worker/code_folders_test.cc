@@ -17,6 +17,7 @@
 #include "archive/directory_tar.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "tests/testing/mount.h"
 #include "tests/worker/executor_fixture.h"
 #include "worker/inputs.h"
 #include "worker/remove_tree.h"
@@ -24,7 +25,10 @@
 namespace concur::worker {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 struct CodeText {
   std::string path;
@@ -129,6 +133,43 @@ TEST_F(CodeFoldersTest, CodeThatIsNotWhatItsKeySaysIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(code)));
 }
 
+// A job may leave in its code's folder what cannot be removed once nobody has used it for days.
+TEST_F(CodeFoldersTest, AWorkerStartsBesideCodeThatCannotBeRemovedAndSaysSo) {
+  const JobOrder::CodeInput code = Hello();
+  EXPECT_TRUE(Run(WithCode(code, {"./lib/hello.sh", "{model}", "{model}"})).succeeded);
+  executor_.reset();
+  testing::Mount mount(FolderOf(code) + "/lib/mount");
+  if (!mount.mounted()) {
+    GTEST_SKIP() << "mounts need root";
+  }
+  options_.cache_age_max = -absl::Hours(1);
+  Reopen();
+  mount.MovedTo(temp_.File("work/code.kept-1/lib/mount"));
+  ASSERT_NE(executor_, nullptr);
+  EXPECT_THAT(executor_->notices(), ElementsAre(AllOf(HasSubstr("/lib/mount"), HasSubstr("busy"))));
+  EXPECT_TRUE(Run(WithCode(code, {"./lib/hello.sh", "{model}", "{model}"})).succeeded)
+      << "it is unpacked anew";
+  mount.Unmount();
+  Reopen();
+  EXPECT_THAT(executor_->notices(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(temp_.File("work/code.kept-1")));
+}
+
+TEST_F(CodeFoldersTest, CodeThatWasChangedAndCannotBeRemovedIsUnpackedAnew) {
+  const JobOrder::CodeInput code = Hello();
+  EXPECT_TRUE(Run(WithCode(code, {"./lib/hello.sh", "{model}", "{model}"})).succeeded);
+  testing::Mount mount(FolderOf(code) + "/lib/mount");
+  if (!mount.mounted()) {
+    GTEST_SKIP() << "mounts need root";
+  }
+  ASSERT_OK(WriteFileAtomically(FolderOf(code) + "/lib/mount/more", "x"));
+  Reopen();  // what was unpacked is checked again
+  EXPECT_TRUE(Run(WithCode(code, {"./lib/hello.sh", "{model}", "{model}"})).succeeded);
+  mount.MovedTo(temp_.File("work/code.kept-1/lib/mount"));
+  EXPECT_TRUE(std::filesystem::exists(temp_.File("work/code.kept-1")));
+  mount.Unmount();
+}
+
 TEST_F(CodeFoldersTest, AProgramThatIsNotInTheCodeIsNamed) {
   const JobResult result = Run(WithCode(Hello(), {"./absent.sh", "{model}"}));
   EXPECT_EQ(result.failure, FailureClass::kSpawn);
@@ -136,9 +177,10 @@ TEST_F(CodeFoldersTest, AProgramThatIsNotInTheCodeIsNamed) {
 }
 
 TEST_F(CodeFoldersTest, UnpackedCodeIsPartOfTheCachesLimit) {
+  std::vector<std::string> notices;
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Artifacts> artifacts,
                        Artifacts::Open(temp_.File("work"), temp_.File("work/own-links"),
-                                       {.bytes_max = 1}, {}, transfer_));
+                                       {.bytes_max = 1}, {}, transfer_, notices));
   const auto never = [] { return false; };
   const JobOrder::CodeInput first = Hello("echo 1 > $1");
   const JobOrder::CodeInput second = Hello("echo 2 > $1");

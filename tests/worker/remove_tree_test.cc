@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "tests/testing/mount.h"
 #include "tests/worker/executor_fixture.h"
 
 namespace concur::worker {
@@ -25,29 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A mount: what nobody can remove, not even root. Unmounted when dropped.
-class Mount {
- public:
-  explicit Mount(const std::string& path) : path_(path) {
-    std::filesystem::create_directories(path);
-    mounted_ = mount("none", path.c_str(), "tmpfs", 0, "size=64k") == 0;
-  }
-  ~Mount() { Unmount(); }
-  Mount(const Mount&) = delete;
-  Mount& operator=(const Mount&) = delete;
-  bool mounted() const { return mounted_; }
-  void MovedTo(const std::string& path) { path_ = path; }
-  void Unmount() {
-    if (mounted_) {
-      umount2(path_.c_str(), MNT_DETACH);
-      mounted_ = false;
-    }
-  }
-
- private:
-  std::string path_;
-  bool mounted_ = false;
-};
+using testing::Mount;
 
 bool Exists(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path));
@@ -100,7 +78,7 @@ TEST(RemoveTreeTest, WhatCannotBeRemovedIsNamedAndTheRestGoes) {
   EXPECT_FALSE(Exists(tree + "/b"));
   EXPECT_FALSE(Exists(tree + "/a/file"));
   std::vector<std::string> notices;
-  ASSERT_OK(RemoveOrSetAside(tree, notices));
+  ASSERT_OK(RemoveOrSetAside(tree, tree, notices));
   mount.MovedTo(tree + ".kept-1/a/mount");
   EXPECT_FALSE(Exists(tree));
   EXPECT_THAT(notices, ElementsAre(AllOf(HasSubstr(tree + ".kept-1"), HasSubstr("/a/mount"))));
