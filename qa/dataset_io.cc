@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qa/dataset_io.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "qa/json_items.h"
 #include "qa/passage_reader.h"
@@ -47,13 +50,34 @@ absl::Status ForEachPassage(const std::string& path,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Dataset> ReadDataset(const std::string& path) {
+absl::Status CountMemory(const Passage& passage, absl::string_view path, int64_t max,
+                         int64_t& held) {
+  size_t bytes = sizeof(passage) + passage.title.size() + passage.context.size();
+  for (const Question& question : passage.questions) {
+    bytes += sizeof(question) + question.id.size() + question.text.size() +
+             question.spans.size() * sizeof(Span);
+    for (const std::string& answer : question.answers) {
+      bytes += sizeof(answer) + answer.size();
+    }
+  }
+  held += static_cast<int64_t>(bytes);
+  if (held <= max) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": the data takes more than ", max >> 20,
+                   " MiB of memory, which is the limit; divide it, or draw a sample of it"));
+}
+
+absl::StatusOr<Dataset> ReadDataset(const std::string& path, int64_t memory_max) {
   Dataset dataset;
+  int64_t held = 0;
   CONCUR_RETURN_IF_ERROR(ForEachPassage(
       path,
       [&](Passage passage) {
+        absl::Status status = CountMemory(passage, path, memory_max, held);
         dataset.passages.push_back(std::move(passage));
-        return absl::OkStatus();
+        return status;
       },
       [&](Header header) {
         dataset.header = std::move(header);

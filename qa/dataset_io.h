@@ -7,12 +7,14 @@
 #ifndef CONCUR_QA_DATASET_IO_H_
 #define CONCUR_QA_DATASET_IO_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "qa/example.h"
 
 namespace concur::qa {
@@ -23,8 +25,17 @@ absl::Status ForEachPassage(const std::string& path,
                             const std::function<absl::Status(Passage)>& on_passage,
                             const std::function<absl::Status(Header)>& on_header = {});
 
-// The whole data set. InvalidArgument on malformed input, duplicate question ids or no question.
-absl::StatusOr<Dataset> ReadDataset(const std::string& path);
+// What a data set that is held whole may take in memory: a small file must not fill a machine's.
+inline constexpr int64_t kDatasetMemoryMax = int64_t{2} << 30;
+// Adds to `held` what `passage` takes in memory, nearly. InvalidArgument, with `path`, beyond
+// `max`.
+absl::Status CountMemory(const Passage& passage, absl::string_view path, int64_t max,
+                         int64_t& held);
+
+// The whole data set. InvalidArgument on malformed input, duplicate question ids, no question, or
+// more than `memory_max`.
+absl::StatusOr<Dataset> ReadDataset(const std::string& path,
+                                    int64_t memory_max = kDatasetMemoryMax);
 
 // Fails as ReadDataset does, holding one passage or article at a time and the ids.
 absl::Status CheckDataset(const std::string& path);

@@ -53,6 +53,7 @@ absl::Status CheckParts(const std::vector<MixturePart>& parts) {
 // Appends the drawn questions of one part. Two passes over the file, so that of a large part only
 // what was drawn is held in memory.
 absl::StatusOr<int64_t> DrawPart(const MixturePart& part, size_t index, uint64_t seed,
+                                 int64_t memory_max, int64_t& held,
                                  std::vector<DrawnPassage>& drawn) {
   size_t total = 0;
   CONCUR_RETURN_IF_ERROR(ForEachPassage(part.path, [&](const Passage& passage) {
@@ -75,11 +76,13 @@ absl::StatusOr<int64_t> DrawPart(const MixturePart& part, size_t index, uint64_t
         kept.push_back(std::move(question));
       }
     }
-    if (!kept.empty()) {
-      passage.questions = std::move(kept);
-      drawn.push_back(DrawnPassage{index, std::move(passage)});
+    if (kept.empty()) {
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
+    passage.questions = std::move(kept);
+    absl::Status status = CountMemory(passage, part.path, memory_max, held);
+    drawn.push_back(DrawnPassage{index, std::move(passage)});
+    return status;
   }));
   return static_cast<int64_t>(count);
 }
@@ -121,15 +124,17 @@ absl::Status MakeIdsUnique(const std::vector<MixturePart>& parts,
 }  // namespace
 
 absl::Status BuildMixture(const std::vector<MixturePart>& parts, uint64_t seed,
-                          const std::string& out_path) {
+                          const std::string& out_path, int64_t memory_max) {
   CONCUR_RETURN_IF_ERROR(CheckParts(parts));
   Header header{{"dataset", "mixture"},
                 {"generator", "concur mixture"},
                 {"generator_version", std::string(kMixtureVersion)},
                 {"seed", absl::StrCat(seed)}};
   std::vector<DrawnPassage> drawn;
+  int64_t held = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    CONCUR_ASSIGN_OR_RETURN(const int64_t count, DrawPart(parts[i], i, seed, drawn));
+    CONCUR_ASSIGN_OR_RETURN(const int64_t count,
+                            DrawPart(parts[i], i, seed, memory_max, held, drawn));
     CONCUR_ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(parts[i].path));
     const std::string key = absl::StrCat("part.", i + 1, ".");
     header[key + "name"] = parts[i].name;

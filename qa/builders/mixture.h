@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "qa/dataset_io.h"
 
 namespace concur::qa {
 
@@ -24,9 +25,10 @@ struct MixturePart {
 // cap keeps all questions of a smaller one, and other parts do not change it. Passages without a
 // drawn question are left out; the rest are shuffled. A question id that occurs in several parts
 // becomes "NAME:id" in each of them. InvalidArgument for no part, a repeated part name, a negative
-// cap, malformed data, or ids that collide even so. On failure nothing appears at `out_path`.
+// cap, malformed data, ids that collide even so, or when what is drawn takes more than
+// `memory_max`. On failure nothing appears at `out_path`.
 absl::Status BuildMixture(const std::vector<MixturePart>& parts, uint64_t seed,
-                          const std::string& out_path);
+                          const std::string& out_path, int64_t memory_max = kDatasetMemoryMax);
 
 }  // namespace concur::qa
 

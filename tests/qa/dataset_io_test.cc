@@ -174,6 +174,21 @@ TEST_F(DatasetIoTest, ARecordOfMoreThan32MiBIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than 32 MiB")));
 }
 
+TEST_F(DatasetIoTest, ADataSetThatIsHeldWholeHasALimitOfMemory) {
+  std::string lines = kMrqa;
+  for (int i = 0; i < 300; ++i) {
+    absl::StrAppend(&lines, R"({"context": ")", std::string(10'000, 'a'),
+                    R"(", "qas": [{"qid": "many)", i,
+                    R"(", "question": "?", "detected_answers": [], "answers": ["a"]}]})", "\n");
+  }
+  const std::string path = directory_.File("large.jsonl.gz");
+  ASSERT_OK(WriteFileAtomically(path, Gzip(lines)));
+  EXPECT_OK(ReadDataset(path, int64_t{4} << 20));
+  EXPECT_THAT(ReadDataset(path, int64_t{2} << 20),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(path + ": the data takes more than 2 MiB of memory")));
+}
+
 struct BadCase {
   const char* name;
   std::string contents;

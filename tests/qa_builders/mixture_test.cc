@@ -102,6 +102,16 @@ TEST(MixtureTest, LargerCapKeepsAllQuestionsOfASmallerOne) {
   EXPECT_TRUE(std::includes(large.begin(), large.end(), small.begin(), small.end()));
 }
 
+TEST(MixtureTest, WhatIsDrawnHasALimitOfMemoryAndWhatIsNotTakesNone) {
+  TempDir dir;
+  const std::string path = WriteSet(dir, "a.jsonl", "a", 50);
+  EXPECT_THAT(
+      BuildMixture({{"a", path, 0}}, 3, dir.File("o.jsonl"), 4000),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path + ": the data takes more than")));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("o.jsonl")));
+  EXPECT_OK(BuildMixture({{"a", path, 3}}, 3, dir.File("o.jsonl"), 4000));
+}
+
 TEST(MixtureTest, EveryQuestionIsDrawnAboutEquallyOften) {
   TempDir dir;
   const std::string path = WriteSet(dir, "a.jsonl", "a", 5);
