@@ -65,7 +65,7 @@ std::vector<std::string> EnvironmentWithPath(const std::string& prefix) {
 absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
                                                  const std::string& log_path,
                                                  const std::string& path_prefix) {
-  const FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log.valid()) {
     return ErrnoStatus(errno, log_path, "open");
   }

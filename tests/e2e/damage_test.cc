@@ -232,5 +232,15 @@ TEST_P(CopyTest, WhatIsNoDataDirectoryIsNotMadeOne) {
               HasSubstr("holds no concur.db"));
 }
 
+TEST(DeletedDatabaseTest, AnIdleCoordinatorEndsAndSaysWhatBecameOfIt) {
+  Cluster cluster;
+  cluster.StartCoordinator();
+  ASSERT_TRUE(std::filesystem::remove(cluster.File("data/concur.db")));
+  cluster.KillCoordinator(0);  // waits for its end
+  EXPECT_THAT(ReadFile(cluster.File("logs/coordinator.err")).value_or(""),
+              AllOf(HasSubstr("was removed while"), HasSubstr("saved in")));
+  EXPECT_TRUE(std::filesystem::exists(cluster.File("data/concur.db.rescued")));
+}
+
 }  // namespace
 }  // namespace concur::testing

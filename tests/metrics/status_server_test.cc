@@ -213,6 +213,22 @@ TEST_F(StatusServerTest, OneAddressHasALimitedNumberOfConnections) {
   }
 }
 
+TEST_F(StatusServerTest, WhoComesWhenHalfIsTakenIsCutOffSooner) {
+  StatusLimits limits;
+  limits.connections_max = 8;
+  limits.connections_per_peer_max = 8;
+  limits.idle_max = absl::Hours(1);
+  const auto server = StatusServer::Start("127.0.0.1:0", {}, limits);
+  ASSERT_OK(server);
+  std::vector<FileDescriptor> idle;
+  for (int i = 0; i < 5; ++i) {
+    idle.push_back(testing::ConnectTo((*server)->address()));
+  }
+  char byte = 0;
+  EXPECT_EQ(recv(idle.back().get(), &byte, 1, 0), 0);
+  EXPECT_EQ(recv(idle.front().get(), &byte, 1, MSG_DONTWAIT), -1) << "it stays";
+}
+
 TEST_F(StatusServerTest, WhoSendsNothingIsCutOff) {
   StatusLimits limits;
   limits.idle_max = absl::Seconds(1);

@@ -120,6 +120,42 @@ TEST_F(MethodsTest, ASweepWhoseNameLooksLikeAnIdIsRefused) {
               HasSubstr("spec.name: expected a name that does not look like the id of a sweep"));
 }
 
+TEST_F(MethodsTest, ASweepSaysTheSizesThatItsFilesHave) {
+  SweepSpec spec = Spec("a", 1);
+  spec.benchmarks[0].test->bytes += 1;
+  v1::CreateSweepRequest request;
+  *request.mutable_spec() = rpc::ToProto(spec);
+  request.set_request_id("r");
+  v1::CreateSweepResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = client().CreateSweep(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("size_bytes: expected"));
+}
+
+TEST_F(MethodsTest, ASuccessCountsOnlyWithArtifactsThatAreStored) {
+  v1::GetJobRequest get;
+  get.set_job(Submit(Spec("a", 1)) + "/0");
+  v1::Artifact& artifact = *result_.add_artifacts();
+  artifact.set_kind(v1::Artifact::KIND_PREDICTIONS);
+  artifact.set_digest(Sha256Of("predictions").ToBytes());
+  artifact.set_size_bytes(1);
+  Sync(absl::ZeroDuration());
+  Sync(absl::Seconds(1));
+  const v1::Job failed = Call(client(), &Users::GetJob, get);
+  ASSERT_THAT(failed.attempts(), SizeIs(1));
+  EXPECT_EQ(failed.attempts(0).result().failure(), v1::FAILURE_CLASS_WORKER);
+  EXPECT_THAT(failed.attempts(0).result().message(), HasSubstr("not stored: predictions"));
+
+  Upload("predictions");
+  get.set_job(Submit(Spec("b", 1)) + "/0");
+  RunAll(absl::Seconds(1));
+  const v1::Job counted = Call(client(), &Users::GetJob, get);
+  EXPECT_EQ(counted.state(), v1::Job::STATE_SUCCEEDED);
+  ASSERT_THAT(counted.result().artifacts(), SizeIs(1));
+  EXPECT_EQ(counted.result().artifacts(0).size_bytes(), 11) << "and not what the worker said";
+}
+
 TEST_F(MethodsTest, ResultsAreImportedOnceAndShowTheirSource) {
   v1::ImportSweepRequest request;
   request.set_request_id("r");

@@ -234,6 +234,19 @@ TEST_F(UploadsTest, AnotherOffsetThanIsHeldIsAborted) {
   EXPECT_EQ(BytesUnderWay(), -1);
 }
 
+// 3 MiB that were announced as one byte passed a quota of 1 MiB.
+TEST_F(UploadsTest, MoreBytesThanWereAnnouncedAreNotTaken) {
+  options_.engine.policy.quotas.owners["ada"].stored_bytes_max = kMiB;
+  Restart();
+  const std::string data = Bytes(3 * kMiB);
+  Stream<v1::Coordinator::Stub> upload(client(), Sha256Of(data), 0, 1);
+  upload.Write(data);
+  const grpc::Status status = upload.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("more than 1 bytes, the size that it announced"));
+  EXPECT_FALSE(Ask(client(), Sha256Of(data)).stored());
+}
+
 TEST_F(UploadsTest, WrongBytesAreNotHeld) {
   const Digest digest = Sha256Of("other bytes");
   const grpc::Status wrong = Send(client(), digest, Bytes(2 * kMiB), 0);
