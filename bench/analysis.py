@@ -4,8 +4,8 @@
 
 usage: analysis.py
 
-Times are medians of wall time in milliseconds; rivals compute coefficients only, as `p_values:0`
-does, and no intervals from their replicates.
+Times are medians of wall time in milliseconds, and Concur's CPU time; rivals compute coefficients only, as
+`p_values:0` does, and no intervals from their replicates.
 """
 
 import json
@@ -41,7 +41,8 @@ def concur(program):
         check=True, capture_output=True, text=True).stdout
     scale = {"us": 1e-3, "ms": 1.0, "ns": 1e-6}
     for run in json.loads(output)["benchmarks"]:
-        yield "concur", run["name"], run["real_time"] * scale[run["time_unit"]]
+        unit = scale[run["time_unit"]]
+        yield "concur", run["name"], run["real_time"] * unit, run["cpu_time"] * unit
 
 
 def scipy_rival():
@@ -105,11 +106,13 @@ def main():
         try:
             if name == "R" and shutil.which("Rscript") is None:
                 raise ImportError("Rscript")
-            rows.extend(rival())
+            rows.extend((*row, None) for row in rival())
         except (ImportError, subprocess.CalledProcessError) as error:
             print(f"left out: {name}: {error}", file=sys.stderr)
-    print(harness.table(["who", "what", "ms"],
-                        [[who, what, f"{ms:,.3f}"] for who, what, ms in rows]))
+    print(harness.table(
+        ["who", "what", "ms", "CPU ms"],
+        [[who, what, f"{ms:,.3f}", "" if cpu_ms is None else f"{cpu_ms:,.3f}"]
+         for who, what, ms, cpu_ms in rows]))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 # Instrumented code takes three times longer to compile with -O1 than without optimisation: under a
 # sanitizer only the folders that compute for long are optimised.
 set(concur_optimised_under_sanitizers
-    base core analysis approaches scores qa reader_data sim store)
+    base core spec analysis approaches scores qa reader_data sim store)
 
 # The precompiled header `pch`, that of base/ if it is empty. It holds for one level of optimisation.
 function(concur_use_pch target pch)
