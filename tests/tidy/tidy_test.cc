@@ -123,8 +123,10 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"worker",
        {"archive", "base", "command", "core", "metrics", "qa", "scores", "spec", "store", "rpc",
         "concur"}},
+      // The page's server, and processes with limits as jobs have them.
+      {"annotation", {"base", "core", "qa", "http", "page", "worker"}},
       {"cli",
-       {"base", "command", "core", "analysis", "scores", "fetch", "imports", "qa", "spec", "rpc",
+       {"annotation", "archive", "base", "command", "core", "analysis", "scores", "fetch", "imports", "qa", "spec", "rpc",
         "sim", "concur"}},
       {"approaches", {"base", "command", "qa"}},
       {"readers", {"base", "command", "qa"}},

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A room in a directory: log.jsonl, and copies of the files that the room was opened with. The
+// directory is all that a restart, `concur annotate status` and `export` need.
+//
+// Thread-compatible.
+#ifndef CONCUR_ANNOTATION_DIRECTORY_H_
+#define CONCUR_ANNOTATION_DIRECTORY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "annotation/log.h"
+#include "annotation/room.h"
+
+namespace concur::annotation {
+
+// Whether a room was made in this directory.
+bool HasRoom(const std::string& directory);
+
+// Makes a room of `passages` and, unless it is "", `onboarding`, both files (passages.h). The
+// directory, which is made, must be empty or new, and is for this user only (0700).
+absl::Status MakeRoom(const std::string& directory, const std::string& passages,
+                      const std::string& onboarding, const Settings& settings, absl::Time now);
+
+// OK when the room was made from files with these bytes; FailedPrecondition otherwise. "" is any.
+absl::Status CheckRoomIsOf(const std::string& directory, const std::string& passages,
+                           const std::string& onboarding);
+
+// The room as its log tells, for reading. NotFound without one; DataLoss, with file and line, when
+// a file was changed or an event cannot have happened.
+absl::StatusOr<Room> ReadRoom(const std::string& directory);
+
+// A room that goes on: what Commit accepts is in the log before it changes the room.
+class LiveRoom {
+ public:
+  // As ReadRoom; FailedPrecondition while another process has it open.
+  static absl::StatusOr<std::unique_ptr<LiveRoom>> Open(const std::string& directory);
+
+  const Room& room() const { return room_; }
+  // The errors of Room::Check and Log::Append, after which nothing has changed.
+  absl::Status Commit(const Event& event);
+
+ private:
+  LiveRoom(Room room, std::unique_ptr<Log> log) : room_(std::move(room)), log_(std::move(log)) {}
+
+  Room room_;
+  const std::unique_ptr<Log> log_;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_DIRECTORY_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens in a room of annotators, one value for each thing that is to be remembered.
+//
+// Values.
+#ifndef CONCUR_ANNOTATION_EVENT_H_
+#define CONCUR_ANNOTATION_EVENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "qa/example.h"
+
+namespace concur::annotation {
+
+// Numbers are not written; names are ("opening", "annotator", …).
+enum class EventKind {
+  kOpening,     // the first event: settings, and which files belong to the room
+  kAnnotator,   // an annotator is new, or has a new login link
+  kLogin,       // a login link was used
+  kSystem,      // from now on this system answers
+  kAssignment,  // an annotator gets a passage
+  kOnboarding,  // an answer to a question whose answers are known
+  kAttempt,     // a question with its answer, and what the system answered
+  kValidation,  // another person's answer to a question that beat the system
+};
+
+struct Settings {
+  // The system wins an attempt when the word-overlap F1 of its answer is above this fraction, and a
+  // validator agrees with a question's author above it.
+  double f1_win_max = 0.4;
+  int64_t validators = 2;             // answers of others that each question needs; 0..10
+  double agreement_min = 0.5;         // share of validators that must agree; 0..1
+  double onboarding_f1_min = 0.5;     // mean over the known questions, 0..1
+  int64_t questions_per_passage = 5;  // that beat the system; then nobody is given the passage
+  // An annotator keeps a passage for so long after the last thing done with it.
+  absl::Duration hold = absl::Minutes(30);
+  bool share_passages = false;  // several annotators may have one passage at a time
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+struct Event {
+  EventKind kind = EventKind::kOpening;
+  absl::Time time = absl::UnixEpoch();  // whole milliseconds
+  std::string annotator;
+  std::string passage;  // its id; of an assignment, an attempt
+  int64_t number = 0;   // of the known question (from 0) or of the validated attempt (from 1)
+  std::string key;      // of an attempt: the same key again is the same attempt
+  std::string question;
+  std::optional<qa::Span> answer;  // bytes of the passage; of a validation: absent is "no answer"
+  std::string system;              // digest of the system that answered; "": none
+  std::string system_answer;
+  std::string code_digest;        // SHA-256 of a login link's code, in hexadecimal digits
+  Settings settings;              // of the opening
+  std::string passages_digest;    // of the opening: SHA-256 of the file's bytes
+  std::string onboarding_digest;  // "": no questions are known
+
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_EVENT_H_

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "annotation/export_benchmark.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "core/sweep.h"
+#include "qa/dataset_io.h"
+#include "qa/example.h"
+
+namespace concur::annotation {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string IdOf(const Attempt& attempt) { return absl::StrCat("q", attempt.number); }
+
+qa::Question QuestionOf(const Attempt& attempt, const std::string& text) {
+  qa::Question question;
+  question.id = IdOf(attempt);
+  question.text = attempt.question;
+  const auto add = [&](const qa::Span& span) {
+    qa::AddSpan(span, question.spans);
+    std::string answer(qa::TextOf(text, span));
+    if (std::find(question.answers.begin(), question.answers.end(), answer) ==
+        question.answers.end()) {
+      question.answers.push_back(std::move(answer));
+    }
+  };
+  add(attempt.answer);
+  for (const Validation& validation : attempt.validations) {
+    if (validation.agrees) {
+      add(*validation.answer);
+    }
+  }
+  return question;
+}
+
+// The passages with kept questions, in the order in which they are dealt out.
+std::vector<size_t> DealtPassages(const Room& room,
+                                  const std::map<size_t, std::vector<qa::Question>>& kept,
+                                  uint64_t seed) {
+  std::vector<std::pair<Digest, size_t>> order;
+  for (const auto& [passage, questions] : kept) {
+    Sha256 hash;
+    hash.UpdateField(absl::StrCat(seed));
+    hash.UpdateField(room.passages()[passage].id);
+    order.emplace_back(hash.Finish(), passage);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<size_t> passages;
+  for (const auto& [digest, passage] : order) {
+    passages.push_back(passage);
+  }
+  return passages;
+}
+
+size_t CountOf(double share, size_t all) {
+  return std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(all) + 0.5));
+}
+
+absl::Status CheckOptions(const ExportOptions& options) {
+  if (!(options.validation_share > 0) || !(options.test_share > 0) ||
+      !(options.validation_share + options.test_share < 1)) {
+    return absl::InvalidArgumentError(
+        "shares: expected --validation and --test above 0 that add up to less than 1");
+  }
+  return ValidateName(options.name);
+}
+
+absl::Status WriteSplit(const Room& room, const std::vector<size_t>& passages,
+                        const std::map<size_t, std::vector<qa::Question>>& kept,
+                        const ExportOptions& options, ExportedSplit& split) {
+  split.path = absl::StrCat(options.directory, "/", split.name, ".jsonl");
+  const qa::Header header = {{"dataset", options.name},
+                             {"generator", "concur annotate"},
+                             {"seed", absl::StrCat(options.seed)},
+                             {"split", split.name}};
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<qa::DatasetWriter> writer,
+                          qa::DatasetWriter::Create(split.path, header));
+  for (const size_t index : passages) {
+    const SourcePassage& source = room.passages()[index];
+    const std::vector<qa::Question>& questions = kept.at(index);
+    CONCUR_RETURN_IF_ERROR(writer->Write({source.title, source.text, questions}));
+    ++split.passages;
+    split.questions += static_cast<int64_t>(questions.size());
+  }
+  return writer->Finish();
+}
+
+Json AnswerJson(const std::string& text, const qa::Span& span) {
+  return {{"text", std::string(qa::TextOf(text, span))}, {"begin", span.begin}, {"end", span.end}};
+}
+
+}  // namespace
+
+std::string AttemptsJsonLines(const Room& room) {
+  std::string lines;
+  for (const Attempt& attempt : room.attempts()) {
+    const SourcePassage& passage = room.passages()[attempt.passage];
+    Json json = {{"id", IdOf(attempt)},
+                 {"annotator", attempt.annotator},
+                 {"time", FormatIsoTime(attempt.time)},
+                 {"passage", passage.id},
+                 {"question", attempt.question},
+                 {"answer", AnswerJson(passage.text, attempt.answer)},
+                 {"system", attempt.system.empty() ? Json() : Json(attempt.system)},
+                 {"system_answer", attempt.system.empty() ? Json() : Json(attempt.system_answer)},
+                 {"f1", attempt.system.empty() ? Json() : Json(attempt.f1)},
+                 {"state", QuestionStateName(attempt.state)},
+                 {"validations", Json::array()}};
+    for (const Validation& validation : attempt.validations) {
+      json["validations"].push_back(
+          {{"annotator", validation.annotator},
+           {"time", FormatIsoTime(validation.time)},
+           {"answer",
+            validation.answer.has_value() ? AnswerJson(passage.text, *validation.answer) : Json()},
+           {"f1", validation.f1},
+           {"agrees", validation.agrees}});
+    }
+    absl::StrAppend(&lines, json.dump(-1, ' ', false, Json::error_handler_t::replace), "\n");
+  }
+  return lines;
+}
+
+absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options) {
+  CONCUR_RETURN_IF_ERROR(CheckOptions(options));
+  std::map<size_t, std::vector<qa::Question>> kept;
+  for (const Attempt& attempt : room.attempts()) {
+    if (attempt.state == QuestionState::kKept) {
+      kept[attempt.passage].push_back(QuestionOf(attempt, room.passages()[attempt.passage].text));
+    }
+  }
+  const std::vector<size_t> passages = DealtPassages(room, kept, options.seed);
+  if (passages.size() < 3) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("expected kept questions to at least 3 passages, for three splits, found ",
+                     passages.size()));
+  }
+  const size_t test = std::min(CountOf(options.test_share, passages.size()), passages.size() - 2);
+  const size_t validation =
+      std::min(CountOf(options.validation_share, passages.size()), passages.size() - test - 1);
+  const auto at = [&](size_t index) {
+    return passages.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  std::array<std::vector<size_t>, 3> dealt = {
+      std::vector<size_t>(at(test + validation), passages.end()),
+      std::vector<size_t>(at(test), at(test + validation)),
+      std::vector<size_t>(passages.begin(), at(test))};
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(options.directory));
+  ExportResult result;
+  result.splits[0].name = "train";
+  result.splits[1].name = "validation";
+  result.splits[2].name = "test";
+  for (size_t i = 0; i < dealt.size(); ++i) {
+    std::sort(dealt[i].begin(), dealt[i].end());  // as in the file of passages
+    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], kept, options, result.splits[i]));
+  }
+  result.attempts_path = options.directory + "/attempts.jsonl";
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(result.attempts_path, AttemptsJsonLines(room)));
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
+      options.directory + "/benchmark.yaml",
+      absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", options.name,
+                   "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
+                   "test.jsonl\n")));
+  result.dropped = room.progress().dropped;
+  result.waiting = room.progress().waiting;
+  result.system_won = room.progress().system_won;
+  return result;
+}
+
+}  // namespace concur::annotation

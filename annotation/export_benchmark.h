@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What annotators made, as a benchmark: train.jsonl, validation.jsonl and test.jsonl in the
+// internal form, benchmark.yaml for sweeps, and every attempt in attempts.jsonl.
+//
+// Thread-safe (stateless).
+#ifndef CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_
+#define CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "annotation/room.h"
+
+namespace concur::annotation {
+
+struct ExportOptions {
+  std::string directory;           // made; files of an earlier export are replaced
+  std::string name = "annotated";  // of the benchmark
+  uint64_t seed = 1;               // orders the passages
+  double validation_share = 0.1;   // of the passages
+  double test_share = 0.2;
+};
+
+struct ExportedSplit {
+  std::string name;  // "train", "validation", "test"
+  std::string path;
+  int64_t passages = 0;
+  int64_t questions = 0;
+};
+
+struct ExportResult {
+  std::array<ExportedSplit, 3> splits;
+  std::string attempts_path;
+  int64_t dropped = 0;     // too little agreement
+  int64_t waiting = 0;     // too few validations yet: left out
+  int64_t system_won = 0;  // in attempts.jsonl only
+};
+
+// Passages with a kept question are ordered by the SHA-256 of seed and id; the first ones are
+// tested, the next ones validate, the rest trains, at least one each. A question's answers are its
+// author's and then those of the validators that agree. The same room and options give the same
+// bytes. FailedPrecondition for fewer than three such passages.
+absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
+
+// Every attempt as JSON lines: who, when, which system, its answer, F1, state, validations.
+std::string AttemptsJsonLines(const Room& room);
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_EXPORT_BENCHMARK_H_

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "annotation/log.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+
+namespace concur::annotation {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kSumDigits = 16;
+constexpr int64_t kLogVersion = 1;
+// In the order of EventKind.
+constexpr std::array<absl::string_view, 8> kKindNames = {
+    "opening", "annotator", "login", "system", "assignment", "onboarding", "attempt", "validation"};
+
+std::string SumOf(absl::string_view rest) { return Sha256Of(rest).ToHex().substr(0, kSumDigits); }
+
+void PutText(const char* name, const std::string& text, Json& json) {
+  if (!text.empty()) {
+    json[name] = text;
+  }
+}
+
+Json SettingsJson(const Settings& settings) {
+  return {{"f1_win_max", settings.f1_win_max},
+          {"validators", settings.validators},
+          {"agreement_min", settings.agreement_min},
+          {"onboarding_f1_min", settings.onboarding_f1_min},
+          {"questions_per_passage", settings.questions_per_passage},
+          {"hold_seconds", absl::ToInt64Seconds(settings.hold)},
+          {"share_passages", settings.share_passages}};
+}
+
+// Fields of another type count as absent: the line is compared with what it should be afterwards.
+std::string TextIn(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int64_t IntegerIn(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+double NumberIn(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+Settings SettingsIn(const Json& json) {
+  Settings settings;
+  settings.f1_win_max = NumberIn(json, "f1_win_max");
+  settings.validators = IntegerIn(json, "validators");
+  settings.agreement_min = NumberIn(json, "agreement_min");
+  settings.onboarding_f1_min = NumberIn(json, "onboarding_f1_min");
+  settings.questions_per_passage = IntegerIn(json, "questions_per_passage");
+  settings.hold = absl::Seconds(IntegerIn(json, "hold_seconds"));
+  const auto share = json.find("share_passages");
+  settings.share_passages = share != json.end() && share->is_boolean() && share->get<bool>();
+  return settings;
+}
+
+std::optional<EventKind> KindIn(const Json& json) {
+  const std::string name = TextIn(json, "event");
+  for (size_t i = 0; i < kKindNames.size(); ++i) {
+    if (kKindNames[i] == name) {
+      return static_cast<EventKind>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+// Without the checksum.
+absl::StatusOr<Event> EventOf(absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return absl::DataLossError("expected a JSON object");
+  }
+  const std::optional<EventKind> kind = KindIn(json);
+  if (!kind.has_value()) {
+    return absl::DataLossError("event: expected one that this version knows");
+  }
+  Event event;
+  event.kind = *kind;
+  event.time = absl::FromUnixMillis(IntegerIn(json, "time"));
+  event.annotator = TextIn(json, "annotator");
+  event.code_digest = TextIn(json, "code_digest");
+  event.passage = TextIn(json, "passage");
+  event.number = IntegerIn(json, "number");
+  event.key = TextIn(json, "key");
+  event.question = TextIn(json, "question");
+  if (json.contains("begin") || json.contains("end")) {
+    event.answer = qa::Span{IntegerIn(json, "begin"), IntegerIn(json, "end")};
+  }
+  event.system = TextIn(json, "system");
+  event.system_answer = TextIn(json, "system_answer");
+  if (*kind == EventKind::kOpening) {
+    if (IntegerIn(json, "version") != kLogVersion) {
+      return absl::DataLossError(
+          absl::StrCat("version: expected ", kLogVersion, "; a newer concur wrote this log"));
+    }
+    event.passages_digest = TextIn(json, "passages");
+    event.onboarding_digest = TextIn(json, "onboarding");
+    const auto settings = json.find("settings");
+    event.settings = settings == json.end() ? Settings() : SettingsIn(*settings);
+  }
+  return event;
+}
+
+absl::StatusOr<Event> ParseEventLine(absl::string_view line) {
+  absl::string_view rest = line;
+  if (!absl::ConsumePrefix(&rest, R"({"sum":")") || rest.size() < kSumDigits + 2 ||
+      rest.substr(kSumDigits, 2) != "\",") {
+    return absl::DataLossError(R"(expected {"sum":"…", …})");
+  }
+  const absl::string_view sum = rest.substr(0, kSumDigits);
+  rest.remove_prefix(kSumDigits + 2);
+  if (sum != SumOf(rest)) {
+    return absl::DataLossError("sum: the line is damaged");
+  }
+  CONCUR_ASSIGN_OR_RETURN(Event event, EventOf(absl::StrCat("{", rest)));
+  if (absl::StripSuffix(EventLine(event), "\n") != line) {
+    return absl::DataLossError("the line has fields that no event of its kind has");
+  }
+  return event;
+}
+
+}  // namespace
+
+std::string EventLine(const Event& event) {
+  Json json = Json::object();
+  json["event"] = kKindNames[static_cast<size_t>(event.kind)];
+  json["time"] = absl::ToUnixMillis(event.time);
+  PutText("annotator", event.annotator, json);
+  PutText("code_digest", event.code_digest, json);
+  PutText("passage", event.passage, json);
+  if (event.number != 0) {
+    json["number"] = event.number;
+  }
+  PutText("key", event.key, json);
+  PutText("question", event.question, json);
+  if (event.answer.has_value()) {
+    json["begin"] = event.answer->begin;
+    json["end"] = event.answer->end;
+  }
+  PutText("system", event.system, json);
+  PutText("system_answer", event.system_answer, json);
+  if (event.kind == EventKind::kOpening) {
+    json["version"] = kLogVersion;
+    json["passages"] = event.passages_digest;
+    PutText("onboarding", event.onboarding_digest, json);
+    json["settings"] = SettingsJson(event.settings);
+  }
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const absl::string_view rest = absl::string_view(text).substr(1);
+  return absl::StrCat(R"({"sum":")", SumOf(rest), "\",", rest, "\n");
+}
+
+absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& path) {
+  LogContents contents;
+  for (int64_t line = 1;; ++line) {
+    const size_t end = text.find('\n', contents.bytes);
+    if (end == absl::string_view::npos) {
+      break;
+    }
+    absl::StatusOr<Event> event = ParseEventLine(text.substr(contents.bytes, end - contents.bytes));
+    if (event.ok() && (event->kind == EventKind::kOpening) != (line == 1)) {
+      event = absl::DataLossError("event: expected the opening first, and only there");
+    }
+    if (!event.ok()) {
+      return absl::DataLossError(
+          absl::StrCat(path, ":", line, ": ", event.status().message(),
+                       "; restore the file from a copy, or cut it before this line"));
+    }
+    contents.events.push_back(*std::move(event));
+    contents.bytes = end + 1;
+  }
+  if (contents.events.empty()) {
+    return absl::DataLossError(absl::StrCat(path, ":1: expected the opening of a room"));
+  }
+  return contents;
+}
+
+absl::Status Log::Create(const std::string& path, const Event& opening) {
+  return WriteFileAtomically(path, EventLine(opening), 0600);
+}
+
+absl::StatusOr<std::unique_ptr<Log>> Log::Open(const std::string& path) {
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": another concur annotate has this room open"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLogBytesMax));
+  CONCUR_ASSIGN_OR_RETURN(LogContents contents, ParseLog(text, path));
+  if (contents.bytes < text.size() &&
+      (ftruncate(file.get(), static_cast<off_t>(contents.bytes)) != 0 || fsync(file.get()) != 0)) {
+    return ErrnoStatus(errno, path, "cut off an unfinished line");
+  }
+  return std::unique_ptr<Log>(new Log(path, std::move(file), std::move(contents)));
+}
+
+absl::Status Log::Append(const Event& event) {
+  if (is_broken_) {
+    return absl::UnavailableError(
+        absl::StrCat(path_, ": an earlier write failed; start concur annotate again"));
+  }
+  const std::string line = EventLine(event);
+  if (bytes_ + line.size() > static_cast<size_t>(kLogBytesMax)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path_, ": expected at most ", kLogBytesMax, " bytes; open another room"));
+  }
+  absl::Status status = WriteAll(file_.get(), line, path_);
+  if (status.ok() && fdatasync(file_.get()) != 0) {
+    status = ErrnoStatus(errno, path_, "sync");
+    is_broken_ = true;  // what the disk has is unknown
+  }
+  if (!status.ok()) {
+    is_broken_ = is_broken_ || ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0;
+    return status;
+  }
+  bytes_ += line.size();
+  return absl::OkStatus();
+}
+
+}  // namespace concur::annotation

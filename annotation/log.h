@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a room: a file of JSON lines, one event each, only ever appended to. Each line begins
+// with a checksum of the rest. What Append has returned OK for survives a loss of power.
+//
+// Thread-compatible.
+#ifndef CONCUR_ANNOTATION_LOG_H_
+#define CONCUR_ANNOTATION_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "annotation/event.h"
+#include "base/file.h"
+
+namespace concur::annotation {
+
+inline constexpr int64_t kLogBytesMax = int64_t{1} << 30;
+
+// {"sum": "…", "event": "attempt", "time": …, …} with its line feed. The sum is the first 16
+// hexadecimal digits of the SHA-256 of what follows it.
+std::string EventLine(const Event& event);
+
+struct LogContents {
+  std::vector<Event> events;  // the first is the opening, and no other is
+  size_t bytes = 0;           // of whole lines; what follows was cut off while it was written
+};
+// Reads a log's text; `path` is for messages. DataLoss, with path and line, for a line that is not
+// as EventLine wrote it; a last line without its end is passed over.
+absl::StatusOr<LogContents> ParseLog(absl::string_view text, const std::string& path);
+
+class Log {
+ public:
+  // Makes the file with its first event; replaces one that is there.
+  static absl::Status Create(const std::string& path, const Event& opening);
+  // Opens it to append, and cuts off what follows `bytes`. FailedPrecondition while another process
+  // has it open so.
+  static absl::StatusOr<std::unique_ptr<Log>> Open(const std::string& path);
+
+  // What the file had when it was opened. To be taken once.
+  LogContents TakeContents() { return std::move(contents_); }
+  // Writes and syncs. After an error the file is as it was, or the log takes no more events.
+  absl::Status Append(const Event& event);
+
+ private:
+  Log(std::string path, FileDescriptor file, LogContents contents)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        contents_(std::move(contents)),
+        bytes_(contents_.bytes) {}
+
+  const std::string path_;
+  FileDescriptor file_;
+  LogContents contents_;
+  size_t bytes_;
+  bool is_broken_ = false;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_LOG_H_

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "annotation/room.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "qa/json_text.h"
+#include "qa/normalize.h"
+#include "qa/score.h"
+#include "qa/utf8.h"
+
+namespace concur::annotation {
+namespace {
+
+constexpr size_t kNameBytesMax = 64;
+constexpr size_t kKeyBytesMax = 64;
+constexpr size_t kHexDigestBytes = 64;
+constexpr int64_t kValidatorsMax = 10;
+constexpr int64_t kQuestionsPerPassageMax = 1000;
+constexpr absl::Duration kHoldMax = absl::Hours(24 * 7);
+
+bool IsNameCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+         absl::string_view("._@-").find(c) != absl::string_view::npos;
+}
+
+bool IsOneLine(absl::string_view text) {
+  return IsUtf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+
+bool IsHexDigest(absl::string_view text) {
+  return text.size() == kHexDigestBytes && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+         });
+}
+
+// A text without a word has F1 0 against everything: the person would always win.
+bool HasWord(absl::string_view text) { return !qa::NormalizeAnswer(text).empty(); }
+
+absl::Status CheckSettings(const Settings& settings) {
+  const auto is_fraction = [](double value) { return value >= 0 && value <= 1; };
+  if (!is_fraction(settings.f1_win_max) || !is_fraction(settings.agreement_min) ||
+      !is_fraction(settings.onboarding_f1_min)) {
+    return absl::InvalidArgumentError(
+        "settings: expected fractions from 0 to 1 for f1_win_max, agreement_min and "
+        "onboarding_f1_min");
+  }
+  if (settings.validators < 0 || settings.validators > kValidatorsMax ||
+      settings.questions_per_passage < 1 ||
+      settings.questions_per_passage > kQuestionsPerPassageMax) {
+    return absl::InvalidArgumentError(absl::StrCat("settings: expected 0 to ", kValidatorsMax,
+                                                   " validators and 1 to ", kQuestionsPerPassageMax,
+                                                   " questions for each passage"));
+  }
+  if (settings.hold < absl::Seconds(1) || settings.hold > kHoldMax) {
+    return absl::InvalidArgumentError("settings: hold: expected one second to a week");
+  }
+  return absl::OkStatus();
+}
+
+double Mean(const std::vector<double>& values) {
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
+}
+
+double F1AgainstKnown(const KnownQuestion& known, const qa::Span& answer) {
+  const absl::string_view text = qa::TextOf(known.passage.text, answer);
+  double best = 0;
+  for (const std::string& gold : known.answers) {
+    best = std::max(best, qa::F1(text, gold));
+  }
+  return best;
+}
+
+}  // namespace
+
+absl::Status CheckAnnotatorName(absl::string_view name) {
+  if (name.empty() || name.size() > kNameBytesMax ||
+      !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
+    return absl::InvalidArgumentError(absl::StrCat("annotator: expected 1 to ", kNameBytesMax,
+                                                   " letters (a-z, A-Z), digits and . _ @ -, got ",
+                                                   qa::Shown(CleanUtf8(name, 200))));
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view QuestionStateName(QuestionState state) {
+  switch (state) {
+    case QuestionState::kSystemWon:
+      return "system won";
+    case QuestionState::kWaiting:
+      return "waiting";
+    case QuestionState::kKept:
+      return "kept";
+    case QuestionState::kDropped:
+      return "dropped";
+  }
+  return "invalid";
+}
+
+double Attempt::Agreement() const {
+  const auto agreeing = std::count_if(validations.begin(), validations.end(),
+                                      [](const Validation& one) { return one.agrees; });
+  return validations.empty()
+             ? 0
+             : static_cast<double>(agreeing) / static_cast<double>(validations.size());
+}
+
+absl::StatusOr<Room> Room::Create(std::vector<SourcePassage> passages,
+                                  std::vector<KnownQuestion> onboarding, Settings settings) {
+  CONCUR_RETURN_IF_ERROR(CheckSettings(settings));
+  return Room(std::move(passages), std::move(onboarding), settings);
+}
+
+Room::Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboarding,
+           Settings settings)
+    : passages_(std::move(passages)),
+      onboarding_(std::move(onboarding)),
+      settings_(settings),
+      open_(passages_.size(), 0) {
+  for (size_t i = 0; i < passages_.size(); ++i) {
+    passage_of_id_.emplace(passages_[i].id, i);
+  }
+  progress_.passages = static_cast<int64_t>(passages_.size());
+}
+
+// --- what may happen -----------------------------------------------------------------------------
+
+absl::Status Room::Check(const Event& event) const {
+  switch (event.kind) {
+    case EventKind::kOpening:
+      return absl::FailedPreconditionError("event: a room is opened once");
+    case EventKind::kAnnotator:
+      return CheckAnnotator(event);
+    case EventKind::kLogin: {
+      CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, false));
+      const std::string& code = annotators_.at(event.annotator).code_digest;
+      return !code.empty() && code == event.code_digest
+                 ? absl::OkStatus()
+                 : absl::FailedPreconditionError("code: this login link was used, or replaced");
+    }
+    case EventKind::kSystem:
+      return event.system.empty() || IsHexDigest(event.system)
+                 ? absl::OkStatus()
+                 : absl::InvalidArgumentError("system: expected a SHA-256, or nothing");
+    case EventKind::kAssignment:
+      return CheckAssignment(event);
+    case EventKind::kOnboarding:
+      return CheckOnboarding(event);
+    case EventKind::kAttempt:
+      return CheckAttempt(event);
+    case EventKind::kValidation:
+      return CheckValidation(event);
+  }
+  return absl::InvalidArgumentError("event: expected a known kind");
+}
+
+absl::Status Room::CheckAnnotator(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckAnnotatorName(event.annotator));
+  if (!IsHexDigest(event.code_digest)) {
+    return absl::InvalidArgumentError("code_digest: expected a SHA-256");
+  }
+  return annotators_.contains(event.annotator) || annotators_.size() < kAnnotatorsMax
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError(
+                   absl::StrCat("annotator: there are ", kAnnotatorsMax, " already"));
+}
+
+absl::Status Room::CheckKnown(const std::string& name, bool onboarded) const {
+  const auto found = annotators_.find(name);
+  if (found == annotators_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("annotator: there is none called ", qa::Shown(CleanUtf8(name, 200))));
+  }
+  return !onboarded || found->second.onboarded
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError("annotator: the onboarding comes first");
+}
+
+absl::Status Room::CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const {
+  if (!span.has_value()) {
+    return absl::InvalidArgumentError("answer: expected a marked part of the passage");
+  }
+  if (span->begin < 0 || span->begin >= span->end ||
+      static_cast<uint64_t>(span->end) > text.size() ||
+      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->begin)) ||
+      !qa::IsCodePointBoundary(text, static_cast<size_t>(span->end))) {
+    return absl::InvalidArgumentError("answer: expected a part of the passage, in whole letters");
+  }
+  return HasWord(qa::TextOf(text, *span))
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(
+                   "answer: expected a word beside articles and punctuation; mark more");
+}
+
+absl::StatusOr<size_t> Room::FindPassage(const std::string& id) const {
+  const auto found = passage_of_id_.find(id);
+  if (found == passage_of_id_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("passage: there is none called ", qa::Shown(CleanUtf8(id, 200))));
+  }
+  return found->second;
+}
+
+std::set<size_t> Room::Taken(const std::string& annotator, absl::Time now) const {
+  std::set<size_t> taken;
+  for (const auto& [holder, hold] : holds_) {
+    if (!settings_.share_passages && holder != annotator && now < hold.until) {
+      taken.insert(hold.passage);
+    }
+  }
+  return taken;
+}
+
+absl::Status Room::CheckHeld(size_t passage, const Event& event) const {
+  const auto hold = holds_.find(event.annotator);
+  if (hold == holds_.end() || hold->second.passage != passage) {
+    return absl::FailedPreconditionError("passage: it is not the one that you were given last");
+  }
+  return Taken(event.annotator, event.time).contains(passage)
+             ? absl::FailedPreconditionError(
+                   "passage: you had it for too long, and another annotator has it now; take "
+                   "another passage")
+             : absl::OkStatus();
+}
+
+absl::Status Room::CheckAssignment(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  CONCUR_ASSIGN_OR_RETURN(const size_t passage, FindPassage(event.passage));
+  return Taken(event.annotator, event.time).contains(passage)
+             ? absl::FailedPreconditionError("passage: another annotator has it")
+             : absl::OkStatus();
+}
+
+absl::Status Room::CheckOnboarding(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, false));
+  const Annotator& annotator = annotators_.at(event.annotator);
+  if (annotator.onboarded) {
+    return absl::FailedPreconditionError("annotator: the onboarding is done");
+  }
+  if (event.number != static_cast<int64_t>(annotator.onboarding_f1.size())) {
+    return absl::FailedPreconditionError("number: expected the next of the known questions");
+  }
+  return CheckSpan(event.answer, onboarding_[static_cast<size_t>(event.number)].passage.text);
+}
+
+absl::Status Room::CheckAttempt(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  if (event.key.empty() || event.key.size() > kKeyBytesMax || !IsOneLine(event.key)) {
+    return absl::InvalidArgumentError(absl::StrCat("key: expected 1 to ", kKeyBytesMax, " bytes"));
+  }
+  if (FindAttempt(event.annotator, event.key) != nullptr) {
+    return absl::AlreadyExistsError("key: this attempt was saved before");
+  }
+  if (event.question.size() > kQuestionBytesMax || !IsOneLine(event.question) ||
+      !HasWord(event.question)) {
+    return absl::InvalidArgumentError(absl::StrCat("question: expected words in one line, at most ",
+                                                   kQuestionBytesMax, " bytes"));
+  }
+  if (event.system != system_) {
+    return absl::FailedPreconditionError("system: another system answers now; try again");
+  }
+  if (event.system_answer.size() > kSystemAnswerBytesMax || !IsUtf8(event.system_answer) ||
+      (event.system.empty() && !event.system_answer.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("system_answer: expected text of at most ", kSystemAnswerBytesMax, " bytes"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const size_t passage, FindPassage(event.passage));
+  CONCUR_RETURN_IF_ERROR(CheckHeld(passage, event));
+  if (!HasRoom(passage)) {
+    return absl::FailedPreconditionError("passage: it has enough questions; take another passage");
+  }
+  if (attempts_.size() >= kAttemptsMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("attempts: there are ", kAttemptsMax, " already; open another room"));
+  }
+  return CheckSpan(event.answer, passages_[passage].text);
+}
+
+bool Room::MayValidate(const Attempt& attempt, const std::string& annotator) const {
+  return attempt.state == QuestionState::kWaiting && attempt.annotator != annotator &&
+         std::none_of(attempt.validations.begin(), attempt.validations.end(),
+                      [&](const Validation& one) { return one.annotator == annotator; });
+}
+
+absl::Status Room::CheckValidation(const Event& event) const {
+  CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
+  if (event.number < 1 || static_cast<uint64_t>(event.number) > attempts_.size()) {
+    return absl::NotFoundError("number: there is no such question");
+  }
+  const Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
+  if (!MayValidate(attempt, event.annotator)) {
+    return absl::FailedPreconditionError(
+        "number: the question is your own, you have answered it, or it needs no more answers");
+  }
+  CONCUR_RETURN_IF_ERROR(CheckHeld(attempt.passage, event));
+  return event.answer.has_value() ? CheckSpan(event.answer, passages_[attempt.passage].text)
+                                  : absl::OkStatus();
+}
+
+// --- what it changes -----------------------------------------------------------------------------
+
+void Room::Apply(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kOpening:
+      break;
+    case EventKind::kAnnotator: {
+      Annotator& annotator = annotators_[event.annotator];
+      annotator.code_digest = event.code_digest;
+      ++annotator.links;
+      annotator.onboarded = annotator.onboarded || onboarding_.empty();
+      break;
+    }
+    case EventKind::kLogin:
+      annotators_[event.annotator].code_digest.clear();
+      break;
+    case EventKind::kSystem:
+      system_ = event.system;
+      break;
+    case EventKind::kAssignment:
+      Keep(passage_of_id_.at(event.passage), event);
+      break;
+    case EventKind::kOnboarding:
+      ApplyOnboarding(event);
+      break;
+    case EventKind::kAttempt:
+      ApplyAttempt(event);
+      break;
+    case EventKind::kValidation:
+      ApplyValidation(event);
+      break;
+  }
+}
+
+void Room::Keep(size_t passage, const Event& event) {
+  holds_[event.annotator] = {passage, event.time + settings_.hold};
+}
+
+void Room::ApplyOnboarding(const Event& event) {
+  Annotator& annotator = annotators_[event.annotator];
+  annotator.onboarding_f1.push_back(
+      F1AgainstKnown(onboarding_[static_cast<size_t>(event.number)], *event.answer));
+  if (annotator.onboarding_f1.size() < onboarding_.size()) {
+    return;
+  }
+  annotator.onboarded = Mean(annotator.onboarding_f1) >= settings_.onboarding_f1_min;
+  if (!annotator.onboarded) {
+    ++annotator.rounds_failed;
+    annotator.onboarding_f1.clear();
+  }
+}
+
+void Room::ApplyAttempt(const Event& event) {
+  Attempt attempt;
+  attempt.number = static_cast<int64_t>(attempts_.size()) + 1;
+  attempt.annotator = event.annotator;
+  attempt.time = event.time;
+  attempt.passage = passage_of_id_.at(event.passage);
+  attempt.key = event.key;
+  attempt.question = event.question;
+  attempt.answer = *event.answer;
+  attempt.system = event.system;
+  attempt.system_answer = event.system_answer;
+  if (!attempt.system.empty()) {
+    attempt.f1 =
+        qa::F1(attempt.system_answer, qa::TextOf(passages_[attempt.passage].text, attempt.answer));
+  }
+  Keep(attempt.passage, event);
+  number_of_key_[{attempt.annotator, attempt.key}] = attempt.number;
+  Annotator& author = annotators_[attempt.annotator];
+  ++author.attempts;
+  ++progress_.attempts;
+  if (!attempt.system.empty() && attempt.f1 > settings_.f1_win_max) {
+    ++progress_.system_won;
+    attempts_.push_back(std::move(attempt));
+    return;
+  }
+  ++author.wins;
+  ++progress_.waiting;
+  if (++open_[attempt.passage] == settings_.questions_per_passage) {
+    ++progress_.passages_done;
+  }
+  attempt.state = QuestionState::kWaiting;
+  waiting_.insert(attempt.number);
+  attempts_.push_back(std::move(attempt));
+  Decide(attempts_.back());
+}
+
+void Room::ApplyValidation(const Event& event) {
+  Attempt& attempt = attempts_[static_cast<size_t>(event.number - 1)];
+  const absl::string_view text = passages_[attempt.passage].text;
+  Validation validation;
+  validation.annotator = event.annotator;
+  validation.time = event.time;
+  validation.answer = event.answer;
+  if (event.answer.has_value()) {
+    validation.f1 = qa::F1(qa::TextOf(text, *event.answer), qa::TextOf(text, attempt.answer));
+    validation.agrees = validation.f1 > settings_.f1_win_max;
+  }
+  const int64_t agrees = validation.agrees ? 1 : 0;
+  Annotator& author = annotators_[attempt.annotator];
+  ++author.validations_received;
+  author.agreements_received += agrees;
+  Annotator& validator = annotators_[event.annotator];
+  ++validator.validations;
+  validator.agreements += agrees;
+  ++progress_.validations;
+  progress_.agreements += agrees;
+  Keep(attempt.passage, event);
+  attempt.validations.push_back(std::move(validation));
+  Decide(attempt);
+}
+
+// Once there are enough validations, the question is kept or dropped.
+void Room::Decide(Attempt& attempt) {
+  if (static_cast<int64_t>(attempt.validations.size()) < settings_.validators) {
+    return;
+  }
+  waiting_.erase(attempt.number);
+  --progress_.waiting;
+  Annotator& author = annotators_[attempt.annotator];
+  if (attempt.validations.empty() || attempt.Agreement() >= settings_.agreement_min) {
+    attempt.state = QuestionState::kKept;
+    ++progress_.kept;
+    ++author.kept;
+    return;
+  }
+  attempt.state = QuestionState::kDropped;
+  ++progress_.dropped;
+  ++author.dropped;
+  if (open_[attempt.passage]-- == settings_.questions_per_passage) {
+    --progress_.passages_done;
+  }
+}
+
+// --- what comes next -----------------------------------------------------------------------------
+
+std::optional<size_t> Room::HeldBy(const std::string& annotator, absl::Time now) const {
+  const auto hold = holds_.find(annotator);
+  return hold != holds_.end() && now < hold->second.until ? std::make_optional(hold->second.passage)
+                                                          : std::nullopt;
+}
+
+const Attempt* Room::FindAttempt(const std::string& annotator, const std::string& key) const {
+  const auto found = number_of_key_.find({annotator, key});
+  return found == number_of_key_.end() ? nullptr
+                                       : &attempts_[static_cast<size_t>(found->second - 1)];
+}
+
+std::optional<Task> Room::WritingTask(const std::string& annotator, bool skip,
+                                      absl::Time now) const {
+  const std::set<size_t> taken = Taken(annotator, now);
+  const auto hold = holds_.find(annotator);
+  const auto is_open = [&](size_t passage) { return HasRoom(passage) && !taken.contains(passage); };
+  if (hold != holds_.end() && !skip && is_open(hold->second.passage)) {
+    return Task{TaskKind::kWriting, hold->second.passage, 0};
+  }
+  // After one that was skipped its successors in the file's order, so that all are seen; else the
+  // one with the fewest questions.
+  std::optional<size_t> best;
+  const size_t count = passages_.size();
+  const size_t start = hold != holds_.end() && skip ? hold->second.passage + 1 : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t passage = (start + i) % count;
+    if (!is_open(passage) || (skip && hold != holds_.end() && passage == hold->second.passage)) {
+      continue;
+    }
+    if (!best.has_value() || (!skip && open_[passage] < open_[*best])) {
+      best = passage;
+    }
+    if (skip || open_[*best] == 0) {
+      break;
+    }
+  }
+  return best.has_value() ? std::make_optional(Task{TaskKind::kWriting, *best, 0}) : std::nullopt;
+}
+
+std::optional<Task> Room::ValidatingTask(const std::string& annotator, bool skip,
+                                         absl::Time now) const {
+  const std::set<size_t> taken = Taken(annotator, now);
+  const auto hold = holds_.find(annotator);
+  std::optional<Task> first;
+  for (const int64_t number : waiting_) {
+    const Attempt& attempt = attempts_[static_cast<size_t>(number - 1)];
+    if (taken.contains(attempt.passage) || !MayValidate(attempt, annotator)) {
+      continue;
+    }
+    const bool is_held = hold != holds_.end() && hold->second.passage == attempt.passage;
+    if (skip && is_held) {
+      continue;
+    }
+    const Task task{TaskKind::kValidating, attempt.passage, number};
+    if (is_held || skip) {
+      return task;
+    }
+    if (!first.has_value()) {
+      first = task;
+    }
+  }
+  return first;
+}
+
+absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wanted, bool skip,
+                                    absl::Time now) const {
+  CONCUR_RETURN_IF_ERROR(CheckKnown(annotator, false));
+  const Annotator& known = annotators_.at(annotator);
+  if (!known.onboarded) {
+    return Task{TaskKind::kOnboarding, 0, static_cast<int64_t>(known.onboarding_f1.size())};
+  }
+  const std::optional<Task> task = wanted == TaskKind::kValidating
+                                       ? ValidatingTask(annotator, skip, now)
+                                       : WritingTask(annotator, skip, now);
+  if (!task.has_value()) {
+    return absl::NotFoundError(
+        wanted == TaskKind::kValidating
+            ? "no question of others needs your answer now"
+            : "no other passage is free now: all have enough questions, or others have them");
+  }
+  return *task;
+}
+
+// --- for tests -----------------------------------------------------------------------------------
+
+void Room::CheckInvariants() const {
+  Progress counted;
+  counted.passages = static_cast<int64_t>(passages_.size());
+  std::vector<int64_t> open(passages_.size(), 0);
+  for (size_t i = 0; i < attempts_.size(); ++i) {
+    const Attempt& attempt = attempts_[i];
+    CONCUR_CHECK(attempt.number == static_cast<int64_t>(i) + 1);
+    ++counted.attempts;
+    counted.system_won += attempt.state == QuestionState::kSystemWon ? 1 : 0;
+    counted.waiting += attempt.state == QuestionState::kWaiting ? 1 : 0;
+    counted.kept += attempt.state == QuestionState::kKept ? 1 : 0;
+    counted.dropped += attempt.state == QuestionState::kDropped ? 1 : 0;
+    open[attempt.passage] +=
+        attempt.state == QuestionState::kWaiting || attempt.state == QuestionState::kKept ? 1 : 0;
+    CONCUR_CHECK(waiting_.contains(attempt.number) == (attempt.state == QuestionState::kWaiting));
+    std::set<std::string> people = {attempt.annotator};
+    for (const Validation& one : attempt.validations) {
+      CONCUR_CHECK(people.insert(one.annotator).second);
+      ++counted.validations;
+      counted.agreements += one.agrees ? 1 : 0;
+    }
+    CONCUR_CHECK(static_cast<int64_t>(attempt.validations.size()) <= settings_.validators);
+  }
+  for (const int64_t questions : open) {
+    CONCUR_CHECK(questions <= settings_.questions_per_passage);
+    counted.passages_done += questions == settings_.questions_per_passage ? 1 : 0;
+  }
+  CONCUR_CHECK(open == open_);
+  CONCUR_CHECK(counted == progress_);
+}
+
+}  // namespace concur::annotation

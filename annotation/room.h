@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Room decides what each annotator does next and what becomes of each question. A person writes a
+// question to a passage and marks its answer; a system answers, too; when its answer shares few
+// words with the person's, the person wins, and others answer the question to validate it.
+//
+// The state is what the events have made of it. Check says whether an event may happen now, Apply
+// makes it so: a log of events that are applied again gives the same state. It does no I/O and
+// reads no clock: callers pass the time in.
+//
+// Thread-compatible.
+#ifndef CONCUR_ANNOTATION_ROOM_H_
+#define CONCUR_ANNOTATION_ROOM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "annotation/event.h"
+#include "annotation/passages.h"
+
+namespace concur::annotation {
+
+inline constexpr size_t kAnnotatorsMax = 1000;
+inline constexpr size_t kAttemptsMax = 1'000'000;
+inline constexpr size_t kQuestionBytesMax = 1000;
+inline constexpr size_t kSystemAnswerBytesMax = 4096;
+
+// 1 to 64 of a-z A-Z 0-9 . _ @ - : a name stands in logs, tables and file names.
+absl::Status CheckAnnotatorName(absl::string_view name);
+
+struct Validation {
+  std::string annotator;
+  absl::Time time;
+  std::optional<qa::Span> answer;  // absent: the validator found none
+  double f1 = 0;                   // against the author's answer, 0..1
+  bool agrees = false;
+};
+
+enum class QuestionState { kSystemWon, kWaiting, kKept, kDropped };
+// "system won", "waiting", "kept", "dropped".
+absl::string_view QuestionStateName(QuestionState state);
+
+struct Attempt {
+  int64_t number = 0;  // from 1, in the order of saving
+  std::string annotator;
+  absl::Time time;
+  size_t passage = 0;
+  std::string key;
+  std::string question;
+  qa::Span answer;
+  std::string system;  // digest; "": no system answered
+  std::string system_answer;
+  double f1 = 0;  // of the system's answer, 0..1; 0 without a system
+  QuestionState state = QuestionState::kSystemWon;
+  std::vector<Validation> validations;
+
+  // Share of the validators that agree, 0..1; 0 before there is one.
+  double Agreement() const;
+};
+
+struct Annotator {
+  std::string code_digest;  // of the login link; "" once it was used
+  int64_t links = 0;        // how many it has had: sessions of earlier ones have ended
+  // Onboarding: F1 of the answers in the present round, and the rounds that were not good enough.
+  std::vector<double> onboarding_f1;
+  int64_t rounds_failed = 0;
+  bool onboarded = false;
+  // As an author.
+  int64_t attempts = 0;
+  int64_t wins = 0;  // over the system; all questions when there is none
+  int64_t kept = 0;
+  int64_t dropped = 0;
+  int64_t validations_received = 0;
+  int64_t agreements_received = 0;
+  // As a validator.
+  int64_t validations = 0;
+  int64_t agreements = 0;  // with the questions' authors
+};
+
+struct Progress {
+  int64_t passages = 0;
+  int64_t passages_done = 0;  // with as many winning questions as are asked for
+  int64_t attempts = 0;
+  int64_t system_won = 0;
+  int64_t waiting = 0;
+  int64_t kept = 0;
+  int64_t dropped = 0;
+  int64_t validations = 0;
+  int64_t agreements = 0;
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+enum class TaskKind { kOnboarding, kWriting, kValidating };
+
+struct Task {
+  TaskKind kind = TaskKind::kWriting;
+  size_t passage = 0;  // unless it is onboarding
+  int64_t number = 0;  // of the known question (from 0) or of the attempt to validate (from 1)
+};
+
+class Room {
+ public:
+  // `onboarding` may be empty: then nobody needs it. InvalidArgument for settings beyond limits.
+  static absl::StatusOr<Room> Create(std::vector<SourcePassage> passages,
+                                     std::vector<KnownQuestion> onboarding, Settings settings);
+
+  // Whether the event may happen: InvalidArgument when it is malformed, NotFound for what it names,
+  // FailedPrecondition when the state forbids it, AlreadyExists for an attempt with a known key,
+  // ResourceExhausted beyond a limit.
+  absl::Status Check(const Event& event) const;
+  // REQUIRES: Check(event) is OK.
+  void Apply(const Event& event);
+
+  // What the annotator does next. `skip`: another passage than the one held. NotFound when there
+  // is nothing of this kind now; FailedPrecondition for an unknown annotator.
+  absl::StatusOr<Task> NextTask(const std::string& annotator, TaskKind wanted, bool skip,
+                                absl::Time now) const;
+  // The passage that the annotator holds; nullopt for none.
+  std::optional<size_t> HeldBy(const std::string& annotator, absl::Time now) const;
+  // Null when there is none.
+  const Attempt* FindAttempt(const std::string& annotator, const std::string& key) const;
+
+  const Settings& settings() const { return settings_; }
+  const std::vector<SourcePassage>& passages() const { return passages_; }
+  const std::vector<KnownQuestion>& onboarding() const { return onboarding_; }
+  const std::map<std::string, Annotator>& annotators() const { return annotators_; }
+  const std::vector<Attempt>& attempts() const { return attempts_; }
+  const Progress& progress() const { return progress_; }
+  const std::string& system() const { return system_; }  // digest; "": none
+
+  // Fails the process when counts and states contradict each other.
+  void CheckInvariants() const;
+
+ private:
+  struct Hold {
+    size_t passage = 0;
+    absl::Time until;
+  };
+
+  Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboarding,
+       Settings settings);
+
+  absl::Status CheckAnnotator(const Event& event) const;
+  absl::Status CheckKnown(const std::string& name, bool onboarded) const;
+  absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const;
+  absl::Status CheckHeld(size_t passage, const Event& event) const;
+  absl::StatusOr<size_t> FindPassage(const std::string& id) const;
+  absl::Status CheckAttempt(const Event& event) const;
+  absl::Status CheckValidation(const Event& event) const;
+  absl::Status CheckOnboarding(const Event& event) const;
+  absl::Status CheckAssignment(const Event& event) const;
+  // The passages that others than `annotator` hold.
+  std::set<size_t> Taken(const std::string& annotator, absl::Time now) const;
+  std::optional<Task> WritingTask(const std::string& annotator, bool skip, absl::Time now) const;
+  std::optional<Task> ValidatingTask(const std::string& annotator, bool skip, absl::Time now) const;
+  bool HasRoom(size_t passage) const { return open_[passage] < settings_.questions_per_passage; }
+  bool MayValidate(const Attempt& attempt, const std::string& annotator) const;
+
+  void Keep(size_t passage, const Event& event);
+  void ApplyOnboarding(const Event& event);
+  void ApplyAttempt(const Event& event);
+  void ApplyValidation(const Event& event);
+  void Decide(Attempt& attempt);
+
+  std::vector<SourcePassage> passages_;
+  std::vector<KnownQuestion> onboarding_;
+  Settings settings_;
+  std::map<std::string, size_t> passage_of_id_;
+  std::string system_;
+  std::map<std::string, Annotator> annotators_;
+  std::vector<Attempt> attempts_;  // attempts_[i].number == i + 1
+  std::map<std::pair<std::string, std::string>, int64_t> number_of_key_;  // annotator, key
+  std::set<int64_t> waiting_;          // numbers of attempts that need validations
+  std::vector<int64_t> open_;          // by passage: questions that won and were not dropped
+  std::map<std::string, Hold> holds_;  // by annotator: the last assignment, perhaps expired
+  Progress progress_;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_ROOM_H_

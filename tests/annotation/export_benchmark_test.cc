@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmark that annotators made: its splits, its answers, and what is left out.
+#include "annotation/export_benchmark.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "qa/dataset_io.h"
+#include "tests/annotation/scene.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::annotation {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Settings OneValidator() {
+  Settings settings;
+  settings.validators = 1;
+  settings.share_passages = true;
+  return settings;
+}
+
+// Writes a question of ada's to the passage, which bob answers.
+void AskAndValidate(Scene& scene, const std::string& passage, const std::string& answer,
+                    const std::string& validation) {
+  ASSERT_OK(scene.Take("ada", passage));
+  ASSERT_OK(scene.Ask("ada", passage, answer, "nothing of it"));
+  ASSERT_OK(scene.Take("bob", passage));
+  ASSERT_OK(scene.Validate("bob", static_cast<int64_t>(scene.room.attempts().size()), validation));
+}
+
+class ExportBenchmarkTest : public ::testing::Test {
+ protected:
+  ExportBenchmarkTest() : scene_(OneValidator()) {
+    AskAndValidate(scene_, "rhine", "North Sea", "the North Sea");
+    AskAndValidate(scene_, "danube", "Vienna", "Vienna and Budapest");
+    AskAndValidate(scene_, "zürich", "Zürich", "Zürich");
+    AskAndValidate(scene_, "rhine", "Alps", "Rhine");  // dropped
+    EXPECT_OK(scene_.Ask("ada", "rhine", "Alps", "Alps"));
+    EXPECT_OK(scene_.Ask("bob", "rhine", "Alps", ""));  // waits
+    options_.directory = directory_.File("out");
+  }
+  std::string TextOfExport() {
+    std::string text;
+    for (const char* name :
+         {"train.jsonl", "validation.jsonl", "test.jsonl", "attempts.jsonl", "benchmark.yaml"}) {
+      text += ReadFile(options_.directory + "/" + name).value();
+    }
+    return text;
+  }
+
+  TempDir directory_;
+  Scene scene_;
+  ExportOptions options_;
+};
+
+TEST_F(ExportBenchmarkTest, KeptQuestionsAreDividedByPassage) {
+  ASSERT_OK_AND_ASSIGN(const ExportResult result, ExportBenchmark(scene_.room, options_));
+  std::set<std::string> contexts;
+  std::set<std::string> ids;
+  for (const ExportedSplit& split : result.splits) {
+    ASSERT_OK_AND_ASSIGN(const qa::Dataset data, qa::ReadDataset(split.path));
+    EXPECT_EQ(split.passages, 1);
+    EXPECT_EQ(split.questions, 1);
+    for (const qa::Passage& passage : data.passages) {
+      EXPECT_TRUE(contexts.insert(passage.context).second);
+      for (const qa::Question& question : passage.questions) {
+        ids.insert(question.id);
+        for (const qa::Span& span : question.spans) {
+          EXPECT_THAT(question.answers,
+                      ::testing::Contains(std::string(qa::TextOf(passage.context, span))));
+        }
+        if (question.id == "q2") {
+          EXPECT_THAT(question.answers, ElementsAre("Vienna", "Vienna and Budapest"));
+        }
+      }
+    }
+  }
+  EXPECT_THAT(ids, ElementsAre("q1", "q2", "q3"));
+  EXPECT_EQ(result.dropped, 1);
+  EXPECT_EQ(result.system_won, 1);
+  EXPECT_EQ(result.waiting, 1);
+}
+
+TEST_F(ExportBenchmarkTest, TheSameSeedGivesTheSameBytesAndAnotherOtherSplits) {
+  ASSERT_OK(ExportBenchmark(scene_.room, options_));
+  const std::string first = TextOfExport();
+  ASSERT_OK(ExportBenchmark(scene_.room, options_));
+  EXPECT_EQ(TextOfExport(), first);
+  std::set<std::string> tested;
+  for (options_.seed = 1; options_.seed < 20; ++options_.seed) {
+    ASSERT_OK_AND_ASSIGN(const ExportResult result, ExportBenchmark(scene_.room, options_));
+    tested.insert(qa::ReadDataset(result.splits[2].path).value().passages.front().context);
+  }
+  EXPECT_EQ(tested.size(), 3u) << "each passage is the tested one for some seed";
+}
+
+TEST_F(ExportBenchmarkTest, EveryAttemptIsThereWithWhoAndWhatBecameOfIt) {
+  const std::string text = AttemptsJsonLines(scene_.room);
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6u);
+  const auto first = nlohmann::json::parse(lines[0]);
+  EXPECT_EQ(first["annotator"], "ada");
+  EXPECT_EQ(first["time"], "2023-11-14T22:13:20Z");
+  EXPECT_EQ(first["system"], SystemDigest());
+  EXPECT_EQ(first["system_answer"], "nothing of it");
+  EXPECT_EQ(first["answer"]["text"], "North Sea");
+  EXPECT_EQ(first["validations"][0]["annotator"], "bob");
+  EXPECT_EQ(first["state"], "kept");
+  EXPECT_EQ(nlohmann::json::parse(lines[3])["state"], "dropped");
+  EXPECT_EQ(nlohmann::json::parse(lines[4])["state"], "system won");
+  EXPECT_EQ(nlohmann::json::parse(lines[5])["state"], "waiting");
+}
+
+TEST_F(ExportBenchmarkTest, BadOptionsAndTooFewPassagesAreRefused) {
+  options_.test_share = 0;
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shares")));
+  options_.test_share = 0.95;
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shares")));
+  options_.test_share = 0.2;
+  options_.name = "a}\nspec: {";
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("")));
+  options_.name = "mine";
+  Scene two(OneValidator());
+  AskAndValidate(two, "rhine", "Alps", "Alps");
+  AskAndValidate(two, "danube", "Vienna", "Vienna");
+  EXPECT_THAT(ExportBenchmark(two.room, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("found 2")));
+}
+
+}  // namespace
+}  // namespace concur::annotation

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a room: what is saved survives, what was cut off is dropped, damage is refused.
+#include "annotation/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "annotation/directory.h"
+#include "tests/annotation/scene.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::annotation {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::HasSubstr;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+constexpr char kPassageLines[] =
+    "{\"id\": \"rhine\", \"title\": \"Rivers\", \"text\": \"The Rhine flows from the Alps.\"}\n"
+    "{\"id\": \"danube\", \"text\": \"The Danube passes Vienna.\"}\n";
+
+class RoomDirectoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(WriteFileAtomically(passages_, kPassageLines));
+    ASSERT_OK(MakeRoom(room_, passages_, "", {}, kStart));
+  }
+  std::string LogText() { return ReadFile(room_ + "/log.jsonl").value(); }
+  void SetLog(const std::string& text) {
+    ASSERT_OK(WriteFileAtomically(room_ + "/log.jsonl", text));
+  }
+  static Event Invitation(const std::string& name) {
+    Event event;
+    event.kind = EventKind::kAnnotator;
+    event.time = kStart;
+    event.annotator = name;
+    event.code_digest = Sha256Of(name).ToHex();
+    return event;
+  }
+  static Event Assignment() {
+    Event event;
+    event.kind = EventKind::kAssignment;
+    event.time = kStart;
+    event.annotator = "ada";
+    event.passage = "rhine";
+    return event;
+  }
+
+  TempDir directory_;
+  const std::string passages_ = directory_.File("passages.jsonl");
+  const std::string room_ = directory_.File("room");
+};
+
+TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
+  Scene scene({}, {}, SystemDigest());
+  ASSERT_OK(scene.Take("ada", "zürich"));
+  Event hostile = scene.AttemptOf("ada", "zürich", "Zürich", "</script>\" \\ \u2028 ü");
+  hostile.question = "<script>alert('1')</script> \u202e 😀 \"quoted\"?";
+  ASSERT_OK(scene.Do(hostile));
+  scene.now += scene.room.settings().hold;
+  ASSERT_OK(scene.Take("bob", "zürich"));
+  ASSERT_OK(scene.Validate("bob", 1, ""));
+  Event opening;
+  opening.time = kStart;
+  opening.settings = scene.room.settings();
+  opening.settings.f1_win_max = 0.123456789012345678;
+  opening.passages_digest = Sha256Of("").ToHex();
+  std::string text = EventLine(opening);
+  for (const Event& event : scene.events) {
+    text += EventLine(event);
+  }
+  ASSERT_OK_AND_ASSIGN(const LogContents contents, ParseLog(text, "log"));
+  EXPECT_EQ(contents.bytes, text.size());
+  EXPECT_EQ(contents.events.front(), opening);
+  EXPECT_EQ(std::vector<Event>(contents.events.begin() + 1, contents.events.end()), scene.events);
+}
+
+TEST_F(RoomDirectoryTest, WhatWasCommittedIsThereAfterARestart) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+    ASSERT_OK(live->Commit(Invitation("ada")));
+    ASSERT_OK(live->Commit(Assignment()));
+    EXPECT_THAT(LiveRoom::Open(room_),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has this room open")));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+  EXPECT_EQ(live->room().HeldBy("ada", kStart), 0u);
+}
+
+TEST_F(RoomDirectoryTest, ARefusedEventIsNotInTheLog) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+  const std::string before = LogText();
+  EXPECT_THAT(live->Commit(Assignment()), StatusIs(absl::StatusCode::kNotFound, HasSubstr("ada")));
+  EXPECT_EQ(LogText(), before);
+}
+
+// Cut at every byte: what had its end is kept, and the next event follows it.
+TEST_F(RoomDirectoryTest, ALastLineThatWasCutOffIsDropped) {
+  const std::string opening = LogText();
+  const std::string whole = opening + EventLine(Invitation("ada"));
+  const std::string last = EventLine(Assignment());
+  for (size_t bytes = 0; bytes < last.size(); ++bytes) {
+    SetLog(whole + last.substr(0, bytes));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+    EXPECT_EQ(LogText(), whole);
+    ASSERT_OK(live->Commit(Invitation("bob")));
+    ASSERT_OK_AND_ASSIGN(const Room room, ReadRoom(room_));
+    EXPECT_EQ(room.annotators().size(), 2u);
+    EXPECT_FALSE(room.HeldBy("ada", kStart).has_value());
+  }
+}
+
+// Every single byte of a line that was not the last is changed.
+TEST_F(RoomDirectoryTest, DamageBeforeTheEndIsRefusedWithItsLine) {
+  const std::string opening = LogText();
+  const std::string line = EventLine(Invitation("ada"));
+  const std::string last = EventLine(Assignment());
+  for (size_t i = 0; i < line.size(); ++i) {
+    std::string damaged = line;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_THAT(ParseLog(opening + damaged + last, "log.jsonl"),
+                StatusIs(kDataLoss, HasSubstr("log.jsonl:2: ")))
+        << i;
+  }
+  EXPECT_THAT(ParseLog(line, "log.jsonl"), StatusIs(kDataLoss, HasSubstr("log.jsonl:1: ")));
+  EXPECT_THAT(ParseLog(opening + opening, "l"), StatusIs(kDataLoss, HasSubstr("l:2: ")));
+  EXPECT_THAT(ParseLog("", "l"), StatusIs(kDataLoss, HasSubstr("l:1: ")));
+}
+
+TEST_F(RoomDirectoryTest, AnEventThatCannotHaveHappenedIsRefusedWithItsLine) {
+  SetLog(LogText() + EventLine(Assignment()));
+  EXPECT_THAT(ReadRoom(room_), StatusIs(kDataLoss, HasSubstr("log.jsonl:2: annotator: ")));
+}
+
+TEST_F(RoomDirectoryTest, AnotherFileOfPassagesIsRefused) {
+  ASSERT_OK(CheckRoomIsOf(room_, passages_, ""));
+  ASSERT_OK(WriteFileAtomically(passages_, "{\"id\": \"x\", \"text\": \"Another.\"}\n"));
+  EXPECT_THAT(CheckRoomIsOf(room_, passages_, ""),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("--passages")));
+  EXPECT_THAT(MakeRoom(room_, passages_, "", {}, kStart),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("already")));
+  ASSERT_OK_AND_ASSIGN(const Room room, ReadRoom(room_));
+  EXPECT_EQ(room.passages().size(), 2u) << "the room's own copy is as it was";
+  ASSERT_OK(WriteFileAtomically(room_ + "/passages", "{\"id\": \"x\", \"text\": \"Another.\"}\n"));
+  EXPECT_THAT(ReadRoom(room_), StatusIs(kDataLoss, HasSubstr("changed")));
+}
+
+TEST_F(RoomDirectoryTest, WithoutARoomThereIsNoneToRead) {
+  EXPECT_THAT(ReadRoom(directory_.File("other")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("--passages makes one")));
+}
+
+TEST_F(RoomDirectoryTest, PassagesThatCannotBeShownAreRefusedWithTheirLine) {
+  const std::string good = "{\"id\": \"a\", \"text\": \"One.\"}\n";
+  const auto refused = [&](const std::string& line, const std::string& part) {
+    ASSERT_OK(WriteFileAtomically(passages_, good + line + "\n"));
+    EXPECT_THAT(ReadPassages(passages_),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("passages.jsonl:2: ", part))));
+  };
+  refused("{\"id\": \"a\", \"text\": \"Two.\"}", "id: \"a\" was there before");
+  refused("{\"id\": \"b\", \"text\": \" \"}", "text: expected a passage");
+  refused("{\"id\": \"b\", \"text\": \"a\\r\\nb\"}", "text: expected no control");
+  refused("{\"id\": \"b\\n\", \"text\": \"a\"}", "id: ");
+  refused("{\"id\": \"b\"}", "text: ");
+  refused("{\"id\": \"b\", \"text\": 3}", "text: ");
+  refused(absl::StrCat("{\"id\": \"b\", \"text\": \"", std::string(100'000, 'x'), "\"}"),
+          "text: expected at most");
+}
+
+TEST_F(RoomDirectoryTest, ADataSetGivesItsPassagesAndKnownQuestions) {
+  const std::string data = directory_.File("data.jsonl");
+  ASSERT_OK(WriteFileAtomically(
+      data,
+      "{\"context\": \"Bern is a town.\", \"qas\": [{\"qid\": \"1\", \"question\": \"What is a "
+      "town?\", \"answers\": [\"Bern\"]}]}\n{\"context\": \"Second.\", \"qas\": []}\n"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<SourcePassage> passages, ReadPassages(data));
+  ASSERT_EQ(passages.size(), 2u);
+  EXPECT_EQ(passages[1].id, "p2");
+  EXPECT_EQ(passages[1].text, "Second.");
+  ASSERT_OK_AND_ASSIGN(const std::vector<KnownQuestion> known, ReadOnboarding(data));
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].question, "What is a town?");
+  EXPECT_EQ(known[0].answers, std::vector<std::string>{"Bern"});
+}
+
+}  // namespace
+}  // namespace concur::annotation

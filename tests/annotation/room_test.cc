@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who gets which passage, who wins, and which questions are kept.
+#include "annotation/room.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/random.h"
+#include "tests/annotation/scene.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::annotation {
+namespace {
+
+using ::concur::testing::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(RoomTest, TheSystemWinsAboveTheLimitAndThePersonAtIt) {
+  Settings settings;
+  settings.f1_win_max = 0.5;
+  Scene scene(settings);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  // "Alps" against "Alps to North": one of one and one of three words are shared, F1 0.5.
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Alps to North"));
+  EXPECT_DOUBLE_EQ(scene.room.attempts()[0].f1, 0.5);
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "the Alps to"));
+  EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kSystemWon);
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
+  EXPECT_EQ(scene.room.attempts()[2].state, QuestionState::kWaiting) << "no answer loses";
+  EXPECT_EQ(scene.room.annotators().at("ada").wins, 2);
+}
+
+TEST(RoomTest, WithoutASystemEveryQuestionCounts) {
+  Scene scene({}, {}, "");
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
+  EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", "Alps"), StatusIs(kInvalid, HasSubstr("system")));
+}
+
+TEST(RoomTest, AQuestionIsKeptOrDroppedByTheShareOfValidatorsThatAgree) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", "Alps"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Rhine"));
+  scene.now += scene.room.settings().hold;
+  for (const char* validator : {"bob", "cleo"}) {
+    ASSERT_OK(scene.Take(validator, "rhine"));
+    ASSERT_OK(scene.Validate(validator, 1, validator == std::string("bob") ? "Sea" : "Alps"));
+    ASSERT_OK(scene.Validate(validator, 2, ""));
+    scene.now += scene.room.settings().hold;
+  }
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kKept) << "one of two agrees";
+  EXPECT_EQ(scene.room.attempts()[0].Agreement(), 0.5);
+  EXPECT_EQ(scene.room.attempts()[1].state, QuestionState::kDropped);
+  EXPECT_EQ(scene.room.progress().kept, 1);
+  EXPECT_EQ(scene.room.progress().dropped, 1);
+  const Annotator& ada = scene.room.annotators().at("ada");
+  EXPECT_EQ(ada.validations_received, 4);
+  EXPECT_EQ(ada.agreements_received, 1);
+  EXPECT_EQ(scene.room.annotators().at("bob").agreements, 1);
+  ASSERT_OK(scene.Take("dora", "rhine"));
+  EXPECT_THAT(scene.Validate("dora", 1, "Sea"), StatusIs(kPrecondition, HasSubstr("no more")));
+}
+
+TEST(RoomTest, NobodyValidatesAnOwnQuestionOrOneTwice) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", "Alps"));
+  EXPECT_THAT(scene.Validate("ada", 1, "North Sea"), StatusIs(kPrecondition, HasSubstr("own")));
+  EXPECT_THAT(scene.room.NextTask("ada", TaskKind::kValidating, false, scene.now),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no question")));
+  scene.now += scene.room.settings().hold;
+  ASSERT_OK(scene.Take("bob", "rhine"));
+  ASSERT_OK(scene.Validate("bob", 1, "North Sea"));
+  EXPECT_THAT(scene.Validate("bob", 1, "North Sea"), StatusIs(kPrecondition, HasSubstr("own")));
+  EXPECT_THAT(scene.Validate("bob", 2, "Sea"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("")));
+}
+
+TEST(RoomTest, TwoAnnotatorsNeverHaveOnePassageUntilItsHoldEnds) {
+  Scene scene;
+  const Task first = scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now).value();
+  ASSERT_OK(scene.Take("ada", scene.room.passages()[first.passage].id));
+  const Task second = scene.room.NextTask("bob", TaskKind::kWriting, false, scene.now).value();
+  EXPECT_NE(first.passage, second.passage);
+  EXPECT_THAT(scene.Take("bob", "rhine"), StatusIs(kPrecondition, HasSubstr("another annotator")));
+  EXPECT_THAT(scene.Ask("bob", "rhine", "Alps", ""), StatusIs(kPrecondition, HasSubstr("given")));
+  // Each thing done starts the hold again.
+  scene.now += scene.room.settings().hold - absl::Seconds(1);
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  scene.now += scene.room.settings().hold - absl::Seconds(1);
+  EXPECT_THAT(scene.Take("bob", "rhine"), StatusIs(kPrecondition, HasSubstr("another annotator")));
+  scene.now += absl::Seconds(1);
+  // Late, and nobody was waiting for it.
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  scene.now += scene.room.settings().hold;
+  ASSERT_OK(scene.Take("bob", "rhine"));
+  EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", ""),
+              StatusIs(kPrecondition, HasSubstr("too long")));
+}
+
+TEST(RoomTest, PassagesAreSharedWhenAsked) {
+  Settings settings;
+  settings.share_passages = true;
+  Scene scene(settings);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Take("bob", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Ask("bob", "rhine", "Alps", ""));
+}
+
+TEST(RoomTest, SkippingLeadsThroughAllPassages) {
+  Scene scene;
+  std::string seen;
+  for (int i = 0; i < 4; ++i) {
+    const Task task = scene.room.NextTask("ada", TaskKind::kWriting, i > 0, scene.now).value();
+    ASSERT_OK(scene.Take("ada", scene.room.passages()[task.passage].id));
+    absl::StrAppend(&seen, task.passage);
+  }
+  EXPECT_EQ(seen, "0120");
+}
+
+TEST(RoomTest, APassageWithEnoughQuestionsIsGivenToNobodyToWriteFor) {
+  Settings settings;
+  settings.questions_per_passage = 1;
+  settings.validators = 1;
+  Scene scene(settings);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Alps"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", "Sea"));
+  EXPECT_EQ(scene.room.progress().passages_done, 1);
+  EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", "Sea"),
+              StatusIs(kPrecondition, HasSubstr("enough")));
+  EXPECT_NE(scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now)->passage, 0u);
+  // A dropped question makes room again.
+  scene.now += scene.room.settings().hold;
+  ASSERT_OK(scene.Take("bob", "rhine"));
+  ASSERT_OK(scene.Validate("bob", 2, ""));
+  EXPECT_EQ(scene.room.progress().passages_done, 0);
+  ASSERT_OK(scene.Ask("bob", "rhine", "Alps", "Sea"));
+}
+
+TEST(RoomTest, OnboardingComesFirstAndIsRepeatedUntilItIsGoodEnough) {
+  Scene scene({}, {Known(), Known()});
+  EXPECT_EQ(scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now)->kind,
+            TaskKind::kOnboarding);
+  EXPECT_THAT(scene.Take("ada", "rhine"), StatusIs(kPrecondition, HasSubstr("onboarding")));
+  const auto answer = [&](int64_t number, const std::string& part) {
+    Event event;
+    event.kind = EventKind::kOnboarding;
+    event.annotator = "ada";
+    event.number = number;
+    event.answer = SpanOf(Known().passage.text, part);
+    return scene.Do(event);
+  };
+  EXPECT_THAT(answer(1, "Bern"), StatusIs(kPrecondition, HasSubstr("next")));
+  ASSERT_OK(answer(0, "government"));
+  ASSERT_OK(answer(1, "seat"));
+  EXPECT_EQ(scene.room.annotators().at("ada").rounds_failed, 1);
+  ASSERT_OK(answer(0, "Bern"));
+  ASSERT_OK(answer(1, "seat"));
+  EXPECT_TRUE(scene.room.annotators().at("ada").onboarded) << "half of the answers are right";
+  EXPECT_THAT(answer(0, "Bern"), StatusIs(kPrecondition, HasSubstr("done")));
+  ASSERT_OK(scene.Take("ada", "rhine"));
+}
+
+TEST(RoomTest, ATextWithoutAWordIsNoAnswer) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  // Against these every system has F1 0.
+  EXPECT_THAT(scene.Ask("ada", "rhine", "the", "Alps"), StatusIs(kInvalid, HasSubstr("articles")));
+  EXPECT_THAT(scene.Ask("ada", "rhine", ".", "Alps"), StatusIs(kInvalid, HasSubstr("articles")));
+}
+
+TEST(RoomTest, HostileEventsAreRefused) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "zürich"));
+  const auto refused = [&](auto change, const std::string& part) {
+    Event event = scene.AttemptOf("ada", "zürich", "Limmat", "");
+    change(event);
+    EXPECT_THAT(scene.Do(event), StatusIs(kInvalid, HasSubstr(part)));
+  };
+  refused([](Event& e) { e.question = ""; }, "question");
+  refused([](Event& e) { e.question = "?!"; }, "question");
+  refused([](Event& e) { e.question = "two\nlines"; }, "question");
+  refused([](Event& e) { e.question = "bad \xC3"; }, "question");
+  refused([](Event& e) { e.question = std::string(1 << 20, 'x'); }, "question");
+  refused([](Event& e) { e.key = ""; }, "key");
+  refused([](Event& e) { e.key = std::string(65, 'k'); }, "key");
+  refused([](Event& e) { e.answer.reset(); }, "answer");
+  refused([](Event& e) { e.answer = qa::Span{-1, 3}; }, "answer");
+  refused([](Event& e) { e.answer = qa::Span{3, 3}; }, "answer");
+  refused([](Event& e) { e.answer = qa::Span{0, int64_t{1} << 62}; }, "answer");
+  refused([](Event& e) { e.answer = qa::Span{0, 2}; }, "whole letters");
+  refused([](Event& e) { e.system_answer = std::string(5000, 'x'); }, "system_answer");
+  refused([](Event& e) { e.system_answer = "\xFF"; }, "system_answer");
+  for (const char* name : {"", "two\nlines", "a b", "../x", "<b>"}) {
+    EXPECT_THAT(scene.Invite(name), StatusIs(kInvalid, HasSubstr("annotator"))) << name;
+  }
+  Event stranger = scene.AttemptOf("eve", "zürich", "Limmat", "");
+  EXPECT_THAT(scene.Do(stranger), StatusIs(absl::StatusCode::kNotFound, HasSubstr("eve")));
+}
+
+TEST(RoomTest, TheSameKeyIsTheSameAttempt) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  const Event event = scene.AttemptOf("ada", "rhine", "Alps", "");
+  ASSERT_OK(scene.Do(event));
+  EXPECT_THAT(scene.Do(event), StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("saved")));
+  EXPECT_EQ(scene.room.FindAttempt("ada", event.key)->number, 1);
+  EXPECT_EQ(scene.room.FindAttempt("bob", event.key), nullptr);
+}
+
+TEST(RoomTest, ALoginLinkWorksOnce) {
+  Scene scene;
+  Event login;
+  login.kind = EventKind::kLogin;
+  login.annotator = "ada";
+  login.code_digest = Sha256Of("bob").ToHex();
+  EXPECT_THAT(scene.Do(login), StatusIs(kPrecondition, HasSubstr("link")));
+  login.code_digest = Sha256Of("ada").ToHex();
+  ASSERT_OK(scene.Do(login));
+  EXPECT_THAT(scene.Do(login), StatusIs(kPrecondition, HasSubstr("link")));
+  login.code_digest = "";
+  EXPECT_THAT(scene.Do(login), StatusIs(kPrecondition, HasSubstr("link")));
+}
+
+TEST(RoomTest, SettingsBeyondTheirLimitsAreRefused) {
+  const auto refused = [](auto change) {
+    Settings settings;
+    change(settings);
+    EXPECT_THAT(Room::Create(ThreePassages(), {}, settings),
+                StatusIs(kInvalid, HasSubstr("settings")));
+  };
+  refused([](Settings& s) { s.f1_win_max = -0.1; });
+  refused([](Settings& s) { s.agreement_min = 1.1; });
+  refused([](Settings& s) { s.onboarding_f1_min = std::numeric_limits<double>::quiet_NaN(); });
+  refused([](Settings& s) { s.validators = 11; });
+  refused([](Settings& s) { s.questions_per_passage = 0; });
+  refused([](Settings& s) { s.hold = absl::ZeroDuration(); });
+}
+
+// Whatever people do, in whatever order: counts stay true, no passage has two holders, and the
+// events alone give the same room.
+TEST(RoomTest, AnyOrderOfRequestsKeepsTheInvariants) {
+  const std::vector<std::string> people = {"ada", "bob", "cleo", "dora"};
+  const std::vector<std::string> words = {"Rhine", "Alps", "Vienna", "Limmat", "river", "way"};
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, "room");
+    Settings settings;
+    settings.validators = random.Between(0, 3);
+    settings.questions_per_passage = random.Between(1, 3);
+    Scene scene(settings);
+    for (int step = 0; step < 200; ++step) {
+      const std::string& name = people[random.Below(people.size())];
+      const TaskKind wanted = random.Chance(0.5) ? TaskKind::kWriting : TaskKind::kValidating;
+      const auto task = scene.room.NextTask(name, wanted, random.Chance(0.2), scene.now);
+      scene.now += absl::Seconds(static_cast<double>(random.Below(900)));
+      if (!task.ok()) {
+        continue;
+      }
+      const SourcePassage& passage = scene.room.passages()[task->passage];
+      const bool taken = scene.Take(name, passage.id).ok();
+      EXPECT_TRUE(taken || scene.room.HeldBy(name, scene.now) != task->passage);
+      int holders = 0;
+      for (const std::string& one : people) {
+        holders += scene.room.HeldBy(one, scene.now) == task->passage ? 1 : 0;
+      }
+      EXPECT_LE(holders, 1);
+      const std::string& word = words[random.Below(words.size())];
+      const bool there = passage.text.find(word) != std::string::npos;
+      if (task->kind == TaskKind::kValidating) {
+        scene.Validate(name, task->number, there ? word : "").IgnoreError();
+      } else if (there) {
+        scene.Ask(name, passage.id, word, words[random.Below(words.size())]).IgnoreError();
+      }
+    }
+    EXPECT_GT(scene.room.progress().attempts, 0);
+    Room again = Room::Create(ThreePassages(), {}, settings).value();
+    for (const Event& event : scene.events) {
+      ASSERT_OK(again.Check(event));
+      again.Apply(event);
+    }
+    EXPECT_EQ(again.progress(), scene.room.progress());
+    again.CheckInvariants();
+  }
+}
+
+}  // namespace
+}  // namespace concur::annotation
