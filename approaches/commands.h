@@ -5,7 +5,9 @@
 #ifndef CONCUR_APPROACHES_COMMANDS_H_
 #define CONCUR_APPROACHES_COMMANDS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,12 @@ struct PredictOptions {
 };
 // Answers every question of the data set, in its order.
 absl::Status Predict(const PredictOptions& options);
+
+// Answers questions one by one until `in` ends: a line {"id", "passage", "question"} in, a line
+// {"id", "answer"} out. InvalidArgument with the line's number for any other line, and for one of
+// more than kServeLineBytesMax.
+inline constexpr size_t kServeLineBytesMax = size_t{1} << 20;
+absl::Status Serve(const std::string& model, std::istream& in, std::ostream& out);
 
 // A listing of approaches with their hyperparameters.
 std::string ListApproaches();

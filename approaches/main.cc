@@ -2,6 +2,7 @@
 // concur-qa: the native approaches as commands, for the command lines of approach files.
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <optional>
 #include <string>
@@ -36,6 +37,11 @@ int Run(int argc, char** argv) {
   predict_command->AddOption("--data", predict.data, "Data set")->Required();
   predict_command->AddOption("--predictions", predict.predictions, "Answers to write")->Required();
 
+  std::string serve_model;
+  Command* serve_command = app.AddSubcommand(
+      "serve", "Answer questions one by one: JSON lines on standard input and output");
+  serve_command->AddOption("--model", serve_model, "Model file")->Required();
+
   Command* list_command = app.AddSubcommand("list", "Show approaches and hyperparameters");
 
   if (const std::optional<int> exit_status = app.Parse(argc, argv, kExitConfiguration)) {
@@ -45,7 +51,9 @@ int Run(int argc, char** argv) {
     std::fputs(ListApproaches().c_str(), stdout);
     return 0;
   }
-  const absl::Status status = train_command->Parsed() ? Train(train) : Predict(predict);
+  const absl::Status status = train_command->Parsed()   ? Train(train)
+                              : serve_command->Parsed() ? Serve(serve_model, std::cin, std::cout)
+                                                        : Predict(predict);
   if (!status.ok()) {
     std::fprintf(stderr, "concur-qa: %s\n", std::string(status.message()).c_str());
   }

@@ -50,18 +50,38 @@ absl::Status Scan(absl::string_view argument, OnText on_text, OnPlaceholder on_p
 
 std::vector<std::string> Candidates(CommandKind kind, bool has_code,
                                     const Setting& hyperparameters) {
-  std::vector<std::string> names =
-      kind == CommandKind::kTrain
-          ? std::vector<std::string>{"train", "validation", "model", "output", "seed"}
-          : std::vector<std::string>{"test",     "model",  "predictions", "metrics",
-                                     "examples", "output", "seed"};
+  std::vector<std::string> names;
+  switch (kind) {
+    case CommandKind::kTrain:
+      names = {"train", "validation", "model", "output", "seed"};
+      break;
+    case CommandKind::kPredict:
+      names = {"test", "model", "predictions", "metrics", "examples", "output", "seed"};
+      break;
+    case CommandKind::kServe:
+      names = {"model"};
+      break;
+  }
   if (has_code) {
     names.emplace_back("code");
   }
-  for (const auto& [name, value] : hyperparameters) {
+  // A trained system has its setting in it.
+  for (const auto& [name, value] : kind == CommandKind::kServe ? Setting() : hyperparameters) {
     names.push_back(absl::StrCat("hp.", name));
   }
   return names;
+}
+
+absl::string_view NameOf(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::kTrain:
+      return "train";
+    case CommandKind::kPredict:
+      return "predict";
+    case CommandKind::kServe:
+      return "serve";
+  }
+  return "";
 }
 
 }  // namespace
@@ -88,11 +108,11 @@ absl::StatusOr<std::set<std::string>> CheckArgument(absl::string_view argument, 
       known = known || candidate == name;
     }
     if (!known) {
-      const bool missing_default = absl::StartsWith(name, "hp.");
+      const bool missing_default = absl::StartsWith(name, "hp.") && kind != CommandKind::kServe;
       const std::string meant = DidYouMean(name, candidates);
       return absl::InvalidArgumentError(absl::StrCat(
-          "expected a placeholder of the ", kind == CommandKind::kTrain ? "train" : "predict",
-          " command ({", absl::StrJoin(candidates, "} {"), "}), got \"{",
+          "expected a placeholder of the ", NameOf(kind), " command ({",
+          absl::StrJoin(candidates, "} {"), "}), got \"{",
           absl::Utf8SafeCEscape(name.substr(0, 100)), "}\"", meant,
           name == "code"    ? "; give the approach the field code, a list of its files"
           : missing_default ? "; a hyperparameter needs a value in hyperparameters.default"

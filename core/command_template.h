@@ -20,7 +20,7 @@
 namespace concur {
 
 // Which command a template belongs to, and so which placeholders have a value.
-enum class CommandKind { kTrain, kPredict };
+enum class CommandKind { kTrain, kPredict, kServe };
 
 // The placeholders in `argument`, without braces, in order. InvalidArgument when a brace is not
 // closed or not opened.

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/command_template.h"
 #include "spec/environment_yaml.h"
 
@@ -318,6 +319,13 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     predict = ReadStep(*predict_value, CommandKind::kPredict, general, approach);
     NotePlace(".predict", *predict_value, &approach->places);
   }
+  if (const auto serve = fields.Get("serve")) {
+    Fields serve_fields(*serve);
+    if (const auto command = serve_fields.Require("command", "a list of arguments")) {
+      approach->serve_command = ReadCommand(*command, CommandKind::kServe, *approach).arguments;
+    }
+    serve_fields.Finish();
+  }
   approach->timeouts.FillFrom(timeouts);
   if (const auto env = fields.Get("env")) {
     ReadEnvironment(*env, &spec);
@@ -524,8 +532,10 @@ bool LoadYaml(const std::string& path, const Variables& variables, const Value* 
   return true;
 }
 
-absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
-                                          const std::map<std::string, std::string>& variables) {
+namespace {
+
+absl::StatusOr<ParsedApproach> LoadParsedApproach(
+    const std::string& path, const std::map<std::string, std::string>& variables) {
   ErrorList errors;
   YamlFile file;
   if (!LoadYaml(path, VariablesFrom(variables), nullptr, &file, &errors)) {
@@ -536,7 +546,29 @@ absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
   if (!errors.empty()) {
     return errors.ToStatus();
   }
+  return approach;
+}
+
+}  // namespace
+
+absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
+                                          const std::map<std::string, std::string>& variables) {
+  CONCUR_ASSIGN_OR_RETURN(ParsedApproach approach, LoadParsedApproach(path, variables));
   return std::move(approach.spec);
+}
+
+absl::StatusOr<ServedApproach> LoadServedApproach(
+    const std::string& path, const std::map<std::string, std::string>& variables) {
+  CONCUR_ASSIGN_OR_RETURN(ParsedApproach approach, LoadParsedApproach(path, variables));
+  if (approach.serve_command.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": spec.serve: expected {command: [program, …]}, which answers one "
+                     "question at a time; the approach has none"));
+  }
+  return ServedApproach{approach.spec.name, approach.spec.version,
+                        std::move(approach.serve_command), approach.code ? approach.code->root : "",
+                        std::move(approach.spec.env)};
 }
 
 }  // namespace concur::spec

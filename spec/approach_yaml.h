@@ -49,6 +49,7 @@ struct ParsedApproach {
   ResourceRequest train_resources;
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;
+  std::vector<std::string> serve_command;  // empty: it answers no single questions
   // Whether hyperparameters.default could be read: else no name is unknown, which would be a second
   // error of one cause.
   bool defaults_known = true;
@@ -71,6 +72,18 @@ ParsedApproach ReadApproachFile(const YamlFile& file, ErrorList& errors);
 // ${name}; relative paths in them start at the working directory.
 absl::StatusOr<ApproachSpec> LoadApproach(const std::string& path,
                                           const std::map<std::string, std::string>& variables = {});
+
+// How an approach answers one question at a time, outside of sweeps.
+struct ServedApproach {
+  std::string name;
+  std::string version;
+  std::vector<std::string> command;  // with {model} and, where `code` is set, {code}
+  std::string code;                  // the folder that {code} stands for; "": none
+  std::map<std::string, std::string> env;
+};
+// Reads the same file for its `serve`. FailedPrecondition when it has none.
+absl::StatusOr<ServedApproach> LoadServedApproach(
+    const std::string& path, const std::map<std::string, std::string>& variables = {});
 
 // Also used by readers of other kinds.
 ResourceRequest ReadResources(const Value& value);     // {cpus, memory, gpus}

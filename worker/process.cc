@@ -63,8 +63,9 @@ struct Launch {
   char* const* argv;
   char* const* env;
   const char* directory;
-  int null_fd;
+  int input_fd;
   int output_fd;
+  int error_fd;
   pid_t parent;
   int64_t file_bytes_max;
   const rlimit* open_files;
@@ -137,9 +138,9 @@ CONCUR_BARE int Child(void* argument) {
     syscall(SYS_exit_group, 127);  // the parent died before the line above
   }
   Try(launch, "make a process group", SYS_setpgid, 0, 0);
-  Try(launch, "redirect standard input", SYS_dup3, launch->null_fd, 0, 0);
+  Try(launch, "redirect standard input", SYS_dup3, launch->input_fd, 0, 0);
   Try(launch, "redirect standard output", SYS_dup3, launch->output_fd, 1, 0);
-  Try(launch, "redirect standard error", SYS_dup3, launch->output_fd, 2, 0);
+  Try(launch, "redirect standard error", SYS_dup3, launch->error_fd, 2, 0);
   Try(launch, kEnterDirectory, SYS_chdir, launch->directory);
   if (launch->file_bytes_max > 0) {
     const uint64_t limit[2] = {static_cast<uint64_t>(launch->file_bytes_max),
@@ -363,8 +364,9 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   launch.argv = argv.data();
   launch.env = env.data();
   launch.directory = command.directory.c_str();
-  launch.null_fd = NullDevice();
+  launch.input_fd = command.input_fd >= 0 ? command.input_fd : NullDevice();
   launch.output_fd = write_end.get();
+  launch.error_fd = command.error_fd >= 0 ? command.error_fd : write_end.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;
   launch.open_files = &OwnOpenFiles();
@@ -383,8 +385,9 @@ absl::Status TryPrivateFiles(const std::string& temporary) {
   const NamespacePlan plan = MakePlan({.temporary = temporary});
   Launch launch{};
   launch.directory = temporary.c_str();
-  launch.null_fd = NullDevice();
+  launch.input_fd = NullDevice();
   launch.output_fd = NullDevice();
+  launch.error_fd = NullDevice();
   launch.parent = getpid();
   launch.plan = &plan;
   Process process;

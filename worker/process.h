@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts programs the way a job needs them: own process group, own directory, exact environment,
-// no shell, standard input empty, standard output and error in one pipe, killed when the worker
-// dies.
+// no shell, standard input empty, standard output and error in one pipe (unless the command says
+// otherwise), killed when the worker dies.
 //
 // posix_spawn cannot set the parent-death signal or report at which step it failed, and fork copies
 // the page tables of a threaded process; so the child is a clone that borrows the parent's memory
@@ -41,6 +41,9 @@ struct Command {
   int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
   PrivateFiles files;
+  // Descriptors above 2 of this process that become its standard input and error; -1: as above.
+  int input_fd = -1;
+  int error_fd = -1;
 };
 
 struct Process {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -349,6 +350,36 @@ TEST(CommandsTest, ExitCodesTellWorkersWhetherToRetry) {
   EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), 78);
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), 75);
   EXPECT_EQ(ExitCodeOf(absl::DataLossError("")), 1);
+}
+
+TEST_F(ApproachesTest, ServingAnswersAsPredictingDoes) {
+  ASSERT_OK(TrainAs("sliding-window", "a.model"));
+  std::istringstream in(
+      "{\"id\": \"1\", \"passage\": \"Ada lives in Bern.\", \"question\": \"Who lives in Bern?\"}\n"
+      "{\"id\": \"\\n2\", \"passage\": \"\", \"question\": \"<script>?\"}");
+  std::ostringstream out;
+  ASSERT_OK(Serve(File("a.model"), in, out));
+  ASSERT_OK(WriteFileAtomically(File("test.jsonl"),
+                                "{\"context\": \"Ada lives in Bern.\", \"qas\": [{\"qid\": \"1\", "
+                                "\"question\": \"Who lives in "
+                                "Bern?\", \"answers\": [\"Ada\"]}]}\n"));
+  ASSERT_OK(PredictAs("a.model", "p.json"));
+  const std::string predicted = Contents("p.json");
+  const std::string answer = predicted.substr(predicted.find(": ") + 2);
+  EXPECT_EQ(out.str(), "{\"id\": \"1\", \"answer\": " + answer.substr(0, answer.find('\n')) +
+                           "}\n{\"id\": \"\\n2\", \"answer\": \"\"}\n");
+}
+
+TEST_F(ApproachesTest, ServingRefusesALineThatIsNoQuestion) {
+  ASSERT_OK(TrainAs("random-span", "a.model"));
+  const std::string good = "{\"id\": \"1\", \"passage\": \"A.\", \"question\": \"B?\"}\n";
+  for (const std::string& bad : {std::string("x"), std::string("[]"), std::string("{}"),
+                                 std::string(kServeLineBytesMax + 1, 'x')}) {
+    std::istringstream in(good + bad + "\n" + good);
+    std::ostringstream out;
+    EXPECT_THAT(Serve(File("a.model"), in, out),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard input:2: ")));
+  }
 }
 
 }  // namespace

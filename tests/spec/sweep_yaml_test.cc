@@ -115,6 +115,34 @@ TEST_F(SweepYamlTest, AnApproachIsReadInFull) {
   EXPECT_THAT(guess.train_command, IsEmpty());
 }
 
+TEST_F(SweepYamlTest, AnApproachSaysHowItIsServedAndSweepsDoNotCare) {
+  const std::string path = dir_.File("approaches/served.yaml");
+  const auto write = [&](const std::string& serve) {
+    Write("approaches/served.yaml",
+          "apiVersion: concur/v1\nkind: Approach\nmetadata: {name: served}\nspec:\n  version: 1\n"
+          "  predict: {command: [p, \"{test}\"]}\n  hyperparameters: {default: {lr: 1}}\n" +
+              serve);
+  };
+  write("  serve: {command: [p, serve, \"--model={model}\"]}\n");
+  ASSERT_OK_AND_ASSIGN(const ServedApproach served, LoadServedApproach(path));
+  EXPECT_EQ(served.name, "served");
+  EXPECT_EQ(served.version, "1");
+  EXPECT_THAT(served.command, ElementsAre("p", "serve", "--model={model}"));
+  EXPECT_OK(LoadApproach(path));
+  write("");
+  EXPECT_THAT(LoadServedApproach(path),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("spec.serve")));
+  for (const char* bad : {"{test}", "{hp.lr}", "{code}"}) {
+    write(absl::StrCat("  serve: {command: [p, \"", bad, "\"]}\n"));
+    EXPECT_THAT(LoadServedApproach(path),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("a placeholder of the serve command ({model})")));
+  }
+  write("  serve: {command: [p], timeout: 3s}\n");
+  EXPECT_THAT(LoadServedApproach(path),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("timeout")));
+}
+
 TEST_F(SweepYamlTest, DefaultsOfTheSweepFillInWhatAnApproachLeavesOpen) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
                        Load(absl::StrCat(kAll, "  resources: {cpus: 8, gpus: 1}\n",

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trained system that answers one question at a time: a process that gets JSON lines
+// {"id", "passage", "question"} on its standard input and prints {"id", "answer"} for each.
+//
+// What it prints is hostile: bytes, time and form are limited. One that breaks a limit is killed
+// with its process group, and started again for a later question, after a wait that doubles.
+//
+// Thread-compatible. Used by one thread that outlives it: the process dies with that thread.
+#ifndef CONCUR_ANNOTATION_SYSTEM_H_
+#define CONCUR_ANNOTATION_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace concur::annotation {
+
+struct SystemOptions {
+  std::vector<std::string> command;  // argv; the program is looked for in PATH
+  std::vector<std::string> env;      // "NAME=value", besides the basic variables of jobs
+  std::string directory;             // where it runs
+  std::string log;                   // file for its standard error, emptied at each start
+  absl::Duration start_max = absl::Seconds(120);  // for the first answer after a start
+  absl::Duration answer_max = absl::Seconds(20);
+  size_t line_bytes_max = size_t{64} << 10;
+  int64_t file_bytes_max = int64_t{64} << 20;  // of each file that it writes, the log too
+  absl::Duration backoff_min = absl::Seconds(1);
+  absl::Duration backoff_max = absl::Seconds(60);
+};
+
+class System {
+ public:
+  virtual ~System() = default;
+  // Blocks. Unavailable when the system gave no answer: its message says what it did, and where its
+  // log is.
+  virtual absl::StatusOr<std::string> Answer(const std::string& passage,
+                                             const std::string& question) = 0;
+};
+
+// Starts no process before the first question. REQUIRES: this process ignores SIGPIPE; `clock`
+// outlives the system.
+std::unique_ptr<System> MakeServedSystem(Clock& clock, SystemOptions options);
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_SYSTEM_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Systems that answer, that print garbage, nothing or too much, that hang, and that die.
+#include "annotation/system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "tests/testing/simulated_clock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::annotation {
+namespace {
+
+using ::concur::testing::SimulatedClock;
+using ::concur::testing::StatusIs;
+using ::concur::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+// Answers the id that is in the line; `answer` is JSON text.
+std::string Replies(const std::string& answer) {
+  return "while read -r line; do id=${line#*:}; id=${id%%,*}; printf '{\"id\":%s,\"answer\":" +
+         answer + "}\\n' \"$id\"; done";
+}
+
+class SystemTest : public ::testing::Test {
+ protected:
+  SystemTest() { signal(SIGPIPE, SIG_IGN); }
+
+  std::unique_ptr<System> Serve(const std::string& script,
+                                absl::Duration answer_max = absl::Seconds(60)) {
+    SystemOptions options;
+    options.command = {"sh", "-c", script};
+    options.directory = directory_.path();
+    options.log = directory_.File("log");
+    options.start_max = answer_max;
+    options.answer_max = answer_max;
+    return MakeServedSystem(clock_, options);
+  }
+
+  TempDir directory_;
+  SimulatedClock clock_;
+};
+
+TEST_F(SystemTest, OneProcessAnswersOneQuestionAfterTheOther) {
+  const auto system = Serve("echo started >> starts; " + Replies("\"Alps\""));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::string answer, system->Answer("The Alps.", "What\"?"));
+    EXPECT_EQ(answer, "Alps");
+  }
+  EXPECT_EQ(ReadFile(directory_.File("starts")).value(), "started\n");
+}
+
+TEST_F(SystemTest, AnEmptyAnswerIsAnAnswer) {
+  const auto system = Serve(Replies("\"\""));
+  ASSERT_OK_AND_ASSIGN(const std::string answer, system->Answer("The Alps.", "What?"));
+  EXPECT_EQ(answer, "");
+}
+
+TEST_F(SystemTest, ALongPassageReachesASystemThatReadsSlowly) {
+  const auto system = Serve(Replies("\"Alps\""));
+  EXPECT_OK(system->Answer(std::string(1 << 20, 'x'), "What?"));
+}
+
+TEST_F(SystemTest, WhatIsNoAnswerIsRefusedWithWhatWasPrinted) {
+  for (const std::string& script :
+       {std::string("echo garbage; cat"), std::string("echo '[]'; cat"),
+        std::string("echo '{\"id\":\"7\",\"answer\":\"of another question\"}'; cat"), Replies("7"),
+        Replies("null"), std::string("printf '{\"answer\":\"\\377\"}\\n'; cat")}) {
+    EXPECT_THAT(Serve(script)->Answer("The Alps.", "What?"),
+                StatusIs(kUnavailable, HasSubstr("printed a line that is not")))
+        << script;
+  }
+  EXPECT_THAT(Serve(Replies("\"'$(head -c 5000 /dev/zero | tr '\\0' x)'\""))->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("more than 4096 bytes")));
+}
+
+TEST_F(SystemTest, OneThatPrintsWithoutEndIsStopped) {
+  EXPECT_THAT(Serve("cat /dev/zero")->Answer("The Alps.", "What?"),
+              StatusIs(kUnavailable, HasSubstr("line of more than")));
+}
+
+TEST_F(SystemTest, OneThatHangsIsKilledWithItsChildren) {
+  const auto system = Serve("sleep 1000 & echo $! > child; wait", absl::Milliseconds(300));
+  EXPECT_THAT(system->Answer("The Alps.", "What?"),
+              StatusIs(kUnavailable, AllOf(HasSubstr("did not answer in time"),
+                                           HasSubstr(directory_.File("log")))));
+}
+
+TEST_F(SystemTest, OneThatDiesIsStartedAgainAfterAWaitThatDoubles) {
+  // Answers from its third start on.
+  const auto system = Serve(
+      "echo x >> starts; echo why >&2; [ $(wc -l < starts) -ge 3 ] || exit 9; " + Replies("\"A\""));
+  EXPECT_THAT(system->Answer("A.", "B?"), StatusIs(kUnavailable, HasSubstr("exit code 9")));
+  EXPECT_EQ(ReadFile(directory_.File("log")).value(), "why\n");
+  EXPECT_THAT(system->Answer("A.", "B?"),
+              StatusIs(kUnavailable, AllOf(HasSubstr("exit code 9"), HasSubstr("again in 1s"))));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(system->Answer("A.", "B?"), StatusIs(kUnavailable, HasSubstr("exit code 9")));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(system->Answer("A.", "B?"), StatusIs(kUnavailable, HasSubstr("again in 1s")));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_OK(system->Answer("A.", "B?"));
+  EXPECT_EQ(ReadFile(directory_.File("starts")).value(), "x\nx\nx\n");
+}
+
+TEST_F(SystemTest, AProgramThatIsNotThereIsNamed) {
+  SystemOptions options;
+  options.command = {"no-such-program-here"};
+  options.directory = directory_.path();
+  options.log = directory_.File("log");
+  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("no-such-program-here")));
+}
+
+}  // namespace
+}  // namespace concur::annotation
