@@ -201,13 +201,18 @@ absl::Status Room::CheckSpan(const std::optional<qa::Span>& span, absl::string_v
                    "answer: expected a word beside articles and punctuation; mark more");
 }
 
-absl::StatusOr<size_t> Room::FindPassage(const std::string& id) const {
+absl::StatusOr<size_t> Room::PassageOf(const std::string& id) const {
   const auto found = passage_of_id_.find(id);
   if (found == passage_of_id_.end()) {
     return absl::NotFoundError(
         absl::StrCat("passage: there is none called ", qa::Shown(CleanUtf8(id, 200))));
   }
   return found->second;
+}
+
+absl::StatusOr<const SourcePassage*> Room::FindPassage(const std::string& id) const {
+  CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(id));
+  return &passages_[passage];
 }
 
 std::set<size_t> Room::Taken(const std::string& annotator, absl::Time now) const {
@@ -234,7 +239,7 @@ absl::Status Room::CheckHeld(size_t passage, const Event& event) const {
 
 absl::Status Room::CheckAssignment(const Event& event) const {
   CONCUR_RETURN_IF_ERROR(CheckKnown(event.annotator, true));
-  CONCUR_ASSIGN_OR_RETURN(const size_t passage, FindPassage(event.passage));
+  CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(event.passage));
   return Taken(event.annotator, event.time).contains(passage)
              ? absl::FailedPreconditionError("passage: another annotator has it")
              : absl::OkStatus();
@@ -273,7 +278,7 @@ absl::Status Room::CheckAttempt(const Event& event) const {
     return absl::InvalidArgumentError(
         absl::StrCat("system_answer: expected text of at most ", kSystemAnswerBytesMax, " bytes"));
   }
-  CONCUR_ASSIGN_OR_RETURN(const size_t passage, FindPassage(event.passage));
+  CONCUR_ASSIGN_OR_RETURN(const size_t passage, PassageOf(event.passage));
   CONCUR_RETURN_IF_ERROR(CheckHeld(passage, event));
   if (!HasRoom(passage)) {
     return absl::FailedPreconditionError("passage: it has enough questions; take another passage");

@@ -127,6 +127,7 @@ class Room {
                                 absl::Time now) const;
   // The passage that the annotator holds; nullopt for none.
   std::optional<size_t> HeldBy(const std::string& annotator, absl::Time now) const;
+  absl::StatusOr<const SourcePassage*> FindPassage(const std::string& id) const;
   // Null when there is none.
   const Attempt* FindAttempt(const std::string& annotator, const std::string& key) const;
 
@@ -154,7 +155,7 @@ class Room {
   absl::Status CheckKnown(const std::string& name, bool onboarded) const;
   absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const;
   absl::Status CheckHeld(size_t passage, const Event& event) const;
-  absl::StatusOr<size_t> FindPassage(const std::string& id) const;
+  absl::StatusOr<size_t> PassageOf(const std::string& id) const;
   absl::Status CheckAttempt(const Event& event) const;
   absl::Status CheckValidation(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;

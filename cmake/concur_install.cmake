@@ -3,11 +3,12 @@
 include(GNUInstallDirs)
 # Programs are installed as they are built: a build of the programs alone can be installed.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
-set(programs concur concur-fetch concur-chaos concur-coordinator concur-worker concur-qa)
+set(programs concur concur-annotate concur-fetch concur-chaos concur-coordinator concur-worker concur-qa)
 install(TARGETS ${programs} RUNTIME)
 
 # Man pages and completion, from the commands that the programs parse. concur-fetch is described by
-# the page of the command that runs it; concur-chaos has the page of its command, concur-chaos(1).
+# the page of the command that runs it; concur-annotate and concur-chaos have the pages of their
+# commands, concur-annotate(1) and concur-chaos(1).
 set(help ${CMAKE_BINARY_DIR}/share)
 set(doc ${CMAKE_BINARY_DIR}/doc)
 set(write_help)

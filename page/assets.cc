@@ -2,6 +2,7 @@
 #include "page/assets.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -18,6 +19,8 @@ struct Asset {
 };
 
 constexpr char kHtml[] = "text/html; charset=utf-8";
+constexpr char kScript[] = "text/javascript; charset=utf-8";
+constexpr char kCss[] = "text/css; charset=utf-8";
 
 }  // namespace
 
@@ -31,13 +34,17 @@ HttpResponse MissingBundleResponse(absl::string_view problem) {
                        "commands show the same.</p></html>\n")};
 }
 
-HttpResponse AssetResponse(const HttpRequest& request) {
-  const Asset assets[] = {
-      {"/", kHtml, kIndexHtml},
-      {"/page.js", "text/javascript; charset=utf-8", kPageJs},
-      {"/page.css", "text/css; charset=utf-8", kPageCss},
-      {"/icon.svg", "image/svg+xml", kIconSvg},
-  };
+HttpResponse AssetResponse(const HttpRequest& request, Site site) {
+  std::vector<Asset> assets = {{"/page.css", kCss, kPageCss},
+                               {"/icon.svg", "image/svg+xml", kIconSvg}};
+  if (site == Site::kCoordinator) {
+    assets.push_back({"/", kHtml, kIndexHtml});
+    assets.push_back({"/page.js", kScript, kPageJs});
+  } else {
+    assets.push_back({"/", kHtml, kAnnotateHtml});
+    assets.push_back({"/annotate.js", kScript, kAnnotateJs});
+    assets.push_back({"/annotate.css", kCss, kAnnotateCss});
+  }
   for (const Asset& asset : assets) {
     if (request.path != asset.path) {
       continue;

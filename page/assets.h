@@ -10,9 +10,13 @@
 
 namespace concur::page {
 
-// For "/", "/page.js", "/page.css" and "/icon.svg"; 404 for other paths; 304 when the browser has
-// the file. Without a script "/" says what is missing.
-HttpResponse AssetResponse(const HttpRequest& request);
+// Whose page it is.
+enum class Site { kCoordinator, kAnnotation };
+
+// For "/", "/icon.svg", "/page.css" and the site's own files: "/page.js", or "/annotate.js" and
+// "/annotate.css"; 404 for other paths; 304 when the browser has the file. Without a script "/"
+// says what is missing.
+HttpResponse AssetResponse(const HttpRequest& request, Site site = Site::kCoordinator);
 
 // The page without its script, which says why that is missing.
 HttpResponse MissingBundleResponse(absl::string_view problem);

@@ -11,6 +11,9 @@ extern const char kIndexHtml[];
 extern const char kPageJs[];
 extern const char kPageCss[];
 extern const char kIconSvg[];
+extern const char kAnnotateHtml[];
+extern const char kAnnotateJs[];
+extern const char kAnnotateCss[];
 // Why there is no script; "" when there is one.
 extern const char kBundleProblem[];
 

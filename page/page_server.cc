@@ -23,21 +23,6 @@ HttpResponse ErrorResponse(const absl::Status& status) {
   return {HttpStatusOf(status), kJsonType, ErrorJson(status)};
 }
 
-// With the headers that every response has.
-HttpResponse Secured(HttpResponse response) {
-  bool may_be_kept = false;
-  for (const auto& [name, value] : response.headers) {
-    may_be_kept = may_be_kept || name == "ETag";
-  }
-  for (auto& [name, value] : SecurityHeaders()) {
-    if (name == "Cache-Control" && may_be_kept) {
-      value = "no-cache";  // kept, and asked for again each time
-    }
-    response.headers.emplace_back(name, value);
-  }
-  return response;
-}
-
 void Answer(const std::shared_ptr<HttpExchange>& exchange, HttpResponse response) {
   exchange->Answer(Secured(std::move(response)));
 }

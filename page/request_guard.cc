@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "page/request_guard.h"
 
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -71,6 +73,20 @@ std::vector<std::pair<std::string, std::string>> SecurityHeaders() {
       {"Cross-Origin-Resource-Policy", "same-origin"},
       {"Cache-Control", "no-store"},
   };
+}
+
+HttpResponse Secured(HttpResponse response) {
+  bool may_be_kept = false;
+  for (const auto& [name, value] : response.headers) {
+    may_be_kept = may_be_kept || name == "ETag";
+  }
+  for (auto& [name, value] : SecurityHeaders()) {
+    if (name == "Cache-Control" && may_be_kept) {
+      value = "no-cache";  // kept, and asked for again each time
+    }
+    response.headers.emplace_back(name, value);
+  }
+  return response;
 }
 
 }  // namespace concur::page

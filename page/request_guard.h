@@ -34,6 +34,9 @@ std::string CookieValue(absl::string_view cookies, absl::string_view name);
 // nothing kept by caches.
 std::vector<std::pair<std::string, std::string>> SecurityHeaders();
 
+// `response` with these headers; one with an ETag may be kept, and is asked for again each time.
+HttpResponse Secured(HttpResponse response);
+
 }  // namespace concur::page
 
 #endif  // CONCUR_PAGE_REQUEST_GUARD_H_

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/app/companion.h"
+#include "cli/commands/annotate.h"
 #include "cli/commands/chaos.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/demo.h"
@@ -62,6 +63,9 @@ void AddAllCommands(Command& app, CommandContext& context) {
   AddScoreCommands(app, context);
   AddDataCommands(app, context);
   AddAdaptCommand(app, context);
+  AddAnnotateCommand(app, context, [](const AnnotateFlags&, CommandContext& command_context) {
+    return RunCompanion("concur-annotate", command_context);
+  });
   AddSchemaCommand(app, context);
   AddChaosCommand(app, context, [](const ChaosFlags&, CommandContext& command_context) {
     return RunCompanion("concur-chaos", command_context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses a command line, explains its errors, runs the command and returns the exit code. Shared by
-// `concur`, `concur-fetch` and `concur-chaos`.
+// `concur`, `concur-annotate`, `concur-fetch` and `concur-chaos`.
 #ifndef CONCUR_CLI_PROGRAMS_RUN_COMMAND_LINE_H_
 #define CONCUR_CLI_PROGRAMS_RUN_COMMAND_LINE_H_
 

@@ -16,7 +16,7 @@ audit usage
 worker.get worker.drain pool.list pool.get pool.explain pool.add pool.pause pool.resume pool.remove
 strata verify diff score data.build data.fetch data.import data.list data.majority data.mixture
 data.downsample data.split data.stats data.validate data.export adapt.predictions adapt.nbest
-adapt.lines adapt.metrics adapt.lm-eval schema chaos
+adapt.lines adapt.metrics adapt.lm-eval schema chaos annotate.export annotate.status
 """.split()
 
 

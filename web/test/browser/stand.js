@@ -17,6 +17,7 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
+export { BIN };
 export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
 // Scores that differ between approaches and benchmarks. $0: metrics, $1: test file, $2: seed. Braces
@@ -92,6 +93,7 @@ const childrenOf = (parent, program) =>
 export class Stand {
   static async start() {
     const stand = new Stand();
+    stand.browsers = [];
     stand.directory = mkdtempSync(join(process.env.TMPDIR || tmpdir(), "concur-page."));
     stand.environment = { ...process.env, HOME: stand.directory, XDG_STATE_HOME: join(stand.directory, "xdg") };
     delete stand.environment.CONCUR_SERVER;
@@ -111,14 +113,20 @@ export class Stand {
       stand.up.on("exit", (code) => reject(new Error(`concur up ended with ${code}`)));
     });
     Object.assign(stand, JSON.parse(first));
-    stand.profile = mkdtempSync(join(stand.directory, "profile."));
-    stand.browser = await chromium.launchPersistentContext(stand.profile, {
+    stand.browser = await stand.openBrowser();
+    return stand;
+  }
+
+  // A browser with cookies and storage of its own.
+  async openBrowser() {
+    const browser = await chromium.launchPersistentContext(mkdtempSync(join(this.directory, "profile.")), {
       executablePath: process.env.CONCUR_CHROMIUM,
       headless: true,
       args: FLAGS,
       viewport: { width: 1400, height: 1000 },
     });
-    return stand;
+    this.browsers.push(browser);
+    return browser;
   }
 
   concur(...args) {
@@ -156,7 +164,7 @@ export class Stand {
   }
 
   async stop() {
-    await this.browser?.close();
+    await Promise.all(this.browsers.map((browser) => browser.close()));
     const ended = new Promise((resolve) => this.up.on("exit", resolve));
     if (this.up.exitCode === null) {
       this.up.kill("SIGINT");

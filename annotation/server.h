@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The annotators' page and its API (docs/annotation.md). Whoever logs in is an annotator and sees
+// passages, questions to validate and numbers about themselves; there is no other role here, and no
+// way from here to a coordinator.
+//
+// One thread owns the room: each change is in its log before it is answered. Another asks the
+// system, so that a slow one delays nobody who writes or validates.
+//
+// Thread-safe.
+#ifndef CONCUR_ANNOTATION_SERVER_H_
+#define CONCUR_ANNOTATION_SERVER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "annotation/directory.h"
+#include "annotation/system.h"
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "http/listener.h"
+#include "page/http_server.h"
+#include "page/session.h"
+
+namespace concur::annotation {
+
+struct ServerOptions {
+  std::string listen;    // HOST:PORT of the loopback device; port 0 takes a free one
+  std::string key_path;  // file of the key that seals sessions; made when there is none
+  absl::Duration session = absl::Hours(24 * 30);
+};
+
+class AnnotationServer {
+ public:
+  // `system` answers while room.system() is not "". InvalidArgument for an address that is not one
+  // of the loopback device; Unavailable when it is taken. `clock` outlives the server.
+  static absl::StatusOr<std::unique_ptr<AnnotationServer>> Start(Clock& clock,
+                                                                 std::unique_ptr<LiveRoom> room,
+                                                                 std::unique_ptr<System> system,
+                                                                 ServerOptions options);
+  // Waits for the answer that the system is asked for; later questions are refused.
+  ~AnnotationServer();
+  AnnotationServer(const AnnotationServer&) = delete;
+  AnnotationServer& operator=(const AnnotationServer&) = delete;
+
+  // "http://127.0.0.1:7450/".
+  const std::string& address() const { return address_; }
+  // A link that logs the annotator in once. Sessions and links of earlier ones end.
+  absl::StatusOr<std::string> MakeLink(const std::string& annotator);
+  // Asks the system a question about the first passage: whether it can be started. OK without one.
+  absl::Status TrySystem();
+
+ private:
+  using Exchange = std::shared_ptr<page::HttpExchange>;
+
+  AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
+                   ServerOptions options, std::string key, const http::Endpoint& endpoint);
+
+  void Handle(const Exchange& exchange);
+  // The rest runs on the room's thread, except where it says so.
+  page::HttpResponse LogIn(const page::HttpRequest& request);
+  absl::StatusOr<std::string> AnnotatorOf(const page::HttpRequest& request) const;
+  void HandleCall(const Exchange& exchange, const std::string& method);
+  absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body);
+  void TakeAttempt(const Exchange& exchange, const std::string& annotator);
+  void AskSystem(const Exchange& exchange, const Event& event, const std::string& passage);
+  void SaveAttempt(const Exchange& exchange, Event event);
+  absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body);
+  absl::StatusOr<std::string> TakeOnboarding(const std::string& annotator, const std::string& body);
+  std::string StateJson(const std::string& annotator) const;
+  std::string TaskJson(const Task& task) const;
+  std::string AttemptJson(const Attempt& attempt) const;
+  std::string SessionCookie(const std::string& value, absl::Duration age) const;
+  absl::Time Now() const;
+
+  Clock& clock_;
+  const std::unique_ptr<LiveRoom> room_;  // used by room_thread_
+  const std::unique_ptr<System> system_;  // used by system_thread_; null: none
+  const ServerOptions options_;
+  const std::string address_;
+  const std::string cookie_name_;
+  const page::SessionSealer sealer_;
+  std::atomic<bool> is_stopping_ = false;
+  ThreadPool room_thread_;
+  ThreadPool system_thread_;
+  std::unique_ptr<page::HttpServer> http_;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_SERVER_H_

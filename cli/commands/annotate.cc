@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/annotate.h"
+
+#include <memory>
+#include <string>
+
+#include "command/command.h"
+
+namespace concur::cli {
+namespace {
+
+void AddServingOptions(Command& command, AnnotateFlags& flags) {
+  command.AddOption("--dir", flags.directory, "where the annotations are kept")
+      ->TypeName("DIR")
+      ->ShowDefault();
+  command
+      .AddOption("--passages", flags.passages,
+                 "JSON lines {id, title, text}, or a data set; of a new room")
+      ->TypeName("FILE");
+  command
+      .AddOption("--onboarding", flags.onboarding,
+                 "a data set with known answers, which each annotator answers first; of a new room")
+      ->TypeName("FILE");
+  command
+      .AddOption(
+          "--system", flags.system,
+          "who answers: a train job (s1/12), a file or folder with a trained system, or none")
+      ->TypeName("SYSTEM");
+  command
+      .AddOption("--approach", flags.approach, "file of the system's approach, which says serve:")
+      ->TypeName("FILE");
+  command.AddOption("--listen", flags.listen, "address of the page, on this machine")
+      ->TypeName("HOST:PORT")
+      ->ShowDefault();
+  command
+      .AddOption("--annotator", flags.annotators,
+                 "prints a login link for this person, unless there was one before; repeatable")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command
+      .AddOption("--new-link", flags.new_links,
+                 "prints another link for this annotator, and ends the sessions of earlier ones")
+      ->TypeName("NAME")
+      ->OneValueEach();
+  command
+      .AddOption("--answer-seconds", flags.answer_seconds,
+                 "a system that takes longer for an answer is started again")
+      ->InRange<int64_t>(1, 600)
+      ->ShowDefault();
+}
+
+void AddSettings(Command& command, AnnotateFlags& flags) {
+  constexpr char kHeading[] = "Settings of a new room";
+  command
+      .AddOption("--win-above", flags.win_above,
+                 "the system wins above this word-overlap F1, and validators agree above it")
+      ->DefaultText("0.4")
+      ->Group(kHeading);
+  command.AddOption("--validators", flags.validators, "answers of others that each question needs")
+      ->DefaultText("2")
+      ->Group(kHeading);
+  command
+      .AddOption("--agreement", flags.agreement,
+                 "a question is dropped when a smaller share of its validators agrees")
+      ->DefaultText("0.5")
+      ->Group(kHeading);
+  command
+      .AddOption("--onboarding-f1", flags.onboarding_f1,
+                 "mean F1 that an annotator must reach on the known questions")
+      ->DefaultText("0.5")
+      ->Group(kHeading);
+  command
+      .AddOption("--questions-per-passage", flags.questions_per_passage,
+                 "questions that count; then nobody is given the passage to write for")
+      ->DefaultText("5")
+      ->Group(kHeading);
+  command
+      .AddOption("--hold-minutes", flags.hold_minutes,
+                 "how long a passage waits for the annotator who has it")
+      ->DefaultText("30")
+      ->Group(kHeading);
+  command
+      .AddFlag("--share-passages", flags.share_passages,
+               "several annotators may have one passage at a time")
+      ->Group(kHeading);
+}
+
+}  // namespace
+
+void AddAnnotateCommand(
+    Command& app, CommandContext& context,
+    const std::function<absl::Status(const AnnotateFlags&, CommandContext&)>& run) {
+  Command* const command = app.AddSubcommand(
+      "annotate",
+      "people write questions that a trained system fails to answer: serves their page");
+  const auto flags = std::make_shared<AnnotateFlags>();
+  AddServingOptions(*command, *flags);
+  AddSettings(*command, *flags);
+
+  Command* const status =
+      command->AddSubcommand("status", "counts, agreement, and how good each annotator is");
+  status->AddOption("dir", flags->directory, "the directory of the room")->Required();
+  status->Footer(
+      "Examples:\n  concur annotate status annotation\n  concur annotate status "
+      "annotation -o json");
+  OnRun(status, context, [flags, run, &context] {
+    flags->verb = AnnotateFlags::Verb::kStatus;
+    return run(*flags, context);
+  });
+
+  Command* const export_command =
+      command->AddSubcommand("export", "the benchmark that the annotators made");
+  export_command->AddOption("dir", flags->directory, "the directory of the room")->Required();
+  export_command->AddOption("--out", flags->out, "folder to write to")->TypeName("DIR")->Required();
+  export_command->AddOption("--name", flags->name, "of the benchmark")->ShowDefault();
+  export_command->AddOption("--seed", flags->seed, "decides which passage is in which split")
+      ->ShowDefault();
+  export_command->AddOption("--validation", flags->validation_share, "share of the passages")
+      ->ShowDefault();
+  export_command->AddOption("--test", flags->test_share, "share of the passages")->ShowDefault();
+  export_command->Footer("Examples:\n  concur annotate export annotation --out data/hard");
+  OnRun(export_command, context, [flags, run, &context] {
+    flags->verb = AnnotateFlags::Verb::kExport;
+    return run(*flags, context);
+  });
+
+  command->Footer(
+      "Examples:\n  concur annotate --system s1/12 --approach configs/approaches/max-margin.yaml "
+      "--passages passages.jsonl --annotator ada --annotator bob\n  concur annotate --system none "
+      "--passages passages.jsonl --annotator ada");
+  // Runs after that of a subcommand.
+  command->OnParsed([flags, run, status, export_command, &context] {
+    if (!context.parse_only && !status->Parsed() && !export_command->Parsed()) {
+      context.status = run(*flags, context);
+    }
+  });
+}
+
+}  // namespace concur::cli

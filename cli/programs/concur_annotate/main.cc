@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// concur-annotate: does the work of `concur annotate`, with the same command line.
+#include <signal.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "analysis/table.h"
+#include "annotation/directory.h"
+#include "annotation/export_benchmark.h"
+#include "annotation/room.h"
+#include "annotation/server.h"
+#include "annotation/system.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "cli/app/interrupt.h"
+#include "cli/commands/annotate.h"
+#include "cli/output/print.h"
+#include "cli/output/table_output.h"
+#include "cli/programs/concur_annotate/trained_system.h"
+#include "cli/programs/run_command_line.h"
+#include "command/command.h"
+
+namespace concur::cli {
+namespace {
+
+using analysis::IntegerCell;
+using analysis::NumberCell;
+using analysis::TextCell;
+using annotation::Annotator;
+using annotation::LiveRoom;
+using annotation::Progress;
+using annotation::Room;
+
+std::optional<double> Percent(int64_t part, int64_t all) {
+  return all == 0
+             ? std::nullopt
+             : std::make_optional(100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+// --- status, export ---
+
+Json QualityJson(const std::string& name, const Annotator& one) {
+  return {{"annotator", name},
+          {"onboarded", one.onboarded},
+          {"onboarding_rounds_failed", one.rounds_failed},
+          {"attempts", one.attempts},
+          {"wins", one.wins},
+          {"kept", one.kept},
+          {"dropped", one.dropped},
+          {"validations_received", one.validations_received},
+          {"agreements_received", one.agreements_received},
+          {"validations", one.validations},
+          {"agreements", one.agreements}};
+}
+
+Json ProgressJson(const Progress& progress) {
+  return {{"passages", progress.passages},    {"passages_done", progress.passages_done},
+          {"attempts", progress.attempts},    {"system_won", progress.system_won},
+          {"waiting", progress.waiting},      {"kept", progress.kept},
+          {"dropped", progress.dropped},      {"validations", progress.validations},
+          {"agreements", progress.agreements}};
+}
+
+absl::Status PrintStatus(const AnnotateFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const Room room, annotation::ReadRoom(flags.directory));
+  const Progress& progress = room.progress();
+  analysis::Table table = ListTable({{"annotator"},
+                                     {"onboarded"},
+                                     {"attempts", true},
+                                     {"wins", true},
+                                     {"kept", true},
+                                     {"dropped", true},
+                                     {"agreement %", true},
+                                     {"validations", true},
+                                     {"agreed %", true}});
+  Json record = ProgressJson(progress);
+  record["annotators"] = Json::array();
+  for (const auto& [name, one] : room.annotators()) {
+    record["annotators"].push_back(QualityJson(name, one));
+    table.rows.push_back(
+        {TextCell(name), TextCell(one.onboarded ? "yes" : "no"), IntegerCell(one.attempts),
+         IntegerCell(one.wins), IntegerCell(one.kept), IntegerCell(one.dropped),
+         NumberCell(Percent(one.agreements_received, one.validations_received)),
+         IntegerCell(one.validations), NumberCell(Percent(one.agreements, one.validations))});
+  }
+  if (IsJson(context)) {
+    PrintJson(context, record);
+    return absl::OkStatus();
+  }
+  PrintRows(table, context);
+  PrintNote(context,
+            absl::StrCat(progress.passages_done, " of ", progress.passages, " passages done; ",
+                         progress.attempts, " attempts: the system won ", progress.system_won, ", ",
+                         progress.waiting, " wait for validators, ", progress.kept, " kept, ",
+                         progress.dropped, " dropped"));
+  return absl::OkStatus();
+}
+
+absl::Status Export(const AnnotateFlags& flags, CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(const Room room, annotation::ReadRoom(flags.directory));
+  annotation::ExportOptions options;
+  options.directory = flags.out;
+  options.name = flags.name;
+  options.seed = flags.seed;
+  options.validation_share = flags.validation_share;
+  options.test_share = flags.test_share;
+  CONCUR_ASSIGN_OR_RETURN(const annotation::ExportResult result,
+                          annotation::ExportBenchmark(room, options));
+  analysis::Table table = ListTable({{"split"}, {"path"}, {"passages", true}, {"questions", true}});
+  Json record = {{"splits", Json::array()},
+                 {"attempts", result.attempts_path},
+                 {"dropped", result.dropped},
+                 {"waiting", result.waiting},
+                 {"system_won", result.system_won}};
+  for (const annotation::ExportedSplit& split : result.splits) {
+    record["splits"].push_back({{"split", split.name},
+                                {"path", split.path},
+                                {"passages", split.passages},
+                                {"questions", split.questions}});
+    table.rows.push_back({TextCell(split.name), TextCell(split.path), IntegerCell(split.passages),
+                          IntegerCell(split.questions)});
+  }
+  if (IsJson(context)) {
+    PrintJson(context, record);
+    return absl::OkStatus();
+  }
+  PrintRows(table, context);
+  PrintNote(context, absl::StrCat("left out: ", result.dropped,
+                                  " questions with too little "
+                                  "agreement, ",
+                                  result.waiting, " that wait for validators; ",
+                                  result.attempts_path, " has every attempt"));
+  return absl::OkStatus();
+}
+
+// --- serving ---
+
+annotation::Settings SettingsOf(const AnnotateFlags& flags, annotation::Settings settings) {
+  settings.f1_win_max = flags.win_above.value_or(settings.f1_win_max);
+  settings.validators = flags.validators.value_or(settings.validators);
+  settings.agreement_min = flags.agreement.value_or(settings.agreement_min);
+  settings.onboarding_f1_min = flags.onboarding_f1.value_or(settings.onboarding_f1_min);
+  settings.questions_per_passage =
+      flags.questions_per_passage.value_or(settings.questions_per_passage);
+  if (flags.hold_minutes.has_value()) {
+    settings.hold = absl::Minutes(*flags.hold_minutes);
+  }
+  settings.share_passages = settings.share_passages || flags.share_passages;
+  return settings;
+}
+
+absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, Clock& clock) {
+  if (!annotation::HasRoom(flags.directory)) {
+    if (flags.passages.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--passages: expected a file, since there is no room in ", flags.directory, " yet"));
+    }
+    CONCUR_RETURN_IF_ERROR(annotation::MakeRoom(flags.directory, flags.passages, flags.onboarding,
+                                                SettingsOf(flags, {}), clock.Now()));
+  }
+  CONCUR_RETURN_IF_ERROR(
+      annotation::CheckRoomIsOf(flags.directory, flags.passages, flags.onboarding));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, LiveRoom::Open(flags.directory));
+  const annotation::Settings& settings = room->room().settings();
+  return SettingsOf(flags, settings) == settings
+             ? absl::StatusOr<std::unique_ptr<LiveRoom>>(std::move(room))
+             : absl::FailedPreconditionError(
+                   absl::StrCat(flags.directory,
+                                ": a room keeps the settings that it was opened with; leave "
+                                "them out, or choose another --dir"));
+}
+
+absl::Status UseSystem(const std::string& digest, Clock& clock, LiveRoom& room) {
+  if (room.room().system() == digest) {
+    return absl::OkStatus();
+  }
+  annotation::Event event;
+  event.kind = annotation::EventKind::kSystem;
+  event.time = absl::FromUnixMillis(absl::ToUnixMillis(clock.Now()));
+  event.system = digest;
+  return room.Commit(event);
+}
+
+// Those who are to get a link: the new ones, and who is to have another.
+absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags, const Room& room) {
+  std::vector<std::string> names;
+  for (const std::string& name : flags.annotators) {
+    CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
+    if (!room.annotators().contains(name)) {
+      names.push_back(name);
+    }
+  }
+  for (const std::string& name : flags.new_links) {
+    if (!room.annotators().contains(name)) {
+      return absl::NotFoundError(
+          absl::StrCat("--new-link: there is no annotator ", name, "; --annotator adds one"));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<std::string>& names,
+                        CommandContext& context) {
+  Json record = {{"page", server.address()}, {"links", Json::array()}};
+  std::vector<std::pair<std::string, std::string>> lines = {{"page", server.address()}};
+  for (const std::string& name : names) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string link, server.MakeLink(name));
+    record["links"].push_back({{"annotator", name}, {"link", link}});
+    lines.emplace_back(name, link);
+  }
+  PrintDetails(context, lines, record);
+  if (!names.empty()) {
+    PrintNote(context, "each link logs its annotator in once; --new-link makes another");
+  }
+  context.out << std::flush;
+  return absl::OkStatus();
+}
+
+absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
+  signal(SIGPIPE, SIG_IGN);  // a system that has ended is an error of its question
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
+  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, NeedLinks(flags, room->room()));
+  CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
+  std::unique_ptr<annotation::System> system;
+  if (!trained.digest.empty()) {
+    system = annotation::MakeServedSystem(clock, trained.options);
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
+                          annotation::AnnotationServer::Start(
+                              clock, std::move(room), std::move(system),
+                              {.listen = flags.listen, .key_path = flags.directory + "/key"}));
+  CONCUR_RETURN_IF_ERROR(server->TrySystem());
+  absl::Notification ended;
+  const InterruptScope interrupt([&ended] {
+    if (!ended.HasBeenNotified()) {
+      ended.Notify();
+    }
+  });
+  CONCUR_RETURN_IF_ERROR(PrintLinks(*server, names, context));
+  ended.WaitForNotification();
+  return absl::OkStatus();
+}
+
+absl::Status Annotate(const AnnotateFlags& flags, CommandContext& context) {
+  switch (flags.verb) {
+    case AnnotateFlags::Verb::kServe:
+      return Serve(flags, context);
+    case AnnotateFlags::Verb::kStatus:
+      return PrintStatus(flags, context);
+    case AnnotateFlags::Verb::kExport:
+      return Export(flags, context);
+  }
+  return absl::InternalError("unknown verb");
+}
+
+int RunAnnotate(const std::vector<std::string>& args, CommandContext& context) {
+  return RunCommandLine(args, {"The part of concur that serves annotators: concur annotate.", ""},
+                        context, [](Command& app, CommandContext& command_context) {
+                          AddAnnotateCommand(app, command_context, Annotate);
+                        });
+}
+
+}  // namespace
+}  // namespace concur::cli
+
+int main(int argc, char** argv) {
+  return concur::cli::RunAsProcess(argc, argv, concur::cli::RunAnnotate);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system that answers annotators: fetched from a coordinator, or on this machine.
+//
+// Thread-compatible.
+#ifndef CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
+#define CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "annotation/system.h"
+#include "cli/app/context.h"
+#include "cli/commands/annotate.h"
+
+namespace concur::cli {
+
+struct TrainedSystem {
+  std::string digest;  // SHA-256 of the file, or of the folder's tar; "": none answers
+  annotation::SystemOptions options;
+};
+
+// The system of flags.system with the `serve` command of flags.approach. A job's system is kept in
+// flags.directory, and not fetched again. InvalidArgument for options that do not fit together;
+// FailedPrecondition for a job that has no system, or one of another approach.
+absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
+                                                CommandContext& context);
+
+}  // namespace concur::cli
+
+#endif  // CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_

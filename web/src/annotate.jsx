@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The annotators' page: write questions that the system fails to answer, answer those of others.
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, logIn, logOut, post } from "./api.js";
+import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
+
+const LOGIN_PREFIX = "#login=";
+
+function takeLoginCode() {
+  if (!location.hash.startsWith(LOGIN_PREFIX)) {
+    return "";
+  }
+  const code = location.hash.slice(LOGIN_PREFIX.length);
+  history.replaceState(null, "", "/");
+  return code;
+}
+
+function Complaint({ error }) {
+  if (!error) {
+    return null;
+  }
+  const text =
+    error.status === 0 ? "The server does not answer. What you wrote stays here; submit it again." : error.message;
+  return (
+    <p class="problem" role="alert">
+      {text}
+    </p>
+  );
+}
+
+// The passage as text of which a part is selected by mouse, finger or keyboard. A box that is
+// readOnly has no cursor for the keyboard, so every change is refused instead.
+function Passage({ passage, span, onSpan }) {
+  const box = useRef(null);
+  useEffect(() => {
+    const fit = () => {
+      box.current.style.height = "auto";
+      box.current.style.height = `${box.current.scrollHeight + 4}px`;
+    };
+    fit();
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
+  }, [passage.id]);
+  const take = () => {
+    const { selectionStart, selectionEnd } = box.current;
+    if (selectionEnd > selectionStart) {
+      onSpan([selectionStart, selectionEnd]);
+    }
+  };
+  return (
+    <section aria-label="Passage">
+      {passage.title && <h2>{passage.title}</h2>}
+      <label class="passage">
+        <span class="faint">Passage: select the answer in it (by keyboard: arrow keys with Shift)</span>
+        <textarea
+          ref={box}
+          value={passage.text}
+          aria-readonly="true"
+          inputMode="none"
+          spellcheck={false}
+          onBeforeInput={(event) => event.preventDefault()}
+          onInput={() => (box.current.value = passage.text)}
+          onSelect={take}
+        />
+      </label>
+      <p class="answer" aria-live="polite">
+        Answer:{" "}
+        {span ? <mark data-testid="answer">{passage.text.slice(...span)}</mark> : <span class="faint">none yet</span>}
+      </p>
+    </section>
+  );
+}
+
+// The marked span as the server counts it.
+const spanOf = (passage, span) => ({
+  begin: codePoints(passage.text, span[0]),
+  end: codePoints(passage.text, span[1]),
+});
+
+function Verdict({ result, hasSystem }) {
+  if (!result) {
+    return <p class="verdict" role="status" />;
+  }
+  if (!hasSystem) {
+    return (
+      <p class="verdict won" role="status">
+        Saved.
+      </p>
+    );
+  }
+  const answered = result.system_answer === "" ? "nothing" : `“${result.system_answer}”`;
+  return (
+    <p class={`verdict ${result.winner === "person" ? "won" : "lost"}`} role="status">
+      {result.winner === "person" ? "You win. Saved; others will validate the question. " : "The system wins: try again. "}
+      It answered {answered}, word overlap {percentText(result.f1)}.
+    </p>
+  );
+}
+
+function Writing({ task, session, state, onSkip, onDone }) {
+  const { passage } = task;
+  const [draft, setDraft] = useState(() => draftOf(session.user, passage.id));
+  const [result, setResult] = useState(null);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const change = (fields) => {
+    const next = { ...draft, ...fields };
+    setDraft(next);
+    keepDraft(session.user, passage.id, next);
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    // The key is kept with the text: sent again, it is the same attempt.
+    const key = draft.key ?? newKey();
+    change({ key });
+    try {
+      const saved = await post("attempt", {
+        key,
+        passage: passage.id,
+        question: draft.question.trim(),
+        ...spanOf(passage, draft.span),
+      });
+      setResult(saved);
+      if (saved.winner === "person") {
+        dropDraft(session.user, passage.id);
+        setDraft({ question: "", span: null });
+      } else {
+        const next = { question: draft.question, span: draft.span };
+        setDraft(next);
+        keepDraft(session.user, passage.id, next);
+      }
+      onDone();
+    } catch (failure) {
+      setResult(null);
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Passage passage={passage} span={draft.span} onSpan={(span) => change({ span, key: undefined })} />
+      <label class="question">
+        Question
+        <input
+          value={draft.question}
+          maxLength={state.question_bytes_max}
+          autocomplete="off"
+          onInput={(event) => change({ question: event.target.value, key: undefined })}
+        />
+      </label>
+      <p class="buttons">
+        <button type="submit" disabled={busy || draft.question.trim() === "" || !draft.span}>
+          {busy ? "The system answers…" : "Submit"}
+        </button>
+        <button type="button" class="quiet" disabled={busy} onClick={onSkip}>
+          Another passage
+        </button>
+      </p>
+      <Verdict result={result} hasSystem={state.has_system} />
+      <Complaint error={error} />
+    </form>
+  );
+}
+
+// A question of another person, or one whose answer is known.
+function Answering({ task, isKnown, onSkip, onNext }) {
+  const { passage } = task;
+  const [span, setSpan] = useState(null);
+  const [result, setResult] = useState(null);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const next = useRef(null);
+  useEffect(() => next.current?.focus(), [result]);
+  const send = async (fields) => {
+    setBusy(true);
+    setError(null);
+    try {
+      setResult(await post(isKnown ? "onboarding" : "validation", { number: task.number, ...fields }));
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    send(spanOf(passage, span));
+  };
+  const known = result && (isKnown ? result.answers.join(" / ") : result.author_answer);
+  return (
+    <form onSubmit={submit}>
+      {isKnown && (
+        <p>
+          First some questions whose answers are known: {task.number + 1} of {task.of}.
+        </p>
+      )}
+      <p class="asked">
+        <b>{task.question}</b>
+      </p>
+      <Passage passage={passage} span={span} onSpan={setSpan} />
+      {result ? (
+        <>
+          <p class="verdict won" role="status">
+            Saved. {isKnown ? "The answer is" : "The author’s answer is"} “{known}”.
+            {result.again && " Too few of your answers were right; the questions start again."}
+          </p>
+          <button type="button" onClick={onNext} ref={next}>
+            Next
+          </button>
+        </>
+      ) : (
+        <p class="buttons">
+          <button type="submit" disabled={busy || !span}>
+            Save the answer
+          </button>
+          {!isKnown && (
+            <>
+              <button type="button" disabled={busy} onClick={() => send({ unanswerable: true })}>
+                It has no answer here
+              </button>
+              <button type="button" class="quiet" disabled={busy} onClick={onSkip}>
+                Another question
+              </button>
+            </>
+          )}
+        </p>
+      )}
+      <Complaint error={error} />
+    </form>
+  );
+}
+
+function Numbers({ rows }) {
+  return (
+    <dl class="facts">
+      {rows.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd class="number">{value}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+function Standing({ state }) {
+  const { mine, all } = state;
+  return (
+    <>
+      <h2>Your work</h2>
+      <Numbers
+        rows={[
+          ["Questions submitted", mine.attempts],
+          [state.has_system ? "Of them the system failed on" : "Of them counted", mine.wins],
+          ["Kept", mine.kept],
+          ["Dropped for too little agreement", mine.dropped],
+          ["Validators agreed with you", percentText(mine.agreement)],
+          ["Questions of others answered", mine.validations],
+          ["You agreed with their authors", percentText(mine.validator_agreement)],
+        ]}
+      />
+      <h2>All together</h2>
+      <Numbers
+        rows={[
+          ["Passages done", `${all.passages_done} of ${all.passages}`],
+          ["Questions submitted", all.attempts],
+          ["Waiting for validation", all.waiting],
+          ["Kept", all.kept],
+          ["Dropped", all.dropped],
+          ["Agreement", percentText(all.agreement)],
+        ]}
+      />
+    </>
+  );
+}
+
+function Work({ kind, session, state, refresh }) {
+  const [task, setTask] = useState(null);
+  const [error, setError] = useState(null);
+  const [turn, setTurn] = useState(0);
+  const fetchTask = async (skip) => {
+    try {
+      setTask(await post("task", { kind, skip }));
+      setError(null);
+    } catch (failure) {
+      setTask(null);
+      setError(failure);
+    }
+    setTurn((before) => before + 1);
+    refresh();
+  };
+  useEffect(() => {
+    fetchTask(false);
+  }, [kind]);
+  if (error) {
+    return (
+      <>
+        {error.status === 404 ? <p role="status">{error.message}</p> : <Complaint error={error} />}
+        <button type="button" onClick={() => fetchTask(false)}>
+          Look again
+        </button>
+      </>
+    );
+  }
+  if (!task) {
+    return <p class="faint">Loading…</p>;
+  }
+  if (task.kind === "writing") {
+    return (
+      <Writing
+        key={turn}
+        task={task}
+        session={session}
+        state={state}
+        onSkip={() => fetchTask(true)}
+        onDone={refresh}
+      />
+    );
+  }
+  return (
+    <Answering
+      key={turn}
+      task={task}
+      isKnown={task.kind === "onboarding"}
+      onSkip={() => fetchTask(true)}
+      onNext={() => fetchTask(false)}
+    />
+  );
+}
+
+const VIEWS = [
+  ["writing", "Write"],
+  ["validating", "Validate"],
+  ["standing", "Progress"],
+];
+
+function Page({ code }) {
+  const [session, setSession] = useState(undefined);
+  const [state, setState] = useState(null);
+  const [problem, setProblem] = useState("");
+  const [view, setView] = useState("writing");
+  const refresh = async () => {
+    try {
+      const now = await get("state");
+      setState(now);
+      setSession({ user: now.user });
+    } catch (error) {
+      if (error.needsLogin) {
+        setSession(null);
+      } else if (error.status !== 0) {
+        setProblem(error.message);
+      }
+    }
+  };
+  const begin = async () => {
+    if (code !== "") {
+      await logIn({ code }).catch((error) => setProblem(error.message));
+    }
+    await refresh();
+  };
+  useEffect(() => {
+    begin();
+  }, []);
+  if (session === null) {
+    return (
+      <main class="login" id="content">
+        <h1>Annotation</h1>
+        {problem && <p role="alert">{problem}</p>}
+        <p>You need a login link. Ask whoever runs this annotation for one; each link works once.</p>
+      </main>
+    );
+  }
+  if (!session || !state) {
+    return <p class="faint">Loading…</p>;
+  }
+  const leave = async () => {
+    await logOut();
+    setSession(null);
+  };
+  return (
+    <>
+      <header class="top">
+        <nav aria-label="Views">
+          <span class="brand">Annotation</span>
+          {VIEWS.map(([name, text]) => (
+            <button
+              type="button"
+              class="quiet"
+              key={name}
+              aria-current={view === name ? "page" : undefined}
+              onClick={() => setView(name)}
+            >
+              {text}
+            </button>
+          ))}
+        </nav>
+        <span class="who">
+          {session.user}{" "}
+          <button type="button" class="quiet" onClick={leave}>
+            Log out
+          </button>
+        </span>
+      </header>
+      <main id="content" class="annotation" tabIndex={-1}>
+        <h1>{VIEWS.find(([name]) => name === view)[1]}</h1>
+        {view === "standing" ? (
+          <Standing state={state} />
+        ) : (
+          <Work key={view} kind={view} session={session} state={state} refresh={refresh} />
+        )}
+      </main>
+    </>
+  );
+}
+
+render(<Page code={takeLoginCode()} />, document.getElementById("page"));

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two annotators, from a system that a sweep trained to a benchmark that a sweep uses: onboarding,
+// attempts that the system wins and loses, a server that is killed, hostile text, validation.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { BIN, HOSTILE, Stand } from "./stand.js";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PASSAGES = [
+  { id: "rhine", title: "Rivers", text: "The Rhine flows from the Alps to the North Sea, past Cologne." },
+  { id: "danube", title: "Rivers", text: "The Danube leaves the Alps aside; it passes Vienna and Budapest." },
+  { id: "emoji", title: "Towns", text: "😀 Zürich lies near the Alps, on the river Limmat." },
+  { id: "hostile", title: HOSTILE, text: `${HOSTILE} is no tag; the Alps are mountains, and Bern is a town.` },
+];
+const KNOWN = {
+  context: "Ada lives in Bern.",
+  qas: [{ qid: "1", question: "Who lives in Bern?", answers: ["Ada"] }],
+};
+// A system that gives one answer to everything. Braces stand for placeholders, so that printf writes them.
+const ANSWERER = `apiVersion: concur/v1
+kind: Approach
+metadata: {name: answerer}
+spec:
+  version: "1"
+  train: {command: [sh, -c, 'cat "$0" > "$1"', "{train}", "{model}"]}
+  predict: {command: [sh, -c, 'printf "{{\\"accuracy\\": 50}}" > "$1"', "{model}", "{metrics}"]}
+  serve:
+    command: [sh, -c, 'while read -r line; do id=$$\{{line#*:}}; id=$$\{{id%%,*}}; printf "{{\\"id\\":%s,\\"answer\\":\\"%s\\"}}\\n" "$id" "$(cat "$0")"; done', "{model}"]
+`;
+const STUDY = `apiVersion: concur/v1
+kind: Sweep
+metadata: {name: answers}
+spec:
+  approaches: [answerer.yaml]
+  benchmarks: [{metadata: {name: one}, spec: {train: alps.txt, test: alps.txt, format: file, metric: accuracy}}]
+  select: default
+`;
+const stand = await Stand.start();
+const complaints = [];
+const path = (name) => join(stand.directory, name);
+let server;
+
+async function step(name, work) {
+  const began = Date.now();
+  await work();
+  console.log(`ok ${name} (${Date.now() - began} ms)`);
+}
+
+// Starts `concur annotate`; what it prints first.
+async function serve(listen, ...more) {
+  server = spawn(
+    join(BIN, "concur"),
+    ["--server", stand.address, "annotate", "--dir", path("room"), "--system", "s1/0"]
+      .concat(["--approach", path("answerer.yaml"), "--listen", listen, "-o", "json"])
+      .concat(more),
+    {
+      env: { ...stand.environment, CONCUR_TOKEN_FILE: path("data/token") },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  const text = await new Promise((resolve, reject) => {
+    let text = "";
+    server.stdout.on("data", (piece) => {
+      text += piece;
+      try {
+        resolve(JSON.parse(text));
+      } catch {
+        // More comes.
+      }
+    });
+    server.on("exit", (code) => reject(new Error(`concur annotate ended with ${code}`)));
+  });
+  return text;
+}
+
+async function kill(signal) {
+  const ended = new Promise((resolve) => server.on("exit", resolve));
+  server.kill(signal);
+  await ended;
+}
+
+async function open(browser) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
+  page.on("console", (message) => {
+    // Missing sessions, tasks that there are none of, and a server that is away are no mistakes.
+    if (message.type() === "error" && !/ERR_|net::|status of (401|403|404|503)/.test(message.text())) {
+      complaints.push(`console: ${message.text()}`);
+    }
+  });
+  return page;
+}
+
+async function checkAccess(page, view) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => `${view}: ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`),
+    [],
+  );
+}
+
+const passageOf = (page) => page.getByLabel(/^Passage/).last();
+const textOf = (page) => passageOf(page).inputValue();
+const see = (page, text) => page.getByText(text).first().waitFor();
+
+// Selects `answer` in the passage as someone without a mouse does.
+async function mark(page, answer) {
+  const box = passageOf(page);
+  await box.focus();
+  await page.keyboard.press("Control+Home");
+  const text = await textOf(page);
+  const steps = [...text.slice(0, text.indexOf(answer))].length;
+  for (let i = 0; i < steps; ++i) {
+    await page.keyboard.press("ArrowRight");
+  }
+  for (let i = 0; i < [...answer].length; ++i) {
+    await page.keyboard.press("Shift+ArrowRight");
+  }
+  await page.getByTestId("answer").filter({ hasText: answer }).waitFor();
+}
+
+async function ask(page, question, answer) {
+  await page.getByLabel("Question").fill(question);
+  await mark(page, answer);
+  await page.getByRole("button", { name: "Submit" }).click();
+}
+
+// An answer that the system does not give, in any of the passages.
+const otherAnswer = (text) => ["Cologne", "Vienna", "Limmat", "Bern"].find((word) => text.includes(word));
+
+async function onboard(page) {
+  await see(page, "Who lives in Bern?");
+  await mark(page, "Bern");
+  await page.getByRole("button", { name: "Save the answer" }).click();
+  await see(page, "start again");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Save the answer" }).waitFor();
+  await mark(page, "Ada");
+  await page.getByRole("button", { name: "Save the answer" }).click();
+  await see(page, "The answer is “Ada”");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByLabel("Question").waitFor();
+}
+
+async function main() {
+  writeFileSync(path("answerer.yaml"), ANSWERER);
+  writeFileSync(path("alps.txt"), "the Alps");
+  writeFileSync(path("answers.yaml"), STUDY);
+  writeFileSync(path("passages.jsonl"), PASSAGES.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  writeFileSync(path("known.jsonl"), `${JSON.stringify(KNOWN)}\n`);
+  stand.concur("sweep", "submit", path("answers.yaml"));
+  stand.concur("sweep", "wait", "s1");
+
+  let started;
+  await step("a system that a sweep trained is served", async () => {
+    started = await serve(
+      "127.0.0.1:0",
+      ...["--passages", path("passages.jsonl"), "--onboarding", path("known.jsonl"), "--validators", "1"],
+      ...["--annotator", "ada", "--annotator", "bob"],
+    );
+    assert.deepEqual(started.links.map(({ annotator }) => annotator), ["ada", "bob"]);
+  });
+  const [adaLink, bobLink] = started.links.map(({ link }) => link);
+  const listen = new URL(started.page).host;
+  const ada = await open(stand.browser);
+  const bob = await open(await stand.openBrowser());
+
+  await step("without a link nothing is seen, and a link works once", async () => {
+    await bob.goto(started.page);
+    await see(bob, "You need a login link");
+    await checkAccess(bob, "no session");
+    await ada.goto(adaLink);
+    await see(ada, "First some questions");
+    assert.ok(!ada.url().includes("login"), "the code stays in no address");
+    await bob.goto("about:blank");
+    await bob.goto(adaLink);
+    await see(bob, "this link was used");
+    await bob.goto("about:blank");
+    await bob.goto(bobLink);
+  });
+
+  await step("onboarding is repeated until it is good enough", async () => {
+    await checkAccess(ada, "onboarding");
+    await onboard(ada);
+    await onboard(bob);
+  });
+
+  await step("two annotators have two passages", async () => {
+    assert.notEqual(await textOf(ada), await textOf(bob));
+    await checkAccess(ada, "writing");
+  });
+
+  await step("the system wins, and the person tries again", async () => {
+    await ask(ada, "Which mountains?", "Alps");
+    await see(ada, "The system wins");
+    await see(ada, "“the Alps”, word overlap 100 %");
+    await ask(ada, HOSTILE, otherAnswer(await textOf(ada)));
+    await see(ada, "You win");
+    assert.equal(await ada.getByLabel("Question").inputValue(), "");
+  });
+
+  await step("what is typed survives the browser and the server", async () => {
+    const answer = otherAnswer(await textOf(bob));
+    await bob.getByLabel("Question").fill("Which town is it?");
+    await mark(bob, answer);
+    await bob.reload();
+    await see(bob, answer);
+    assert.equal(await bob.getByLabel("Question").inputValue(), "Which town is it?");
+    await kill("SIGKILL");
+    await bob.getByRole("button", { name: "Submit" }).click();
+    await see(bob, "The server does not answer");
+    await serve(listen);
+    await bob.reload();
+    await bob.getByRole("button", { name: "Submit" }).click();
+    await see(bob, "You win");
+    const { attempts } = JSON.parse(stand.concur("annotate", "status", path("room"), "-o", "json"));
+    assert.equal(attempts, 3);
+  });
+
+  await step("more questions to other passages", async () => {
+    for (let i = 0; i < 2; ++i) {
+      const before = await textOf(ada);
+      await ada.getByRole("button", { name: "Another passage" }).click();
+      await ada.waitForFunction((old) => document.querySelector("textarea").value !== old, before);
+      await ask(ada, `Which place is number ${i}?`, otherAnswer(await textOf(ada)));
+      await see(ada, "You win");
+    }
+  });
+
+  await step("others validate, and hostile text is text", async () => {
+    // Each takes what the other one has left.
+    await bob.getByRole("button", { name: "Validate" }).click();
+    await see(bob, HOSTILE);
+    await checkAccess(bob, "validating");
+    for (let i = 0; i < 2; ++i) {
+      await mark(bob, otherAnswer(await textOf(bob)));
+      await bob.getByRole("button", { name: "Save the answer" }).click();
+      await see(bob, "The author’s answer is");
+      const before = await bob.locator(".asked").textContent();
+      await bob.getByRole("button", { name: "Next" }).click();
+      await bob.waitForFunction((old) => document.querySelector(".asked")?.textContent !== old, before);
+    }
+    await see(bob, "no question of others");
+    await ada.getByRole("button", { name: "Validate" }).click();
+    await see(ada, "Which town is it?");
+    await mark(ada, otherAnswer(await textOf(ada)));
+    await ada.getByRole("button", { name: "Save the answer" }).click();
+    await see(ada, "The author’s answer is");
+    for (const page of [ada, bob]) {
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+    }
+  });
+
+  await step("progress is shown, on a phone and in the dark", async () => {
+    await ada.setViewportSize({ width: 360, height: 700 });
+    await ada.emulateMedia({ colorScheme: "dark" });
+    await ada.getByRole("button", { name: "Progress" }).click();
+    await see(ada, "Your work");
+    await checkAccess(ada, "progress");
+    await ada.getByRole("button", { name: "Write" }).click();
+    await ada.getByLabel("Question").waitFor();
+    await checkAccess(ada, "writing in the dark");
+    const wide = await ada.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `the page is ${wide} pixels wide`);
+  });
+
+  await step("a sweep uses what came out", async () => {
+    await kill("SIGINT");
+    const exported = JSON.parse(
+      stand.concur("annotate", "export", path("room"), "--out", path("hard"), "--name", "hard", "-o", "json"),
+    );
+    assert.deepEqual(exported.splits.map(({ questions }) => questions), [1, 1, 1]);
+    for (const { path: file } of exported.splits) {
+      stand.concur("data", "validate", file);
+    }
+    const configs = join(process.env.CONCUR_CONFIGS, "approaches");
+    writeFileSync(
+      path("hard.yaml"),
+      `apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: hard-sweep}\nspec:\n` +
+        `  approaches: [${join(configs, "sliding-window.yaml")}, ${join(configs, "random-span.yaml")}]\n` +
+        `  benchmarks: [hard/benchmark.yaml]\n  select: default\n`,
+    );
+    stand.concur("sweep", "submit", path("hard.yaml"));
+    stand.concur("sweep", "wait", "hard-sweep");
+    const { state } = JSON.parse(stand.concur("sweep", "get", "hard-sweep", "-o", "json"));
+    assert.equal(state, "succeeded");
+  });
+  assert.deepEqual(complaints, []);
+}
+
+try {
+  await main();
+} finally {
+  server?.kill("SIGKILL");
+  await stand.stop();
+}
