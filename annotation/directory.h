@@ -20,8 +20,8 @@ namespace concur::annotation {
 // Whether a room was made in this directory.
 bool HasRoom(const std::string& directory);
 
-// Makes a room of `passages` and, unless it is "", `onboarding`, both files (passages.h). The
-// directory, which is made, must be empty or new, and is for this user only (0700).
+// Makes a room of `passages` and, unless it is "", `onboarding`, both files (passages.h), in a
+// directory that only this user may enter. AlreadyExists when there is one.
 absl::Status MakeRoom(const std::string& directory, const std::string& passages,
                       const std::string& onboarding, const Settings& settings, absl::Time now);
 

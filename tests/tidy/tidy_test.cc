@@ -126,8 +126,8 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       // The page's server, and processes with limits as jobs have them.
       {"annotation", {"base", "core", "qa", "http", "page", "worker"}},
       {"cli",
-       {"annotation", "archive", "base", "command", "core", "analysis", "scores", "fetch", "imports", "qa", "spec", "rpc",
-        "sim", "concur"}},
+       {"annotation", "archive", "base", "command", "core", "analysis", "scores", "fetch",
+        "imports", "qa", "spec", "rpc", "sim", "concur"}},
       {"approaches", {"base", "command", "qa"}},
       {"readers", {"base", "command", "qa"}},
       {"sim", {"base", "core", "store", "coordinator", "worker"}},

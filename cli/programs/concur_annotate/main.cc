@@ -197,7 +197,6 @@ absl::Status UseSystem(const std::string& digest, Clock& clock, LiveRoom& room) 
 absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags, const Room& room) {
   std::vector<std::string> names;
   for (const std::string& name : flags.annotators) {
-    CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
     if (!room.annotators().contains(name)) {
       names.push_back(name);
     }
@@ -232,8 +231,12 @@ absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<
 absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   signal(SIGPIPE, SIG_IGN);  // a system that has ended is an error of its question
   SystemClock clock;
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
+  // A room keeps its settings, so that a mistake elsewhere must not make one.
+  for (const std::string& name : flags.annotators) {
+    CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
+  }
   CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, NeedLinks(flags, room->room()));
   CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
   std::unique_ptr<annotation::System> system;
@@ -244,7 +247,9 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
                           annotation::AnnotationServer::Start(
                               clock, std::move(room), std::move(system),
                               {.listen = flags.listen, .key_path = flags.directory + "/key"}));
-  CONCUR_RETURN_IF_ERROR(server->TrySystem());
+  if (const absl::Status tried = server->TrySystem(); !tried.ok()) {
+    return absl::FailedPreconditionError(tried.message());
+  }
   absl::Notification ended;
   const InterruptScope interrupt([&ended] {
     if (!ended.HasBeenNotified()) {
