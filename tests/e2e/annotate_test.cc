@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// `concur annotate` as a process: its mistakes, a restart, an orderly end. Annotators drive its
+// page in scripts/test-page annotate.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AnnotateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Write("passages.jsonl", "{\"id\": \"a\", \"text\": \"Ada lives in Bern.\"}\n");
+    Write(
+        "train.jsonl",
+        "{\"context\": \"Ada lives in Bern.\", \"qas\": [{\"qid\": \"1\", \"question\": \"Who?\", "
+        "\"answers\": [\"Ada\"]}]}\n");
+    Write("approach.yaml",
+          "apiVersion: concur/v1\nkind: Approach\nmetadata: {name: span}\nspec:\n  version: 1\n"
+          "  predict: {command: [concur-qa, predict, \"--data={test}\"]}\n"
+          "  serve: {command: [concur-qa, serve, \"--model={model}\"]}\n");
+  }
+  void Write(const std::string& name, const std::string& text) const {
+    ASSERT_OK(WriteFileAtomically(dir_.File(name), text));
+  }
+  std::vector<std::string> Command(const std::vector<std::string>& more) const {
+    std::vector<std::string> argv = {Cluster::Binary("concur"), "annotate"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  }
+  std::vector<std::string> Serving(std::vector<std::string> more) const {
+    const std::vector<std::string> common = {
+        "--dir",      dir_.File("room"),           "--listen", "127.0.0.1:0",
+        "--passages", dir_.File("passages.jsonl"), "-o",       "json"};
+    more.insert(more.end(), common.begin(), common.end());
+    return Command(more);
+  }
+  Output Run(const std::vector<std::string>& argv) const {
+    return Cluster::Run(argv, dir_.File("run"));
+  }
+  // Serves until it has printed its links; what it printed.
+  nlohmann::json Serve(const std::vector<std::string>& more) {
+    const std::string log = dir_.File(absl::StrCat("log", ++starts_));
+    process_ = std::make_unique<Process>(Serving(more), log);
+    nlohmann::json printed = nlohmann::json::object();
+    EXPECT_TRUE(Eventually([&] {
+      const nlohmann::json read =
+          nlohmann::json::parse(ReadFile(log + ".out").value_or(""), nullptr, false);
+      if (read.is_object()) {
+        printed = read;
+      }
+      return read.is_object();
+    }));
+    return printed;
+  }
+  int Stop() {
+    process_->Signal(SIGINT);
+    return process_->Wait();
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Process> process_;
+  int starts_ = 0;
+};
+
+TEST_F(AnnotateTest, MistakesAreNamedWithTheirOption) {
+  const auto refused = [&](int exit_code, const std::vector<std::string>& argv,
+                           const std::string& part) {
+    const Output output = Run(argv);
+    EXPECT_EQ(output.exit_code, exit_code) << output.err;
+    EXPECT_THAT(output.err, HasSubstr(part));
+  };
+  refused(2, Command({"--dir", dir_.File("none"), "--system", "none"}), "--passages: expected");
+  refused(2, Serving({}), "--system: expected");
+  refused(2, Serving({"--system", dir_.File("train.jsonl")}), "--approach: expected");
+  refused(2, Serving({"--system", "none", "--annotator", "two words"}), "annotator: expected");
+  refused(2, Serving({"--system", "none", "--win-above", "40"}), "settings: expected fractions");
+  refused(3, Command({"status", dir_.File("room")}), "no room here");
+  refused(3, Serving({"--system", "none", "--new-link", "nobody"}), "no annotator nobody");
+  refused(4, Serving({"--system", "none", "--validators", "3"}), "keeps the settings");
+  refused(4, Command({"export", dir_.File("room"), "--out", dir_.File("out")}), "at least 3");
+  // A file that is no model: the system is tried before anybody is let in.
+  refused(4,
+          Serving({"--system", dir_.File("train.jsonl"), "--approach", dir_.File("approach.yaml")}),
+          "exit code 78");
+  EXPECT_THAT(ReadFile(dir_.File("room/system.log")).value(), HasSubstr("expected a model file"));
+}
+
+TEST_F(AnnotateTest, ARestartGoesOnWithTheSamePeopleAndEndsInOrder) {
+  const Output trained =
+      Run({Cluster::Binary("concur-qa"), "train", "--approach=random-span",
+           "--train=" + dir_.File("train.jsonl"), "--model=" + dir_.File("model")});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const std::vector<std::string> more = {"--system",    dir_.File("model"),
+                                         "--approach",  dir_.File("approach.yaml"),
+                                         "--annotator", "ada"};
+  const nlohmann::json first = Serve(more);
+  ASSERT_EQ(first["links"].size(), 1u);
+  EXPECT_EQ(first["links"][0]["annotator"], "ada");
+  const Output second = Run(Serving(more));
+  EXPECT_EQ(second.exit_code, 4);
+  EXPECT_THAT(second.err, HasSubstr("has this room open"));
+  EXPECT_EQ(Stop(), 0);
+
+  const nlohmann::json again = Serve(more);
+  EXPECT_TRUE(again["links"].empty()) << "ada has had a link";
+  EXPECT_EQ(Stop(), 0);
+  const Output status = Run(Command({"status", dir_.File("room"), "-o", "csv"}));
+  EXPECT_EQ(status.exit_code, 0) << status.err;
+  EXPECT_THAT(status.out, HasSubstr("\nada,yes,0,0,0,0,"));
+}
+
+}  // namespace
+}  // namespace concur::testing
