@@ -73,7 +73,7 @@ absl::StatusOr<Digest> SystemOfJob(const v1::Job& job) {
   return absl::FailedPreconditionError(
       absl::StrCat("--system: ", job.id(),
                    " has no trained system: expected a train job that succeeded; concur "
-      "job list SWEEP shows them"));
+                   "job list SWEEP shows them"));
 }
 
 // Fetches the job's system, unless it was before.
