@@ -2,6 +2,7 @@
 #include "annotation/export_benchmark.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,7 @@ std::vector<size_t> DealtPassages(const Room& room,
   }
   std::sort(order.begin(), order.end());
   std::vector<size_t> passages;
+  passages.reserve(order.size());
   for (const auto& [digest, passage] : order) {
     passages.push_back(passage);
   }
@@ -64,7 +66,7 @@ std::vector<size_t> DealtPassages(const Room& room,
 }
 
 size_t CountOf(double share, size_t all) {
-  return std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(all) + 0.5));
+  return static_cast<size_t>(std::max(1L, std::lround(share * static_cast<double>(all))));
 }
 
 absl::Status CheckOptions(const ExportOptions& options) {

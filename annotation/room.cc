@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -25,8 +26,7 @@ constexpr int64_t kQuestionsPerPassageMax = 1000;
 constexpr absl::Duration kHoldMax = absl::Hours(24 * 7);
 
 bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-         absl::string_view("._@-").find(c) != absl::string_view::npos;
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._@-", c);
 }
 
 bool IsOneLine(absl::string_view text) {

@@ -55,26 +55,26 @@ class Body {
  public:
   static absl::StatusOr<Body> Parse(const std::string& text) {
     Body body;
-    body.json_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    return body.json_.is_object() ? absl::StatusOr<Body>(std::move(body))
-                                  : absl::InvalidArgumentError("expected a JSON object in UTF-8");
+    body.json_ = std::make_unique<Json>(Json::parse(text, nullptr, /*allow_exceptions=*/false));
+    return body.json_->is_object() ? absl::StatusOr<Body>(std::move(body))
+                                   : absl::InvalidArgumentError("expected a JSON object in UTF-8");
   }
 
   absl::StatusOr<std::string> Text(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && found->is_string()
+    const auto found = json_->find(name);
+    return found != json_->end() && found->is_string()
                ? absl::StatusOr<std::string>(found->get<std::string>())
                : absl::InvalidArgumentError(absl::StrCat(name, ": expected text"));
   }
   absl::StatusOr<int64_t> Integer(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && found->is_number_integer()
+    const auto found = json_->find(name);
+    return found != json_->end() && found->is_number_integer()
                ? absl::StatusOr<int64_t>(found->get<int64_t>())
                : absl::InvalidArgumentError(absl::StrCat(name, ": expected an integer"));
   }
   bool IsTrue(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && found->is_boolean() && found->get<bool>();
+    const auto found = json_->find(name);
+    return found != json_->end() && found->is_boolean() && found->get<bool>();
   }
   // Code points [begin, end) of `passage` as bytes.
   absl::StatusOr<qa::Span> SpanIn(const std::string& passage) const {
@@ -89,7 +89,7 @@ class Body {
   }
 
  private:
-  Json json_;
+  std::unique_ptr<Json> json_;  // moved without an exception
 };
 
 Json PassageJson(const SourcePassage& passage) {
