@@ -26,10 +26,15 @@ constexpr int64_t kRecordBytesMax = 4096;
 
 bool HasArtifacts(const std::string& directory) {
   std::error_code error;
-  const std::filesystem::path root = directory + kArtifacts + "/sha256";
-  return std::filesystem::recursive_directory_iterator(root, error) !=
-             std::filesystem::recursive_directory_iterator() &&
-         !error;
+  const std::filesystem::path root = directory + kArtifacts;
+  for (const char* folder : {"sha256", "packs"}) {
+    if (std::filesystem::recursive_directory_iterator(root / folder, error) !=
+            std::filesystem::recursive_directory_iterator() &&
+        !error) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // The recorded id and location, "" when there is no record.
@@ -72,7 +77,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const
           absl::StrCat("the artifacts of ", place.directory, " are in ", record.second,
                        ": name it under artifacts.s3 in the options (--options)"));
     }
-    return DirectoryStore::Open(place.directory + kArtifacts);
+    return DirectoryStore::Open(place.directory + kArtifacts, Packing::kMake);
   }
   std::string id = record.first;
   if (id.empty()) {

@@ -43,22 +43,6 @@ bool IsLowerHex(absl::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// Writers hold the lock shared while they publish an artifact, Collect holds it exclusively: an
-// artifact that a writer found is still there after the writer has touched it.
-absl::StatusOr<FileDescriptor> LockDirectory(const std::string& directory, int operation) {
-  const std::string path = directory + "/lock";
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) {
-    return ErrnoStatus(errno, path, "open");
-  }
-  while (flock(fd.get(), operation) != 0) {
-    if (errno != EINTR) {
-      return ErrnoStatus(errno, path, "lock");
-    }
-  }
-  return fd;
-}
-
 // Removes what crashed writers left. A living writer holds a lock on its file.
 absl::Status RemoveOldTemporaries(const std::string& directory) {
   const absl::Time oldest = absl::Now() - kTemporaryAgeMax;
@@ -107,17 +91,33 @@ absl::Status NotHere(const absl::Status& status, const Digest& digest) {
              : status;
 }
 
+absl::Status TooLarge(const Digest& digest, int64_t bytes, int64_t bytes_max) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("artifact ", digest.ToHex(), " has ", bytes, " bytes, more than ", bytes_max));
+}
+
+std::string Differs(int64_t bytes, const Digest& found) {
+  return absl::StrCat("damaged: its ", bytes, " bytes have the digest ", found.ToHex());
+}
+
 }  // namespace
 
-DirectoryStore::DirectoryStore(std::string directory, std::string store_id)
-    : directory_(std::move(directory)), store_id_(std::move(store_id)) {}
+DirectoryStore::DirectoryStore(std::string directory, std::string store_id,
+                               std::unique_ptr<Packs> packs)
+    : directory_(std::move(directory)), store_id_(std::move(store_id)), packs_(std::move(packs)) {}
 
-absl::StatusOr<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::string& directory,
+                                                                     Packing packing) {
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/sha256"));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/tmp"));
   CONCUR_RETURN_IF_ERROR(RemoveOldTemporaries(directory + "/tmp"));
+  if (packing == Packing::kMake) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(directory + "/packs"));
+  }
+  const bool has_packs = access((directory + "/packs").c_str(), F_OK) == 0;
   CONCUR_ASSIGN_OR_RETURN(std::string id, ReadOrMakeStoreId(directory));
-  return std::unique_ptr<DirectoryStore>(new DirectoryStore(directory, std::move(id)));
+  return std::unique_ptr<DirectoryStore>(new DirectoryStore(
+      directory, std::move(id), has_packs ? std::make_unique<Packs>(directory) : nullptr));
 }
 
 std::string DirectoryStore::FilePath(const Digest& digest) const {
@@ -200,7 +200,7 @@ absl::Status DirectoryStore::Publish(FileWriter& writer, const Digest& digest) {
   if (!was_there) {
     CONCUR_RETURN_IF_ERROR(writer.Seal());
   }
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(directory_, LOCK_SH));
   CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, writer.bytes()));
   if (kept) {
     return absl::OkStatus();
@@ -289,10 +289,28 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryStore::NewWriter
   return MakeWriter(digest, durability);
 }
 
-absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data) {
+absl::StatusOr<Digest> DirectoryStore::PutPacked(absl::string_view data) {
+  const Digest digest = Sha256Of(data);
+  CONCUR_ASSIGN_OR_RETURN(const bool kept, packs_->Keep(digest, /*searches=*/false));
+  if (kept) {
+    return digest;
+  }
+  if (FileSize(digest).ok()) {
+    return Put(data);
+  }
+  CONCUR_RETURN_IF_ERROR(packs_->Append(digest, data));
+  return digest;
+}
+
+absl::Status DirectoryStore::Sync() { return packs_ ? packs_->Sync() : absl::OkStatus(); }
+
+absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data, Durability durability) {
+  if (durability == Durability::kAtSync && packs_ && data.size() <= kPackedBytesMax) {
+    return PutPacked(data);
+  }
   {
     const Digest digest = Sha256Of(data);
-    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
+    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(directory_, LOCK_SH));
     CONCUR_ASSIGN_OR_RETURN(const bool kept, KeepIfHere(digest, static_cast<int64_t>(data.size())));
     if (kept) {
       return digest;
@@ -303,7 +321,7 @@ absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data) {
   return writer->Finish();
 }
 
-absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path) {
+absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path, Durability durability) {
   struct stat info {};
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor source, OpenRegular(path, info));
   if (info.st_size > 0 && info.st_size <= kSmallBytesMax) {
@@ -312,7 +330,7 @@ absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path) {
       data.append(block.data(), block.size());
       return absl::OkStatus();
     }));
-    CONCUR_ASSIGN_OR_RETURN(const Digest digest, Put(data));
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, Put(data, durability));
     return FileDigest{digest, static_cast<int64_t>(data.size())};
   }
   CONCUR_ASSIGN_OR_RETURN(const auto writer, MakeWriter(Digest(), Durability::kDurable));
@@ -340,15 +358,23 @@ absl::StatusOr<FileDigest> DirectoryStore::PutFile(const std::string& path) {
 bool DirectoryStore::Has(const Digest& digest) const { return Size(digest).ok(); }
 
 absl::Status DirectoryStore::Touch(const Digest& digest) {
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_SH));
-  CONCUR_RETURN_IF_ERROR(Size(digest).status());
   const std::string path = FilePath(digest);
-  return utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0
-             ? absl::OkStatus()
-             : NotHere(ErrnoStatus(errno, path, "touch"), digest);
+  absl::Status file;
+  {
+    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(directory_, LOCK_SH));
+    file = FileSize(digest).status();
+    if (file.ok() && utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0) {
+      file = NotHere(ErrnoStatus(errno, path, "touch"), digest);
+    }
+  }
+  if (!absl::IsNotFound(file) || packs_ == nullptr) {
+    return file;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const bool kept, packs_->Keep(digest, /*searches=*/true));
+  return kept ? absl::OkStatus() : file;
 }
 
-absl::StatusOr<int64_t> DirectoryStore::Size(const Digest& digest) const {
+absl::StatusOr<int64_t> DirectoryStore::FileSize(const Digest& digest) const {
   const std::string path = FilePath(digest);
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
@@ -360,8 +386,13 @@ absl::StatusOr<int64_t> DirectoryStore::Size(const Digest& digest) const {
   return static_cast<int64_t>(info.st_size);
 }
 
+absl::StatusOr<int64_t> DirectoryStore::Size(const Digest& digest) const {
+  absl::StatusOr<int64_t> bytes = FileSize(digest);
+  return absl::IsNotFound(bytes.status()) && packs_ ? packs_->Size(digest) : bytes;
+}
+
 absl::StatusOr<std::string> DirectoryStore::PathOf(const Digest& digest) const {
-  CONCUR_RETURN_IF_ERROR(Size(digest).status());
+  CONCUR_RETURN_IF_ERROR(FileSize(digest).status());
   return FilePath(digest);
 }
 
@@ -385,6 +416,39 @@ absl::Status DirectoryStore::SetAside(const Digest& digest, absl::string_view pr
       moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
 }
 
+absl::Status DirectoryStore::SetPackedAside(const Digest& digest, absl::string_view bytes,
+                                            absl::string_view problem) const {
+  const std::string damaged = directory_ + "/damaged";
+  absl::Status moved = MakeDirectories(damaged);
+  std::string target;
+  for (int i = 0; moved.ok(); ++i) {
+    target = absl::StrCat(damaged, "/", digest.ToHex(), ".", i);
+    const FileDescriptor fd(open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    if (fd.valid()) {
+      moved = WriteAll(fd.get(), bytes, target);
+      break;
+    }
+    if (errno != EEXIST) {
+      moved = ErrnoStatus(errno, target, "create");
+    }
+  }
+  if (moved.ok()) {
+    moved = packs_->Remove(digest).status();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "artifact ", digest.ToHex(), ": ", problem,
+      moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
+}
+
+absl::StatusOr<std::string> DirectoryStore::ReadPacked(const Digest& digest,
+                                                       int64_t bytes_max) const {
+  CONCUR_ASSIGN_OR_RETURN(std::string bytes, packs_->Read(digest));
+  if (static_cast<int64_t>(bytes.size()) > bytes_max) {
+    return TooLarge(digest, static_cast<int64_t>(bytes.size()), bytes_max);
+  }
+  return bytes;
+}
+
 absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max,
                                          const std::function<void(absl::string_view)>& use) const {
   const std::string path = FilePath(digest);
@@ -393,12 +457,19 @@ absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max
   if (absl::IsInvalidArgument(fd.status())) {
     return SetAside(digest, "it is not a regular file");
   }
+  if (absl::IsNotFound(fd.status()) && packs_) {
+    CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadPacked(digest, bytes_max));
+    if (const Digest found = Sha256Of(bytes); found != digest) {
+      return SetPackedAside(digest, bytes, Differs(static_cast<int64_t>(bytes.size()), found));
+    }
+    use(bytes);
+    return absl::OkStatus();
+  }
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
   }
   if (info.st_size > bytes_max) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "artifact ", digest.ToHex(), " has ", info.st_size, " bytes, more than ", bytes_max));
+    return TooLarge(digest, info.st_size, bytes_max);
   }
   Sha256 hasher;
   int64_t bytes = 0;
@@ -413,8 +484,7 @@ absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max
   }));
   const Digest found = hasher.Finish();
   if (found != digest) {
-    return SetAside(digest,
-                    absl::StrCat("damaged: its ", bytes, " bytes have the digest ", found.ToHex()));
+    return SetAside(digest, Differs(bytes, found));
   }
   return absl::OkStatus();
 }
@@ -436,6 +506,10 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> DirectoryStore::OpenSourc
   std::string path = FilePath(digest);
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
+  if (absl::IsNotFound(fd.status()) && packs_) {
+    CONCUR_ASSIGN_OR_RETURN(std::string bytes, packs_->Read(digest));
+    return std::make_unique<BytesSource>(std::move(bytes));
+  }
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
   }
@@ -443,6 +517,17 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> DirectoryStore::OpenSourc
 }
 
 absl::StatusOr<std::vector<Digest>> DirectoryStore::List() const {
+  CONCUR_ASSIGN_OR_RETURN(std::vector<Digest> digests, ListFiles());
+  if (packs_) {
+    CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> packed, packs_->List());
+    digests.insert(digests.end(), packed.begin(), packed.end());
+  }
+  std::sort(digests.begin(), digests.end());
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  return digests;
+}
+
+absl::StatusOr<std::vector<Digest>> DirectoryStore::ListFiles() const {
   std::vector<Digest> digests;
   const std::string root = directory_ + "/sha256";
   CONCUR_RETURN_IF_ERROR(ForEachEntry(root, [&](const std::string& shard) {
@@ -458,21 +543,23 @@ absl::StatusOr<std::vector<Digest>> DirectoryStore::List() const {
       return absl::OkStatus();
     });
   }));
-  std::sort(digests.begin(), digests.end());
   return digests;
 }
 
 absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest>& live,
                                                 absl::Time before) {
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, List());
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, ListFiles());
   int64_t bytes_freed = 0;
+  if (packs_) {
+    CONCUR_ASSIGN_OR_RETURN(bytes_freed, packs_->Collect(live, before));
+  }
   for (const Digest& digest : digests) {
     if (live.contains(digest)) {
       continue;
     }
     const std::string path = FilePath(digest);
     // Held for one file at a time, so that writers do not wait for the whole collection.
-    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_EX));
+    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(directory_, LOCK_EX));
     struct stat info {};
     if (lstat(path.c_str(), &info) != 0 || absl::TimeFromTimespec(info.st_mtim) >= before) {
       continue;
@@ -488,12 +575,21 @@ absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest
 
 absl::StatusOr<int64_t> DirectoryStore::Remove(const Digest& digest) {
   const std::string path = FilePath(digest);
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockDirectory(directory_, LOCK_EX));
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || unlink(path.c_str()) != 0) {
-    return errno == ENOENT ? absl::StatusOr<int64_t>(0) : ErrnoStatus(errno, path, "remove");
+  int64_t bytes = 0;
+  {
+    CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(directory_, LOCK_EX));
+    struct stat info {};
+    if (lstat(path.c_str(), &info) == 0 && unlink(path.c_str()) == 0) {
+      bytes = info.st_size;
+    } else if (errno != ENOENT) {
+      return ErrnoStatus(errno, path, "remove");
+    }
   }
-  return static_cast<int64_t>(info.st_size);
+  if (packs_ == nullptr) {
+    return bytes;
+  }
+  CONCUR_ASSIGN_OR_RETURN(const int64_t packed, packs_->Remove(digest));
+  return bytes + packed;
 }
 
 }  // namespace concur

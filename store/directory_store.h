@@ -2,9 +2,10 @@
 // Artifacts in a directory.
 //
 // Layout: DIR/store-id (a random name of this store, how a worker sees that it shares the disk),
-// DIR/sha256/ab/abcdef… (64 digits), DIR/tmp/, DIR/damaged/ (set aside, never served), DIR/lock.
-// A file appears under its name only when all its bytes are on disk: written to tmp, synced,
-// renamed, directory synced.
+// DIR/sha256/ab/abcdef… (64 digits), DIR/packs/ (store/packs.h: small artifacts of one process
+// share a file), DIR/tmp/, DIR/damaged/ (set aside, never served), DIR/lock. A file appears under
+// its digest only when all its bytes are on disk: written to tmp, synced, renamed, directory
+// synced.
 //
 // Thread-safe; several processes may use one directory.
 #ifndef CONCUR_STORE_DIRECTORY_STORE_H_
@@ -27,16 +28,26 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "store/artifact_store.h"
+#include "store/packs.h"
 
 namespace concur {
 
-// Whether artifacts outlive a power cut, or only this process: a cache can fetch them again.
-enum class Durability { kDurable, kCache };
+// Whether artifacts outlive a power cut.
+enum class Durability {
+  kDurable,
+  kAtSync,  // after the next Sync, at the latest: small ones share a file and its sync
+  kCache,   // not at all: a cache can fetch them again
+};
+
+// Whether a store has DIR/packs. It is made by the program that reads the store whatever lies in
+// it; others put small artifacts there only if they find it.
+enum class Packing { kIfFound, kMake };
 
 class DirectoryStore final : public ArtifactStore {
  public:
   // Makes the directory if needed and removes temporary files older than a day.
-  static absl::StatusOr<std::unique_ptr<DirectoryStore>> Open(const std::string& directory);
+  static absl::StatusOr<std::unique_ptr<DirectoryStore>> Open(const std::string& directory,
+                                                              Packing packing = Packing::kIfFound);
 
   const std::string& directory() const override { return directory_; }
   const std::string& store_id() const override { return store_id_; }
@@ -46,14 +57,19 @@ class DirectoryStore final : public ArtifactStore {
   // after a power cut: check it once in each process before it is used.
   absl::StatusOr<std::unique_ptr<Writer>> NewWriter(const Digest& digest, Durability durability);
   // Puts a small artifact at once.
-  absl::StatusOr<Digest> Put(absl::string_view data);
+  absl::StatusOr<Digest> Put(absl::string_view data, Durability durability = Durability::kDurable);
   // Copies a regular file in (a reflink where the file system can); refuses links and specials.
-  absl::StatusOr<FileDigest> PutFile(const std::string& path);
+  absl::StatusOr<FileDigest> PutFile(const std::string& path,
+                                     Durability durability = Durability::kDurable);
+  // Makes durable what was put with kAtSync before. If it fails, that may be gone; and if anything
+  // was put while it failed, so does the next one. One thread calls it.
+  absl::Status Sync();
 
   bool Has(const Digest& digest) const;
   absl::Status Touch(const Digest& digest) override;
   absl::StatusOr<int64_t> Size(const Digest& digest) const override;
-  // Where the bytes lie, for direct use on a shared disk. NotFound.
+  // The file with the bytes alone, for direct use on a shared disk. NotFound, also for what is in a
+  // pack.
   absl::StatusOr<std::string> PathOf(const Digest& digest) const;
   // All bytes, checked against the digest. NotFound; DataLoss when they do not match, and then the
   // file is set aside under DIR/damaged, never to be served again.
@@ -70,7 +86,7 @@ class DirectoryStore final : public ArtifactStore {
  private:
   class FileWriter;
 
-  DirectoryStore(std::string directory, std::string store_id);
+  DirectoryStore(std::string directory, std::string store_id, std::unique_ptr<Packs> packs);
   std::string FilePath(const Digest& digest) const;
   absl::StatusOr<std::unique_ptr<FileWriter>> MakeWriter(const Digest& expected,
                                                          Durability durability);
@@ -81,6 +97,14 @@ class DirectoryStore final : public ArtifactStore {
   absl::StatusOr<bool> KeepIfHere(const Digest& digest, int64_t bytes);
   // Makes the name of the artifact durable whose file has this number.
   absl::Status SyncName(const Digest& digest, uint64_t inode);
+  absl::StatusOr<Digest> PutPacked(absl::string_view data);
+  absl::StatusOr<int64_t> FileSize(const Digest& digest) const;
+  absl::StatusOr<std::vector<Digest>> ListFiles() const;
+  // The bytes of a packed artifact, unchecked. NotFound.
+  absl::StatusOr<std::string> ReadPacked(const Digest& digest, int64_t bytes_max) const;
+  // Moves a damaged artifact out of its pack. Returns DataLoss as SetAside.
+  absl::Status SetPackedAside(const Digest& digest, absl::string_view bytes,
+                              absl::string_view problem) const;
   // Moves a damaged file away. Returns DataLoss, with the problem and where the file is now.
   absl::Status SetAside(const Digest& digest, absl::string_view problem) const;
   // Gives the bytes to `use` in blocks; only when the status is OK were they the artifact's.
@@ -89,6 +113,7 @@ class DirectoryStore final : public ArtifactStore {
 
   const std::string directory_;
   const std::string store_id_;
+  const std::unique_ptr<Packs> packs_;  // null: none are there
 
   Mutex mu_;
   // Files whose names this process has made durable, by the number of the file: jobs that leave the

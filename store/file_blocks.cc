@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -27,6 +28,20 @@ absl::Status ReadError(int error, const std::string& path) {
 }
 
 }  // namespace
+
+absl::StatusOr<FileDescriptor> LockStore(const std::string& root, int operation) {
+  const std::string path = root + "/lock";
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  while (flock(fd.get(), operation) != 0) {
+    if (errno != EINTR) {
+      return ErrnoStatus(errno, path, "lock");
+    }
+  }
+  return fd;
+}
 
 absl::StatusOr<FileDescriptor> OpenRegular(const std::string& path, struct stat& info) {
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
@@ -131,6 +146,14 @@ absl::Status FileSource::Next(int64_t bytes_max, std::string* data) {
     filled += got > 0 ? static_cast<size_t>(got) : 0;
   }
   data->resize(filled);
+  return absl::OkStatus();
+}
+
+BytesSource::BytesSource(std::string bytes) : bytes_(std::move(bytes)) {}
+
+absl::Status BytesSource::Next(int64_t bytes_max, std::string* data) {
+  *data = bytes_.substr(next_, static_cast<size_t>(bytes_max));
+  next_ += data->size();
   return absl::OkStatus();
 }
 

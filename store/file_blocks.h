@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads, writes and syncs the files of an artifact store, block by block.
 //
-// Functions are thread-safe (stateless); a FileSource is thread-compatible. Errors name the path
-// and the system's reason; bytes that the disk cannot give back are DataLoss.
+// Functions are thread-safe (stateless); a FileSource and a BytesSource are thread-compatible.
+// Errors name the path and the system's reason; bytes that the disk cannot give back are DataLoss.
 #ifndef CONCUR_STORE_FILE_BLOCKS_H_
 #define CONCUR_STORE_FILE_BLOCKS_H_
 
@@ -19,6 +19,11 @@
 #include "store/artifact_store.h"
 
 namespace concur {
+
+// Takes the lock of the store in `root`, as flock does: shared to add artifacts or touch them,
+// exclusively to remove some. Whoever found an artifact under it may touch it before it is removed.
+// Held until the descriptor is closed.
+absl::StatusOr<FileDescriptor> LockStore(const std::string& root, int operation);
 
 // Opens an artifact or another file for reading; InvalidArgument for links, FIFOs, devices and
 // directories.
@@ -45,6 +50,17 @@ class FileSource final : public ArtifactStore::Source {
  private:
   const FileDescriptor fd_;
   const std::string path_;
+};
+
+// Gives bytes that are in memory.
+class BytesSource final : public ArtifactStore::Source {
+ public:
+  explicit BytesSource(std::string bytes);
+  absl::Status Next(int64_t bytes_max, std::string* data) override;
+
+ private:
+  const std::string bytes_;
+  size_t next_ = 0;
 };
 
 }  // namespace concur

@@ -198,6 +198,14 @@ INSTANTIATE_TEST_SUITE_P(
                  [](const FileOp& op) { return IsIn(op, "data/artifacts/sha256/"); }},
         PowerBug{"artifact-folder-not-synced",
                  [](const FileOp& op) { return op.path == "data/artifacts/sha256"; }},
+        PowerBug{"pack-not-synced",
+                 [](const FileOp& op) { return IsIn(op, "data/artifacts/packs/"); }},
+        PowerBug{"pack-name-not-synced",
+                 [](const FileOp& op) { return op.path == "data/artifacts/packs"; }},
+        PowerBug{"merged-pack-not-synced",
+                 [](const FileOp& op) {
+                   return IsIn(op, "data/artifacts/tmp/") && absl::EndsWith(op.path, ".pack");
+                 }},
         PowerBug{"spool-not-synced", [](const FileOp& op) { return IsIn(op, "work/spool/"); }},
         PowerBug{"spool-name-not-synced", [](const FileOp& op) { return op.path == "work/spool"; }},
         PowerBug{"backup-not-synced",

@@ -58,7 +58,8 @@ class Workload {
       CONCUR_CHECK_OK(MakePrivateDirectory(data_, {"concur.db"}));
       store_ = *SqliteStore::Open(DatabaseIn(data_), StoreOptions());
       CONCUR_CHECK_OK(store_->Load().status());
-      artifacts_ = *DirectoryStore::Open(data_ + "/artifacts");
+      artifacts_.reset();  // its pack has no writer any more, as after a crash
+      artifacts_ = *DirectoryStore::Open(data_ + "/artifacts", Packing::kMake);
       CONCUR_CHECK_OK(MakePrivateDirectory(work_, {"spool"}));
       spool_ = *worker::FileSpool::Open(work_ + "/spool");
       for (int step = 0; step < kStepsPerStart; ++step) {
@@ -74,10 +75,14 @@ class Workload {
     const double kind = random_.Uniform();
     if (kind < 0.6) {
       Commit();
-    } else if (kind < 0.75) {
+    } else if (kind < 0.7) {
       PutArtifact();
-    } else if (kind < 0.8) {
+    } else if (kind < 0.79) {
+      PutSmallArtifacts();
+    } else if (kind < 0.82) {
       DropArtifact();
+    } else if (kind < 0.86) {
+      CollectArtifacts();
     } else if (kind < 0.93) {
       PutResults();
     } else {
@@ -116,6 +121,30 @@ class Workload {
         CONCUR_CHECK_OK(artifacts_->PutFile(outside_ + "/file").status());
     }
     promises_.artifacts.push_back({data, trace_.position(), kNever});
+  }
+
+  // They share a sync, and are acknowledged by it.
+  void PutSmallArtifacts() {
+    std::vector<std::string> puts(1 + random_.Below(4));
+    for (std::string& data : puts) {
+      data = absl::StrCat(random_.Below(1'000'000), std::string(random_.Below(1500), 'x'));
+      CONCUR_CHECK_OK(artifacts_->Put(data, Durability::kAtSync).status());
+    }
+    CONCUR_CHECK_OK(artifacts_->Sync());
+    for (std::string& data : puts) {
+      promises_.artifacts.push_back({std::move(data), trace_.position(), kNever});
+    }
+  }
+
+  // Merges the packs of earlier starts.
+  void CollectArtifacts() {
+    absl::flat_hash_set<Digest> live;
+    for (const Promises::Artifact& artifact : promises_.artifacts) {
+      if (artifact.dropped == kNever) {
+        live.insert(Sha256Of(artifact.data));
+      }
+    }
+    CONCUR_CHECK_OK(artifacts_->Collect(live, absl::InfiniteFuture()).status());
   }
 
   void DropArtifact() {
@@ -259,7 +288,8 @@ std::string Promises::CheckDatabase(const std::string& data, size_t position,
 }
 
 std::string Promises::CheckArtifacts(const std::string& data, size_t position) const {
-  absl::StatusOr<std::unique_ptr<DirectoryStore>> store = DirectoryStore::Open(data + "/artifacts");
+  absl::StatusOr<std::unique_ptr<DirectoryStore>> store =
+      DirectoryStore::Open(data + "/artifacts", Packing::kMake);
   if (!store.ok()) {
     return absl::StrCat("the artifacts cannot be opened: ", store.status().ToString());
   }
