@@ -179,7 +179,8 @@ absl::Status CollectSystem(const RunPaths& paths, Artifacts& artifacts, JobResul
 
 absl::Status CollectPredictions(const JobOrder& order, const RunPaths& paths,
                                 const Scorer::Gold& gold, Artifacts& artifacts, JobResult& result) {
-  CONCUR_ASSIGN_OR_RETURN(const FileDigest predictions, artifacts.PutFile(paths.predictions));
+  CONCUR_ASSIGN_OR_RETURN(const FileDigest predictions,
+                          artifacts.PutFile(paths.predictions, Durability::kAtSync));
   AddArtifact(ArtifactKind::kPredictions, predictions, result);
   if (gold == nullptr) {
     return absl::OkStatus();
@@ -262,7 +263,7 @@ absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Sco
 absl::StatusOr<FileDigest> KeepLog(const RunPaths& paths, const ProcessEnd& end,
                                    Artifacts& artifacts) {
   if (end.log_status.ok()) {
-    return artifacts.PutFile(paths.log);
+    return artifacts.PutFile(paths.log, Durability::kAtSync);
   }
   const absl::StatusOr<std::string> written = ReadFile(paths.log);
   return artifacts.Put(absl::StrCat(
@@ -301,6 +302,16 @@ JobResult FailedResult(FailureClass failure, absl::string_view message) {
   result.exit_code = -1;
   result.message = CleanText(message, kMessageBytesMax);
   return result;
+}
+
+JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
+                           const absl::Status& status) {
+  JobResult failed = FailedResult(
+      FailureClass::kWorker,
+      absl::StrCat("the attempt's artifacts could not be ", done, ": ", status.message()));
+  failed.start_time = result.start_time;
+  failed.run_time = result.run_time;
+  return failed;
 }
 
 FailureClass ClassOfWorkerError(const absl::Status& status) {

@@ -29,6 +29,10 @@ absl::string_view StopCauseText(StopCause cause);
 // A result without success. The message is made UTF-8 and cut to kMessageBytesMax.
 JobResult FailedResult(FailureClass failure, absl::string_view message);
 
+// What becomes of a result whose artifacts could not be `done`, for good: a failure of the worker.
+JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
+                           const absl::Status& status);
+
 // The class of a failure before or after the command itself: what the user can fix is kConfig, a
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);
@@ -46,7 +50,7 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
 
 // Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
 // predictions and metrics. What is missing or malformed turns success into failure. Artifacts are
-// durable when this returns. `gold` is null unless the job is scored by the worker.
+// durable after the next Artifacts::Sync. `gold` is null unless the job is scored by the worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
                          JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
 

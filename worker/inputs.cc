@@ -243,7 +243,8 @@ absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, cons
 absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
   const Turn turn(*this, digest.ToHex());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  if (shared != nullptr && shared->Has(digest)) {
+  // What lies in a pack is fetched like what lies elsewhere.
+  if (shared != nullptr && shared->PathOf(digest).ok()) {
     CONCUR_ASSIGN_OR_RETURN(std::string path, Checked(*shared, digest));
     return HeldFile{std::move(path)};
   }
@@ -307,10 +308,10 @@ absl::StatusOr<FileDigest> Artifacts::Keep(const std::function<absl::StatusOr<Fi
   return kept;
 }
 
-absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path) {
+absl::StatusOr<FileDigest> Artifacts::PutFile(const std::string& path, Durability durability) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr) {
-    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path));
+    CONCUR_ASSIGN_OR_RETURN(const FileDigest put, shared->PutFile(path, durability));
     MarkChecked(*shared, put.digest);
     return put;
   }
@@ -323,13 +324,18 @@ absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
   const auto bytes = static_cast<int64_t>(data.size());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   if (shared != nullptr) {
-    CONCUR_ASSIGN_OR_RETURN(const Digest digest, shared->Put(data));
+    CONCUR_ASSIGN_OR_RETURN(const Digest digest, shared->Put(data, Durability::kAtSync));
     return FileDigest{digest, bytes};
   }
   return Keep([&]() -> absl::StatusOr<FileDigest> {
     CONCUR_ASSIGN_OR_RETURN(const Digest digest, cache_->Put(data));
     return FileDigest{digest, bytes};
   });
+}
+
+absl::Status Artifacts::Sync() {
+  const std::shared_ptr<DirectoryStore> shared = SharedStore();
+  return shared != nullptr ? shared->Sync() : absl::OkStatus();
 }
 
 absl::StatusOr<FileDigest> Artifacts::PutStream(
@@ -361,7 +367,8 @@ void Artifacts::Withdraw(const Digest& digest) {
 
 absl::Status Artifacts::Publish(const Digest& digest, const IsCanceled& is_canceled) {
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  if (shared != nullptr && shared->Has(digest)) {
+  // What lies in a pack may not be durable yet.
+  if (shared != nullptr && shared->PathOf(digest).ok()) {
     return absl::OkStatus();
   }
   CONCUR_ASSIGN_OR_RETURN(const std::string path, Checked(*cache_, digest));

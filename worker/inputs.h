@@ -71,11 +71,16 @@ class Artifacts {
   absl::StatusOr<HeldFile> Fetch(const Digest& digest, const IsCanceled& is_canceled);
 
   // Makes an artifact of a regular file, of text, or of what `write` gives; it stays until it is
-  // published, or withdrawn, as often as it was put.
-  absl::StatusOr<FileDigest> PutFile(const std::string& path);
+  // published, or withdrawn, as often as it was put. Text is durable after the next Sync, and so is
+  // a file if `durability` says so: where jobs do not read it, as they do a system.
+  absl::StatusOr<FileDigest> PutFile(const std::string& path,
+                                     Durability durability = Durability::kDurable);
   absl::StatusOr<FileDigest> Put(absl::string_view data);
   absl::StatusOr<FileDigest> PutStream(
       const std::function<absl::Status(ArtifactStore::Writer&)>& write);
+
+  // Makes durable what was put before. If it fails, that may be gone. One thread calls it.
+  absl::Status Sync();
 
   // Makes sure that the coordinator has an artifact that was put here. Unavailable: try again.
   absl::Status Publish(const Digest& digest, const IsCanceled& is_canceled);

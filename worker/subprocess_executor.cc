@@ -460,7 +460,8 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
     MutexLock lock(mu_);
     entry->kept = DigestsOf(result);
   }
-  Report({{entry->order.id, std::move(result)}, published});
+  const bool is_synced = result.artifacts.empty();
+  Report({{entry->order.id, std::move(result)}, published}, is_synced);
 }
 
 void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
@@ -503,12 +504,7 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
     pool_.SubmitAfter(RetryDelay(tries),
                       [this, entry, finished, tries] { TryPublish(entry, finished, tries + 1); });
   } else {
-    JobResult failed = FailedResult(
-        FailureClass::kWorker,
-        absl::StrCat("the attempt's artifacts could not be handed in: ", status.message()));
-    failed.start_time = finished.result.start_time;
-    failed.run_time = finished.result.run_time;
-    Report({{finished.id, std::move(failed)}, /*published=*/true});
+    Report({{finished.id, WithoutArtifacts(finished.result, "handed in", status)}, true});
   }
 }
 
@@ -553,12 +549,12 @@ void SubprocessExecutor::RemoveForgotten() {
   }
 }
 
-void SubprocessExecutor::Report(ExecutorReport report) {
+void SubprocessExecutor::Report(ExecutorReport report, bool is_synced) {
   bool is_first = false;
   {
     MutexLock lock(mu_);
     is_first = reports_.empty();
-    reports_.push_back(std::move(report));
+    reports_.push_back({std::move(report), is_synced});
   }
   if (is_first) {
     on_report_();  // later ones come with it
@@ -566,9 +562,25 @@ void SubprocessExecutor::Report(ExecutorReport report) {
 }
 
 std::vector<ExecutorReport> SubprocessExecutor::Poll() {
+  std::vector<Pending> pending;
+  {
+    MutexLock lock(mu_);
+    pending.swap(reports_);
+  }
+  const bool all_synced =
+      std::all_of(pending.begin(), pending.end(), [](const Pending& one) { return one.is_synced; });
+  // One sync for all results that came since the last turn.
+  const absl::Status synced = all_synced ? absl::OkStatus() : artifacts_->Sync();
   std::vector<ExecutorReport> reports;
-  MutexLock lock(mu_);
-  reports.swap(reports_);
+  reports.reserve(pending.size());
+  for (Pending& one : pending) {
+    if (!one.is_synced && !synced.ok()) {
+      JobResult& result = one.report.finished.result;
+      result = WithoutArtifacts(result, "made durable", synced);
+      one.report.published = true;
+    }
+    reports.push_back(std::move(one.report));
+  }
   return reports;
 }
 

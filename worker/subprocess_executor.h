@@ -99,7 +99,7 @@ class SubprocessExecutor : public Executor {
   void RemoveForgotten();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
-  void Report(ExecutorReport report);
+  void Report(ExecutorReport report, bool is_synced = true);
   absl::Duration RetryDelay(int tries) const;
   std::optional<StopCause> StopCauseOf(const Entry& entry);
 
@@ -133,7 +133,12 @@ class SubprocessExecutor : public Executor {
   std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
   absl::Time lease_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();  // on options_.clock
   std::vector<EntryPtr> held_ ABSL_GUARDED_BY(mu_);  // ready to start, but for the lease
-  std::vector<ExecutorReport> reports_ ABSL_GUARDED_BY(mu_);
+  // What Poll will give. Not synced: its artifacts are durable after the next Artifacts::Sync.
+  struct Pending {
+    ExecutorReport report;
+    bool is_synced = true;
+  };
+  std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<RunPaths> forgotten_ ABSL_GUARDED_BY(mu_);  // directories to remove
 };
 

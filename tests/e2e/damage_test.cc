@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Four jobs, each with a log of its own.
+// Four jobs, each with a log of its own: those of train jobs are files, the others lie in a pack.
 constexpr char kDamageSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: small}
@@ -35,7 +35,7 @@ spec:
     - metadata: {name: shell}
       spec:
         version: "1"
-        train: {command: [/bin/sh, -c, "echo training {seed}; head -c 9000 /dev/urandom > {model}; : {train}"]}
+        train: {command: [/bin/sh, -c, "echo training {seed}; seq 20000; head -c 9000 /dev/urandom > {model}; : {train}"]}
         predict: {command: [/bin/sh, -c, "echo predicting {seed}; printf '{{\"accuracy\": 0.%s}}' {seed} > {metrics}; : {model} {test}"]}
   benchmarks:
     - metadata: {name: task}
@@ -179,6 +179,31 @@ TEST_P(DamageTest, DamagedArtifactsAreNamedNotServedAndCanBeMadeAgain) {
   EXPECT_EQ(cluster_.Concur({"sweep", "wait", "s1"}).exit_code, 0);
   const Output sound = Admin({"check"});
   EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+}
+
+TEST_P(DamageTest, WhatADamagedPackHeldIsNamedNotServedAndCanBeMadeAgain) {
+  ASSERT_NO_FATAL_FAILURE(RunSweep());
+  const std::string log = ArtifactOf("s1/1", "log");
+  const std::filesystem::directory_iterator packs(cluster_.File("data/artifacts/packs"));
+  ASSERT_NE(packs, std::filesystem::directory_iterator());
+  ASSERT_NO_FATAL_FAILURE(DamageFile(packs->path(), "predicting 1"));
+  const Output logs = cluster_.Concur({"job", "logs", "s1/1"});
+  EXPECT_NE(logs.exit_code, 0);
+  EXPECT_THAT(logs.out, Not(HasSubstr("predicting")));
+  EXPECT_THAT(logs.err, HasSubstr(log));
+  const Output check = Admin({"check"});
+  EXPECT_EQ(check.exit_code, 1) << check.out;
+  EXPECT_THAT(check.out,
+              AllOf(HasSubstr(absl::StrCat(log, " is missing; it is the log of job s1/1")),
+                    HasSubstr("concur sweep retry s1 --job 1 --rerun")));
+  // Its neighbours may have been in the same block.
+  for (const char* job : {"1", "3"}) {
+    EXPECT_EQ(cluster_.Concur({"sweep", "retry", "s1", "--job", job, "--rerun"}).exit_code, 0);
+    EXPECT_EQ(cluster_.Concur({"sweep", "wait", "s1"}).exit_code, 0);
+  }
+  const Output sound = Admin({"check"});
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+  EXPECT_THAT(cluster_.Concur({"job", "logs", "s1/1"}).out, HasSubstr("predicting 1"));
 }
 
 class CopyTest : public DamageTest {};

@@ -32,6 +32,7 @@ kind: WorkerOptions
 spec: {cache_bytes_max: 4MiB, stop_grace: 1s, drain_max: 2s}
 """
 AUDIT_FILE_BYTES, AUDIT_FILES = 16 << 20, 9  # coordinator/audit_log.h
+PACK_BYTES = 64 << 20  # store/pack_format.h
 PLANTED = {"coordinator rss", "coordinator pss", "coordinator descriptors", "coordinator threads",
            "w2 files of the spool"}
 
@@ -192,6 +193,11 @@ class Soak:
             add(f"{worker.name} other entries", "", 4, growth.entries(work))
         add("files in $TMPDIR", "", 4, growth.files(self.directory / "tmp")[0])
         add("recorded tokens", "", 4, growth.files(self.directory / "state")[0])
+        count, size = growth.files(data / "artifacts/packs")
+        # Each worker has one that it writes; the rest is merged.
+        if count > 3 * len(self.workers) + self.restarts[self.workers[1].name] \
+                or size > (len(self.workers) + 1) * PACK_BYTES:
+            self.faults.append(f"there are {count} packs of {size >> 20} MiB")
         count, size = growth.files(data / "audit")
         # Rotated: a ceiling holds, and no slope.
         if count > 2 * AUDIT_FILES or size > AUDIT_FILES * AUDIT_FILE_BYTES + (1 << 20):

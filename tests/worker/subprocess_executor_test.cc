@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "tests/testing/break_files.h"
 #include "tests/worker/executor_fixture.h"
 #include "worker/process_tree.h"
 #include "worker/waker.h"
@@ -380,6 +382,46 @@ TEST_F(SubprocessExecutorTest, OnASharedDiskArtifactsGoStraightToTheCoordinator)
   EXPECT_TRUE(report.published);
   EXPECT_TRUE(store->Has(report.finished.result.artifacts[0].digest));
   EXPECT_EQ(transfer_.downloads(), 0);
+}
+
+TEST_F(SubprocessExecutorTest, SmallResultsThatShareAPackAreDurableWhenTheyAreReported) {
+  ASSERT_OK_AND_ASSIGN(auto store, DirectoryStore::Open(temp_.File("coordinator"), Packing::kMake));
+  executor_->SetCoordinatorStore({store->directory(), store->store_id()});
+  const auto run = [&](int job) {
+    JobOrder order = Train(absl::StrCat("echo log of ", job, "; cp $1 $2"));
+    order.train[0].digest = *store->Put("shared data");
+    executor_->Start(order);
+    return Next().finished.result;
+  };
+  const auto packs = [&] {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(temp_.File("coordinator/packs"))) {
+      paths.push_back(entry.path());
+    }
+    return paths;
+  };
+  for (const int job : {1, 2}) {
+    const JobResult result = run(job);
+    ASSERT_TRUE(result.succeeded) << result.message;
+    ASSERT_EQ(result.artifacts.size(), 2);
+    for (const ArtifactRef& artifact : result.artifacts) {
+      EXPECT_OK(store->Verify(artifact.digest));
+      // Jobs read systems by path.
+      EXPECT_EQ(store->PathOf(artifact.digest).ok(), artifact.kind == ArtifactKind::kSystem);
+    }
+  }
+  ASSERT_EQ(packs().size(), 1);
+  // A disk that fails at the sync: no result whose artifacts may be gone is handed on.
+  ASSERT_NO_FATAL_FAILURE(concur::testing::BreakFilesOf(packs()[0]));
+  const JobResult failed = run(3);
+  EXPECT_EQ(failed.failure, FailureClass::kWorker);
+  EXPECT_THAT(failed.message, HasSubstr("could not be made durable"));
+  EXPECT_TRUE(failed.artifacts.empty());
+  const JobResult after = run(4);
+  EXPECT_TRUE(after.succeeded) << after.message;
+  for (const ArtifactRef& artifact : after.artifacts) {
+    EXPECT_OK(store->Verify(artifact.digest));
+  }
 }
 
 TEST_F(SubprocessExecutorTest, AStoreWithAnotherIdIsNotTheCoordinators) {
