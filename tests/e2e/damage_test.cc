@@ -190,12 +190,11 @@ TEST_P(DamageTest, WhatADamagedPackHeldIsNamedNotServedAndCanBeMadeAgain) {
   const Output logs = cluster_.Concur({"job", "logs", "s1/1"});
   EXPECT_NE(logs.exit_code, 0);
   EXPECT_THAT(logs.out, Not(HasSubstr("predicting")));
-  EXPECT_THAT(logs.err, HasSubstr(log));
+  EXPECT_THAT(logs.err,
+              AllOf(HasSubstr(log), AnyOf(HasSubstr("damaged"), HasSubstr("is not stored here"))));
   const Output check = Admin({"check"});
   EXPECT_EQ(check.exit_code, 1) << check.out;
-  EXPECT_THAT(check.out,
-              AllOf(HasSubstr(absl::StrCat(log, " is missing; it is the log of job s1/1")),
-                    HasSubstr("concur sweep retry s1 --job 1 --rerun")));
+  EXPECT_THAT(check.out, HasSubstr(absl::StrCat(log, " is missing; it is the log of job s1/1")));
   // Its neighbours may have been in the same block.
   for (const char* job : {"1", "3"}) {
     EXPECT_EQ(cluster_.Concur({"sweep", "retry", "s1", "--job", job, "--rerun"}).exit_code, 0);
