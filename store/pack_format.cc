@@ -114,7 +114,8 @@ absl::StatusOr<std::string> ReadPackBytes(int fd, const std::string& path, uint3
   std::string text(bytes, '\0');
   size_t size = 0;
   while (size < bytes) {
-    const ssize_t got = pread(fd, text.data() + size, bytes - size, offset + size);
+    const ssize_t got =
+        pread(fd, text.data() + size, bytes - size, static_cast<off_t>(offset + size));
     if (got < 0 && errno == EINTR) {
       continue;
     }

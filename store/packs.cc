@@ -340,8 +340,7 @@ absl::Status Packs::Append(const Digest& digest, absl::string_view data) {
   Own& own = *own_;
   const PackRecord record = {digest, own.end, own.synced, static_cast<uint32_t>(data.size())};
   const std::string text = FormatPackRecord(record, data);
-  if (const absl::Status written = WritePackBytes(own.fd.get(), own.path, own.end, text);
-      !written.ok()) {
+  if (absl::Status written = WritePackBytes(own.fd.get(), own.path, own.end, text); !written.ok()) {
     if (ftruncate(own.fd.get(), own.end) != 0) {
       own_ = nullptr;  // nothing is written behind what may lie there
     }
@@ -508,7 +507,7 @@ absl::StatusOr<int64_t> Packs::Collect(const absl::flat_hash_set<Digest>& live, 
     // One alone is copied only if that frees more than it costs.
     const bool pays = candidates.size() > 1 ||
                       (candidates.size() == 1 && candidates[0].wasted > candidates[0].bytes);
-    const absl::Status status = pays ? Merge(candidates) : absl::OkStatus();
+    absl::Status status = pays ? Merge(candidates) : absl::OkStatus();
     candidates.clear();
     bytes = 0;
     return status;
