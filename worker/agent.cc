@@ -573,7 +573,7 @@ absl::Time Agent::NextStep() const {
     if (!log_orders_.empty() && !call_->immediate) {
       next = std::min(next, next_log_);
     }
-  } else {
+  } else if (phase_ != Phase::kRecovering) {
     next = std::min(next, next_call_);
   }
   if (drain_deadline_.has_value() && !handed_back_) {
