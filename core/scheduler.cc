@@ -228,6 +228,7 @@ absl::Status Scheduler::CancelSweep(SweepId id) {
   sweep->row.canceled = true;
   sweep->row.paused = false;
   TouchSweep(*sweep);
+  pending_.changed_sweeps.insert(id);
   ready_.EraseSweep(id);
   for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
     if (EndCanceled(*sweep, job) == JobState::kRunning) {  // there may be a million others

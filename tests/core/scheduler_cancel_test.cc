@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/scheduler.h"
+#include "tests/core/blame_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::Contains;
+
+using SchedulerCancelTest = BlameSchedulerTest;
+
+// Readers were not told: until the worker had stopped the attempt, the sweep was shown as not
+// canceled.
+TEST_F(SchedulerCancelTest, ACancelOfASweepWhoseLastJobIsBeingStoppedIsAnnounced) {
+  AddWorker("w");
+  const SweepId sweep = Submit(Evals({"a"}, {"x"}, 1));
+  Sync();
+  ASSERT_EQ(RunningOn("w"), 1u);
+  ASSERT_OK(scheduler().CancelJob({sweep, 0}));
+  harness().EndTurn();
+  ASSERT_EQ(scheduler().FindSweep(sweep)->state, SweepState::kCanceling);
+  ASSERT_OK(scheduler().CancelSweep(sweep));
+  EXPECT_TRUE(scheduler().FindSweep(sweep)->row->canceled);
+  EXPECT_THAT(scheduler().TakeEffects().changed_sweeps, Contains(sweep));
+}
+
+}  // namespace
+}  // namespace concur::testing
