@@ -380,6 +380,13 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(CallContext* call,
             *record.mutable_end_time() = rpc::ToProto(row.end_time);
             *record.mutable_result() = rpc::ToProto(row.result);
           }
+          for (const StepRow& row : explanation->steps) {
+            v1::StepRecord& record = *response->add_steps();
+            record.set_step(row.step.step);
+            record.set_name(row.step.name);
+            record.set_value(row.step.value);
+            record.set_attempt(row.attempt.number);
+          }
         }
         reactor->Finish(rpc::ToGrpcStatus(explanation.status()));
       });

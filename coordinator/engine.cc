@@ -365,9 +365,15 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
       done(attempts.status());
       return;
     }
+    const JobView view = scheduler_->ViewJob(*job);
+    absl::StatusOr<std::vector<StepRow>> steps = store_.ListSteps(view.reused_from.value_or(*job));
+    if (!steps.ok()) {
+      done(steps.status());
+      return;
+    }
     done(Explanation{scheduler_.get(), *job,
                      absl::StrCat(scheduler_->Explain(*job), ExplainPools(*job)),
-                     *std::move(attempts)});
+                     *std::move(attempts), *std::move(steps)});
   });
 }
 

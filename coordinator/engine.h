@@ -125,6 +125,7 @@ class Engine {
     JobId job;
     std::string text;
     std::vector<AttemptRow> attempts;  // that did not succeed, oldest first
+    std::vector<StepRow> steps;        // that it reported, or the job whose result it shares
   };
   void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
                std::function<void(absl::StatusOr<Explanation>)> done);

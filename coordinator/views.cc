@@ -110,6 +110,7 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   if (job.result != nullptr) {
     *proto.mutable_result() = ToProto(*job.result);
   }
+  proto.set_step_count(job.steps);
   return proto;
 }
 

@@ -10,12 +10,14 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "core/ids.h"
 #include "core/job.h"
+#include "core/reported_step.h"
 #include "core/result.h"
 
 namespace concur {
@@ -76,6 +78,25 @@ struct AttemptRow {
   JobResult result;
 
   friend bool operator==(const AttemptRow&, const AttemptRow&) = default;
+};
+
+// A report of a job that counted.
+struct StepRow {
+  JobId id;
+  uint64_t arrival = 0;  // grows with the reports of one sweep
+  Attempt attempt;
+  ReportedStep step;
+
+  friend bool operator==(const StepRow&, const StepRow&) = default;
+};
+
+// The reports of a job and name, as far as a restart needs them.
+struct StepSeriesRow {
+  JobId id;
+  StepCounts::Series series;
+  uint64_t last_arrival = 0;
+
+  friend bool operator==(const StepSeriesRow&, const StepSeriesRow&) = default;
 };
 
 // What must be remembered about a worker by name.
@@ -148,13 +169,14 @@ struct PilotRow {
 struct Snapshot {
   uint64_t next_sweep_number = 1;
   uint64_t next_pilot_number = 1;
-  std::vector<SweepRow> sweeps;    // ordered by id
-  std::vector<JobRow> jobs;        // ordered by id
-  std::vector<ResultRow> results;  // ordered by id
-  std::vector<WorkerRow> workers;  // ordered by name
-  std::vector<BlameRow> blames;    // ordered by Key()
-  std::vector<PoolRow> pools;      // ordered by name
-  std::vector<PilotRow> pilots;    // ordered by name
+  std::vector<SweepRow> sweeps;      // ordered by id
+  std::vector<JobRow> jobs;          // ordered by id
+  std::vector<ResultRow> results;    // ordered by id
+  std::vector<StepSeriesRow> steps;  // ordered by id, then as their names came
+  std::vector<WorkerRow> workers;    // ordered by name
+  std::vector<BlameRow> blames;      // ordered by Key()
+  std::vector<PoolRow> pools;        // ordered by name
+  std::vector<PilotRow> pilots;      // ordered by name
 };
 
 // One engine turn's changes. Applied in the order of the fields: deletes last.
@@ -165,6 +187,9 @@ struct Batch {
   std::vector<ResultRow> put_results;
   std::vector<JobId> delete_results;  // RetryJobs and re-runs: the old result no longer counts
   std::vector<AttemptRow> put_attempts;
+  std::vector<StepRow> put_steps;
+  // Reports of jobs that run anew, which arrived before that number.
+  std::vector<std::pair<JobId, uint64_t>> delete_steps;
   std::vector<WorkerRow> put_workers;
   std::vector<std::string> delete_workers;
   std::vector<BlameRow> put_blames;  // insert or replace; an empty row deletes
@@ -173,14 +198,14 @@ struct Batch {
   std::vector<std::string> delete_pools;
   std::vector<PilotRow> put_pilots;
   std::vector<std::string> delete_pilots;
-  std::vector<SweepId> delete_sweeps;  // with their jobs, results and attempts
+  std::vector<SweepId> delete_sweeps;  // with their jobs, results, attempts and reports
 
   bool empty() const {
     return !next_sweep_number && put_sweeps.empty() && put_jobs.empty() && put_results.empty() &&
-           delete_results.empty() && put_attempts.empty() && put_workers.empty() &&
-           delete_workers.empty() && put_blames.empty() && !next_pilot_number &&
-           put_pools.empty() && delete_pools.empty() && put_pilots.empty() &&
-           delete_pilots.empty() && delete_sweeps.empty();
+           delete_results.empty() && put_attempts.empty() && put_steps.empty() &&
+           delete_steps.empty() && put_workers.empty() && delete_workers.empty() &&
+           put_blames.empty() && !next_pilot_number && put_pools.empty() && delete_pools.empty() &&
+           put_pilots.empty() && delete_pilots.empty() && delete_sweeps.empty();
   }
 };
 

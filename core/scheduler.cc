@@ -391,6 +391,7 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded)
     record.no_reuse = true;
   }
   DropResult(sweep, job);
+  DropSteps(sweep, job);
   record.failures = 0;
   record.lost = 0;
   record.failure = FailureClass::kNone;

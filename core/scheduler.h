@@ -105,6 +105,7 @@ struct JobView {
   std::string worker;
   std::optional<JobId> reused_from;
   bool system_collected = false;      // its system was removed by retention
+  uint32_t steps = 0;                 // reports that counted; those of `reused_from` if it is set
   const JobResult* result = nullptr;  // valid until the next change of the scheduler
 };
 
@@ -360,6 +361,9 @@ class Scheduler {
   // scheduler_sync.cc: the exchange with workers
   absl::StatusOr<Worker*> Admit(const SyncRequest& request);
   void Reincarnate(Worker& worker, const SyncRequest& request);
+  bool MayReport(const Worker& worker, AttemptId id) const;
+  void ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps);
+  void DropSteps(SweepRecord& sweep, uint32_t job);
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
   std::string SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
                             const JobResult& result);
@@ -399,6 +403,7 @@ class Scheduler {
   absl::Status RestoreWorker(const WorkerRow& row);
   absl::Status RestoreBlame(const BlameRow& row);
   absl::Status RestoreResult(ResultRow row);
+  absl::Status RestoreSteps(StepSeriesRow row);
   absl::Status RestoreJob(const JobRow& row);
   absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
   absl::Status FinishRestore();

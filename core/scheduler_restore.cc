@@ -132,6 +132,9 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
   for (ResultRow& row : snapshot.results) {
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreResult(std::move(row)));
   }
+  for (StepSeriesRow& row : snapshot.steps) {
+    CONCUR_RETURN_IF_ERROR(scheduler->RestoreSteps(std::move(row)));
+  }
   const JobRow* previous = nullptr;
   for (const JobRow& row : snapshot.jobs) {
     if (previous != nullptr && row.id <= previous->id) {
@@ -211,6 +214,19 @@ absl::Status Scheduler::RestoreResult(ResultRow row) {
   // Its owner is charged for it when the job's row says what it is.
   sweep.jobs.PutResult(row.id.index, std::move(row.result), kNoHolder);
   return absl::OkStatus();
+}
+
+absl::Status Scheduler::RestoreSteps(StepSeriesRow row) {
+  if (!HasJob(row.id)) {
+    return absl::DataLossError(
+        absl::StrCat("a report stands for job ", row.id.ToString(), ", which does not exist"));
+  }
+  SweepRecord& sweep = SweepOf(row.id);
+  sweep.next_arrival = std::max(sweep.next_arrival, row.last_arrival + 1);
+  const absl::Status restored = sweep.steps[row.id.index].Restore(std::move(row.series));
+  return restored.ok() ? restored
+                       : absl::DataLossError(
+                             absl::StrCat("job ", row.id.ToString(), ": ", restored.message()));
 }
 
 absl::Status Scheduler::RestoreJob(const JobRow& row) {

@@ -126,6 +126,7 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
   worker->whole_time = std::max(worker->whole_time, request.time_left);
   worker->forget.clear();
 
+  ApplySteps(*worker, request.steps);
   for (const FinishedAttempt& finished : request.finished) {
     ApplyFinished(*worker, finished);
   }
@@ -149,6 +150,42 @@ absl::Status Scheduler::Sync(const SyncRequest& request) {
     worker->left = true;
   }
   return absl::OkStatus();
+}
+
+// Whether the worker holds the attempt, or held it last and may hand in its result.
+bool Scheduler::MayReport(const Worker& worker, AttemptId id) const {
+  if (!HasJob(id.job)) {
+    return false;
+  }
+  const JobTable::Job& record = JobOf(id.job);
+  if (record.attempt != id.attempt.number || record.settled) {
+    return false;
+  }
+  const Leases::Lease* lease = leases_.Find(id.job);
+  const Leases::Lost* lost = leases_.FindLost(id.job);
+  return (lease != nullptr && leases_.WorkerOf(lease->holder) == worker.info.name) ||
+         (lost != nullptr && leases_.WorkerOf(lost->holder) == worker.info.name &&
+          !IsTerminal(record.state()));
+}
+
+void Scheduler::ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps) {
+  for (const AttemptStep& reported : steps) {
+    const AttemptId id = reported.id;
+    if (!MayReport(worker, id)) {
+      continue;
+    }
+    SweepRecord& sweep = SweepOf(id.job);
+    if (sweep.steps[id.job.index].Count(reported.step)) {
+      pending_.batch.put_steps.push_back({id.job, sweep.next_arrival++, id.attempt, reported.step});
+    }
+  }
+}
+
+// What an earlier run of the job reported does not count for the next one.
+void Scheduler::DropSteps(SweepRecord& sweep, uint32_t job) {
+  if (sweep.steps.erase(job) > 0) {
+    pending_.batch.delete_steps.emplace_back(sweep.IdOf(job), sweep.next_arrival);
+  }
 }
 
 void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {

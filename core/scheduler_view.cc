@@ -68,6 +68,11 @@ JobView Scheduler::ViewJob(JobId id) const {
   view.reused_from = row.reused_from;
   view.system_collected = row.system_collected;
   view.result = SweepOf(id).jobs.ResultOf(id.index);
+  const JobId reporter = row.reused_from.value_or(id);
+  if (const auto sweep = sweeps_.find(reporter.sweep); sweep != sweeps_.end()) {
+    const auto steps = sweep->second->steps.find(reporter.index);
+    view.steps = steps == sweep->second->steps.end() ? 0 : steps->second.total();
+  }
   return view;
 }
 

@@ -108,6 +108,10 @@ void SweepRecord::CheckInvariants() const {
   CONCUR_CHECK(recount == tallies);
   CONCUR_CHECK(row.end_time.has_value() == IsTerminal(State()));
   CONCUR_CHECK(groups.size() == expansion->kind_count());
+  for (const auto& [job, counts] : steps) {
+    CONCUR_CHECK(job < jobs.size());
+    CONCUR_CHECK(counts.total() > 0 && counts.total() <= kStepsOfJobMax);
+  }
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "core/content_key.h"
 #include "core/durations.h"
 #include "core/expansion.h"
@@ -18,6 +19,7 @@
 #include "core/job.h"
 #include "core/job_table.h"
 #include "core/ready_queue.h"
+#include "core/reported_step.h"
 #include "core/rows.h"
 
 namespace concur {
@@ -60,7 +62,9 @@ struct SweepRecord {
   const ContentKeys keys;
   JobTable jobs;
   FailureTallies tallies;
-  uint32_t owner = 0;     // a number of the OwnerLedger
+  absl::btree_map<uint32_t, StepCounts> steps;  // of the jobs that have reported
+  uint64_t next_arrival = 1;                    // of a report
+  uint32_t owner = 0;                           // a number of the OwnerLedger
   uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
   // By kind (core/expansion.h):

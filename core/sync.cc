@@ -90,6 +90,10 @@ absl::Status ValidateSyncRequest(const SyncRequest& request, const FieldPath& pa
     CONCUR_RETURN_IF_ERROR(CheckRange(here.Field("offset"), chunk.offset, 0, kArtifactBytesMax));
     CONCUR_RETURN_IF_ERROR(CheckCount(here.Field("data"), chunk.data.size(), kLogChunkBytesMax));
   }
+  CONCUR_RETURN_IF_ERROR(CheckOrders(path, "steps", request.steps, kSyncStepsMax));
+  for (size_t i = 0; i < request.steps.size(); ++i) {
+    CONCUR_RETURN_IF_ERROR(CheckReportedStep(path.Field("steps", i), request.steps[i].step));
+  }
   CONCUR_RETURN_IF_ERROR(
       CheckTimeLimit(path.Field("time_left"), request.time_left, absl::ZeroDuration()));
   return CheckSpan(path.Field("wait"), request.wait, absl::ZeroDuration(), kSyncWaitMax);

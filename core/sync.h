@@ -25,6 +25,7 @@
 #include "core/fields.h"
 #include "core/ids.h"
 #include "core/job_order.h"
+#include "core/reported_step.h"
 #include "core/resources.h"
 #include "core/result.h"
 
@@ -64,6 +65,13 @@ struct LogChunk {
   std::string data;
 };
 
+// What a running attempt has reported, or one that this Sync says has finished. It is sent again
+// until a Sync that has it is answered.
+struct AttemptStep {
+  AttemptId id;
+  ReportedStep step;
+};
+
 struct SyncRequest {
   WorkerInfo worker;
   uint64_t sequence = 0;       // grows with every call of one incarnation
@@ -72,6 +80,7 @@ struct SyncRequest {
   std::vector<AttemptId> running;
   std::vector<FinishedAttempt> finished;
   std::vector<LogChunk> log_chunks;
+  std::vector<AttemptStep> steps;  // of one attempt in the order in which it reported them
   // Until this worker hands back what still runs, for its machine is taken away then.
   absl::Duration time_left = absl::InfiniteDuration();
   absl::Duration wait;  // how long the coordinator may park this call while it has no orders
@@ -122,6 +131,9 @@ inline constexpr size_t kSyncAttemptsMax = 20'000;
 inline constexpr size_t kSyncFinishedMax = 5'000;  // a worker with more sends several Syncs
 inline constexpr size_t kSyncStartsMax = 500;      // orders in one answer
 inline constexpr size_t kSyncLogsMax = 1'000;      // chunks, and orders for them
+// Of these one attempt never has more.
+inline constexpr size_t kSyncStepsMax = 10'000;
+static_assert(kSyncStepsMax >= kStepsOfJobMax);
 inline constexpr size_t kLogChunkBytesMax = size_t{64} * 1024;
 inline constexpr absl::Duration kSyncWaitMax = absl::Seconds(60);
 

@@ -216,6 +216,13 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
     out->set_offset(chunk.offset);
     out->set_data(chunk.data);
   }
+  for (const AttemptStep& reported : request.steps) {
+    v1::AttemptStep* out = proto.add_steps();
+    *out->mutable_id() = ToProto(reported.id);
+    out->set_step(reported.step.step);
+    out->set_name(reported.step.name);
+    out->set_value(reported.step.value);
+  }
   *proto.mutable_wait() = ToProto(request.wait);
   if (request.time_left != absl::InfiniteDuration()) {
     *proto.mutable_time_left() = ToProto(std::max(request.time_left, absl::ZeroDuration()));
@@ -247,6 +254,12 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
       CheckCount(path.Field("log_chunks"), proto.log_chunks_size(), kSyncLogsMax));
   for (const v1::LogChunk& chunk : proto.log_chunks()) {
     request.log_chunks.push_back({FromProto(chunk.id()), chunk.offset(), chunk.data()});
+  }
+  CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("steps"), proto.steps_size(), kSyncStepsMax));
+  request.steps.reserve(proto.steps_size());
+  for (const v1::AttemptStep& reported : proto.steps()) {
+    request.steps.push_back(
+        {FromProto(reported.id()), {reported.step(), reported.name(), reported.value()}});
   }
   if (proto.has_time_left()) {
     CONCUR_ASSIGN_OR_RETURN(request.time_left,

@@ -24,6 +24,8 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "quarantine-forgotten",
     "blame-forgotten",
     "deaths-forgotten",
+    "step-not-saved",
+    "steps-forgotten",
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",
@@ -43,8 +45,9 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "spool-not-read",
     "spool-not-synced",
     "terminated-blamed",
+    "steps-not-sent-again",
 };
-static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kTerminatedBlamed) == kBugs);
+static_assert(!kNames.back().empty() && static_cast<size_t>(Bug::kStepsNotSentAgain) == kBugs);
 
 }  // namespace
 

@@ -30,6 +30,8 @@ enum class Bug : uint8_t {
   kQuarantineForgotten,  // a restart ends quarantines
   kBlameForgotten,       // a restart forgets the failures of workers
   kDeathsForgotten,      // a restart forgets whose workers died
+  kStepNotSaved,         // the last report of a commit is not saved
+  kStepsForgotten,       // a restart forgets which reports have counted
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -48,13 +50,14 @@ enum class Bug : uint8_t {
   kCollectorTakesLive,  // artifacts still in use are removed
   kPublishSkipped,      // a result is reported before its artifacts are uploaded
   // Of the worker.
-  kOldAnswerTaken,    // the response to a superseded call is applied
-  kForgottenUnasked,  // a result is dropped once it is sent
-  kSpoolNotRead,      // results of an earlier incarnation are not reported
-  kSpoolNotSynced,    // a power cut empties the spool
-  kTerminatedBlamed,  // a job that gets its worker's SIGTERM first has failed
+  kOldAnswerTaken,     // the response to a superseded call is applied
+  kForgottenUnasked,   // a result is dropped once it is sent
+  kSpoolNotRead,       // results of an earlier incarnation are not reported
+  kSpoolNotSynced,     // a power cut empties the spool
+  kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
+  kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 31;  // without kNone
+inline constexpr size_t kBugs = 34;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

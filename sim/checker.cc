@@ -79,6 +79,7 @@ void Checker::PutRow(const JobRow& row) {
 void Checker::DropSweep(SweepId id) {
   planned_.erase(id);
   std::erase_if(rows_, [&](const auto& entry) { return entry.first.sweep == id; });
+  std::erase_if(steps_, [&](const auto& entry) { return entry.first.sweep == id; });
   std::erase_if(results_, [&](const auto& entry) { return entry.first.sweep == id; });
   for (auto& [key, jobs] : finished_) {
     std::erase_if(jobs, [&](const JobId& job) { return job.sweep == id; });
@@ -86,6 +87,7 @@ void Checker::DropSweep(SweepId id) {
 }
 
 void Checker::OnLoad(const Snapshot& snapshot) {
+  CheckStepsKept(snapshot);
   std::map<JobId, const JobRow*> loaded;
   for (const JobRow& row : snapshot.jobs) {
     loaded[row.id] = &row;
@@ -324,6 +326,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   for (const AttemptRow& row : batch.put_attempts) {
     CheckAttempt(row, now);
   }
+  CheckSteps(batch);
   std::vector<const JobRow*> new_attempts;
   std::vector<JobId> skipped;
   std::set<JobId> just_succeeded;

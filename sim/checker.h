@@ -49,6 +49,10 @@ class Checker {
   void OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used);
   // The worker reports the end of an attempt.
   void OnReport(const FinishedAttempt& finished);
+  // A job reports a step.
+  void OnStep(const AttemptStep& step);
+  // A Sync with these reports was answered.
+  void OnStepsConfirmed(const std::vector<AttemptStep>& steps);
 
   // --- the coordinator --------------------------------------------------------------------------
 
@@ -96,6 +100,7 @@ class Checker {
   uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
   uint64_t quarantines() const { return quarantines_; }  // started quarantines
   uint64_t imports() const { return imports_; }          // committed, each once
+  uint64_t steps() const { return counted_steps_; }      // reports that were counted
 
  private:
   // Null for a sweep that runs, or that is not known.
@@ -118,6 +123,11 @@ class Checker {
   void CheckNotSetAside(const JobRow& row, absl::Time now);
   void RememberBlame(const Scheduler& scheduler);
   void CheckBlameKept(const Scheduler& scheduler, absl::Time now);
+  // checker_steps.cc
+  using Steps = std::map<JobId, std::map<int64_t, StepRow>>;  // by step
+  static void Apply(const Batch& batch, Steps& steps);
+  void CheckSteps(const Batch& batch);
+  void CheckStepsKept(const Snapshot& snapshot);
   void DropSweep(SweepId id);
   const Digest* KeyOf(JobId id) const;
   bool SystemsAreCollected(const std::set<JobId>& jobs) const;
@@ -131,12 +141,15 @@ class Checker {
   std::set<std::string> alive_;  // incarnations
   std::set<AttemptId> started_;
   std::map<AttemptId, std::vector<JobResult>> reports_;
+  std::map<AttemptId, std::vector<ReportedStep>> reported_steps_;
 
   // The state known to be durable.
   std::map<SweepId, size_t> planned_;  // number of the planned sweep
   std::map<JobId, JobRow> rows_;
   std::map<Digest, std::set<JobId>> finished_;  // jobs that succeeded, by content key
   std::set<AttemptId> counted_;
+  Steps steps_;                    // that have counted
+  std::set<JobId> steps_dropped_;  // jobs that ran anew
   std::set<SweepId> once_canceled_;
   std::optional<Batch> in_doubt_;    // a failed commit, which may be durable
   std::map<SweepId, bool> retried_;  // since the last commit; value: with `rerun`
@@ -178,6 +191,7 @@ class Checker {
   uint64_t given_up_ = 0;
   uint64_t quarantines_ = 0;
   uint64_t imports_ = 0;
+  uint64_t counted_steps_ = 0;
   uint64_t turns_ = 0;
 };
 

@@ -56,6 +56,7 @@ class Processes : public worker::Executor {
   void Publish(const FinishedAttempt& finished) override;
   void Forget(const AttemptId& id) override;
   std::vector<worker::ExecutorReport> Poll() override;
+  std::vector<AttemptStep> PollSteps() override;
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override;
 
   // Slows the machine: attempts that start from now on take `factor` times as long.
@@ -78,6 +79,9 @@ class Processes : public worker::Executor {
 
   void Fetch(const AttemptId& id, int tries);
   void Launch(const AttemptId& id);
+  // Lets a train job report so many steps, the last at its end.
+  void ReportSteps(const AttemptId& id, absl::Duration run_time);
+  void ReportStep(const AttemptId& id, int64_t step);
   void EndAfter(const AttemptId& id, absl::Duration delay, const worker::ProcessEnd& end);
   void End(const AttemptId& id, const worker::ProcessEnd& end);
   JobResult Collect(const JobOrder& order, JobResult result);
@@ -104,6 +108,7 @@ class Processes : public worker::Executor {
   std::map<AttemptId, Run> runs_;
   std::set<AttemptId> publishing_;
   std::vector<worker::ExecutorReport> reports_;
+  std::vector<AttemptStep> steps_;
 };
 
 }  // namespace concur::sim

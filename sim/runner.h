@@ -42,6 +42,7 @@ struct SeedsReport {
   uint64_t quarantines = 0;
   uint64_t reads = 0;
   uint64_t imports = 0;
+  uint64_t reported_steps = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

@@ -112,6 +112,7 @@ class Simulation {
     report.quarantines = checker_.quarantines();
     report.reads = history_.reads();
     report.imports = checker_.imports();
+    report.reported_steps = checker_.steps();
     report.faults = world_.counts();
     return report;
   }

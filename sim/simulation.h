@@ -32,12 +32,13 @@ struct SimulationReport {
   uint64_t steps = 0;
   absl::Duration age;  // simulated time at the end
   uint64_t jobs = 0;
-  uint64_t counted = 0;       // results that counted
-  uint64_t acknowledged = 0;  // submissions, cancels and results
-  uint64_t given_up = 0;      // jobs skipped because similar ones had failed
-  uint64_t quarantines = 0;   // of workers
-  uint64_t reads = 0;         // whose answers were checked
-  uint64_t imports = 0;       // of results that were computed elsewhere
+  uint64_t counted = 0;         // results that counted
+  uint64_t acknowledged = 0;    // submissions, cancels and results
+  uint64_t given_up = 0;        // jobs skipped because similar ones had failed
+  uint64_t quarantines = 0;     // of workers
+  uint64_t reads = 0;           // whose answers were checked
+  uint64_t imports = 0;         // of results that were computed elsewhere
+  uint64_t reported_steps = 0;  // that counted
   FaultCounts faults{};
 };
 

@@ -36,6 +36,8 @@ Batch Spoil(Batch batch, Bug bug) {
         batch.put_results.pop_back();
       }
     }
+  } else if (bug == Bug::kStepNotSaved && !batch.put_steps.empty()) {
+    batch.put_steps.pop_back();
   } else if (bug == Bug::kAttemptNotSaved) {
     for (JobRow& row : batch.put_jobs) {
       row.attempt.number -= row.attempt.number > 1 ? 1 : 0;
@@ -56,6 +58,9 @@ class MemoryStoreDisk::Session : public Store {
   }
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override {
     return disk_.written_.ListSweepAttempts(sweep);
+  }
+  absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
+    return disk_.written_.ListSteps(job);
   }
 
  private:
@@ -83,6 +88,8 @@ absl::StatusOr<Snapshot> MemoryStoreDisk::Load() {
     }
   } else if (world_.bug() == Bug::kBlameForgotten) {
     snapshot.blames.clear();
+  } else if (world_.bug() == Bug::kStepsForgotten) {
+    snapshot.steps.clear();
   }
   for (JobRow& row : snapshot.jobs) {
     if (world_.bug() == Bug::kDeathsForgotten) {

@@ -31,6 +31,13 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
 
   void StartSync(const SyncRequest& request, absl::Duration timeout) override {
     machine_.CheckListed(request);
+    SyncRequest outgoing = request;
+    if (machine_.world_.bug() == Bug::kStepsNotSentAgain) {
+      std::erase_if(outgoing.steps, [this](const AttemptStep& step) {
+        return !ever_sent_.insert({step.id, step.step.step}).second;
+      });
+    }
+    sent_steps_[request.sequence] = request.steps;
     latest_ = request.sequence;
     open_.insert(request.sequence);
     if (request.shutting_down) {
@@ -47,9 +54,9 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
     const auto lost = [answer] { answer(absl::UnavailableError("the connection was lost")); };
     machine_.network_.Send(
         machine_.node_, kCoordinatorNode,
-        [machine, request, answer, lost] {
-          machine->coordinator_.Sync(request, [machine, answer,
-                                               lost](const absl::StatusOr<SyncResponse>& response) {
+        [machine, outgoing = std::move(outgoing), answer, lost] {
+          machine->coordinator_.Sync(outgoing, [machine, answer, lost](
+                                                   const absl::StatusOr<SyncResponse>& response) {
             machine->network_.Send(
                 kCoordinatorNode, machine->node_, [answer, response] { answer(response); }, lost);
           });
@@ -75,6 +82,8 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
       return;
     }
     if (response.ok()) {
+      machine_.checker_.OnStepsConfirmed(sent_steps_[sequence]);
+      sent_steps_.erase(sent_steps_.begin(), sent_steps_.upper_bound(sequence));
       for (const ForgetOrder& order : response->forget) {
         machine_.forgotten_.insert(order.id);
       }
@@ -95,6 +104,8 @@ class WorkerMachine::SyncCalls : public worker::Gateway {
   WorkerMachine& machine_;
   const uint64_t process_;
   uint64_t latest_ = 0;
+  std::map<uint64_t, std::vector<AttemptStep>> sent_steps_;  // by sequence
+  std::set<std::pair<AttemptId, int64_t>> ever_sent_;        // of kStepsNotSentAgain
   std::set<uint64_t> open_;
   std::vector<SyncAnswer> answers_;
 };

@@ -24,6 +24,9 @@ absl::StatusOr<Snapshot> MemoryStore::Load() {
   for (const auto& [id, result] : results_) {
     snapshot.results.push_back(ResultRow{id, result});
   }
+  for (const auto& [key, row] : steps_) {
+    AddStep(row, snapshot.steps);
+  }
   for (const auto& [name, row] : workers_) {
     snapshot.workers.push_back(row);
   }
@@ -61,6 +64,13 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
   for (const AttemptRow& row : batch.put_attempts) {
     attempts_.insert_or_assign(std::pair(row.id, row.attempt), Canonical(row));
   }
+  for (const StepRow& row : batch.put_steps) {
+    steps_.insert_or_assign(std::pair(row.id, row.arrival), Canonical(row));
+  }
+  for (const auto& [id, before] : batch.delete_steps) {
+    steps_.erase(steps_.lower_bound(std::pair(id, uint64_t{0})),
+                 steps_.lower_bound(std::pair(id, before)));
+  }
   for (const WorkerRow& row : batch.put_workers) {
     workers_.insert_or_assign(row.name, Canonical(row));
   }
@@ -95,6 +105,8 @@ absl::Status MemoryStore::Commit(const Batch& batch) {
     results_.erase(results_.lower_bound(first), results_.lower_bound(end));
     attempts_.erase(attempts_.lower_bound(std::pair(first, Attempt())),
                     attempts_.lower_bound(std::pair(end, Attempt())));
+    steps_.erase(steps_.lower_bound(std::pair(first, uint64_t{0})),
+                 steps_.lower_bound(std::pair(end, uint64_t{0})));
   }
   return absl::OkStatus();
 }
@@ -106,6 +118,15 @@ absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListAttempts(JobId job) {
     attempts.push_back(it->second);
   }
   return attempts;
+}
+
+absl::StatusOr<std::vector<StepRow>> MemoryStore::ListSteps(JobId job) {
+  std::vector<StepRow> steps;
+  for (auto it = steps_.lower_bound(std::pair(job, uint64_t{0}));
+       it != steps_.end() && it->first.first == job; ++it) {
+    steps.push_back(it->second);
+  }
+  return steps;
 }
 
 absl::StatusOr<std::vector<AttemptRow>> MemoryStore::ListSweepAttempts(SweepId sweep) {

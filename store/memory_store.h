@@ -27,6 +27,7 @@ class MemoryStore : public Store {
   absl::Status Commit(const Batch& batch) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+  absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
 
  private:
   uint64_t next_sweep_number_ = 1;
@@ -35,6 +36,7 @@ class MemoryStore : public Store {
   absl::btree_map<JobId, JobRow> jobs_;
   absl::btree_map<JobId, JobResult> results_;
   absl::btree_map<std::pair<JobId, Attempt>, AttemptRow> attempts_;
+  absl::btree_map<std::pair<JobId, uint64_t>, StepRow> steps_;  // by job and arrival
   absl::btree_map<std::string, WorkerRow> workers_;
   absl::btree_map<std::tuple<std::string, Digest>, BlameRow> blames_;  // as BlameRow::Key
   absl::btree_map<std::string, PoolRow> pools_;

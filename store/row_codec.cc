@@ -254,6 +254,12 @@ void RowWriter::Int(int64_t value) {
   statement_.BindInt(++parameter_, value);
 }
 
+void RowWriter::Real(double value) {
+  value += 0.0;  // SQLite keeps whole numbers as integers, which have no negative zero
+  checksum_.AddInt(parameter_, std::bit_cast<int64_t>(value));
+  statement_.BindReal(++parameter_, value);
+}
+
 void RowWriter::Text(absl::string_view value) {
   checksum_.AddBytes(parameter_, value);
   statement_.BindText(++parameter_, value);
@@ -335,6 +341,17 @@ int64_t RowReader::Int(int64_t low, int64_t high) {
     Fail(absl::StrCat("is ", value, ", expected ", low, " to ", high));
     return 0;
   }
+  return value;
+}
+
+double RowReader::Real() {
+  ++column_;
+  if (!statement_.IsReal(column_)) {
+    Fail("is not a floating-point number");
+    return 0;
+  }
+  const double value = statement_.Real(column_);
+  checksum_.AddInt(column_, std::bit_cast<int64_t>(value));
   return value;
 }
 

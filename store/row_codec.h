@@ -83,6 +83,7 @@ class RowWriter {
   }
 
   void Int(int64_t value);
+  void Real(double value);  // finite
   void Text(absl::string_view value);
   void Blob(absl::string_view value);
   void Null() { statement_.BindNull(++parameter_); }
@@ -124,6 +125,7 @@ class RowReader {
 
   int64_t Int(int64_t low = INT64_MIN, int64_t high = INT64_MAX);
   std::optional<int64_t> OptionalInt(int64_t low = INT64_MIN, int64_t high = INT64_MAX);
+  double Real();
   bool Bool() { return Int(0, 1) == 1; }
   // Valid until the next Step.
   absl::string_view Text();

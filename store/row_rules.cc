@@ -2,11 +2,14 @@
 #include "store/row_rules.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/fields.h"
 #include "core/sweep.h"
 #include "store/row_codec.h"
 
@@ -50,6 +53,12 @@ absl::Status CheckResult(JobId id, const JobResult& result) {
   return absl::OkStatus();
 }
 
+absl::Status CheckArrival(uint64_t arrival) {
+  return arrival > INT64_MAX ? absl::InvalidArgumentError(absl::StrCat(
+                                   "report ", arrival, ": expected a number up to ", INT64_MAX))
+                             : absl::OkStatus();
+}
+
 absl::Status CheckJob(const JobRow& row) {
   CONCUR_RETURN_IF_ERROR(CheckJobId(row.id));
   if (row.reused_from) {
@@ -86,6 +95,16 @@ absl::Status CheckBatch(const Batch& batch) {
   }
   for (const AttemptRow& row : batch.put_attempts) {
     CONCUR_RETURN_IF_ERROR(CheckResult(row.id, row.result));
+  }
+  for (const StepRow& row : batch.put_steps) {
+    CONCUR_RETURN_IF_ERROR(CheckJobId(row.id));
+    CONCUR_RETURN_IF_ERROR(
+        CheckReportedStep(FieldPath(absl::StrCat("report of job ", JobText(row.id))), row.step));
+    CONCUR_RETURN_IF_ERROR(CheckArrival(row.arrival));
+  }
+  for (const auto& [id, before] : batch.delete_steps) {
+    CONCUR_RETURN_IF_ERROR(CheckJobId(id));
+    CONCUR_RETURN_IF_ERROR(CheckArrival(before));
   }
   for (const BlameRow& row : batch.put_blames) {
     CONCUR_RETURN_IF_ERROR(CheckSweepId(row.sweep));
@@ -154,6 +173,25 @@ JobResult Canonical(JobResult result) {
       result.artifacts.end());
   std::reverse(result.artifacts.begin(), result.artifacts.end());
   return result;
+}
+
+StepRow Canonical(StepRow row) {
+  row.step.value += 0.0;  // a file has no negative zero
+  return row;
+}
+
+void AddStep(const StepRow& row, std::vector<StepSeriesRow>& steps) {
+  auto it = steps.rbegin();
+  while (it != steps.rend() && it->id == row.id && it->series.name != row.step.name) {
+    ++it;
+  }
+  if (it == steps.rend() || it->id != row.id) {
+    steps.push_back({row.id, {row.step.name, 0, 0}, 0});
+    it = steps.rbegin();
+  }
+  ++it->series.count;
+  it->series.last = std::max(it->series.last, row.step.step);
+  it->last_arrival = row.arrival;
 }
 
 AttemptRow Canonical(AttemptRow row) {

@@ -5,6 +5,8 @@
 #ifndef CONCUR_STORE_ROW_RULES_H_
 #define CONCUR_STORE_ROW_RULES_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "core/rows.h"
 
@@ -24,6 +26,10 @@ BlameRow Canonical(BlameRow row);
 PilotRow Canonical(PilotRow row);
 JobResult Canonical(JobResult result);
 AttemptRow Canonical(AttemptRow row);
+StepRow Canonical(StepRow row);
+
+// Adds a report to those of its job and name. REQUIRES: rows come by job, and then as they arrived.
+void AddStep(const StepRow& row, std::vector<StepSeriesRow>& steps);
 
 }  // namespace concur
 

@@ -96,6 +96,9 @@ void SqliteStatement::NoteBind(int code) {
 void SqliteStatement::BindInt(int parameter, int64_t value) {
   NoteBind(sqlite3_bind_int64(statement_, parameter, value));
 }
+void SqliteStatement::BindReal(int parameter, double value) {
+  NoteBind(sqlite3_bind_double(statement_, parameter, value));
+}
 void SqliteStatement::BindText(int parameter, absl::string_view value) {
   NoteBind(sqlite3_bind_text64(statement_, parameter, value.empty() ? "" : value.data(),
                                value.size(), SQLITE_STATIC, SQLITE_UTF8));
@@ -149,12 +152,17 @@ bool SqliteStatement::IsNull(int column) const {
 bool SqliteStatement::IsInt(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
 }
+bool SqliteStatement::IsReal(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_FLOAT;
+}
 bool SqliteStatement::IsText(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_TEXT;
 }
 bool SqliteStatement::IsBlob(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_BLOB;
 }
+double SqliteStatement::Real(int column) const { return sqlite3_column_double(statement_, column); }
+
 int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
 
 absl::string_view SqliteStatement::Bytes(int column) const {

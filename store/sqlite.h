@@ -32,6 +32,7 @@ class SqliteStatement {
   SqliteStatement& operator=(const SqliteStatement&) = delete;
 
   void BindInt(int parameter, int64_t value);
+  void BindReal(int parameter, double value);
   void BindText(int parameter, absl::string_view value);
   void BindBlob(int parameter, absl::string_view value);
   void BindNull(int parameter);
@@ -45,9 +46,11 @@ class SqliteStatement {
 
   bool IsNull(int column) const;
   bool IsInt(int column) const;
+  bool IsReal(int column) const;
   bool IsText(int column) const;
   bool IsBlob(int column) const;
   int64_t Int(int column) const;
+  double Real(int column) const;
   // The bytes of a text or blob; valid until the next Step or Reset.
   absl::string_view Bytes(int column) const;
 

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "core/sweep.h"
 #include "store/row_codec.h"
+#include "store/row_rules.h"
 
 namespace concur {
 namespace {
@@ -297,6 +298,9 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
   for (const auto& [sweep, attempts] : state.attempts) {
     found[AttemptsCounter(sweep)] = attempts;
   }
+  for (const StepSeriesRow& row : state.snapshot.steps) {
+    found[StepsCounter(row.id.sweep)] += row.series.count;
+  }
   found[kSweepsCounter] = static_cast<int64_t>(state.snapshot.sweeps.size());
   found[kWorkersCounter] = static_cast<int64_t>(state.snapshot.workers.size());
   found[kBlamesCounter] = static_cast<int64_t>(state.snapshot.blames.size());
@@ -324,6 +328,8 @@ absl::Status CheckCounts(const SqliteDatabase& database, const StoredState& stat
 std::string JobsCounter(SweepId sweep) { return absl::StrCat("jobs s", sweep.number); }
 std::string ResultsCounter(SweepId sweep) { return absl::StrCat("results s", sweep.number); }
 std::string AttemptsCounter(SweepId sweep) { return absl::StrCat("attempts s", sweep.number); }
+
+std::string StepsCounter(SweepId sweep) { return absl::StrCat("steps s", sweep.number); }
 
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database) {
   std::string id;
@@ -386,6 +392,9 @@ absl::StatusOr<StoredState> ReadState(SqliteDatabase& database) {
   CONCUR_RETURN_IF_ERROR(ReadJobs(database, state));
   CONCUR_RETURN_IF_ERROR(ReadResults(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(CountAttempts(database, state));
+  CONCUR_RETURN_IF_ERROR(ReadSteps(database, INT64_MIN, INT64_MAX, [&](const StepRow& row) {
+    AddStep(row, state.snapshot.steps);
+  }));
   CONCUR_RETURN_IF_ERROR(ReadWorkers(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadBlames(database, state.snapshot));
   CONCUR_RETURN_IF_ERROR(ReadPools(database, state.snapshot));
@@ -419,6 +428,31 @@ absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, i
                },
                {first, last}));
   return attempts;
+}
+
+absl::Status ReadSteps(SqliteDatabase& database, int64_t first, int64_t last,
+                       absl::FunctionRef<void(StepRow)> sink) {
+  return ReadRows(database,
+                  "SELECT key, arrival, attempt, name, step, value, checksum "
+                  "FROM step WHERE key BETWEEN ?1 AND ?2 ORDER BY key, arrival",
+                  [&](RowReader& reader) {
+                    StepRow row;
+                    const int64_t key = reader.Int(0, kKeyMax);
+                    row.id = JobOfKey(key);
+                    row.arrival = static_cast<uint64_t>(reader.Int(0));
+                    row.attempt.number = static_cast<uint32_t>(reader.Int(0, kUint32Max));
+                    row.step.name = std::string(reader.Text());
+                    row.step.step = reader.Int(0, kStepMax);
+                    row.step.value = reader.Real();
+                    if (!reader.Finish()) {
+                      return Damaged(database,
+                                     absl::StrCat("report ", row.arrival, " of job ", KeyText(key)),
+                                     reader.problem());
+                    }
+                    sink(std::move(row));
+                    return absl::OkStatus();
+                  },
+                  {first, last});
 }
 
 }  // namespace concur

@@ -14,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rows.h"
@@ -54,6 +55,7 @@ inline constexpr char kPilotsCounter[] = "pilots";
 std::string JobsCounter(SweepId sweep);      // "jobs s12"
 std::string ResultsCounter(SweepId sweep);   // "results s12"
 std::string AttemptsCounter(SweepId sweep);  // "attempts s12"
+std::string StepsCounter(SweepId sweep);     // "steps s12"; absent where no job ever reported
 
 // The database's own name; "" when it is new, and has none yet.
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);
@@ -68,6 +70,10 @@ absl::StatusOr<absl::btree_map<std::string, int64_t>> ReadCounters(SqliteDatabas
 // The attempts of the jobs with keys from `first` to `last`, by job and then oldest first.
 absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(SqliteDatabase& database, int64_t first,
                                                      int64_t last);
+
+// What the jobs with keys from `first` to `last` reported, by job and then as it arrived.
+absl::Status ReadSteps(SqliteDatabase& database, int64_t first, int64_t last,
+                       absl::FunctionRef<void(StepRow)> sink);
 
 }  // namespace concur
 

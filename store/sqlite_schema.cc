@@ -204,8 +204,22 @@ ALTER TABLE job ADD COLUMN deaths INTEGER;
 ALTER TABLE job ADD COLUMN death_shared INTEGER;
 )sql";
 
+// What jobs report while they run, in the order in which it arrived.
+constexpr char kSchema6[] = R"sql(
+CREATE TABLE step (
+  key      INTEGER NOT NULL,
+  arrival  INTEGER NOT NULL,
+  attempt  INTEGER NOT NULL,
+  name     TEXT NOT NULL,
+  step     INTEGER NOT NULL,
+  value    REAL NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (key, arrival)
+) WITHOUT ROWID;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5, kSchema6};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -217,6 +231,7 @@ DROP VIEW IF EXISTS artifacts;
 DROP VIEW IF EXISTS attempts;
 DROP VIEW IF EXISTS pilots;
 DROP VIEW IF EXISTS blames;
+DROP VIEW IF EXISTS steps;
 
 CREATE VIEW sweeps AS
 SELECT 's' || number AS sweep, owner, name, paused, canceled,
@@ -290,6 +305,11 @@ SELECT 's' || sweep AS sweep, approach, benchmark,
        CASE is_train WHEN 1 THEN 'train' ELSE 'eval' END AS kind, worker, failures,
        strftime('%Y-%m-%dT%H:%M:%fZ', success_time / 1e9, 'unixepoch') AS success_time
 FROM blame;
+
+CREATE VIEW steps AS
+SELECT key, 's' || (key >> 32) || '/' || (key & 4294967295) AS job, attempt, name, step, value,
+       arrival
+FROM step;
 )sql";
 
 }  // namespace

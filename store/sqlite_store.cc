@@ -212,6 +212,9 @@ void SqliteStore::Remember(const StoredState& state) {
   for (const auto& [sweep, attempts] : state.attempts) {
     rows_[sweep].attempts = attempts;
   }
+  for (const StepSeriesRow& row : state.snapshot.steps) {
+    rows_[row.id.sweep].steps += row.series.count;
+  }
   spec_checksums_.clear();
   for (const SweepRow& row : state.snapshot.sweeps) {
     checksum_.Clear();
@@ -302,6 +305,7 @@ absl::Status SqliteStore::Apply(const Batch& batch) {
   CONCUR_RETURN_IF_ERROR(PutResults(batch.put_results));
   CONCUR_RETURN_IF_ERROR(DeleteResults(batch.delete_results));
   CONCUR_RETURN_IF_ERROR(PutAttempts(batch.put_attempts));
+  CONCUR_RETURN_IF_ERROR(ChangeSteps(batch));
   CONCUR_RETURN_IF_ERROR(ChangeWorkers(batch));
   CONCUR_RETURN_IF_ERROR(PutBlames(batch.put_blames));
   CONCUR_RETURN_IF_ERROR(ChangePools(batch));
@@ -337,6 +341,9 @@ absl::Status SqliteStore::PutCounters(const Batch& batch) {
     CONCUR_RETURN_IF_ERROR(
         PutCounter(*database_, ResultsCounter(sweep), it->second.results.size()));
     CONCUR_RETURN_IF_ERROR(PutCounter(*database_, AttemptsCounter(sweep), it->second.attempts));
+    if (std::exchange(it->second.steps_changed, false)) {
+      CONCUR_RETURN_IF_ERROR(PutCounter(*database_, StepsCounter(sweep), it->second.steps));
+    }
   }
   CONCUR_RETURN_IF_ERROR(PutWorkerCounters(batch));
   return PutPoolCounters(batch);
@@ -512,7 +519,7 @@ absl::Status SqliteStore::PutAttempts(const std::vector<AttemptRow>& rows) {
 
 absl::Status SqliteStore::DeleteSweeps(const std::vector<SweepId>& ids) {
   for (const SweepId& id : ids) {
-    for (const char* table : {"job", "result", "attempt"}) {
+    for (const char* table : {"job", "result", "attempt", "step"}) {
       CONCUR_ASSIGN_OR_RETURN(
           SqliteStatement * drop,
           database_->Prepare(absl::StrCat("DELETE FROM ", table, " WHERE key >= ?1 AND key < ?2")));
@@ -530,6 +537,7 @@ absl::Status SqliteStore::DeleteSweeps(const std::vector<SweepId>& ids) {
     CONCUR_RETURN_IF_ERROR(DropCounter(JobsCounter(id)));
     CONCUR_RETURN_IF_ERROR(DropCounter(ResultsCounter(id)));
     CONCUR_RETURN_IF_ERROR(DropCounter(AttemptsCounter(id)));
+    CONCUR_RETURN_IF_ERROR(DropCounter(StepsCounter(id)));
     rows_.erase(id);
     spec_checksums_.erase(id);
   }

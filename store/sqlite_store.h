@@ -56,6 +56,7 @@ class SqliteStore : public Store {
   absl::Status Commit(const Batch& batch) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(JobId job) override;
   absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) override;
+  absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override;
 
   // Gives free pages at the end of the file back to the file system, at most so many.
   absl::Status Vacuum(int64_t pages_max);
@@ -80,7 +81,9 @@ class SqliteStore : public Store {
     RowSet jobs;
     RowSet results;
     int64_t attempts = 0;
+    int64_t steps = 0;
     bool changed = false;  // within the open transaction
+    bool steps_changed = false;
   };
 
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
@@ -98,6 +101,7 @@ class SqliteStore : public Store {
   absl::Status PutResults(const std::vector<ResultRow>& rows);
   absl::Status DeleteResults(const std::vector<JobId>& ids);
   absl::Status PutAttempts(const std::vector<AttemptRow>& rows);
+  absl::Status ChangeSteps(const Batch& batch);
   absl::Status ChangeWorkers(const Batch& batch);
   absl::Status PutBlames(const std::vector<BlameRow>& rows);
   absl::Status PutWorkerCounters(const Batch& batch);
@@ -108,6 +112,7 @@ class SqliteStore : public Store {
   // The number of a worker's process, given out and saved at its first use.
   absl::StatusOr<int64_t> ProcessOf(const std::string& worker, const std::string& incarnation);
   SweepRows& RowsOf(SweepId sweep);
+  int64_t& StepsOf(SweepId sweep);  // their number, about to change
 
   // Destroyed last: the lock is held until the database is closed.
   StoreLock lock_;

@@ -42,6 +42,9 @@ class Store {
 
   // Those of all jobs of a sweep, by job and then oldest first.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListSweepAttempts(SweepId sweep) = 0;
+
+  // What one job reported, as it arrived.
+  virtual absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) = 0;
 };
 
 }  // namespace concur

@@ -17,7 +17,6 @@ namespace {
 // Attempts remembered after they were forgotten; an order for one comes only from a coordinator
 // that was set back to an earlier state.
 constexpr size_t kRememberedMax = 100'000;
-constexpr size_t kLogBytesPerSyncMax = 1 << 20;
 // The same trouble is logged once in so long.
 constexpr absl::Duration kComplaintInterval = absl::Minutes(1);
 // Of its lease, a worker counts on so much: the coordinator's clock may be faster than its own.
@@ -39,6 +38,7 @@ Agent::Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, A
       spool_(spool),
       options_(std::move(options)),
       random_(options_.seed, "worker.agent"),
+      steps_(options_.step_interval),
       last_answer_(clock.Now()) {
   for (const SpooledResult& spooled : recovered) {
     Attempt& attempt = attempts_[spooled.finished.id];
@@ -156,6 +156,11 @@ void Agent::TakeReports() {
     }
     to_spool.push_back({std::move(report.finished), report.published});
   }
+  for (AttemptStep& step : executor_.PollSteps()) {
+    if (attempts_.contains(step.id)) {
+      steps_.Add(std::move(step), clock_.Now());
+    }
+  }
   if (to_spool.empty()) {
     return;
   }
@@ -198,6 +203,7 @@ void Agent::OnResponse(const Call& call, const SyncResponse& response) {
   }
   connected_ = true;
   last_answer_ = clock_.Now();
+  steps_.Confirm(call.steps, last_answer_);
   failures_ = 0;
   refused_since_ = absl::InfiniteFuture();
   next_complaint_ = absl::InfinitePast();
@@ -300,6 +306,7 @@ void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
                   {"reason", order.reason}});
     }
     attempts_.erase(it);
+    steps_.Forget(order.id);
     executor_.Forget(order.id);
     Remember(order.id);
     removed.push_back(order.id);
@@ -465,97 +472,7 @@ void Agent::AdvanceDrain() {
   }
 }
 
-// --- calls ---------------------------------------------------------------------------------------
-
-void Agent::SyncIfNeeded() {
-  if (phase_ == Phase::kRecovering || phase_ == Phase::kDone || clock_.Now() < next_call_) {
-    return;
-  }
-  LookForLogNews();
-  if (!call_.has_value()) {
-    StartCall();
-  } else if ((dirty_ || send_logs_) && !call_->immediate) {
-    // Only a parked call is superseded. One that is answered at once is waited for, or a busy
-    // worker would never take an answer.
-    gateway_.CancelSync(call_->sequence);
-    StartCall();
-  }
-}
-
-void Agent::FillAttempts(SyncRequest& request, Call& call) const {
-  for (const auto& [id, attempt] : attempts_) {
-    // A finished one that finds no room is said to be running; its turn comes in a later Sync.
-    if (attempt.state == State::kFinished && request.finished.size() < kSyncFinishedMax) {
-      request.finished.push_back({id, attempt.result});
-      call.finished.push_back(id);
-      call.immediate = call.immediate || !attempt.answered;
-    } else {
-      request.running.push_back(id);
-    }
-  }
-}
-
-void Agent::LookForLogNews() {
-  if (log_orders_.empty() || clock_.Now() < next_log_) {
-    return;
-  }
-  next_log_ = clock_.Now() + options_.log_interval;
-  for (const auto& [id, from] : log_orders_) {
-    const auto it = attempts_.find(id);
-    if (it != attempts_.end() && it->second.state == State::kRunning &&
-        (!from.told || !executor_.ReadLog(id, from.offset, 1).empty())) {
-      send_logs_ = true;
-      return;
-    }
-  }
-}
-
-void Agent::FillLogs(SyncRequest& request, Call& call) {
-  if (!send_logs_) {
-    return;
-  }
-  send_logs_ = false;
-  size_t bytes = 0;
-  for (const auto& [id, from] : log_orders_) {
-    const auto it = attempts_.find(id);
-    if (it == attempts_.end() || it->second.state != State::kRunning ||
-        bytes >= kLogBytesPerSyncMax || request.log_chunks.size() >= kSyncLogsMax) {
-      continue;
-    }
-    std::string data = executor_.ReadLog(id, from.offset, kLogChunkBytesMax);
-    if (!data.empty() || !from.told) {
-      bytes += data.size();
-      if (data.size() < kLogChunkBytesMax) {
-        call.log_ends[id] = from.offset + static_cast<int64_t>(data.size());
-      }
-      request.log_chunks.push_back({id, from.offset, std::move(data)});
-    }
-  }
-}
-
-void Agent::StartCall() {
-  Call call;
-  call.sequence = ++sequence_;
-  call.shutting_down = phase_ == Phase::kShuttingDown;
-  call.send_time = clock_.Now();
-  SyncRequest request;
-  request.worker = options_.info;
-  request.sequence = call.sequence;
-  request.draining = draining();
-  request.shutting_down = call.shutting_down;
-  FillAttempts(request, call);
-  FillLogs(request, call);
-  call.immediate =
-      call.immediate || call.shutting_down || !request.log_chunks.empty() || !connected_;
-  // A parked call renews the lease when it arrives, not when it is answered.
-  request.time_left = HandBackTime() - clock_.Now();
-  request.wait = call.immediate ? absl::ZeroDuration() : std::min(options_.wait, lease_ / 3);
-  call.deadline = clock_.Now() + request.wait + options_.call_timeout;
-  gateway_.StartSync(request, request.wait + options_.call_timeout);
-  call_ = std::move(call);
-  dirty_ = false;
-  gather_end_ = clock_.Now() + options_.gather;
-}
+// --- the next step -------------------------------------------------------------------------------
 
 absl::Time Agent::NextStep() const {
   if (phase_ == Phase::kDone) {
@@ -584,8 +501,8 @@ absl::Time Agent::NextStep() const {
       next = std::min(next, last_answer_ + options_.orphan_timeout);
     }
   }
-  if (dirty_ && call_.has_value() && !call_->immediate) {
-    next = std::min(next, next_call_);
+  if (call_.has_value() && !call_->immediate) {
+    next = std::min(next, dirty_ ? next_call_ : std::max(next_call_, steps_.due()));
   }
   return next;
 }

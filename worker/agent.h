@@ -27,6 +27,7 @@
 #include "worker/executor.h"
 #include "worker/gateway_client.h"
 #include "worker/spool.h"
+#include "worker/step_outbox.h"
 
 namespace concur::worker {
 
@@ -50,6 +51,7 @@ struct AgentOptions {
   // gives up what a new incarnation's first Sync does not report.
   absl::Duration recovery_wait = absl::Seconds(10);
   absl::Duration log_interval = absl::Milliseconds(300);  // between pieces of a followed log
+  absl::Duration step_interval = absl::Seconds(2);  // jobs' reports wait so long for other news
   // Called for every attempt that ends, on the loop's thread. May be null.
   std::function<void(const JobResult&)> on_ended;
   // While enough attempts wait here for those that run, results are gathered for so long: they
@@ -117,6 +119,7 @@ class Agent {
     bool shutting_down = false;
     std::vector<AttemptId> finished;        // that it reports
     std::map<AttemptId, int64_t> log_ends;  // how far the logs went that it carries
+    StepOutbox::Sent steps;                 // that it carries
   };
 
   std::vector<ExecutorReport> PollReports();
@@ -161,6 +164,8 @@ class Agent {
   // Attempts that were forgotten, the oldest first: an order for one of them is not carried out.
   std::set<AttemptId> forgotten_;
   std::deque<AttemptId> forgotten_order_;
+
+  StepOutbox steps_;
 
   uint64_t sequence_ = 0;
   std::optional<Call> call_;

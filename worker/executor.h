@@ -69,6 +69,9 @@ class Executor {
 
   // What has happened since the last call, in order.
   virtual std::vector<ExecutorReport> Poll() = 0;
+  // What running attempts have reported since the last call, in order. A Poll that gives the end of
+  // an attempt is followed by one of these with the last that it reported.
+  virtual std::vector<AttemptStep> PollSteps() { return {}; }
   // Attempts that were ordered and wait for others to end.
   virtual size_t waiting() const { return 0; }
 

@@ -69,6 +69,7 @@ struct ProcessWatcher::Watched {
   WatchOptions options;
   std::function<void(ProcessEnd)> on_end;
   LogFile log;
+  StepReader steps;
   absl::Time start;
   absl::Time deadline;  // of the time-out, or of the grace after SIGTERM
   KillCause killed_for = KillCause::kNone;
@@ -234,7 +235,11 @@ void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
   while (fd >= 0 && bytes_max > 0) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got > 0) {
-      watched.log.Append(absl::string_view(buffer.data(), static_cast<size_t>(got)));
+      const absl::string_view data(buffer.data(), static_cast<size_t>(got));
+      watched.log.Append(data);
+      if (watched.options.on_step) {
+        watched.steps.Add(data, watched.options.on_step);
+      }
       bytes_max -= got;
       if (static_cast<size_t>(got) < buffer.size()) {
         return;  // the pipe is empty, or its end will be reported by epoll
@@ -293,6 +298,9 @@ void ProcessWatcher::End(uint64_t number) {
     end.memory_bytes_peak = std::max(end.memory_bytes_peak, peak);
   }
   end.disk_bytes_peak = watched->disk_bytes_peak;
+  if (watched->options.on_step) {
+    watched->steps.Finish(watched->options.on_step);
+  }
   end.log_bytes = watched->log.bytes_seen();
   end.log_last = watched->log.Last(kLastBytes);
   end.log_status = watched->log.Finish();

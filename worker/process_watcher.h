@@ -23,6 +23,7 @@
 #include "worker/log_file.h"
 #include "worker/process.h"
 #include "worker/process_tree.h"
+#include "worker/step_reader.h"
 #include "worker/waker.h"
 
 namespace concur::worker {
@@ -52,7 +53,8 @@ struct WatchOptions {
   int64_t disk_bytes_max = 0;  // of the run directory; 0: no limit
   std::string log_path;
   int64_t log_bytes_max = 0;
-  std::string run_directory;  // by which daemons of the job are found
+  std::function<void(const ReportedStep&)> on_step;  // by the watcher's thread; null: nobody asks
+  std::string run_directory;                         // by which daemons of the job are found
   // The process only waits for another one of its group, and would end first by a SIGTERM.
   bool spares_leader = false;
 };

@@ -387,6 +387,7 @@ void SubprocessExecutor::Launch(const EntryPtr& entry) {
   watch.disk_bytes_max = options_.output_bytes_max;
   watch.log_path = entry->paths.log;
   watch.log_bytes_max = options_.log_bytes_max;
+  watch.on_step = [this, id = entry->order.id](const ReportedStep& s) { ReportStep({id, s}); };
   watch.run_directory = entry->paths.directory;
   watch.spares_leader =
       environment != nullptr && options_.environments->SparesLauncher(*environment);
@@ -559,6 +560,23 @@ void SubprocessExecutor::Report(ExecutorReport report, bool is_synced) {
   if (is_first) {
     on_report_();  // later ones come with it
   }
+}
+
+void SubprocessExecutor::ReportStep(AttemptStep step) {
+  bool is_first = false;
+  {
+    MutexLock lock(mu_);
+    is_first = steps_.empty();
+    steps_.push_back(std::move(step));
+  }
+  if (is_first) {
+    on_report_();
+  }
+}
+
+std::vector<AttemptStep> SubprocessExecutor::PollSteps() {
+  MutexLock lock(mu_);
+  return std::exchange(steps_, {});
 }
 
 std::vector<ExecutorReport> SubprocessExecutor::Poll() {

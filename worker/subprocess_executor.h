@@ -56,6 +56,7 @@ class SubprocessExecutor : public Executor {
   void Publish(const FinishedAttempt& finished) override;
   void Forget(const AttemptId& id) override;
   std::vector<ExecutorReport> Poll() override;
+  std::vector<AttemptStep> PollSteps() override;
   size_t waiting() const override;
   // Attempts that wait for the lease to be renewed.
   size_t held_for_test() const {
@@ -100,6 +101,7 @@ class SubprocessExecutor : public Executor {
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
   void Report(ExecutorReport report, bool is_synced = true);
+  void ReportStep(AttemptStep step);
   absl::Duration RetryDelay(int tries) const;
   std::optional<StopCause> StopCauseOf(const Entry& entry);
 
@@ -139,6 +141,7 @@ class SubprocessExecutor : public Executor {
     bool is_synced = true;
   };
   std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
+  std::vector<AttemptStep> steps_ ABSL_GUARDED_BY(mu_);   // one attempt has kStepsOfJobMax at most
   std::vector<RunPaths> forgotten_ ABSL_GUARDED_BY(mu_);  // directories to remove
 };
 

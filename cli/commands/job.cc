@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -62,6 +63,18 @@ void AddResult(const v1::JobResult& result, Lines* lines) {
   }
 }
 
+// The latest report of each name.
+void AddSteps(const v1::Job& job, Lines* lines) {
+  std::map<std::string, const v1::StepRecord*> latest;
+  for (const v1::StepRecord& step : job.steps()) {
+    latest[step.name()] = &step;
+  }
+  for (const auto& [name, step] : latest) {
+    lines->push_back({absl::StrCat("reported ", name),
+                      absl::StrFormat("%.4f at step %d", step->value(), step->step())});
+  }
+}
+
 absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job));
@@ -83,6 +96,7 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   if (job.has_result()) {
     AddResult(job.result(), &lines);
   }
+  AddSteps(job, &lines);
   for (const v1::AttemptRecord& attempt : job.attempts()) {
     lines.push_back({absl::StrCat("attempt ", attempt.attempt()),
                      absl::StrCat(FailureText(attempt.result().failure()), " on ", attempt.worker(),

@@ -11,12 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "cli/app/interrupt.h"
 #include "cli/client/client.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
 #include "cli/output/render.h"
-#include "cli/study/learning_curves.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
 
@@ -28,46 +26,32 @@ struct StepsFlags {
   std::string metric;
 };
 
-// Eval jobs of what was trained report nothing about training.
-bool Reports(const v1::Job& job) {
-  return (job.kind() == v1::Job::KIND_TRAIN || job.train_set().empty()) &&
-         (job.attempt() > 0 || !job.reused_from().empty());
-}
-
-absl::Status AddSteps(Client& client, const v1::Job& job, const StepsFlags& flags,
-                      Listing& listing) {
+void AddSteps(const v1::Job& job, const StepsFlags& flags, Listing& listing) {
   const std::string& benchmark =
       job.kind() == v1::Job::KIND_TRAIN ? job.train_set() : job.test_benchmark();
-  const double seconds = absl::ToDoubleSeconds(SpanOf(job.result().run_time()));
-  const bool has_ended = job.has_result();
-  const StepReader::Sink add = [&](const ReportedStep& step) {
-    if (!flags.metric.empty() && step.name != flags.metric) {
-      return;
+  const Json seconds =
+      job.has_result() ? Json(absl::ToDoubleSeconds(SpanOf(job.result().run_time()))) : Json();
+  for (const v1::StepRecord& step : job.steps()) {
+    if (!flags.metric.empty() && step.name() != flags.metric) {
+      continue;
     }
     listing.Add({job.id(), job.approach(), benchmark, absl::StrCat(job.setting_index()),
-                 absl::StrCat(job.seed()), absl::StrCat(step.step), step.name,
-                 absl::StrFormat("%.4f", step.value)},
+                 absl::StrCat(job.seed()), absl::StrCat(step.step()), step.name(),
+                 absl::StrFormat("%.4f", step.value())},
                 {{"job", job.id()},
                  {"approach", job.approach()},
                  {"benchmark", benchmark},
                  {"setting", job.setting_index()},
                  {"seed", job.seed()},
-                 {"step", step.step},
-                 {"name", step.name},
-                 {"value", step.value},
-                 {"seconds", has_ended ? Json(seconds) : Json()}});
-  };
-  StepReader reader;
-  CONCUR_RETURN_IF_ERROR(
-      client.ReadLog(job.id(), 0, /*follow=*/false,
-                     [&](const v1::ReadLogResponse& piece) { reader.Add(piece.data(), add); }));
-  reader.Finish(add);
-  return absl::OkStatus();
+                 {"step", step.step()},
+                 {"name", step.name()},
+                 {"value", step.value()},
+                 {"seconds", seconds}});
+  }
 }
 
 absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  const InterruptScope interrupt([&client] { client->CancelStreams(); });
   Listing listing(context,
                   {{"JOB"},
                    {.name = "APPROACH", .width_max = 30},
@@ -89,37 +73,19 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
                   "No job has reported anything.");
   v1::ListJobsRequest request;
   request.set_sweep(flags.sweep);
-  std::vector<v1::Job> jobs;
-  CONCUR_RETURN_IF_ERROR(client->ListJobs(std::move(request), 0, [&](v1::Job job) {
-    if (Reports(job)) {
-      jobs.push_back(std::move(job));
+  std::vector<std::string> jobs;
+  CONCUR_RETURN_IF_ERROR(client->ListJobs(std::move(request), 0, [&](const v1::Job& job) {
+    // Eval jobs of what was trained report nothing about training.
+    if (job.step_count() > 0 && (job.kind() == v1::Job::KIND_TRAIN || job.train_set().empty())) {
+      jobs.push_back(job.id());
     }
     return true;
   }));
-  size_t gone = 0;
-  size_t running = 0;
-  for (const v1::Job& job : jobs) {
-    if (job.state() == v1::Job::STATE_RUNNING) {  // its log has no end yet
-      ++running;
-      continue;
-    }
-    const absl::Status status = AddSteps(*client, job, flags, listing);
-    if (absl::IsNotFound(status)) {
-      ++gone;
-      continue;
-    }
-    CONCUR_RETURN_IF_ERROR(status);
+  for (const std::string& job : jobs) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::Job whole, client->GetJob(job));
+    AddSteps(whole, flags, listing);
   }
   listing.Print();
-  if (gone > 0) {
-    PrintNote(context, absl::StrCat(gone, " of ", jobs.size(),
-                                    " logs are not kept (any more): their jobs are left out"));
-  }
-  if (running > 0) {
-    PrintNote(context,
-              absl::StrCat(running, running == 1 ? " job that runs is" : " jobs that run are",
-                           " left out; concur job logs JOB --follow shows what one reports"));
-  }
   return absl::OkStatus();
 }
 
@@ -134,8 +100,8 @@ void AddSweepStepsCommand(Command& sweep, CommandContext& context) {
       ->Required();
   command->AddOption("--metric", flags->metric, "Only values of this name")->TypeName("NAME");
   command->Footer(
-      "From the logs of train jobs that have ended, and of jobs that need no training: lines such\n"
-      "as concur-metric {\"step\": 3, \"name\": \"f1\", \"value\": 71.5}.\n"
+      "Of train jobs, and of jobs that need no training, also while they run: what they report in\n"
+      "lines such as concur-metric {\"step\": 3, \"name\": \"f1\", \"value\": 71.5}.\n"
       "Examples:\n"
       "  concur sweep steps s12 --metric f1\n"
       "  concur sweep steps study -o csv > curves.csv && concur early-stop curves.csv");

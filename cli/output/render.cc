@@ -297,6 +297,17 @@ Json JobJson(const v1::Job& job) {
       json["attempts"].push_back(std::move(one));
     }
   }
+  if (job.steps_size() > 0) {
+    json["steps"] = Json::array();
+    for (const v1::StepRecord& step : job.steps()) {
+      Json one = Json::object();
+      one["step"] = step.step();
+      one["name"] = step.name();
+      one["value"] = step.value();
+      one["attempt"] = step.attempt();
+      json["steps"].push_back(std::move(one));
+    }
+  }
   return json;
 }
 

@@ -4,56 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "analysis/csv.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
+#include "core/reported_step.h"
 
 namespace concur::cli {
 namespace {
-
-constexpr int64_t kStepMax = int64_t{1} << 53;  // exact in JSON
-
-std::optional<ReportedStep> StepOf(absl::string_view line) {
-  if (!absl::ConsumePrefix(&line, kStepMark)) {
-    return std::nullopt;
-  }
-  const nlohmann::json json = nlohmann::json::parse(line.begin(), line.end(), nullptr,
-                                                    /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
-      !json.contains("value") || !json["value"].is_number()) {
-    return std::nullopt;
-  }
-  ReportedStep step;
-  step.step = json["step"].get<int64_t>();
-  step.value = json["value"].get<double>();
-  step.name = "value";
-  if (json.contains("name")) {
-    if (!json["name"].is_string()) {
-      return std::nullopt;
-    }
-    step.name = json["name"].get<std::string>();
-  }
-  return step.step < 0 || step.step > kStepMax || !std::isfinite(step.value)
-             ? std::nullopt
-             : std::make_optional(std::move(step));
-}
-
-void Emit(absl::string_view line, const StepReader::Sink& sink) {
-  if (const std::optional<ReportedStep> step = StepOf(line)) {
-    sink(*step);
-  }
-}
 
 // One line of the file.
 struct CurveRow {
@@ -163,30 +128,6 @@ absl::Status KeepMetric(const std::string& file, const std::string& metric,
 }
 
 }  // namespace
-
-void StepReader::Add(absl::string_view data, const Sink& sink) {
-  while (!data.empty()) {
-    const size_t end = data.find('\n');
-    const absl::string_view part = data.substr(0, end);
-    too_long_ = too_long_ || line_.size() + part.size() > kStepLineBytesMax;
-    if (!too_long_) {
-      line_.append(part.data(), part.size());
-    }
-    if (end == absl::string_view::npos) {
-      return;
-    }
-    Finish(sink);
-    data.remove_prefix(end + 1);
-  }
-}
-
-void StepReader::Finish(const Sink& sink) {
-  if (!too_long_) {
-    Emit(line_, sink);
-  }
-  line_.clear();
-  too_long_ = false;
-}
 
 absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, const std::string& file,
                                                     const std::string& metric) {

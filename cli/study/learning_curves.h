@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs report step by step, as lines of their logs, and the learning curves made of it.
+// The learning curves made of what jobs report step by step.
 //
-// Thread-compatible.
+// Values.
 #ifndef CONCUR_CLI_STUDY_LEARNING_CURVES_H_
 #define CONCUR_CLI_STUDY_LEARNING_CURVES_H_
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,33 +14,6 @@
 #include "core/early_stop_replay.h"
 
 namespace concur::cli {
-
-// What a line of a log begins with that reports a value: kStepMark {"step": 3, "name": "f1",
-// "value": 71.5}. Without a name it is "value".
-inline constexpr char kStepMark[] = "concur-metric ";
-inline constexpr size_t kStepLineBytesMax = 4096;
-
-struct ReportedStep {
-  int64_t step = 0;
-  std::string name;
-  double value = 0;
-};
-
-// Finds the reports in a log that comes in pieces. Other lines, and lines that are no report of a
-// finite value at a step, are passed over; of a line too long only its end is looked for.
-class StepReader {
- public:
-  using Sink = std::function<void(const ReportedStep&)>;
-
-  // The next piece of the log.
-  void Add(absl::string_view data, const Sink& sink);
-  // The log has ended: its last line may lack a line feed.
-  void Finish(const Sink& sink);
-
- private:
-  std::string line_;
-  bool too_long_ = false;
-};
 
 // The learning curves of one cell: an approach on a benchmark with a seed.
 struct CellCurves {

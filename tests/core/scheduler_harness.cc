@@ -214,7 +214,8 @@ namespace {
 std::string JobText(const JobView& view) {
   return absl::StrCat(JobStateName(view.state), " attempt ", view.attempt.number, " failures ",
                       view.failures, " lost ", view.lost, " deaths ", view.deaths, " failure ",
-                      FailureClassName(view.failure), " worker ", view.worker, " reused_from ",
+                      FailureClassName(view.failure), " worker ", view.worker, " steps ",
+                      view.steps, " reused_from ",
                       view.reused_from ? view.reused_from->ToString() : "none");
 }
 

@@ -386,6 +386,11 @@ class RandomWorld {
   void SendRequest(FakeWorker& worker) {
     SyncRequest request = worker.MakeRequest();
     request.shutting_down = worker.running().empty() && random_.Chance(0.02);
+    for (const AttemptId& id : request.running) {
+      if (random_.Chance(0.3)) {  // of an attempt that may be another one's by now
+        request.steps.push_back({id, {random_.Between(0, 20), "f1", random_.Uniform()}});
+      }
+    }
     requests_.push_back(request);
     if (random_.Chance(0.1)) {
       requests_.push_back(std::move(request));

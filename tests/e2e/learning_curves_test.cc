@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands report in their logs, read back as learning curves and replayed.
+// What commands report while they run, printed as learning curves and replayed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/e2e/cluster.h"
 
 namespace concur::testing {
@@ -34,7 +37,7 @@ spec:
   settings: {random: 1, seed: 1}
 )";
 
-TEST(LearningCurvesTest, WhatJobsReportIsReadFromTheirLogsAlsoOfReusedResults) {
+TEST(LearningCurvesTest, WhatJobsReportIsPrintedAlsoOfReusedResults) {
   Cluster cluster;
   cluster.Write("task.txt", "x");
   cluster.Write("sweep.yaml", kSweep);
@@ -56,6 +59,38 @@ TEST(LearningCurvesTest, WhatJobsReportIsReadFromTheirLogsAlsoOfReusedResults) {
   ASSERT_EQ(cluster.RunSweep("sweep.yaml").exit_code, 0);
   EXPECT_THAT(cluster.Concur({"-o", "csv", "sweep", "steps", "s2"}).out,
               HasSubstr("s2/2,a,b,1,1,2,acc,2.2,"));
+}
+
+// Reports were read from the logs of jobs that had ended, and of a long log its middle was cut.
+TEST(LearningCurvesTest, ReportsAreThereWhileTheJobRunsAndAfterBothSidesWereKilled) {
+  Cluster cluster;
+  cluster.Write("task.txt", "x");
+  const std::string go = cluster.File("go");
+  cluster.Write("sweep.yaml", absl::StrReplaceAll(
+                                  kSweep, {{"; done'", absl::StrCat("; done; while test ! -e ", go,
+                                                                    "; do sleep 0.05; done'")}}));
+  cluster.StartCoordinator();
+  cluster.StartWorker("w1");
+  ASSERT_EQ(cluster.Concur({"sweep", "submit", cluster.File("sweep.yaml")}).exit_code, 0);
+  const auto count = [&](const std::string& row) {
+    const std::string out = cluster.Concur({"-o", "csv", "sweep", "steps", "s1"}).out;
+    size_t rows = 0;
+    for (size_t at = out.find(row); at != std::string::npos; at = out.find(row, at + 1)) {
+      ++rows;
+    }
+    return rows;
+  };
+  ASSERT_TRUE(Eventually([&] { return count("s1/0,a,b,0,1,2,acc,1.2,") == 1; }));
+  EXPECT_THAT(cluster.Concur({"job", "get", "s1/0"}).out, HasSubstr("1.2000 at step 2"));
+  cluster.KillCoordinator(SIGKILL);
+  cluster.KillWorker("w1", SIGKILL);
+  cluster.StartCoordinator();
+  cluster.StartWorker("w1");
+  EXPECT_EQ(count("s1/0,a,b,0,1,2,acc,1.2,"), 1u);
+  cluster.Write("go", "");
+  ASSERT_EQ(cluster.Concur({"sweep", "wait", "s1"}).exit_code, 0);
+  EXPECT_EQ(count("s1/0,a,b,0,1,1,acc,1.1,"), 1u);  // the second attempt reports it again
+  EXPECT_EQ(count("s1/0,"), 2u);
 }
 
 }  // namespace

@@ -132,6 +132,10 @@ TEST(ConvertSyncTest, SyncsThatBreakARuleAreRefusedWithTheFieldsPath) {
          chunk->set_data(std::string(kLogChunkBytesMax + 1, 'x'));
        },
        "request.log_chunks[0].data: expected at most 65536, got 65537"},
+      {"report without a name", [](auto& r) { *r.add_steps()->mutable_id() = r.running(0); },
+       "request.steps[0].name: expected a name, got \"\""},
+      {"report of no attempt", [](auto& r) { r.add_steps()->set_name("f1"); },
+       "request.steps[0].id"},
   };
   ASSERT_OK(FromProto(ValidRequest()));
   for (const Case& c : cases) {
@@ -179,6 +183,14 @@ std::vector<Edge<SyncRequest>> RequestEdges() {
       {"chunk",
        [=](auto& r, int n) {
          r.log_chunks = {{r.running[0], 0, text(kLogChunkBytesMax, n)}};
+       }},
+      {"steps",
+       [](auto& r, int n) {
+         r.steps.assign(kSyncStepsMax + n, {r.running[0], {1, "f1", 1}});
+       }},
+      {"step",
+       [](auto& r, int n) {
+         r.steps = {{r.running[0], {kStepMax + n, "f1", 1}}};
        }},
       {"wait", [](auto& r, int n) { r.wait = kSyncWaitMax + absl::Seconds(n); }},
       {"time left", [](auto& r, int n) { r.time_left = kSpanMax + absl::Seconds(n); }},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/rpc/random_values.h"
 
+#include <bit>
 #include <map>
 #include <set>
 #include <string>
@@ -476,6 +477,10 @@ SyncRequest RandomSyncRequest(Random& random) {
     request.log_chunks.push_back(
         {RandomAttempt(random), random.Between(0, 1'000'000), std::string("\xff\0\x01", 3)});
   }
+  for (uint64_t i = random.Below(3); i > 0; --i) {
+    request.steps.push_back(
+        {RandomAttempt(random), {random.Between(0, kStepMax), "f1", random.Uniform()}});
+  }
   if (random.Chance(0.5)) {
     request.time_left = absl::Milliseconds(random.Between(0, 1'000'000'000));
   }
@@ -611,6 +616,10 @@ std::string Dump(const SyncRequest& r) {
   }
   for (const LogChunk& chunk : r.log_chunks) {
     absl::StrAppend(&text, "\nlog ", Dump(chunk.id), " ", chunk.offset, Quote(chunk.data));
+  }
+  for (const AttemptStep& step : r.steps) {
+    absl::StrAppend(&text, "\nstep ", Dump(step.id), " ", step.step.step, Quote(step.step.name),
+                    absl::Hex(std::bit_cast<uint64_t>(step.step.value)));
   }
   return text;
 }

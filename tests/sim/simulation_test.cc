@@ -71,6 +71,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.given_up, report.seeds / 10);
     EXPECT_GT(report.quarantines, report.seeds / 10);
     EXPECT_GT(report.imports, report.seeds / 10);
+    EXPECT_GT(report.reported_steps, 10 * report.seeds);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }

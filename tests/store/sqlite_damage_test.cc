@@ -75,6 +75,11 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"UPDATE worker SET quarantine_span = 1 WHERE name = 'w2'", "worker w2"},
         Damage{"INSERT INTO blame VALUES ('w2', zeroblob(32), 1, 'bert', 'squad', 1, 2, NULL, 0)",
                "blame of worker w2, approach bert, benchmark squad: the checksum"},
+        Damage{"INSERT INTO step VALUES (1 << 32, 7, 1, 'f1', 2, 0.5, 0)",
+               "report 7 of job s1/0: the checksum"},
+        Damage{"INSERT INTO counter SELECT 'steps s1', value, checksum FROM counter "
+               "WHERE name = 'results s1'",
+               "counter steps s1: the checksum"},
         Damage{"DELETE FROM attempt WHERE key = 1 << 32 AND attempt = 2",
                "attempts s1: expected 2 rows, found 1"},
         Damage{"DELETE FROM meta", "meta id: is missing"},

@@ -167,6 +167,10 @@ AttemptRow FullAttempt(JobId id, uint32_t attempt) {
   return row;
 }
 
+StepRow FullStep(JobId id, uint64_t arrival) {
+  return StepRow{id, arrival, Attempt{4'000'000'000}, {kStepMax, "validation \"f1\"", 100.0 / 3}};
+}
+
 WorkerRow FullWorker(const std::string& name) {
   return WorkerRow{.name = name,
                    .incarnation = "incarnation of " + name,
@@ -281,6 +285,17 @@ Batch RandomBatch(Random& random) {
     batch.put_attempts.push_back({job(), Attempt{static_cast<uint32_t>(1 + random.Below(3))},
                                   worker(), At(5), RandomResult(random)});
   }
+  for (uint64_t i = random.Below(6); i > 0; --i) {
+    StepRow row = FullStep(job(), random.Below(9));
+    row.attempt.number = static_cast<uint32_t>(1 + random.Below(3));
+    row.step.step = random.Between(0, 9);
+    row.step.name = random.Chance(0.5) ? "f1" : "loss";
+    row.step.value = random.Chance(0.1) ? -0.0 : random.Uniform() - 0.5;
+    batch.put_steps.push_back(row);
+  }
+  if (random.Chance(0.3)) {
+    batch.delete_steps.emplace_back(job(), random.Below(9));
+  }
   if (random.Chance(0.3)) {
     batch.put_workers.push_back(random.Chance(0.5) ? FullWorker(worker())
                                                    : QuarantinedWorker(worker()));
@@ -347,6 +362,18 @@ std::string Describe(Store& store) {
       absl::StrAppend(&text, "attempt ", JobText(attempt.id), " ", attempt.attempt.number, " ",
                       attempt.worker, " ", TimeText(attempt.end_time), " ",
                       ResultText(attempt.result), "\n");
+    }
+  }
+  for (const StepSeriesRow& series : snapshot->steps) {
+    absl::StrAppend(&text, "steps ", JobText(series.id), " ", series.series.name, " ",
+                    series.series.count, " ", series.series.last, " ", series.last_arrival, "\n");
+    const absl::StatusOr<std::vector<StepRow>> steps = store.ListSteps(series.id);
+    if (!steps.ok()) {
+      return absl::StrCat("ERROR: ", steps.status().ToString());
+    }
+    for (const StepRow& row : *steps) {
+      absl::StrAppend(&text, "step ", row.arrival, " ", row.attempt.number, " ", row.step.name, " ",
+                      row.step.step, " ", absl::Hex(std::bit_cast<uint64_t>(row.step.value)), "\n");
     }
   }
   for (const ResultRow& row : snapshot->results) {

@@ -22,6 +22,7 @@ JobRow FullJob(JobId id);
 JobResult FullResult();
 ResultRow FullResultRow(JobId id);
 AttemptRow FullAttempt(JobId id, uint32_t attempt);
+StepRow FullStep(JobId id, uint64_t arrival);
 PilotRow FullPilot(const std::string& name);
 WorkerRow FullWorker(const std::string& name);
 WorkerRow QuarantinedWorker(const std::string& name);

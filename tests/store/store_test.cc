@@ -291,6 +291,59 @@ TYPED_TEST(StoreTest, AttemptsOfASweepAreThoseOfAllItsJobs) {
   EXPECT_THAT(attempts, IsEmpty());
 }
 
+TYPED_TEST(StoreTest, ReportsComeBackAsTheyArrivedAndGoWithTheirSweep) {
+  const JobId id = MakeJobId(2, 99'999'999);
+  StepRow second = FullStep(id, 2);
+  second.step = {1, "loss", -1e300};
+  StepRow third = FullStep(id, 5);
+  third.step = {2, "loss", 4};
+  Batch batch;
+  batch.put_sweeps = {FullSweep(1), FullSweep(2)};
+  batch.put_steps = {third, FullStep(id, 1), FullStep(MakeJobId(1, 0), 1), second};
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(std::vector<StepRow> steps, this->subject_.store().ListSteps(id));
+  EXPECT_THAT(steps, ElementsAre(FullStep(id, 1), second, third));
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, this->subject_.store().Load());
+  const std::string name = FullStep(id, 1).step.name;
+  EXPECT_THAT(snapshot.steps, ElementsAre(StepSeriesRow{MakeJobId(1, 0), {name, 1, kStepMax}, 1},
+                                          StepSeriesRow{id, {name, 1, kStepMax}, 1},
+                                          StepSeriesRow{id, {"loss", 2, 2}, 5}));
+  Batch remove;
+  remove.delete_sweeps = {SweepId{2}};
+  ASSERT_OK(this->subject_.store().Commit(remove));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(steps, this->subject_.store().ListSteps(id));
+  EXPECT_THAT(steps, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(snapshot, this->subject_.store().Load());
+  EXPECT_EQ(snapshot.steps.size(), 1);
+}
+
+TYPED_TEST(StoreTest, ReportsOfAnEarlierRunAreDeletedAndThoseOfTheSameTurnStay) {
+  const JobId id = MakeJobId(1, 3);
+  Batch batch;
+  batch.put_sweeps = {FullSweep(1)};
+  batch.put_steps = {FullStep(id, 1), FullStep(id, 2), FullStep(MakeJobId(1, 4), 1)};
+  ASSERT_OK(this->subject_.store().Commit(batch));
+  Batch again;
+  again.put_steps = {FullStep(id, 3)};
+  again.delete_steps = {{id, 3}, {MakeJobId(1, 777), 3}};
+  ASSERT_OK(this->subject_.store().Commit(again));
+  this->subject_.Reopen();
+  ASSERT_OK_AND_ASSIGN(const std::vector<StepRow> steps, this->subject_.store().ListSteps(id));
+  EXPECT_THAT(steps, ElementsAre(FullStep(id, 3)));
+  ASSERT_OK_AND_ASSIGN(const Snapshot snapshot, this->subject_.store().Load());
+  EXPECT_EQ(snapshot.steps.size(), 2);
+}
+
+TYPED_TEST(StoreTest, AReportThatCannotBeIsRefused) {
+  Batch batch;
+  batch.put_steps = {FullStep(MakeJobId(1, 3), 1)};
+  batch.put_steps[0].step.step = -1;
+  EXPECT_THAT(this->subject_.store().Commit(batch),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("report of job s1/3.step")));
+}
+
 TYPED_TEST(StoreTest, DeletesComeAfterPuts) {
   const JobId id = MakeJobId(1, 0);
   Batch batch;

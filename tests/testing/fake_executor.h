@@ -3,6 +3,7 @@
 #ifndef CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
 #define CONCUR_TESTS_TESTING_FAKE_EXECUTOR_H_
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -45,6 +46,7 @@ class FakeExecutor : public worker::Executor {
     forgotten_.insert(id);
   }
   std::vector<worker::ExecutorReport> Poll() override { return std::exchange(reports_, {}); }
+  std::vector<AttemptStep> PollSteps() override { return std::exchange(steps_, {}); }
   size_t waiting() const override { return waiting_; }
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override {
     const auto it = logs_.find(id);
@@ -72,6 +74,13 @@ class FakeExecutor : public worker::Executor {
     reports_.push_back({it->second, true});
     publishing_.erase(it);
   }
+  // A running attempt reports these steps.
+  void ReportSteps(const AttemptId& id, const std::vector<int64_t>& steps) {
+    CONCUR_CHECK(running_.contains(id));
+    for (const int64_t step : steps) {
+      steps_.push_back({id, {step, "f1", static_cast<double>(step)}});
+    }
+  }
   void SetWaiting(size_t waiting) { waiting_ = waiting; }
   void SetLog(const AttemptId& id, std::string log) { logs_[id] = std::move(log); }
 
@@ -93,6 +102,7 @@ class FakeExecutor : public worker::Executor {
   std::set<AttemptId> forgotten_;
   std::map<AttemptId, std::string> logs_;
   std::vector<worker::ExecutorReport> reports_;
+  std::vector<AttemptStep> steps_;
   size_t waiting_ = 0;
 };
 

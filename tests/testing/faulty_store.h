@@ -75,6 +75,13 @@ class FaultyStore : public Store {
     return store_.ListSweepAttempts(sweep);
   }
 
+  absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
+    if (failed_) {
+      return CalledAfterFailure();
+    }
+    return store_.ListSteps(job);
+  }
+
   // Commits so far, including the failed one.
   int commits() const { return commits_; }
   bool failed() const { return failed_; }

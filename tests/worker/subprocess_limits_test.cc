@@ -211,6 +211,19 @@ TEST_F(SubprocessLimitsTest, TheLogCanBeReadWhileTheJobRuns) {
   Next();
 }
 
+TEST_F(SubprocessLimitsTest, WhatAJobReportsIsThereBeforeItsEndIsSeen) {
+  const JobOrder order = Train(
+      "echo 'concur-metric {\"step\": 1, \"value\": 2}'; echo other; "
+      "printf 'concur-metric {\"step\": 2, \"name\": \"f1\", \"value\": 3}'");
+  executor_->Start(order);
+  Next();
+  const std::vector<AttemptStep> steps = executor_->PollSteps();
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].id, order.id);
+  EXPECT_EQ(steps[0].step, (ReportedStep{1, "value", 2}));
+  EXPECT_EQ(steps[1].step, (ReportedStep{2, "f1", 3}));
+}
+
 TEST_F(SubprocessLimitsTest, ANewWorkerKillsWhatACrashedOneLeftRunning) {
   const std::string runs = temp_.File("work/runs/s9-1-a1");
   executor_.reset();

@@ -64,6 +64,7 @@ class BuggyExecutor : public worker::Executor {
     }
     return reports;
   }
+  std::vector<AttemptStep> PollSteps() override { return real_.PollSteps(); }
   size_t waiting() const override { return real_.waiting(); }
   std::string ReadLog(const AttemptId& id, int64_t offset, size_t bytes_max) override {
     return real_.ReadLog(id, offset, bytes_max);

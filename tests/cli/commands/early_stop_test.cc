@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur sweep steps` and `concur early-stop`: learning curves from logs, and what early stopping
-// would have done on them.
+// `concur sweep steps` and `concur early-stop`: learning curves, and what early stopping would have
+// done on them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "cli/study/learning_curves.h"
 #include "tests/cli/commands_fixture.h"
 #include "tests/testing/temp_dir.h"
 
@@ -19,49 +17,8 @@ namespace concur::cli {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::vector<std::string> StepsOf(const std::vector<std::string>& pieces) {
-  std::vector<std::string> found;
-  const auto add = [&](const ReportedStep& step) {
-    found.push_back(absl::StrCat(step.step, " ", step.name, " ", step.value));
-  };
-  StepReader reader;
-  for (const std::string& piece : pieces) {
-    reader.Add(piece, add);
-  }
-  reader.Finish(add);
-  return found;
-}
-
-TEST(StepReaderTest, ReportsAreFoundAmongOtherLinesHoweverTheLogIsCut) {
-  const std::string log =
-      "epoch 1\nconcur-metric {\"step\": 1, \"name\": \"f1\", \"value\": 0.5}\n"
-      "done concur-metric {\"step\": 2, \"value\": 1}\nconcur-metric {\"step\": 2, \"value\": 3}";
-  EXPECT_THAT(StepsOf({log}), ElementsAre("1 f1 0.5", "2 value 3"));
-  std::vector<std::string> bytes;
-  for (const char c : log) {
-    bytes.emplace_back(1, c);
-  }
-  EXPECT_EQ(StepsOf(bytes), StepsOf({log}));
-}
-
-TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
-  for (const std::string json :
-       {"", "{", "[1]", R"({"step": 1})", R"({"step": 1.5, "value": 1})",
-        R"({"step": null, "value": 1})", R"({"step": -1, "value": 1})",
-        R"({"step": 1, "value": NaN})", R"({"step": 1, "value": 1e999})",
-        R"({"step": 1, "value": "1"})", R"({"step": 1, "value": 1, "name": 2})",
-        R"({"step": 18446744073709551615, "value": 1})"}) {
-    EXPECT_THAT(StepsOf({absl::StrCat("concur-metric ", json, "\n")}), IsEmpty()) << json;
-  }
-  const std::string good = "concur-metric {\"step\": 1, \"value\": 2}\n";
-  EXPECT_THAT(StepsOf({std::string(1 << 20, 'x'), std::string(1 << 20, 'y'), "\n", good}),
-              ElementsAre("1 value 2"));
-}
 
 class EarlyStopCommandTest : public CommandsFixture {
  protected:
@@ -153,17 +110,23 @@ TEST_F(EarlyStopCommandTest, BadCurvesAreErrorsWithTheirPlace) {
   EXPECT_THAT(EarlyStop(csv, {"--max", "3"}).err, HasSubstr("reports by then, got 3"));
 }
 
-TEST_F(EarlyStopCommandTest, StepsComeFromTheLogsOfTrainJobs) {
+// Gives the job another report.
+void AddStep(v1::Job& job, int64_t step, const std::string& name, double value) {
+  v1::StepRecord& record = *job.add_steps();
+  record.set_step(step);
+  record.set_name(name);
+  record.set_value(value);
+  record.set_attempt(1);
+  job.set_step_count(static_cast<uint32_t>(job.steps_size()));
+}
+
+TEST_F(EarlyStopCommandTest, StepsAreTheReportsOfTrainJobsAlsoWhileTheyRun) {
   v1::Job train = TheJob(0, v1::Job::STATE_SUCCEEDED);
-  train.set_attempt(1);
+  AddStep(train, 1, "f1", 0.25);
+  AddStep(train, 1, "loss", 2);
   v1::Job eval = TheJob(1, v1::Job::STATE_SUCCEEDED);
-  eval.set_attempt(1);
-  v1::Job waiting = TheJob(2, v1::Job::STATE_READY);
-  waiting.set_attempt(0);
-  fake_.jobs = {train, eval, waiting};
-  fake_.log =
-      "begins\nconcur-metric {\"step\": 1, \"name\": \"f1\", \"value\": 0.25}\n"
-      "concur-metric {\"step\": 1, \"name\": \"loss\", \"value\": 2}\n";
+  AddStep(eval, 1, "f1", 0.25);
+  fake_.jobs = {train, eval, TheJob(2, v1::Job::STATE_READY)};
   const Output output = Concur({"sweep", "steps", "s12", "-o", "csv"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out,
@@ -173,16 +136,29 @@ TEST_F(EarlyStopCommandTest, StepsComeFromTheLogsOfTrainJobs) {
                     Not(HasSubstr("s12/1")), Not(HasSubstr("s12/2"))));
   const Output one = Concur({"sweep", "steps", "s12", "-o", "csv", "--metric", "f1"});
   EXPECT_THAT(one.out, Not(HasSubstr("loss")));
-  EXPECT_THAT(output.err, Not(HasSubstr("left out")));
   // What it writes is what the replay reads.
   const Output replay = EarlyStop(one.out);
   EXPECT_EQ(replay.code, 0) << replay.err;
 
-  fake_.jobs[0].set_state(v1::Job::STATE_RUNNING);  // its log would be waited for
-  const Output running = Concur({"sweep", "steps", "s12", "-o", "csv"});
+  fake_.jobs[0].set_state(v1::Job::STATE_RUNNING);
+  fake_.jobs[0].clear_result();
+  const Output running = Concur({"sweep", "steps", "s12", "-o", "json"});
   EXPECT_EQ(running.code, 0) << running.err;
-  EXPECT_THAT(running.out, Not(HasSubstr("s12/0")));
-  EXPECT_THAT(running.err, HasSubstr("1 job that runs is left out"));
+  EXPECT_THAT(running.out, AllOf(HasSubstr("s12/0"), HasSubstr("\"seconds\": null")));
+}
+
+TEST_F(EarlyStopCommandTest, AJobShowsTheLatestReportOfEachName) {
+  v1::Job train = TheJob(0, v1::Job::STATE_RUNNING);
+  AddStep(train, 1, "f1", 0.25);
+  AddStep(train, 2, "f1", 0.75);
+  AddStep(train, 1, "loss", 2);
+  fake_.jobs = {train};
+  const Output table = Concur({"job", "get", "s12/0"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("reported f1"), HasSubstr("0.7500 at step 2"),
+                               HasSubstr("reported loss"), HasSubstr("2.0000 at step 1"),
+                               Not(HasSubstr("0.2500"))));
+  const Output json = Concur({"-o", "json", "job", "get", "s12/0"});
+  EXPECT_EQ(nlohmann::json::parse(json.out)["steps"].size(), 3u);
 }
 
 }  // namespace

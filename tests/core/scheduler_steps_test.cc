@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What jobs report step by step: each report counts once, whatever the network does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/scheduler.h"
+#include "tests/core/blame_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+class SchedulerStepsTest : public BlameSchedulerTest {
+ protected:
+  // A sweep of one train job, which runs on "w1" as attempt 1.
+  void StartOne() {
+    AddWorker("w1");
+    SweepSpec spec = Trains({"a"}, {"x"}, 1);
+    spec.retry.failures_max = 2;
+    sweep_ = Submit(std::move(spec));
+    Sync();
+    ASSERT_EQ(RunningOn("w1"), 1u);
+  }
+  JobId job() const { return {sweep_, 0}; }
+  AttemptId Id(uint32_t attempt) const { return {job(), {attempt}}; }
+  uint32_t Counted() { return scheduler().ViewJob(job()).steps; }
+  static std::vector<AttemptStep> Steps(AttemptId id, const std::vector<int64_t>& steps) {
+    std::vector<AttemptStep> all;
+    for (const int64_t step : steps) {
+      all.push_back({id, {step, "f1", static_cast<double>(step)}});
+    }
+    return all;
+  }
+  // A Sync of the worker with these reports, whose turn is ended.
+  void Report(const std::string& worker, std::vector<AttemptStep> steps) {
+    SyncRequest request = WorkerCalled(worker).MakeRequest();
+    request.steps = std::move(steps);
+    ASSERT_OK(scheduler().Sync(request));
+    harness().EndTurn();
+  }
+
+  SweepId sweep_;
+};
+
+TEST_F(SchedulerStepsTest, ARepeatedReportCountsOnceAndOneThatWasLostWithItsSyncIsTakenLater) {
+  StartOne();
+  Report("w1", Steps(Id(1), {1, 2}));
+  EXPECT_EQ(Counted(), 2u);
+  Report("w1", Steps(Id(1), {1, 2, 3}));  // the answer to the first was lost
+  EXPECT_EQ(Counted(), 3u);
+  harness().RestartCoordinator();
+  EXPECT_EQ(Counted(), 3u);
+  Report("w1", Steps(Id(1), {2, 3, 4}));
+  EXPECT_EQ(Counted(), 4u);
+}
+
+TEST_F(SchedulerStepsTest, TheLastReportsCountTogetherWithTheResult) {
+  StartOne();
+  FinishAllWell("w1");
+  Report("w1", Steps(Id(1), {1}));
+  EXPECT_EQ(StateOf(sweep_, 0), JobState::kSucceeded);
+  EXPECT_EQ(Counted(), 1u);
+  Report("w1", Steps(Id(1), {2}));  // after its end
+  EXPECT_EQ(Counted(), 1u);
+}
+
+TEST_F(SchedulerStepsTest, ReportsOfOlderAttemptsAndOfWorkersThatDoNotHoldTheJobAreIgnored) {
+  StartOne();
+  AddWorker("w2");
+  Report("w2", Steps(Id(1), {1}));
+  ASSERT_OK(scheduler().DrainWorker("w2", true));
+  EXPECT_EQ(Counted(), 0u);
+  Report("w1", Steps(Id(2), {1}));  // there was no such attempt
+  Report("w1", Steps({{sweep_, 7'000}, {1}}, {1}));
+  Report("w1", Steps({{{99}, 0}, {1}}, {1}));
+  EXPECT_EQ(Counted(), 0u);
+  // The second attempt begins anew: what the first reported stays, the rest counts.
+  Report("w1", Steps(Id(1), {1, 2}));
+  FinishAll("w1", FailureOf(FailureClass::kFailed));
+  Sync();
+  Sync();
+  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  Report("w1", Steps(Id(1), {3}));
+  EXPECT_EQ(Counted(), 2u);
+  Report("w1", Steps(Id(2), {1, 2, 3}));
+  EXPECT_EQ(Counted(), 3u);
+}
+
+TEST_F(SchedulerStepsTest, AnAttemptThatComesBackAfterItsLeaseHasEndedGoesOnReporting) {
+  StartOne();
+  SetSilent("w1", true);
+  for (int i = 0; i < 60; ++i) {
+    Sync();
+  }
+  ASSERT_EQ(StateOf(sweep_, 0), JobState::kReady);
+  Report("w1", Steps(Id(1), {1, 2}));
+  EXPECT_EQ(StateOf(sweep_, 0), JobState::kRunning);
+  EXPECT_EQ(Counted(), 2u);
+}
+
+TEST_F(SchedulerStepsTest, AJobThatIsRunAgainBeginsWithoutReports) {
+  StartOne();
+  Report("w1", Steps(Id(1), {1, 2}));
+  FinishAllWell("w1");
+  Sync();
+  ASSERT_EQ(StateOf(sweep_, 0), JobState::kSucceeded);
+  FinishAllWell("w1");
+  Sync();
+  ASSERT_OK(scheduler().RetryJobs(sweep_, {0}, /*rerun_succeeded=*/true));
+  harness().EndTurn();
+  EXPECT_EQ(Counted(), 0u);
+  Sync();
+  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  Report("w1", Steps(Id(2), {1}));
+  EXPECT_EQ(Counted(), 1u);
+  harness().RestartCoordinator();
+  EXPECT_EQ(Counted(), 1u);
+}
+
+TEST_F(SchedulerStepsTest, AReusedJobShowsTheReportsOfTheOneThatRan) {
+  StartOne();
+  Report("w1", Steps(Id(1), {1, 2}));
+  FinishAllWell("w1");
+  Sync();
+  const SweepId again = Submit(Trains({"a"}, {"x"}, 1));
+  harness().EndTurn();
+  ASSERT_TRUE(scheduler().ViewJob({again, 0}).reused_from.has_value());
+  EXPECT_EQ(scheduler().ViewJob({again, 0}).steps, 2u);
+}
+
+}  // namespace
+}  // namespace concur::testing
