@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job: why it waits or failed, its attempts, what it left, and its log as it grows.
+// One job: why it waits or failed, its attempts, what it left, and its learning curves and log as
+// they grow.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Curves } from "./curves.jsx";
 import { bytes, decimal, enumName, secondsOf, settingText, span, time } from "./format.js";
 import { useGet, useStream } from "./hooks.js";
 import { Action, Loading, Problem, State, Table } from "./parts.jsx";
@@ -174,6 +176,7 @@ export function Job({ route, session }) {
         ]}
       />
       <Result job={job} />
+      <Curves job={job} />
       <Attempts job={job} />
       <Log job={job} />
     </>
