@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of points in a scatter plot. Pure functions.
 
+// Values this close, relative to their size, share one tick: tick labels have 12 digits.
+const TINY = 1e-10;
+
 // Round numbers that span the values: at most `count` + 1 of them.
 export function ticks(low, high, count = 5) {
+  if (high > low && high - low < TINY * Math.max(Math.abs(low), Math.abs(high))) {
+    return [low];
+  }
   const range = high - low || Math.abs(high) || 1;
   const rough = range / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
+  const first = Math.ceil(low / step);
   const result = [];
-  for (let tick = Math.ceil(low / step); tick * step <= high + step / 1e6; tick += 1) {
-    result.push(Number((tick * step).toPrecision(12)));
+  for (let index = 0; index <= count && (first + index) * step <= high + step / 1e6; index += 1) {
+    result.push(Number(((first + index) * step).toPrecision(12)));
   }
   return result;
 }

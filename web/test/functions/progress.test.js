@@ -100,6 +100,20 @@ test("axes have round ticks within the values", () => {
   assert.ok(one.at(3) > 0 && one.at(3) < 100);
 });
 
+test("values that differ by rounding alone share one tick", () => {
+  const pairs = [
+    [0.7, 0.7000000000000001],
+    [71.5, 71.50000000000001],
+    [2 ** 53 - 2, 2 ** 53],
+    [-71.50000000000001, -71.5],
+  ];
+  for (const [low, high] of pairs) {
+    assert.deepEqual(ticks(low, high), [low]);
+  }
+  const close = ticks(1e6, 1e6 + 0.001);
+  assert.ok(close.length >= 2 && close.length <= 6, `${close}`);
+});
+
 test("only approaches with both scores are points", () => {
   const table = {
     approaches: [{ name: "a" }, { name: "b" }],
