@@ -360,6 +360,10 @@ void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
       done(job.status());
       return;
     }
+    if (!scheduler_->HasJob(*job)) {  // deleted later in the same turn
+      done(absl::NotFoundError(absl::StrCat("no job ", job->ToString())));
+      return;
+    }
     absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(*job);
     if (!attempts.ok()) {
       done(attempts.status());

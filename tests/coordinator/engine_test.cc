@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "coordinator/collector.h"
 #include "store/directory_store.h"
@@ -340,6 +341,25 @@ TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
                       [&](absl::StatusOr<Engine::LogBatch> batch) { status = batch.status(); });
   engine_->RunUntilIdle();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));
+}
+
+TEST_F(EngineTest, AJobThatIsDeletedInTheTurnThatExplainsItIsNotFound) {
+  ASSERT_OK(Submit(1));
+  absl::Status explained;
+  absl::Status deleted = absl::UnknownError("no answer");
+  engine_->Explain(
+      [](Scheduler&) -> absl::StatusOr<JobId> { return JobId{{1}, 0}; },
+      [&](absl::StatusOr<Engine::Explanation> explanation) { explained = explanation.status(); });
+  engine_->Call<bool>(
+      [](Scheduler& scheduler) -> absl::StatusOr<bool> {
+        CONCUR_RETURN_IF_ERROR(scheduler.CancelSweep({1}));
+        CONCUR_RETURN_IF_ERROR(scheduler.DeleteSweep({1}));
+        return true;
+      },
+      [&](absl::StatusOr<bool> done) { deleted = done.status(); });
+  engine_->RunUntilIdle();
+  EXPECT_OK(deleted);
+  EXPECT_THAT(explained, StatusIs(absl::StatusCode::kNotFound, HasSubstr("no job s1/0")));
 }
 
 // --- threads
