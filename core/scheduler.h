@@ -105,7 +105,7 @@ struct JobView {
   std::string worker;
   std::optional<JobId> reused_from;
   bool system_collected = false;      // its system was removed by retention
-  uint32_t steps = 0;                 // reports that counted; those of `reused_from` if it is set
+  uint32_t steps = 0;                 // that counted, of ReporterOf the job
   const JobResult* result = nullptr;  // valid until the next change of the scheduler
 };
 
@@ -267,6 +267,9 @@ class Scheduler {
   // REQUIRES: the job exists.
   JobView ViewJob(JobId id) const;
   JobState JobStateOf(JobId id) const;  // cheaper than a view
+  // The job whose reports belong to this one: itself, or, for one that shares a result, the job
+  // that made it. nullopt when that job is gone or has been run again. REQUIRES: the job exists.
+  std::optional<JobId> ReporterOf(JobId id) const;
   bool HasJob(JobId id) const;
   std::vector<WorkerView> ListWorkers() const;  // by name
   // The jobs whose workers died while they ran, in order.

@@ -10,6 +10,11 @@
 #include "core/sweep_record.h"
 
 namespace concur {
+namespace {
+
+constexpr int kReuseHopsMax = 64;  // from a job that shares a result to the one that made it
+
+}  // namespace
 
 std::optional<SweepView> Scheduler::FindSweep(SweepId id) const {
   const auto it = sweeps_.find(id);
@@ -68,12 +73,33 @@ JobView Scheduler::ViewJob(JobId id) const {
   view.reused_from = row.reused_from;
   view.system_collected = row.system_collected;
   view.result = SweepOf(id).jobs.ResultOf(id.index);
-  const JobId reporter = row.reused_from.value_or(id);
-  if (const auto sweep = sweeps_.find(reporter.sweep); sweep != sweeps_.end()) {
-    const auto steps = sweep->second->steps.find(reporter.index);
-    view.steps = steps == sweep->second->steps.end() ? 0 : steps->second.total();
+  if (const std::optional<JobId> reporter = ReporterOf(id)) {
+    const SweepRecord& sweep = SweepOf(*reporter);
+    const auto steps = sweep.steps.find(reporter->index);
+    view.steps = steps == sweep.steps.end() ? 0 : steps->second.total();
   }
   return view;
+}
+
+std::optional<JobId> Scheduler::ReporterOf(JobId id) const {
+  JobId reporter = id;
+  // A job that ran again without success may take its old result back from one that had it from
+  // there: nobody in such a ring has the reports.
+  for (int hops = 0; hops < kReuseHopsMax; ++hops) {
+    const JobTable& jobs = SweepOf(reporter).jobs;
+    if (!jobs[reporter.index].reused()) {
+      return reporter;
+    }
+    const JobId source = jobs.Find(reporter.index)->source;
+    // Of runs of one cell, as IsBetterSource tells them apart.
+    const JobResult* const made =
+        HasJob(source) ? SweepOf(source).jobs.ResultOf(source.index) : nullptr;
+    if (made == nullptr || made->start_time != jobs.ResultOf(reporter.index)->start_time) {
+      return std::nullopt;
+    }
+    reporter = source;
+  }
+  return std::nullopt;
 }
 
 std::vector<WorkerView> Scheduler::ListWorkers() const {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/scheduler.h"
 #include "tests/core/blame_fixture.h"
 #include "tests/testing/status_matchers.h"
@@ -130,6 +131,52 @@ TEST_F(SchedulerStepsTest, AReusedJobShowsTheReportsOfTheOneThatRan) {
   harness().EndTurn();
   ASSERT_TRUE(scheduler().ViewJob({again, 0}).reused_from.has_value());
   EXPECT_EQ(scheduler().ViewJob({again, 0}).steps, 2u);
+}
+
+TEST_F(SchedulerStepsTest, AReusedJobShowsNoReportsOnceTheOneThatRanHasRunAgain) {
+  StartOne();
+  Report("w1", Steps(Id(1), {1, 2}));
+  FinishAllWell("w1");
+  Sync();
+  FinishAllWell("w1");
+  Sync();
+  const SweepId again = Submit(Trains({"a"}, {"x"}, 1));
+  harness().EndTurn();
+  ASSERT_EQ(scheduler().ReporterOf({again, 0}), job());
+  ASSERT_OK(scheduler().RetryJobs(sweep_, {0}, /*rerun_succeeded=*/true));
+  EXPECT_FALSE(scheduler().ReporterOf({again, 0}).has_value());  // it has no result
+  Sync();
+  ASSERT_EQ(scheduler().ViewJob(job()).attempt.number, 2u);
+  Report("w1", Steps(Id(2), {1}));
+  JobResult result = SuccessOf(Id(2), /*is_train=*/true);
+  result.start_time = absl::FromUnixSeconds(1'700'000'000);
+  FinishAll("w1", result);
+  Sync();
+  ASSERT_EQ(StateOf(sweep_, 0), JobState::kSucceeded);
+  EXPECT_EQ(Counted(), 1u);
+  EXPECT_FALSE(scheduler().ReporterOf({again, 0}).has_value());  // it has another one
+  EXPECT_EQ(scheduler().ViewJob({again, 0}).steps, 0u);
+}
+
+TEST_F(SchedulerStepsTest, AJobThatReusesAReusedResultShowsTheReportsOfTheOneThatRan) {
+  const SweepId canceled = Submit(Trains({"a"}, {"x"}, 1));
+  ASSERT_OK(scheduler().CancelJob({canceled, 0}));
+  harness().EndTurn();
+  StartOne();
+  Report("w1", Steps(Id(1), {1, 2}));
+  FinishAllWell("w1");
+  Sync();
+  FinishAllWell("w1");
+  Sync();
+  ASSERT_OK(scheduler().RetryJobs(canceled, {0}, /*rerun_succeeded=*/false));
+  Sync();
+  ASSERT_EQ(scheduler().ViewJob({canceled, 0}).reused_from, job());
+  harness().RestartCoordinator();  // of equal results the first in order is taken now
+  const SweepId last = Submit(Trains({"a"}, {"x"}, 1));
+  harness().EndTurn();
+  ASSERT_EQ(scheduler().ViewJob({last, 0}).reused_from, (JobId{canceled, 0}));
+  EXPECT_EQ(scheduler().ReporterOf({last, 0}), job());
+  EXPECT_EQ(scheduler().ViewJob({last, 0}).steps, 2u);
 }
 
 }  // namespace
