@@ -369,7 +369,9 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(CallContext* call,
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   engine_.Explain(
       [text = request->job()](Scheduler& scheduler) { return ResolveJob(scheduler, text); },
-      [reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
+      request->include_steps(),
+      [this, reactor, response](absl::StatusOr<Engine::Explanation> explanation) {
+        auto steps = std::make_shared<std::vector<StepRow>>();
         if (explanation.ok()) {
           *response = JobProto(*explanation->scheduler, explanation->job);
           response->set_explanation(explanation->text);
@@ -380,15 +382,19 @@ grpc::ServerUnaryReactor* CoordinatorService::GetJob(CallContext* call,
             *record.mutable_end_time() = rpc::ToProto(row.end_time);
             *record.mutable_result() = rpc::ToProto(row.result);
           }
-          for (const StepRow& row : explanation->steps) {
+          *steps = std::move(explanation->steps);
+        }
+        // Thousands of reports are made into a message, and sent, off the engine's thread.
+        answers_.Submit([reactor, response, steps, status = explanation.status()] {
+          for (const StepRow& row : *steps) {
             v1::StepRecord& record = *response->add_steps();
             record.set_step(row.step.step);
             record.set_name(row.step.name);
             record.set_value(row.step.value);
             record.set_attempt(row.attempt.number);
           }
-        }
-        reactor->Finish(rpc::ToGrpcStatus(explanation.status()));
+          reactor->Finish(rpc::ToGrpcStatus(status));
+        });
       });
   return reactor;
 }

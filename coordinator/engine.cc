@@ -352,33 +352,37 @@ bool Engine::RunTurnWhileStalled(std::vector<Request>& requests) {
 // --- workers
 // --------------------------------------------------------------------------------------
 
-void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
+void Engine::Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool include_steps,
                      std::function<void(absl::StatusOr<Explanation>)> done) {
   // After the commit, so that what is explained is durable.
-  Call<JobId>(std::move(find), [this, done = std::move(done)](absl::StatusOr<JobId> job) {
-    if (!job.ok()) {
-      done(job.status());
-      return;
-    }
-    if (!scheduler_->HasJob(*job)) {  // deleted later in the same turn
-      done(absl::NotFoundError(absl::StrCat("no job ", job->ToString())));
-      return;
-    }
-    absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(*job);
-    if (!attempts.ok()) {
-      done(attempts.status());
-      return;
-    }
-    const JobView view = scheduler_->ViewJob(*job);
-    absl::StatusOr<std::vector<StepRow>> steps = store_.ListSteps(view.reused_from.value_or(*job));
-    if (!steps.ok()) {
-      done(steps.status());
-      return;
-    }
-    done(Explanation{scheduler_.get(), *job,
-                     absl::StrCat(scheduler_->Explain(*job), ExplainPools(*job)),
-                     *std::move(attempts), *std::move(steps)});
-  });
+  Call<JobId>(std::move(find),
+              [this, include_steps, done = std::move(done)](absl::StatusOr<JobId> job) {
+                if (!job.ok()) {
+                  done(job.status());
+                  return;
+                }
+                if (!scheduler_->HasJob(*job)) {  // deleted later in the same turn
+                  done(absl::NotFoundError(absl::StrCat("no job ", job->ToString())));
+                  return;
+                }
+                absl::StatusOr<std::vector<AttemptRow>> attempts = store_.ListAttempts(*job);
+                if (!attempts.ok()) {
+                  done(attempts.status());
+                  return;
+                }
+                absl::StatusOr<std::vector<StepRow>> steps = std::vector<StepRow>();
+                if (const std::optional<JobId> reporter = scheduler_->ReporterOf(*job);
+                    include_steps && reporter) {
+                  steps = store_.ListSteps(*reporter);
+                }
+                if (!steps.ok()) {
+                  done(steps.status());
+                  return;
+                }
+                done(Explanation{scheduler_.get(), *job,
+                                 absl::StrCat(scheduler_->Explain(*job), ExplainPools(*job)),
+                                 *std::move(attempts), *std::move(steps)});
+              });
 }
 
 void Engine::Sync(SyncRequest request, SyncDone done) {

@@ -125,9 +125,9 @@ class Engine {
     JobId job;
     std::string text;
     std::vector<AttemptRow> attempts;  // that did not succeed, oldest first
-    std::vector<StepRow> steps;        // that it reported, or the job whose result it shares
+    std::vector<StepRow> steps;        // of Scheduler::ReporterOf the job, if asked for
   };
-  void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find,
+  void Explain(std::function<absl::StatusOr<JobId>(Scheduler&)> find, bool include_steps,
                std::function<void(absl::StatusOr<Explanation>)> done);
 
   // --- workers ----------------------------------------------------------------------------------

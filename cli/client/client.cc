@@ -134,9 +134,10 @@ class GrpcClient : public Client {
         [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }, each);
   }
 
-  absl::StatusOr<v1::Job> GetJob(const std::string& job) override {
+  absl::StatusOr<v1::Job> GetJob(const std::string& job, bool include_steps) override {
     v1::GetJobRequest request;
     request.set_job(job);
+    request.set_include_steps(include_steps);
     return Repeat<v1::Job>(request, &v1::Coordinator::Stub::GetJob);
   }
 

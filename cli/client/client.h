@@ -56,7 +56,7 @@ class Client {
   // until it returns false.
   virtual absl::Status ListJobs(v1::ListJobsRequest request, size_t count_max,
                                 const std::function<bool(v1::Job)>& each) = 0;
-  virtual absl::StatusOr<v1::Job> GetJob(const std::string& job) = 0;
+  virtual absl::StatusOr<v1::Job> GetJob(const std::string& job, bool include_steps) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
   virtual absl::StatusOr<std::vector<v1::JobDuration>> ListDurations() = 0;
   virtual absl::StatusOr<v1::Worker> DrainWorker(const std::string& worker, bool undo) = 0;

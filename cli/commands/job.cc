@@ -77,7 +77,7 @@ void AddSteps(const v1::Job& job, Lines* lines) {
 
 absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job, /*include_steps=*/true));
   Lines lines = {{"id", job.id()},
                  {"kind", KindText(job.kind())},
                  {"state", StateText(job.state())},
@@ -109,7 +109,7 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
 
 absl::Status ExplainJob(CommandContext& context, const JobFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.job, /*include_steps=*/false));
   if (context.output != OutputMode::kTable) {
     Json record = Json::object();
     record["id"] = job.id();

@@ -82,7 +82,7 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
     return true;
   }));
   for (const std::string& job : jobs) {
-    CONCUR_ASSIGN_OR_RETURN(const v1::Job whole, client->GetJob(job));
+    CONCUR_ASSIGN_OR_RETURN(const v1::Job whole, client->GetJob(job, /*include_steps=*/true));
     AddSteps(whole, flags, listing);
   }
   listing.Print();

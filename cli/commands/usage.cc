@@ -99,7 +99,7 @@ class UsageTable {
       return true;
     }));
     for (const std::string& id : with_failures) {
-      const absl::StatusOr<v1::Job> job = client.GetJob(id);
+      const absl::StatusOr<v1::Job> job = client.GetJob(id, /*include_steps=*/false);
       if (absl::IsNotFound(job.status())) {
         break;  // the sweep was deleted meanwhile
       }

@@ -47,7 +47,7 @@ class LiveStudy {
         continue;
       }
       if (HasResult(event.state())) {
-        CONCUR_ASSIGN_OR_RETURN(job, client_.GetJob(event.job()));
+        CONCUR_ASSIGN_OR_RETURN(job, client_.GetJob(event.job(), /*include_steps=*/false));
       } else {
         job.set_state(event.state());
       }

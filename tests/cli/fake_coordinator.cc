@@ -185,6 +185,9 @@ grpc::Status FakeCoordinator::GetJob(Context*, const v1::GetJobRequest* request,
   for (const v1::Job& candidate : jobs) {
     if (candidate.id() == request->job()) {
       *job = candidate;
+      if (!request->include_steps()) {
+        job->clear_steps();
+      }
       return grpc::Status::OK;
     }
   }

@@ -345,18 +345,27 @@ TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
 
 TEST_F(EngineTest, AJobThatIsDeletedInTheTurnThatExplainsItIsNotFound) {
   ASSERT_OK(Submit(1));
+  absl::Status canceled = absl::UnknownError("no answer");
+  absl::Status deleted = canceled;
+  const auto call = [&](absl::Status (Scheduler::*method)(SweepId), absl::Status* result) {
+    engine_->Call<bool>(
+        [method](Scheduler& scheduler) -> absl::StatusOr<bool> {
+          CONCUR_RETURN_IF_ERROR((scheduler.*method)({1}));
+          return true;
+        },
+        [result](absl::StatusOr<bool> done) { *result = done.status(); });
+  };
+  call(&Scheduler::CancelSweep, &canceled);
+  engine_->RunUntilIdle();
+  ASSERT_OK(canceled);
   absl::Status explained;
-  absl::Status deleted = absl::UnknownError("no answer");
   engine_->Explain(
-      [](Scheduler&) -> absl::StatusOr<JobId> { return JobId{{1}, 0}; },
-      [&](absl::StatusOr<Engine::Explanation> explanation) { explained = explanation.status(); });
-  engine_->Call<bool>(
-      [](Scheduler& scheduler) -> absl::StatusOr<bool> {
-        CONCUR_RETURN_IF_ERROR(scheduler.CancelSweep({1}));
-        CONCUR_RETURN_IF_ERROR(scheduler.DeleteSweep({1}));
-        return true;
+      [](Scheduler&) -> absl::StatusOr<JobId> {
+        return JobId{{1}, 0};
       },
-      [&](absl::StatusOr<bool> done) { deleted = done.status(); });
+      /*include_steps=*/true,
+      [&](absl::StatusOr<Engine::Explanation> explanation) { explained = explanation.status(); });
+  call(&Scheduler::DeleteSweep, &deleted);
   engine_->RunUntilIdle();
   EXPECT_OK(deleted);
   EXPECT_THAT(explained, StatusIs(absl::StatusCode::kNotFound, HasSubstr("no job s1/0")));

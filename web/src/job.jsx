@@ -118,7 +118,7 @@ function Log({ job }) {
 }
 
 export function Job({ route, session }) {
-  const { data: job, error, reload } = useGet("GetJob", { job: route.job }, INTERVAL_MS);
+  const { data: job, error, reload } = useGet("GetJob", { job: route.job, include_steps: true }, INTERVAL_MS);
   if (!job) {
     return error ? <Problem error={error} /> : <Loading />;
   }

@@ -81,7 +81,7 @@ absl::StatusOr<std::pair<Digest, std::string>> FetchSystem(const AnnotateFlags& 
                                                            const std::string& approach,
                                                            CommandContext& context) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.system));
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.system, /*include_steps=*/false));
   if (job.approach() != approach) {
     return absl::FailedPreconditionError(absl::StrCat("--approach: ", flags.approach, " is of ",
                                                       approach, ", but ", flags.system, " trained ",
