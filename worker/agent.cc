@@ -250,6 +250,7 @@ void Agent::OnError(const absl::Status& status) {
   ++failed_calls_;
   next_call_ = now + backoff * (0.5 + 0.5 * random_.Uniform());
   dirty_ = true;
+  steps_.Fail(now);
   if (absl::IsAborted(status)) {
     // Our own later call overtook an earlier one: nothing is wrong.
     return;

@@ -138,6 +138,7 @@ class Agent {
   void SyncIfNeeded();
   void StartCall();
   void FillAttempts(SyncRequest& request, Call& call) const;
+  bool StepsAreWanted() const;
   void FillLogs(SyncRequest& request, Call& call);
   void LookForLogNews();
   bool IsBusy();

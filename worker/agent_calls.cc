@@ -44,6 +44,15 @@ void Agent::FillAttempts(SyncRequest& request, Call& call) const {
   }
 }
 
+// A Sync with reports is answered at once: were they sent with every Sync, a job that reports all
+// the time would make the worker call all the time.
+bool Agent::StepsAreWanted() const {
+  return clock_.Now() >= steps_.due() ||
+         std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& entry) {
+           return entry.second.state == State::kFinished && !steps_.HasAll(entry.first, {});
+         });
+}
+
 void Agent::LookForLogNews() {
   if (log_orders_.empty() || clock_.Now() < next_log_) {
     return;
@@ -92,7 +101,9 @@ void Agent::StartCall() {
   request.sequence = call.sequence;
   request.draining = draining();
   request.shutting_down = call.shutting_down;
-  call.steps = steps_.Fill(request.steps);
+  if (call.shutting_down || StepsAreWanted()) {
+    call.steps = steps_.Fill(request.steps);
+  }
   FillAttempts(request, call);
   FillLogs(request, call);
   call.immediate = call.immediate || call.shutting_down || !request.log_chunks.empty() ||

@@ -46,4 +46,10 @@ void StepOutbox::Confirm(const Sent& sent, absl::Time now) {
   }
 }
 
+void StepOutbox::Fail(absl::Time now) {
+  if (!steps_.empty()) {
+    due_ = now;
+  }
+}
+
 }  // namespace concur::worker

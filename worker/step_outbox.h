@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs reported and the coordinator has not confirmed yet. A Sync carries it, together with
-// whatever else there is to say, at the latest an interval after it came, and again until one is
-// answered.
+// What jobs reported and the coordinator has not confirmed yet. A Sync carries it an interval after
+// it came, or with the end of its attempt, and again until one is answered.
 //
 // Thread-compatible.
 #ifndef CONCUR_WORKER_STEP_OUTBOX_H_
@@ -32,6 +31,8 @@ class StepOutbox {
   bool HasAll(const AttemptId& id, const Sent& sent) const;
   // The Sync was answered.
   void Confirm(const Sent& sent, absl::Time now);
+  // The Sync that had some may have been lost: they are due again.
+  void Fail(absl::Time now);
   // The coordinator wants to hear no more of the attempt.
   void Forget(const AttemptId& id) { steps_.erase(id); }
   // When they are to be sent though there is nothing else to say; InfiniteFuture when there are

@@ -52,6 +52,27 @@ TEST_F(AgentStepsTest, ReportsAreSentTogetherAnIntervalAfterTheFirst) {
   EXPECT_THAT(last().steps, IsEmpty());
 }
 
+TEST_F(AgentStepsTest, AJobThatReportsFasterThanTheCoordinatorAnswersMakesNoMoreCalls) {
+  StartOne();
+  executor_.ReportSteps(Id(1), {1});
+  Step();
+  clock_.Advance(options_.step_interval);
+  Step();
+  ASSERT_THAT(StepsOf(last()), ElementsAre(1));
+  executor_.ReportSteps(Id(1), {2});
+  Step();
+  Answer({});
+  const uint64_t parked = last().sequence;
+  EXPECT_THAT(last().steps, IsEmpty());
+  EXPECT_GT(last().wait, absl::ZeroDuration());
+  executor_.ReportSteps(Id(1), {3});
+  Step();
+  EXPECT_EQ(last().sequence, parked);
+  clock_.Advance(options_.step_interval);
+  Step();
+  EXPECT_THAT(StepsOf(last()), ElementsAre(2, 3));
+}
+
 TEST_F(AgentStepsTest, WhatASyncThatFailedCarriedIsSentAgain) {
   StartOne();
   executor_.ReportSteps(Id(1), {1, 2});
