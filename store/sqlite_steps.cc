@@ -9,27 +9,33 @@
 
 namespace concur {
 
+#define CONCUR_STEP_VALUES                                           \
+  " INTO step (key, arrival, attempt, name, step, value, checksum) " \
+  "VALUES (?1,?2,?3,?4,?5,?6,?7)"
+
 absl::Status SqliteStore::ChangeSteps(const Batch& batch) {
+  CONCUR_ASSIGN_OR_RETURN(SqliteStatement * add,
+                          database_->Prepare("INSERT OR IGNORE" CONCUR_STEP_VALUES));
   CONCUR_ASSIGN_OR_RETURN(SqliteStatement * replace,
-                          database_->Prepare("DELETE FROM step WHERE key = ?1 AND arrival = ?2"));
-  CONCUR_ASSIGN_OR_RETURN(
-      SqliteStatement * put,
-      database_->Prepare("INSERT INTO step (key, arrival, attempt, name, step, value, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7)"));
-  for (const StepRow& row : batch.put_steps) {
-    // Deleted first, and not replaced, to know whether the row is a new one.
-    replace->BindInt(1, JobKey(row.id));
-    replace->BindInt(2, static_cast<int64_t>(row.arrival));
-    CONCUR_RETURN_IF_ERROR(replace->Run());
-    StepsOf(row.id.sweep) += 1 - database_->changes();
-    RowWriter writer(*put, checksum_);
+                          database_->Prepare("REPLACE" CONCUR_STEP_VALUES));
+  const auto write = [&](SqliteStatement& statement, const StepRow& row) {
+    RowWriter writer(statement, checksum_);
     writer.Int(JobKey(row.id));
     writer.Int(static_cast<int64_t>(row.arrival));
     writer.Int(row.attempt.number);
     writer.Text(row.step.name);
     writer.Int(row.step.step);
     writer.Real(row.step.value);
-    CONCUR_RETURN_IF_ERROR(writer.Run());
+    return writer.Run();
+  };
+  for (const StepRow& row : batch.put_steps) {
+    // Nearly every row is a new one, and only those are counted.
+    CONCUR_RETURN_IF_ERROR(write(*add, row));
+    if (database_->changes() > 0) {
+      ++StepsOf(row.id.sweep);
+    } else {
+      CONCUR_RETURN_IF_ERROR(write(*replace, row));
+    }
   }
   CONCUR_ASSIGN_OR_RETURN(SqliteStatement * drop,
                           database_->Prepare("DELETE FROM step WHERE key = ?1 AND arrival < ?2"));
@@ -41,6 +47,8 @@ absl::Status SqliteStore::ChangeSteps(const Batch& batch) {
   }
   return absl::OkStatus();
 }
+
+#undef CONCUR_STEP_VALUES
 
 int64_t& SqliteStore::StepsOf(SweepId sweep) {
   SweepRows& rows = RowsOf(sweep);
