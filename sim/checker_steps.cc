@@ -51,6 +51,12 @@ void Checker::CheckSteps(const Batch& batch) {
         !steps_dropped_.contains(row.id)) {
       world_.Fail(absl::StrCat(StepText(row.id, row.step), " was counted twice"));
     }
+    // The worker knew of the attempt only after it had been saved.
+    const auto job = rows_.find(row.id);
+    if (job == rows_.end() || job->second.attempt != row.attempt) {
+      world_.Fail(absl::StrCat(StepText(row.id, row.step), " was counted of attempt ",
+                               row.attempt.number, ", which is not the latest one saved"));
+    }
     const std::vector<ReportedStep>& reported = reported_steps_[{row.id, row.attempt}];
     if (std::find(reported.begin(), reported.end(), row.step) == reported.end()) {
       world_.Fail(absl::StrCat(StepText(row.id, row.step), " was counted of attempt ",
