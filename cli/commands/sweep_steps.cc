@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -74,18 +75,33 @@ absl::Status Steps(CommandContext& context, const StepsFlags& flags) {
   v1::ListJobsRequest request;
   request.set_sweep(flags.sweep);
   std::vector<std::string> jobs;
+  uint32_t silent = 0;  // train jobs
   CONCUR_RETURN_IF_ERROR(client->ListJobs(std::move(request), 0, [&](const v1::Job& job) {
     // Eval jobs of what was trained report nothing about training.
     if (job.step_count() > 0 && (job.kind() == v1::Job::KIND_TRAIN || job.train_set().empty())) {
       jobs.push_back(job.id());
+    } else if (job.kind() == v1::Job::KIND_TRAIN) {
+      ++silent;
     }
     return true;
   }));
-  for (const std::string& job : jobs) {
-    CONCUR_ASSIGN_OR_RETURN(const v1::Job whole, client->GetJob(job, /*include_steps=*/true));
-    AddSteps(whole, flags, listing);
+  uint32_t deleted = 0;
+  for (const std::string& id : jobs) {
+    const absl::StatusOr<v1::Job> job = client->GetJob(id, /*include_steps=*/true);
+    if (absl::IsNotFound(job.status())) {
+      ++deleted;
+      continue;
+    }
+    CONCUR_RETURN_IF_ERROR(job.status());
+    AddSteps(*job, flags, listing);
   }
   listing.Print();
+  if (deleted > 0) {
+    PrintNote(context, absl::StrCat("jobs deleted meanwhile, which are missing: ", deleted));
+  }
+  if (silent > 0 && !jobs.empty()) {
+    PrintNote(context, absl::StrCat("train jobs without reports: ", silent));
+  }
   return absl::OkStatus();
 }
 

@@ -183,7 +183,7 @@ grpc::Status FakeCoordinator::ListJobs(Context*, const v1::ListJobsRequest* requ
 grpc::Status FakeCoordinator::GetJob(Context*, const v1::GetJobRequest* request, v1::Job* job) {
   MutexLock lock(mutex_);
   for (const v1::Job& candidate : jobs) {
-    if (candidate.id() == request->job()) {
+    if (candidate.id() == request->job() && candidate.id() != deleted_job) {
       *job = candidate;
       if (!request->include_steps()) {
         job->clear_steps();

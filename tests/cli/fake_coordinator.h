@@ -29,6 +29,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
 
   std::vector<v1::Sweep> sweeps;  // newest first
   std::vector<v1::Job> jobs;      // of any sweep
+  std::string deleted_job;        // ListJobs has it, GetJob no longer
   std::vector<v1::Worker> workers;
   std::vector<v1::Score> scores;
   std::vector<v1::AuditEntry> audit;        // newest first

@@ -134,6 +134,7 @@ TEST_F(EarlyStopCommandTest, StepsAreTheReportsOfTrainJobsAlsoWhileTheyRun) {
                               "seconds\n"),
                     HasSubstr("s12/0,"), HasSubstr(",1,f1,0.25,"), HasSubstr(",1,loss,2.0,"),
                     Not(HasSubstr("s12/1")), Not(HasSubstr("s12/2"))));
+  EXPECT_THAT(output.err, HasSubstr("train jobs without reports: 1"));
   const Output one = Concur({"sweep", "steps", "s12", "-o", "csv", "--metric", "f1"});
   EXPECT_THAT(one.out, Not(HasSubstr("loss")));
   // What it writes is what the replay reads.
@@ -145,6 +146,19 @@ TEST_F(EarlyStopCommandTest, StepsAreTheReportsOfTrainJobsAlsoWhileTheyRun) {
   const Output running = Concur({"sweep", "steps", "s12", "-o", "json"});
   EXPECT_EQ(running.code, 0) << running.err;
   EXPECT_THAT(running.out, AllOf(HasSubstr("s12/0"), HasSubstr("\"seconds\": null")));
+}
+
+TEST_F(EarlyStopCommandTest, AJobThatIsDeletedMeanwhileIsMissingAndTheOthersAreNot) {
+  v1::Job first = TheJob(0, v1::Job::STATE_SUCCEEDED);
+  AddStep(first, 1, "f1", 0.25);
+  v1::Job second = TheJob(2, v1::Job::STATE_SUCCEEDED);
+  AddStep(second, 1, "f1", 0.75);
+  fake_.jobs = {first, second};
+  fake_.deleted_job = "s12/0";
+  const Output output = Concur({"sweep", "steps", "s12", "-o", "csv"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, AllOf(HasSubstr("s12/2"), Not(HasSubstr("s12/0"))));
+  EXPECT_THAT(output.err, HasSubstr("jobs deleted meanwhile, which are missing: 1"));
 }
 
 TEST_F(EarlyStopCommandTest, AJobShowsTheLatestReportOfEachName) {
