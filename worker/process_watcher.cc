@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -300,6 +301,12 @@ void ProcessWatcher::End(uint64_t number) {
   end.disk_bytes_peak = watched->disk_bytes_peak;
   if (watched->options.on_step) {
     watched->steps.Finish(watched->options.on_step);
+  }
+  if (const std::string& name = watched->steps.refused_name(); !name.empty()) {
+    LogWarning("a job has reported values of more names than count",
+               {{"directory", watched->options.run_directory},
+                {"names_max", absl::StrCat(kStepNamesMax)},
+                {"first_beyond", name}});
   }
   end.log_bytes = watched->log.bytes_seen();
   end.log_last = watched->log.Last(kLastBytes);

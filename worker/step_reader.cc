@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/step_reader.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -39,8 +40,15 @@ std::optional<ReportedStep> StepOfLine(absl::string_view line) {
 
 void StepReader::Emit(absl::string_view line, const Sink& sink) {
   const std::optional<ReportedStep> step = StepOfLine(line);
-  if (step && counts_.Count(*step)) {
+  if (!step) {
+    return;
+  }
+  if (counts_.Count(*step)) {
     sink(*step);
+  } else if (refused_name_.empty() &&
+             std::none_of(counts_.series().begin(), counts_.series().end(),
+                          [&](const auto& series) { return series.name == step->name; })) {
+    refused_name_ = step->name;
   }
 }
 

@@ -29,6 +29,8 @@ class StepReader {
   void Add(absl::string_view data, const Sink& sink);
   // The output has ended: its last line may lack a line feed.
   void Finish(const Sink& sink);
+  // The first name that found no room beside kStepNamesMax others; "" when all have.
+  const std::string& refused_name() const { return refused_name_; }
 
  private:
   void Emit(absl::string_view line, const Sink& sink);
@@ -36,6 +38,7 @@ class StepReader {
   std::string line_;  // whose end has not come
   bool too_long_ = false;
   StepCounts counts_;
+  std::string refused_name_;
 };
 
 }  // namespace concur::worker

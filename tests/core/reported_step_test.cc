@@ -55,6 +55,19 @@ TEST(StepCountsTest, ManyStepsAreThinnedToTheirEnd) {
   EXPECT_LE(counts.total() * kStepNamesMax, kStepsOfJobMax);
 }
 
+// docs/job-environment.md says so.
+TEST(StepCountsTest, OfAThousandSteps993IsTheLastThatCountsAndOfAHundredAllDo) {
+  StepCounts all;
+  for (int64_t step = 1; step <= 1000; ++step) {
+    all.Count({step, "f1", 1});
+  }
+  EXPECT_EQ(all.series()[0].last, 993);
+  StepCounts tenths;
+  for (int64_t step = 10; step <= 1000; step += 10) {
+    EXPECT_TRUE(tenths.Count({step, "f1", 1}));
+  }
+}
+
 TEST(StepCountsTest, ARestoredOneGoesOnWhereItWas) {
   StepCounts counts;
   EXPECT_TRUE(counts.Count({7, "f1", 1}));

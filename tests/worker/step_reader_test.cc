@@ -57,6 +57,7 @@ TEST(StepReaderTest, WhatIsNoReportIsPassedOver) {
 TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
   StepReader reader;
   size_t found = 0;
+  EXPECT_EQ(reader.refused_name(), "");
   for (int name = 0; name < 100; ++name) {
     for (int64_t step = 0; step < 2'000; ++step) {
       reader.Add(absl::StrCat("concur-metric {\"step\": ", step, ", \"value\": 1, \"name\": \"n",
@@ -66,6 +67,7 @@ TEST(StepReaderTest, OneJobCannotReportMoreThanASyncCarries) {
   }
   EXPECT_GT(found, kStepsDense);
   EXPECT_LE(found, kStepsOfJobMax);
+  EXPECT_EQ(reader.refused_name(), "n4");
 }
 
 }  // namespace
