@@ -23,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Damage {
@@ -86,6 +87,27 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"UPDATE meta SET value = 'x'", "meta id: the checksum"},
         Damage{"UPDATE counter SET value = 1 WHERE name = 'next_sweep'", "counter next_sweep"},
         Damage{"DELETE FROM counter WHERE name = 'next_sweep'", "next_sweep: is missing"}));
+
+TEST(SqliteDamageTest, DamagedAndMissingReportsAreNamed) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"UPDATE step SET value = value + 1 WHERE arrival = 2", "report 2 of job s1/0: the checksum"},
+      {"UPDATE step SET attempt = 1 WHERE arrival = 1", "report 1 of job s1/0: the checksum"},
+      {"DELETE FROM step WHERE arrival = 2", "steps s1: expected 2 rows, found 1"}};
+  for (const auto& [sql, row] : cases) {
+    const TempDir dir;
+    const std::string path = dir.File("concur.db");
+    MakeDatabase(path);
+    Batch batch;
+    batch.put_steps = {FullStep(MakeJobId(1, 0), 1), FullStep(MakeJobId(1, 0), 2)};
+    std::unique_ptr<SqliteStore> store = MustOpen(path);
+    ASSERT_OK(store->Commit(batch));
+    ASSERT_OK(store->Commit(batch));  // repeated, it adds nothing
+    store.reset();
+    EXPECT_THAT(OpenAndDescribe(path), Not(StartsWith("ERROR: ")));
+    Tamper(path, sql);
+    EXPECT_THAT(OpenAndDescribe(path), AllOf(StartsWith("ERROR: DATA_LOSS: "), HasSubstr(row)));
+  }
+}
 
 TEST(SqliteDamageTest, AFlippedBitIsReportedOrHarmless) {
   const TempDir dir;
