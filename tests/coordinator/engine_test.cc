@@ -343,6 +343,28 @@ TEST_F(EngineTest, JobThatNeverRanHasNoLog) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has not run")));
 }
 
+TEST_F(EngineTest, ReportsOfAJobAreReadWhenTheyAreAskedFor) {
+  ASSERT_OK(Submit(1));
+  Answer first = Sync(SyncOf("w", 1));
+  ASSERT_THAT((**first)->start, SizeIs(1));
+  const AttemptId id = (**first)->start[0].id;
+  SyncRequest report = SyncOf("w", 2);
+  report.running = {id};
+  report.steps.push_back({id, {1, "f1", 0.5}});
+  Sync(report);
+  for (const bool include_steps : {false, true}) {
+    absl::StatusOr<size_t> steps = absl::UnknownError("no answer");
+    engine_->Explain([id](Scheduler&) -> absl::StatusOr<JobId> { return id.job; }, include_steps,
+                     [&](absl::StatusOr<Engine::Explanation> explanation) {
+                       ASSERT_OK(explanation);
+                       steps = explanation->steps.size();
+                     });
+    engine_->RunUntilIdle();
+    ASSERT_OK(steps);
+    EXPECT_EQ(*steps, include_steps ? 1u : 0u);
+  }
+}
+
 TEST_F(EngineTest, AJobThatIsDeletedInTheTurnThatExplainsItIsNotFound) {
   ASSERT_OK(Submit(1));
   absl::Status canceled = absl::UnknownError("no answer");
