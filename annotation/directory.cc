@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "annotation/directory.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -20,6 +24,10 @@ constexpr int64_t kInputBytesMax = int64_t{1} << 30;
 std::string LogPath(const std::string& directory) { return directory + "/log.jsonl"; }
 std::string PassagesPath(const std::string& directory) { return directory + "/passages"; }
 std::string OnboardingPath(const std::string& directory) { return directory + "/onboarding"; }
+
+absl::Status MakeRoomDirectory(const std::string& directory) {
+  return MakePrivateDirectory(directory, {"lock", "log.jsonl", "passages"});
+}
 
 absl::Status CheckCopy(const std::string& path, const std::string& digest) {
   CONCUR_ASSIGN_OR_RETURN(const FileDigest found, DigestFile(path));
@@ -68,6 +76,20 @@ absl::Status CheckSame(absl::string_view option, const std::string& path,
 
 }  // namespace
 
+absl::StatusOr<RoomLock> RoomLock::Take(const std::string& directory) {
+  CONCUR_RETURN_IF_ERROR(MakeRoomDirectory(directory));
+  const std::string path = directory + "/lock";
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": another concur annotate has this room open"));
+  }
+  return RoomLock(std::move(file));
+}
+
 bool HasRoom(const std::string& directory) {
   std::error_code error;
   return std::filesystem::exists(LogPath(directory), error);
@@ -84,7 +106,7 @@ absl::Status MakeRoom(const std::string& directory, const std::string& passages,
     CONCUR_ASSIGN_OR_RETURN(known, ReadOnboarding(onboarding));
   }
   CONCUR_RETURN_IF_ERROR(Room::Create(std::move(read), std::move(known), settings).status());
-  CONCUR_RETURN_IF_ERROR(MakePrivateDirectory(directory, {"log.jsonl", "passages"}));
+  CONCUR_RETURN_IF_ERROR(MakeRoomDirectory(directory));
   Event opening;
   opening.kind = EventKind::kOpening;
   opening.time = now;

@@ -8,14 +8,30 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "annotation/log.h"
 #include "annotation/room.h"
+#include "base/file.h"
 
 namespace concur::annotation {
+
+// The right to make, open and change the room in a directory, for one process at a time; it ends
+// with this object or the process.
+class RoomLock {
+ public:
+  // Makes the directory, which only this user may enter. FailedPrecondition while another process
+  // has the lock, or when the directory is another's.
+  static absl::StatusOr<RoomLock> Take(const std::string& directory);
+
+ private:
+  explicit RoomLock(FileDescriptor file) : file_(std::move(file)) {}
+
+  FileDescriptor file_;
+};
 
 // Whether a room was made in this directory.
 bool HasRoom(const std::string& directory);

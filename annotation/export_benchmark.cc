@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "core/sweep.h"
+#include "qa/builders/staging.h"
 #include "qa/dataset_io.h"
 #include "qa/example.h"
 
@@ -80,14 +81,16 @@ absl::Status CheckOptions(const ExportOptions& options) {
 
 absl::Status WriteSplit(const Room& room, const std::vector<size_t>& passages,
                         const std::map<size_t, std::vector<qa::Question>>& kept,
-                        const ExportOptions& options, ExportedSplit& split) {
-  split.path = absl::StrCat(options.directory, "/", split.name, ".jsonl");
+                        const ExportOptions& options, const qa::Staging& staging,
+                        ExportedSplit& split) {
+  const std::string file = split.name + ".jsonl";
+  split.path = absl::StrCat(options.directory, "/", file);
   const qa::Header header = {{"dataset", options.name},
                              {"generator", "concur annotate"},
                              {"seed", absl::StrCat(options.seed)},
                              {"split", split.name}};
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<qa::DatasetWriter> writer,
-                          qa::DatasetWriter::Create(split.path, header));
+                          qa::DatasetWriter::Create(staging.PathOf(file), header));
   for (const size_t index : passages) {
     const SourcePassage& source = room.passages()[index];
     const std::vector<qa::Question>& questions = kept.at(index);
@@ -157,22 +160,25 @@ absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptio
       std::vector<size_t>(at(test + validation), passages.end()),
       std::vector<size_t>(at(test), at(test + validation)),
       std::vector<size_t>(passages.begin(), at(test))};
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(options.directory));
+  CONCUR_ASSIGN_OR_RETURN(qa::Staging staging, qa::Staging::Create(options.directory));
   ExportResult result;
   result.splits[0].name = "train";
   result.splits[1].name = "validation";
   result.splits[2].name = "test";
   for (size_t i = 0; i < dealt.size(); ++i) {
     std::sort(dealt[i].begin(), dealt[i].end());  // as in the file of passages
-    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], kept, options, result.splits[i]));
+    CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], kept, options, staging, result.splits[i]));
   }
   result.attempts_path = options.directory + "/attempts.jsonl";
-  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(result.attempts_path, AttemptsJsonLines(room)));
+  CONCUR_RETURN_IF_ERROR(
+      WriteFileAtomically(staging.PathOf("attempts.jsonl"), AttemptsJsonLines(room)));
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(
-      options.directory + "/benchmark.yaml",
+      staging.PathOf("benchmark.yaml"),
       absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", options.name,
                    "}\nspec:\n  train: train.jsonl\n  validation: validation.jsonl\n  test: "
                    "test.jsonl\n")));
+  CONCUR_RETURN_IF_ERROR(staging.Publish(
+      {"train.jsonl", "validation.jsonl", "test.jsonl", "attempts.jsonl", "benchmark.yaml"}));
   result.dropped = room.progress().dropped;
   result.waiting = room.progress().waiting;
   result.system_won = room.progress().system_won;

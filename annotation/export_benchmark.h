@@ -42,7 +42,8 @@ struct ExportResult {
 // Passages with a kept question are ordered by the SHA-256 of seed and id; the first ones are
 // tested, the next ones validate, the rest trains, at least one each. A question's answers are its
 // author's and then those of the validators that agree. The same room and options give the same
-// bytes. FailedPrecondition for fewer than three such passages.
+// bytes. Files appear once all are complete. FailedPrecondition for fewer than three such
+// passages.
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
 
 // Every attempt as JSON lines: who, when, which system, its answer, F1, state, validations.

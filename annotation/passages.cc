@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/json_items.h"
@@ -95,13 +96,21 @@ absl::StatusOr<std::vector<SourcePassage>> ReadPassages(const std::string& path)
   std::vector<SourcePassage> passages;
   std::set<std::string> ids;
   CONCUR_ASSIGN_OR_RETURN(const bool is_lines, qa::FirstObjectHas(path, "text"));
+  std::set<Digest> texts;  // passages of one text could be in several splits
   const auto take_line = [&](const qa::JsonFields::Element& item,
                              const std::string& place) -> absl::Status {
     SourcePassage passage;
     CONCUR_RETURN_IF_ERROR(ReadPassageLine(item, place, passage));
+    if (!texts.insert(Sha256Of(passage.text)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, ": text: an earlier passage has the same text; remove one of them"));
+    }
     return AddPassage(std::move(passage), place, ids, passages);
   };
-  const auto take_passage = [&](const qa::Passage& passage) {
+  const auto take_passage = [&](const qa::Passage& passage) -> absl::Status {
+    if (!texts.insert(Sha256Of(passage.context)).second) {
+      return absl::OkStatus();
+    }
     const std::string id = absl::StrCat("p", passages.size() + 1);
     return AddPassage({id, passage.title, passage.context}, absl::StrCat(path, ": passage ", id),
                       ids, passages);

@@ -21,7 +21,7 @@ inline constexpr size_t kOnboardingMax = 50;
 struct SourcePassage {
   std::string id;  // unique in a file
   std::string title;
-  std::string text;  // UTF-8 without control characters but line feeds and tabs
+  std::string text;  // unique in a file; UTF-8 without control characters but line feeds and tabs
 };
 
 struct KnownQuestion {
@@ -31,8 +31,9 @@ struct KnownQuestion {
 };
 
 // Reads JSON lines {"id", "title" (optional), "text"}, or a data set, whose passages are called
-// "p1", "p2", … in its order. InvalidArgument, with file and line, for a passage that is empty, too
-// long, has a control character or an id that was there before; for a file without passages.
+// "p1", "p2", … in its order, each text once. InvalidArgument, with file and line, for a passage
+// that is empty, too long, has a control character, or an id or text that was there before; for a
+// file without passages.
 absl::StatusOr<std::vector<SourcePassage>> ReadPassages(const std::string& path);
 
 // The questions of a data set, in its order. InvalidArgument for none, or more than kOnboardingMax.

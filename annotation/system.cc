@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "annotation/room.h"
 #include "base/check.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "worker/process.h"
@@ -27,13 +28,21 @@
 namespace concur::annotation {
 namespace {
 
-std::string QuestionLine(int64_t id, const std::string& passage, const std::string& question) {
-  const nlohmann::ordered_json json = {
-      {"id", absl::StrCat(id)}, {"passage", passage}, {"question", question}};
+// Of what is asked, so that a system that draws by it answers the same when it is asked again.
+std::string QuestionId(const std::string& passage, const std::string& question) {
+  Sha256 hash;
+  hash.UpdateField(passage);
+  hash.UpdateField(question);
+  return hash.Finish().ToHex();
+}
+
+std::string QuestionLine(const std::string& id, const std::string& passage,
+                         const std::string& question) {
+  const nlohmann::ordered_json json = {{"id", id}, {"passage", passage}, {"question", question}};
   return json.dump() + "\n";
 }
 
-absl::StatusOr<std::string> AnswerIn(const std::string& line, int64_t id) {
+absl::StatusOr<std::string> AnswerIn(const std::string& line, const std::string& id) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto text = [&json](const char* name) -> std::optional<std::string> {
     const auto found = json.is_object() ? json.find(name) : json.end();
@@ -42,7 +51,7 @@ absl::StatusOr<std::string> AnswerIn(const std::string& line, int64_t id) {
                : std::nullopt;
   };
   const std::optional<std::string> answer = text("answer");
-  if (!answer.has_value() || text("id") != absl::StrCat(id)) {
+  if (!answer.has_value() || text("id") != id) {
     return absl::UnavailableError(
         absl::StrCat(R"(printed a line that is not {"id": ")", id, R"(", "answer": "…"})"));
   }
@@ -145,26 +154,28 @@ class ServedProcess {
       if (count > 0) {
         output_.append(buffer.data(), static_cast<size_t>(count));
       } else if (count == 0) {
-        return absl::UnavailableError(HowItEnded(End()));
+        return absl::UnavailableError(End());
       }
     }
     return absl::OkStatus();
   }
 
-  // Kills the process with its group, unless it has ended by itself; its status.
-  int End() {
+  // Kills the process with its group, unless it has ended by itself: "did this or that".
+  std::string End() {
     if (process_.pid < 0) {
-      return 0;
+      return "has ended";
     }
     int status = 0;
     // One that has closed its output may be about to end: how says why.
     pollfd ended = {process_.pidfd.get(), POLLIN, 0};
-    poll(&ended, 1, output_.empty() ? 100 : 0);
+    const bool has_ended = poll(&ended, 1, output_.empty() ? 100 : 0) > 0;
     kill(-process_.pid, SIGKILL);
+    kill(process_.pid, SIGKILL);  // it may have left its group
     while (waitpid(process_.pid, &status, 0) < 0 && errno == EINTR) {
     }
     process_.pid = -1;
-    return status;
+    // Else it lived until it was killed here.
+    return has_ended || !WIFSIGNALED(status) ? HowItEnded(status) : "closed its standard output";
   }
 
   worker::Process process_;
@@ -196,11 +207,12 @@ class ServedSystem final : public System {
       }
       process_ = *std::move(started);
     }
-    const int64_t id = ++asked_;
+    const std::string id = QuestionId(passage, question);
     SystemClock real;  // the process runs in real time
     absl::StatusOr<std::string> line =
         process_->Ask(QuestionLine(id, passage, question), real,
-                      real.Now() + (is_new ? options_.start_max : options_.answer_max));
+                      real.Now() + (is_new ? std::max(options_.start_max, options_.answer_max)
+                                           : options_.answer_max));
     if (line.ok()) {
       line = AnswerIn(*line, id);
     }
@@ -226,7 +238,6 @@ class ServedSystem final : public System {
   absl::Time not_before_ = absl::InfinitePast();
   absl::Duration backoff_;
   std::string last_end_;
-  int64_t asked_ = 0;
 };
 
 }  // namespace

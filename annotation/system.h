@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trained system that answers one question at a time: a process that gets JSON lines
-// {"id", "passage", "question"} on its standard input and prints {"id", "answer"} for each.
+// {"id", "passage", "question"} on its standard input and prints {"id", "answer"} for each. The id
+// is a digest of the two others.
 //
 // What it prints is hostile: bytes, time and form are limited. One that breaks a limit is killed
 // with its process group, and started again for a later question, after a wait that doubles.
 //
-// Thread-compatible. Used by one thread that outlives it: the process dies with that thread.
+// Thread-compatible. Used by threads that outlive it: a process dies with the thread that asked
+// when it was started.
 #ifndef CONCUR_ANNOTATION_SYSTEM_H_
 #define CONCUR_ANNOTATION_SYSTEM_H_
 
@@ -26,7 +28,8 @@ struct SystemOptions {
   std::vector<std::string> env;      // "NAME=value", besides the basic variables of jobs
   std::string directory;             // where it runs
   std::string log;                   // file for its standard error, emptied at each start
-  absl::Duration start_max = absl::Seconds(120);  // for the first answer after a start
+  // For the first answer after a start; answer_max when that is longer.
+  absl::Duration start_max = absl::Seconds(120);
   absl::Duration answer_max = absl::Seconds(20);
   size_t line_bytes_max = size_t{64} << 10;
   int64_t file_bytes_max = int64_t{64} << 20;  // of each file that it writes, the log too

@@ -106,6 +106,14 @@ TEST_F(ExportBenchmarkTest, TheSameSeedGivesTheSameBytesAndAnotherOtherSplits) {
   EXPECT_EQ(tested.size(), 3u) << "each passage is the tested one for some seed";
 }
 
+TEST_F(ExportBenchmarkTest, AnExportThatFailsLeavesNothing) {
+  ASSERT_OK(MakeDirectories(options_.directory + "/benchmark.yaml"));
+  EXPECT_THAT(ExportBenchmark(scene_.room, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is a directory")));
+  EXPECT_THAT(ReadFile(options_.directory + "/train.jsonl"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("train.jsonl")));
+}
+
 TEST_F(ExportBenchmarkTest, EveryAttemptIsThereWithWhoAndWhatBecameOfIt) {
   const std::string text = AttemptsJsonLines(scene_.room);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());

@@ -96,6 +96,25 @@ TEST_F(RoomDirectoryTest, WhatWasCommittedIsThereAfterARestart) {
   EXPECT_EQ(live->room().HeldBy("ada", kStart), 0u);
 }
 
+TEST_F(RoomDirectoryTest, OneProcessHasADirectoryBeforeItsRoomIsMade) {
+  for (const std::string& path : {directory_.File("new"), room_}) {
+    {
+      ASSERT_OK_AND_ASSIGN(const RoomLock lock, RoomLock::Take(path));
+      EXPECT_THAT(RoomLock::Take(path),
+                  StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has this room open")));
+    }
+    EXPECT_OK(RoomLock::Take(path));
+  }
+}
+
+TEST_F(RoomDirectoryTest, ADirectoryThatWasThereTakesASystemBeforeItsRoom) {
+  const std::string path = directory_.File("made by hand");
+  ASSERT_OK(MakeDirectories(path, 0755));
+  ASSERT_OK_AND_ASSIGN(const RoomLock lock, RoomLock::Take(path));
+  ASSERT_OK(MakeDirectories(path + "/systems", 0700));
+  EXPECT_OK(MakeRoom(path, passages_, "", {}, kStart));
+}
+
 TEST_F(RoomDirectoryTest, ARefusedEventIsNotInTheLog) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
   const std::string before = LogText();
@@ -168,6 +187,7 @@ TEST_F(RoomDirectoryTest, PassagesThatCannotBeShownAreRefusedWithTheirLine) {
                          HasSubstr(absl::StrCat("passages.jsonl:2: ", part))));
   };
   refused("{\"id\": \"a\", \"text\": \"Two.\"}", "id: \"a\" was there before");
+  refused("{\"id\": \"b\", \"text\": \"One.\"}", "text: an earlier passage has the same");
   refused("{\"id\": \"b\", \"text\": \" \"}", "text: expected a passage");
   refused("{\"id\": \"b\", \"text\": \"a\\r\\nb\"}", "text: expected no control");
   refused("{\"id\": \"b\\n\", \"text\": \"a\"}", "id: ");
@@ -182,7 +202,8 @@ TEST_F(RoomDirectoryTest, ADataSetGivesItsPassagesAndKnownQuestions) {
   ASSERT_OK(WriteFileAtomically(
       data,
       "{\"context\": \"Bern is a town.\", \"qas\": [{\"qid\": \"1\", \"question\": \"What is a "
-      "town?\", \"answers\": [\"Bern\"]}]}\n{\"context\": \"Second.\", \"qas\": []}\n"));
+      "town?\", \"answers\": [\"Bern\"]}]}\n{\"context\": \"Bern is a town.\", \"qas\": []}\n"
+      "{\"context\": \"Second.\", \"qas\": []}\n"));
   ASSERT_OK_AND_ASSIGN(const std::vector<SourcePassage> passages, ReadPassages(data));
   ASSERT_EQ(passages.size(), 2u);
   EXPECT_EQ(passages[1].id, "p2");

@@ -8,7 +8,12 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
@@ -89,10 +94,34 @@ TEST_F(SystemTest, OneThatPrintsWithoutEndIsStopped) {
 }
 
 TEST_F(SystemTest, OneThatHangsIsKilledWithItsChildren) {
-  const auto system = Serve("sleep 1000 & echo $! > child; wait", absl::Milliseconds(300));
+  const auto system = Serve("sleep 1000 & echo $! > child; wait", absl::Seconds(2));
   EXPECT_THAT(system->Answer("The Alps.", "What?"),
               StatusIs(kUnavailable, AllOf(HasSubstr("did not answer in time"),
                                            HasSubstr(directory_.File("log")))));
+  int child = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(
+      absl::StripAsciiWhitespace(ReadFile(directory_.File("child")).value()), &child));
+  // It is gone, or dead and not yet waited for by the process that adopted it.
+  const std::string state = absl::StrCat("/proc/", child, "/stat");
+  while (kill(child, 0) == 0 && !absl::StrContains(ReadFile(state).value_or(") Z "), ") Z ")) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(SystemTest, OneThatClosesItsOutputAndStaysIsStopped) {
+  EXPECT_THAT(Serve("exec >&-; sleep 1000")->Answer("The Alps.", "What?"),
+              StatusIs(kUnavailable, HasSubstr("closed its standard output")));
+}
+
+TEST_F(SystemTest, TheSameQuestionHasTheSameId) {
+  const auto system = Serve(
+      "while read -r line; do id=${line#*:}; id=${id%%,*}; "
+      "printf '{\"id\":%s,\"answer\":%s}\\n' \"$id\" \"$id\"; done");
+  ASSERT_OK_AND_ASSIGN(const std::string first, system->Answer("The Alps.", "What?"));
+  ASSERT_OK_AND_ASSIGN(const std::string other, system->Answer("The Alps.", "Where?"));
+  ASSERT_OK_AND_ASSIGN(const std::string again, system->Answer("The Alps.", "What?"));
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
 }
 
 TEST_F(SystemTest, OneThatDiesIsStartedAgainAfterAWaitThatDoubles) {
