@@ -46,8 +46,10 @@ struct Event {
   absl::Time time = absl::UnixEpoch();  // whole milliseconds
   std::string annotator;
   std::string passage;  // its id; of an assignment, an attempt
-  int64_t number = 0;   // of the known question (from 0) or of the validated attempt (from 1)
-  std::string key;      // of an attempt: the same key again is the same attempt
+  // Of the known question (from 0), or of the validated attempt (from 1); of an assignment, the
+  // attempt that it is to validate, 0 to write.
+  int64_t number = 0;
+  std::string key;  // of an attempt: the same key again is the same attempt
   std::string question;
   std::optional<qa::Span> answer;  // bytes of the passage; of a validation: absent is "no answer"
   std::string system;              // digest of the system that answered; "": none

@@ -74,6 +74,8 @@ struct Annotator {
   std::vector<double> onboarding_f1;
   int64_t rounds_failed = 0;
   bool onboarded = false;
+  int64_t known_number = -1;  // of the known question that was answered last
+  qa::Span known_answer;      // to it
   // As an author.
   int64_t attempts = 0;
   int64_t wins = 0;  // over the system; all questions when there is none
@@ -121,10 +123,12 @@ class Room {
   // REQUIRES: Check(event) is OK.
   void Apply(const Event& event);
 
-  // What the annotator does next. `skip`: another passage than the one held. NotFound when there
-  // is nothing of this kind now; FailedPrecondition for an unknown annotator.
+  // What the annotator does next: what was given last, or, with `skip`, what follows it. NotFound
+  // when there is nothing of this kind now, or nobody of this name.
   absl::StatusOr<Task> NextTask(const std::string& annotator, TaskKind wanted, bool skip,
                                 absl::Time now) const;
+  // Whether the annotator was given this task last, and still holds its passage.
+  bool HasTask(const std::string& annotator, const Task& task, absl::Time now) const;
   // The passage that the annotator holds; nullopt for none.
   std::optional<size_t> HeldBy(const std::string& annotator, absl::Time now) const;
   absl::StatusOr<const SourcePassage*> FindPassage(const std::string& id) const;
@@ -143,9 +147,13 @@ class Room {
   void CheckInvariants() const;
 
  private:
-  struct Hold {
-    size_t passage = 0;
+  // What an annotator was given.
+  struct Loan {
+    size_t passage = 0;  // held until then, unless another one was given since
     absl::Time until;
+    std::optional<size_t> writing;  // the last passage to write for
+    int64_t validating = 0;         // the last attempt to validate; 0: none
+    std::set<size_t> passages;      // all
   };
 
   Room(std::vector<SourcePassage> passages, std::vector<KnownQuestion> onboarding,
@@ -154,7 +162,7 @@ class Room {
   absl::Status CheckAnnotator(const Event& event) const;
   absl::Status CheckKnown(const std::string& name, bool onboarded) const;
   absl::Status CheckSpan(const std::optional<qa::Span>& span, absl::string_view text) const;
-  absl::Status CheckHeld(size_t passage, const Event& event) const;
+  absl::Status CheckLent(size_t passage, const Event& event) const;
   absl::StatusOr<size_t> PassageOf(const std::string& id) const;
   absl::Status CheckAttempt(const Event& event) const;
   absl::Status CheckValidation(const Event& event) const;
@@ -167,7 +175,8 @@ class Room {
   bool HasRoom(size_t passage) const { return open_[passage] < settings_.questions_per_passage; }
   bool MayValidate(const Attempt& attempt, const std::string& annotator) const;
 
-  void Keep(size_t passage, const Event& event);
+  // The annotator holds the passage from now on.
+  Loan& Lend(size_t passage, const Event& event);
   void ApplyOnboarding(const Event& event);
   void ApplyAttempt(const Event& event);
   void ApplyValidation(const Event& event);
@@ -181,9 +190,10 @@ class Room {
   std::map<std::string, Annotator> annotators_;
   std::vector<Attempt> attempts_;  // attempts_[i].number == i + 1
   std::map<std::pair<std::string, std::string>, int64_t> number_of_key_;  // annotator, key
-  std::set<int64_t> waiting_;          // numbers of attempts that need validations
-  std::vector<int64_t> open_;          // by passage: questions that won and were not dropped
-  std::map<std::string, Hold> holds_;  // by annotator: the last assignment, perhaps expired
+  std::set<int64_t> waiting_;  // numbers of attempts that need validations
+  std::vector<int64_t> open_;  // by passage: questions that won and were not dropped
+  std::set<std::pair<size_t, std::string>> asked_;  // their passages and normalized texts
+  std::map<std::string, Loan> loans_;               // by annotator
   Progress progress_;
 };
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "base/random.h"
 #include "tests/annotation/scene.h"
@@ -34,6 +35,28 @@ TEST(RoomTest, TheSystemWinsAboveTheLimitAndThePersonAtIt) {
   ASSERT_OK(scene.Ask("ada", "rhine", "North Sea", ""));
   EXPECT_EQ(scene.room.attempts()[2].state, QuestionState::kWaiting) << "no answer loses";
   EXPECT_EQ(scene.room.annotators().at("ada").wins, 2);
+}
+
+// qa::F1 gives 0.4000000000000001.
+TEST(RoomTest, TwoOfFiveSharedWordsAreAtTheDefaultLimit) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Rhine flows from the Alps to", "Rhine Alps lie very far"));
+  EXPECT_NEAR(scene.room.attempts()[0].f1, 0.4, 1e-12);
+  EXPECT_EQ(scene.room.attempts()[0].state, QuestionState::kWaiting);
+}
+
+TEST(RoomTest, OnboardingAtItsLimitIsGoodEnough) {
+  Settings settings;
+  settings.onboarding_f1_min = 0.4;
+  Scene scene(settings, {Known()});
+  Event event;
+  event.kind = EventKind::kOnboarding;
+  event.annotator = "ada";
+  // One of four words is the known one: F1 is 2 * 1 / (4 + 1).
+  event.answer = SpanOf(Known().passage.text, "Bern is the seat of");
+  ASSERT_OK(scene.Do(event));
+  EXPECT_TRUE(scene.room.annotators().at("ada").onboarded);
 }
 
 TEST(RoomTest, WithoutASystemEveryQuestionCounts) {
@@ -104,6 +127,84 @@ TEST(RoomTest, TwoAnnotatorsNeverHaveOnePassageUntilItsHoldEnds) {
   ASSERT_OK(scene.Take("bob", "rhine"));
   EXPECT_THAT(scene.Ask("ada", "rhine", "Alps", ""),
               StatusIs(kPrecondition, HasSubstr("too long")));
+}
+
+// As in a second view, or while the system answered.
+TEST(RoomTest, AQuestionIsAcceptedAfterAnotherPassageWasTakenUnlessSomebodyElseHasIt) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Take("ada", "danube"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  EXPECT_EQ(scene.room.HeldBy("ada", scene.now), 0u);
+  ASSERT_OK(scene.Take("bob", "danube"));
+  EXPECT_THAT(scene.Ask("ada", "danube", "Vienna", ""),
+              StatusIs(kPrecondition, HasSubstr("another annotator has it now")));
+  EXPECT_THAT(scene.Ask("ada", "zürich", "Limmat", ""),
+              StatusIs(kPrecondition, HasSubstr("not given")));
+}
+
+TEST(RoomTest, AfterAValidationTheLastPassageToWriteForComesAgain) {
+  Scene scene;
+  ASSERT_OK(scene.Take("bob", "rhine"));
+  ASSERT_OK(scene.Ask("bob", "rhine", "Alps", ""));
+  ASSERT_OK(scene.Take("bob", "danube"));
+  ASSERT_OK(scene.Take("ada", "zürich"));
+  ASSERT_OK(scene.Take("ada", "rhine", 1));
+  const Task task = scene.room.NextTask("ada", TaskKind::kWriting, false, scene.now).value();
+  EXPECT_EQ(task.passage, 2u);
+  EXPECT_FALSE(scene.room.HasTask("ada", task, scene.now)) << "she holds another one";
+  ASSERT_OK(scene.Take("ada", "zürich"));
+  EXPECT_TRUE(scene.room.HasTask("ada", task, scene.now));
+}
+
+TEST(RoomTest, SkippingLeadsThroughAllQuestionsToValidate) {
+  Settings settings;
+  settings.share_passages = true;
+  Scene scene(settings);
+  for (const auto& [passage, answer] :
+       {std::pair("rhine", "Alps"), std::pair("danube", "Vienna"), std::pair("rhine", "Sea")}) {
+    ASSERT_OK(scene.Take("ada", passage));
+    ASSERT_OK(scene.Ask("ada", passage, answer, ""));
+  }
+  std::string seen;
+  for (int i = 0; i < 4; ++i) {
+    const Task task = scene.room.NextTask("bob", TaskKind::kValidating, i > 0, scene.now).value();
+    ASSERT_OK(scene.Take("bob", scene.room.passages()[task.passage].id, task.number));
+    absl::StrAppend(&seen, task.number);
+  }
+  EXPECT_EQ(seen, "1231");
+  EXPECT_EQ(scene.room.NextTask("bob", TaskKind::kValidating, false, scene.now)->number, 1);
+}
+
+TEST(RoomTest, APassageHasAQuestionOnceUntilItIsDropped) {
+  Settings settings;
+  settings.validators = 1;
+  settings.share_passages = true;
+  Scene scene(settings);
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Take("ada", "danube"));
+  const auto ask = [&](const std::string& passage, const std::string& answer,
+                       const std::string& question) {
+    Event event = scene.AttemptOf("ada", passage, answer, "");
+    event.question = question;
+    return scene.Do(event);
+  };
+  ASSERT_OK(ask("rhine", "Alps", "Where from?"));
+  EXPECT_THAT(ask("rhine", "North Sea", "the where, FROM"),
+              StatusIs(kPrecondition, HasSubstr("has this question already")));
+  ASSERT_OK(ask("danube", "Vienna", "Where from?"));
+  ASSERT_OK(scene.Take("bob", "rhine", 1));
+  ASSERT_OK(scene.Validate("bob", 1, ""));
+  ASSERT_OK(ask("rhine", "Alps", "Where from?"));
+}
+
+TEST(RoomTest, AQuestionOfAnotherPassageIsNotGivenWithThisOne) {
+  Scene scene;
+  ASSERT_OK(scene.Take("ada", "rhine"));
+  ASSERT_OK(scene.Ask("ada", "rhine", "Alps", ""));
+  for (const int64_t number : {int64_t{-1}, int64_t{1}, int64_t{2}}) {
+    EXPECT_THAT(scene.Take("bob", "danube", number), StatusIs(kInvalid, HasSubstr("number")));
+  }
 }
 
 TEST(RoomTest, PassagesAreSharedWhenAsked) {

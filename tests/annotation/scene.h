@@ -69,11 +69,13 @@ class Scene {
     return Do(event);
   }
 
-  absl::Status Take(const std::string& name, const std::string& passage) {
+  // To write, or to validate the attempt `number`.
+  absl::Status Take(const std::string& name, const std::string& passage, int64_t number = 0) {
     Event event;
     event.kind = EventKind::kAssignment;
     event.annotator = name;
     event.passage = passage;
+    event.number = number;
     return Do(event);
   }
 
@@ -84,7 +86,7 @@ class Scene {
     event.annotator = name;
     event.passage = passage;
     event.key = absl::StrCat("key", ++keys);
-    event.question = "Where does it go?";
+    event.question = absl::StrCat("Where does it go, ", keys, "?");
     for (const SourcePassage& source : room.passages()) {
       if (source.id == passage) {
         event.answer = SpanOf(source.text, answer);
