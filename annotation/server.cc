@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "base/digest.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "page/api.h"
 #include "page/assets.h"
@@ -96,35 +97,51 @@ Json PassageJson(const SourcePassage& passage) {
   return {{"id", passage.id}, {"title", passage.title}, {"text", passage.text}};
 }
 
+std::string ValidationJson(const Attempt& attempt, const Validation& validation,
+                           const std::string& passage) {
+  return Dump({{"saved", true},
+               {"agrees", validation.agrees},
+               {"author_answer", std::string(qa::TextOf(passage, attempt.answer))}});
+}
+
+std::string KnownJson(const KnownQuestion& known, const Annotator& annotator) {
+  return Dump({{"saved", true},
+               {"answers", known.answers},
+               {"onboarded", annotator.onboarded},
+               {"again", !annotator.onboarded && annotator.onboarding_f1.empty()}});
+}
+
 Json Share(int64_t part, int64_t all) {
   return all == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(all));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AnnotationServer>> AnnotationServer::Start(
-    Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
-    ServerOptions options) {
-  CONCUR_ASSIGN_OR_RETURN(const http::Endpoint endpoint,
-                          http::ParseEndpoint("--listen", options.listen));
+absl::StatusOr<http::Listener> AnnotationServer::ListenOn(const std::string& address) {
+  CONCUR_ASSIGN_OR_RETURN(const http::Endpoint endpoint, http::ParseEndpoint("--listen", address));
   if (!endpoint.IsLoopback()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--listen: expected an address of the loopback device, such as 127.0.0.1:7450, got ",
-        options.listen, "; other machines reach it by ssh -L"));
+        address, "; other machines reach it by ssh -L"));
   }
   absl::StatusOr<http::Listener> listener = http::Listen(endpoint);
-  if (!listener.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("--listen: ", options.listen, " is taken; choose another"));
-  }
+  return listener.ok() ? std::move(listener)
+                       : absl::UnavailableError(
+                             absl::StrCat("--listen: ", address, " is taken; choose another"));
+}
+
+absl::StatusOr<std::unique_ptr<AnnotationServer>> AnnotationServer::Start(
+    Clock& clock, std::unique_ptr<LiveRoom> room, std::unique_ptr<System> system,
+    ServerOptions options) {
+  CONCUR_ASSIGN_OR_RETURN(http::Listener listener, ListenOn(options.listen));
   CONCUR_ASSIGN_OR_RETURN(std::string key, page::EnsurePageKey(options.key_path));
   std::unique_ptr<AnnotationServer> server(
       new AnnotationServer(clock, std::move(room), std::move(system), std::move(options),
-                           std::move(key), listener->endpoint));
+                           std::move(key), listener.endpoint));
   page::HttpLimits limits;
   limits.body_bytes_max = kBodyBytesMax;
   CONCUR_ASSIGN_OR_RETURN(server->http_,
-                          page::HttpServer::Start(*std::move(listener), limits,
+                          page::HttpServer::Start(std::move(listener), limits,
                                                   [self = server.get()](const Exchange& exchange) {
                                                     self->Handle(exchange);
                                                   }));
@@ -171,21 +188,6 @@ absl::StatusOr<std::string> AnnotationServer::MakeLink(const std::string& annota
   done.WaitForNotification();
   CONCUR_RETURN_IF_ERROR(status);
   return absl::StrCat(address_, "#login=", code);
-}
-
-absl::Status AnnotationServer::TrySystem() {
-  if (system_ == nullptr) {
-    return absl::OkStatus();
-  }
-  absl::Status status;
-  absl::Notification done;
-  system_thread_.Submit([&] {
-    // The passages never change, so that another thread may read them.
-    status = system_->Answer(room_->room().passages().front().text, "What is it about?").status();
-    done.Notify();
-  });
-  done.WaitForNotification();
-  return status;
 }
 
 void AnnotationServer::Handle(const Exchange& exchange) {
@@ -276,7 +278,7 @@ HttpResponse AnnotationServer::LogIn(const HttpRequest& request) {
     return ErrorOf(absl::UnauthenticatedError(
         "this link was used, or replaced by another; ask for a new one"));
   }
-  if (const absl::Status saved = room_->Commit(event); !saved.ok()) {
+  if (const absl::Status saved = Save(event); !saved.ok()) {
     return ErrorOf(saved);
   }
   const int64_t links = room_->room().annotators().at(event.annotator).links;
@@ -370,13 +372,14 @@ absl::StatusOr<std::string> AnnotationServer::TakeTask(const std::string& annota
       room_->room().NextTask(annotator,
                              kind == "writing" ? TaskKind::kWriting : TaskKind::kValidating,
                              body.IsTrue("skip"), now));
-  if (task.kind != TaskKind::kOnboarding && room_->room().HeldBy(annotator, now) != task.passage) {
+  if (!room_->room().HasTask(annotator, task, now)) {
     Event event;
     event.kind = EventKind::kAssignment;
     event.time = now;
     event.annotator = annotator;
     event.passage = room_->room().passages()[task.passage].id;
-    CONCUR_RETURN_IF_ERROR(room_->Commit(event));
+    event.number = task.number;
+    CONCUR_RETURN_IF_ERROR(Save(event));
   }
   return TaskJson(task);
 }
@@ -418,36 +421,66 @@ void AnnotationServer::TakeAttempt(const Exchange& exchange, const std::string& 
     }
     status = room.Check(event);
   }
+  if (status.ok() && being_answered_.contains(annotator)) {
+    status = absl::ResourceExhaustedError("your last question is being answered; wait for it");
+  }
+  if (status.ok() && !event.system.empty()) {
+    status = Renew(event);
+  }
   if (!status.ok()) {
     Respond(exchange, ErrorOf(status));
   } else if (event.system.empty()) {
     SaveAttempt(exchange, std::move(event));
   } else {
+    being_answered_.insert(annotator);
     AskSystem(exchange, event, passage->text);
   }
+}
+
+// The passage stays with its annotator while the system answers.
+absl::Status AnnotationServer::Renew(const Event& attempt) {
+  Event event;
+  event.kind = EventKind::kAssignment;
+  event.time = attempt.time;
+  event.annotator = attempt.annotator;
+  event.passage = attempt.passage;
+  return Save(event);
 }
 
 void AnnotationServer::AskSystem(const Exchange& exchange, const Event& event,
                                  const std::string& passage) {
   system_thread_.Submit([this, exchange, event, passage] {
-    const absl::StatusOr<std::string> answer =
-        is_stopping_ ? absl::UnavailableError("the server is being stopped")
-                     : system_->Answer(passage, event.question);
-    if (!answer.ok()) {
-      Respond(exchange, ErrorOf(answer.status()));
-      return;
-    }
-    Event answered = event;
-    answered.system_answer = *answer;
-    room_thread_.Submit([this, exchange, answered = std::move(answered)]() mutable {
-      SaveAttempt(exchange, std::move(answered));
+    absl::StatusOr<std::string> answer = is_stopping_
+                                             ? absl::UnavailableError("the server is being stopped")
+                                             : system_->Answer(passage, event.question);
+    room_thread_.Submit([this, exchange, event = event, answer = std::move(answer)]() mutable {
+      being_answered_.erase(event.annotator);
+      if (!answer.ok()) {
+        // What the system did, with paths of this machine, is for who runs it.
+        LogWarning(answer.status().message(), {{"annotator", event.annotator}});
+        Respond(exchange, ErrorOf(absl::UnavailableError(
+                              "the system did not answer; submit the question again")));
+        return;
+      }
+      event.system_answer = *std::move(answer);
+      SaveAttempt(exchange, std::move(event));
     });
   });
 }
 
+absl::Status AnnotationServer::Save(const Event& event) {
+  CONCUR_RETURN_IF_ERROR(room_->room().Check(event));
+  const absl::Status saved = room_->Commit(event);
+  if (saved.ok()) {
+    return saved;
+  }
+  LogError(saved.message(), {{"annotator", event.annotator}});
+  return absl::UnavailableError("this cannot be saved now; tell who runs concur annotate");
+}
+
 void AnnotationServer::SaveAttempt(const Exchange& exchange, Event event) {
   event.time = Now();
-  const absl::Status saved = room_->Commit(event);
+  const absl::Status saved = Save(event);
   const Attempt* attempt = room_->room().FindAttempt(event.annotator, event.key);
   // The same one may have been saved meanwhile.
   if (!saved.ok() && !(absl::IsAlreadyExists(saved) && attempt != nullptr)) {
@@ -474,10 +507,14 @@ absl::StatusOr<std::string> AnnotationServer::TakeValidation(const std::string& 
   if (!body.IsTrue("unanswerable")) {
     CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(passage.text));
   }
-  CONCUR_RETURN_IF_ERROR(room_->Commit(event));
-  return Dump({{"saved", true},
-               {"agrees", attempt.validations.back().agrees},
-               {"author_answer", std::string(qa::TextOf(passage.text, attempt.answer))}});
+  // Sent again, since its answer was lost.
+  for (const Validation& saved : attempt.validations) {
+    if (saved.annotator == annotator && saved.answer == event.answer) {
+      return ValidationJson(attempt, saved, passage.text);
+    }
+  }
+  CONCUR_RETURN_IF_ERROR(Save(event));
+  return ValidationJson(attempt, attempt.validations.back(), passage.text);
 }
 
 absl::StatusOr<std::string> AnnotationServer::TakeOnboarding(const std::string& annotator,
@@ -494,13 +531,13 @@ absl::StatusOr<std::string> AnnotationServer::TakeOnboarding(const std::string& 
   }
   const KnownQuestion& known = room.onboarding()[static_cast<size_t>(event.number)];
   CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(known.passage.text));
-  const int64_t failed = room.annotators().at(annotator).rounds_failed;
-  CONCUR_RETURN_IF_ERROR(room_->Commit(event));
-  const Annotator& after = room.annotators().at(annotator);
-  return Dump({{"saved", true},
-               {"answers", known.answers},
-               {"onboarded", after.onboarded},
-               {"again", after.rounds_failed > failed}});
+  const Annotator& known_annotator = room.annotators().at(annotator);
+  const absl::Status saved = Save(event);
+  // Sent again, since its answer was lost.
+  const bool was_saved =
+      known_annotator.known_number == event.number && event.answer == known_annotator.known_answer;
+  return saved.ok() || was_saved ? absl::StatusOr<std::string>(KnownJson(known, known_annotator))
+                                 : saved;
 }
 
 }  // namespace concur::annotation

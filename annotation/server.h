@@ -13,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,8 +38,11 @@ struct ServerOptions {
 
 class AnnotationServer {
  public:
-  // `system` answers while room.system() is not "". InvalidArgument for an address that is not one
-  // of the loopback device; Unavailable when it is taken. `clock` outlives the server.
+  // InvalidArgument for an address that is not one of the loopback device; Unavailable when it is
+  // taken.
+  static absl::StatusOr<http::Listener> ListenOn(const std::string& address);
+  // `system` answers while room.system() is not "". The errors of ListenOn. `clock` outlives the
+  // server.
   static absl::StatusOr<std::unique_ptr<AnnotationServer>> Start(Clock& clock,
                                                                  std::unique_ptr<LiveRoom> room,
                                                                  std::unique_ptr<System> system,
@@ -52,8 +56,6 @@ class AnnotationServer {
   const std::string& address() const { return address_; }
   // A link that logs the annotator in once. Sessions and links of earlier ones end.
   absl::StatusOr<std::string> MakeLink(const std::string& annotator);
-  // Asks the system a question about the first passage: whether it can be started. OK without one.
-  absl::Status TrySystem();
 
  private:
   using Exchange = std::shared_ptr<page::HttpExchange>;
@@ -69,7 +71,10 @@ class AnnotationServer {
   absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body);
   void TakeAttempt(const Exchange& exchange, const std::string& annotator);
   void AskSystem(const Exchange& exchange, const Event& event, const std::string& passage);
+  absl::Status Renew(const Event& attempt);
   void SaveAttempt(const Exchange& exchange, Event event);
+  // LiveRoom::Commit; annotators learn what they did wrong, but not what this machine did.
+  absl::Status Save(const Event& event);
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body);
   absl::StatusOr<std::string> TakeOnboarding(const std::string& annotator, const std::string& body);
   std::string StateJson(const std::string& annotator) const;
@@ -86,6 +91,7 @@ class AnnotationServer {
   const std::string cookie_name_;
   const page::SessionSealer sealer_;
   std::atomic<bool> is_stopping_ = false;
+  std::set<std::string> being_answered_;  // annotators; used by room_thread_
   ThreadPool room_thread_;
   ThreadPool system_thread_;
   std::unique_ptr<page::HttpServer> http_;

@@ -126,8 +126,8 @@ void AddAnnotateCommand(
 
   command->Footer(
       "Examples:\n  concur annotate --system s1/12 --approach configs/approaches/max-margin.yaml "
-      "--passages passages.jsonl --annotator ada --annotator bob\n  concur annotate --system none "
-      "--passages passages.jsonl --annotator ada");
+      "--passages passages.jsonl --validators 1 --annotator ada --annotator bob\n  concur annotate "
+      "--system none --passages passages.jsonl --validators 0 --annotator ada");
   // Runs after that of a subcommand.
   command->OnParsed([flags, run, status, export_command, &context] {
     if (!context.parse_only && !status->Parsed() && !export_command->Parsed()) {

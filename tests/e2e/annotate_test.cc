@@ -84,20 +84,28 @@ TEST_F(AnnotateTest, MistakesAreNamedWithTheirOption) {
     EXPECT_EQ(output.exit_code, exit_code) << output.err;
     EXPECT_THAT(output.err, HasSubstr(part));
   };
-  refused(2, Command({"--dir", dir_.File("none"), "--system", "none"}), "--passages: expected");
+  refused(2, Command({"--dir", dir_.File("none"), "--system", "none", "--listen", "127.0.0.1:0"}),
+          "--passages: expected");
   refused(2, Serving({}), "--system: expected");
   refused(2, Serving({"--system", dir_.File("train.jsonl")}), "--approach: expected");
   refused(2, Serving({"--system", "none", "--annotator", "two words"}), "annotator: expected");
   refused(2, Serving({"--system", "none", "--win-above", "40"}), "settings: expected fractions");
-  refused(3, Command({"status", dir_.File("room")}), "no room here");
   refused(3, Serving({"--system", "none", "--new-link", "nobody"}), "no annotator nobody");
-  refused(4, Serving({"--system", "none", "--validators", "3"}), "keeps the settings");
-  refused(4, Command({"export", dir_.File("room"), "--out", dir_.File("out")}), "at least 3");
+  refused(2,
+          Command({"--dir", dir_.File("room"), "--passages", dir_.File("passages.jsonl"),
+                   "--system", "none", "--listen", "0.0.0.0:0"}),
+          "--listen: expected");
   // A file that is no model: the system is tried before anybody is let in.
   refused(4,
           Serving({"--system", dir_.File("train.jsonl"), "--approach", dir_.File("approach.yaml")}),
           "exit code 78");
   EXPECT_THAT(ReadFile(dir_.File("room/system.log")).value(), HasSubstr("expected a model file"));
+  // None of these has made a room, whose settings would stay.
+  refused(3, Command({"status", dir_.File("room")}), "no room here");
+  Serve({"--system", "none"});
+  EXPECT_EQ(Stop(), 0);
+  refused(4, Serving({"--system", "none", "--validators", "3"}), "keeps the settings");
+  refused(4, Command({"export", dir_.File("room"), "--out", dir_.File("out")}), "at least 3");
 }
 
 TEST_F(AnnotateTest, ARestartGoesOnWithTheSamePeopleAndEndsInOrder) {

@@ -2,7 +2,10 @@
 // concur-annotate: does the work of `concur annotate`, with the same command line.
 #include <signal.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -193,20 +196,26 @@ absl::Status UseSystem(const std::string& digest, Clock& clock, LiveRoom& room) 
   return room.Commit(event);
 }
 
-// Those who are to get a link: the new ones, and who is to have another.
-absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags, const Room& room) {
+// Those who are to get a link: the new ones, and who is to have another. Each once.
+absl::StatusOr<std::vector<std::string>> NeedLinks(const AnnotateFlags& flags,
+                                                   const std::map<std::string, Annotator>& known) {
   std::vector<std::string> names;
-  for (const std::string& name : flags.annotators) {
-    if (!room.annotators().contains(name)) {
+  const auto add = [&names](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
       names.push_back(name);
+    }
+  };
+  for (const std::string& name : flags.annotators) {
+    if (!known.contains(name)) {
+      add(name);
     }
   }
   for (const std::string& name : flags.new_links) {
-    if (!room.annotators().contains(name)) {
+    if (!known.contains(name)) {
       return absl::NotFoundError(
           absl::StrCat("--new-link: there is no annotator ", name, "; --annotator adds one"));
     }
-    names.push_back(name);
+    add(name);
   }
   return names;
 }
@@ -228,28 +237,60 @@ absl::Status PrintLinks(annotation::AnnotationServer& server, const std::vector<
   return absl::OkStatus();
 }
 
-absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
-  signal(SIGPIPE, SIG_IGN);  // a system that has ended is an error of its question
-  SystemClock clock;
-  // A room keeps its settings, so that a mistake elsewhere must not make one.
+// What can be wrong besides the room. A room keeps its settings, so that a mistake elsewhere must
+// not make one.
+absl::Status CheckServing(const AnnotateFlags& flags) {
   for (const std::string& name : flags.annotators) {
     CONCUR_RETURN_IF_ERROR(annotation::CheckAnnotatorName(name));
   }
-  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
-  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names, NeedLinks(flags, room->room()));
-  CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
-  std::unique_ptr<annotation::System> system;
-  if (!trained.digest.empty()) {
-    system = annotation::MakeServedSystem(clock, trained.options);
+  if (!annotation::HasRoom(flags.directory)) {
+    CONCUR_RETURN_IF_ERROR(NeedLinks(flags, {}).status());
   }
+  return annotation::AnnotationServer::ListenOn(flags.listen).status();
+}
+
+// The system that answers, once it has answered; null for none.
+absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSystem& trained,
+                                                                Clock& clock) {
+  if (trained.digest.empty()) {
+    return nullptr;
+  }
+  std::unique_ptr<annotation::System> system = annotation::MakeServedSystem(clock, trained.options);
+  const absl::Status tried = system->Answer("Ada lives in Bern.", "Where does Ada live?").status();
+  return tried.ok() ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(system))
+                    : absl::FailedPreconditionError(tried.message());
+}
+
+void NoteTooFewValidators(const Room& room, size_t added, CommandContext& context) {
+  const auto needed = static_cast<size_t>(room.settings().validators);
+  const size_t people = room.annotators().size() + added;
+  if (needed > 0 && people <= needed) {
+    PrintNote(context, absl::StrCat("a question is kept once ", needed,
+                                    " other people have answered it, and there are ", people,
+                                    " in all: add more with --annotator"));
+  }
+}
+
+absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
+  signal(SIGPIPE, SIG_IGN);  // a system that has ended is an error of its question
+  SystemClock clock;
+  CONCUR_ASSIGN_OR_RETURN(const annotation::RoomLock lock,
+                          annotation::RoomLock::Take(flags.directory));
+  CONCUR_RETURN_IF_ERROR(CheckServing(flags));
+  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<annotation::System> system, StartSystem(trained, clock));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
+  CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          NeedLinks(flags, room->room().annotators()));
+  CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
+  const auto added = std::count_if(names.begin(), names.end(), [&room](const std::string& name) {
+    return !room->room().annotators().contains(name);
+  });
+  NoteTooFewValidators(room->room(), static_cast<size_t>(added), context);
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<annotation::AnnotationServer> server,
                           annotation::AnnotationServer::Start(
                               clock, std::move(room), std::move(system),
                               {.listen = flags.listen, .key_path = flags.directory + "/key"}));
-  if (const absl::Status tried = server->TrySystem(); !tried.ok()) {
-    return absl::FailedPreconditionError(tried.message());
-  }
   absl::Notification ended;
   const InterruptScope interrupt([&ended] {
     if (!ended.HasBeenNotified()) {

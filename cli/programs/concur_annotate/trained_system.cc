@@ -55,7 +55,8 @@ absl::StatusOr<std::string> Unpack(const std::string& directory, const Digest& d
     CONCUR_RETURN_IF_ERROR(
         ExtractDirectoryTar(file + ".artifact", unfinished, {.bytes_max = kSystemBytesMax}));
     std::filesystem::rename(unfinished, file, error);
-    std::filesystem::remove(file + ".artifact");
+    std::error_code ignored;
+    std::filesystem::remove(file + ".artifact", ignored);
   } else {
     std::filesystem::rename(file + ".artifact", file, error);
   }
@@ -92,7 +93,11 @@ absl::StatusOr<std::pair<Digest, std::string>> FetchSystem(const AnnotateFlags& 
   const std::string path = absl::StrCat(directory, "/", digest.ToHex());
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
-    return std::make_pair(digest, path);
+    // It may have been written in part when the power failed, or changed since.
+    if (const absl::StatusOr<Digest> found = DigestOfSystem(path); found.ok() && *found == digest) {
+      return std::make_pair(digest, path);
+    }
+    std::filesystem::remove_all(path, error);
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes,
@@ -130,7 +135,9 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   }
   std::error_code error;
   system.digest = digest.ToHex();
-  system.options.directory = std::filesystem::absolute(flags.directory, error).string();
+  const std::string directory = std::filesystem::absolute(flags.directory, error).string();
+  system.options.directory = directory + "/run";  // what it writes is no part of the room
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(system.options.directory, 0700));
   std::map<std::string, std::string> values = {
       {"model", std::filesystem::absolute(model, error).string()}};
   if (!served.code.empty()) {
@@ -140,7 +147,7 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   for (const auto& [name, value] : served.env) {
     system.options.env.push_back(absl::StrCat(name, "=", value));
   }
-  system.options.log = system.options.directory + "/system.log";
+  system.options.log = directory + "/system.log";
   system.options.answer_max = absl::Seconds(flags.answer_seconds);
   return system;
 }
