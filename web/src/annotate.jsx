@@ -100,14 +100,14 @@ function Verdict({ result, hasSystem }) {
 
 function Writing({ task, session, state, onSkip, onDone }) {
   const { passage } = task;
-  const [draft, setDraft] = useState(() => draftOf(session.user, passage.id));
+  const [draft, setDraft] = useState(() => draftOf(session.user, passage));
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const change = (fields) => {
     const next = { ...draft, ...fields };
     setDraft(next);
-    keepDraft(session.user, passage.id, next);
+    keepDraft(session.user, passage, next);
   };
   const submit = async (event) => {
     event.preventDefault();
@@ -125,12 +125,12 @@ function Writing({ task, session, state, onSkip, onDone }) {
       });
       setResult(saved);
       if (saved.winner === "person") {
-        dropDraft(session.user, passage.id);
+        dropDraft(session.user, passage);
         setDraft({ question: "", span: null });
       } else {
         const next = { question: draft.question, span: draft.span };
         setDraft(next);
-        keepDraft(session.user, passage.id, next);
+        keepDraft(session.user, passage, next);
       }
       onDone();
     } catch (failure) {

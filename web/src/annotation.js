@@ -7,17 +7,37 @@ export const codePoints = (text, units) => [...text.slice(0, units)].length;
 export const percentText = (share) =>
   share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
 
-// What was typed and not yet saved, by annotator and passage, in this browser's storage.
-const nameOf = (user, passage) => `concur-draft ${user} ${passage}`;
+// What was typed and not yet saved, by annotator and passage, in this browser's storage. Another
+// version of the page, or another room at the same address, may have written what is there.
+const nameOf = (user, passage) => `concur-draft ${user} ${passage.id}`;
+const KEY = /^[0-9a-f]{32}$/; // as newKey makes it
 const EMPTY = { question: "", span: null };
 
+const isSpanOf = (span, text) =>
+  Array.isArray(span) &&
+  span.length === 2 &&
+  span.every(Number.isInteger) &&
+  0 <= span[0] &&
+  span[0] < span[1] &&
+  span[1] <= text.length;
+
+// Of the draft for `passage` ({id, text}) the fields that have the right shape. Its key belongs to
+// question and span together.
 export function draftOf(user, passage, storage = localStorage) {
+  let stored;
   try {
-    const draft = JSON.parse(storage.getItem(nameOf(user, passage)));
-    return typeof draft?.question === "string" ? { ...EMPTY, ...draft } : EMPTY;
+    stored = JSON.parse(storage.getItem(nameOf(user, passage)));
   } catch {
     return EMPTY;
   }
+  if (typeof stored?.question !== "string") {
+    return EMPTY;
+  }
+  const { question, span, key } = stored;
+  if (!isSpanOf(span, passage.text)) {
+    return { question, span: null };
+  }
+  return KEY.test(key) ? { question, span, key } : { question, span };
 }
 
 // A full storage must not stop the work: then the draft lives as long as the page.

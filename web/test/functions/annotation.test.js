@@ -16,27 +16,51 @@ test("offsets count code points, as the server does", () => {
   assert.equal(codePoints("Zürich", 6), 6);
 });
 
+const RHINE = { id: "p1", text: "The Rhine" };
+const EMPTY = { question: "", span: null };
+
 test("a draft is kept by person and passage until it is dropped", () => {
   const storage = new Storage();
-  assert.deepEqual(draftOf("ada", "p1", storage), { question: "", span: null });
-  keepDraft("ada", "p1", { question: "Who?", span: [1, 4], key: "k" }, storage);
-  assert.deepEqual(draftOf("ada", "p1", storage), { question: "Who?", span: [1, 4], key: "k" });
-  assert.equal(draftOf("bob", "p1", storage).question, "");
-  assert.equal(draftOf("ada", "p2", storage).question, "");
-  dropDraft("ada", "p1", storage);
-  assert.equal(draftOf("ada", "p1", storage).question, "");
+  const draft = { question: "Who?", span: [1, 9], key: newKey() };
+  assert.deepEqual(draftOf("ada", RHINE, storage), EMPTY);
+  keepDraft("ada", RHINE, draft, storage);
+  assert.deepEqual(draftOf("ada", RHINE, storage), draft);
+  assert.deepEqual(draftOf("bob", RHINE, storage), EMPTY);
+  assert.deepEqual(draftOf("ada", { ...RHINE, id: "p2" }, storage), EMPTY);
+  dropDraft("ada", RHINE, storage);
+  assert.deepEqual(draftOf("ada", RHINE, storage), EMPTY);
 });
 
 test("a damaged or full storage stops nobody", () => {
   const storage = new Storage();
-  for (const text of ["{", "null", "3", '{"question": 7}']) {
+  for (const text of ["{", "null", "3", '"Who?"', "[]", "[1, 2]", "{}", '{"question": 7, "span": [0, 3]}']) {
     storage.setItem("concur-draft ada p1", text);
-    assert.equal(draftOf("ada", "p1", storage).question, "");
+    assert.deepEqual(draftOf("ada", RHINE, storage), EMPTY, text);
   }
   storage.setItem = () => {
     throw new Error("full");
   };
-  assert.equal(keepDraft("ada", "p1", { question: "Who?", span: null }, storage), false);
+  assert.equal(keepDraft("ada", RHINE, { question: "Who?", span: null }, storage), false);
+});
+
+test("a draft's span that is no part of the passage is dropped, and the question stays", () => {
+  const storage = new Storage();
+  const spans = [undefined, 3, "03", {}, { 0: 0, 1: 3, length: 2 }, [], [0], [0, 3, 4], [0, "3"], [0, null]];
+  spans.push([0, 2.5], [-1, 3], [3, 3], [4, 3], [0, 10], [10, 12], [[0], [3]]);
+  for (const span of spans) {
+    keepDraft("ada", RHINE, { question: "Who?", span, key: newKey() }, storage);
+    assert.deepEqual(draftOf("ada", RHINE, storage), { question: "Who?", span: null }, JSON.stringify(span));
+  }
+  keepDraft("ada", RHINE, { question: "Who?", span: [0, 9] }, storage);
+  assert.deepEqual(draftOf("ada", RHINE, storage).span, [0, 9]);
+});
+
+test("a draft's key that this page did not make is dropped, as are other fields", () => {
+  const storage = new Storage();
+  for (const key of ["", "k", 7, null, ["k"], "a".repeat(65)]) {
+    keepDraft("ada", RHINE, { question: "Who?", span: [0, 3], key, other: 1 }, storage);
+    assert.deepEqual(draftOf("ada", RHINE, storage), { question: "Who?", span: [0, 3] }, JSON.stringify(key));
+  }
 });
 
 test("keys differ", () => {
