@@ -30,8 +30,9 @@ function Complaint({ error }) {
 }
 
 // The passage as text of which a part is selected by mouse, finger or keyboard. A box that is
-// readOnly has no cursor for the keyboard, so every change is refused instead.
-function Passage({ passage, span, onSpan }) {
+// readOnly has no cursor for the keyboard, so every change is refused instead. What was selected
+// stays the answer while `busy`.
+function Passage({ passage, span, busy, onSpan }) {
   const box = useRef(null);
   useEffect(() => {
     const fit = () => {
@@ -44,7 +45,7 @@ function Passage({ passage, span, onSpan }) {
   }, [passage.id]);
   const take = () => {
     const { selectionStart, selectionEnd } = box.current;
-    if (selectionEnd > selectionStart) {
+    if (!busy && selectionEnd > selectionStart) {
       onSpan([selectionStart, selectionEnd]);
     }
   };
@@ -98,12 +99,12 @@ function Verdict({ result, hasSystem }) {
   );
 }
 
-function Writing({ task, session, state, onSkip, onDone }) {
+// While `busy` nothing can be typed: what the server answers is about the text as it was sent.
+function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
   const { passage } = task;
   const [draft, setDraft] = useState(() => draftOf(session.user, passage));
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
   const change = (fields) => {
     const next = { ...draft, ...fields };
     setDraft(next);
@@ -141,13 +142,19 @@ function Writing({ task, session, state, onSkip, onDone }) {
   };
   return (
     <form onSubmit={submit}>
-      <Passage passage={passage} span={draft.span} onSpan={(span) => change({ span, key: undefined })} />
+      <Passage
+        passage={passage}
+        span={draft.span}
+        busy={busy}
+        onSpan={(span) => change({ span, key: undefined })}
+      />
       <label class="question">
         Question
         <input
           value={draft.question}
           maxLength={state.question_bytes_max}
           autocomplete="off"
+          readOnly={busy}
           onInput={(event) => change({ question: event.target.value, key: undefined })}
         />
       </label>
@@ -166,12 +173,11 @@ function Writing({ task, session, state, onSkip, onDone }) {
 }
 
 // A question of another person, or one whose answer is known.
-function Answering({ task, isKnown, onSkip, onNext }) {
+function Answering({ task, isKnown, busy, setBusy, onSkip, onNext }) {
   const { passage } = task;
   const [span, setSpan] = useState(null);
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
   const next = useRef(null);
   useEffect(() => next.current?.focus(), [result]);
   const send = async (fields) => {
@@ -199,7 +205,7 @@ function Answering({ task, isKnown, onSkip, onNext }) {
       <p class="asked">
         <b>{task.question}</b>
       </p>
-      <Passage passage={passage} span={span} onSpan={setSpan} />
+      <Passage passage={passage} span={span} busy={busy || result !== null} onSpan={setSpan} />
       {result ? (
         <>
           <p class="verdict won" role="status">
@@ -276,7 +282,7 @@ function Standing({ state }) {
   );
 }
 
-function Work({ kind, session, state, refresh }) {
+function Work({ kind, session, state, busy, setBusy, refresh }) {
   const [task, setTask] = useState(null);
   const [error, setError] = useState(null);
   const [turn, setTurn] = useState(0);
@@ -314,6 +320,8 @@ function Work({ kind, session, state, refresh }) {
         task={task}
         session={session}
         state={state}
+        busy={busy}
+        setBusy={setBusy}
         onSkip={() => fetchTask(true)}
         onDone={refresh}
       />
@@ -324,6 +332,8 @@ function Work({ kind, session, state, refresh }) {
       key={turn}
       task={task}
       isKnown={task.kind === "onboarding"}
+      busy={busy}
+      setBusy={setBusy}
       onSkip={() => fetchTask(true)}
       onNext={() => fetchTask(false)}
     />
@@ -341,6 +351,8 @@ function Page({ code }) {
   const [state, setState] = useState(null);
   const [problem, setProblem] = useState("");
   const [view, setView] = useState("writing");
+  // Something was sent and is not answered: a view that is left now would miss the answer.
+  const [busy, setBusy] = useState(false);
   const refresh = async () => {
     try {
       const now = await get("state");
@@ -390,6 +402,7 @@ function Page({ code }) {
               class="quiet"
               key={name}
               aria-current={view === name ? "page" : undefined}
+              disabled={busy}
               onClick={() => setView(name)}
             >
               {text}
@@ -408,7 +421,15 @@ function Page({ code }) {
         {view === "standing" ? (
           <Standing state={state} />
         ) : (
-          <Work key={view} kind={view} session={session} state={state} refresh={refresh} />
+          <Work
+            key={view}
+            kind={view}
+            session={session}
+            state={state}
+            busy={busy}
+            setBusy={setBusy}
+            refresh={refresh}
+          />
         )}
       </main>
     </>
