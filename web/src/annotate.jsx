@@ -6,6 +6,8 @@ import { get, logIn, logOut, post } from "./api.js";
 import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
 
 const LOGIN_PREFIX = "#login=";
+// The task is no longer this annotator's, or was saved when an earlier answer of the server was lost.
+const CONFLICT = 409;
 
 function takeLoginCode() {
   if (!location.hash.startsWith(LOGIN_PREFIX)) {
@@ -173,7 +175,7 @@ function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
 }
 
 // A question of another person, or one whose answer is known.
-function Answering({ task, isKnown, busy, setBusy, onSkip, onNext }) {
+function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) {
   const { passage } = task;
   const [span, setSpan] = useState(null);
   const [result, setResult] = useState(null);
@@ -186,7 +188,11 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext }) {
     try {
       setResult(await post(isKnown ? "onboarding" : "validation", { number: task.number, ...fields }));
     } catch (failure) {
-      setError(failure);
+      if (failure.status === CONFLICT) {
+        await onRefused(failure.message);
+      } else {
+        setError(failure);
+      }
     }
     setBusy(false);
   };
@@ -285,8 +291,9 @@ function Standing({ state }) {
 function Work({ kind, session, state, busy, setBusy, refresh }) {
   const [task, setTask] = useState(null);
   const [error, setError] = useState(null);
+  const [notice, setNotice] = useState("");
   const [turn, setTurn] = useState(0);
-  const fetchTask = async (skip) => {
+  const fetchTask = async (skip, why = "") => {
     try {
       setTask(await post("task", { kind, skip }));
       setError(null);
@@ -294,14 +301,16 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
       setTask(null);
       setError(failure);
     }
+    setNotice(why);
     setTurn((before) => before + 1);
     refresh();
   };
   useEffect(() => {
     fetchTask(false);
   }, [kind]);
+  let view = <p class="faint">Loading…</p>;
   if (error) {
-    return (
+    view = (
       <>
         {error.status === 404 ? <p role="status">{error.message}</p> : <Complaint error={error} />}
         <button type="button" onClick={() => fetchTask(false)}>
@@ -309,12 +318,8 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
         </button>
       </>
     );
-  }
-  if (!task) {
-    return <p class="faint">Loading…</p>;
-  }
-  if (task.kind === "writing") {
-    return (
+  } else if (task?.kind === "writing") {
+    view = (
       <Writing
         key={turn}
         task={task}
@@ -326,17 +331,29 @@ function Work({ kind, session, state, busy, setBusy, refresh }) {
         onDone={refresh}
       />
     );
+  } else if (task) {
+    view = (
+      <Answering
+        key={turn}
+        task={task}
+        isKnown={task.kind === "onboarding"}
+        busy={busy}
+        setBusy={setBusy}
+        onSkip={() => fetchTask(true)}
+        onNext={() => fetchTask(false)}
+        onRefused={(why) => fetchTask(false, why)}
+      />
+    );
   }
   return (
-    <Answering
-      key={turn}
-      task={task}
-      isKnown={task.kind === "onboarding"}
-      busy={busy}
-      setBusy={setBusy}
-      onSkip={() => fetchTask(true)}
-      onNext={() => fetchTask(false)}
-    />
+    <>
+      {notice !== "" && (
+        <p class="problem" role="alert">
+          The last question is closed for you: {notice}.
+        </p>
+      )}
+      {view}
+    </>
   );
 }
 
