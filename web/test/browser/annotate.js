@@ -233,6 +233,19 @@ async function main() {
     }
   });
 
+  await step("what is typed is there again after another view", async () => {
+    const [passage, answer] = [await textOf(bob), otherAnswer(await textOf(bob))];
+    await bob.getByLabel("Question").fill("Half a");
+    await mark(bob, answer);
+    await bob.getByRole("button", { name: "Validate" }).click();
+    await bob.getByRole("button", { name: "Save the answer" }).waitFor();
+    await bob.getByRole("button", { name: "Write" }).click();
+    await bob.getByLabel("Question").waitFor();
+    assert.equal(await textOf(bob), passage);
+    assert.equal(await bob.getByLabel("Question").inputValue(), "Half a");
+    await bob.getByTestId("answer").filter({ hasText: answer }).waitFor();
+  });
+
   await step("others validate, and hostile text is text", async () => {
     // Each takes what the other one has left.
     await bob.getByRole("button", { name: "Validate" }).click();
