@@ -5,7 +5,8 @@ as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
 multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-processes and
-concur-shm-processes (no control groups), concur-new (each job leaves other metrics), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
+concur-shm-processes (no control groups), concur-new (each job leaves other metrics), concur-packs
+(the same, packed), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
 """
 
 import argparse
@@ -42,11 +43,13 @@ class Floor(rivals.Rival):
 class Concur(rivals.Rival):
     key = "concur"
     name = "Concur, one worker of two slots"
+    coordinator_options = []
     run_options = []
     job_arguments = []
 
     def process_rate(self, jobs):
-        with harness.Coordinator(parent=pathlib.Path.cwd()) as coordinator:
+        with harness.Coordinator(*self.coordinator_options,
+                                 parent=pathlib.Path.cwd()) as coordinator:
             work = coordinator.directory / "work"
             worker = subprocess.Popen(
                 [harness.BIN / "concur-worker", "--coordinator", coordinator.address, "--name", "w",
@@ -91,6 +94,12 @@ class ConcurNew(Concur):
     job_arguments = ["new"]
 
 
+class ConcurPacks(ConcurNew):
+    key = "concur-packs"
+    name = "Concur, other metrics from each job, packed"
+    coordinator_options = ["--options", pathlib.Path(__file__).with_name("packs.yaml")]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("jobs", nargs="?", type=int, default=4000)
@@ -98,8 +107,8 @@ def main():
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
     entries = [Floor(), Concur(), ConcurWithoutGroups(), ConcurInMemory(),
-               ConcurInMemoryWithoutGroups(), ConcurNew(), Xargs(), Parallel(), Spooler(),
-               Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
+               ConcurInMemoryWithoutGroups(), ConcurNew(), ConcurPacks(), Xargs(), Parallel(),
+               Spooler(), Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
     def work(rival):
         jobs = min(options.jobs, rival.process_jobs_max or options.jobs)

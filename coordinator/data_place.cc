@@ -77,7 +77,8 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(Clock& clock, const
           absl::StrCat("the artifacts of ", place.directory, " are in ", record.second,
                        ": name it under artifacts.s3 in the options (--options)"));
     }
-    return DirectoryStore::Open(place.directory + kArtifacts, Packing::kMake);
+    return DirectoryStore::Open(place.directory + kArtifacts,
+                                place.makes_packs ? Packing::kMake : Packing::kIfFound);
   }
   std::string id = record.first;
   if (id.empty()) {

@@ -19,6 +19,8 @@ namespace concur {
 struct DataPlace {
   std::string directory;
   std::optional<s3::Options> s3;
+  // Makes DIRECTORY/artifacts/packs, which workers use where they find it (store/packs.h).
+  bool makes_packs = false;
 };
 
 // Makes the data directory, which its user alone may enter, as base/file.h's MakePrivateDirectory

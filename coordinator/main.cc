@@ -119,6 +119,7 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.tls = {from.tls.certificate, from.tls.key, from.tls.client_ca};
   options.gc_interval = from.gc.interval;
   options.gc_grace = from.gc.grace;
+  options.pack_small_artifacts = from.pack_small_artifacts;
   if (from.s3.has_value()) {
     options.s3 = FromSpec(*from.s3, from.limits.artifact_bytes_max, from.gc.grace);
   }

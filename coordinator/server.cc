@@ -432,7 +432,9 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   const std::string& data = parts.options.data_directory;
   CONCUR_RETURN_IF_ERROR(MakeDataDirectory(data));
   CONCUR_ASSIGN_OR_RETURN(parts.store, SqliteStore::Open(data + "/concur.db"));
-  CONCUR_ASSIGN_OR_RETURN(parts.artifacts, OpenArtifacts(clock, {data, parts.options.s3}));
+  CONCUR_ASSIGN_OR_RETURN(
+      parts.artifacts,
+      OpenArtifacts(clock, {data, parts.options.s3, parts.options.pack_small_artifacts}));
   PartialUploadLimits held;
   if (parts.options.s3.has_value()) {
     held.count_max = kHeldForObjectStorage;

@@ -49,8 +49,9 @@ struct ServerOptions {
   std::string page_listen;
   std::string version;  // of this program
   std::string data_directory;
-  std::optional<s3::Options> s3;  // where artifacts are kept; unless set: in the data directory
-  std::string user;               // of the token in DATA/token
+  std::optional<s3::Options> s3;      // where artifacts are kept; unless set: in the data directory
+  bool pack_small_artifacts = false;  // as DataPlace::makes_packs
+  std::string user;                   // of the token in DATA/token
   // Lets everybody do everything, without a token and on any address. For tests.
   bool without_authentication = false;
   TlsFiles tls;

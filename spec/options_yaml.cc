@@ -238,6 +238,12 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     }
     artifact_fields.Finish();
   }
+  if (const auto packs = fields.Get("pack_small_artifacts")) {
+    options.pack_small_artifacts = packs->Bool().value_or(false);
+    if (options.pack_small_artifacts && options.s3.has_value()) {
+      packs->Error("expected false with artifacts.s3, where nothing is packed");
+    }
+  }
   if (const auto limits = fields.Get("limits")) {
     CoordinatorOptions::Limits& out = options.limits;
     Fields limit_fields(*limits);

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Four jobs, each with a log of its own: those of train jobs are files, the others lie in a pack.
+// Four jobs, each with a log of its own: those of train jobs are too large for a pack.
 constexpr char kDamageSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: small}
@@ -67,8 +67,8 @@ class DamageTest : public ::testing::TestWithParam<Damage> {
     cluster_.Write("set.txt", "x\n");
     cluster_.Write("sweep.yaml", kDamageSweep);
   }
-  void RunSweep() {
-    cluster_.StartCoordinator();
+  void RunSweep(const std::vector<std::string>& more = {}) {
+    cluster_.StartCoordinator(more);
     cluster_.StartWorker("w1");
     const Output run = cluster_.RunSweep("sweep.yaml");
     ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
@@ -182,7 +182,10 @@ TEST_P(DamageTest, DamagedArtifactsAreNamedNotServedAndCanBeMadeAgain) {
 }
 
 TEST_P(DamageTest, WhatADamagedPackHeldIsNamedNotServedAndCanBeMadeAgain) {
-  ASSERT_NO_FATAL_FAILURE(RunSweep());
+  cluster_.Write("options.yaml",
+                 "apiVersion: concur/v1\nkind: CoordinatorOptions\n"
+                 "spec: {pack_small_artifacts: true}\n");
+  ASSERT_NO_FATAL_FAILURE(RunSweep({"--options", cluster_.File("options.yaml")}));
   const std::string log = ArtifactOf("s1/1", "log");
   const std::filesystem::directory_iterator packs(cluster_.File("data/artifacts/packs"));
   ASSERT_NE(packs, std::filesystem::directory_iterator());

@@ -25,6 +25,7 @@ kind: CoordinatorOptions
 spec:
   lease: 5s
   sync_park_max: 1s
+  pack_small_artifacts: true
   gc: {{interval: {gc}s, grace: {gc}s}}
 """
 WORKER_OPTIONS = """apiVersion: concur/v1

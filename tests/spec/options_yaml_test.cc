@@ -60,6 +60,9 @@ TEST_F(OptionsTest, BadCoordinatorOptionsAreRefusedByField) {
       {"  worker: true\n", "spec.worker: expected a known field"},
       {"  tls: {certificate: a.pem}\n", "spec.tls: expected certificate and key together"},
       {"  tls: {client_ca: a.pem}\n", "spec.tls: expected certificate and key"},
+      {"  pack_small_artifacts: 1\n", "spec.pack_small_artifacts: expected true or false"},
+      {"  artifacts: {s3: {endpoint: \"https://a\", bucket: abc}}\n  pack_small_artifacts: true\n",
+       "spec.pack_small_artifacts: expected false with artifacts.s3"},
       {"  tls: {ca: a.pem}\n", "spec.tls.ca: expected a known field"},
   };
   for (const BadOptions& bad : cases) {
@@ -105,6 +108,14 @@ TEST_F(OptionsTest, AnEmptySpecGivesTheDefaults) {
   EXPECT_EQ(options.listen, CoordinatorOptions().listen);
   EXPECT_TRUE(options.pools.empty());
   EXPECT_TRUE(options.pool_limits.empty());
+  EXPECT_FALSE(options.pack_small_artifacts);
+}
+
+TEST_F(OptionsTest, SmallArtifactsArePackedWhereTheOptionsSaySo) {
+  ASSERT_OK_AND_ASSIGN(
+      const CoordinatorOptions options,
+      LoadCoordinatorOptions(Write("CoordinatorOptions", "  pack_small_artifacts: true\n")));
+  EXPECT_TRUE(options.pack_small_artifacts);
 }
 
 TEST_F(OptionsTest, ObjectStorageIsReadInFull) {
