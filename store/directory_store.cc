@@ -289,21 +289,6 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryStore::NewWriter
   return MakeWriter(digest, durability);
 }
 
-absl::StatusOr<Digest> DirectoryStore::PutPacked(absl::string_view data) {
-  const Digest digest = Sha256Of(data);
-  CONCUR_ASSIGN_OR_RETURN(const bool kept, packs_->Keep(digest, /*searches=*/false));
-  if (kept) {
-    return digest;
-  }
-  if (FileSize(digest).ok()) {
-    return Put(data);
-  }
-  CONCUR_RETURN_IF_ERROR(packs_->Append(digest, data));
-  return digest;
-}
-
-absl::Status DirectoryStore::Sync() { return packs_ ? packs_->Sync() : absl::OkStatus(); }
-
 absl::StatusOr<Digest> DirectoryStore::Put(absl::string_view data, Durability durability) {
   if (durability == Durability::kAtSync && packs_ && data.size() <= kPackedBytesMax) {
     return PutPacked(data);
@@ -396,57 +381,47 @@ absl::StatusOr<std::string> DirectoryStore::PathOf(const Digest& digest) const {
   return FilePath(digest);
 }
 
-absl::Status DirectoryStore::SetAside(const Digest& digest, absl::string_view problem) const {
+absl::Status DirectoryStore::SetAside(
+    const Digest& digest, absl::string_view problem,
+    const std::function<absl::Status(const std::string& target)>& move) const {
+  const std::string damaged = directory_ + "/damaged";
+  absl::Status moved = MakeDirectories(damaged);
+  std::string target;
+  for (int i = 0; moved.ok(); ++i) {
+    target = absl::StrCat(damaged, "/", digest.ToHex(), ".", i);
+    moved = move(target);
+    if (!absl::IsAlreadyExists(moved)) {
+      break;
+    }
+    moved = absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "artifact ", digest.ToHex(), ": ", problem,
+      moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
+}
+
+absl::Status DirectoryStore::SetFileAside(const Digest& digest, absl::string_view problem) const {
   const std::string path = FilePath(digest);
-  const std::string damaged = directory_ + "/damaged";
-  absl::Status moved = MakeDirectories(damaged);
-  std::string target;
-  for (int i = 0; moved.ok(); ++i) {
-    target = absl::StrCat(damaged, "/", digest.ToHex(), ".", i);
+  return SetAside(digest, problem, [&](const std::string& target) {
     // renameat2 never replaces an earlier find.
-    if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) {
-      break;
-    }
-    if (errno != EEXIST) {
-      moved = ErrnoStatus(errno, path, "set aside");
-    }
-  }
-  return absl::DataLossError(absl::StrCat(
-      "artifact ", digest.ToHex(), ": ", problem,
-      moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
+    return renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0
+               ? absl::OkStatus()
+               : ErrnoStatus(errno, path, "set aside");
+  });
 }
 
-absl::Status DirectoryStore::SetPackedAside(const Digest& digest, absl::string_view bytes,
-                                            absl::string_view problem) const {
-  const std::string damaged = directory_ + "/damaged";
-  absl::Status moved = MakeDirectories(damaged);
-  std::string target;
-  for (int i = 0; moved.ok(); ++i) {
-    target = absl::StrCat(damaged, "/", digest.ToHex(), ".", i);
-    const FileDescriptor fd(open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-    if (fd.valid()) {
-      moved = WriteAll(fd.get(), bytes, target);
-      break;
-    }
-    if (errno != EEXIST) {
-      moved = ErrnoStatus(errno, target, "create");
-    }
+absl::Status DirectoryStore::ReadPacked(const Digest& digest, int64_t bytes_max,
+                                        const std::function<void(absl::string_view)>& use) const {
+  CONCUR_ASSIGN_OR_RETURN(const Packs::PackedBytes packed, packs_->Read(digest));
+  const auto bytes = static_cast<int64_t>(packed.bytes.size());
+  if (bytes > bytes_max) {
+    return TooLarge(digest, bytes, bytes_max);
   }
-  if (moved.ok()) {
-    moved = packs_->Remove(digest).status();
+  if (const Digest found = Sha256Of(packed.bytes); found != digest) {
+    return SetPackedAside(digest, packed, Differs(bytes, found));
   }
-  return absl::DataLossError(absl::StrCat(
-      "artifact ", digest.ToHex(), ": ", problem,
-      moved.ok() ? absl::StrCat("; moved to ", target) : absl::StrCat("; ", moved.message())));
-}
-
-absl::StatusOr<std::string> DirectoryStore::ReadPacked(const Digest& digest,
-                                                       int64_t bytes_max) const {
-  CONCUR_ASSIGN_OR_RETURN(std::string bytes, packs_->Read(digest));
-  if (static_cast<int64_t>(bytes.size()) > bytes_max) {
-    return TooLarge(digest, static_cast<int64_t>(bytes.size()), bytes_max);
-  }
-  return bytes;
+  use(packed.bytes);
+  return absl::OkStatus();
 }
 
 absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max,
@@ -455,15 +430,10 @@ absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
   if (absl::IsInvalidArgument(fd.status())) {
-    return SetAside(digest, "it is not a regular file");
+    return SetFileAside(digest, "it is not a regular file");
   }
   if (absl::IsNotFound(fd.status()) && packs_) {
-    CONCUR_ASSIGN_OR_RETURN(const std::string bytes, ReadPacked(digest, bytes_max));
-    if (const Digest found = Sha256Of(bytes); found != digest) {
-      return SetPackedAside(digest, bytes, Differs(static_cast<int64_t>(bytes.size()), found));
-    }
-    use(bytes);
-    return absl::OkStatus();
+    return ReadPacked(digest, bytes_max, use);
   }
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
@@ -484,7 +454,7 @@ absl::Status DirectoryStore::ReadChecked(const Digest& digest, int64_t bytes_max
   }));
   const Digest found = hasher.Finish();
   if (found != digest) {
-    return SetAside(digest, Differs(bytes, found));
+    return SetFileAside(digest, Differs(bytes, found));
   }
   return absl::OkStatus();
 }
@@ -507,8 +477,8 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Source>> DirectoryStore::OpenSourc
   struct stat info {};
   absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
   if (absl::IsNotFound(fd.status()) && packs_) {
-    CONCUR_ASSIGN_OR_RETURN(std::string bytes, packs_->Read(digest));
-    return std::make_unique<BytesSource>(std::move(bytes));
+    CONCUR_ASSIGN_OR_RETURN(Packs::PackedBytes packed, packs_->Read(digest));
+    return std::make_unique<BytesSource>(std::move(packed.bytes));
   }
   if (!fd.ok()) {
     return NotHere(fd.status(), digest);
@@ -550,9 +520,7 @@ absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest
                                                 absl::Time before) {
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Digest> digests, ListFiles());
   int64_t bytes_freed = 0;
-  if (packs_) {
-    CONCUR_ASSIGN_OR_RETURN(bytes_freed, packs_->Collect(live, before));
-  }
+  // Files first: that needs no room.
   for (const Digest& digest : digests) {
     if (live.contains(digest)) {
       continue;
@@ -569,6 +537,10 @@ absl::StatusOr<int64_t> DirectoryStore::Collect(const absl::flat_hash_set<Digest
     } else if (errno != ENOENT) {
       return ErrnoStatus(errno, path, "remove");
     }
+  }
+  if (packs_) {
+    CONCUR_ASSIGN_OR_RETURN(const int64_t packed, packs_->Collect(live, before));
+    bytes_freed += packed;
   }
   return bytes_freed;
 }

@@ -61,9 +61,11 @@ class DirectoryStore final : public ArtifactStore {
   // Copies a regular file in (a reflink where the file system can); refuses links and specials.
   absl::StatusOr<FileDigest> PutFile(const std::string& path,
                                      Durability durability = Durability::kDurable);
-  // Makes durable what was put with kAtSync before. If it fails, that may be gone; and if anything
-  // was put while it failed, so does the next one. One thread calls it.
+  // Makes durable what was put with kAtSync before, if failed_syncs() is still what it was before
+  // that. One thread calls it.
   absl::Status Sync();
+  // Calls of Sync that failed: what was put before one and not synced may be gone.
+  uint64_t failed_syncs() const;
 
   bool Has(const Digest& digest) const;
   absl::Status Touch(const Digest& digest) override;
@@ -100,13 +102,16 @@ class DirectoryStore final : public ArtifactStore {
   absl::StatusOr<Digest> PutPacked(absl::string_view data);
   absl::StatusOr<int64_t> FileSize(const Digest& digest) const;
   absl::StatusOr<std::vector<Digest>> ListFiles() const;
-  // The bytes of a packed artifact, unchecked. NotFound.
-  absl::StatusOr<std::string> ReadPacked(const Digest& digest, int64_t bytes_max) const;
-  // Moves a damaged artifact out of its pack. Returns DataLoss as SetAside.
-  absl::Status SetPackedAside(const Digest& digest, absl::string_view bytes,
+  // As ReadChecked, of one that is in a pack.
+  absl::Status ReadPacked(const Digest& digest, int64_t bytes_max,
+                          const std::function<void(absl::string_view)>& use) const;
+  // Moves damaged bytes away by `move`, which takes where to, and gives AlreadyExists for another
+  // try. Returns DataLoss, with the problem and where they are now.
+  absl::Status SetAside(const Digest& digest, absl::string_view problem,
+                        const std::function<absl::Status(const std::string& target)>& move) const;
+  absl::Status SetFileAside(const Digest& digest, absl::string_view problem) const;
+  absl::Status SetPackedAside(const Digest& digest, const Packs::PackedBytes& packed,
                               absl::string_view problem) const;
-  // Moves a damaged file away. Returns DataLoss, with the problem and where the file is now.
-  absl::Status SetAside(const Digest& digest, absl::string_view problem) const;
   // Gives the bytes to `use` in blocks; only when the status is OK were they the artifact's.
   absl::Status ReadChecked(const Digest& digest, int64_t bytes_max,
                            const std::function<void(absl::string_view)>& use) const;

@@ -22,6 +22,7 @@ constexpr absl::string_view kPackMagic = "cncupack";
 constexpr absl::string_view kRemovedMagic = "cncugone";
 constexpr size_t kCheckedFrom = 16;
 constexpr uint32_t kPackAlignment = 8;
+constexpr uint32_t kLostBlockBytes = 4096;  // what a disk loses at a time, at least
 constexpr uint32_t kPackWindowBytes = uint32_t{16} << 10;
 
 void PutNumber(uint32_t number, std::string& text) {
@@ -48,8 +49,13 @@ class PackWindow {
   // Fewer bytes at the file's end. Valid until the next call.
   absl::StatusOr<absl::string_view> At(uint32_t offset, uint32_t bytes) {
     if (offset < begin_ || offset + bytes > begin_ + text_.size()) {
-      CONCUR_ASSIGN_OR_RETURN(text_,
-                              ReadPackBytes(fd_, path_, offset, std::max(bytes, kPackWindowBytes)));
+      absl::StatusOr<std::string> text =
+          ReadPackBytes(fd_, path_, offset, std::max(bytes, kPackWindowBytes));
+      if (absl::IsDataLoss(text.status())) {
+        text = ReadPackBytes(fd_, path_, offset, bytes);  // what is lost may lie behind
+      }
+      CONCUR_RETURN_IF_ERROR(text.status());
+      text_ = *std::move(text);
       begin_ = offset;
     }
     return absl::string_view(text_).substr(offset - begin_, bytes);
@@ -163,36 +169,46 @@ absl::StatusOr<PackScan> ScanPack(int fd, const std::string& path, uint32_t begi
   PackWindow window(fd, path);
   PackScan scan;
   scan.next = begin;
-  std::vector<PackRecord> found;
   std::optional<uint32_t> damage;  // where the first one is
   uint32_t synced = 0;
   for (uint32_t at = begin; at + kPackHeaderBytes <= length;) {
-    CONCUR_ASSIGN_OR_RETURN(const absl::string_view header, window.At(at, kPackHeaderBytes));
-    const std::optional<PackRecord> record = ParsePackHeader(header, at);
+    const absl::StatusOr<absl::string_view> header = window.At(at, kPackHeaderBytes);
+    if (absl::IsDataLoss(header.status())) {
+      damage = damage.value_or(at);
+      at = (at / kLostBlockBytes + 1) * kLostBlockBytes;
+      continue;
+    }
+    CONCUR_RETURN_IF_ERROR(header.status());
+    const std::optional<PackRecord> record = ParsePackHeader(*header, at);
     if (!record) {
       damage = damage.value_or(at);
       at += kPackAlignment;
       continue;
     }
-    found.push_back(*record);
+    scan.records.push_back(*record);
     synced = std::max(synced, record->synced);
     at += PackRecordBytes(record->size);
     scan.next = at;
   }
-  for (const PackRecord& record : found) {
+  absl::Status status;
+  std::erase_if(scan.records, [&](const PackRecord& record) {
     const uint32_t end = record.offset + PackRecordBytes(record.size);
-    bool whole = end <= length;
-    if (whole && !record.removed && (end > synced || (damage && record.offset > *damage))) {
-      CONCUR_ASSIGN_OR_RETURN(const absl::string_view data,
-                              window.At(record.offset + kPackHeaderBytes, record.size));
-      whole = Sha256Of(data) == record.digest;
+    bool is_whole = end <= length;
+    if (is_whole && !record.removed && (end > synced || (damage && record.offset > *damage))) {
+      const absl::StatusOr<absl::string_view> data =
+          window.At(record.offset + kPackHeaderBytes, record.size);
+      is_whole = data.ok() && Sha256Of(*data) == record.digest;
+      if (!data.ok() && !absl::IsDataLoss(data.status())) {
+        status.Update(data.status());
+      }
     }
-    if (whole) {
-      scan.records.push_back(record);
-    } else {
+    if (!is_whole) {
       damage = std::min(damage.value_or(record.offset), record.offset);
     }
-  }
+    return !is_whole;
+  });
+  CONCUR_RETURN_IF_ERROR(status);
+  scan.is_damaged = damage.has_value();
   scan.next = damage.value_or(scan.next);
   return scan;
 }

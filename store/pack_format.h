@@ -57,12 +57,13 @@ struct PackScan {
   // Where a later scan begins: the first place from which a record cannot be read, as where a
   // writer is about to write one, or the file's end.
   uint32_t next = 0;
+  bool is_damaged = false;  // something is there that is no record: damage, or what a crash left
 };
 
-// Reads the headers of an open file from `begin` on, a place where a record begins. Damage is
-// skipped: the next header counts again. Records that may not have been synced, and those after
-// damage, are left out unless their bytes match their digest. Takes a few hundred KiB of memory
-// beside the result. Errors are those of reading.
+// Reads the headers of an open file from `begin` on, a place where a record begins. Damage, as of
+// blocks that the disk cannot give back, is skipped: the next header counts again. Records that may
+// not have been synced, and those after damage, are left out unless their bytes match their digest.
+// Takes at most 128 KiB of memory beside the result. Errors are those of reading.
 absl::StatusOr<PackScan> ScanPack(int fd, const std::string& path, uint32_t begin);
 
 // Up to `bytes` bytes at `offset`: fewer at the file's end.

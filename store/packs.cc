@@ -23,76 +23,34 @@
 namespace concur {
 namespace {
 
-constexpr absl::string_view kPackSuffix = ".pack";
+// What was listed or looked up is old as soon as packs are merged; then it is tried again, so
+// often.
+constexpr int kTriesMax = 10;
 
 absl::Status NotPacked(const Digest& digest) {
   return absl::NotFoundError(absl::StrCat("artifact ", digest.ToHex(), " is not stored here"));
 }
 
-// Makes one pack of several. What it wrote goes with it unless it is finished.
-class PackWriter {
- public:
-  explicit PackWriter(std::string path) : path_(std::move(path)) {}
-  ~PackWriter() {
-    if (fd_.valid() && !finished_) {
-      unlink(path_.c_str());
-    }
+// A writer whose pack no longer lies under its name, as when the data directory was moved or
+// copied, writes where nobody looks.
+absl::Status CheckName(int fd, const std::string& path) {
+  struct stat open_file {};
+  struct stat named {};
+  if (fstat(fd, &open_file) != 0 || lstat(path.c_str(), &named) != 0) {
+    return ErrnoStatus(errno, path, "stat");
   }
-  PackWriter(const PackWriter&) = delete;
-  PackWriter& operator=(const PackWriter&) = delete;
+  return open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino
+             ? absl::OkStatus()
+             : absl::NotFoundError(absl::StrCat(path, ": another file has its name"));
+}
 
-  absl::Status Open() {
-    fd_ = FileDescriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    return fd_.valid() ? absl::OkStatus() : ErrnoStatus(errno, path_, "create");
-  }
-
-  absl::Status AddPack(int fd, const std::string& from) {
-    struct stat info {};
-    if (fstat(fd, &info) != 0) {
-      return ErrnoStatus(errno, from, "stat");
-    }
-    time_ = std::max(time_, absl::TimeFromTimespec(info.st_mtim));
-    CONCUR_ASSIGN_OR_RETURN(const PackScan scan, ScanPack(fd, from, 0));
-    for (PackRecord record : scan.records) {
-      if (record.removed) {
-        continue;
-      }
-      CONCUR_ASSIGN_OR_RETURN(
-          const std::string data,
-          ReadPackBytes(fd, from, record.offset + kPackHeaderBytes, record.size));
-      if (data.size() != record.size) {
-        return absl::DataLossError(absl::StrCat(from, ": became shorter while it was read"));
-      }
-      record.offset = end_;
-      record.synced = end_;  // when the file has its name, all of it is
-      const std::string text = FormatPackRecord(record, data);
-      CONCUR_RETURN_IF_ERROR(WritePackBytes(fd_.get(), path_, end_, text));
-      end_ += static_cast<uint32_t>(text.size());
-    }
-    return absl::OkStatus();
-  }
-
-  // Durable but for its name. It is as old as the newest that was added.
-  absl::Status Finish(const std::string& path) {
-    const timespec time = absl::ToTimespec(time_);
-    const timespec times[2] = {time, time};
-    if (fsync(fd_.get()) != 0 || futimens(fd_.get(), times) != 0) {
-      return ErrnoStatus(errno, path_, "sync");
-    }
-    if (rename(path_.c_str(), path.c_str()) != 0) {
-      return ErrnoStatus(errno, path, "rename");
-    }
-    finished_ = true;
-    return absl::OkStatus();
-  }
-
- private:
-  const std::string path_;
-  FileDescriptor fd_;
-  uint32_t end_ = 0;
-  absl::Time time_ = absl::UnixEpoch();
-  bool finished_ = false;
-};
+// Whether the artifact's header is there. One that the disk cannot give back is not.
+bool HasRecord(int fd, const std::string& path, uint32_t offset, const Digest& digest) {
+  const absl::StatusOr<std::string> header = ReadPackBytes(fd, path, offset, kPackHeaderBytes);
+  const std::optional<PackRecord> record =
+      header.ok() ? ParsePackHeader(*header, offset) : std::nullopt;
+  return record && !record->removed && record->digest == digest;
+}
 
 }  // namespace
 
@@ -162,8 +120,8 @@ absl::Status Packs::ReadNew(const std::string& name) {
   const std::string path = PathOf(name);
   struct stat info {};
   const absl::StatusOr<FileDescriptor> fd = OpenRegular(path, info);
-  if (absl::IsNotFound(fd.status()) || absl::IsInvalidArgument(fd.status())) {
-    return absl::OkStatus();  // merged meanwhile, or not a pack
+  if (absl::IsInvalidArgument(fd.status())) {
+    return absl::OkStatus();  // not a pack
   }
   CONCUR_RETURN_IF_ERROR(fd.status());
   const absl::Time time = absl::TimeFromTimespec(info.st_mtim);
@@ -192,8 +150,7 @@ absl::Status Packs::ReadNew(const std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status Packs::Refresh() {
-  MutexLock refresh(refresh_mu_);
+absl::StatusOr<absl::flat_hash_set<std::string>> Packs::Names() const {
   absl::flat_hash_set<std::string> names;
   CONCUR_RETURN_IF_ERROR(ForEachEntry(directory_, [&](const std::string& name) {
     if (absl::EndsWith(name, kPackSuffix)) {
@@ -201,9 +158,31 @@ absl::Status Packs::Refresh() {
     }
     return absl::OkStatus();
   }));
-  DropGone(names);
-  for (const std::string& name : names) {
-    CONCUR_RETURN_IF_ERROR(ReadNew(name));
+  return names;
+}
+
+absl::Status Packs::Refresh() {
+  MutexLock refresh(refresh_mu_);
+  // Of a pack that is merged meanwhile, what is left lies in one that may not have been listed.
+  bool any_gone = true;
+  for (int i = 0; any_gone && i < kTriesMax; ++i) {
+    any_gone = false;
+    CONCUR_ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> names, Names());
+    DropGone(names);
+    for (const std::string& name : names) {
+      const absl::Status read = ReadNew(name);
+      if (absl::IsNotFound(read)) {
+        any_gone = true;
+        continue;
+      }
+      MutexLock lock(mu_);
+      Pack& pack = packs_[NumberOf(name)];
+      if (!read.ok() && !pack.is_unreadable) {
+        LogWarning("a pack cannot be read: its artifacts count as missing",
+                   {{"error", read.ToString()}});
+      }
+      pack.is_unreadable = !read.ok();
+    }
   }
   return absl::OkStatus();
 }
@@ -218,8 +197,7 @@ std::optional<std::pair<Packs::Place, std::string>> Packs::Lookup(const Digest& 
 }
 
 absl::StatusOr<Packs::Found> Packs::Find(const Digest& digest, int flags, bool searches) {
-  // What the index knows may have been merged since: then the new pack is found at the second try.
-  for (const bool may_refresh : {searches, false}) {
+  for (int refreshes = 0;; ++refreshes) {
     std::optional<std::pair<Place, std::string>> known = Lookup(digest);
     if (known) {
       const auto& [place, path] = *known;
@@ -227,23 +205,16 @@ absl::StatusOr<Packs::Found> Packs::Find(const Digest& digest, int flags, bool s
       if (!found.fd.valid() && errno != ENOENT) {
         return ErrnoStatus(errno, path, "open");
       }
-      if (found.fd.valid()) {
-        CONCUR_ASSIGN_OR_RETURN(
-            const std::string header,
-            ReadPackBytes(found.fd.get(), path, place.offset, kPackHeaderBytes));
-        const std::optional<PackRecord> record = ParsePackHeader(header, place.offset);
-        if (record && !record->removed && record->digest == digest) {
-          return found;
-        }
+      if (found.fd.valid() && HasRecord(found.fd.get(), path, place.offset, digest)) {
+        return found;
       }
-      Drop(digest, place);
+      Drop(digest, place);  // merged since, or removed
     }
-    if (!may_refresh) {
-      break;
+    if (!searches || refreshes == kTriesMax || (refreshes > 0 && !known)) {
+      return NotPacked(digest);
     }
     CONCUR_RETURN_IF_ERROR(Refresh());
   }
-  return NotPacked(digest);
 }
 
 absl::StatusOr<int64_t> Packs::Size(const Digest& digest) {
@@ -251,10 +222,17 @@ absl::StatusOr<int64_t> Packs::Size(const Digest& digest) {
   return int64_t{found.place.size};
 }
 
-absl::StatusOr<std::string> Packs::Read(const Digest& digest) {
+absl::StatusOr<Packs::PackedBytes> Packs::Read(const Digest& digest) {
   CONCUR_ASSIGN_OR_RETURN(const Found found, Find(digest, O_RDONLY, /*searches=*/true));
-  return ReadPackBytes(found.fd.get(), found.path, found.place.offset + kPackHeaderBytes,
-                       found.place.size);
+  CONCUR_ASSIGN_OR_RETURN(std::string bytes,
+                          ReadPackBytes(found.fd.get(), found.path,
+                                        found.place.offset + kPackHeaderBytes, found.place.size));
+  return PackedBytes{std::move(bytes), found.place};
+}
+
+size_t Packs::indexed_for_test() const {
+  MutexLock lock(mu_);
+  return index_.size();
 }
 
 absl::StatusOr<std::vector<Digest>> Packs::List() {
@@ -271,11 +249,6 @@ absl::StatusOr<std::vector<Digest>> Packs::List() {
 absl::StatusOr<bool> Packs::Keep(const Digest& digest, bool searches) {
   // Collect holds it exclusively: what is found here is still there after it was touched.
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(root_, LOCK_SH));
-  {
-    // Before it is looked for: a Sync that fails now either has removed it, or tells the next one.
-    MutexLock writing(write_mu_);
-    ++changes_;
-  }
   const absl::StatusOr<Found> found = Find(digest, O_RDONLY, searches);
   if (absl::IsNotFound(found.status())) {
     return false;
@@ -294,6 +267,10 @@ absl::StatusOr<bool> Packs::Keep(const Digest& digest, bool searches) {
     if (pack.is_own || place.offset + PackRecordBytes(place.size) <= pack.synced) {
       return true;
     }
+  }
+  // Its writer may not have synced it yet, and cuts it off if that fails.
+  if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
+    return false;
   }
   if (fdatasync(fd) != 0) {
     return ErrnoStatus(errno, found->path, "sync");
@@ -318,7 +295,8 @@ absl::StatusOr<std::shared_ptr<Packs::Own>> Packs::Create() {
   if (!own->fd.valid()) {
     return ErrnoStatus(errno, own->path, "create");
   }
-  if (flock(own->fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  // Others may read it, as they may read files, whatever the process's mask.
+  if (fchmod(own->fd.get(), 0644) != 0 || flock(own->fd.get(), LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
     unlink(own->path.c_str());
     return ErrnoStatus(error, own->path, "lock");
@@ -333,9 +311,12 @@ absl::StatusOr<std::shared_ptr<Packs::Own>> Packs::Create() {
 absl::Status Packs::Append(const Digest& digest, absl::string_view data) {
   CONCUR_CHECK(data.size() <= kPackedBytesMax);
   MutexLock lock(write_mu_);
-  ++changes_;
   if (own_ == nullptr || own_->end >= kPackBytesMax) {
-    CONCUR_ASSIGN_OR_RETURN(own_, Create());
+    CONCUR_ASSIGN_OR_RETURN(std::shared_ptr<Own> next, Create());
+    std::swap(own_, next);
+    if (next != nullptr) {
+      LeaveFull(*next);
+    }
   }
   Own& own = *own_;
   const PackRecord record = {digest, own.end, own.synced, static_cast<uint32_t>(data.size())};
@@ -357,33 +338,39 @@ absl::Status Packs::Append(const Digest& digest, absl::string_view data) {
 
 absl::Status Packs::Sync() {
   std::vector<std::pair<std::shared_ptr<Own>, uint32_t>> packs;
-  uint64_t changes = 0;
   {
     MutexLock lock(write_mu_);
     for (const std::shared_ptr<Own>& own : unsynced_) {
       packs.emplace_back(own, own->end);
     }
     unsynced_.clear();
-    changes = changes_;
   }
-  absl::Status status = std::exchange(next_sync_, absl::OkStatus());
+  absl::Status status;
   for (const auto& [own, end] : packs) {
-    const int error = fdatasync(own->fd.get()) == 0 ? 0 : errno;
+    absl::Status synced = fdatasync(own->fd.get()) == 0 ? CheckName(own->fd.get(), own->path)
+                                                        : ErrnoStatus(errno, own->path, "sync");
     MutexLock lock(write_mu_);
-    if (error == 0) {
-      own->synced = end;
+    if (!synced.ok()) {
+      GiveUp(own);
+      status.Update(synced);
       continue;
     }
-    status = ErrnoStatus(error, own->path, "sync");
-    GiveUp(own);
-    if (changes_ != changes) {
-      next_sync_ = status;
+    own->synced = end;
+    if (own != own_) {
+      LeaveFull(*own);
     }
   }
   return status;
 }
 
+uint64_t Packs::failed_syncs() const {
+  // Waits for a Sync that is giving up: what is found after this is not cut off by it.
+  MutexLock lock(write_mu_);
+  return failed_syncs_;
+}
+
 void Packs::GiveUp(const std::shared_ptr<Own>& own) {
+  ++failed_syncs_;
   // What the kernel could not write it may have dropped: it is not tried again.
   if (own_ == own) {
     own_ = nullptr;
@@ -399,6 +386,35 @@ void Packs::GiveUp(const std::shared_ptr<Own>& own) {
   });
 }
 
+void Packs::LeaveFull(const Own& own) {
+  if (own.synced < own.end) {
+    return;  // its Sync does it
+  }
+  MutexLock index(mu_);
+  absl::erase_if(index_, [&](const auto& entry) { return entry.second.pack == own.pack; });
+  packs_[own.pack].next = 0;
+  packs_[own.pack].bytes = -1;
+}
+
+absl::Status Packs::RemoveAt(const Digest& digest, const Place& place) {
+  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(root_, LOCK_EX));
+  std::string path;
+  {
+    MutexLock index(mu_);
+    path = PathOf(packs_[place.pack].name);
+  }
+  const FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid() && errno != ENOENT) {
+    return ErrnoStatus(errno, path, "open");
+  }
+  // Otherwise it was merged or removed meanwhile; whoever reads it next sees.
+  if (fd.valid() && HasRecord(fd.get(), path, place.offset, digest)) {
+    CONCUR_RETURN_IF_ERROR(MarkRemoved(fd.get(), path, place.offset));
+  }
+  Drop(digest, place);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> Packs::Remove(const Digest& digest) {
   CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(root_, LOCK_EX));
   const absl::StatusOr<Found> found = Find(digest, O_RDWR, /*searches=*/true);
@@ -409,123 +425,6 @@ absl::StatusOr<int64_t> Packs::Remove(const Digest& digest) {
   CONCUR_RETURN_IF_ERROR(MarkRemoved(found->fd.get(), found->path, found->place.offset));
   Drop(digest, found->place);
   return int64_t{found->place.size};
-}
-
-// --- garbage ------------------------------------------------------------------------------------
-
-// A pack that is less than half full.
-struct Packs::Candidate {
-  std::string name;
-  uint32_t bytes = 0;  // of the records left
-  uint32_t wasted = 0;
-};
-
-absl::StatusOr<std::optional<Packs::Candidate>> Packs::CollectPack(
-    const std::string& name, const absl::flat_hash_set<Digest>& live, absl::Time before,
-    int64_t& bytes_freed) {
-  const std::string path = PathOf(name);
-  // Held for one pack at a time, so that writers do not wait for the whole collection.
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(root_, LOCK_EX));
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return std::nullopt;  // merged meanwhile, or not a pack
-  }
-  const FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) {
-    return ErrnoStatus(errno, path, "open");
-  }
-  if (absl::TimeFromTimespec(info.st_mtim) >= before || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return std::nullopt;
-  }
-  CONCUR_ASSIGN_OR_RETURN(const PackScan scan, ScanPack(fd.get(), path, 0));
-  uint32_t bytes = 0;
-  std::vector<PackRecord> dead;
-  for (const PackRecord& record : scan.records) {
-    if (!record.removed && live.contains(record.digest)) {
-      bytes += PackRecordBytes(record.size);
-    } else if (!record.removed) {
-      CONCUR_RETURN_IF_ERROR(MarkRemoved(fd.get(), path, record.offset));
-      bytes_freed += record.size;
-      dead.push_back(record);
-    }
-  }
-  DropRemoved(name, dead);
-  if (bytes == 0) {
-    return unlink(path.c_str()) == 0 ? absl::StatusOr<std::optional<Candidate>>(std::nullopt)
-                                     : ErrnoStatus(errno, path, "remove");
-  }
-  // Its age is that of its artifacts, not of this collection.
-  const timespec times[2] = {info.st_atim, info.st_mtim};
-  if (futimens(fd.get(), times) != 0) {
-    return ErrnoStatus(errno, path, "set the time");
-  }
-  if (bytes >= kPackBytesMax / 2) {
-    return std::nullopt;
-  }
-  const auto length = static_cast<uint32_t>(std::min<int64_t>(info.st_size, UINT32_MAX));
-  return Candidate{name, bytes, length - bytes};
-}
-
-absl::Status Packs::Merge(const std::vector<Candidate>& candidates) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string id, NewUniqueId());
-  const std::string path = absl::StrCat(root_, "/tmp/", id, kPackSuffix);
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor lock, LockStore(root_, LOCK_EX));
-  PackWriter writer(path);
-  CONCUR_RETURN_IF_ERROR(writer.Open());
-  std::vector<std::string> merged;
-  for (const Candidate& candidate : candidates) {
-    const std::string from = PathOf(candidate.name);
-    const FileDescriptor fd(open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (fd.valid() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-      CONCUR_RETURN_IF_ERROR(writer.AddPack(fd.get(), from));
-      merged.push_back(from);
-    }
-  }
-  CONCUR_RETURN_IF_ERROR(writer.Finish(PathOf(absl::StrCat(id, kPackSuffix))));
-  CONCUR_RETURN_IF_ERROR(SyncDirectory(directory_));
-  for (const std::string& from : merged) {
-    if (unlink(from.c_str()) != 0) {
-      return ErrnoStatus(errno, from, "remove");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<int64_t> Packs::Collect(const absl::flat_hash_set<Digest>& live, absl::Time before) {
-  std::vector<std::string> names;
-  CONCUR_RETURN_IF_ERROR(ForEachEntry(directory_, [&](const std::string& name) {
-    if (absl::EndsWith(name, kPackSuffix)) {
-      names.push_back(name);
-    }
-    return absl::OkStatus();
-  }));
-  std::sort(names.begin(), names.end());
-  int64_t bytes_freed = 0;
-  std::vector<Candidate> candidates;
-  uint32_t bytes = 0;
-  const auto merge = [&]() -> absl::Status {
-    // One alone is copied only if that frees more than it costs.
-    const bool pays = candidates.size() > 1 ||
-                      (candidates.size() == 1 && candidates[0].wasted > candidates[0].bytes);
-    absl::Status status = pays ? Merge(candidates) : absl::OkStatus();
-    candidates.clear();
-    bytes = 0;
-    return status;
-  };
-  for (const std::string& name : names) {
-    CONCUR_ASSIGN_OR_RETURN(const std::optional<Candidate> candidate,
-                            CollectPack(name, live, before, bytes_freed));
-    if (candidate) {
-      if (bytes + candidate->bytes > kPackBytesMax) {
-        CONCUR_RETURN_IF_ERROR(merge());
-      }
-      candidates.push_back(*candidate);
-      bytes += candidate->bytes;
-    }
-  }
-  CONCUR_RETURN_IF_ERROR(merge());
-  CONCUR_RETURN_IF_ERROR(Refresh());
-  return bytes_freed;
 }
 
 }  // namespace concur

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +20,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/check.h"
+#include "base/mutex.h"
 #include "store/artifact_reader.h"
 #include "store/directory_store.h"
 #include "tests/testing/break_files.h"
@@ -31,6 +32,7 @@ namespace concur::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
@@ -97,6 +99,26 @@ class PacksTest : public ::testing::Test {
       Age(path);
     }
   }
+  // As on a full disk: no file is written behind its first `bytes` bytes meanwhile.
+  template <typename F>
+  static auto WithFilesLimited(rlim_t bytes, F work) {
+    struct rlimit unlimited {};
+    CONCUR_CHECK(getrlimit(RLIMIT_FSIZE, &unlimited) == 0);
+    struct rlimit limited = unlimited;
+    limited.rlim_cur = bytes;
+    const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+    CONCUR_CHECK(setrlimit(RLIMIT_FSIZE, &limited) == 0);
+    auto result = work();
+    CONCUR_CHECK(setrlimit(RLIMIT_FSIZE, &unlimited) == 0);
+    std::signal(SIGXFSZ, old_handler);
+    return result;
+  }
+  // Damages byte `at` of a pack.
+  static void Flip(const std::string& path, size_t at) {
+    std::string pack = Contents(path);
+    pack[at] ^= 1;
+    Write(path, pack);
+  }
   static std::string ReadOf(const DirectoryStore& store, const Digest& digest) {
     const absl::StatusOr<std::string> read = store.Read(digest, INT64_MAX);
     return read.ok() ? *read : absl::StatusCodeToString(read.status().code());
@@ -149,9 +171,7 @@ TEST_F(PacksTest, DamagedBytesAreSetAsideAndNeverServed) {
   const std::vector<Digest> digests = PutPack(0, 2);
   // The store has the place in its index, and the pack changes afterwards.
   EXPECT_EQ(ReadOf(*store_, digests[0]), Text(0));
-  std::string pack = Contents(ThePack());
-  pack[kPackHeaderBytes] ^= 1;
-  Write(ThePack(), pack);
+  Flip(ThePack(), kPackHeaderBytes);
   EXPECT_THAT(store_->Verify(digests[0]),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(digests[0].ToHex()), HasSubstr(dir_.File("a/damaged")))));
@@ -167,9 +187,7 @@ TEST_F(PacksTest, DamagedBytesAreSetAsideAndNeverServed) {
 TEST_F(PacksTest, AReaderOfDamagedBytesEndsWithAnError) {
   const std::vector<Digest> digests = PutPack(0, 2);
   EXPECT_TRUE(store_->Has(digests[0]));
-  std::string pack = Contents(ThePack());
-  pack[kPackHeaderBytes] ^= 1;
-  Write(ThePack(), pack);
+  Flip(ThePack(), kPackHeaderBytes);
   ArtifactReader reader(*store_, digests[0], 0);
   std::string piece;
   ASSERT_OK(reader.Next(1000, &piece));
@@ -187,9 +205,7 @@ TEST_F(PacksTest, ARecordInsideOfAnArtifactIsNoArtifact) {
   Put(*store_, data);
   ASSERT_OK(store_->Sync());
   EXPECT_FALSE(Open()->Has(victim));
-  std::string pack = Contents(ThePack());
-  pack[0] ^= 1;
-  Write(ThePack(), pack);
+  Flip(ThePack(), 0);
   EXPECT_FALSE(Open()->Has(victim));
 }
 
@@ -208,18 +224,70 @@ TEST_F(PacksTest, LinksAndOtherFilesAmongPacksAreIgnored) {
   EXPECT_TRUE(std::filesystem::exists(dir_.File("elsewhere")));
 }
 
+TEST_F(PacksTest, APackThatCannotBeReadHidesNoOther) {
+  const std::vector<Digest> digests = PutPack(0, 2);
+  // Not even the superuser can open a socket's file.
+  ASSERT_EQ(mknod(dir_.File("a/packs/0.pack").c_str(), S_IFSOCK | 0600, 0), 0);
+  EXPECT_EQ(ReadOf(*Open(), digests[0]), Text(0));
+  EXPECT_EQ(ReadOf(*Open(), Sha256Of("never put")), "NOT_FOUND");
+  ASSERT_OK_AND_ASSIGN(const std::vector<Digest> all, Open()->List());
+  EXPECT_EQ(all.size(), 2);
+  // One that becomes a folder while the index has it is like one that is gone.
+  EXPECT_EQ(ReadOf(*store_, digests[0]), Text(0));
+  const std::string path = ThePack();
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(ReadOf(*store_, digests[0]), "NOT_FOUND");
+}
+
+TEST_F(PacksTest, OthersMayReadAPackAsTheyMayReadFiles) {
+  const mode_t mask = umask(077);
+  PutPack(0, 1);
+  umask(mask);
+  struct stat info {};
+  ASSERT_EQ(stat(ThePack().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0644);
+}
+
+TEST_F(PacksTest, OfTwoCopiesOnlyTheDamagedOneIsSetAside) {
+  const Digest digest = PutPack(0, 1)[0];
+  const std::string damaged = ThePack();
+  EXPECT_TRUE(store_->Has(digest));  // there, says the index
+  PutPack(0, 1);
+  ASSERT_EQ(FilesIn("packs").size(), 2);
+  Flip(damaged, kPackHeaderBytes);
+  EXPECT_EQ(ReadOf(*store_, digest), "DATA_LOSS");
+  EXPECT_EQ(ReadOf(*store_, digest), Text(0));
+  EXPECT_EQ(ReadOf(*Open(), digest), Text(0));
+}
+
+TEST_F(PacksTest, WhatIsRemovedFromOnePlaceStaysInAnother) {
+  const Digest digest = PutPack(0, 1)[0];
+  const std::string path = ThePack();
+  Packs packs(dir_.File("a"));
+  ASSERT_OK_AND_ASSIGN(const Packs::PackedBytes read, packs.Read(digest));
+  PutPack(0, 1);
+  std::filesystem::remove(path);  // by somebody else, since it was read
+  ASSERT_OK(packs.RemoveAt(digest, read.place));
+  EXPECT_EQ(ReadOf(*Open(), digest), Text(0));
+}
+
+TEST_F(PacksTest, DamagedBytesThatCannotBeSetAsideLeaveNoCopyAndTheNextReaderTriesAgain) {
+  const Digest digest = PutPack(0, 1)[0];
+  EXPECT_TRUE(store_->Has(digest));  // there, says the index
+  Flip(ThePack(), kPackHeaderBytes);
+  EXPECT_EQ(WithFilesLimited(8, [&] { return ReadOf(*store_, digest); }), "DATA_LOSS");
+  EXPECT_THAT(FilesIn("damaged"), IsEmpty());
+  EXPECT_EQ(ReadOf(*store_, digest), "DATA_LOSS");
+  EXPECT_EQ(FilesIn("damaged").size(), 1);
+  EXPECT_EQ(ReadOf(*store_, digest), "NOT_FOUND");
+}
+
 TEST_F(PacksTest, OnAFullDiskNothingIsLeftOfWhatCouldNotBePut) {
   const Digest before = Put(*store_, Text(1));
-  struct rlimit unlimited {};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  struct rlimit limited = unlimited;
-  limited.rlim_cur = 1000;
   const std::string large(10'000, 'x');
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
-  const absl::Status put = store_->Put(large, Durability::kAtSync).status();
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  std::signal(SIGXFSZ, old_handler);
+  const absl::Status put =
+      WithFilesLimited(1000, [&] { return store_->Put(large, Durability::kAtSync).status(); });
   EXPECT_THAT(put, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("write")));
   EXPECT_FALSE(store_->Has(Sha256Of(large)));
   const Digest after = Put(*store_, Text(2));
@@ -232,9 +300,11 @@ TEST_F(PacksTest, OnAFullDiskNothingIsLeftOfWhatCouldNotBePut) {
 TEST_F(PacksTest, WhatCouldNotBeSyncedIsGoneAndTheNextPackIsSound) {
   const Digest synced = Put(*store_, Text(1));
   ASSERT_OK(store_->Sync());
+  EXPECT_EQ(store_->failed_syncs(), 0);
   const Digest lost = Put(*store_, Text(2));
   ASSERT_NO_FATAL_FAILURE(BreakFilesOf(ThePack()));
   EXPECT_THAT(store_->Sync(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sync")));
+  EXPECT_EQ(store_->failed_syncs(), 1) << "whoever put before it learns of it later";
   EXPECT_FALSE(store_->Has(lost));
   EXPECT_TRUE(store_->Has(synced));
   EXPECT_OK(store_->Sync());
@@ -242,6 +312,89 @@ TEST_F(PacksTest, WhatCouldNotBeSyncedIsGoneAndTheNextPackIsSound) {
   ASSERT_OK(store_->Sync());
   EXPECT_EQ(FilesIn("packs").size(), 2);
   EXPECT_EQ(ReadOf(*store_, lost), Text(2));
+}
+
+TEST_F(PacksTest, WhatNoFailedSyncCameAfterIsThereWhoeverPutItMeanwhile) {
+  struct Done {
+    Digest digest;
+    uint64_t failed_syncs;
+  };
+  Mutex mu;
+  std::vector<Done> done;
+  std::atomic<int> running = 3;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 200; ++i) {
+        const uint64_t failed_syncs = store_->failed_syncs();
+        const Digest digest = Put(*store_, Text(1000 * thread + i));
+        MutexLock lock(mu);
+        done.push_back({digest, failed_syncs});
+      }
+      --running;
+    });
+  }
+  const auto open_pack = [&]() -> std::string {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code error;
+      const std::string path = std::filesystem::read_symlink(entry.path(), error);
+      if (path.starts_with(dir_.File("a/packs/"))) {
+        return path;
+      }
+    }
+    return "";
+  };
+  std::vector<Digest> kept;
+  bool last = false;
+  for (int turn = 0; !last; ++turn) {
+    last = running == 0;
+    std::vector<Done> results;
+    {
+      MutexLock lock(mu);
+      results.swap(done);
+    }
+    if (turn % 3 == 0 && !open_pack().empty()) {
+      BreakFilesOf(open_pack());
+    }
+    const uint64_t before = store_->failed_syncs();
+    const bool is_synced = store_->Sync().ok();
+    EXPECT_EQ(is_synced, store_->failed_syncs() == before) << turn;
+    for (const Done& one : results) {
+      if (one.failed_syncs == store_->failed_syncs()) {
+        kept.push_back(one.digest);
+      }
+    }
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const std::unique_ptr<DirectoryStore> other = Open();
+  for (const Digest& digest : kept) {
+    EXPECT_OK(other->Verify(digest));
+  }
+}
+
+TEST_F(PacksTest, AWriterWhosePackIsElsewhereSaysSoAndPutsFiles) {
+  const Digest before = Put(*store_, Text(1));
+  ASSERT_OK(store_->Sync());
+  std::filesystem::rename(dir_.File("a/packs"), dir_.File("elsewhere"));
+  const Digest lost = Put(*store_, Text(2));
+  EXPECT_THAT(store_->Sync(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("stat")));
+  EXPECT_EQ(store_->failed_syncs(), 1);
+  EXPECT_EQ(ReadOf(*store_, lost), "NOT_FOUND");
+  const Digest file = Put(*store_, Text(3));
+  EXPECT_TRUE(store_->PathOf(file).ok());
+  EXPECT_OK(store_->Sync());
+  std::filesystem::copy(dir_.File("elsewhere"), dir_.File("a/packs"));
+  EXPECT_EQ(ReadOf(*Open(), before), Text(1));
+  Put(*store_, Text(4));
+  EXPECT_EQ(FilesIn("packs").size(), 2);
+  // Another file under its name.
+  for (const std::string& pack : FilesIn("packs")) {
+    std::filesystem::copy(pack, dir_.File("copy"));
+    std::filesystem::rename(dir_.File("copy"), pack);
+  }
+  EXPECT_THAT(store_->Sync(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("another file")));
 }
 
 // --- what a store promises ----------------------------------------------------------------------
@@ -290,6 +443,40 @@ TEST_F(PacksTest, WhatIsPutAfterAnotherReadIsFoundByTheNext) {
   }
 }
 
+TEST_F(PacksTest, AFullPackLeavesTheIndexOfItsWriterAndIsFoundAgain) {
+  Packs packs(dir_.File("a"));
+  const std::string filling(kPackedBytesMax, 'x');
+  size_t most = 0;
+  Digest first;
+  for (uint32_t i = 0; i < 3 * (kPackBytesMax / kPackedBytesMax) / 2; ++i) {
+    const std::string data = absl::StrCat(i, filling).substr(0, kPackedBytesMax);
+    const Digest digest = Sha256Of(data);
+    first = i == 0 ? digest : first;
+    ASSERT_OK(packs.Append(digest, data));
+    if (i % 100 == 0) {
+      ASSERT_OK(packs.Sync());
+    }
+    most = std::max(most, packs.indexed_for_test());
+  }
+  EXPECT_LE(most, kPackBytesMax / kPackedBytesMax + 100);
+  EXPECT_EQ(FilesIn("packs").size(), 2);
+  ASSERT_OK_AND_ASSIGN(const Packs::PackedBytes read, packs.Read(first));
+  EXPECT_EQ(Sha256Of(read.bytes), first);
+}
+
+TEST_F(PacksTest, WhatItsWriterMayNotHaveSyncedIsNotPromisedByOthers) {
+  const Digest digest = Put(*store_, Text(1));
+  const std::unique_ptr<DirectoryStore> other = Open();
+  EXPECT_TRUE(other->Has(digest));
+  EXPECT_THAT(other->Touch(digest), StatusIs(absl::StatusCode::kNotFound, HasSubstr("artifact")));
+  ASSERT_OK(store_->Sync());
+  Put(*store_, Text(2));  // says that the first one is synced
+  EXPECT_TRUE(other->Has(Sha256Of(Text(2))));
+  EXPECT_OK(other->Touch(digest));
+  store_.reset();
+  EXPECT_OK(other->Touch(Sha256Of(Text(2)))) << "nobody cuts it off any more";
+}
+
 TEST_F(PacksTest, AStoreWithoutPacksHasFilesOnly) {
   ASSERT_OK_AND_ASSIGN(const auto store, DirectoryStore::Open(dir_.File("b")));
   ASSERT_OK_AND_ASSIGN(const Digest digest, store->Put("small", Durability::kAtSync));
@@ -321,18 +508,22 @@ TEST_F(PacksTest, WhatAKilledProcessPutIsFoundAndItsPackIsNotContinued) {
 TEST_F(PacksTest, ProcessesPutCollectAndReadAtOnceWithoutLosingWhatIsLive) {
   constexpr int kChildren = 3;
   constexpr int kArtifacts = 20;
+  absl::flat_hash_set<Digest> live;
+  for (int i = 0; i < kArtifacts; ++i) {
+    live.insert(Sha256Of(Text(i)));
+  }
   std::vector<pid_t> children;
   for (int child = 0; child < kChildren; ++child) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) {
-      const absl::Time start = absl::Now() - absl::Seconds(1);
       for (int round = 0; round < 3; ++round) {
         const std::unique_ptr<DirectoryStore> store = Open();
         for (int i = 0; i < kArtifacts; ++i) {
+          Put(*store, Text(1000 * (child + 1) + i));  // nobody needs it
           const absl::StatusOr<Digest> digest = store->Put(Text(i), Durability::kAtSync);
           if (!digest.ok() || !store->Sync().ok() || !store->Verify(*digest).ok() ||
-              (child == 0 && !store->Collect({}, start).ok())) {
+              (child == 0 && !store->Collect(live, absl::InfiniteFuture()).ok())) {
             _exit(1);
           }
         }
@@ -346,8 +537,39 @@ TEST_F(PacksTest, ProcessesPutCollectAndReadAtOnceWithoutLosingWhatIsLive) {
     ASSERT_EQ(waitpid(pid, &wait_status, 0), pid);
     EXPECT_TRUE(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) << wait_status;
   }
+  ASSERT_OK_AND_ASSIGN(const int64_t freed, store_->Collect(live, absl::InfiniteFuture()));
+  EXPECT_GT(freed, 0);
   ASSERT_OK_AND_ASSIGN(const std::vector<Digest> all, store_->List());
-  EXPECT_EQ(all.size(), kArtifacts);
+  EXPECT_EQ((absl::flat_hash_set<Digest>(all.begin(), all.end())), live);
+}
+
+TEST_F(PacksTest, WhatIsLiveIsFoundWhilePacksAreMerged) {
+  absl::flat_hash_set<Digest> live;
+  for (int i = 0; i < 10; ++i) {
+    live.insert(PutPack(i, i + 1)[0]);
+  }
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    for (int round = 0; round < 100; ++round) {
+      const std::unique_ptr<DirectoryStore> store = Open();
+      for (const Digest& digest : live) {
+        if (!store->Has(digest)) {
+          _exit(1);
+        }
+      }
+    }
+    _exit(0);
+  }
+  int wait_status = 0;
+  pid_t ended = 0;
+  for (int i = 10; ended == 0; ++i) {
+    live.insert(PutPack(i, i + 1)[0]);
+    EXPECT_OK(store_->Collect(live, absl::InfiniteFuture()));
+    ended = waitpid(pid, &wait_status, WNOHANG);
+  }
+  EXPECT_EQ(ended, pid);
+  EXPECT_TRUE(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) << wait_status;
 }
 
 TEST_F(PacksTest, ThreadsMayPutAndReadWhileOneSyncs) {
@@ -459,6 +681,59 @@ TEST_F(PacksTest, ASinglePackIsCopiedOnlyWhenMostOfItIsDead) {
   for (const Digest& digest : live) {
     EXPECT_OK(store_->Verify(digest));
   }
+}
+
+TEST_F(PacksTest, OnAFullDiskDeadFilesGoThoughPacksCannotBeMerged) {
+  ASSERT_OK_AND_ASSIGN(const Digest file, store_->Put("nobody needs this file"));
+  absl::flat_hash_set<Digest> live;
+  for (int i = 0; i < 3; ++i) {
+    live.insert(PutPack(i, i + 1)[0]);
+  }
+  ASSERT_OK_AND_ASSIGN(const int64_t freed, WithFilesLimited(100, [&] {
+                         return store_->Collect(live, absl::InfiniteFuture());
+                       }));
+  EXPECT_EQ(freed, static_cast<int64_t>(std::string("nobody needs this file").size()));
+  EXPECT_FALSE(store_->Has(file));
+  EXPECT_EQ(FilesIn("packs").size(), 3);
+  EXPECT_THAT(FilesIn("tmp"), IsEmpty());
+  for (const Digest& digest : live) {
+    EXPECT_OK(store_->Verify(digest));
+  }
+}
+
+TEST_F(PacksTest, APackThatCannotBeCollectedHoldsUpNothingElse) {
+  ASSERT_OK_AND_ASSIGN(const Digest file, store_->Put("nobody needs this file"));
+  PutPack(0, 5);
+  PutPack(5, 6);
+  PutPack(6, 7);
+  // So much may be written that removals can be marked at the beginning of packs only.
+  EXPECT_THAT(WithFilesLimited(100, [&] { return Open()->Collect({}, absl::InfiniteFuture()); }),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(".pack")));
+  EXPECT_FALSE(store_->Has(file));
+  EXPECT_EQ(FilesIn("packs").size(), 1);
+  ASSERT_OK(store_->Collect({}, absl::InfiniteFuture()));
+  EXPECT_THAT(FilesIn("packs"), IsEmpty());
+}
+
+TEST_F(PacksTest, APackWithADamagedHeaderIsSetAsideOnceWhatIsWholeIsElsewhere) {
+  const std::vector<Digest> digests = PutPack(0, 3);
+  const std::string path = ThePack();
+  const size_t record = Contents(path).size() / 3;
+  const Digest neighbour = PutPack(3, 4)[0];
+  Flip(path, record);  // the header of the second
+  absl::flat_hash_set<Digest> live = {digests[0], digests[1], neighbour};
+  ASSERT_OK(store_->Collect(live, absl::InfiniteFuture()));
+  EXPECT_EQ(FilesIn("packs").size(), 1);
+  EXPECT_EQ(ReadOf(*store_, digests[0]), Text(0));
+  EXPECT_EQ(ReadOf(*store_, digests[1]), "NOT_FOUND");
+  EXPECT_EQ(ReadOf(*store_, neighbour), Text(3));
+  ASSERT_EQ(FilesIn("damaged").size(), 1);
+  EXPECT_THAT(Contents(FilesIn("damaged")[0]), HasSubstr(Text(1)));
+  // The same where nothing is left of it.
+  Flip(ThePack(), 0);
+  ASSERT_OK(store_->Collect({}, absl::InfiniteFuture()));
+  EXPECT_THAT(FilesIn("packs"), IsEmpty());
+  EXPECT_EQ(FilesIn("damaged").size(), 2);
 }
 
 TEST_F(PacksTest, WhatIsRemovedIsGoneForEverybody) {
