@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "store/pack_format.h"
 
 namespace concur::worker {
 namespace {
@@ -312,6 +313,25 @@ JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
   failed.start_time = result.start_time;
   failed.run_time = result.run_time;
   return failed;
+}
+
+JobResult AfterFailedSync(JobResult result, const absl::Status& status) {
+  const auto is_small = [](const ArtifactRef& artifact) {
+    return artifact.kind != ArtifactKind::kSystem && artifact.bytes <= kPackedBytesMax;
+  };
+  // A result is worth more than its log.
+  const size_t dropped = std::erase_if(result.artifacts, [&](const ArtifactRef& artifact) {
+    return artifact.kind == ArtifactKind::kLog && is_small(artifact);
+  });
+  const absl::Status failure =
+      status.ok() ? absl::UnknownError("an earlier sync of the store failed") : status;
+  if (std::any_of(result.artifacts.begin(), result.artifacts.end(), is_small)) {
+    return WithoutArtifacts(result, "made durable", failure);
+  }
+  if (dropped > 0) {
+    LogWarning("the log of an attempt could not be kept", {{"error", failure.ToString()}});
+  }
+  return result;
 }
 
 FailureClass ClassOfWorkerError(const absl::Status& status) {

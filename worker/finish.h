@@ -33,6 +33,11 @@ JobResult FailedResult(FailureClass failure, absl::string_view message);
 JobResult WithoutArtifacts(const JobResult& result, absl::string_view done,
                            const absl::Status& status);
 
+// What is left of a result when the small artifacts that it put may be gone. One of which only the
+// log was small stays, without it; of others the attempt failed. `status` is the failure; OK: an
+// earlier one.
+JobResult AfterFailedSync(JobResult result, const absl::Status& status);
+
 // The class of a failure before or after the command itself: what the user can fix is kConfig, a
 // disk or a store that does not do its part kWorker.
 FailureClass ClassOfWorkerError(const absl::Status& status);
@@ -50,7 +55,7 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
 
 // Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
 // predictions and metrics. What is missing or malformed turns success into failure. Artifacts are
-// durable after the next Artifacts::Sync. `gold` is null unless the job is scored by the worker.
+// durable as Artifacts::PutStart says. `gold` is null unless the job is scored by the worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
                          JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
 

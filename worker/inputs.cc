@@ -216,7 +216,9 @@ std::shared_ptr<DirectoryStore> Artifacts::SharedStore() const {
   return shared_;
 }
 
-bool Artifacts::IsShared() const { return SharedStore() != nullptr; }
+bool Artifacts::Holds(const PutStart& start) const {
+  return start.store != nullptr && start.store == SharedStore();
+}
 
 DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& shared) const {
   return shared != nullptr ? *shared : *cache_;
@@ -333,9 +335,10 @@ absl::StatusOr<FileDigest> Artifacts::Put(absl::string_view data) {
   });
 }
 
-absl::Status Artifacts::Sync() {
-  const std::shared_ptr<DirectoryStore> shared = SharedStore();
-  return shared != nullptr ? shared->Sync() : absl::OkStatus();
+Artifacts::PutStart Artifacts::StartPut() const {
+  std::shared_ptr<DirectoryStore> shared = SharedStore();
+  const uint64_t failed_syncs = shared != nullptr ? shared->failed_syncs() : 0;
+  return {std::move(shared), failed_syncs};
 }
 
 absl::StatusOr<FileDigest> Artifacts::PutStream(

@@ -62,8 +62,6 @@ class Artifacts {
   // Looks whether the coordinator's store lies on a disk that this process can write to, and uses
   // it from now on if so.
   void SetCoordinatorStore(const CoordinatorStore& store);
-  // Whether artifacts that are put here are at once the coordinator's.
-  bool IsShared() const;
 
   // A local file with the artifact's bytes, checked against the digest once a process. Downloads it
   // if need be; when several threads want one artifact, one downloads and the rest wait.
@@ -71,16 +69,24 @@ class Artifacts {
   absl::StatusOr<HeldFile> Fetch(const Digest& digest, const IsCanceled& is_canceled);
 
   // Makes an artifact of a regular file, of text, or of what `write` gives; it stays until it is
-  // published, or withdrawn, as often as it was put. Text is durable after the next Sync, and so is
-  // a file if `durability` says so: where jobs do not read it, as they do a system.
+  // published, or withdrawn, as often as it was put. In a shared store, text is durable after the
+  // store's next Sync, and so is a file if `durability` says so: where jobs do not read it, as they
+  // do a system.
   absl::StatusOr<FileDigest> PutFile(const std::string& path,
                                      Durability durability = Durability::kDurable);
   absl::StatusOr<FileDigest> Put(absl::string_view data);
   absl::StatusOr<FileDigest> PutStream(
       const std::function<absl::Status(ArtifactStore::Writer&)>& write);
 
-  // Makes durable what was put before. If it fails, that may be gone. One thread calls it.
-  absl::Status Sync();
+  // The coordinator's store, if it is shared, and how often it failed to sync. What is put there
+  // after this is durable after a Sync of the store that leaves failed_syncs() as it was.
+  struct PutStart {
+    std::shared_ptr<DirectoryStore> store;  // shared: as SharedStore. Null: there is none
+    uint64_t failed_syncs = 0;
+  };
+  PutStart StartPut() const;
+  // Whether what was put since then is at once the coordinator's.
+  bool Holds(const PutStart& start) const;
 
   // Makes sure that the coordinator has an artifact that was put here. Unavailable: try again.
   absl::Status Publish(const Digest& digest, const IsCanceled& is_canceled);

@@ -452,17 +452,18 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
                                 std::optional<StopCause> stopped) {
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
+  const Artifacts::PutStart start = artifacts_->StartPut();
   result =
       CollectOutputs(entry->order, entry->paths, end, std::move(result), entry->gold, *artifacts_);
   entry->gold = nullptr;
   entry->environment.reset();
-  const bool published = result.artifacts.empty() || artifacts_->IsShared();
+  // If the store is another one meanwhile, whoever publishes sees what is where.
+  const bool published = result.artifacts.empty() || artifacts_->Holds(start);
   if (!published) {
     MutexLock lock(mu_);
     entry->kept = DigestsOf(result);
   }
-  const bool is_synced = result.artifacts.empty();
-  Report({{entry->order.id, std::move(result)}, published}, is_synced);
+  Report({{entry->order.id, std::move(result)}, published}, start);
 }
 
 void SubprocessExecutor::Publish(const FinishedAttempt& finished) {

@@ -100,7 +100,7 @@ class SubprocessExecutor : public Executor {
   void RemoveForgotten();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
-  void Report(ExecutorReport report, bool is_synced = true);
+  void Report(ExecutorReport report, Artifacts::PutStart start = {});
   void ReportStep(AttemptStep step);
   absl::Duration RetryDelay(int tries) const;
   std::optional<StopCause> StopCauseOf(const Entry& entry);
@@ -135,10 +135,10 @@ class SubprocessExecutor : public Executor {
   std::deque<EntryPtr> waiting_ ABSL_GUARDED_BY(mu_);
   absl::Time lease_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();  // on options_.clock
   std::vector<EntryPtr> held_ ABSL_GUARDED_BY(mu_);  // ready to start, but for the lease
-  // What Poll will give. Not synced: its artifacts are durable after the next Artifacts::Sync.
+  // What Poll will give, and when its artifacts were put: they may not be durable yet.
   struct Pending {
     ExecutorReport report;
-    bool is_synced = true;
+    Artifacts::PutStart start;
   };
   std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<AttemptStep> steps_ ABSL_GUARDED_BY(mu_);   // one attempt has kStepsOfJobMax at most

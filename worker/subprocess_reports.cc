@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the executor reports: steps of attempts, and their ends, whose artifacts are made durable
 // together.
-#include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "store/directory_store.h"
 #include "worker/finish.h"
+#include "worker/inputs.h"
 #include "worker/subprocess_executor.h"
 
 namespace concur::worker {
 
-void SubprocessExecutor::Report(ExecutorReport report, bool is_synced) {
+void SubprocessExecutor::Report(ExecutorReport report, Artifacts::PutStart start) {
   bool is_first = false;
   {
     MutexLock lock(mu_);
     is_first = reports_.empty();
-    reports_.push_back({std::move(report), is_synced});
+    reports_.push_back({std::move(report), std::move(start)});
   }
   if (is_first) {
     on_report_();  // later ones come with it
@@ -47,17 +49,19 @@ std::vector<ExecutorReport> SubprocessExecutor::Poll() {
     MutexLock lock(mu_);
     pending.swap(reports_);
   }
-  const bool all_synced =
-      std::all_of(pending.begin(), pending.end(), [](const Pending& one) { return one.is_synced; });
-  // One sync for all results that came since the last turn.
-  const absl::Status synced = all_synced ? absl::OkStatus() : artifacts_->Sync();
+  std::shared_ptr<DirectoryStore> store;
+  absl::Status synced;
   std::vector<ExecutorReport> reports;
   reports.reserve(pending.size());
   for (Pending& one : pending) {
-    if (!one.is_synced && !synced.ok()) {
+    if (one.start.store != nullptr && one.start.store != store) {
+      store = one.start.store;
+      synced = store->Sync();  // one for all results that came since the last turn
+    }
+    if (one.start.store != nullptr && store->failed_syncs() != one.start.failed_syncs) {
       JobResult& result = one.report.finished.result;
-      result = WithoutArtifacts(result, "made durable", synced);
-      one.report.published = true;
+      result = AfterFailedSync(std::move(result), synced);
+      one.report.published = one.report.published || result.artifacts.empty();
     }
     reports.push_back(std::move(one.report));
   }

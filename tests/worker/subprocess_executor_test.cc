@@ -411,17 +411,52 @@ TEST_F(SubprocessExecutorTest, SmallResultsThatShareAPackAreDurableWhenTheyAreRe
     }
   }
   ASSERT_EQ(packs().size(), 1);
-  // A disk that fails at the sync: no result whose artifacts may be gone is handed on.
+  // A disk that fails at the sync: a training is worth more than its log.
   ASSERT_NO_FATAL_FAILURE(concur::testing::BreakFilesOf(packs()[0]));
-  const JobResult failed = run(3);
+  const JobResult trained = run(3);
+  ASSERT_TRUE(trained.succeeded) << trained.message;
+  ASSERT_EQ(trained.artifacts.size(), 1);
+  EXPECT_EQ(trained.artifacts[0].kind, ArtifactKind::kSystem);
+  EXPECT_OK(store->Verify(trained.artifacts[0].digest));
+}
+
+TEST_F(SubprocessExecutorTest, AResultWhosePackCannotBeSyncedIsNotHandedOn) {
+  ASSERT_OK_AND_ASSIGN(auto store, DirectoryStore::Open(temp_.File("coordinator"), Packing::kMake));
+  executor_->SetCoordinatorStore({store->directory(), store->store_id()});
+  const auto run = [&](int bleu) {
+    JobOrder order = Eval(absl::StrCat("echo '{\"bleu\": ", bleu, "}' > $3"));
+    order.format = DataFormat::kFile;
+    return Run(order);
+  };
+  const JobResult before = run(1);
+  ASSERT_TRUE(before.succeeded) << before.message;
+  const std::filesystem::directory_iterator packs(temp_.File("coordinator/packs"));
+  ASSERT_NE(packs, std::filesystem::directory_iterator());
+  ASSERT_NO_FATAL_FAILURE(concur::testing::BreakFilesOf(packs->path()));
+  const JobResult failed = run(2);
   EXPECT_EQ(failed.failure, FailureClass::kWorker);
   EXPECT_THAT(failed.message, HasSubstr("could not be made durable"));
   EXPECT_TRUE(failed.artifacts.empty());
-  const JobResult after = run(4);
-  EXPECT_TRUE(after.succeeded) << after.message;
+  const JobResult after = run(3);
+  ASSERT_TRUE(after.succeeded) << after.message;
   for (const ArtifactRef& artifact : after.artifacts) {
     EXPECT_OK(store->Verify(artifact.digest));
   }
+}
+
+TEST_F(SubprocessExecutorTest, AResultIsSyncedInTheStoreThatItWasPutInto) {
+  ASSERT_OK_AND_ASSIGN(auto first, DirectoryStore::Open(temp_.File("first"), Packing::kMake));
+  ASSERT_OK_AND_ASSIGN(auto second, DirectoryStore::Open(temp_.File("second"), Packing::kMake));
+  executor_->SetCoordinatorStore({first->directory(), first->store_id()});
+  JobOrder order = Eval("echo '{\"bleu\": 1}' > $3");
+  order.format = DataFormat::kFile;
+  executor_->Start(order);
+  waker_.Wait(kDeadline);  // for the report, which is not polled yet
+  const std::filesystem::directory_iterator packs(temp_.File("first/packs"));
+  ASSERT_NE(packs, std::filesystem::directory_iterator());
+  ASSERT_NO_FATAL_FAILURE(concur::testing::BreakFilesOf(packs->path()));
+  executor_->SetCoordinatorStore({second->directory(), second->store_id()});
+  EXPECT_EQ(Next().finished.result.failure, FailureClass::kWorker);
 }
 
 TEST_F(SubprocessExecutorTest, AStoreWithAnotherIdIsNotTheCoordinators) {
