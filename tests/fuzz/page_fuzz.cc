@@ -148,7 +148,10 @@ std::string Answer(absl::string_view bytes, absl::Duration patience = absl::Seco
 // An answer that the page's handlers made; libmicrohttpd makes others of what is no HTTP.
 void CheckAnswer(absl::string_view answer) {
   const size_t end = answer.find("\r\n\r\n");
-  CONCUR_CHECK(absl::StartsWith(answer, "HTTP/1.") && end != absl::string_view::npos);
+  if (!absl::StartsWith(answer, "HTTP/1.") || end == absl::string_view::npos) {
+    CONCUR_CHECK_OK(absl::InternalError(
+        absl::StrCat("an answer of ", answer.size(), " bytes: ", answer.substr(0, 200))));
+  }
   const absl::string_view head = answer.substr(0, end);
   if (absl::StrContains(head, "Content-Security-Policy")) {
     CONCUR_CHECK(absl::StrContains(head, "frame-ancestors 'none'"));
