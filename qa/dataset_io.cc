@@ -57,7 +57,7 @@ absl::Status CountMemory(const Passage& passage, absl::string_view path, int64_t
     bytes += sizeof(question) + question.id.size() + question.text.size() +
              question.spans.size() * sizeof(Span);
     for (const std::string& answer : question.answers) {
-      bytes += sizeof(answer) + answer.size();
+      bytes += sizeof(std::string) + answer.size();
     }
   }
   held += static_cast<int64_t>(bytes);
