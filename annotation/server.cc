@@ -470,7 +470,7 @@ void AnnotationServer::AskSystem(const Exchange& exchange, const Event& event,
 
 absl::Status AnnotationServer::Save(const Event& event) {
   CONCUR_RETURN_IF_ERROR(room_->room().Check(event));
-  const absl::Status saved = room_->Commit(event);
+  absl::Status saved = room_->Commit(event);
   if (saved.ok()) {
     return saved;
   }
