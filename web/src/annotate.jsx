@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The annotators' page: write questions that the system fails to answer, answer those of others.
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, logIn, logOut, post } from "./api.js";
 import { codePoints, draftOf, dropDraft, keepDraft, newKey, percentText } from "./annotation.js";
 
@@ -181,7 +181,8 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const next = useRef(null);
-  useEffect(() => next.current?.focus(), [result]);
+  // As soon as it is seen: a key that is pressed then is meant for it.
+  useLayoutEffect(() => next.current?.focus(), [result]);
   const send = async (fields) => {
     setBusy(true);
     setError(null);
