@@ -63,15 +63,18 @@ TEST_F(SubprocessLimitsTest, ATimedOutJobMayCleanUpInItsGrace) {
 }
 
 TEST_F(SubprocessLimitsTest, ChildrenThatIgnoreTermDieWithTheirJob) {
-  const JobOrder order = Train(
-      "(trap '' TERM; echo $$; exec sleep 1000) & sh -c 'trap \"\" TERM; echo $PPID; exec "
-      "sleep 1000' & echo ready; touch $2; exit 0");
+  // Of no other run of this test.
+  const std::string seconds = absl::StrCat(1'000'000 + getpid());
+  const JobOrder order = Train(absl::StrCat("(trap '' TERM; echo $$; exec sleep ", seconds,
+                                            ") & sh -c 'trap \"\" TERM; echo $PPID; exec sleep ",
+                                            seconds, "' & echo ready; touch $2; exit 0"));
   const JobResult result = Run(order);
   ASSERT_TRUE(result.succeeded) << result.message;
   for (const ProcessInfo& process : ListProcesses()) {
     std::ifstream cmdline(absl::StrCat("/proc/", process.pid, "/cmdline"));
     std::string text((std::istreambuf_iterator<char>(cmdline)), {});
-    if (absl::StartsWith(text, absl::string_view("sleep\0001000", 10))) {
+    if (text ==
+        absl::StrCat("sleep", absl::string_view("\0", 1), seconds, absl::string_view("\0", 1))) {
       WaitUntilGone(process.pid);
     }
   }
