@@ -14,6 +14,8 @@
 #include <grpcpp/server_builder.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -132,6 +134,9 @@ std::string Answer(absl::string_view bytes, absl::Duration patience = absl::Seco
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t now = send(fd.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (now < 0 && errno == EINTR) {  // libFuzzer's alarm
+      continue;
+    }
     if (now <= 0) {
       break;
     }
@@ -139,8 +144,9 @@ std::string Answer(absl::string_view bytes, absl::Duration patience = absl::Seco
   }
   std::string answer;
   char buffer[65536];
-  for (ssize_t got = 0; (got = recv(fd.get(), buffer, sizeof buffer, 0)) > 0;) {
-    answer.append(buffer, static_cast<size_t>(got));
+  for (ssize_t got = 0;
+       (got = recv(fd.get(), buffer, sizeof buffer, 0)) > 0 || (got < 0 && errno == EINTR);) {
+    answer.append(buffer, static_cast<size_t>(std::max<ssize_t>(got, 0)));
   }
   return answer;
 }
