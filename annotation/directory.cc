@@ -122,15 +122,6 @@ absl::Status MakeRoom(const std::string& directory, const std::string& passages,
   return Log::Create(LogPath(directory), opening);
 }
 
-absl::Status CheckRoomIsOf(const std::string& directory, const std::string& passages,
-                           const std::string& onboarding) {
-  CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(LogPath(directory), kLogBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(const LogContents contents, ParseLog(text, LogPath(directory)));
-  const Event& opening = contents.events.front();
-  CONCUR_RETURN_IF_ERROR(CheckSame("--passages", passages, opening.passages_digest));
-  return CheckSame("--onboarding", onboarding, opening.onboarding_digest);
-}
-
 absl::StatusOr<Room> ReadRoom(const std::string& directory) {
   if (!HasRoom(directory)) {
     return absl::NotFoundError(
@@ -141,10 +132,18 @@ absl::StatusOr<Room> ReadRoom(const std::string& directory) {
   return RoomOf(directory, contents.events);
 }
 
-absl::StatusOr<std::unique_ptr<LiveRoom>> LiveRoom::Open(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<LiveRoom>> LiveRoom::Open(const std::string& directory,
+                                                         RoomLock lock) {
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, Log::Open(LogPath(directory)));
-  CONCUR_ASSIGN_OR_RETURN(Room room, RoomOf(directory, log->TakeContents().events));
-  return std::unique_ptr<LiveRoom>(new LiveRoom(std::move(room), std::move(log)));
+  const LogContents contents = log->TakeContents();
+  CONCUR_ASSIGN_OR_RETURN(Room room, RoomOf(directory, contents.events));
+  return std::unique_ptr<LiveRoom>(
+      new LiveRoom(std::move(lock), contents.events.front(), std::move(room), std::move(log)));
+}
+
+absl::Status LiveRoom::CheckIsOf(const std::string& passages, const std::string& onboarding) const {
+  CONCUR_RETURN_IF_ERROR(CheckSame("--passages", passages, opening_.passages_digest));
+  return CheckSame("--onboarding", onboarding, opening_.onboarding_digest);
 }
 
 absl::Status LiveRoom::Commit(const Event& event) {

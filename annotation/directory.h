@@ -41,10 +41,6 @@ bool HasRoom(const std::string& directory);
 absl::Status MakeRoom(const std::string& directory, const std::string& passages,
                       const std::string& onboarding, const Settings& settings, absl::Time now);
 
-// OK when the room was made from files with these bytes; FailedPrecondition otherwise. "" is any.
-absl::Status CheckRoomIsOf(const std::string& directory, const std::string& passages,
-                           const std::string& onboarding);
-
 // The room as its log tells, for reading. NotFound without one; DataLoss, with file and line, when
 // a file was changed or an event cannot have happened.
 absl::StatusOr<Room> ReadRoom(const std::string& directory);
@@ -52,16 +48,25 @@ absl::StatusOr<Room> ReadRoom(const std::string& directory);
 // A room that goes on: what Commit accepts is in the log before it changes the room.
 class LiveRoom {
  public:
-  // As ReadRoom; FailedPrecondition while another process has it open.
-  static absl::StatusOr<std::unique_ptr<LiveRoom>> Open(const std::string& directory);
+  // As ReadRoom; keeps the lock of this directory.
+  static absl::StatusOr<std::unique_ptr<LiveRoom>> Open(const std::string& directory,
+                                                        RoomLock lock);
 
   const Room& room() const { return room_; }
+  // OK when the room was made from files with these bytes; FailedPrecondition otherwise. "" is any.
+  absl::Status CheckIsOf(const std::string& passages, const std::string& onboarding) const;
   // The errors of Room::Check and Log::Append, after which nothing has changed.
   absl::Status Commit(const Event& event);
 
  private:
-  LiveRoom(Room room, std::unique_ptr<Log> log) : room_(std::move(room)), log_(std::move(log)) {}
+  LiveRoom(RoomLock lock, Event opening, Room room, std::unique_ptr<Log> log)
+      : lock_(std::move(lock)),
+        opening_(std::move(opening)),
+        room_(std::move(room)),
+        log_(std::move(log)) {}
 
+  const RoomLock lock_;
+  const Event opening_;
   Room room_;
   const std::unique_ptr<Log> log_;
 };

@@ -2,7 +2,6 @@
 #include "annotation/log.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -203,10 +202,6 @@ absl::StatusOr<std::unique_ptr<Log>> Log::Open(const std::string& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) {
     return ErrnoStatus(errno, path, "open");
-  }
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": another concur annotate has this room open"));
   }
   CONCUR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLogBytesMax));
   CONCUR_ASSIGN_OR_RETURN(LogContents contents, ParseLog(text, path));

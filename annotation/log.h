@@ -39,8 +39,8 @@ class Log {
  public:
   // Makes the file with its first event; replaces one that is there.
   static absl::Status Create(const std::string& path, const Event& opening);
-  // Opens it to append, and cuts off what follows `bytes`. FailedPrecondition while another process
-  // has it open so.
+  // Opens it to append, and cuts off what follows `bytes`. REQUIRES: no other process has it open
+  // so (RoomLock).
   static absl::StatusOr<std::unique_ptr<Log>> Open(const std::string& path);
 
   // What the file had when it was opened. To be taken once.

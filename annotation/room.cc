@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "qa/json_text.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kKeyBytesMax = 64;
-constexpr size_t kHexDigestBytes = 64;
 constexpr int64_t kValidatorsMax = 10;
 constexpr int64_t kQuestionsPerPassageMax = 1000;
 constexpr absl::Duration kHoldMax = absl::Hours(24 * 7);
@@ -31,12 +31,6 @@ bool IsNameCharacter(char c) {
 bool IsOneLine(absl::string_view text) {
   return IsUtf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
            return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-         });
-}
-
-bool IsHexDigest(absl::string_view text) {
-  return text.size() == kHexDigestBytes && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isxdigit(static_cast<unsigned char>(c));
          });
 }
 
@@ -150,7 +144,7 @@ absl::Status Room::Check(const Event& event) const {
                  : absl::FailedPreconditionError("code: this login link was used, or replaced");
     }
     case EventKind::kSystem:
-      return event.system.empty() || IsHexDigest(event.system)
+      return event.system.empty() || Digest::FromHex(event.system).ok()
                  ? absl::OkStatus()
                  : absl::InvalidArgumentError("system: expected a SHA-256, or nothing");
     case EventKind::kAssignment:
@@ -167,7 +161,7 @@ absl::Status Room::Check(const Event& event) const {
 
 absl::Status Room::CheckAnnotator(const Event& event) const {
   CONCUR_RETURN_IF_ERROR(CheckAnnotatorName(event.annotator));
-  if (!IsHexDigest(event.code_digest)) {
+  if (!Digest::FromHex(event.code_digest).ok()) {
     return absl::InvalidArgumentError("code_digest: expected a SHA-256");
   }
   return annotators_.contains(event.annotator) || annotators_.size() < kAnnotatorsMax

@@ -7,10 +7,12 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "annotation/directory.h"
+#include "base/status_macros.h"
 #include "tests/annotation/scene.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -33,6 +35,10 @@ class RoomDirectoryTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK(WriteFileAtomically(passages_, kPassageLines));
     ASSERT_OK(MakeRoom(room_, passages_, "", {}, kStart));
+  }
+  absl::StatusOr<std::unique_ptr<LiveRoom>> OpenLive() {
+    CONCUR_ASSIGN_OR_RETURN(RoomLock lock, RoomLock::Take(room_));
+    return LiveRoom::Open(room_, std::move(lock));
   }
   std::string LogText() { return ReadFile(room_ + "/log.jsonl").value(); }
   void SetLog(const std::string& text) {
@@ -86,13 +92,13 @@ TEST_F(RoomDirectoryTest, EveryEventIsReadAsItWasWritten) {
 
 TEST_F(RoomDirectoryTest, WhatWasCommittedIsThereAfterARestart) {
   {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
     ASSERT_OK(live->Commit(Invitation("ada")));
     ASSERT_OK(live->Commit(Assignment()));
-    EXPECT_THAT(LiveRoom::Open(room_),
+    EXPECT_THAT(RoomLock::Take(room_),
                 StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has this room open")));
   }
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
   EXPECT_EQ(live->room().HeldBy("ada", kStart), 0u);
 }
 
@@ -116,7 +122,7 @@ TEST_F(RoomDirectoryTest, ADirectoryThatWasThereTakesASystemBeforeItsRoom) {
 }
 
 TEST_F(RoomDirectoryTest, ARefusedEventIsNotInTheLog) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
   const std::string before = LogText();
   EXPECT_THAT(live->Commit(Assignment()), StatusIs(absl::StatusCode::kNotFound, HasSubstr("ada")));
   EXPECT_EQ(LogText(), before);
@@ -129,7 +135,7 @@ TEST_F(RoomDirectoryTest, ALastLineThatWasCutOffIsDropped) {
   const std::string last = EventLine(Assignment());
   for (size_t bytes = 0; bytes < last.size(); ++bytes) {
     SetLog(whole + last.substr(0, bytes));
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, LiveRoom::Open(room_));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
     EXPECT_EQ(LogText(), whole);
     ASSERT_OK(live->Commit(Invitation("bob")));
     ASSERT_OK_AND_ASSIGN(const Room room, ReadRoom(room_));
@@ -161,9 +167,10 @@ TEST_F(RoomDirectoryTest, AnEventThatCannotHaveHappenedIsRefusedWithItsLine) {
 }
 
 TEST_F(RoomDirectoryTest, AnotherFileOfPassagesIsRefused) {
-  ASSERT_OK(CheckRoomIsOf(room_, passages_, ""));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LiveRoom> live, OpenLive());
+  ASSERT_OK(live->CheckIsOf(passages_, ""));
   ASSERT_OK(WriteFileAtomically(passages_, "{\"id\": \"x\", \"text\": \"Another.\"}\n"));
-  EXPECT_THAT(CheckRoomIsOf(room_, passages_, ""),
+  EXPECT_THAT(live->CheckIsOf(passages_, ""),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("--passages")));
   EXPECT_THAT(MakeRoom(room_, passages_, "", {}, kStart),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("already")));

@@ -87,7 +87,9 @@ class AnnotationServerTest : public ::testing::Test {
       ASSERT_OK(MakeRoom(directory_.File("room"), directory_.File("lines"), onboarding, settings,
                          kStart));
     }
-    ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room, LiveRoom::Open(directory_.File("room")));
+    ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(directory_.File("room")));
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room,
+                         LiveRoom::Open(directory_.File("room"), std::move(lock)));
     std::unique_ptr<FakeSystem> system;
     if (with_system) {
       Event event;
@@ -352,7 +354,9 @@ TEST_F(AnnotationServerTest, OnlyTheLoopbackDeviceIsServed) {
       SendRaw(host, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(page, HasSubstr("Content-Security-Policy"));
   server_.reset();
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room, LiveRoom::Open(directory_.File("room")));
+  ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(directory_.File("room")));
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room,
+                       LiveRoom::Open(directory_.File("room"), std::move(lock)));
   EXPECT_THAT(AnnotationServer::Start(clock_, std::move(room), nullptr,
                                       {"0.0.0.0:0", directory_.File("key")}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loopback")));

@@ -164,7 +164,8 @@ annotation::Settings SettingsOf(const AnnotateFlags& flags, annotation::Settings
   return settings;
 }
 
-absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, Clock& clock) {
+absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, Clock& clock,
+                                                   annotation::RoomLock lock) {
   if (!annotation::HasRoom(flags.directory)) {
     if (flags.passages.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -173,9 +174,9 @@ absl::StatusOr<std::unique_ptr<LiveRoom>> OpenRoom(const AnnotateFlags& flags, C
     CONCUR_RETURN_IF_ERROR(annotation::MakeRoom(flags.directory, flags.passages, flags.onboarding,
                                                 SettingsOf(flags, {}), clock.Now()));
   }
-  CONCUR_RETURN_IF_ERROR(
-      annotation::CheckRoomIsOf(flags.directory, flags.passages, flags.onboarding));
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, LiveRoom::Open(flags.directory));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room,
+                          LiveRoom::Open(flags.directory, std::move(lock)));
+  CONCUR_RETURN_IF_ERROR(room->CheckIsOf(flags.passages, flags.onboarding));
   const annotation::Settings& settings = room->room().settings();
   return SettingsOf(flags, settings) == settings
              ? absl::StatusOr<std::unique_ptr<LiveRoom>>(std::move(room))
@@ -274,12 +275,11 @@ void NoteTooFewValidators(const Room& room, size_t added, CommandContext& contex
 absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   signal(SIGPIPE, SIG_IGN);  // a system that has ended is an error of its question
   SystemClock clock;
-  CONCUR_ASSIGN_OR_RETURN(const annotation::RoomLock lock,
-                          annotation::RoomLock::Take(flags.directory));
+  CONCUR_ASSIGN_OR_RETURN(annotation::RoomLock lock, annotation::RoomLock::Take(flags.directory));
   CONCUR_RETURN_IF_ERROR(CheckServing(flags));
   CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<annotation::System> system, StartSystem(trained, clock));
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock, std::move(lock)));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           NeedLinks(flags, room->room().annotators()));
   CONCUR_RETURN_IF_ERROR(UseSystem(trained.digest, clock, *room));
