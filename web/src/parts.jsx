@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small parts that several views use.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { ApiError, getBlob, post } from "./api.js";
 import { toCsv } from "./csv.js";
 import { enumName, integer } from "./format.js";
@@ -86,10 +86,10 @@ export function Figure({ label, value, note }) {
 }
 
 // A text that a view is filtered by. What is being typed stays when the view shows something newer;
-// `onChange` gets it when it is done.
+// `onChange` gets it when it is done. An effect after the frame would take back what was typed before.
 export function TextFilter({ label, value = "", onChange, ...rest }) {
   const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
+  useLayoutEffect(() => setTyped(value), [value]);
   return (
     <label>
       {label}

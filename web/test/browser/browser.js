@@ -245,6 +245,30 @@ async function main() {
     assert.deepEqual(wide, []);
   });
 
+  await step("what is typed before the first frame is kept", async () => {
+    const kept = await page.evaluate(async () => {
+      const find = () => document.querySelector("input[list=sweeps]");
+      const typed = new Promise((resolve) => {
+        new MutationObserver((_, observer) => {
+          const box = find();
+          if (box) {
+            observer.disconnect();
+            box.value = "typed";
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+            resolve();
+          }
+        }).observe(document.body, { childList: true, subtree: true });
+      });
+      location.hash = "#/compare";
+      await typed;
+      const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 100)));
+      await frame();
+      await frame();
+      return find().value;
+    });
+    assert.equal(kept, "typed");
+  });
+
   await step("two sweeps are compared", async () => {
     const fewer = stand.submit(5, 2);
     const other = fewer.id ?? fewer.sweep.id;
