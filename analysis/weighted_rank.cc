@@ -143,27 +143,33 @@ Correlation BeginRanking(absl::Span<const double> x, absl::Span<const double> y,
   return result;
 }
 
-// How much of each value, by position, is among the `top` best.
+// How much of each value, by position, is among the `top` best. As counts are at least 1, the last
+// place goes to one of the `top` largest values: no others are sorted.
 void FillMembers(absl::Span<const double> values, absl::Span<const double> counts, size_t top,
                  std::vector<uint32_t>& order, std::vector<double>& members) {
   order.resize(values.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return values[a] != values[b] ? values[a] > values[b] : a < b;
-  });
-  members.assign(values.size(), 0.0);
-  auto places = static_cast<double>(top);
-  for (size_t begin = 0; begin < order.size() && places > 0;) {
-    double tied = 0;
-    size_t end = begin;
-    for (; end < order.size() && values[order[end]] == values[order[begin]]; ++end) {
-      tied += counts[order[end]];
-    }
-    const double share = std::min(1.0, places / tied);
-    for (; begin < end; ++begin) {
-      members[order[begin]] = share;
-    }
-    places -= tied;
+  const auto better = [&](uint32_t a, uint32_t b) { return values[a] > values[b]; };
+  const auto largest = order.begin() + static_cast<std::ptrdiff_t>(std::min(top, order.size()));
+  std::nth_element(order.begin(), largest, order.end(), better);
+  std::sort(order.begin(), largest, better);
+  const auto places = static_cast<double>(top);
+  double last = values[order[0]];
+  double taken = 0;
+  for (auto i = order.begin(); i != largest && taken < places; ++i) {
+    last = values[*i];
+    taken += counts[*i];
+  }
+  double above = 0;
+  double tied = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    above += values[i] > last ? counts[i] : 0;
+    tied += values[i] == last ? counts[i] : 0;
+  }
+  const double share = std::min(1.0, (places - above) / tied);
+  members.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    members[i] = values[i] > last ? 1 : values[i] == last ? share : 0;
   }
 }
 

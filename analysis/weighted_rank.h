@@ -40,7 +40,8 @@ Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double>
 // p-value. REQUIRES: top >= 1.
 Correlation TopKOverlap(absl::Span<const double> x, absl::Span<const double> y, size_t top);
 
-// The same values for lists in which value i stands counts[i] > 0 times; NaN where undefined.
+// The same values for lists in which value i stands counts[i] times, a whole number above 0; NaN
+// where undefined.
 double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double> y,
                             absl::Span<const double> counts, RankScratch& scratch);
 double TopKValue(absl::Span<const double> x, absl::Span<const double> y,

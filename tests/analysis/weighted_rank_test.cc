@@ -79,7 +79,6 @@ TEST(WeightedKendallTest, AnExchangeAtTheTopCountsMore) {
   EXPECT_EQ(WeightedKendall(x, std::vector<double>{1, 2, 3, 4, 5}).value, -1);
 }
 
-// The sum over every two values, by the definition, for one ranking.
 TEST(WeightedKendallTest, CountsStandForCopies) {
   Random random(3, "weighted_rank_test");
   RankScratch scratch;
@@ -166,6 +165,39 @@ TEST(TopKOverlapTest, TiesAtTheLastPlaceShareWhatIsLeft) {
     ASSERT_TRUE(overlap.defined()) << test.name;
     EXPECT_NEAR(overlap.value, test.overlap, 1e-15) << test.name;
     EXPECT_NEAR(TopKOverlap(test.y, test.x, test.top).value, test.overlap, 1e-15) << test.name;
+  }
+}
+
+// By the definition: a value is on top by the places that larger values leave to it and its equals.
+double MemberOfTop(const std::vector<double>& values, size_t i, size_t top) {
+  const auto larger =
+      std::count_if(values.begin(), values.end(), [&](double value) { return value > values[i]; });
+  const auto equal = std::count(values.begin(), values.end(), values[i]);
+  return std::clamp(
+      (static_cast<double>(top) - static_cast<double>(larger)) / static_cast<double>(equal), 0.0,
+      1.0);
+}
+
+TEST(TopKOverlapTest, IsWhatTheDefinitionSays) {
+  Random random(7, "top_k_test");
+  for (int trial = 0; trial < 300; ++trial) {
+    const size_t n = 2 + random.Below(60);
+    const size_t top = 1 + random.Below(n);
+    const uint64_t levels = 2 + random.Below(2 * n);
+    std::vector<double> x(n);
+    std::vector<double> y(n);
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = static_cast<double>(random.Below(levels));
+      y[i] = static_cast<double>(random.Below(levels));
+    }
+    double shared = 0;
+    for (size_t i = 0; i < n; ++i) {
+      shared += std::min(MemberOfTop(x, i, top), MemberOfTop(y, i, top));
+    }
+    const Correlation overlap = TopKOverlap(x, y, top);
+    if (overlap.defined()) {
+      EXPECT_NEAR(overlap.value, shared / static_cast<double>(top), 1e-12) << trial;
+    }
   }
 }
 
