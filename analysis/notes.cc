@@ -142,7 +142,7 @@ std::string CountedOtherWay(const std::vector<std::string>& benchmarks) {
 
 std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
   std::map<std::string, std::vector<std::string>> by_choice;
-  std::vector<std::string> gains;
+  std::map<std::string, std::vector<std::string>> gains;  // likewise
   size_t chosen = 0;
   for (const AxisEntry& benchmark : benchmarks) {
     const SettingChoice& choice = benchmark.choice;
@@ -152,7 +152,7 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
     ++chosen;
     by_choice[choice.on].push_back(ScreenName(benchmark.name));
     if (choice.optimism.has_value()) {
-      gains.push_back(
+      gains[choice.on].push_back(
           absl::StrCat(ScreenName(benchmark.name), " ", Fixed(*choice.optimism, kNoteDecimals)));
     }
   }
@@ -165,11 +165,19 @@ std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks) {
         : on == "test"
             ? absl::StrCat("Settings", of, " were chosen on the test sets that are shown: each ",
                            "score is the best of several, and too high as an estimate.")
+        : on == "other seeds"
+            ? absl::StrCat("Settings", of, " were chosen for each seed by the test scores of the ",
+                           "other seeds.")
             : absl::StrCat("Settings", of, " were chosen on the ", ScreenName(on), "."));
   }
-  if (!gains.empty()) {
-    notes.push_back(absl::StrCat("Choosing on the test sets instead would add, on the mean over ",
-                                 "approaches: ", FirstNames(gains, ", "), "."));
+  for (const auto& [on, of] : gains) {
+    const absl::string_view how =
+        on == "test"
+            ? "By seeds left out in turn, choosing on the test sets added at least (--select "
+              "best-on-other-seeds leaves it out)"
+            : "Choosing on the test sets instead would add";
+    notes.push_back(
+        absl::StrCat(how, ", on the mean over approaches: ", FirstNames(of, ", "), "."));
   }
   return notes;
 }

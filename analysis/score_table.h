@@ -47,10 +47,12 @@ struct ScoreCell {
 // How the settings behind a benchmark's scores were chosen, where there was a choice.
 struct SettingChoice {
   // "validation": on validation sets; "test": on this very test set, so that its scores are the
-  // best of several; "test of NAME": on another test set; "": there was nothing to choose.
+  // best of several; "other seeds": for each seed on this test set, by the other seeds; "test of
+  // NAME": on another test set; "": there was nothing to choose.
   std::string on;
-  // By how much the mean score over approaches, with more being better, would rise if settings were
-  // chosen on this test set instead; set where both ways could be taken.
+  // By how much choosing on this test set raises the mean score over approaches, with more being
+  // better: above that of the settings chosen on validation sets or, for "test" and "other seeds",
+  // on other seeds. Set where both ways could be taken.
   std::optional<double> optimism;
   bool operator==(const SettingChoice&) const = default;
 };

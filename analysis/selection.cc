@@ -21,32 +21,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "analysis/intervals.h"
+#include "analysis/observations.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
 namespace concur::analysis {
 namespace {
-
-struct Observation {
-  int64_t setting = 0;
-  int64_t seed = 0;
-  CellState state = CellState::kMissing;
-  double value = 0;
-  int64_t examples = 0;
-};
-
-// Sorted by setting, then seed.
-using Observations = std::vector<Observation>;
-
-struct SystemKey {
-  size_t approach = 0;
-  size_t train = 0;
-  auto operator<=>(const SystemKey&) const = default;
-};
-
-// The scores of one approach trained on one benchmark, by test benchmark.
-using Evaluations = std::map<size_t, Observations>;
-using Systems = std::map<SystemKey, Evaluations>;
 
 using NameIndex = absl::flat_hash_map<std::string, size_t>;
 
@@ -140,80 +120,6 @@ absl::StatusOr<Systems> GroupRecords(absl::Span<const ScoreRecord> records,
   return systems;
 }
 
-// Means over seeds, by setting; settings without a value are left out.
-std::map<int64_t, double> MeansBySetting(const Observations& observations) {
-  std::map<int64_t, std::vector<double>> values;
-  for (const Observation& observation : observations) {
-    if (observation.state == CellState::kValue) {
-      values[observation.setting].push_back(observation.value);
-    }
-  }
-  std::map<int64_t, double> means;
-  for (const auto& [setting, list] : values) {
-    means[setting] = ComputeMoments(list).mean;
-  }
-  return means;
-}
-
-// The best setting by one test set; nothing when it has no value.
-std::optional<int64_t> BestSetting(const Observations& observations, Goal goal) {
-  std::optional<int64_t> best;
-  double best_mean = 0;
-  for (const auto& [setting, mean] : MeansBySetting(observations)) {
-    if (!best.has_value() || (goal == Goal::kMaximize ? mean > best_mean : mean < best_mean)) {
-      best = setting;
-      best_mean = mean;
-    }
-  }
-  return best;
-}
-
-// Sums up observations: a seed's value is the mean over its settings, the cell's the mean over
-// seeds.
-ScoreCell SummarizeSelection(const Observations& observations) {
-  std::map<int64_t, std::vector<double>> by_seed;
-  std::set<int64_t> settings;
-  ScoreCell cell;
-  for (const Observation& observation : observations) {
-    settings.insert(observation.setting);
-    cell.failed += observation.state == CellState::kFailed ? 1 : 0;
-    cell.pending += observation.state == CellState::kPending ? 1 : 0;
-    cell.missing += observation.state == CellState::kMissing ? 1 : 0;
-    if (observation.state == CellState::kValue) {
-      by_seed[observation.seed].push_back(observation.value);
-      cell.examples = std::max(cell.examples, observation.examples);
-    }
-  }
-  cell.setting = settings.size() == 1 ? *settings.begin() : -1;
-  if (by_seed.empty()) {
-    cell.state = cell.pending > 0  ? CellState::kPending
-                 : cell.failed > 0 ? CellState::kFailed
-                                   : CellState::kMissing;
-    return cell;
-  }
-  std::vector<double> values;
-  values.reserve(by_seed.size());
-  for (const auto& [seed, list] : by_seed) {
-    values.push_back(ComputeMoments(list).mean);
-  }
-  const Moments moments = ComputeMoments(values);
-  cell.state = CellState::kValue;
-  cell.value = moments.mean;
-  cell.standard_deviation = moments.standard_deviation;
-  cell.seeds = moments.n;
-  return cell;
-}
-
-Observations OfSetting(const Observations& observations, int64_t setting) {
-  Observations kept;
-  for (const Observation& observation : observations) {
-    if (observation.setting == setting) {
-      kept.push_back(observation);
-    }
-  }
-  return kept;
-}
-
 class Builder {
  public:
   Builder(const SelectionOptions& options, const Systems& systems)
@@ -250,12 +156,12 @@ class Builder {
     for (const auto& [row, position] : rows_) {
       const auto& [approach, train, setting] = row;
       if (options_.layout == Layout::kTrainInRows) {
-        Fill({approach, train}, setting, position, table);
+        CONCUR_RETURN_IF_ERROR(Fill({approach, train}, setting, position, table));
         continue;
       }
       auto system = systems_.lower_bound({approach, 0});
       for (; system != systems_.end() && system->first.approach == approach; ++system) {
-        Fill(system->first, setting, position, table);
+        CONCUR_RETURN_IF_ERROR(Fill(system->first, setting, position, table));
       }
     }
     for (const auto& [column, summary] : choices_) {
@@ -319,23 +225,35 @@ class Builder {
   // The setting that was chosen for a system.
   struct Chosen {
     std::optional<int64_t> setting;  // nothing can be chosen yet, or ever
-    std::string on;                  // as SettingChoice::on; "" where there was one setting only
-    std::optional<size_t> test;      // the test set that decided
-    ScoreCell unknown;               // its counts: what could have changed the choice
+    // By a test set: BestOnOtherSeeds of it.
+    std::map<int64_t, int64_t> by_seed = {};
+    std::string on;              // as SettingChoice::on; "" where there was one setting only
+    std::optional<size_t> test;  // the test set that decided
+    ScoreCell unknown;           // its counts: what could have changed the choice
   };
 
   bool IsShown(size_t test) const {
     return options_.show_validation || options_.validation_of.count(test) == 0;
   }
 
-  void Fill(const SystemKey& key, int64_t setting, size_t row, ScoreTable& table) {
+  absl::Status Fill(const SystemKey& key, int64_t setting, size_t row, ScoreTable& table) {
     const auto found = systems_.find(key);
     if (found == systems_.end()) {
-      return;
+      return absl::OkStatus();
     }
     const Evaluations& evaluations = found->second;
-    const bool chooses = options_.select == Select::kBest || options_.select == Select::kBestOnTest;
+    const bool chooses = options_.select == Select::kBest ||
+                         options_.select == Select::kBestOnTest ||
+                         options_.select == Select::kBestOnOtherSeeds;
     const Chosen chosen = chooses ? ChooseFor(evaluations, key.train, table) : Chosen();
+    if (NeedsOtherSeeds(chosen) && chosen.by_seed.empty() &&
+        SummarizeSelection(evaluations.at(*chosen.test)).pending == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("select: best-on-other-seeds needs scores of two seeds, and ",
+                       options_.approaches[key.approach].name, " trained on ",
+                       options_.benchmarks[key.train].name,
+                       " has those of one; give the sweep more seeds, or use best-on-test"));
+    }
     for (const auto& [test, observations] : evaluations) {
       if (!IsShown(test)) {
         continue;
@@ -351,6 +269,13 @@ class Builder {
         NoteChoice(chosen, test, key.train, column, observations, table);
       }
     }
+    return absl::OkStatus();
+  }
+
+  // Whether each seed's setting is chosen on the others.
+  bool NeedsOtherSeeds(const Chosen& chosen) const {
+    return options_.select == Select::kBestOnOtherSeeds && chosen.test.has_value() &&
+           chosen.setting.has_value();
   }
 
   size_t ColumnOf(size_t train, size_t test) const {
@@ -391,7 +316,9 @@ class Builder {
       }
     }
     if (settings.size() == 1) {
-      return {*settings.begin(), "", std::nullopt, {}};
+      Chosen only;
+      only.setting = *settings.begin();
+      return only;
     }
     if (options_.select == Select::kBest) {
       const std::vector<size_t> validation = ValidationSetsOf(evaluations, train);
@@ -432,7 +359,9 @@ class Builder {
   Chosen ChooseByTest(const Evaluations& evaluations, size_t train, const ScoreTable& table) const {
     Chosen chosen;
     const auto try_test = [&](size_t test, const Observations& observations) {
-      chosen.setting = BestSetting(observations, GoalOf(train, test, table));
+      const Goal goal = GoalOf(train, test, table);
+      chosen.setting = BestSetting(observations, goal);
+      chosen.by_seed = BestOnOtherSeeds(observations, goal);
       chosen.test = test;
       chosen.on = test == train ? "test" : absl::StrCat("test of ", options_.benchmarks[test].name);
     };
@@ -475,13 +404,16 @@ class Builder {
         return SummarizeSelection(observations);
       }
       ScoreCell cell = chosen.unknown;
-      cell.state = cell.pending > 0  ? CellState::kPending
-                   : cell.failed > 0 ? CellState::kFailed
-                                     : CellState::kMissing;
+      cell.state = StateWithoutValue(cell);
       return cell;
     }
-    ScoreCell cell = SummarizeSelection(OfSetting(observations, *chosen.setting));
-    cell.setting = *chosen.setting;
+    ScoreCell cell;
+    if (NeedsOtherSeeds(chosen)) {
+      cell = SummarizeSelection(OfSettings(observations, chosen.by_seed));
+    } else {
+      cell = SummarizeSelection(OfSetting(observations, *chosen.setting));
+      cell.setting = *chosen.setting;
+    }
     if (chosen.on.empty()) {
       return cell;
     }
@@ -495,35 +427,45 @@ class Builder {
     cell.failed = all.failed;
     cell.pending = all.pending;
     cell.missing = all.missing;
+    if (NeedsOtherSeeds(chosen) && cell.state != CellState::kValue) {
+      cell.state = StateWithoutValue(cell);
+    }
     return cell;
   }
 
-  // What a column is to say of a choice, and what choosing on its test set would have added.
+  // What a column is to say of a choice, and what choosing on its test set adds.
   void NoteChoice(const Chosen& chosen, size_t test, size_t train, size_t column,
                   const Observations& observations, const ScoreTable& table) {
     ChoiceSummary& summary = choices_[column];
     const bool on_this = chosen.test == test;
-    summary.on.insert(chosen.test.has_value() && on_this ? "test"
+    summary.on.insert(NeedsOtherSeeds(chosen) ? "other seeds"
+                      : on_this               ? "test"
                       : chosen.on == "test"
                           ? absl::StrCat("test of ", options_.benchmarks[*chosen.test].name)
                           : chosen.on);
-    if (chosen.on != "validation" || !chosen.setting.has_value() ||
-        options_.validation_of.count(test) > 0) {
+    if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0) {
       return;
     }
     const Goal goal = GoalOf(train, test, table);
     const std::map<int64_t, double> means = MeansBySetting(observations);
-    const auto mine = means.find(*chosen.setting);
     const std::optional<int64_t> best = BestSetting(observations, goal);
-    if (mine != means.end() && best.has_value()) {
-      const double gain = means.at(*best) - mine->second;
+    std::optional<double> honest;
+    if (on_this) {
+      const ScoreCell cell = SummarizeSelection(OfSettings(observations, chosen.by_seed));
+      honest = cell.state == CellState::kValue ? std::make_optional(cell.value) : std::nullopt;
+    } else if (const auto mine = means.find(*chosen.setting);
+               chosen.on == "validation" && mine != means.end()) {
+      honest = mine->second;
+    }
+    if (honest.has_value() && best.has_value()) {
+      const double gain = means.at(*best) - *honest;
       summary.gains.push_back(goal == Goal::kMinimize ? -gain : gain);
     }
   }
 
   struct ChoiceSummary {
     std::set<std::string> on;
-    std::vector<double> gains;  // one for each system, each at least 0
+    std::vector<double> gains;  // one for each system; where no score lacks, at least 0
   };
 
   const SelectionOptions& options_;
@@ -538,14 +480,16 @@ class Builder {
 }  // namespace
 
 absl::StatusOr<Select> ParseSelect(absl::string_view name) {
-  for (const Select select :
-       {Select::kBest, Select::kDefault, Select::kMean, Select::kEach, Select::kBestOnTest}) {
+  for (const Select select : {Select::kBest, Select::kDefault, Select::kMean, Select::kEach,
+                              Select::kBestOnTest, Select::kBestOnOtherSeeds}) {
     if (SelectName(select) == name) {
       return select;
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "select: ", ExpectedOneOf({"best", "default", "mean", "each", "best-on-test"}, name)));
+      "select: ",
+      ExpectedOneOf({"best", "default", "mean", "each", "best-on-test", "best-on-other-seeds"},
+                    name)));
 }
 
 absl::string_view SelectName(Select select) {
@@ -560,6 +504,8 @@ absl::string_view SelectName(Select select) {
       return "each";
     case Select::kBestOnTest:
       return "best-on-test";
+    case Select::kBestOnOtherSeeds:
+      return "best-on-other-seeds";
   }
   return "best";
 }

@@ -42,12 +42,16 @@ struct ScoreRecord {
 //   kBestOnTest: the best mean over seeds on the train benchmark's own test set, or, where it was
 //     not evaluated there, on the first test set (in the order of `benchmarks`) that has values.
 //     Failed and pending scores count likewise.
-//   Both go by the goal of the metric; equal means go to the lower setting.
+//   kBestOnOtherSeeds: as kBestOnTest, but the score of each seed is that of the setting with the
+//     best mean over the other seeds: what was chosen does not stand on the score that it gets. An
+//     approach with several settings needs two seeds.
+//   All three go by the goal of the metric; equal means go to the lower setting.
 //   kDefault: setting 0.
 //   kMean: the mean over settings, seed by seed.
 //   kEach: every setting is a row of its own, named "APPROACH #SETTING".
-enum class Select { kBest, kDefault, kMean, kEach, kBestOnTest };
-// "best", "default", "mean", "each", "best-on-test"; InvalidArgument for anything else.
+enum class Select { kBest, kDefault, kMean, kEach, kBestOnTest, kBestOnOtherSeeds };
+// "best", "default", "mean", "each", "best-on-test", "best-on-other-seeds"; InvalidArgument for
+// anything else.
 absl::StatusOr<Select> ParseSelect(absl::string_view name);
 absl::string_view SelectName(Select select);
 
@@ -82,8 +86,8 @@ struct SelectionOptions {
 // A pair of train and test benchmark that no record names makes no column. The columns say how
 // their settings were chosen (SettingChoice), where some approach has several.
 // InvalidArgument when a record names an approach or benchmark that the options lack, holds a value
-// that is not finite, repeats another record, when no record has `metric`, or when no column
-// matches a pattern of `minimize`.
+// that is not finite, repeats another record, when no record has `metric`, when no column matches a
+// pattern of `minimize`, or when kBestOnOtherSeeds finds a single seed.
 absl::StatusOr<ScoreTable> BuildScoreTable(absl::Span<const ScoreRecord> records,
                                            const SelectionOptions& options);
 

@@ -148,12 +148,7 @@ void AddCompareCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
       ->TypeName("NAME");
-  command
-      ->AddOption("--select", flags->select,
-                  "Which settings stand for an approach: best, best-on-test, default, mean or each "
-                  "(default: as "
-                  "the sweep says)")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags->select, "best, best-on-test, default, mean or each");
   command
       ->AddOption("--baseline", flags->baseline,
                   "Compare the others with this approach only, instead of every pair")

@@ -192,11 +192,7 @@ void AddBundleCommands(Command& app, CommandContext& context) {
   diff_command->AddOption("b", diff_flags->after, about)->TypeName("SWEEP")->Required();
   diff_command->AddOption("--metric", diff_flags->metric, "Of sweeps (default: each benchmark's)")
       ->TypeName("NAME");
-  diff_command
-      ->AddOption(
-          "--select", diff_flags->select,
-          "How the settings of sweeps become one score: best, best-on-test, default, mean or each")
-      ->TypeName("RULE");
+  AddSelectOption(diff_command, diff_flags->select);
   diff_command
       ->AddOption("--where", diff_flags->where,
                   "Only approaches (or benchmarks) with a tag; repeat to ask for several")

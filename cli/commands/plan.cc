@@ -350,12 +350,8 @@ void AddPlanCommand(Command& app, CommandContext& context) {
       ->OneValueEach();
   command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
       ->TypeName("NAME");
-  command
-      ->AddOption("--select", flags->select,
-                  "How the settings of a sweep become one score: best, best-on-test, default or "
-                  "mean (default: "
-                  "as the sweep says)")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags->select,
+                  "best, best-on-test, best-on-other-seeds, default or mean");
   command->AddOption("--seed", flags->seed, "Seed of the order")->ShowDefault();
   command
       ->AddOption("--replay", flags->replay,

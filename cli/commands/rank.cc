@@ -256,11 +256,7 @@ void AddSourceOptions(Command* command, RankFlags& flags, bool with_svg) {
       ->OneValueEach();
   command->AddOption("--metric", flags.metric, "Of a sweep (default: each benchmark's own)")
       ->TypeName("NAME");
-  command
-      ->AddOption("--select", flags.select,
-                  "How the settings of a sweep become one score: best, best-on-test, default, mean "
-                  "or each (default: as the sweep says)")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags.select);
   AddScoreFileOptions(command, flags.file);
   AddFormatOption(command, flags.format, with_svg);
 }

@@ -232,11 +232,7 @@ void AddReportCommand(Command& app, CommandContext& context) {
       ->TypeName("TAG");
   command->AddOption("--metric", flags->metric, "Of a sweep (default: each benchmark's own)")
       ->TypeName("NAME");
-  command
-      ->AddOption(
-          "--select", flags->select,
-          "How the settings of a sweep become one score: best, best-on-test, default, mean or each")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags->select);
   command->AddFlag("--no-comparisons", flags->no_comparisons,
                    "Leave out the paired comparisons, which read every per-example score");
   flags->interval.level = 0.95;

@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "analysis/csv.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -86,6 +87,14 @@ void AddTrainColumnOption(Command* command, ScoreFileFlags& flags) {
       ->AddOption("--train", flags.train_column,
                   "The file's column that says what was trained on (default: train)")
       ->TypeName("COLUMN");
+}
+
+void AddSelectOption(Command* command, std::string& select, absl::string_view rules) {
+  command
+      ->AddOption("--select", select,
+                  absl::StrCat("How the settings of a sweep become one score: ", rules,
+                               " (default: as the sweep says)"))
+      ->TypeName("RULE");
 }
 
 absl::StatusOr<SweepTableOptions> TableOptionsOf(const ScoreFileFlags& flags,

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "analysis/bootstrap.h"
 #include "analysis/example_runs.h"
 #include "analysis/score_table.h"
@@ -41,6 +42,11 @@ void AddScoreFileOptions(Command* command, ScoreFileFlags& flags);
 void AddTrainColumnOption(Command* command, ScoreFileFlags& flags);
 // --minimize alone, for commands that read no files.
 void AddMinimizeOption(Command* command, ScoreFileFlags& flags);
+
+// --select with these rules.
+inline constexpr absl::string_view kSelectRules =
+    "best, best-on-test, best-on-other-seeds, default, mean or each";
+void AddSelectOption(Command* command, std::string& select, absl::string_view rules = kSelectRules);
 
 // The table of a sweep that --minimize and the other two ask for.
 absl::StatusOr<SweepTableOptions> TableOptionsOf(

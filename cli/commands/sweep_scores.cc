@@ -160,12 +160,7 @@ void AddScoresCommand(Command& app, CommandContext& context) {
       ->TypeName("SWEEP")
       ->Required();
   command->AddOption("--metric", flags->metric, "Default: each benchmark's own")->TypeName("NAME");
-  command
-      ->AddOption("--select", flags->select,
-                  "How settings become one score: best, best-on-test, default, mean or each "
-                  "(default: as the "
-                  "sweep says)")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags->select);
   command->AddFlag("--validation", flags->validation,
                    "Columns for validation sets, too: what settings were chosen on");
   AddMinimizeOption(command, flags->file);

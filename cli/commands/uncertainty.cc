@@ -119,12 +119,8 @@ void AddUncertaintyCommand(Command& app, CommandContext& context) {
       ->ShowDefault();
   command->AddOption("--metric", flags->metric, "exact_match or f1 (default: the benchmark's own)")
       ->TypeName("NAME");
-  command
-      ->AddOption(
-          "--select", flags->select,
-          "Which settings stand for an approach: best, best-on-test, default or mean, of which all "
-          "settings count as seeds (default: as the sweep says)")
-      ->TypeName("RULE");
+  AddSelectOption(command, flags->select,
+                  "best, best-on-test, default or mean, of which all settings count as seeds");
   command
       ->AddOption("--columns", flags->columns,
                   "Only these benchmarks, in this order; quote names that have commas")

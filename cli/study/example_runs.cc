@@ -24,6 +24,7 @@
 #include "analysis/csv.h"
 #include "analysis/notes.h"
 #include "analysis/score_table.h"
+#include "analysis/selection.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -50,6 +51,23 @@ PlaceByName PlacesByName(const std::vector<analysis::AxisEntry>& entries) {
 size_t IndexOf(const PlaceByName& places, const std::string& name) {
   const auto found = places.find(name);
   return found == places.end() ? places.size() : found->second;
+}
+
+// The table whose cells' jobs are read; `columns` empty: all.
+absl::StatusOr<analysis::ScoreTable> TableOfCells(const Study& study, const std::string& metric,
+                                                  const SweepTableOptions& options,
+                                                  const std::vector<std::string>& columns) {
+  if (options.select == analysis::SelectName(analysis::Select::kBestOnOtherSeeds)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--select ", options.select,
+                     " chooses a setting for each seed, and here a cell stands for "
+                     "one setting, or for all; use best or best-on-test"));
+  }
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
+  if (!columns.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
+  }
+  return table;
 }
 
 // The succeeded eval jobs behind each cell of a table with train sets in columns.
@@ -331,10 +349,8 @@ absl::StatusOr<analysis::BenchmarkRuns> AlignRuns(absl::string_view benchmark,
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
                                                     const SweepTableOptions& options,
                                                     const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
-  if (!columns.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
-  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          TableOfCells(study, metric, options, columns));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
   analysis::ExampleRuns runs;
@@ -383,10 +399,8 @@ bool HasExamples(const Study& study) {
 absl::StatusOr<analysis::ExampleRuns> RepeatsOf(const Study& study, const std::string& metric,
                                                 const SweepTableOptions& options,
                                                 const std::vector<std::string>& columns) {
-  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table, ScoreTableOf(study, metric, options));
-  if (!columns.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(table, table.SelectBenchmarks(columns));
-  }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+                          TableOfCells(study, metric, options, columns));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<EvalJob> eval_jobs, EvalJobsOf(study, metric));
   CellJobs cell_jobs(eval_jobs, table);
   analysis::ExampleRuns runs;

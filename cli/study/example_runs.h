@@ -19,7 +19,8 @@ namespace concur::cli {
 
 // For each column of ScoreTableOf, the runs behind its cells: of the settings that the cell stands
 // for. `columns` empty: all. Approaches without per-example scores are missing, with the reason.
-// InvalidArgument for an unknown column or a metric that is neither exact_match nor f1;
+// InvalidArgument for an unknown column, a metric that is neither exact_match nor f1, and for
+// settings chosen on other seeds, of which each seed of a cell may have another one;
 // DataLoss for artifacts that do not fit together.
 absl::StatusOr<analysis::ExampleRuns> ExampleRunsOf(const Study& study, const std::string& metric,
                                                     const SweepTableOptions& options,
