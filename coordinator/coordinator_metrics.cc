@@ -102,6 +102,7 @@ CoordinatorMetrics::CoordinatorMetrics(MetricSet& metrics, Engine& engine, Clock
     : metrics_(metrics),
       totals_(engine, clock),
       data_directory_(std::move(data_directory)),
+      usage_(metrics, engine.board()),
       turns_(metrics.Counter("concur_engine_turns_total", "Turns of the engine")),
       requests_(metrics.Counter("concur_engine_requests_total",
                                 "Requests that the engine dealt with, many in one turn")),
@@ -168,10 +169,12 @@ void CoordinatorMetrics::OnTurn(const Turn& turn, const Effects& effects) {
   for (const ResultRow& row : effects.batch.put_results) {
     if (succeeded.contains(row.id)) {
       run_seconds_.Observe(absl::ToDoubleSeconds(row.result.run_time));
+      usage_.Add(row.id, row.result.run_time);
     }
   }
   for (const AttemptRow& row : effects.batch.put_attempts) {
     ended_[static_cast<size_t>(row.result.failure)]->Increment();
+    usage_.Add(row.id, row.result.run_time);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "coordinator/engine.h"
+#include "coordinator/usage_counters.h"
 #include "metrics/metric_set.h"
 
 namespace concur {
@@ -68,6 +69,7 @@ class CoordinatorMetrics : public EngineObserver {
   const std::string data_directory_;
   Mutex show_;  // one scrape at a time copies the totals
 
+  UsageCounters usage_;
   prometheus::Counter& turns_;
   prometheus::Counter& requests_;
   prometheus::Histogram& turn_seconds_;

@@ -38,7 +38,9 @@ SweepUpdate Engine::UpdateOf(SweepId id, std::vector<JobEvent> events) const {
   update.id = id;
   const std::optional<SweepView> view = scheduler_->FindSweep(id);
   if (!view) {
-    update.owner_use = scheduler_->UseOf(board_->OwnerOf(id));
+    if (const std::shared_ptr<const SweepFacts> deleted = board_->FactsOf(id)) {
+      update.owner_use = scheduler_->UseOf(deleted->row.owner);
+    }
     return update;
   }
   auto facts = std::make_shared<SweepFacts>();

@@ -111,10 +111,10 @@ void SweepBoard::Keep(Sweep& sweep, std::vector<JobEvent> events, absl::Time now
   }
 }
 
-std::string SweepBoard::OwnerOf(SweepId id) const {
+std::shared_ptr<const SweepFacts> SweepBoard::FactsOf(SweepId id) const {
   MutexLock lock(mutex_);
   const auto it = sweeps_.find(id);
-  return it == sweeps_.end() ? "" : it->second.facts->row.owner;
+  return it == sweeps_.end() ? nullptr : it->second.facts;
 }
 
 SweepFacts SweepBoard::Copy(const Sweep& sweep) const {

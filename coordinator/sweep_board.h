@@ -141,8 +141,8 @@ class SweepBoard {
   // --- the engine's thread ----------------------------------------------------------------------
 
   void Publish(std::vector<SweepUpdate> updates, absl::Time now);
-  // Of a sweep that was published; "" when it is not known.
-  std::string OwnerOf(SweepId id) const;
+  // Of a sweep that was published; null when it is not known.
+  std::shared_ptr<const SweepFacts> FactsOf(SweepId id) const;
 
   // --- readers ----------------------------------------------------------------------------------
 

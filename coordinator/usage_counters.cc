@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/usage_counters.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "core/expansion.h"
+
+namespace concur {
+
+UsageCounters::UsageCounters(MetricSet& metrics, const SweepBoard& board, size_t series_max)
+    : metrics_(metrics), board_(board), series_max_(series_max) {}
+
+UsageCounters::Series& UsageCounters::SeriesOf(const std::string& owner,
+                                               const std::string& approach) {
+  std::pair<std::string, std::string> key = {owner, approach};
+  if (series_.size() >= series_max_ && !series_.contains(key)) {
+    key = {"", ""};
+  }
+  std::unique_ptr<Series>& series = series_[key];
+  if (series == nullptr) {
+    const MetricSet::Labels labels = {{"owner", key.first}, {"approach", key.second}};
+    series = std::make_unique<Series>(
+        Series{metrics_.Counter("concur_usage_run_seconds_total", "Run time of attempts that ended",
+                                labels),
+               metrics_.Counter("concur_usage_cpu_seconds_total",
+                                "Their run time, times the CPUs that they asked for", labels),
+               metrics_.Counter("concur_usage_gpu_seconds_total",
+                                "Their run time, times the GPUs that they asked for", labels),
+               metrics_.Counter("concur_usage_memory_byte_seconds_total",
+                                "Their run time, times the memory that they asked for", labels)});
+  }
+  return *series;
+}
+
+void UsageCounters::Add(JobId job, absl::Duration run_time) {
+  const std::shared_ptr<const SweepFacts> sweep = board_.FactsOf(job.sweep);
+  if (sweep == nullptr) {
+    return;
+  }
+  const Expansion& expansion = *sweep->expansion;
+  const JobCoordinates place = expansion.Locate(job.index);
+  const uint32_t index = expansion.blocks()[place.block].approach;
+  const ApproachSpec& approach = expansion.spec().approaches[index];
+  if (last_ == nullptr || sweep_ != job.sweep || approach_ != index) {
+    last_ = &SeriesOf(sweep->row.owner, approach.name);
+    sweep_ = job.sweep;
+    approach_ = index;
+  }
+  const Resources& resources =
+      place.is_train ? approach.train_resources : approach.predict_resources;
+  const double seconds = absl::ToDoubleSeconds(std::max(run_time, absl::ZeroDuration()));
+  last_->run.Increment(seconds);
+  last_->cpu.Increment(seconds * static_cast<double>(resources.cpu_millis) / 1000);
+  last_->gpu.Increment(seconds * resources.gpus);
+  last_->memory.Increment(seconds * static_cast<double>(resources.memory_bytes));
+}
+
+}  // namespace concur

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attempts took of their workers, as counters by owner and approach: their run times, times
+// what their commands asked for, as `concur usage` adds it up.
+//
+// Thread-compatible; Add belongs to the engine's thread.
+#ifndef CONCUR_COORDINATOR_USAGE_COUNTERS_H_
+#define CONCUR_COORDINATOR_USAGE_COUNTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "coordinator/sweep_board.h"
+#include "core/ids.h"
+#include "core/resources.h"
+#include "metrics/metric_set.h"
+
+namespace concur {
+
+class UsageCounters {
+ public:
+  // Both outlive it. Beyond `series_max` pairs of owner and approach, all others share one, with
+  // empty names.
+  UsageCounters(MetricSet& metrics, const SweepBoard& board, size_t series_max = 1000);
+
+  // An attempt of the job has ended after `run_time`. One of a sweep that the board does not have
+  // is not counted.
+  void Add(JobId job, absl::Duration run_time);
+
+ private:
+  struct Series {
+    prometheus::Counter& run;
+    prometheus::Counter& cpu;
+    prometheus::Counter& gpu;
+    prometheus::Counter& memory;
+  };
+  Series& SeriesOf(const std::string& owner, const std::string& approach);
+
+  MetricSet& metrics_;
+  const SweepBoard& board_;
+  const size_t series_max_;
+  absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Series>> series_;
+  // Of the last job: those that end together are mostly of one approach.
+  SweepId sweep_;
+  uint32_t approach_ = 0;
+  Series* last_ = nullptr;
+};
+
+}  // namespace concur
+
+#endif  // CONCUR_COORDINATOR_USAGE_COUNTERS_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/usage_counters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/coordinator_metrics.h"
+#include "coordinator/engine.h"
+#include "core/expansion.h"
+#include "rpc/convert_sweep.h"
+#include "store/memory_store.h"
+#include "tests/core/sweep_builder.h"
+#include "tests/testing/exposition.h"
+#include "tests/testing/simulated_clock.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur {
+namespace {
+
+using ::concur::testing::ParseExposition;
+using ::concur::testing::Samples;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Approaches a and b on one benchmark; jobs 0 and 2 train, 1 and 3 answer.
+SweepSpec SpecOfTwo() {
+  SweepSpec spec;
+  spec.name = "two";
+  spec.approaches = {testing::TrainedApproach("a"), testing::TrainedApproach("b")};
+  spec.approaches[0].train_resources = {.cpu_millis = 2500, .memory_bytes = 100, .gpus = 3};
+  spec.approaches[0].predict_resources = {.cpu_millis = 1000, .memory_bytes = 10, .gpus = 0};
+  spec.benchmarks = {testing::Benchmark("x")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0)};
+  spec.seeds = {1};
+  return spec;
+}
+
+class UsageCountersTest : public ::testing::Test {
+ protected:
+  UsageCountersTest()
+      : engine_(*Engine::Create(clock_, store_, rpc::DecodeSpec, EngineOptions())) {}
+
+  void Publish(SweepId id, const std::string& owner) {
+    absl::StatusOr<Expansion> expansion = Expansion::Make(SpecOfTwo());
+    ASSERT_OK(expansion);
+    auto facts = std::make_shared<SweepFacts>();
+    facts->row.id = id;
+    facts->row.owner = owner;
+    facts->expansion = std::make_shared<const Expansion>(*std::move(expansion));
+    SweepUpdate update;
+    update.id = id;
+    update.facts = std::move(facts);
+    engine_->board().Publish({update}, clock_.Now());
+  }
+
+  testing::SimulatedClock clock_;
+  MemoryStore store_;
+  MetricSet metrics_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(UsageCountersTest, EveryAttemptThatEndedCountsForItsOwnerAndApproach) {
+  Publish({1}, "ada");
+  CoordinatorMetrics coordinator(metrics_, *engine_, clock_, "/");
+  Effects effects;
+  JobEvent& trained = effects.events.emplace_back();
+  trained.id = {{1}, 0};
+  trained.state = JobState::kSucceeded;
+  JobEvent& reused = effects.events.emplace_back();
+  reused.id = {{1}, 2};
+  reused.state = JobState::kSucceeded;
+  reused.reused = true;
+  for (const uint32_t job : {0U, 2U}) {
+    ResultRow& row = effects.batch.put_results.emplace_back();
+    row.id = {{1}, job};
+    row.result.succeeded = true;
+    row.result.run_time = absl::Seconds(10);
+  }
+  AttemptRow& failed = effects.batch.put_attempts.emplace_back();
+  failed.id = {{1}, 1};
+  failed.result.failure = FailureClass::kTimeout;
+  failed.result.run_time = absl::Seconds(4);
+  coordinator.OnTurn({}, effects);
+
+  const Samples samples = ParseExposition(metrics_.Text());
+  const std::string labels = R"({approach="a",owner="ada"})";
+  EXPECT_EQ(samples.at("concur_usage_run_seconds_total" + labels), 14);
+  EXPECT_EQ(samples.at("concur_usage_cpu_seconds_total" + labels), 10 * 2.5 + 4);
+  EXPECT_EQ(samples.at("concur_usage_gpu_seconds_total" + labels), 30);
+  EXPECT_EQ(samples.at("concur_usage_memory_byte_seconds_total" + labels), 10 * 100 + 4 * 10);
+  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("approach=\"b\""))) << "took a result, ran nothing";
+}
+
+TEST_F(UsageCountersTest, SweepsThatAreGoneAndTimesThatAreUnknownCountNothing) {
+  Publish({1}, "ada");
+  UsageCounters usage(metrics_, engine_->board());
+  usage.Add({{2}, 0}, absl::Seconds(5));
+  usage.Add({{1}, 0}, -absl::Seconds(5));
+  const Samples samples = ParseExposition(metrics_.Text());
+  EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="a",owner="ada"})"), 0);
+}
+
+TEST_F(UsageCountersTest, LabelsAreBounded) {
+  UsageCounters usage(metrics_, engine_->board(), /*series_max=*/2);
+  for (const uint64_t sweep : {1U, 2U, 3U}) {
+    Publish({sweep}, absl::StrCat("owner", sweep));
+    usage.Add({{sweep}, 0}, absl::Seconds(1));
+    usage.Add({{sweep}, 2}, absl::Seconds(1));
+  }
+  usage.Add({{1}, 0}, absl::Seconds(1));
+  const Samples samples = ParseExposition(metrics_.Text());
+  EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="a",owner="owner1"})"), 2);
+  EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="b",owner="owner1"})"), 1);
+  EXPECT_EQ(samples.at(R"(concur_usage_run_seconds_total{approach="",owner=""})"), 4);
+  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("owner2")));
+}
+
+}  // namespace
+}  // namespace concur
