@@ -15,6 +15,7 @@
 #include "analysis/correlation.h"
 #include "analysis/score_table.h"
 #include "analysis/weighted_columns.h"
+#include "analysis/weighted_rank.h"
 
 namespace concur::analysis {
 namespace {
@@ -183,6 +184,9 @@ PairwiseCorrelations::PairwiseCorrelations(const ScoreTable& table, Coefficient 
       column.ties = TiesOf(values);
       continue;
     }
+    if (coefficient == Coefficient::kTopK) {
+      column.members = TopMembers(values, top);
+    }
     if (coefficient != Coefficient::kPearson && coefficient != Coefficient::kSpearman) {
       continue;
     }
@@ -311,6 +315,10 @@ Correlation PairwiseCorrelations::ComputeComplete(size_t a, size_t b) {
     result.undefined = Undefined::kTooFew;
     return result;
   }
+  if (coefficient_ == Coefficient::kTopK && static_cast<size_t>(n) <= top_) {
+    result.undefined = Undefined::kAllOnTop;
+    return result;
+  }
   if (x.constant || y.constant) {
     result.undefined = !y.constant   ? Undefined::kFirstConstant
                        : !x.constant ? Undefined::kSecondConstant
@@ -319,6 +327,10 @@ Correlation PairwiseCorrelations::ComputeComplete(size_t a, size_t b) {
   }
   if (coefficient_ == Coefficient::kWeightedKendall) {
     result.value = weighted_[PairIndex(a, b)];
+    return result;
+  }
+  if (coefficient_ == Coefficient::kTopK) {
+    result.value = SharedTop(x.members, y.members, top_);
     return result;
   }
   if (coefficient_ == Coefficient::kKendall && !differences_.empty()) {
@@ -369,7 +381,8 @@ Correlation PairwiseCorrelations::Compute(size_t a, size_t b, std::vector<size_t
   const bool prepared =
       (coefficient_ == Coefficient::kKendall && approaches <= kInsertedApproachesMax) ||
       (coefficient_ == Coefficient::kWeightedKendall && !weighted_.empty()) ||
-      coefficient_ == Coefficient::kPearson || coefficient_ == Coefficient::kSpearman;
+      coefficient_ == Coefficient::kPearson || coefficient_ == Coefficient::kSpearman ||
+      coefficient_ == Coefficient::kTopK;
   return prepared && columns_[a].complete && columns_[b].complete ? ComputeComplete(a, b)
                                                                   : ComputeWithHoles(a, b, missing);
 }

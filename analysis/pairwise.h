@@ -47,6 +47,7 @@ class PairwiseCorrelations {
     std::vector<double> deviations;
     std::vector<double> ranks;  // Spearman
     double squares = 0;
+    std::vector<double> members;  // top-k: TopMembers
   };
 
   void PrepareBits(const std::vector<double>& values, Column& column) const;

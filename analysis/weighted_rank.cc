@@ -202,6 +202,22 @@ double TopKValue(absl::Span<const double> x, absl::Span<const double> y,
   return std::min(1.0, shared / static_cast<double>(top));
 }
 
+std::vector<double> TopMembers(absl::Span<const double> values, size_t top) {
+  std::vector<uint32_t> order;
+  std::vector<double> members;
+  FillMembers(values, std::vector<double>(values.size(), 1.0), top, order, members);
+  return members;
+}
+
+double SharedTop(absl::Span<const double> members_x, absl::Span<const double> members_y,
+                 size_t top) {
+  double shared = 0;
+  for (size_t i = 0; i < members_x.size(); ++i) {
+    shared += std::min(members_x[i], members_y[i]);
+  }
+  return std::min(1.0, shared / static_cast<double>(top));
+}
+
 Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double> y) {
   Correlation result = BeginRanking(x, y, 1, Undefined::kTooFew);
   if (result.defined()) {
@@ -216,9 +232,7 @@ Correlation TopKOverlap(absl::Span<const double> x, absl::Span<const double> y, 
   CONCUR_CHECK(top >= 1);
   Correlation result = BeginRanking(x, y, top, Undefined::kAllOnTop);
   if (result.defined()) {
-    RankScratch scratch;
-    const std::vector<double> counts(x.size(), 1.0);
-    result.value = TopKValue(x, y, counts, top, scratch);
+    result.value = SharedTop(TopMembers(x, top), TopMembers(y, top), top);
   }
   return result;
 }

@@ -40,6 +40,12 @@ Correlation WeightedKendall(absl::Span<const double> x, absl::Span<const double>
 // p-value. REQUIRES: top >= 1.
 Correlation TopKOverlap(absl::Span<const double> x, absl::Span<const double> y, size_t top);
 
+// The overlap from its parts: how much of each value is among the `top` best of its list, and what
+// two lists have in common.
+std::vector<double> TopMembers(absl::Span<const double> values, size_t top);
+double SharedTop(absl::Span<const double> members_x, absl::Span<const double> members_y,
+                 size_t top);
+
 // The same values for lists in which value i stands counts[i] times, a whole number above 0; NaN
 // where undefined.
 double WeightedKendallValue(absl::Span<const double> x, absl::Span<const double> y,
