@@ -5,8 +5,8 @@ as /bin/true would leave nothing to count. Everybody else's job is /bin/true.
 
 usage: processes.py [JOBS] [--only NAME ...]      default: 4000 jobs, fewer for slow rivals; a
 multiple of 10. NAMEs: floor, concur, concur-shm (run directories in /dev/shm), concur-processes and
-concur-shm-processes (no control groups), concur-new (each job leaves other metrics), concur-packs
-(the same, packed), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
+concur-shm-processes (no control groups), concur-new (each job leaves other metrics), concur-files
+(the same, each in a file of its own), xargs, parallel, tsp, postgresql, celery, bullmq, dask, snakemake, slurm
 """
 
 import argparse
@@ -94,10 +94,10 @@ class ConcurNew(Concur):
     job_arguments = ["new"]
 
 
-class ConcurPacks(ConcurNew):
-    key = "concur-packs"
-    name = "Concur, other metrics from each job, packed"
-    coordinator_options = ["--options", pathlib.Path(__file__).with_name("packs.yaml")]
+class ConcurFiles(ConcurNew):
+    key = "concur-files"
+    name = "Concur, other metrics from each job, in files"
+    coordinator_options = ["--options", pathlib.Path(__file__).with_name("files.yaml")]
 
 
 def main():
@@ -107,7 +107,7 @@ def main():
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}\n", flush=True)
     entries = [Floor(), Concur(), ConcurWithoutGroups(), ConcurInMemory(),
-               ConcurInMemoryWithoutGroups(), ConcurNew(), ConcurPacks(), Xargs(), Parallel(),
+               ConcurInMemoryWithoutGroups(), ConcurNew(), ConcurFiles(), Xargs(), Parallel(),
                Spooler(), Postgres(), Celery(), BullMQ(), Dask(), Snakemake(), Slurm()]
 
     def work(rival):

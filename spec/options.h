@@ -49,8 +49,8 @@ struct CoordinatorOptions {
   Gc gc;
 
   std::optional<S3Options> s3;
-  // Small results of workers on this disk share files; needs artifacts in the data directory.
-  bool pack_small_artifacts = false;
+  // Small results of workers on this disk share files; never with `s3`.
+  bool pack_small_artifacts = true;
 
   struct Limits {
     int64_t sweeps_max = 100'000;

@@ -238,6 +238,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
     }
     artifact_fields.Finish();
   }
+  options.pack_small_artifacts = !options.s3.has_value();
   if (const auto packs = fields.Get("pack_small_artifacts")) {
     options.pack_small_artifacts = packs->Bool().value_or(false);
     if (options.pack_small_artifacts && options.s3.has_value()) {

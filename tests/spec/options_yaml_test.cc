@@ -108,14 +108,14 @@ TEST_F(OptionsTest, AnEmptySpecGivesTheDefaults) {
   EXPECT_EQ(options.listen, CoordinatorOptions().listen);
   EXPECT_TRUE(options.pools.empty());
   EXPECT_TRUE(options.pool_limits.empty());
-  EXPECT_FALSE(options.pack_small_artifacts);
+  EXPECT_TRUE(options.pack_small_artifacts);
 }
 
-TEST_F(OptionsTest, SmallArtifactsArePackedWhereTheOptionsSaySo) {
+TEST_F(OptionsTest, SmallArtifactsAreNotPackedWhereTheOptionsSaySo) {
   ASSERT_OK_AND_ASSIGN(
       const CoordinatorOptions options,
-      LoadCoordinatorOptions(Write("CoordinatorOptions", "  pack_small_artifacts: true\n")));
-  EXPECT_TRUE(options.pack_small_artifacts);
+      LoadCoordinatorOptions(Write("CoordinatorOptions", "  pack_small_artifacts: false\n")));
+  EXPECT_FALSE(options.pack_small_artifacts);
 }
 
 TEST_F(OptionsTest, ObjectStorageIsReadInFull) {
