@@ -16,12 +16,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/multiplicity.h"
+#include "analysis/notes.h"
 #include "base/decimal.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 
 namespace concur::analysis {
 namespace {
+
+constexpr size_t kSampleMin = 3;  // benchmarks
 
 std::vector<double> AveragesOf(const ScoreTable& table, const BenchmarkGroup& group,
                                const std::vector<size_t>& approaches) {
@@ -180,10 +183,10 @@ absl::StatusOr<RankEstimate> EstimateOverBenchmarks(const ScoreTable& table,
                                                     const BenchmarkGroup& group,
                                                     const std::vector<size_t>& approaches) {
   const auto count = static_cast<double>(group.benchmarks.size());
-  if (group.benchmarks.size() < 3) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("resolve: benchmarks as a sample need at least 3 of them, ", group.name,
-                     " has ", group.benchmarks.size()));
+  if (group.benchmarks.size() < kSampleMin) {
+    return absl::InvalidArgumentError(absl::StrCat("resolve: benchmarks as a sample need at least ",
+                                                   kSampleMin, " of them, ", group.name, " has ",
+                                                   group.benchmarks.size()));
   }
   RankEstimate estimate;
   estimate.values = AveragesOf(table, group, approaches);
@@ -273,6 +276,30 @@ absl::StatusOr<RankEstimate> EstimateOverExamples(const ScoreTable& table,
   return estimate;
 }
 
+std::vector<size_t> RankedApproaches(const Generalization& ranking) {
+  std::vector<size_t> approaches;
+  for (const RankedApproach& approach : ranking.approaches) {
+    if (approach.rank > 0) {
+      approaches.push_back(approach.approach);
+    }
+  }
+  return approaches;
+}
+
+absl::StatusOr<std::optional<RankEstimate>> EstimateIfResolvable(const ScoreTable& table,
+                                                                 const Generalization& ranking,
+                                                                 size_t approaches_max) {
+  const std::vector<size_t> approaches = RankedApproaches(ranking);
+  const BenchmarkGroup& group = ranking.groups[0];
+  if (approaches.size() < 2 || approaches.size() > approaches_max ||
+      group.benchmarks.size() < kSampleMin) {
+    return std::optional<RankEstimate>();
+  }
+  CONCUR_ASSIGN_OR_RETURN(RankEstimate estimate,
+                          EstimateOverBenchmarks(table.Oriented(), group, approaches));
+  return std::optional(std::move(estimate));
+}
+
 absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
                                          const RankSetOptions& options) {
   if (!(options.level > 0 && options.level < 1)) {
@@ -357,6 +384,24 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
       "Rank sets hold each approach's true rank with ", ShortestDecimal(options.level * 100),
       " % confidence, \"of all\" all true ranks together; a group ends where an approach differs "
       "from its best."));
+}
+
+absl::StatusOr<Table> RankingTable(const ScoreTable& table, const Generalization& ranking,
+                                   bool goals_differ, const std::optional<RankEstimate>& estimate,
+                                   const RankSetOptions& options) {
+  Table result = GeneralizationTable(table, ranking);
+  if (goals_differ) {
+    result.notes.push_back(absl::StrCat("Ranked by the benchmarks of which ",
+                                        ranking.groups[0].name,
+                                        "; --group NAME=PATTERN chooses others to rank by."));
+  }
+  const std::vector<std::string> choices = ChoiceNotes(table.benchmarks());
+  result.notes.insert(result.notes.end(), choices.begin(), choices.end());
+  if (estimate.has_value()) {
+    CONCUR_ASSIGN_OR_RETURN(const RankSets sets, ComputeRankSets(*estimate, options));
+    AddRankSets(*estimate, sets, options, result);
+  }
+  return result;
 }
 
 }  // namespace concur::analysis

@@ -72,7 +72,7 @@ struct RankSets {
 
 struct RankSetOptions {
   double level = 0.95;
-  int64_t draws = 10'000;
+  int64_t draws = 2000;
   uint64_t seed = 1;
   ParallelFor parallel_for = SequentialFor;
 };
@@ -86,10 +86,24 @@ inline constexpr size_t kRankedMax = 1000;
 absl::StatusOr<RankSets> ComputeRankSets(const RankEstimate& estimate,
                                          const RankSetOptions& options);
 
+// The approaches that have an average of the first group, by rank.
+std::vector<size_t> RankedApproaches(const Generalization& ranking);
+
+// EstimateOverBenchmarks of the first group's averages; unset where it resolves no ranks: of fewer
+// than two approaches or three benchmarks, and of more than `approaches_max` approaches.
+absl::StatusOr<std::optional<RankEstimate>> EstimateIfResolvable(
+    const ScoreTable& table, const Generalization& ranking, size_t approaches_max = kRankedMax);
+
 // Adds rank sets and groups to the rows of GeneralizationTable whose approaches, in its order, are
 // ranked, and says below how many neighbours differ.
 void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankSetOptions& options,
                  Table& table);
+
+// GeneralizationTable with how scores were chosen and, where there is an estimate, with rank sets.
+// `goals_differ`: GroupsByGoal gave two groups, of which the first one ranks.
+absl::StatusOr<Table> RankingTable(const ScoreTable& table, const Generalization& ranking,
+                                   bool goals_differ, const std::optional<RankEstimate>& estimate,
+                                   const RankSetOptions& options);
 
 }  // namespace concur::analysis
 

@@ -173,6 +173,7 @@ std::string OpenApiJson(const std::vector<ApiMethod>& methods) {
   }
   paths["/scores"]["get"] = TableOperation("scores", /*is_matrix=*/false);
   paths["/matrix"]["get"] = TableOperation("matrix", /*is_matrix=*/true);
+  paths["/rank"]["get"] = TableOperation("rank", /*is_matrix=*/false);
   const Json session =
       WithErrors(Response("Who is logged in", "application/json", SessionSchema()));
   paths["/session"]["get"] = {{"operationId", "session"}, {"responses", session}};

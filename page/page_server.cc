@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -121,8 +122,8 @@ void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
   const ApiMethod* method = api_.Find(name);
   const bool is_login = name == "login";
   const bool is_logout = name == "logout";
-  const bool is_table = name == "scores" || name == "matrix";
-  if (method == nullptr && !is_login && !is_logout && !is_table && name != "session" &&
+  const std::optional<TableKind> table = TableKindOf(name);
+  if (method == nullptr && !is_login && !is_logout && !table.has_value() && name != "session" &&
       name != "openapi.json") {
     Answer(exchange, ErrorResponse(absl::NotFoundError(
                          "no such method; /api/v1/openapi.json lists those that there are")));
@@ -153,9 +154,8 @@ void PageServer::HandleApi(const Exchange& exchange, const std::string& name) {
     Answer(exchange, LogOut());
   } else if (method != nullptr) {
     CallMethod(exchange, *method, *caller);
-  } else if (is_table) {
-    absl::StatusOr<TableQuery> query =
-        ParseTableQuery(name == "matrix" ? TableKind::kMatrix : TableKind::kScores, request);
+  } else if (table.has_value()) {
+    absl::StatusOr<TableQuery> query = ParseTableQuery(*table, request);
     if (!query.ok()) {
       Answer(exchange, ErrorResponse(query.status()));
       return;

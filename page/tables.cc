@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,10 @@
 #include "analysis/bootstrap.h"
 #include "analysis/correlation.h"
 #include "analysis/figures.h"
+#include "analysis/generalization.h"
 #include "analysis/matrix.h"
 #include "analysis/matrix_work.h"
+#include "analysis/rank_sets.h"
 #include "analysis/table.h"
 #include "analysis/writers.h"
 #include "base/status_macros.h"
@@ -31,6 +34,7 @@ namespace {
 constexpr int kScoresPage = 10'000;
 // More take longer than a page may make a coordinator work; `concur matrix` takes them.
 constexpr size_t kScoresMax = 200'000;
+constexpr size_t kResolvedMax = 400;  // approaches; rank sets of more take longer, too
 constexpr size_t kWaitingMax = 32;
 constexpr size_t kKeptMax = 16;
 // While a sweep runs, a score may change without its counts: a job that succeeded runs again.
@@ -77,6 +81,13 @@ HttpResponse CsvResponse(std::string body) {
   return {200, "text/csv; charset=utf-8", std::move(body)};
 }
 
+// What `write` makes of the format that is asked for.
+template <typename Write>
+HttpResponse Written(const TableQuery& query, Write write) {
+  return query.format == "csv" ? CsvResponse(write(analysis::TableFormat::kCsv))
+                               : JsonResponse(write(analysis::TableFormat::kJson));
+}
+
 absl::StatusOr<HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
                                           const TableQuery& query) {
   if (table.benchmarks().size() < 2) {
@@ -92,9 +103,28 @@ absl::StatusOr<HttpResponse> MatrixAnswer(const analysis::ScoreTable& table,
   if (query.format == "svg") {
     return HttpResponse{200, "image/svg+xml", analysis::MatrixSvg(matrix)};
   }
-  return query.format == "csv"
-             ? CsvResponse(analysis::WriteMatrix(matrix, analysis::TableFormat::kCsv))
-             : JsonResponse(analysis::WriteMatrix(matrix, analysis::TableFormat::kJson));
+  return Written(query, [&matrix](analysis::TableFormat format) {
+    return analysis::WriteMatrix(matrix, format);
+  });
+}
+
+absl::StatusOr<HttpResponse> RankAnswer(const analysis::ScoreTable& table,
+                                        const TableQuery& query) {
+  const std::vector<analysis::BenchmarkGroup> groups = analysis::GroupsByGoal(table);
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Generalization ranking,
+                          analysis::RankByAverage(table, groups, std::nullopt));
+  CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
+                          analysis::EstimateIfResolvable(table, ranking, kResolvedMax));
+  CONCUR_ASSIGN_OR_RETURN(analysis::Table ranks,
+                          analysis::RankingTable(table, ranking, groups.size() > 1, estimate,
+                                                 analysis::RankSetOptions()));
+  if (analysis::RankedApproaches(ranking).size() > kResolvedMax) {
+    ranks.notes.push_back(absl::StrCat("The page resolves ranks of at most ", kResolvedMax,
+                                       " approaches; \"concur rank\" resolves those of more."));
+  }
+  return Written(query, [&ranks](analysis::TableFormat format) {
+    return analysis::WriteTable(ranks, format);
+  });
 }
 
 // Of an ended sweep it changes whenever a score may have.
@@ -108,6 +138,16 @@ std::string KeyOf(const TableQuery& query, const v1::Sweep& sweep) {
 }
 
 }  // namespace
+
+std::optional<TableKind> TableKindOf(absl::string_view name) {
+  if (name == "scores") {
+    return TableKind::kScores;
+  }
+  if (name == "matrix") {
+    return TableKind::kMatrix;
+  }
+  return name == "rank" ? std::optional(TableKind::kRank) : std::nullopt;
+}
 
 absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& request) {
   TableQuery query;
@@ -223,10 +263,12 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
   HttpResponse response;
   if (query.kind == TableKind::kMatrix) {
     CONCUR_ASSIGN_OR_RETURN(response, MatrixAnswer(table, query));
+  } else if (query.kind == TableKind::kRank) {
+    CONCUR_ASSIGN_OR_RETURN(response, RankAnswer(table, query));
   } else {
-    response = query.format == "csv"
-                   ? CsvResponse(analysis::WriteScores(table, analysis::TableFormat::kCsv))
-                   : JsonResponse(analysis::WriteScores(table, analysis::TableFormat::kJson));
+    response = Written(query, [&table](analysis::TableFormat format) {
+      return analysis::WriteScores(table, format);
+    });
   }
   kept_.push_front({key, now, response});
   if (kept_.size() > kKeptMax) {

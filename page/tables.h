@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The score table and the concurrence matrix of a sweep for the page, by the same functions as
-// `concur scores` and `concur matrix`.
+// The score table, the concurrence matrix and the ranking of a sweep for the page, by the same
+// functions as `concur scores`, `concur matrix` and `concur rank`.
 //
 // Scores come through the channel on the viewer's behalf. One thread of low priority computes, one
 // table at a time, and keeps the latest answers: many viewers of one sweep cost one computation for
@@ -15,10 +15,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -29,7 +31,9 @@
 
 namespace concur::page {
 
-enum class TableKind { kScores, kMatrix };
+enum class TableKind { kScores, kMatrix, kRank };
+// By the command's name, which is the method's; unset for other names.
+std::optional<TableKind> TableKindOf(absl::string_view name);
 
 // What is asked for, from a request's query.
 struct TableQuery {

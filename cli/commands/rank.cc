@@ -85,35 +85,24 @@ void AddChoiceNotes(const analysis::ScoreTable& table, analysis::Table& output) 
   output.notes.insert(output.notes.end(), notes.begin(), notes.end());
 }
 
-// The approaches that have an average of the first group, by rank.
-std::vector<size_t> RankedApproaches(const analysis::Generalization& ranking) {
-  std::vector<size_t> approaches;
-  for (const analysis::RankedApproach& approach : ranking.approaches) {
-    if (approach.rank > 0) {
-      approaches.push_back(approach.approach);
-    }
-  }
-  return approaches;
-}
-
 // The averages with their error; nothing where ranks are not to be resolved.
 absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
     const RankFlags& flags, const analysis::ScoreTable& table,
     const analysis::Generalization& ranking, CommandContext& context) {
-  const std::vector<size_t> approaches = RankedApproaches(ranking);
+  const std::vector<size_t> approaches = analysis::RankedApproaches(ranking);
   const analysis::BenchmarkGroup& group = ranking.groups[0];
   const std::string by = !flags.resolve.empty()    ? flags.resolve
                          : !flags.errors.empty()   ? "errors"
                          : !flags.examples.empty() ? "examples"
                                                    : "";
-  constexpr size_t kSampleMin = 3;
-  if (by == "none" || approaches.size() < 2 ||
-      (by.empty() &&
-       (group.benchmarks.size() < kSampleMin || approaches.size() > analysis::kRankedMax))) {
+  if (by.empty()) {
+    return analysis::EstimateIfResolvable(table, ranking);
+  }
+  if (by == "none" || approaches.size() < 2) {
     return std::optional<analysis::RankEstimate>();
   }
   absl::StatusOr<analysis::RankEstimate> estimate;
-  if (by.empty() || by == "benchmarks") {
+  if (by == "benchmarks") {
     estimate = analysis::EstimateOverBenchmarks(table.Oriented(), group, approaches);
   } else if (by == "errors") {
     if (flags.errors.empty()) {
@@ -175,28 +164,19 @@ absl::Status RunRank(RankFlags& flags, CommandContext& context) {
       analysis::RankByAverage(
           table, groups,
           flags.baseline.empty() ? std::nullopt : std::optional<std::string>(flags.baseline)));
-  analysis::Table output = analysis::GeneralizationTable(table, ranking);
-  if (goals_differ) {
-    output.notes.push_back(absl::StrCat("Ranked by the benchmarks of which ", groups[0].name,
-                                        "; --group NAME=PATTERN chooses others to rank by."));
-  }
-  AddChoiceNotes(table, output);
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::BootstrapOptions> bootstrap,
                           BootstrapOf(flags.interval));
+  std::optional<analysis::RankEstimate> estimate;
+  analysis::RankSetOptions options;
   if (bootstrap.has_value()) {
-    CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::RankEstimate> estimate,
-                            RankEstimateOf(flags, table, ranking, context));
-    if (estimate.has_value()) {
-      analysis::RankSetOptions options;
-      options.level = bootstrap->level;
-      options.draws = bootstrap->replicates;
-      options.seed = bootstrap->seed;
-      options.parallel_for = bootstrap->parallel_for;
-      CONCUR_ASSIGN_OR_RETURN(const analysis::RankSets sets,
-                              analysis::ComputeRankSets(*estimate, options));
-      analysis::AddRankSets(*estimate, sets, options, output);
-    }
+    CONCUR_ASSIGN_OR_RETURN(estimate, RankEstimateOf(flags, table, ranking, context));
+    options.level = bootstrap->level;
+    options.draws = bootstrap->replicates;
+    options.seed = bootstrap->seed;
+    options.parallel_for = bootstrap->parallel_for;
   }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Table output,
+                          analysis::RankingTable(table, ranking, goals_differ, estimate, options));
   return PrintTable(output, flags.format, context);
 }
 
@@ -301,8 +281,8 @@ void AddRankCommand(Command& app, CommandContext& context) {
                   "--per-example\" writes them")
       ->TypeName("DIR");
   AddClusterOption(command, flags->cluster);
-  flags->interval.level = 0.95;
-  flags->interval.replicates = 2000;
+  flags->interval.level = analysis::RankSetOptions().level;
+  flags->interval.replicates = analysis::RankSetOptions().draws;
   AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   command->Footer(
       "An approach that lacks a score of a group has no average of it, and is listed.\n"

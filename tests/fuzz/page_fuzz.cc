@@ -225,8 +225,9 @@ void CheckQuery(const ApiMethod& method, absl::string_view text) {
     request.query.push_back(parts);
   }
   CheckRequest(method, Api::RequestFromQuery(method, request));
-  for (const auto kind : {concur::page::TableKind::kScores, concur::page::TableKind::kMatrix}) {
-    const auto query = concur::page::ParseTableQuery(kind, request);
+  for (const char* name : {"scores", "matrix", "rank"}) {
+    const auto query =
+        concur::page::ParseTableQuery(concur::page::TableKindOf(name).value(), request);
     CONCUR_CHECK(query.ok() ? !query->sweep.empty() : absl::IsInvalidArgument(query.status()));
   }
 }

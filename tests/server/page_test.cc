@@ -221,6 +221,12 @@ TEST_F(PageTest, ScoresAndTheMatrixAreThoseOfTheCommands) {
   EXPECT_EQ(Get("/api/v1/matrix?sweep=" + sweep).body, matrix.body) << "from what was kept";
   EXPECT_THAT(Get("/api/v1/matrix?format=svg&sweep=" + sweep).body, HasSubstr("<svg"));
   EXPECT_EQ(Get("/api/v1/matrix?sweep=s99").status, 404);
+  const Json ranking = Get("/api/v1/rank?sweep=" + sweep).json();
+  EXPECT_THAT(ranking["title"], HasSubstr("ranked by all (2 benchmarks)"));
+  EXPECT_EQ(ranking["rows"][0]["rank"], 1);
+  EXPECT_FALSE(ranking["rows"][0].contains("rank_low")) << "of one approach";
+  EXPECT_THAT(Get("/api/v1/rank?format=csv&sweep=" + sweep).body, HasSubstr("rank,approach,all"));
+  EXPECT_EQ(Get("/api/v1/rank?format=svg&sweep=" + sweep).status, 400);
 }
 
 TEST_F(PageTest, AHostileTextIsTextEverywhere) {
@@ -459,7 +465,7 @@ TEST_F(PageTest, TheOpenApiDocumentIsThatOfTheDocsAndListsEveryMethod) {
   }
   EXPECT_EQ(ReadFile(path).value_or(""), served) << "run with CONCUR_UPDATE_GOLDEN=1";
   const Json document = Json::parse(served);
-  size_t expected = 5;  // scores, matrix, session, login, logout
+  size_t expected = 6;  // scores, matrix, rank, session, login, logout
   for (const MethodRule& rule : MethodRules()) {
     if (rule.page != PageUse::kNone) {
       ++expected;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The concurrence matrix of a sweep, computed again while it runs, with intervals and what is
-// missing; a chosen pair shows its approaches.
+// missing; a chosen pair shows its approaches. Below it, which ranks are resolved.
 import { useState } from "preact/hooks";
 import { coefficientColours } from "./colour.js";
 import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer } from "./parts.jsx";
 import { isOver, percentOf } from "./progress.js";
+import { Ranks } from "./ranks.jsx";
 import { compareLink, sweepLink } from "./route.js";
 import { pointsOf, scale, ticks } from "./scatter.js";
 import { useThrottled } from "./throttle.js";
@@ -209,6 +210,7 @@ export function Matrix({ sweep, version, route }) {
         </div>
       )}
       {data?.interval_method && <p class="faint">Intervals: {data.interval_method}.</p>}
+      <Ranks sweep={sweep} round={round} />
     </section>
   );
 }

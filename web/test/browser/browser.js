@@ -196,6 +196,28 @@ async function main() {
     await checkAccess("scores");
   });
 
+  await step("ranks stand below the matrix, as the command resolves them", async () => {
+    await go(`#/sweeps/${id}/matrix`, "Ranks");
+    const rows = page.getByRole("region", { name: "Ranks" }).locator("tbody tr");
+    await rows.filter({ hasText: "broken" }).first().waitFor();
+    const printed = JSON.parse(stand.concur("rank", id, "-o", "json"));
+    const section = page.locator("section").filter({ has: page.getByRole("heading", { name: "Ranks" }) }).last();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      section.getByRole("button", { name: "JSON" }).click(),
+    ]);
+    assert.deepEqual(JSON.parse(readFileSync(await download.path(), "utf8")), printed);
+    assert.equal(await rows.count(), printed.rows.length);
+    for (const [index, row] of (await rows.all()).entries()) {
+      const { approach, rank, rank_low: low, rank_high: high } = printed.rows[index];
+      const shown = low === null ? /—/ : new RegExp(`^${rank}\\s+${approach}\\s.*\\s${low}(–${high})?\\s`, "s");
+      assert.match(await row.innerText(), shown);
+    }
+    assert.ok(printed.rows.some(({ rank_low: low }) => low > 1), "some ranks are resolved");
+    await see("Resolved by benchmarks");
+    await checkAccess("ranks");
+  });
+
   await step("settings are lines and a table, and a range filters both", async () => {
     const tuned = stand.submitTuned();
     const name = tuned.id ?? tuned.sweep.id;
