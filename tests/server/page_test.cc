@@ -276,6 +276,39 @@ TEST_F(PageTest, AnotherSitesPageChangesAndReadsNothing) {
   EXPECT_EQ(GetSweep(sweep).state(), v1::Sweep::STATE_ACTIVE);
 }
 
+// The page's form finds the field by the path that an error begins with.
+TEST_F(PageTest, APoolIsAddedAndRemovedAndAnErrorNamesItsField) {
+  Json spec = {
+      {"name", "here"}, {"provider", "PROVIDER_LOCAL"}, {"resources", {{"cpu_millis", "500"}}}};
+  const auto create = [&](bool validate_only) {
+    return Post("/api/v1/CreatePool",
+                Json({{"spec", spec}, {"validate_only", validate_only}}).dump());
+  };
+  Answer answer = create(false);
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.json()["error"]["message"].get<std::string>(),
+              StartsWith("spec.workers.max: expected 1 to 10000"));
+  spec["workers_max"] = 2;
+  spec["setup"] = {"true", "a\nb"};
+  answer = create(false);
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.json()["error"]["message"].get<std::string>(), StartsWith("spec.setup[1]: "));
+  spec.erase("setup");
+  spec["slurm"]["nonsense"] = 1;
+  answer = create(false);
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.json()["error"]["message"].get<std::string>(), HasSubstr("(spec.slurm)"));
+  spec.erase("slurm");
+  spec["worker_program"] = "/bin/true";
+  EXPECT_EQ(create(true).status, 200);
+  EXPECT_THAT(Get("/api/v1/ListPools").json()["pools"], SizeIs(0)) << "it was only tried";
+  EXPECT_EQ(create(false).status, 200);
+  EXPECT_EQ(create(false).status, 200) << "the same again";
+  EXPECT_THAT(Get("/api/v1/ListPools").json()["pools"], SizeIs(1));
+  EXPECT_EQ(Post("/api/v1/DeletePool", R"({"pool":"here"})").status, 200);
+  EXPECT_EQ(Post("/api/v1/DeletePool", R"({"pool":"there"})").status, 404);
+}
+
 TEST_F(PageTest, RolesAreThoseOfTheTokens) {
   const std::string sweep = Submit(Spec("a", 1));
   RequireTokens();
@@ -297,6 +330,8 @@ TEST_F(PageTest, RolesAreThoseOfTheTokens) {
   EXPECT_EQ(Post("/api/v1/PauseSweep", body, {other}).status, 403);
   EXPECT_EQ(Post("/api/v1/PauseSweep", body, {owner}).status, 200);
   EXPECT_EQ(Post("/api/v1/DrainWorker", R"({"worker":"w"})", {owner}).status, 403);
+  EXPECT_EQ(Post("/api/v1/CreatePool", "{}", {owner}).status, 403);
+  EXPECT_EQ(Post("/api/v1/DeletePool", R"({"pool":"here"})", {owner}).status, 403);
   EXPECT_THAT(Get("/api/v1/ListSweeps", {worker}).status, AnyOf(401, 403));
   EXPECT_EQ(Get("/api/v1/session", {worker}).status, 403);
   EXPECT_EQ(Get("/api/v1/WatchSweep?sweep=" + sweep, {}).status, 401);

@@ -4,12 +4,12 @@ import { Fleet } from "./fleet.jsx";
 import { bytes, integer, time } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Action, Loading, Problem, SaveRows, State, Table } from "./parts.jsx";
+import { Pools } from "./pools.jsx";
 
 const INTERVAL_MS = 3000;
 const PAGE = 1000;
 
 const NUMBERS = ["running", "CPUs", "memory", "GPUs", "succeeded", "failed"];
-const POOL_COUNTS = ["working", "starting", "pending", "draining", "wanted"];
 
 const cpus = (resources) => (resources?.cpu_millis ?? 0) / 1000;
 
@@ -56,49 +56,6 @@ function Worker({ worker, isAdmin, onDone }) {
         </td>
       )}
     </tr>
-  );
-}
-
-function Pools({ isAdmin }) {
-  const pools = useGet("ListPools", {}, INTERVAL_MS);
-  if (!pools.data || pools.data.pools.length === 0) {
-    return <Problem error={pools.error} />;
-  }
-  return (
-    <>
-      <h2>Pools</h2>
-      <Table
-        label="Pools"
-        columns={["pool", "state", ...POOL_COUNTS, ...(isAdmin ? [""] : [])]}
-        numbers={POOL_COUNTS}
-      >
-        {pools.data.pools.map((pool) => (
-          <tr key={pool.spec.name}>
-            <td class="name">{pool.spec.name}</td>
-            <td class="text">
-              {pool.paused ? "paused" : "active"}
-              {pool.pause_reason && `: ${pool.pause_reason}`}
-              {pool.failures > 0 && <div class="problem">{pool.last_failure}</div>}
-            </td>
-            {POOL_COUNTS.map((count) => (
-              <td key={count} class="number">
-                {integer(pool[count])}
-              </td>
-            ))}
-            {isAdmin && (
-              <td>
-                <Action
-                  label={pool.paused ? "Resume" : "Pause"}
-                  method={pool.paused ? "ResumePool" : "PausePool"}
-                  body={{ pool: pool.spec.name }}
-                  onDone={pools.reload}
-                />
-              </td>
-            )}
-          </tr>
-        ))}
-      </Table>
-    </>
   );
 }
 
