@@ -566,9 +566,12 @@ absl::StatusOr<ServedApproach> LoadServedApproach(
                      ": spec.serve: expected {command: [program, …]}, which answers one "
                      "question at a time; the approach has none"));
   }
-  return ServedApproach{approach.spec.name, approach.spec.version,
-                        std::move(approach.serve_command), approach.code ? approach.code->root : "",
-                        std::move(approach.spec.env)};
+  return ServedApproach{approach.spec.name,
+                        approach.spec.version,
+                        std::move(approach.serve_command),
+                        approach.code ? approach.code->root : "",
+                        std::move(approach.spec.env),
+                        approach.spec.predict_resources};
 }
 
 }  // namespace concur::spec

@@ -80,6 +80,7 @@ struct ServedApproach {
   std::vector<std::string> command;  // with {model} and, where `code` is set, {code}
   std::string code;                  // the folder that {code} stands for; "": none
   std::map<std::string, std::string> env;
+  Resources resources;  // what its predict asks for
 };
 // Reads the same file for its `serve`. FailedPrecondition when it has none.
 absl::StatusOr<ServedApproach> LoadServedApproach(

@@ -54,12 +54,7 @@ std::vector<std::string> Glob(const std::string& pattern) {
 
 // The driver's devices and libraries, which come from the machine and not from the root.
 void AddGpus(SandboxRun* run) {
-  for (const char* pattern : {"/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/nvidia-uvm*",
-                              "/dev/nvidia-modeset", "/dev/nvidia-caps/*"}) {
-    for (std::string& device : Glob(pattern)) {
-      run->devices.push_back(std::move(device));
-    }
-  }
+  run->devices = GpuDevices();
   for (const char* folder :
        {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
         "/usr/local/nvidia/lib64", "/run/opengl-driver/lib"}) {
@@ -128,6 +123,17 @@ std::vector<std::pair<std::string, std::string>> ReadVariables(const std::string
 
 }  // namespace
 
+std::vector<std::string> GpuDevices() {
+  std::vector<std::string> devices;
+  for (const char* pattern : {"/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/nvidia-uvm*",
+                              "/dev/nvidia-modeset", "/dev/nvidia-caps/*"}) {
+    for (std::string& device : Glob(pattern)) {
+      devices.push_back(std::move(device));
+    }
+  }
+  return devices;
+}
+
 std::map<std::string, std::string> BuildVariables() {
   std::map<std::string, std::string> variables;
   for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
@@ -173,25 +179,7 @@ absl::StatusOr<std::string> Environments::FindTool(absl::string_view name) const
 
 void Environments::FindSandbox() {
   const std::string state = absl::StrCat(options_.work_directory, "/sandbox");
-  const std::vector<std::string> sandboxes = SandboxNames();
-  for (const std::string& kind : options_.kinds) {
-    if (std::find(sandboxes.begin(), sandboxes.end(), kind) == sandboxes.end()) {
-      continue;
-    }
-    absl::StatusOr<std::unique_ptr<Sandbox>> sandbox =
-        MakeSandbox(kind, {.state = state, .environment = options_.base});
-    if (!sandbox.ok()) {
-      missing_.push_back(absl::StrCat(kind, ": ", sandbox.status().message()));
-      continue;
-    }
-    const absl::Status works = TrySandbox(**sandbox, absl::StrCat(state, "/try-", kind));
-    if (!works.ok()) {
-      missing_.push_back(absl::StrCat(kind, ": it is here and does not work: ", works.message()));
-      continue;
-    }
-    sandbox_ = *std::move(sandbox);
-    break;
-  }
+  sandbox_ = FirstSandbox(options_.kinds, {.state = state, .environment = options_.base}, missing_);
   if (sandbox_ == nullptr) {
     return;
   }

@@ -112,6 +112,9 @@ class Environments {
 // Of an error of Environments::Get.
 FailureClass ClassOfBuildError(const absl::Status& status);
 
+// The files of this machine's GPUs, as SandboxRun::devices takes them.
+std::vector<std::string> GpuDevices();
+
 // Variables of this process that programs need to reach package indexes: PIP_INDEX_URL,
 // https_proxy and the like.
 std::map<std::string, std::string> BuildVariables();

@@ -365,8 +365,8 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   launch.env = env.data();
   launch.directory = command.directory.c_str();
   launch.input_fd = command.input_fd >= 0 ? command.input_fd : NullDevice();
-  launch.output_fd = write_end.get();
-  launch.error_fd = command.error_fd >= 0 ? command.error_fd : write_end.get();
+  launch.output_fd = command.output_fd >= 0 ? command.output_fd : write_end.get();
+  launch.error_fd = write_end.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;
   launch.open_files = &OwnOpenFiles();

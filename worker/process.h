@@ -41,9 +41,9 @@ struct Command {
   int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
   PrivateFiles files;
-  // Descriptors above 2 of this process that become its standard input and error; -1: as above.
+  // Descriptors above 2 of this process that become its standard input and output; -1: as above.
   int input_fd = -1;
-  int error_fd = -1;
+  int output_fd = -1;
 };
 
 struct Process {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/sandbox_kinds.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "worker/process.h"
 
@@ -32,6 +34,28 @@ absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
   }
   CONCUR_RETURN_IF_ERROR(program.status());
   return MakeApptainer(*std::move(program), options);
+}
+
+std::unique_ptr<Sandbox> FirstSandbox(const std::vector<std::string>& kinds,
+                                      const SandboxOptions& options,
+                                      std::vector<std::string>& missing) {
+  const std::vector<std::string> names = SandboxNames();
+  for (const std::string& kind : kinds) {
+    if (std::find(names.begin(), names.end(), kind) == names.end()) {
+      continue;
+    }
+    absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = MakeSandbox(kind, options);
+    if (!sandbox.ok()) {
+      missing.push_back(absl::StrCat(kind, ": ", sandbox.status().message()));
+      continue;
+    }
+    const absl::Status works = TrySandbox(**sandbox, absl::StrCat(options.state, "/try-", kind));
+    if (works.ok()) {
+      return *std::move(sandbox);
+    }
+    missing.push_back(absl::StrCat(kind, ": it is here and does not work: ", works.message()));
+  }
+  return nullptr;
 }
 
 }  // namespace concur::worker

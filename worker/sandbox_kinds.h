@@ -20,6 +20,12 @@ std::vector<std::string> SandboxNames();
 absl::StatusOr<std::unique_ptr<Sandbox>> MakeSandbox(absl::string_view name,
                                                      const SandboxOptions& options);
 
+// The first of `kinds` that works for this user; null when none does. `missing` gets a line for
+// each before it, with the reason. Kinds that are no sandboxes' names are passed over.
+std::unique_ptr<Sandbox> FirstSandbox(const std::vector<std::string>& kinds,
+                                      const SandboxOptions& options,
+                                      std::vector<std::string>& missing);
+
 std::unique_ptr<Sandbox> MakeBubblewrap(std::string program);
 std::unique_ptr<Sandbox> MakePodman(std::string program, std::string unshare,
                                     const SandboxOptions& options);

@@ -29,6 +29,10 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
   command
       .AddOption("--approach", flags.approach, "file of the system's approach, which says serve:")
       ->TypeName("FILE");
+  command
+      .AddOption("--var", flags.variables, "sets a variable of that file, such as device=cuda:0")
+      ->TypeName("NAME=VALUE")
+      ->OneValueEach();
   command.AddOption("--listen", flags.listen, "address of the page, on this machine")
       ->TypeName("HOST:PORT")
       ->ShowDefault();
@@ -46,6 +50,17 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
       .AddOption("--answer-seconds", flags.answer_seconds,
                  "a system that takes longer for an answer is started again")
       ->InRange<int64_t>(1, 600)
+      ->ShowDefault();
+  command
+      .AddOption("--memory", flags.memory,
+                 "a system whose processes take more memory is started again; 0: no limit")
+      ->TypeName("SIZE")
+      ->DefaultText("what its approach asks for to predict, else 8GiB");
+  command
+      .AddOption("--sandbox", flags.sandbox,
+                 "what the system runs in: bubblewrap, podman or apptainer; auto: the first that "
+                 "works here, if any; or none")
+      ->TypeName("KIND")
       ->ShowDefault();
 }
 

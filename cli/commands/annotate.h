@@ -25,10 +25,13 @@ struct AnnotateFlags {
   std::string onboarding;
   std::string system;
   std::string approach;
+  std::vector<std::string> variables;
   std::string listen = "127.0.0.1:7450";
   std::vector<std::string> annotators;
   std::vector<std::string> new_links;
   int64_t answer_seconds = 20;
+  std::string memory;  // "": as its approach says
+  std::string sandbox = "auto";
   // Settings of a new room; those that are not given have their defaults.
   std::optional<double> win_above;
   std::optional<double> agreement;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems that answer, that print garbage, nothing or too much, that hang, and that die.
+// Systems that answer, that print garbage, nothing or too much, that hang, that die, and that take
+// more than they may.
 #include "annotation/system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "annotation/confinement.h"
 #include "base/file.h"
 #include "tests/testing/simulated_clock.h"
 #include "tests/testing/status_matchers.h"
@@ -40,15 +43,30 @@ class SystemTest : public ::testing::Test {
  protected:
   SystemTest() { signal(SIGPIPE, SIG_IGN); }
 
-  std::unique_ptr<System> Serve(const std::string& script,
-                                absl::Duration answer_max = absl::Seconds(60)) {
+  SystemOptions Options(const std::string& script) const {
     SystemOptions options;
     options.command = {"sh", "-c", script};
     options.directory = directory_.path();
     options.log = directory_.File("log");
-    options.start_max = answer_max;
-    options.answer_max = answer_max;
+    options.start_max = options.answer_max = absl::Seconds(60);
+    return options;
+  }
+  std::unique_ptr<System> Serve(const std::string& script,
+                                absl::Duration answer_max = absl::Seconds(60)) {
+    SystemOptions options = Options(script);
+    options.start_max = options.answer_max = answer_max;
     return MakeServedSystem(clock_, options);
+  }
+  // The room is another directory than the one where the system runs.
+  std::unique_ptr<Confinement> Confine(const std::string& sandbox) {
+    std::filesystem::create_directories(directory_.File("room/run"));
+    const std::string room = std::filesystem::canonical(directory_.File("room")).string();
+    VisibleFiles files;
+    files.room = room;
+    files.run = room + "/run";
+    files.read = {directory_.File("model")};
+    files.hidden = {directory_.File("room/systems/token")};
+    return Confinement::SetUp(files, sandbox).value();
   }
 
   TempDir directory_;
@@ -139,6 +157,77 @@ TEST_F(SystemTest, OneThatDiesIsStartedAgainAfterAWaitThatDoubles) {
   clock_.Advance(absl::Seconds(1));
   EXPECT_OK(system->Answer("A.", "B?"));
   EXPECT_EQ(ReadFile(directory_.File("starts")).value(), "x\nx\nx\n");
+}
+
+// Holds 200 MB at its first start.
+constexpr char kHog[] =
+    "echo x >> starts; [ $(wc -l < starts) -ge 2 ] || { read -r line; "
+    "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 1000; }; ";
+
+TEST_F(SystemTest, OneThatTakesTooMuchMemoryIsStartedAgainAndSaysSo) {
+  SystemOptions options = Options(kHog + Replies("\"A\""));
+  options.memory_bytes_max = int64_t{64} << 20;
+  const auto system = MakeServedSystem(clock_, options);
+  EXPECT_THAT(system->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("took more than the 64 MiB of memory")));
+  EXPECT_THAT(system->Answer("A.", "B?"),
+              StatusIs(kUnavailable, AllOf(HasSubstr("64 MiB"), HasSubstr("again in 1s"))));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_OK(system->Answer("A.", "B?"));
+  EXPECT_EQ(ReadFile(directory_.File("starts")).value(), "x\nx\n");
+}
+
+TEST_F(SystemTest, AControlGroupLimitsMemoryAndProcesses) {
+  const std::unique_ptr<Confinement> confinement = Confine("none");
+  if (confinement->cgroups() == nullptr) {
+    GTEST_SKIP() << confinement->notes().front();
+  }
+  SystemOptions options = Options(kHog + Replies("\"A\""));
+  options.confinement = confinement.get();
+  options.memory_bytes_max = int64_t{64} << 20;
+  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("64 MiB")));
+  options = Options("read -r line; for i in $(seq 100); do sleep 1000 & done; echo all");
+  options.confinement = confinement.get();
+  options.processes_max = 16;
+  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+              StatusIs(kUnavailable, HasSubstr("exit code")));
+  EXPECT_THAT(ReadFile(directory_.File("log")).value(), HasSubstr("ork")) << "Cannot fork";
+}
+
+TEST_F(SystemTest, InASandboxItWritesItsOwnDirectoryAndSeesNoRoom) {
+  ASSERT_OK(WriteFileAtomically(directory_.File("model"), "weights"));
+  std::filesystem::create_directories(directory_.File("room/systems"));
+  ASSERT_OK(WriteFileAtomically(directory_.File("room/log.jsonl"), "secret"));
+  ASSERT_OK(WriteFileAtomically(directory_.File("room/systems/token"), "secret"));
+  const std::unique_ptr<Confinement> confinement = Confine("auto");
+  if (!confinement->has_sandbox()) {
+    GTEST_SKIP() << confinement->notes().front();
+  }
+  const std::string room = directory_.File("room");
+  SystemOptions options = Options(
+      absl::StrCat("cat ", directory_.File("model"), " > seen; cat ", room, "/log.jsonl ", room,
+                   "/systems/token >> seen; readlink /proc/self/ns/pid > namespace; echo x > ",
+                   room, "/made && echo made >> seen; echo x > /usr/made && echo made >> seen; ",
+                   "echo x > /tmp/made && echo own >> seen; ", Replies("\"A\"")));
+  options.directory = room + "/run";
+  options.confinement = confinement.get();
+  const auto system = MakeServedSystem(clock_, options);
+  EXPECT_OK(system->Answer("A.", "B?"));
+  EXPECT_EQ(ReadFile(room + "/run/seen").value_or(""), "weightsown\n");
+  EXPECT_FALSE(std::filesystem::exists("/tmp/made"));
+  EXPECT_NE(ReadFile(room + "/run/namespace").value_or(""),
+            absl::StrCat(std::filesystem::read_symlink("/proc/self/ns/pid").string(), "\n"))
+      << "other processes are not seen";
+}
+
+TEST_F(SystemTest, ASandboxThatIsNoneIsRefused) {
+  std::filesystem::create_directories(directory_.File("room/run"));
+  VisibleFiles files;
+  files.room = directory_.File("room");
+  files.run = directory_.File("room/run");
+  EXPECT_THAT(Confinement::SetUp(files, "chroot"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--sandbox: expected auto")));
 }
 
 TEST_F(SystemTest, AProgramThatIsNotThereIsNamed) {

@@ -89,6 +89,15 @@ TEST_F(AnnotateTest, MistakesAreNamedWithTheirOption) {
   refused(2, Serving({}), "--system: expected");
   refused(2, Serving({"--system", dir_.File("train.jsonl")}), "--approach: expected");
   refused(2, Serving({"--system", "none", "--annotator", "two words"}), "annotator: expected");
+  const std::vector<std::string> trained = {"--system", dir_.File("train.jsonl"), "--approach",
+                                            dir_.File("approach.yaml")};
+  const auto with = [&](const std::string& option, const std::string& value) {
+    std::vector<std::string> more = trained;
+    more.insert(more.end(), {option, value});
+    return Serving(more);
+  };
+  refused(2, with("--memory", "much"), "--memory: expected");
+  refused(2, with("--sandbox", "chroot"), "--sandbox: expected auto");
   refused(2, Serving({"--system", "none", "--win-above", "40"}), "settings: expected fractions");
   refused(3, Serving({"--system", "none", "--new-link", "nobody"}), "no annotator nobody");
   refused(2,
@@ -96,9 +105,7 @@ TEST_F(AnnotateTest, MistakesAreNamedWithTheirOption) {
                    "--system", "none", "--listen", "0.0.0.0:0"}),
           "--listen: expected");
   // A file that is no model: the system is tried before anybody is let in.
-  refused(4,
-          Serving({"--system", dir_.File("train.jsonl"), "--approach", dir_.File("approach.yaml")}),
-          "exit code 78");
+  refused(4, Serving(trained), "exit code 78");
   EXPECT_THAT(ReadFile(dir_.File("room/system.log")).value(), HasSubstr("expected a model file"));
   // None of these has made a room, whose settings would stay.
   refused(3, Command({"status", dir_.File("room")}), "no room here");

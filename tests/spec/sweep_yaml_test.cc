@@ -128,6 +128,7 @@ TEST_F(SweepYamlTest, AnApproachSaysHowItIsServedAndSweepsDoNotCare) {
   EXPECT_EQ(served.name, "served");
   EXPECT_EQ(served.version, "1");
   EXPECT_THAT(served.command, ElementsAre("p", "serve", "--model={model}"));
+  EXPECT_EQ(served.resources, LoadApproach(path)->predict_resources);
   EXPECT_OK(LoadApproach(path));
   write("");
   EXPECT_THAT(LoadServedApproach(path),

@@ -17,10 +17,14 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
+#include "cli/output/print.h"
+#include "cli/sweep/submit.h"
 #include "concur/v1/resources.pb.h"
 #include "core/command_template.h"
 #include "core/ids.h"
+#include "rpc/credentials.h"
 #include "spec/approach_yaml.h"
+#include "spec/value.h"
 
 namespace concur::cli {
 namespace {
@@ -106,6 +110,27 @@ absl::StatusOr<std::pair<Digest, std::string>> FetchSystem(const AnnotateFlags& 
   return std::make_pair(digest, unpacked);
 }
 
+// Absolute and without links: a sandbox shows it at the same place.
+std::string Canonical(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
+}
+
+// 0: no limit.
+absl::StatusOr<int64_t> MemoryMax(const AnnotateFlags& flags, const spec::ServedApproach& served) {
+  if (flags.memory.empty()) {
+    return served.resources.memory_bytes > 0 ? served.resources.memory_bytes
+                                             : annotation::SystemOptions().memory_bytes_max;
+  }
+  if (flags.memory == "0") {
+    return 0;
+  }
+  const absl::StatusOr<int64_t> bytes = spec::ParseBytesText(flags.memory);
+  return bytes.ok() ? bytes
+                    : absl::InvalidArgumentError(
+                          absl::StrCat("--memory: ", bytes.status().message(), ", or 0"));
+}
+
 }  // namespace
 
 absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
@@ -122,8 +147,9 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
     return absl::InvalidArgumentError(
         "--approach: expected the file of the system's approach, which says how it is served");
   }
+  CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(const spec::ServedApproach served,
-                          spec::LoadServedApproach(flags.approach));
+                          spec::LoadServedApproach(flags.approach, variables));
   std::string model = flags.system;
   Digest digest;
   if (JobId::Parse(flags.system).ok()) {
@@ -133,22 +159,33 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   } else {
     CONCUR_ASSIGN_OR_RETURN(digest, DigestOfSystem(model));
   }
-  std::error_code error;
   system.digest = digest.ToHex();
-  const std::string directory = std::filesystem::absolute(flags.directory, error).string();
-  system.options.directory = directory + "/run";  // what it writes is no part of the room
-  CONCUR_RETURN_IF_ERROR(MakeDirectories(system.options.directory, 0700));
-  std::map<std::string, std::string> values = {
-      {"model", std::filesystem::absolute(model, error).string()}};
+  CONCUR_ASSIGN_OR_RETURN(system.options.memory_bytes_max, MemoryMax(flags, served));
+  system.options.log = absl::StrCat(Canonical(flags.directory), "/system.log");
+  system.options.answer_max = absl::Seconds(flags.answer_seconds);
+  system.options.env = served.env;
+  annotation::VisibleFiles files;
+  files.room = Canonical(flags.directory);
+  files.run = files.room + "/run";  // what it writes is no part of the room
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(files.run, 0700));
+  system.options.directory = files.run;
+  std::map<std::string, std::string> values = {{"model", Canonical(model)}};
   if (!served.code.empty()) {
-    values["code"] = std::filesystem::absolute(served.code, error).string();
+    values["code"] = Canonical(served.code);
+  }
+  for (const auto& [name, path] : values) {
+    files.read.push_back(path);
   }
   CONCUR_ASSIGN_OR_RETURN(system.options.command, ExpandCommand(served.command, values));
-  for (const auto& [name, value] : served.env) {
-    system.options.env.push_back(absl::StrCat(name, "=", value));
+  // The token of whoever runs this is not the system's.
+  if (const auto found = rpc::LoadCredentials(context.server, context.credentials); found.ok()) {
+    files.hidden = {found->token_file};
   }
-  system.options.log = directory + "/system.log";
-  system.options.answer_max = absl::Seconds(flags.answer_seconds);
+  CONCUR_ASSIGN_OR_RETURN(system.confinement, annotation::Confinement::SetUp(files, flags.sandbox));
+  system.options.confinement = system.confinement.get();
+  for (const std::string& note : system.confinement->notes()) {
+    PrintNote(context, note);
+  }
   return system;
 }
 

@@ -5,9 +5,11 @@
 #ifndef CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
 #define CONCUR_CLI_PROGRAMS_CONCUR_ANNOTATE_TRAINED_SYSTEM_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "annotation/confinement.h"
 #include "annotation/system.h"
 #include "cli/app/context.h"
 #include "cli/commands/annotate.h"
@@ -16,12 +18,15 @@ namespace concur::cli {
 
 struct TrainedSystem {
   std::string digest;  // SHA-256 of the file, or of the folder's tar; "": none answers
+  // What `options` refers to; null: none answers.
+  std::unique_ptr<annotation::Confinement> confinement;
   annotation::SystemOptions options;
 };
 
 // The system of flags.system with the `serve` command of flags.approach. A job's system is kept in
 // flags.directory, and not fetched again. InvalidArgument for options that do not fit together;
-// FailedPrecondition for a job that has no system, or one of another approach.
+// FailedPrecondition for a job that has no system, or one of another approach, and for a sandbox
+// that does not work here. REQUIRES: the lock of flags.directory is held.
 absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
                                                 CommandContext& context);
 

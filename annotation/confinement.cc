@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "annotation/confinement.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "worker/containment.h"
+#include "worker/environments.h"
+#include "worker/process_tree.h"
+#include "worker/remove_tree.h"
+#include "worker/sandbox_kinds.h"
+
+namespace concur::annotation {
+namespace {
+
+using worker::SandboxMount;
+
+// Made by sandboxes themselves; /run has the sockets of services that act for this user.
+const std::set<std::string>& OwnFolders() {
+  static const std::set<std::string>& folders =
+      *new std::set<std::string>{"/dev", "/proc", "/run", "/sys", "/tmp"};
+  return folders;
+}
+
+std::vector<SandboxMount> FoldersOfMachine() {
+  std::vector<SandboxMount> mounts;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string path = it->path().string();
+    std::error_code none;
+    const std::string source = std::filesystem::canonical(path, none).string();
+    if (!none && !OwnFolders().contains(path) && std::filesystem::is_directory(source, none)) {
+      mounts.push_back({source, path});
+    }
+  }
+  std::sort(mounts.begin(), mounts.end(),
+            [](const SandboxMount& a, const SandboxMount& b) { return a.target < b.target; });
+  return mounts;
+}
+
+// The mounts in their order: later ones lie within earlier ones. `state` has what is shown in place
+// of something else.
+absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
+                                                   const std::string& state) {
+  std::vector<SandboxMount> mounts = FoldersOfMachine();
+  mounts.push_back({state + "/tmp", "/var/tmp", /*is_writable=*/true});
+  // An empty room, with places for what is seen in it.
+  const std::string room = state + "/room";
+  CONCUR_RETURN_IF_ERROR(MakeDirectories(room, 0700));
+  mounts.push_back({room, files.room});
+  const auto make_place = [&](const std::string& path) -> absl::Status {
+    if (!absl::StartsWith(path, files.room + "/")) {
+      return absl::OkStatus();
+    }
+    const std::string place = room + path.substr(files.room.size());
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      return MakeDirectories(place, 0700);
+    }
+    CONCUR_RETURN_IF_ERROR(
+        MakeDirectories(std::filesystem::path(place).parent_path().string(), 0700));
+    return WriteFileAtomically(place, "");
+  };
+  CONCUR_RETURN_IF_ERROR(make_place(files.run));
+  mounts.push_back({files.run, files.run, /*is_writable=*/true});
+  for (const std::string& path : files.read) {
+    CONCUR_RETURN_IF_ERROR(make_place(path));
+    mounts.push_back({path, path});
+  }
+  const std::string nothing = state + "/nothing";
+  CONCUR_RETURN_IF_ERROR(WriteFileAtomically(nothing, ""));
+  for (const std::string& path : files.hidden) {
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error).string();
+    if (!error) {
+      CONCUR_RETURN_IF_ERROR(make_place(real));
+      mounts.push_back({nothing, real});
+    }
+  }
+  return mounts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Confinement>> Confinement::SetUp(const VisibleFiles& files,
+                                                                const std::string& sandbox) {
+  worker::AdoptOrphans();  // what a system leaves behind is found when it ends
+  std::unique_ptr<Confinement> made(new Confinement(files));
+  CONCUR_RETURN_IF_ERROR(made->SetUpSandbox(sandbox));
+  CONCUR_ASSIGN_OR_RETURN(worker::Containment containment,
+                          worker::SetUpContainment({.work_directory = files.room}));
+  made->cgroups_ = std::move(containment.cgroups);
+  if (made->cgroups_ == nullptr) {
+    made->notes_.push_back(
+        absl::StrCat("the system's memory is measured four times a second and the number of its "
+                     "processes is not limited: no control groups (",
+                     containment.without, ")"));
+  }
+  return made;
+}
+
+absl::Status Confinement::SetUpSandbox(const std::string& wish) {
+  const std::vector<std::string> names = worker::SandboxNames();
+  const bool is_name = std::find(names.begin(), names.end(), wish) != names.end();
+  if (!is_name && wish != "auto" && wish != "none") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--sandbox: expected auto, none, ", absl::StrJoin(names, ", "), ", got \"", wish, "\""));
+  }
+  if (wish == "none") {
+    return absl::OkStatus();
+  }
+  state_ = files_.room + "/sandbox";
+  CONCUR_RETURN_IF_ERROR(worker::RemoveTree(state_));  // what ran there is dead
+  for (const char* folder : {"/root", "/tmp"}) {
+    CONCUR_RETURN_IF_ERROR(MakeDirectories(state_ + folder, 0700));
+  }
+  std::vector<std::string> missing;
+  sandbox_ =
+      worker::FirstSandbox(is_name ? std::vector<std::string>{wish} : names,
+                           {.state = state_, .environment = worker::BaseEnvironment()}, missing);
+  if (sandbox_ != nullptr) {
+    CONCUR_ASSIGN_OR_RETURN(mounts_, MountsOf(files_, state_));
+    return absl::OkStatus();
+  }
+  if (is_name) {
+    return absl::FailedPreconditionError(absl::StrCat("--sandbox: ", absl::StrJoin(missing, "; ")));
+  }
+  notes_.push_back(absl::StrCat("the system has your rights on this machine: no sandbox works (",
+                                absl::StrJoin(missing, "; "), ")"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<worker::Command> Confinement::Wrap(const worker::Command& command) const {
+  CONCUR_CHECK(has_sandbox());
+  worker::SandboxRun run;
+  run.root = state_ + "/root";
+  run.mounts = mounts_;
+  // A program in /tmp would not be seen.
+  const std::string folder = std::filesystem::path(command.program).parent_path().string();
+  if (absl::StartsWith(folder, "/tmp/") && !absl::StartsWith(folder, files_.room + "/")) {
+    run.mounts.push_back({folder, folder});
+  }
+  run.devices = worker::GpuDevices();
+  run.directory = command.directory;
+  run.temporary = state_ + "/tmp";
+  for (const std::string& variable : command.env) {
+    run.env.insert(
+        std::pair<std::string, std::string>(absl::StrSplit(variable, absl::MaxSplits('=', 1))));
+  }
+  run.argv = command.argv;
+  run.argv[0] = command.program;
+  return sandbox_->Wrap(run);
+}
+
+}  // namespace concur::annotation
