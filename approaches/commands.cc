@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <istream>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -18,8 +17,8 @@
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "qa/dataset_io.h"
-#include "qa/json_fields.h"
 #include "qa/json_text.h"
+#include "qa/serve.h"
 
 namespace concur::approaches {
 
@@ -87,64 +86,21 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
   return model;
 }
 
-void AppendAnswer(const Model& model, const PassageText& text, const qa::Question& question,
-                  std::string& out) {
+std::string AnswerOf(const Model& model, const PassageText& text, const qa::Question& question) {
   if (text.tokens.empty()) {
-    out.append("\"\"");
-    return;
+    return "";
   }
   const TokenSpan answer = model.Answer(text, question);
-  qa::AppendJsonString(text.Text(answer.first, answer.last), out);
-}
-
-// Reads a line, or as much of it as is one byte too much; false at the end.
-bool ReadServeLine(std::istream& in, std::string& line) {
-  line.clear();
-  for (int c = in.get(); c != std::istream::traits_type::eof(); c = in.get()) {
-    if (c == '\n') {
-      return true;
-    }
-    line.push_back(static_cast<char>(c));
-    if (line.size() > kServeLineBytesMax) {
-      return true;
-    }
-  }
-  return !line.empty();
+  return std::string(text.Text(answer.first, answer.last));
 }
 
 }  // namespace
 
 absl::Status Serve(const std::string& model_path, std::istream& in, std::ostream& out) {
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, LoadModel(model_path));
-  simdjson::dom::parser parser;
-  std::string line;
-  for (int64_t number = 1; ReadServeLine(in, line); ++number) {
-    qa::JsonFields fields;
-    fields.place = absl::StrCat("standard input:", number);
-    if (line.size() > kServeLineBytesMax) {
-      return fields.Invalid(
-          absl::StrCat("expected at most ", kServeLineBytesMax, " bytes in a line"));
-    }
-    qa::JsonFields::Element root;
-    if (const auto error = parser.parse(line).get(root); error != simdjson::SUCCESS) {
-      return fields.BadJson(line, error, number);
-    }
-    std::optional<qa::JsonFields::Element> id;
-    std::optional<qa::JsonFields::Element> passage;
-    std::optional<qa::JsonFields::Element> text;
-    CONCUR_RETURN_IF_ERROR(fields.Collect(
-        root, "question", {{"id", &id}, {"passage", &passage}, {"question", &text}}));
-    qa::Question question;
-    CONCUR_ASSIGN_OR_RETURN(question.id, fields.Text(id, "id"));
-    CONCUR_ASSIGN_OR_RETURN(question.text, fields.Text(text, "question"));
-    CONCUR_ASSIGN_OR_RETURN(const std::string context, fields.Text(passage, "passage"));
-    std::string answer = "{\"id\": ";
-    qa::AppendJsonString(question.id, answer);
-    answer.append(", \"answer\": ");
-    AppendAnswer(*model, PassageText(context), question, answer);
-    out << answer << "}" << std::endl;  // the asker waits for it
-  }
-  return absl::OkStatus();
+  return qa::ServeAnswers(in, out, [&](const std::string& passage, const qa::Question& question) {
+    return AnswerOf(*model, PassageText(passage), question);
+  });
 }
 
 absl::Status Predict(const PredictOptions& options) {
@@ -158,7 +114,7 @@ absl::Status Predict(const PredictOptions& options) {
       separator = ",";
       qa::AppendJsonString(question.id, out);
       out.append(": ");
-      AppendAnswer(*model, text, question, out);
+      qa::AppendJsonString(AnswerOf(*model, text, question), out);
     }
     return absl::OkStatus();
   }));

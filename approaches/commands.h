@@ -34,10 +34,7 @@ struct PredictOptions {
 // Answers every question of the data set, in its order.
 absl::Status Predict(const PredictOptions& options);
 
-// Answers questions one by one until `in` ends: a line {"id", "passage", "question"} in, a line
-// {"id", "answer"} out. InvalidArgument with the line's number for any other line, and for one of
-// more than kServeLineBytesMax.
-inline constexpr size_t kServeLineBytesMax = size_t{1} << 20;
+// Answers questions one by one, as qa::ServeAnswers.
 absl::Status Serve(const std::string& model, std::istream& in, std::ostream& out);
 
 // A listing of approaches with their hyperparameters.

@@ -145,6 +145,11 @@ int Run(int argc, char** argv) {
   AddTrain(train_command, train);
   PredictOptions predict;
   AddPredict(app.AddSubcommand("predict", "Answer the questions of a data set"), predict);
+  ServeOptions serve;
+  Command* serve_command = app.AddSubcommand(
+      "serve", "Answer questions one by one: JSON lines on standard input and output");
+  serve_command->AddOption("--model", serve.model, "Model")->TypeName("DIR")->Required();
+  AddMachine(serve_command, serve.machine);
   std::vector<std::string> fixtures;
   std::string output = "table";
   Command* check = app.AddSubcommand(
@@ -217,10 +222,15 @@ int Run(int argc, char** argv) {
     return Ended(ConvertModel(original, converted));
   }
   const bool trains = train_command->Parsed();
-  WaitPassively((trains ? train.machine : predict.machine).threads, argv);
+  const bool serves = serve_command->Parsed();
+  WaitPassively((trains ? train.machine : serves ? serve.machine : predict.machine).threads, argv);
   if (trains) {
     return Ended(FindPretrained(train.approach) != nullptr ? FineTuneReader(train)
                                                            : TrainReader(train));
+  }
+  if (serves) {
+    return Ended(IsPretrainedModel(serve.model) ? ServeWithPretrained(serve, std::cin, std::cout)
+                                                : ServeReader(serve, std::cin, std::cout));
   }
   return Ended(IsPretrainedModel(predict.model) ? PredictWithPretrained(predict)
                                                 : PredictAnswers(predict));

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
+#include "qa/serve.h"
 #include "readers/files/encoder_config.h"
 #include "readers/fine_tuning/fine_tuner.h"
 #include "readers/fine_tuning/settings.h"
@@ -155,52 +156,72 @@ std::string FineTuneFingerprint(const TrainOptions& options, const PretrainedMod
 // What a model's questions get: the best answers of each, in the data's order.
 using Answered = std::function<void(const qa::Question&, std::vector<BestAnswer>)>;
 
-// Answers the questions of a file, some hundred at a time.
-absl::Status Answer(const PretrainedModel& model, const std::string& path, torch::Device device,
-                    const Answered& answered) {
-  struct Asked {
-    qa::Question question;
-    std::shared_ptr<const TokenizedPassage> passage;
-    std::vector<Window> windows;
-  };
-  std::vector<Asked> pending;
-  const WindowOptions& options = model.settings.windows;
-  const auto flush = [&] {
+// Answers questions, some hundred at a time.
+class Asker {
+ public:
+  Asker(const PretrainedModel& model, torch::Device device, Answered answered)
+      : model_(model), device_(device), answered_(std::move(answered)) {}
+
+  absl::Status Ask(qa::Passage passage) {
+    const WindowOptions& options = model_.settings.windows;
+    const auto tokenized = std::make_shared<const TokenizedPassage>(
+        TokenizePassage(*model_.tokenizer, options.generation, std::move(passage.context)));
+    for (qa::Question& question : passage.questions) {
+      CONCUR_ASSIGN_OR_RETURN(std::vector<Window> windows,
+                              MakeWindows(*model_.tokenizer, options, *tokenized, question.text));
+      pending_.push_back({std::move(question), tokenized, std::move(windows)});
+      if (pending_.size() == kQuestionsAtOnce) {
+        Flush();
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Answers what was asked and is not answered yet.
+  void Flush() {
+    const WindowOptions& options = model_.settings.windows;
     std::vector<const Window*> windows;
-    for (const Asked& asked : pending) {
+    for (const Asked& asked : pending_) {
       for (const Window& window : asked.windows) {
         windows.push_back(&window);
       }
     }
     const std::vector<torch::Tensor> scores =
-        ScoreWindows(*model.encoder, windows, options.padded ? options.length : 0, device);
+        ScoreWindows(*model_.encoder, windows, options.padded ? options.length : 0, device_);
     size_t at = 0;
-    for (const Asked& asked : pending) {
+    for (const Asked& asked : pending_) {
       std::vector<WindowScores> of_windows;
       for (size_t i = 0; i < asked.windows.size(); ++i, ++at) {
         const auto* values = scores[at].data_ptr<float>();
         const auto size = static_cast<size_t>(scores[at].size(1));
         of_windows.push_back({{values, size}, {values + size, size}});
       }
-      answered(asked.question, BestAnswers(*model.tokenizer, model.settings.answers, *asked.passage,
-                                           asked.windows, of_windows));
+      answered_(asked.question, BestAnswers(*model_.tokenizer, model_.settings.answers,
+                                            *asked.passage, asked.windows, of_windows));
     }
-    pending.clear();
+    pending_.clear();
+  }
+
+ private:
+  struct Asked {
+    qa::Question question;
+    std::shared_ptr<const TokenizedPassage> passage;
+    std::vector<Window> windows;
   };
-  CONCUR_RETURN_IF_ERROR(qa::ForEachPassage(path, [&](qa::Passage passage) -> absl::Status {
-    const auto tokenized = std::make_shared<const TokenizedPassage>(
-        TokenizePassage(*model.tokenizer, options.generation, std::move(passage.context)));
-    for (qa::Question& question : passage.questions) {
-      CONCUR_ASSIGN_OR_RETURN(std::vector<Window> windows,
-                              MakeWindows(*model.tokenizer, options, *tokenized, question.text));
-      pending.push_back({std::move(question), tokenized, std::move(windows)});
-      if (pending.size() == kQuestionsAtOnce) {
-        flush();
-      }
-    }
-    return absl::OkStatus();
-  }));
-  flush();
+
+  const PretrainedModel& model_;
+  const torch::Device device_;
+  const Answered answered_;
+  std::vector<Asked> pending_;
+};
+
+// Answers the questions of a file.
+absl::Status Answer(const PretrainedModel& model, const std::string& path, torch::Device device,
+                    Answered answered) {
+  Asker asker(model, device, std::move(answered));
+  CONCUR_RETURN_IF_ERROR(
+      qa::ForEachPassage(path, [&](qa::Passage passage) { return asker.Ask(std::move(passage)); }));
+  asker.Flush();
   return absl::OkStatus();
 }
 
@@ -371,13 +392,37 @@ absl::Status ReadReaderJson(const std::string& directory, PretrainedModel& model
   return absl::OkStatus();
 }
 
+absl::StatusOr<PretrainedModel> LoadPretrained(const std::string& directory, torch::Device device) {
+  PretrainedModel model;
+  CONCUR_RETURN_IF_ERROR(ReadReaderJson(directory, model));
+  CONCUR_ASSIGN_OR_RETURN(model.encoder, LoadEncoder(directory));
+  CONCUR_RETURN_IF_ERROR(model.ReadTokenizer(directory));
+  model.encoder->to(device);
+  return model;
+}
+
+absl::Status ServePretrained(const ServeOptions& options, std::istream& in, std::ostream& out) {
+  CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(const PretrainedModel model, LoadPretrained(options.model, device));
+  std::string answer;
+  Asker asker(model, device, [&](const qa::Question&, const std::vector<BestAnswer>& best) {
+    answer = best[0].text;
+  });
+  return qa::ServeAnswers(
+      in, out,
+      [&](std::string passage, const qa::Question& question) -> absl::StatusOr<std::string> {
+        qa::Passage asked;
+        asked.context = std::move(passage);
+        asked.questions.push_back(question);
+        CONCUR_RETURN_IF_ERROR(asker.Ask(std::move(asked)));
+        asker.Flush();
+        return answer;
+      });
+}
+
 absl::Status PredictPretrained(const PredictOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
-  PretrainedModel model;
-  CONCUR_RETURN_IF_ERROR(ReadReaderJson(options.model, model));
-  CONCUR_ASSIGN_OR_RETURN(model.encoder, LoadEncoder(options.model));
-  CONCUR_RETURN_IF_ERROR(model.ReadTokenizer(options.model));
-  model.encoder->to(device);
+  CONCUR_ASSIGN_OR_RETURN(const PretrainedModel model, LoadPretrained(options.model, device));
   std::vector<std::pair<std::string, std::string>> answers;
   ReaderJson all = ReaderJson::object();
   CONCUR_RETURN_IF_ERROR(
@@ -418,6 +463,10 @@ bool IsPretrainedModel(const std::string& directory) {
 
 absl::Status PredictWithPretrained(const PredictOptions& options) {
   return CatchTorch([&] { return PredictPretrained(options); });
+}
+
+absl::Status ServeWithPretrained(const ServeOptions& options, std::istream& in, std::ostream& out) {
+  return CatchTorch([&] { return ServePretrained(options, in, out); });
 }
 
 }  // namespace concur::readers

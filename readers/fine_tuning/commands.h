@@ -8,6 +8,7 @@
 #define CONCUR_READERS_FINE_TUNING_COMMANDS_H_
 
 #include <functional>
+#include <iosfwd>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,8 @@ bool IsPretrainedModel(const std::string& directory);
 
 // As PredictAnswers. A checkpoint without reader.json is asked as its family's approach.
 absl::Status PredictWithPretrained(const PredictOptions& options);
+// As ServeReader.
+absl::Status ServeWithPretrained(const ServeOptions& options, std::istream& in, std::ostream& out);
 
 }  // namespace concur::readers
 

@@ -28,6 +28,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "qa/json_text.h"
+#include "qa/serve.h"
 #include "readers/approaches/approach.h"
 #include "readers/machine.h"
 #include "readers/text/examples.h"
@@ -272,6 +273,21 @@ absl::Status Predict(const PredictOptions& options) {
   return WriteFileAtomically(options.predictions, PredictionsText(named));
 }
 
+absl::Status Serve(const ServeOptions& options, std::istream& in, std::ostream& out) {
+  CONCUR_ASSIGN_OR_RETURN(const torch::Device device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(const Model model, LoadModel(options.model));
+  CONCUR_ASSIGN_OR_RETURN(Annotator annotator, AnnotatorOf(model.approach->inputs));
+  model.network->to(device);
+  return qa::ServeAnswers(in, out, [&](std::string passage, const qa::Question& question) {
+    Examples examples;
+    examples.passages.push_back(annotator.Annotate(std::move(passage)));
+    ExampleQuestion& example = examples.questions.emplace_back();
+    example.id = question.id;
+    example.text = annotator.Annotate(question.text);
+    return AnswerQuestions(model, examples, device)[0];
+  });
+}
+
 }  // namespace
 
 std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers) {
@@ -317,6 +333,10 @@ absl::Status TrainReader(const TrainOptions& options) {
 
 absl::Status PredictAnswers(const PredictOptions& options) {
   return CatchTorch([&] { return Predict(options); });
+}
+
+absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ostream& out) {
+  return CatchTorch([&] { return Serve(options, in, out); });
 }
 
 int ExitCodeOf(const absl::Status& status) {

@@ -6,6 +6,7 @@
 #define CONCUR_READERS_TRAINING_COMMANDS_H_
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,14 @@ struct PredictOptions {
   Machine machine;
 };
 absl::Status PredictAnswers(const PredictOptions& options);
+
+struct ServeOptions {
+  std::string model;
+  Machine machine;
+};
+// Answers questions one by one, as qa::ServeAnswers. Words that training has not seen are unknown:
+// what will be asked is not known when word vectors would be read.
+absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ostream& out);
 
 // {"id": "answer"} in the order of the questions, as a file.
 std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers);

@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "qa/dataset_io.h"
 #include "qa/score.h"
+#include "qa/serve.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -374,7 +375,7 @@ TEST_F(ApproachesTest, ServingRefusesALineThatIsNoQuestion) {
   ASSERT_OK(TrainAs("random-span", "a.model"));
   const std::string good = "{\"id\": \"1\", \"passage\": \"A.\", \"question\": \"B?\"}\n";
   for (const std::string& bad : {std::string("x"), std::string("[]"), std::string("{}"),
-                                 std::string(kServeLineBytesMax + 1, 'x')}) {
+                                 std::string(qa::kServeLineBytesMax + 1, 'x')}) {
     std::istringstream in(good + bad + "\n" + good);
     std::ostringstream out;
     EXPECT_THAT(Serve(File("a.model"), in, out),

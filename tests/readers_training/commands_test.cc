@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,23 @@ TEST_F(ReaderCommandsTest, EveryQuestionGetsAPieceOfItsPassage) {
   EXPECT_THAT("Ann went to the park .", HasSubstr(answers["known"].get<std::string>()));
   EXPECT_THAT("Ann left .", HasSubstr(answers["mute"].get<std::string>()));
   EXPECT_NE(answers["strange"], "");
+}
+
+TEST_F(ReaderCommandsTest, ServingAnswersAsPredictingDoes) {
+  ASSERT_OK(TrainReader(options_));
+  ASSERT_OK(PredictAnswers(Prediction()));
+  ServeOptions serve;
+  serve.model = options_.model;
+  serve.machine.device = "cpu";
+  std::istringstream in(QuestionsToServe(24) + "x\n");
+  std::ostringstream out;
+  EXPECT_THAT(ServeReader(serve, in, out),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard input:25: ")));
+  const auto predicted = nlohmann::json::parse(*ReadFile(Prediction().predictions));
+  EXPECT_EQ(nlohmann::json(AnswersServed(out.str())), predicted);
+  serve.model = directory_.File("none");
+  EXPECT_THAT(ServeReader(serve, in, out),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("model.json")));
 }
 
 TEST_F(ReaderCommandsTest, WithoutVectorsRareWordsAreUnknownButMarkersAreNot) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -153,6 +154,13 @@ TEST_F(FineTuningTest, ATrainedModelIsACheckpointAgainAndAnswersFromThePassage) 
   EXPECT_EQ(answers.size(), 12u);
   const auto best = nlohmann::json::parse(*ReadFile(Prediction().best));
   EXPECT_EQ(best["q0"][0]["text"], answers["q0"]);
+  ServeOptions serve;
+  serve.model = options_.model;
+  serve.machine.device = "cpu";
+  std::istringstream in(QuestionsToServe(12));
+  std::ostringstream out;
+  ASSERT_OK(ServeWithPretrained(serve, in, out));
+  EXPECT_EQ(nlohmann::json(AnswersServed(out.str())), answers) << "one by one as all together";
   options_.checkpoint = options_.model;
   options_.model = directory_.File("again");
   ASSERT_OK(FineTuneReader(options_));

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,11 @@ inline std::string SmallData(int passages) {
   }
   return lines;
 }
+
+// The questions of SmallData as `serve` reads them.
+std::string QuestionsToServe(int passages);
+// What it printed, by id.
+std::map<std::string, std::string> AnswersServed(const std::string& printed);
 
 // Assignments that make DrQA's network small.
 inline std::vector<std::string> SmallSettings(int epochs) {
