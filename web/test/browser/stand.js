@@ -91,7 +91,8 @@ const childrenOf = (parent, program) =>
     .map(Number);
 
 export class Stand {
-  static async start() {
+  // `withBrowser`: Chromium.
+  static async start({ withBrowser = true } = {}) {
     const stand = new Stand();
     stand.browsers = [];
     stand.directory = mkdtempSync(join(process.env.TMPDIR || tmpdir(), "concur-page."));
@@ -113,7 +114,9 @@ export class Stand {
       stand.up.on("exit", (code) => reject(new Error(`concur up ended with ${code}`)));
     });
     Object.assign(stand, JSON.parse(first));
-    stand.browser = await stand.openBrowser();
+    if (withBrowser) {
+      stand.browser = await stand.openBrowser();
+    }
     return stand;
   }
 
