@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kConnectionBytesMax = 32768;  // of a request's head, and of what is being sent
 constexpr size_t kEventBlockBytes = 16384;
-constexpr int kSendBytes = 32768;  // of a connection; the kernel doubles it
+constexpr int kSendBytes = 32768;  // of events to a viewer; the kernel doubles it
 constexpr size_t kQueryFieldsMax = 64;
 
 unsigned WholeSeconds(absl::Duration duration) {
@@ -106,9 +106,6 @@ class HttpServer::Loop {
   }
 
   bool Start(http::Listener listener) {
-    // Its connections have the same: what a dead viewer does not read fills this much of the
-    // kernel's memory, and then the producer of its events waits.
-    setsockopt(listener.socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &OnRequest,
         this, MHD_OPTION_LISTEN_SOCKET, listener.socket.get(), MHD_OPTION_CONNECTION_LIMIT,
@@ -293,6 +290,13 @@ class HttpServer::Loop {
   MHD_Result Queue(MHD_Connection* connection, Exchange& exchange) {
     if (exchange.events_ == nullptr) {
       return QueueResponse(connection, exchange.response_);
+    }
+    // What a dead viewer does not read fills this much of the kernel's memory, and then the
+    // producer of its events waits. Not of other answers: one that is larger than the buffer would
+    // wait 40 ms for the receiver's acknowledgement each time that it is full.
+    if (const MHD_ConnectionInfo* info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)) {
+      setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
     }
     exchange.is_queued_ = true;
     exchange.events_->Attach({[connection] { MHD_suspend_connection(connection); },

@@ -127,12 +127,15 @@ absl::StatusOr<HttpResponse> RankAnswer(const analysis::ScoreTable& table,
   });
 }
 
-// Of an ended sweep it changes whenever a score may have.
 std::string KeyOf(const TableQuery& query, const v1::Sweep& sweep) {
-  const v1::StateCounts& counts = sweep.counts();
   return absl::StrCat(static_cast<int>(query.kind), "\n", sweep.id(), "\n", query.metric, "\n",
-                      query.coefficient, "\n", query.intervals, "\n", query.format, "\n",
-                      counts.succeeded(), " ", counts.failed(), " ", counts.canceled(), " ",
+                      query.coefficient, "\n", query.intervals, "\n", query.format);
+}
+
+// Of an ended sweep it changes whenever a score may have.
+std::string CountsOf(const v1::Sweep& sweep) {
+  const v1::StateCounts& counts = sweep.counts();
+  return absl::StrCat(counts.succeeded(), " ", counts.failed(), " ", counts.canceled(), " ",
                       counts.skipped(), " ", sweep.end_time().seconds(), " ",
                       sweep.end_time().nanos());
 }
@@ -180,53 +183,57 @@ absl::StatusOr<TableQuery> ParseTableQuery(TableKind kind, const HttpRequest& re
 }
 
 Tables::Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel)
-    : clock_(clock), stub_(v1::Coordinator::NewStub(std::move(channel))), thread_(1) {
-  // Of the thread alone: the machine's workers and the engine go first.
-  thread_.Submit([] { setpriority(PRIO_PROCESS, 0, kNiceness); });
+    : clock_(clock), stub_(v1::Coordinator::NewStub(std::move(channel))) {
+  for (Lane* lane : {&quick_, &slow_}) {
+    // Of the thread alone: the machine's workers and the engine go first.
+    lane->thread.Submit([] { setpriority(PRIO_PROCESS, 0, kNiceness); });
+  }
 }
 
 void Tables::Stop() {
-  std::deque<Job> dropped;
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-    dropped.swap(jobs_);
+  for (Lane* lane : {&quick_, &slow_}) {
+    std::deque<Job> dropped;
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      dropped.swap(lane->jobs);
+    }
+    for (const Job& job : dropped) {
+      job.done(absl::UnavailableError("the coordinator is stopping"));
+    }
   }
-  for (const Job& job : dropped) {
-    job.done(absl::UnavailableError("the coordinator is stopping"));
-  }
-  thread_.Close();
+  quick_.thread.Close();
+  slow_.thread.Close();
 }
 
 void Tables::Make(TableQuery query, ApiCaller caller,
                   std::function<void(absl::StatusOr<HttpResponse>)> done) {
+  Lane& lane = query.kind == TableKind::kMatrix && query.intervals ? slow_ : quick_;
   absl::Status refused;
   {
     MutexLock lock(mutex_);
     if (stopping_) {
       refused = absl::UnavailableError("the coordinator is stopping");
-    } else if (jobs_.size() >= kWaitingMax) {
+    } else if (lane.jobs.size() >= kWaitingMax) {
       refused = absl::ResourceExhaustedError("too many tables are asked for at a time; try again");
     } else {
-      jobs_.push_back({std::move(query), std::move(caller), std::move(done)});
+      lane.jobs.push_back({std::move(query), std::move(caller), std::move(done)});
+      lane.thread.Submit([this, &lane] { RunNext(lane); });
+      return;
     }
   }
-  if (!refused.ok()) {
-    done(refused);
-    return;
-  }
-  thread_.Submit([this] { RunNext(); });
+  done(refused);
 }
 
-void Tables::RunNext() {
+void Tables::RunNext(Lane& lane) {
   Job job;
   {
     MutexLock lock(mutex_);
-    if (jobs_.empty()) {
+    if (lane.jobs.empty()) {
       return;
     }
-    job = std::move(jobs_.front());
-    jobs_.pop_front();
+    job = std::move(lane.jobs.front());
+    lane.jobs.pop_front();
   }
   job.done(Compute(job.query, job.caller));
 }
@@ -246,14 +253,20 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
   // Also who asks is checked by it, before what is kept is shown.
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, GetSweep(query.sweep, caller));
   const std::string key = KeyOf(query, sweep);
-  const auto kept =
-      std::find_if(kept_.begin(), kept_.end(), [&key](const Kept& one) { return one.key == key; });
-  const absl::Time now = clock_.Now();
-  if (kept != kept_.end()) {
-    if (sweep.has_end_time() || now - kept->time < kKeptFor) {
-      return kept->response;
+  const std::string counts = CountsOf(sweep);
+  const absl::Time began = clock_.Now();
+  {
+    MutexLock lock(mutex_);
+    const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                   [&key](const Kept& one) { return one.key == key; });
+    if (kept != kept_.end()) {
+      const bool is_same = kept->counts == counts;
+      if ((is_same && sweep.has_end_time()) ||
+          began - kept->time < (is_same ? kKeptFor : kept->cost)) {
+        return kept->response;
+      }
+      kept_.erase(kept);
     }
-    kept_.erase(kept);
   }
   CONCUR_ASSIGN_OR_RETURN(const SweepSpec spec, rpc::FromProto(sweep.spec()));
   TableQuery by_id = query;
@@ -270,7 +283,9 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
       return analysis::WriteScores(table, format);
     });
   }
-  kept_.push_front({key, now, response});
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  kept_.push_front({key, counts, now, now - began, response});
   if (kept_.size() > kKeptMax) {
     kept_.pop_back();
   }

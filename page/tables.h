@@ -2,9 +2,10 @@
 // The score table, the concurrence matrix and the ranking of a sweep for the page, by the same
 // functions as `concur scores`, `concur matrix` and `concur rank`.
 //
-// Scores come through the channel on the viewer's behalf. One thread of low priority computes, one
-// table at a time, and keeps the latest answers: many viewers of one sweep cost one computation for
-// each change of it.
+// Scores come through the channel on the viewer's behalf. Two threads of low priority compute, one
+// of them matrices with intervals, which take long, and keep the latest answers: many viewers of
+// one sweep cost one computation for each change of it, and of a sweep that runs at most half of
+// the time.
 //
 // Thread-safe.
 #ifndef CONCUR_PAGE_TABLES_H_
@@ -53,7 +54,7 @@ class Tables {
   Tables(Clock& clock, std::shared_ptr<grpc::Channel> channel);
   // REQUIRES: Stop was called.
   ~Tables() = default;
-  // What waits is answered by Unavailable; the table being computed is finished.
+  // What waits is answered by Unavailable; tables being computed are finished.
   void Stop();
 
   // `done` is called once, from any thread. ResourceExhausted when too many wait.
@@ -61,10 +62,12 @@ class Tables {
             std::function<void(absl::StatusOr<HttpResponse>)> done);
 
  private:
-  // A finished answer, and from what and when it was made.
+  // A finished answer, and from what, when and in how long it was made.
   struct Kept {
     std::string key;
+    std::string counts;
     absl::Time time;
+    absl::Duration cost;
     HttpResponse response;
   };
   struct Job {
@@ -73,7 +76,13 @@ class Tables {
     std::function<void(absl::StatusOr<HttpResponse>)> done;
   };
 
-  void RunNext();
+  // The jobs of one thread, and the thread.
+  struct Lane {
+    std::deque<Job> jobs;
+    ThreadPool thread{1};
+  };
+
+  void RunNext(Lane& lane);
   absl::StatusOr<HttpResponse> Compute(const TableQuery& query, const ApiCaller& caller);
   absl::StatusOr<v1::Sweep> GetSweep(const std::string& sweep, const ApiCaller& caller);
 
@@ -81,9 +90,9 @@ class Tables {
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<Job> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Kept> kept_;  // used by the thread only; the newest first
-  ThreadPool thread_;      // ends before what its work uses
+  std::deque<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // the newest first
+  Lane quick_;  // their jobs are guarded by mutex_; threads end before what their work uses
+  Lane slow_;
 };
 
 }  // namespace concur::page

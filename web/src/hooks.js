@@ -35,16 +35,22 @@ function useWhileVisible(work, dependencies) {
   }, dependencies);
 }
 
-const pause = (milliseconds, signal) =>
+// 0 ms: without end. `wake.current()` ends it, too.
+const pause = (milliseconds, signal, wake) =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
+    const timer = milliseconds > 0 ? setTimeout(resolve, milliseconds) : undefined;
+    const end = () => {
       clearTimeout(timer);
       resolve();
-    });
+    };
+    signal.addEventListener("abort", end);
+    if (wake) {
+      wake.current = end;
+    }
   });
 
-// Asks for `name` (null: for nothing) now, every `interval` ms (0: never), and when `version` changes.
+// Asks for `name` (null: for nothing) now, every `interval` ms (0: never), and when `version` changes;
+// an answer on its way is waited for then, since a table may take longer than its sweep to change.
 // Returns {data, error, reload}; the data stay until others come.
 export function useGet(name, parameters, interval = 0, version = 0) {
   const key = name === null ? "" : `${name} ${JSON.stringify(parameters)}`;
@@ -56,6 +62,10 @@ export function useAnswer(key, ask, interval = 0, version = 0) {
   const [state, setState] = useState({ data: null, error: null });
   const [round, setRound] = useState(0);
   const shown = useRef("");
+  const latest = useRef(version);
+  const wake = useRef(() => {});
+  latest.current = version;
+  useEffect(() => wake.current(), [version]);
   useWhileVisible(
     async (signal) => {
       if (key === "") {
@@ -65,6 +75,7 @@ export function useAnswer(key, ask, interval = 0, version = 0) {
         setState({ data: null, error: null });
       }
       do {
+        const asked = latest.current;
         let wait = interval;
         try {
           const data = await ask(signal);
@@ -78,13 +89,12 @@ export function useAnswer(key, ask, interval = 0, version = 0) {
           setState((before) => ({ data: before.data, error }));
           wait = error.status === 0 || error.status === 503 ? Math.max(RETRY_MS, interval) : interval;
         }
-        if (wait === 0) {
-          return;
+        if (latest.current === asked) {
+          await pause(wait, signal, wake);
         }
-        await pause(wait, signal);
       } while (!signal.aborted);
     },
-    [key, interval, round, version],
+    [key, interval, round],
   );
   const reload = useCallback(() => setRound((before) => before + 1), []);
   return { ...state, reload };

@@ -172,7 +172,12 @@ export function Matrix({ sweep, version, route }) {
   const parameters = { sweep: sweep.id, coefficient, intervals };
   const round = useThrottled(version, EVERY_MS);
   const [chosen, setChosen] = useState(null);
-  const { data, error } = useGet("matrix", { ...parameters, format: "json" }, 0, round);
+  const whole = useGet("matrix", { ...parameters, format: "json" }, 0, round);
+  // Of a large table intervals take long: its values are shown until they are there.
+  const isWaiting = intervals === "true" && !whole.data;
+  const values = useGet(isWaiting ? "matrix" : null, { ...parameters, intervals: "false", format: "json" }, 0, round);
+  const data = whole.data ?? values.data;
+  const error = whole.error ?? values.error;
   const change = (name) => (event) => {
     location.hash = sweepLink(sweep.id, "matrix", { ...route.query, [name]: event.target.value });
   };
@@ -200,6 +205,9 @@ export function Matrix({ sweep, version, route }) {
         How similarly two benchmarks rank the approaches: 1 alike, 0 unrelated, −1 opposite.{" "}
         {isOver(sweep) ? "All jobs have ended." : `Live: ${percentOf(sweep.counts)} % of the jobs have ended; as of ${clock(Date.now())}.`}
         {" * marks pairs that lack approaches."}
+      </p>
+      <p class="faint" role="status">
+        {isWaiting && data && !whole.error && "Intervals are being computed."}
       </p>
       <Problem error={error} />
       {!data && !error && <Loading />}
