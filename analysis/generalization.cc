@@ -274,7 +274,7 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   }
   if (any_partial) {
     result.notes.push_back(
-        "* some seeds or settings of its scores failed, are pending or were canceled.");
+        "* some seeds or settings of its scores failed, are pending, or were canceled or stopped.");
   }
   if (!incomplete.empty()) {
     result.notes.push_back(

@@ -236,6 +236,8 @@ std::string CellText(const ScoreCell& cell, int decimals) {
       return "failed";
     case CellState::kPending:
       return "pending";
+    case CellState::kStopped:
+      return "stopped";
     case CellState::kValue:
       break;
   }
@@ -268,7 +270,8 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
   std::vector<std::string> notes;
   if (const size_t without_value = cells - counts[CellState::kValue]; without_value > 0) {
     std::vector<std::string> states;
-    for (const CellState state : {CellState::kFailed, CellState::kPending, CellState::kMissing}) {
+    for (const CellState state :
+         {CellState::kFailed, CellState::kPending, CellState::kStopped, CellState::kMissing}) {
       if (counts[state] > 0) {
         states.push_back(absl::StrCat(counts[state], " ", CellStateName(state)));
       }
@@ -290,7 +293,8 @@ std::vector<std::string> ScoreNotes(const ScoreTable& table) {
     notes.push_back("± the standard deviation over seeds.");
   }
   if (incomplete) {
-    notes.push_back("* some seeds or settings of this cell failed, are pending or were canceled.");
+    notes.push_back(
+        "* some seeds or settings of this cell failed, are pending, or were canceled or stopped.");
   }
   return notes;
 }

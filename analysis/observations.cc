@@ -15,14 +15,23 @@ namespace concur::analysis {
 
 std::map<int64_t, double> MeansBySetting(const Observations& observations) {
   std::map<int64_t, std::vector<double>> values;
+  std::map<int64_t, int64_t> stopped;
   for (const Observation& observation : observations) {
     if (observation.state == CellState::kValue) {
       values[observation.setting].push_back(observation.value);
+    } else if (observation.state == CellState::kStopped) {
+      ++stopped[observation.setting];
     }
+  }
+  std::optional<int64_t> fewest;
+  for (const auto& [setting, list] : values) {
+    fewest = std::min(fewest.value_or(stopped[setting]), stopped[setting]);
   }
   std::map<int64_t, double> means;
   for (const auto& [setting, list] : values) {
-    means[setting] = ComputeMoments(list).mean;
+    if (stopped[setting] == fewest) {
+      means[setting] = ComputeMoments(list).mean;
+    }
   }
   return means;
 }
@@ -75,9 +84,11 @@ std::map<int64_t, int64_t> BestOnOtherSeeds(const Observations& observations, Go
 }
 
 CellState StateWithoutValue(const ScoreCell& counts) {
-  return counts.pending > 0  ? CellState::kPending
-         : counts.failed > 0 ? CellState::kFailed
-                             : CellState::kMissing;
+  return counts.pending > 0   ? CellState::kPending
+         : counts.failed > 0  ? CellState::kFailed
+         : counts.missing > 0 ? CellState::kMissing
+         : counts.stopped > 0 ? CellState::kStopped
+                              : CellState::kMissing;
 }
 
 ScoreCell SummarizeSelection(const Observations& observations) {
@@ -89,6 +100,7 @@ ScoreCell SummarizeSelection(const Observations& observations) {
     cell.failed += observation.state == CellState::kFailed ? 1 : 0;
     cell.pending += observation.state == CellState::kPending ? 1 : 0;
     cell.missing += observation.state == CellState::kMissing ? 1 : 0;
+    cell.stopped += observation.state == CellState::kStopped ? 1 : 0;
     if (observation.state == CellState::kValue) {
       by_seed[observation.seed].push_back(observation.value);
       cell.examples = std::max(cell.examples, observation.examples);

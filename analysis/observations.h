@@ -38,7 +38,8 @@ struct SystemKey {
 using Evaluations = std::map<size_t, Observations>;
 using Systems = std::map<SystemKey, Evaluations>;
 
-// Means over seeds, by setting; settings without a value are left out.
+// Means over seeds, by setting; settings without a value are left out. Where seeds were stopped
+// early, only the settings with the fewest of these: one lucky seed is no match for three.
 std::map<int64_t, double> MeansBySetting(const Observations& observations);
 
 // The best setting by one test set; nothing when it has no value.
@@ -53,7 +54,7 @@ Observations OfSetting(const Observations& observations, int64_t setting);
 Observations OfSettings(const Observations& observations,
                         const std::map<int64_t, int64_t>& by_seed);
 
-// Of a cell without a value: pending, failed or missing by its counts, the first of them.
+// Of a cell without a value: pending, failed, missing or stopped by its counts, the first of them.
 CellState StateWithoutValue(const ScoreCell& counts);
 
 // Sums up observations: a seed's value is the mean over its settings, the cell's the mean over

@@ -56,7 +56,7 @@ bool IsExcluded(const ScoreTable& table, const PlannedCell& planned, const NextO
 bool CanRun(const ScoreTable& table, const PlannedCell& planned, const NextOptions& options) {
   const CellState state = table.cell(planned.approach, planned.benchmark).state;
   return state != CellState::kValue && state != CellState::kFailed &&
-         !IsExcluded(table, planned, options);
+         state != CellState::kStopped && !IsExcluded(table, planned, options);
 }
 
 // The scores that are there as a sample: the beginning of the plan, or, where they are something

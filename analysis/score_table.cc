@@ -180,6 +180,8 @@ absl::string_view CellStateName(CellState state) {
       return "failed";
     case CellState::kPending:
       return "pending";
+    case CellState::kStopped:
+      return "stopped";
   }
   return "missing";
 }

@@ -25,8 +25,8 @@
 
 namespace concur::analysis {
 
-enum class CellState { kMissing, kValue, kFailed, kPending };
-// "missing", "value", "failed", "pending".
+enum class CellState { kMissing, kValue, kFailed, kPending, kStopped };
+// "missing", "value", "failed", "pending", "stopped".
 absl::string_view CellStateName(CellState state);
 
 struct ScoreCell {
@@ -39,8 +39,9 @@ struct ScoreCell {
   int64_t failed = 0;             // failed scores among those that should have made the cell
   int64_t pending = 0;            // scores still to come
   int64_t missing = 0;            // scores that nobody will make: their jobs were canceled
+  int64_t stopped = 0;            // likewise: early stopping ended their settings
   // Whether some of those scores are not there.
-  bool IsPartial() const { return failed > 0 || pending > 0 || missing > 0; }
+  bool IsPartial() const { return failed > 0 || pending > 0 || missing > 0 || stopped > 0; }
   bool operator==(const ScoreCell&) const = default;
 };
 

@@ -70,6 +70,7 @@ Json CellJson(const ScoreTable& table, size_t approach, size_t benchmark) {
   json["failed"] = cell.failed;
   json["pending"] = cell.pending;
   json["missing"] = cell.missing;
+  json["stopped"] = cell.stopped;
   return json;
 }
 

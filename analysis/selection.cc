@@ -382,6 +382,7 @@ class Builder {
     to.failed += from.failed;
     to.pending += from.pending;
     to.missing += from.missing;
+    to.stopped += from.stopped;
   }
 
   ScoreCell SummarizeUnchosen(const Observations& observations, int64_t setting) const {
@@ -427,6 +428,7 @@ class Builder {
     cell.failed = all.failed;
     cell.pending = all.pending;
     cell.missing = all.missing;
+    cell.stopped = all.stopped;
     if (NeedsOtherSeeds(chosen) && cell.state != CellState::kValue) {
       cell.state = StateWithoutValue(cell);
     }
@@ -443,7 +445,9 @@ class Builder {
                       : chosen.on == "test"
                           ? absl::StrCat("test of ", options_.benchmarks[*chosen.test].name)
                           : chosen.on);
-    if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0) {
+    // Of settings that were stopped early it is not known what choosing them would have added.
+    if (!chosen.setting.has_value() || options_.validation_of.count(test) > 0 ||
+        SummarizeSelection(observations).stopped > 0) {
       return;
     }
     const Goal goal = GoalOf(train, test, table);

@@ -15,7 +15,7 @@
 namespace concur::analysis {
 
 // Approaches down, benchmarks across: "mean ±sd" over seeds, "failed", "pending", "—" (missing);
-// "*" marks a score some of whose parts failed, are pending or were canceled.
+// "*" marks a score some of whose parts failed, are pending, or were canceled or stopped.
 //
 // CSV: as ParseScoresCsv reads it: approach, tags, benchmarks; empty where there is no value. The
 // reasons are in the other forms only. Goals and scales are written where any is not plain

@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Clock& clock, Store& stor
     }
     expansions.push_back(std::make_shared<const Expansion>(*std::move(expansion)));
   }
+  CONCUR_RETURN_IF_ERROR(AddReports(store, expansions, snapshot));
   auto engine = std::unique_ptr<Engine>(new Engine(clock, store, std::move(options)));
   for (const PoolSpec& pool : engine->options_.pools) {
     CONCUR_RETURN_IF_ERROR(engine->pools_.AddFromOptions(pool));

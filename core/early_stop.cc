@@ -48,10 +48,11 @@ absl::Status CheckEarlyStopRule(const EarlyStopRule& rule) {
 }
 
 EarlyStop::EarlyStop(const EarlyStopRule& rule, uint32_t settings)
-    : rule_(rule), settings_(settings) {
+    : rule_(rule), settings_(settings), taking_part_(settings) {
   CONCUR_CHECK(CheckEarlyStopRule(rule).ok());
-  for (Setting& setting : settings_) {
-    setting.best = kWorst;
+  for (uint32_t s = 0; s < settings; ++s) {
+    settings_[s].best = kWorst;
+    waiting_.insert(waiting_.end(), s);
   }
   if (rule.method == EarlyStopMethod::kAsha) {
     for (int64_t steps = rule.min; steps < rule.max; steps *= rule.eta) {
@@ -80,7 +81,7 @@ std::optional<uint32_t> EarlyStop::PromotableFrom(size_t rung, bool is_closed) c
 
 std::optional<uint32_t> EarlyStop::Peek() const {
   std::optional<uint32_t> furthest;
-  bool is_closed = rungs_[0].reached.size() == settings_.size();  // nobody else can come there
+  bool is_closed = rungs_[0].reached.size() == taking_part_;  // nobody else can come there
   for (size_t rung = 0; rung + 1 < rungs_.size(); ++rung) {
     const std::optional<uint32_t> setting = PromotableFrom(rung, is_closed);
     if (setting) {
@@ -88,22 +89,27 @@ std::optional<uint32_t> EarlyStop::Peek() const {
     }
     is_closed = is_closed && !setting && rungs_[rung + 1].running == 0;
   }
-  return !furthest && begun_ < settings_.size() ? begun_ : furthest;
+  return !furthest && !waiting_.empty() ? *waiting_.begin() : furthest;
+}
+
+void EarlyStop::Begin(uint32_t index) {
+  Setting& setting = settings_[index];
+  setting.state = State::kRunning;
+  ++running_;
+  ++rungs_[setting.target].running;
 }
 
 std::optional<EarlyStop::Run> EarlyStop::Next() {
   while (const std::optional<uint32_t> next = Peek()) {
     Setting& setting = settings_[*next];
     if (setting.state == State::kPaused) {
-      rungs_[setting.target].waiting.erase({setting.best, *next});
+      rungs_[setting.target].waiting.erase({setting.at[setting.target], *next});
       ++setting.target;
     } else {
-      ++begun_;
+      waiting_.erase(*next);
     }
-    setting.state = State::kRunning;
-    ++running_;
-    ++rungs_[setting.target].running;
-    if (!setting.ended && setting.step < rungs_[setting.target].steps) {
+    Begin(*next);
+    if (setting.at.size() <= setting.target) {
       return Run{*next, setting.step, rungs_[setting.target].steps};
     }
     Reach(*next);  // it has no more to train, or has come as far already
@@ -111,51 +117,93 @@ std::optional<EarlyStop::Run> EarlyStop::Next() {
   return std::nullopt;
 }
 
-bool EarlyStop::Report(uint32_t index, int64_t step, double value) {
+// Nothing but what the setting itself reported decides what is recorded.
+void EarlyStop::Record(uint32_t index, int64_t step, double value) {
   Setting& setting = settings_[index];
-  CONCUR_CHECK(setting.state == State::kRunning && step > setting.step && std::isfinite(value));
   const double better = rule_.minimize ? -value : value;
   setting.step = step;
   setting.best = std::max(setting.best, better);
   setting.sum += better;
   ++setting.reports;
-  if (step >= rungs_[setting.target].steps) {
+  while (setting.at.size() < rungs_.size() && step >= rungs_[setting.at.size()].steps) {
+    setting.at.push_back(setting.best);
+  }
+  if (rule_.method == EarlyStopMethod::kMedian && step < rule_.max) {
+    setting.means.emplace_back(step, setting.sum / static_cast<double>(setting.reports));
+    means_[step].insert(setting.means.back().second);
+  }
+}
+
+// kMedian: a setting that was stopped has come to the end before it was told.
+void EarlyStop::GoOnIfWhole(uint32_t index) {
+  if (rule_.method == EarlyStopMethod::kMedian && settings_[index].state == State::kStopped &&
+      !settings_[index].at.empty()) {
+    Begin(index);
+  }
+}
+
+void EarlyStop::RecordEnd(Setting& setting) {
+  setting.ended = true;
+  setting.at.resize(rungs_.size(), setting.best);
+}
+
+bool EarlyStop::Report(uint32_t index, int64_t step, double value) {
+  Setting& setting = settings_[index];
+  CONCUR_CHECK(setting.state != State::kWaiting && step > setting.step && std::isfinite(value));
+  if (setting.state == State::kOut) {
+    return true;
+  }
+  Record(index, step, value);
+  GoOnIfWhole(index);
+  if (setting.state != State::kRunning) {
+    return false;
+  }
+  if (setting.at.size() > setting.target) {
     Reach(index);
     return false;
   }
-  if (rule_.method != EarlyStopMethod::kMedian) {
-    return true;
-  }
-  const bool stop = step >= rule_.min && IsBelowMedian(setting, step);
-  means_[step].insert(setting.sum / static_cast<double>(setting.reports));
-  if (stop) {
+  if (rule_.method == EarlyStopMethod::kMedian && step >= rule_.min &&
+      IsBelowMedian(setting, step)) {
     Leave(index, State::kStopped);
+    return false;
   }
-  return !stop;
+  return true;
 }
 
 void EarlyStop::End(uint32_t index) {
-  CONCUR_CHECK(settings_[index].state == State::kRunning);
-  settings_[index].ended = true;
-  Reach(index);
+  Setting& setting = settings_[index];
+  CONCUR_CHECK(setting.state != State::kWaiting);
+  if (setting.state == State::kOut) {
+    return;
+  }
+  RecordEnd(setting);
+  GoOnIfWhole(index);
+  if (setting.state == State::kRunning) {
+    Reach(index);
+  }
 }
 
-// The setting's own mean is not in means_ yet: only others are counted.
+// Of the others: the setting's own mean, its latest, is left out.
 bool EarlyStop::IsBelowMedian(const Setting& setting, int64_t step) const {
-  const auto found = means_.find(step);
-  if (found == means_.end() || found->second.size() < kMedianOthersMin) {
+  const std::multiset<double>& means = means_.at(step);
+  const size_t others = means.size() - 1;
+  if (others < kMedianOthersMin) {
     return false;
   }
-  const std::multiset<double>& means = found->second;
-  const auto upper = std::next(means.begin(), static_cast<std::ptrdiff_t>(means.size() / 2));
-  const double median = means.size() % 2 == 1 ? *upper : (*upper + *std::prev(upper)) / 2;
+  const double own = setting.means.back().second;
+  const auto nth_other = [&](size_t n) {
+    const auto it = std::next(means.begin(), static_cast<std::ptrdiff_t>(n));
+    return *it < own ? *it : *std::next(it);
+  };
+  const double upper = nth_other(others / 2);
+  const double median = others % 2 == 1 ? upper : (upper + nth_other(others / 2 - 1)) / 2;
   return setting.best < median;
 }
 
 void EarlyStop::Reach(uint32_t index) {
   Setting& setting = settings_[index];
   Rung& rung = rungs_[setting.target];
-  const Place place{setting.best, index};
+  const Place place{setting.at[setting.target], index};
   rung.reached.insert(std::lower_bound(rung.reached.begin(), rung.reached.end(), place), place);
   const bool is_last = setting.target + 1 == rungs_.size();
   if (!is_last) {
@@ -168,6 +216,86 @@ void EarlyStop::Leave(uint32_t index, State state) {
   settings_[index].state = state;
   --running_;
   --rungs_[settings_[index].target].running;
+}
+
+// Takes the setting out of everything, as it was before it began.
+void EarlyStop::Forget(uint32_t index) {
+  Setting& setting = settings_[index];
+  if (setting.state == State::kOut) {
+    return;
+  }
+  if (setting.state == State::kRunning) {
+    Leave(index, State::kWaiting);
+  }
+  waiting_.erase(index);
+  for (size_t rung = 0; rung < std::min(setting.at.size(), setting.target + 1); ++rung) {
+    const Place place{setting.at[rung], index};
+    std::vector<Place>& reached = rungs_[rung].reached;
+    reached.erase(std::lower_bound(reached.begin(), reached.end(), place));
+    rungs_[rung].waiting.erase(place);
+  }
+  for (const auto& [step, mean] : setting.means) {
+    means_[step].erase(means_[step].find(mean));
+  }
+  setting = Setting{};
+  setting.best = kWorst;
+  setting.state = State::kOut;
+  --taking_part_;
+}
+
+void EarlyStop::Withdraw(uint32_t index) { Forget(index); }
+
+void EarlyStop::Return(uint32_t index) {
+  Forget(index);
+  settings_[index].state = State::kWaiting;
+  waiting_.insert(index);
+  ++taking_part_;
+}
+
+void EarlyStop::Stop(uint32_t index) {
+  Setting& setting = settings_[index];
+  CONCUR_CHECK(setting.state == State::kPaused);
+  rungs_[setting.target].waiting.erase({setting.at[setting.target], index});
+  setting.state = State::kStopped;
+}
+
+absl::Status EarlyStop::Restore(uint32_t index, size_t rung, const std::vector<Point>& points,
+                                bool ended, bool stopped) {
+  Setting& setting = settings_[index];
+  CONCUR_CHECK(setting.state == State::kWaiting);
+  for (const Point& point : points) {
+    if (point.step <= setting.step || !std::isfinite(point.value)) {
+      return absl::DataLossError("its steps do not grow, or a value is not finite");
+    }
+    Record(index, point.step, point.value);
+  }
+  if (ended) {
+    RecordEnd(setting);
+  }
+  if (rung >= rungs_.size() || setting.at.size() < rung) {
+    return absl::DataLossError(absl::StrCat("it was let go on to rung ", rung, " of ",
+                                            rungs_.size(), ", but has reached ",
+                                            setting.at.size()));
+  }
+  waiting_.erase(index);
+  for (; setting.target < rung; ++setting.target) {
+    std::vector<Place>& reached = rungs_[setting.target].reached;
+    const Place place{setting.at[setting.target], index};
+    reached.insert(std::lower_bound(reached.begin(), reached.end(), place), place);
+  }
+  Begin(index);
+  if (setting.at.size() > rung) {
+    Reach(index);
+  }
+  if (stopped && setting.state == State::kPaused) {
+    Stop(index);
+  } else if (stopped && setting.state == State::kRunning &&
+             rule_.method == EarlyStopMethod::kMedian) {
+    Leave(index, State::kStopped);
+  } else if (stopped) {
+    return absl::DataLossError("it was stopped, but had not come to a rung or had finished");
+  }
+  return absl::OkStatus();
 }
 
 std::optional<uint32_t> EarlyStop::Selected() const {

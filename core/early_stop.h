@@ -15,6 +15,8 @@
 //
 // Deterministic: the same calls in the same order give the same decisions, so that a log of
 // arrivals is enough to have them again. Equal scores are in the order of the settings' numbers.
+// What decisions rest on does not depend on that order, but on each setting's own reports and on
+// how far it was let go, its rung: with the two a restart has everything again (Restore).
 //
 // Thread-compatible; does no I/O and reads no clock.
 #ifndef CONCUR_CORE_EARLY_STOP_H_
@@ -40,6 +42,7 @@ absl::string_view EarlyStopMethodName(EarlyStopMethod method);
 absl::StatusOr<EarlyStopMethod> EarlyStopMethodFromName(absl::string_view name);
 
 inline constexpr size_t kMedianOthersMin = 3;
+inline constexpr int64_t kEarlyStopEtaMax = 1'000;
 
 struct EarlyStopRule {
   EarlyStopMethod method = EarlyStopMethod::kAsha;
@@ -65,8 +68,13 @@ class EarlyStop {
     kWaiting,   // has not begun
     kRunning,   // Next gave it
     kPaused,    // kAsha: at a rung; may go on, and loses at the end
-    kStopped,   // kMedian
+    kStopped,   // kMedian; or of kAsha for good
     kFinished,  // trained to the end
+    kOut,       // takes no part: Withdraw
+  };
+  struct Point {
+    int64_t step = 0;  // at least 1
+    double value = 0;  // finite
   };
 
   // REQUIRES: CheckEarlyStopRule(rule).
@@ -75,14 +83,38 @@ class EarlyStop {
   // What a free worker trains next; none when nothing can be decided before another Report, or at
   // all (done()).
   std::optional<Run> Next();
-  // A running setting has done `step` steps and scores `value`. False when it trains no further
-  // now: it has reached `until`, or is stopped. REQUIRES: it runs; steps grow; `value` is finite.
+  // A setting has done `step` steps and scores `value`. False when it trains no further now: it has
+  // reached `until`, or is stopped. What a setting that is to train no further still reports is
+  // remembered, and decides nothing now. REQUIRES: it has begun; steps grow; `value` is finite.
   bool Report(uint32_t setting, int64_t step, double value);
-  // A running setting's training ended before `until`, by itself: its best score stands, and going
-  // on costs nothing. One that has reported nothing has failed, and is worse than all others.
+  // A setting's training ended before `until`, by itself: its best score stands, and going on costs
+  // nothing. One that has reported nothing is worse than all others. REQUIRES: it has begun.
   void End(uint32_t setting);
+  // The setting takes no part any more, as if it had never come: it failed, or trains to its end
+  // whatever others do.
+  void Withdraw(uint32_t setting);
+  // A setting that was withdrawn or stopped begins anew: Next gives it, and nothing that it
+  // reported counts.
+  void Return(uint32_t setting);
+  // A paused setting ends for good: it goes on no more, and still counts among those that reached
+  // its rung. REQUIRES: it is paused.
+  void Stop(uint32_t setting);
+  // The setting, which has not begun, as it was before a restart: `rung` as RungOf gave it, all
+  // that it reported in order, whether its training has ended by itself, and whether it was
+  // stopped. DataLoss when the parts contradict each other.
+  absl::Status Restore(uint32_t setting, size_t rung, const std::vector<Point>& points, bool ended,
+                       bool stopped);
 
   State StateOf(uint32_t setting) const { return settings_[setting].state; }
+  // How far the setting may train: the number of its rung, which only grows until it begins anew.
+  size_t RungOf(uint32_t setting) const { return settings_[setting].target; }
+  // The steps of that rung.
+  int64_t UntilOf(uint32_t setting) const { return rungs_[settings_[setting].target].steps; }
+  // How many have reached the setting's rung.
+  size_t ReachedRungOf(uint32_t setting) const {
+    return rungs_[settings_[setting].target].reached.size();
+  }
+  uint32_t size() const { return static_cast<uint32_t>(settings_.size()); }
   // Nothing runs, and nothing will.
   bool done() const { return running_ == 0 && !Peek(); }
   // The best of the settings that finished; empty when none did, or all failed.
@@ -105,7 +137,9 @@ class EarlyStop {
     double best;     // so far
     double sum = 0;  // of the reported values
     int64_t reports = 0;
-    size_t target = 0;  // kAsha: the rung that it trains for, or waits at
+    size_t target = 0;       // the rung that it trains for, or waits at
+    std::vector<double> at;  // its best score when it came as far as each rung
+    std::vector<std::pair<int64_t, double>> means;  // kMedian: what it has in means_
   };
   struct Rung {
     int64_t steps = 0;
@@ -117,13 +151,19 @@ class EarlyStop {
   // The setting that goes on from the highest rung from which one may, else the next to begin.
   std::optional<uint32_t> Peek() const;
   std::optional<uint32_t> PromotableFrom(size_t rung, bool is_closed) const;
+  void Record(uint32_t setting, int64_t step, double value);
+  void RecordEnd(Setting& setting);
+  void GoOnIfWhole(uint32_t setting);
+  void Begin(uint32_t setting);
   void Reach(uint32_t setting);
   bool IsBelowMedian(const Setting& setting, int64_t step) const;
   void Leave(uint32_t setting, State state);
+  void Forget(uint32_t setting);
 
   const EarlyStopRule rule_;
   std::vector<Setting> settings_;
-  uint32_t begun_ = 0;
+  std::set<uint32_t> waiting_;  // to begin
+  uint32_t taking_part_;
   uint32_t running_ = 0;
   std::vector<Rung> rungs_;                         // of kMedian one, at max
   std::map<int64_t, std::multiset<double>> means_;  // kMedian: by step

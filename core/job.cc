@@ -11,33 +11,36 @@ namespace concur {
 namespace {
 
 constexpr std::array<absl::string_view, kJobStates> kJobStateNames = {
-    "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped"};
+    "blocked", "ready",    "backoff", "running", "succeeded",
+    "failed",  "canceled", "skipped", "stopped"};
 
 constexpr std::array<absl::string_view, kSweepStates> kSweepStateNames = {
     "active", "paused", "canceling", "succeeded", "failed", "canceled"};
 
-constexpr uint8_t Bit(JobState state) {
-  return static_cast<uint8_t>(1u << static_cast<unsigned>(state));
+constexpr uint16_t Bit(JobState state) {
+  return static_cast<uint16_t>(1u << static_cast<unsigned>(state));
 }
 
 template <typename... States>
-constexpr uint8_t Bits(States... states) {
-  return static_cast<uint8_t>((0u | ... | Bit(states)));
+constexpr uint16_t Bits(States... states) {
+  return static_cast<uint16_t>((0u | ... | Bit(states)));
 }
 
 // [from] -> the states that may follow.
-constexpr std::array<uint8_t, kJobStates> kNextStates = {
+constexpr std::array<uint16_t, kJobStates> kNextStates = {
     // BLOCKED; SUCCEEDED, BACKOFF and FAILED as READY, for those that wait for equal work
     Bits(JobState::kReady, JobState::kSucceeded, JobState::kCanceled, JobState::kSkipped,
-         JobState::kBackoff, JobState::kFailed),
-    // READY; BLOCKED to wait for equal work; BACKOFF and FAILED by a late result of a lost attempt
+         JobState::kBackoff, JobState::kFailed, JobState::kStopped),
+    // READY; BLOCKED to wait for equal work, or by early_stop; BACKOFF and FAILED by a late result
+    // of a lost attempt
     Bits(JobState::kRunning, JobState::kSucceeded, JobState::kCanceled, JobState::kSkipped,
-         JobState::kBlocked, JobState::kBackoff, JobState::kFailed),
-    // BACKOFF
-    Bits(JobState::kReady, JobState::kCanceled, JobState::kSkipped),
-    // RUNNING
+         JobState::kBlocked, JobState::kBackoff, JobState::kFailed, JobState::kStopped),
+    // BACKOFF; BLOCKED and STOPPED by what an attempt reported before it failed
+    Bits(JobState::kReady, JobState::kCanceled, JobState::kSkipped, JobState::kBlocked,
+         JobState::kStopped),
+    // RUNNING; BLOCKED by early_stop
     Bits(JobState::kSucceeded, JobState::kReady, JobState::kBackoff, JobState::kFailed,
-         JobState::kCanceled),
+         JobState::kCanceled, JobState::kBlocked, JobState::kStopped),
     // SUCCEEDED: somebody asked to run it again, or its system is gone and needed
     Bits(JobState::kReady, JobState::kBlocked),
     // FAILED
@@ -45,6 +48,8 @@ constexpr std::array<uint8_t, kJobStates> kNextStates = {
     // CANCELED
     Bits(JobState::kReady, JobState::kBlocked),
     // SKIPPED
+    Bits(JobState::kBlocked, JobState::kReady),
+    // STOPPED
     Bits(JobState::kBlocked, JobState::kReady),
 };
 

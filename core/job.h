@@ -7,6 +7,9 @@
 //      │                     └── BACKOFF ◀─retry───┘
 //      └─train failed ─▶ SKIPPED          any unfinished ─cancel─▶ CANCELED
 //
+// In a sweep with early_stop a train job that comes to a rung returns from RUNNING to BLOCKED,
+// until it goes on; when it has lost for good, it and the eval jobs of its cell are STOPPED.
+//
 // A job whose content key is already finished goes from BLOCKED or READY to SUCCEEDED
 // without running (reused). RetryJobs returns FAILED, CANCELED and SKIPPED to READY, or to BLOCKED
 // while the system that they need is missing. When the system of a SUCCEEDED train job was
@@ -33,12 +36,14 @@ enum class JobState : uint8_t {
   kFailed = 5,
   kCanceled = 6,
   kSkipped = 7,
+  kStopped = 8,
 };
-inline constexpr int kJobStates = 8;
+inline constexpr int kJobStates = 9;
 
 constexpr bool IsTerminal(JobState state) { return state >= JobState::kSucceeded; }
 
-// "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped".
+// "blocked", "ready", "backoff", "running", "succeeded", "failed", "canceled", "skipped",
+// "stopped".
 absl::string_view JobStateName(JobState state);
 // InvalidArgument when no state is called so.
 absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
@@ -53,7 +58,7 @@ enum class SweepState : uint8_t {
   kActive = 0,
   kPaused = 1,
   kCanceling = 2,  // every job ended or canceled, attempts still being stopped
-  kSucceeded = 3,  // every job succeeded
+  kSucceeded = 3,  // every job succeeded, or was stopped by early_stop
   kFailed = 4,     // every job ended, some failed or were skipped
   kCanceled = 5,   // every job ended, some were canceled and none failed
 };

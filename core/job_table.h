@@ -28,7 +28,7 @@ class JobTable {
     // It has never left the states that its sweep's expansion gives it: nothing needs saving.
     bool IsUntouched() const {
       return attempt == 0 && failures == 0 && lost == 0 && !settled && !system_collected &&
-             !no_reuse && !reused_;
+             !no_reuse && !reused_ && rung == 0 && !whole;
     }
 
     uint32_t attempt = 0;  // the latest; 0: none
@@ -38,6 +38,7 @@ class JobTable {
     bool settled : 1 = false;                    // the result of the latest attempt was accepted
     bool system_collected : 1 = false;           // train job whose system is gone
     bool no_reuse : 1 = false;                   // somebody asked to run it again
+    bool whole : 1 = false;                      // somebody asked for it: no early_stop of it
 
    private:
     friend class JobTable;
@@ -45,6 +46,11 @@ class JobTable {
 
     bool reused_ : 1 = false;
     JobState state_ = JobState::kReady;
+
+   public:
+    uint8_t rung = 0;  // of early_stop: how far a train job may train (core/early_stop.h)
+
+   private:
     uint32_t result_ = kNoResult;  // into results_
   };
   static_assert(sizeof(Job) == 16);

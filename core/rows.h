@@ -56,6 +56,8 @@ struct JobRow {
   bool no_reuse = false;                         // somebody asked to run it again
   uint32_t deaths = 0;                           // of its workers while it ran, in a row
   bool death_shared = false;                     // other jobs ran beside the last of them
+  uint32_t rung = 0;                             // of early_stop: how far a train job may train
+  bool whole = false;                            // somebody asked for it: no early_stop of it
   absl::Time update_time = absl::UnixEpoch();
 
   friend bool operator==(const JobRow&, const JobRow&) = default;
@@ -173,10 +175,13 @@ struct Snapshot {
   std::vector<JobRow> jobs;          // ordered by id
   std::vector<ResultRow> results;    // ordered by id
   std::vector<StepSeriesRow> steps;  // ordered by id, then as their names came
-  std::vector<WorkerRow> workers;    // ordered by name
-  std::vector<BlameRow> blames;      // ordered by Key()
-  std::vector<PoolRow> pools;        // ordered by name
-  std::vector<PilotRow> pilots;      // ordered by name
+  // All reports of the jobs of sweeps with early_stop, and perhaps of others, by id and then as
+  // they arrived. Store::Load, which does not know the specs, leaves it empty.
+  std::vector<StepRow> reports;
+  std::vector<WorkerRow> workers;  // ordered by name
+  std::vector<BlameRow> blames;    // ordered by Key()
+  std::vector<PoolRow> pools;      // ordered by name
+  std::vector<PilotRow> pilots;    // ordered by name
 };
 
 // One engine turn's changes. Applied in the order of the fields: deletes last.

@@ -29,7 +29,8 @@ void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded
   const uint32_t cause = is_train ? job : *train;
   chosen->insert(cause);
   for (uint32_t eval = cause + 1; eval < sweep.expansion->EndOfCell(cause); ++eval) {
-    if ((is_train && rerun_succeeded) || sweep.jobs[eval].state() == JobState::kSkipped) {
+    if ((is_train && rerun_succeeded) || sweep.jobs[eval].state() == JobState::kSkipped ||
+        sweep.jobs[eval].state() == JobState::kStopped) {
       chosen->insert(eval);
     }
   }
@@ -142,6 +143,9 @@ absl::StatusOr<SweepId> Scheduler::Submit(Submission submission) {
   }
   CONCUR_ASSIGN_OR_RETURN(const SweepId id, AddNewSweep(std::move(submission)));
   SweepRecord& sweep = *sweeps_.at(id);
+  for (uint32_t group = 0; sweep.early_stop && group < sweep.early_stop->size(); ++group) {
+    sweep.early_stop->LetGo(group);
+  }
   for (uint32_t job = 0; job < sweep.jobs.size(); ++job) {
     if (sweep.jobs[job].state() == JobState::kReady) {
       ready_.Push(sweep.LaneOf(job), job);
@@ -266,7 +270,7 @@ JobState Scheduler::EndCanceled(SweepRecord& sweep, uint32_t job) {
     return before;
   }
   if (before == JobState::kRunning) {
-    StopAttempt(id, StopReason::kCanceled);
+    StopAttempt(id, StopReason::kCanceled, /*counted=*/true);
     sweep.jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
   }
   SetState(sweep, job, JobState::kCanceled);
@@ -295,6 +299,8 @@ absl::Status Scheduler::DeleteSweep(SweepId id) {
   blame_.ForgetSweep(id);
   requests_.erase({sweep->row.owner, sweep->row.request_id});
   ready_.EraseSweep(id);
+  unjudged_.erase(unjudged_.lower_bound({id, 0}),
+                  unjudged_.lower_bound({SweepId{id.number + 1}, 0}));
   sweeps_.erase(id);
   pending_.batch.delete_sweeps.push_back(id);
   pending_.changed_sweeps.insert(id);
@@ -355,7 +361,7 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   const bool was_canceled = sweep->row.canceled;
   uint32_t retried = 0;
   for (uint32_t job : chosen) {
-    retried += RetryJob(*sweep, job, rerun_succeeded) ? 1 : 0;
+    retried += RetryJob(*sweep, job, rerun_succeeded, !jobs.empty()) ? 1 : 0;
   }
   if (was_canceled && retried > 0) {
     // What stays canceled can no longer be read off the sweep's row.
@@ -375,12 +381,17 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
 }
 
 // REQUIRES: when the job is an eval job, no unfinished job of its cell needs a collected system.
-bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded) {
+bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed) {
   JobTable::Job& record = sweep.jobs[job];
+  const auto train = sweep.expansion->TrainJobOf(job);
   const bool rerun = rerun_succeeded && record.state() == JobState::kSucceeded;
-  if (!rerun && record.state() != JobState::kFailed && record.state() != JobState::kCanceled &&
-      record.state() != JobState::kSkipped) {
+  const bool resumed = is_listed && record.state() == JobState::kStopped;
+  if (!rerun && !resumed && record.state() != JobState::kFailed &&
+      record.state() != JobState::kCanceled && record.state() != JobState::kSkipped) {
     return false;
+  }
+  if (train && sweep.jobs[*train].state() == JobState::kStopped) {
+    return false;  // there is no system, and there will be none
   }
   if (record.state() == JobState::kFailed) {
     blame_.Mend(sweep.keys.KindKeyOf(job));
@@ -396,13 +407,14 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded)
   record.lost = 0;
   record.failure = FailureClass::kNone;
   record.settled = false;
-  const auto train = sweep.expansion->TrainJobOf(job);
+  record.rung = 0;
+  record.whole = record.whole || (sweep.early_stop && !train && (rerun || resumed));
   const bool runnable = !train || (sweep.jobs[*train].state() == JobState::kSucceeded &&
                                    !sweep.jobs[*train].system_collected);
   SetState(sweep, job, runnable ? JobState::kReady : JobState::kBlocked);
   if (train && !runnable && sweep.jobs[*train].state() == JobState::kSucceeded) {
     // Its system is gone. Nobody asked to train it anew: an equal job's system will do.
-    RetryJob(sweep, *train, /*rerun_succeeded=*/true);
+    RetryJob(sweep, *train, /*rerun_succeeded=*/true, is_listed);
     sweep.jobs[*train].no_reuse = false;
   }
   Announce(sweep, job, "retried");

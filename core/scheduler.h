@@ -37,6 +37,7 @@
 #include "core/backoffs.h"
 #include "core/blame.h"
 #include "core/durations.h"
+#include "core/early_stop.h"
 #include "core/expansion.h"
 #include "core/failure_tallies.h"
 #include "core/ids.h"
@@ -104,8 +105,11 @@ struct JobView {
   absl::Time not_before = absl::InfinitePast();
   std::string worker;
   std::optional<JobId> reused_from;
-  bool system_collected = false;      // its system was removed by retention
-  uint32_t steps = 0;                 // that counted, of ReporterOf the job
+  bool system_collected = false;  // its system was removed by retention
+  uint32_t steps = 0;             // that counted, of ReporterOf the job
+  // Of a train job that early_stop compares with others: what it says of it, and its rung.
+  std::optional<EarlyStop::State> early_stop;
+  size_t rung = 0;
   const JobResult* result = nullptr;  // valid until the next change of the scheduler
 };
 
@@ -207,7 +211,8 @@ class Scheduler {
   // NotFound; FailedPrecondition unless it has ended.
   absl::Status DeleteSweep(SweepId id);
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
-  // counts; with `rerun_succeeded` also the listed jobs that succeeded, and the eval jobs of listed
+  // counts, and of the listed ones those that early_stop has stopped, which then train to their
+  // end; with `rerun_succeeded` also the listed jobs that succeeded, and the eval jobs of listed
   // train jobs. Returns how many. NotFound; InvalidArgument for an index out of range;
   // FailedPrecondition, with nothing changed, while a canceled sweep still stops attempts, or when
   // something unfinished would have to be run again.
@@ -311,7 +316,7 @@ class Scheduler {
   bool IsBetterSource(JobId job, JobId other) const;
   void Touch(JobId id) { dirty_jobs_.insert(id); }
   void TouchSweep(const SweepRecord& sweep);
-  bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded);
+  bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);
   JobState EndCanceled(SweepRecord& sweep, uint32_t job);
 
   // scheduler_jobs.cc: the life of a job
@@ -343,11 +348,24 @@ class Scheduler {
   void Skip(SweepRecord& sweep, const FailureTallies::Scope& scope);
   void GiveUpEarly(SweepRecord& sweep, uint32_t job);
 
+  // scheduler_early_stop.cc: settings that train no further
+  bool HasLetGo(const SweepRecord& sweep, uint32_t job) const;
+  void NoteReport(SweepRecord& sweep, uint32_t job, const ReportedStep& step);
+  void NoteChange(SweepRecord& sweep, uint32_t job, JobState before);
+  void JudgeSettings();
+  void JudgeGroup(SweepRecord& sweep, uint32_t group);
+  void PauseTraining(SweepRecord& sweep, uint32_t job);
+  void StopTraining(SweepRecord& sweep, uint32_t job);
+  absl::Status RestoreEarlyStop(SweepRecord& sweep, const std::vector<StepRow>& reports);
+  void CheckEarlyStop(const SweepRecord& sweep) const;
+  std::string ExplainPaused(const SweepRecord& sweep, uint32_t job) const;
+  std::string ExplainStopped(const SweepRecord& sweep, uint32_t job) const;
+
   // scheduler_workers.cc: what workers hold, their deadlines, quarantine
   void Assign(Worker& worker, AttemptId id, Assignment assignment);
   void LeaveQueue(JobId id, const Assignment& assignment);
   void Unassign(Worker& worker, AttemptId id);
-  void StopAttempt(JobId id, StopReason reason);
+  void StopAttempt(JobId id, StopReason reason, bool counted);
   absl::Duration TimeMaxOf(const SweepRecord& sweep, uint32_t job) const;
   void TakeBack(Worker& worker, AttemptId id);
   void Release(AttemptId id, const Assignment& released);
@@ -379,6 +397,7 @@ class Scheduler {
   // scheduler_dispatch.cc: which job goes where
   void Learn(const SweepRecord& sweep, uint32_t job);
   void Unlearn(const SweepRecord& sweep, uint32_t job);
+  void GiveOut();
   absl::flat_hash_set<const Worker*> DispatchSuspects();
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
@@ -441,6 +460,7 @@ class Scheduler {
   OwnerLedger owners_{policy_.quotas};
   Suspects suspects_{policy_.suspect_deaths};
   LabelSets label_sets_;
+  absl::btree_set<std::pair<SweepId, uint32_t>> unjudged_;  // groups of early_stop that changed
 
   // What TakeEffects will report.
   absl::flat_hash_set<JobId> dirty_jobs_;

@@ -20,6 +20,9 @@ void Scheduler::CheckInvariants() const {
     for (uint32_t job = 0; job < owned->jobs.size(); ++job) {
       CheckJob(*owned, job);
     }
+    if (owned->early_stop) {
+      CheckEarlyStop(*owned);
+    }
     for (size_t state = 0; state < totals.size(); ++state) {
       totals[state] += owned->jobs.counts()[state];
     }
@@ -160,7 +163,8 @@ void Scheduler::CheckJob(const SweepRecord& sweep, uint32_t job) const {
     CONCUR_CHECK(suspects_.IsReady(id) != ready_.Contains(sweep.LaneOf(job), job));
     CONCUR_CHECK(!train || sweep.jobs[*train].state() == JobState::kSucceeded);
   } else if (state == JobState::kBlocked) {
-    CONCUR_CHECK(reuse_.LeaderOf(id) || (train && !IsTerminal(sweep.jobs[*train].state())));
+    CONCUR_CHECK(reuse_.LeaderOf(id) || (!train && !HasLetGo(sweep, job)) ||
+                 (train && !IsTerminal(sweep.jobs[*train].state())));
   }
 }
 

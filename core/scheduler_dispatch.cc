@@ -125,6 +125,13 @@ absl::flat_hash_set<const Worker*> Scheduler::DispatchSuspects() {
 }
 
 void Scheduler::Dispatch() {
+  do {
+    JudgeSettings();
+    GiveOut();
+  } while (!unjudged_.empty());  // a job took an equal one's result
+}
+
+void Scheduler::GiveOut() {
   absl::flat_hash_set<const Worker*> taken;
   if (suspects_.size() > 0) {
     taken = DispatchSuspects();

@@ -312,8 +312,10 @@ std::string Scheduler::Explain(JobId id) const {
                             ", which does the same work, to share its result");
       }
       const auto train = sweep.expansion->TrainJobOf(id.index);
-      return absl::StrCat("waits for its train job ",
-                          JobId{id.sweep, train.value_or(0)}.ToString());
+      if (!train) {
+        return ExplainPaused(sweep, id.index);
+      }
+      return absl::StrCat("waits for its train job ", JobId{id.sweep, *train}.ToString());
     }
     case JobState::kReady:
       return absl::StrCat(ExplainReady(sweep, id.index), ExplainNoReuse(id));
@@ -368,6 +370,8 @@ std::string Scheduler::Explain(JobId id) const {
           "skipped: ", why.empty() ? "enough like it had failed by then, and none succeeded" : why,
           "; `concur sweep retry` tries it again");
     }
+    case JobState::kStopped:
+      return ExplainStopped(sweep, id.index);
   }
   return "";
 }

@@ -65,6 +65,7 @@ void Scheduler::LeaveState(SweepRecord& sweep, uint32_t job) {
 // BACKOFF and RUNNING are entered by EnterBackoff and EnterRunning.
 void Scheduler::SetState(SweepRecord& sweep, uint32_t job, JobState state) {
   const JobTable::Job& record = sweep.jobs[job];
+  const JobState before = record.state();
   const JobId id = sweep.IdOf(job);
   CONCUR_CHECK(record.state() == state || IsLegalTransition(record.state(), state));
   // What a restart derives needs no row: that an untouched job is READY or BLOCKED, as its
@@ -86,6 +87,9 @@ void Scheduler::SetState(SweepRecord& sweep, uint32_t job, JobState state) {
   }
   if (!is_derived) {
     Touch(id);
+  }
+  if (sweep.early_stop) {
+    NoteChange(sweep, job, before);
   }
   pending_.changed_sweeps.insert(id.sweep);
   UpdateEnd(sweep);

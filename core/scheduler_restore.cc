@@ -73,6 +73,8 @@ JobRow Scheduler::RowOf(JobId id) const {
   row.failure = record.failure;
   row.system_collected = record.system_collected;
   row.no_reuse = record.no_reuse;
+  row.rung = record.rung;
+  row.whole = record.whole;
   const Suspects::Deaths deaths = suspects_.Of(id);
   row.deaths = deaths.in_a_row;
   row.death_shared = deaths.last_shared;
@@ -144,6 +146,11 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Restore(
     }
     CONCUR_RETURN_IF_ERROR(scheduler->RestoreJob(row));
     previous = &row;
+  }
+  for (const auto& [id, sweep] : scheduler->sweeps_) {
+    if (sweep->early_stop) {
+      CONCUR_RETURN_IF_ERROR(scheduler->RestoreEarlyStop(*sweep, snapshot.reports));
+    }
   }
   CONCUR_RETURN_IF_ERROR(scheduler->FinishRestore());
   for (const WorkerRow& row : snapshot.workers) {
@@ -255,6 +262,8 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
   record.failure = row.failure;
   record.system_collected = row.system_collected;
   record.no_reuse = row.no_reuse;
+  record.rung = static_cast<uint8_t>(std::min<uint32_t>(row.rung, UINT8_MAX));
+  record.whole = row.whole;
   const bool ended_by_report =
       row.state == JobState::kSucceeded ||
       (row.failure != FailureClass::kNone && row.failure != FailureClass::kLost &&
@@ -355,8 +364,9 @@ absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
   }
   if (state == JobState::kBlocked || state == JobState::kReady) {
     const auto train = sweep.expansion->TrainJobOf(job);
-    const bool runnable = !train || sweep.jobs[*train].state() == JobState::kSucceeded;
-    if (!runnable && IsTerminal(sweep.jobs[*train].state())) {
+    const bool runnable =
+        train ? sweep.jobs[*train].state() == JobState::kSucceeded : HasLetGo(sweep, job);
+    if (train && !runnable && IsTerminal(sweep.jobs[*train].state())) {
       return absl::DataLossError(absl::StrCat("job ", id.ToString(), " waits, but its train job ",
                                               sweep.IdOf(*train).ToString(), " is ",
                                               JobStateName(sweep.jobs[*train].state())));

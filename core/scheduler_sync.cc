@@ -177,6 +177,9 @@ void Scheduler::ApplySteps(const Worker& worker, const std::vector<AttemptStep>&
     SweepRecord& sweep = SweepOf(id.job);
     if (sweep.steps[id.job.index].Count(reported.step)) {
       pending_.batch.put_steps.push_back({id.job, sweep.next_arrival++, id.attempt, reported.step});
+      if (sweep.early_stop) {
+        NoteReport(sweep, id.job.index, reported.step);
+      }
     }
   }
 }

@@ -72,7 +72,13 @@ JobView Scheduler::ViewJob(JobId id) const {
   view.worker = row.worker;
   view.reused_from = row.reused_from;
   view.system_collected = row.system_collected;
-  view.result = SweepOf(id).jobs.ResultOf(id.index);
+  const SweepRecord& own = SweepOf(id);
+  view.result = own.jobs.ResultOf(id.index);
+  if (const auto place = own.early_stop ? own.early_stop->Find(id.index) : std::nullopt) {
+    const EarlyStop& rule = (*own.early_stop)[place->group];
+    view.early_stop = rule.StateOf(place->setting);
+    view.rung = rule.RungOf(place->setting);
+  }
   if (const std::optional<JobId> reporter = ReporterOf(id)) {
     const SweepRecord& sweep = SweepOf(*reporter);
     const auto steps = sweep.steps.find(reporter->index);

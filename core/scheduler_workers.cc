@@ -106,8 +106,9 @@ void Scheduler::LeaveQueue(JobId id, const Assignment& assignment) {
   }
 }
 
-// Has the worker stop the job's attempt, which its sweep waits for. REQUIRES: the job runs.
-void Scheduler::StopAttempt(JobId id, StopReason reason) {
+// Has the worker stop the job's attempt, which its sweep waits for if it is `counted`.
+// REQUIRES: the job runs.
+void Scheduler::StopAttempt(JobId id, StopReason reason, bool counted) {
   const Leases::Lease* lease = leases_.Find(id);
   CONCUR_CHECK(lease != nullptr);
   Worker* worker = workers_.Find(leases_.WorkerOf(lease->holder));
@@ -115,8 +116,8 @@ void Scheduler::StopAttempt(JobId id, StopReason reason) {
   SweepRecord& sweep = SweepOf(id);
   const AttemptId attempt{id, {sweep.jobs[id.index].attempt}};
   const Assignment assignment = *worker->assignments.Find(attempt);
-  if (worker->assignments.Stop(attempt, reason, policy_.overdue_grace, /*counted=*/true)) {
-    ++sweep.stopping;
+  if (worker->assignments.Stop(attempt, reason, policy_.overdue_grace, counted)) {
+    sweep.stopping += counted ? 1 : 0;
     if (assignment.ahead) {
       LeaveQueue(id, assignment);
     }

@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "core/command_template.h"
 #include "core/names.h"
+#include "core/reported_step.h"
 #include "core/result.h"
 
 namespace concur {
@@ -335,6 +336,32 @@ absl::Status CheckImportedTags(const FieldPath& path, const Tags& tags) {
   return absl::OkStatus();
 }
 
+absl::Status CheckEarlyStop(const FieldPath& path, const SweepSpec& spec) {
+  if (!spec.early_stop) {
+    return absl::OkStatus();
+  }
+  const EarlyStopRule& rule = spec.early_stop->rule;
+  if (spec.early_stop->metric.empty()) {
+    return FieldError(path.Field("metric"),
+                      "expected the name that train jobs report, such as \"validation_f1\"");
+  }
+  CONCUR_RETURN_IF_ERROR(
+      CheckLine(path.Field("metric"), spec.early_stop->metric, kStepNameBytesMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("min"), rule.min, 1, kStepMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("max"), rule.max, rule.min, kStepMax));
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("eta"), rule.eta, 2, kEarlyStopEtaMax));
+  if (spec.random_settings == 0) {
+    return FieldError(path,
+                      "expected settings to choose from, got settings.random 0; give "
+                      "settings.random at least 1, or leave early_stop out");
+  }
+  const bool any_trains =
+      std::any_of(spec.approaches.begin(), spec.approaches.end(),
+                  [](const ApproachSpec& approach) { return !approach.train_command.empty(); });
+  return any_trains ? absl::OkStatus()
+                    : FieldError(path, "expected an approach that trains, got none");
+}
+
 absl::Status CheckImportedApproach(const FieldPath& path, const ApproachSpec& approach) {
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("name"), approach.name, kImportedNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckImportedTags(path.Field("tags"), approach.tags));
@@ -368,7 +395,8 @@ absl::Status CheckImported(const FieldPath& path, const SweepSpec& spec) {
   CONCUR_RETURN_IF_ERROR(CheckList(path, "approaches", spec.approaches, CheckImportedApproach));
   CONCUR_RETURN_IF_ERROR(CheckList(path, "benchmarks", spec.benchmarks, CheckImportedBenchmark));
   if (!spec.train_sets.empty() || !spec.exclude.empty() || spec.random_settings != 0 ||
-      spec.evaluate_on != EvaluateOn::kAll || !spec.evaluate_benchmarks.empty()) {
+      spec.evaluate_on != EvaluateOn::kAll || !spec.evaluate_benchmarks.empty() ||
+      spec.early_stop) {
     return FieldError(path,
                       "expected approaches, benchmarks and seeds, all met with all, in a "
                       "sweep of imported results");
@@ -552,6 +580,7 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
   }
   CONCUR_RETURN_IF_ERROR(CheckEvaluateBenchmarks(path.Field("evaluate_on"), spec));
   CONCUR_RETURN_IF_ERROR(CheckRetry(path.Field("retry"), spec.retry));
+  CONCUR_RETURN_IF_ERROR(CheckEarlyStop(path.Field("early_stop"), spec));
   return CheckSeedsDiffer(path.Field("seeds"), spec.seeds);
 }
 

@@ -19,6 +19,7 @@
 #include "base/digest.h"
 #include "base/metric_meaning.h"
 #include "core/code.h"
+#include "core/early_stop.h"
 #include "core/environment.h"
 #include "core/fields.h"
 #include "core/ids.h"
@@ -178,6 +179,13 @@ struct RetryPolicy {
   absl::Duration backoff_max = absl::Minutes(5);
 };
 
+// Settings that train no further because others of their cell's approach, train set and seed do
+// better (core/early_stop.h).
+struct EarlyStopSpec {
+  EarlyStopRule rule;
+  std::string metric;  // a name that train jobs report (core/reported_step.h)
+};
+
 struct SweepSpec {
   std::string name;
   std::string description;
@@ -198,6 +206,7 @@ struct SweepSpec {
   // approach on a train set, the same on a test, an approach, a train set, a test benchmark
   // (core/failure_tallies.h). 0: never.
   uint32_t failures_max_per_block = 10;
+  std::optional<EarlyStopSpec> early_stop;
   // SHA-256 of results that were computed elsewhere and imported (core/imported_results.h). Such a
   // sweep has approaches and benchmarks by name, no commands and no data; its jobs have ended when
   // it is added, never run, and share their content keys with no job that ran.

@@ -15,6 +15,9 @@ SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_
       keys(*expansion),
       jobs(expansion->job_count()),
       tallies(*expansion) {
+  if (expansion->spec().early_stop) {
+    early_stop.emplace(*expansion);
+  }
   for (const Block& block : expansion->blocks()) {
     if (!block.has_train) {
       continue;
@@ -39,7 +42,7 @@ SweepState SweepRecord::State() const {
   if (stopping > 0) {
     return SweepState::kCanceling;  // its last jobs were canceled one by one
   }
-  if (jobs.count(JobState::kSucceeded) == jobs.size()) {
+  if (jobs.count(JobState::kSucceeded) + jobs.count(JobState::kStopped) == jobs.size()) {
     return SweepState::kSucceeded;
   }
   if (expansion->spec().imported) {

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "core/content_key.h"
 #include "core/durations.h"
+#include "core/early_stop_cells.h"
 #include "core/expansion.h"
 #include "core/failure_tallies.h"
 #include "core/ids.h"
@@ -64,7 +66,8 @@ struct SweepRecord {
   FailureTallies tallies;
   absl::btree_map<uint32_t, StepCounts> steps;  // of the jobs that have reported
   uint64_t next_arrival = 1;                    // of a report
-  uint32_t owner = 0;                           // a number of the OwnerLedger
+  std::optional<EarlyStopCells> early_stop;
+  uint32_t owner = 0;     // a number of the OwnerLedger
   uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
   // By kind (core/expansion.h):

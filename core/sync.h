@@ -87,8 +87,9 @@ struct SyncRequest {
 };
 
 enum class StopReason {
-  kCanceled,  // the job was canceled or its sweep deleted
-  kFenced,    // a later attempt exists, the coordinator does not know this one, or it was overdue
+  kCanceled,   // the job was canceled or its sweep deleted
+  kFenced,     // a later attempt exists, the coordinator does not know this one, or it was overdue
+  kEarlyStop,  // other settings do better, or may
 };
 
 struct StopOrder {

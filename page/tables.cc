@@ -136,7 +136,7 @@ std::string KeyOf(const TableQuery& query, const v1::Sweep& sweep) {
 std::string CountsOf(const v1::Sweep& sweep) {
   const v1::StateCounts& counts = sweep.counts();
   return absl::StrCat(counts.succeeded(), " ", counts.failed(), " ", counts.canceled(), " ",
-                      counts.skipped(), " ", sweep.end_time().seconds(), " ",
+                      counts.skipped(), " ", counts.stopped(), " ", sweep.end_time().seconds(), " ",
                       sweep.end_time().nanos());
 }
 

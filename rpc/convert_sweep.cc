@@ -215,6 +215,27 @@ ExcludeRule FromProto(const v1::SweepSpec::ExcludeRule& proto) {
   return result;
 }
 
+absl::StatusOr<EarlyStopSpec> FromProto(const v1::EarlyStop& proto, const FieldPath& path) {
+  EarlyStopSpec result;
+  switch (proto.method()) {
+    case v1::EarlyStop::METHOD_ASHA:
+      result.rule.method = EarlyStopMethod::kAsha;
+      break;
+    case v1::EarlyStop::METHOD_MEDIAN:
+      result.rule.method = EarlyStopMethod::kMedian;
+      break;
+    default:
+      return FieldError(path.Field("method"), absl::StrCat("expected a known value, got number ",
+                                                           static_cast<int>(proto.method())));
+  }
+  result.metric = proto.metric();
+  result.rule.minimize = proto.minimize();
+  result.rule.min = proto.min();
+  result.rule.max = proto.max();
+  result.rule.eta = proto.eta();
+  return result;
+}
+
 // Reads a list of messages.
 template <typename Core, typename List>
 absl::Status ReadList(const List& list, const FieldPath& path, absl::string_view name,
@@ -280,6 +301,10 @@ absl::StatusOr<SweepSpec> FromProto(const v1::SweepSpec& proto, const FieldPath&
     CONCUR_ASSIGN_OR_RETURN(spec.retry, FromProto(proto.retry(), path.Field("retry")));
   }
   spec.failures_max_per_block = proto.failures_max_per_block();
+  if (proto.has_early_stop()) {
+    CONCUR_ASSIGN_OR_RETURN(spec.early_stop,
+                            FromProto(proto.early_stop(), path.Field("early_stop")));
+  }
   if (!proto.imported().empty()) {
     CONCUR_ASSIGN_OR_RETURN(spec.imported,
                             DigestFromBytes(proto.imported(), path.Field("imported")));

@@ -164,6 +164,18 @@ v1::RetryPolicy ToProto(const RetryPolicy& retry) {
   return proto;
 }
 
+v1::EarlyStop ToProto(const EarlyStopSpec& early_stop) {
+  v1::EarlyStop proto;
+  proto.set_method(early_stop.rule.method == EarlyStopMethod::kAsha ? v1::EarlyStop::METHOD_ASHA
+                                                                    : v1::EarlyStop::METHOD_MEDIAN);
+  proto.set_metric(early_stop.metric);
+  proto.set_minimize(early_stop.rule.minimize);
+  proto.set_min(early_stop.rule.min);
+  proto.set_max(early_stop.rule.max);
+  proto.set_eta(early_stop.rule.eta);
+  return proto;
+}
+
 v1::SweepSpec::EvaluateOn ToProto(EvaluateOn evaluate_on) {
   switch (evaluate_on) {
     case EvaluateOn::kSame:
@@ -230,6 +242,9 @@ v1::SweepSpec ToProto(const SweepSpec& spec) {
   *proto.mutable_keep() = rpc::ToProto(spec.keep);
   *proto.mutable_retry() = ToProto(spec.retry);
   proto.set_failures_max_per_block(spec.failures_max_per_block);
+  if (spec.early_stop) {
+    *proto.mutable_early_stop() = ToProto(*spec.early_stop);
+  }
   if (spec.imported) {
     proto.set_imported(spec.imported->ToBytes());
   }

@@ -270,6 +270,28 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
   return request;
 }
 
+namespace {
+
+v1::StopOrder::Reason ReasonToProto(StopReason reason) {
+  switch (reason) {
+    case StopReason::kCanceled:
+      return v1::StopOrder::REASON_CANCELED;
+    case StopReason::kEarlyStop:
+      return v1::StopOrder::REASON_EARLY_STOP;
+    case StopReason::kFenced:
+      break;
+  }
+  return v1::StopOrder::REASON_FENCED;
+}
+
+StopReason ReasonFromProto(v1::StopOrder::Reason reason) {
+  return reason == v1::StopOrder::REASON_CANCELED     ? StopReason::kCanceled
+         : reason == v1::StopOrder::REASON_EARLY_STOP ? StopReason::kEarlyStop
+                                                      : StopReason::kFenced;
+}
+
+}  // namespace
+
 v1::SyncResponse ToProto(const SyncResponse& response) {
   v1::SyncResponse proto;
   for (const JobOrder& order : response.start) {
@@ -278,8 +300,7 @@ v1::SyncResponse ToProto(const SyncResponse& response) {
   for (const StopOrder& stop : response.stop) {
     v1::StopOrder* out = proto.add_stop();
     *out->mutable_id() = ToProto(stop.id);
-    out->set_reason(stop.reason == StopReason::kCanceled ? v1::StopOrder::REASON_CANCELED
-                                                         : v1::StopOrder::REASON_FENCED);
+    out->set_reason(ReasonToProto(stop.reason));
   }
   for (const ForgetOrder& forget : response.forget) {
     v1::ForgetOrder* out = proto.add_forget();
@@ -308,9 +329,7 @@ absl::StatusOr<SyncResponse> FromProto(const v1::SyncResponse& proto, const Fiel
   }
   for (const v1::StopOrder& stop : proto.stop()) {
     // A reason that a newer coordinator knows: the attempt is not wanted, whatever it is called.
-    response.stop.push_back({FromProto(stop.id()), stop.reason() == v1::StopOrder::REASON_CANCELED
-                                                       ? StopReason::kCanceled
-                                                       : StopReason::kFenced});
+    response.stop.push_back({FromProto(stop.id()), ReasonFromProto(stop.reason())});
   }
   for (const v1::ForgetOrder& forget : proto.forget()) {
     response.forget.push_back({FromProto(forget.id()), forget.accepted(), forget.reason()});

@@ -187,14 +187,14 @@ absl::StatusOr<std::map<std::string, std::string>> FromProto(
 // unspecified value before: the static_asserts keep it so.
 static_assert(v1::Job::STATE_BLOCKED == static_cast<int>(JobState::kBlocked) + 1);
 static_assert(v1::Job::STATE_RUNNING == static_cast<int>(JobState::kRunning) + 1);
-static_assert(v1::Job::STATE_SKIPPED == static_cast<int>(JobState::kSkipped) + 1);
+static_assert(v1::Job::STATE_STOPPED == static_cast<int>(JobState::kStopped) + 1);
 
 v1::Job::State ToProto(JobState state) {
   return static_cast<v1::Job::State>(static_cast<int>(state) + 1);
 }
 
 absl::StatusOr<JobState> FromProto(v1::Job::State state, const FieldPath& path) {
-  if (state < v1::Job::STATE_BLOCKED || state > v1::Job::STATE_SKIPPED) {
+  if (state < v1::Job::STATE_BLOCKED || state > v1::Job::STATE_STOPPED) {
     return UnknownEnum(path, state);
   }
   return static_cast<JobState>(static_cast<int>(state) - 1);
@@ -281,12 +281,14 @@ v1::StateCounts ToProto(const StateCounts& counts) {
   proto.set_failed(of(JobState::kFailed));
   proto.set_canceled(of(JobState::kCanceled));
   proto.set_skipped(of(JobState::kSkipped));
+  proto.set_stopped(of(JobState::kStopped));
   return proto;
 }
 
 StateCounts FromProto(const v1::StateCounts& counts) {
-  return {counts.blocked(),   counts.ready(),  counts.backoff(),  counts.running(),
-          counts.succeeded(), counts.failed(), counts.canceled(), counts.skipped()};
+  return {counts.blocked(),  counts.ready(),     counts.backoff(),
+          counts.running(),  counts.succeeded(), counts.failed(),
+          counts.canceled(), counts.skipped(),   counts.stopped()};
 }
 
 v1::JobResult ToProto(const JobResult& result) {

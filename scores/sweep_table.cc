@@ -47,6 +47,8 @@ std::optional<analysis::CellState> CellStateOf(const JobScore& score) {
       return analysis::CellState::kFailed;
     case JobState::kCanceled:
       return analysis::CellState::kMissing;
+    case JobState::kStopped:
+      return analysis::CellState::kStopped;
     default:
       return analysis::CellState::kPending;
   }

@@ -32,6 +32,9 @@ enum class Bug : uint8_t {
   kDeathsForgotten,      // a restart forgets whose workers died
   kStepNotSaved,         // the last report of a commit is not saved
   kStepsForgotten,       // a restart forgets which reports have counted
+  kRungNotSaved,         // a restart sets back how far early_stop has let a job go
+  kStopNotSaved,         // jobs that early_stop stopped are saved as waiting
+  kScoresForgotten,      // a restart forgets what jobs reported to early_stop
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -57,7 +60,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 34;  // without kNone
+inline constexpr size_t kBugs = 37;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

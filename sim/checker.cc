@@ -329,6 +329,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
   CheckSteps(batch);
   std::vector<const JobRow*> new_attempts;
   std::vector<JobId> skipped;
+  std::vector<JobId> stopped;
   std::set<JobId> just_succeeded;
   for (const JobRow& row : batch.put_jobs) {
     if (world_.tracing()) {
@@ -345,6 +346,8 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     if (it == rows_.end() || it->second.state != row.state) {
       if (row.state == JobState::kSkipped) {
         skipped.push_back(row.id);
+      } else if (row.state == JobState::kStopped) {
+        stopped.push_back(row.id);
       } else if (row.state == JobState::kSucceeded) {
         just_succeeded.insert(row.id);
       }
@@ -360,6 +363,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     CheckNotSetAside(*row, now);
   }
   CheckSkipped(skipped, just_succeeded);
+  CheckStopped(stopped);
   for (const ResultRow& row : batch.put_results) {
     CheckResult(row);
   }
@@ -512,6 +516,9 @@ void Checker::CheckOutcomes(const Scheduler& scheduler) {
           workload_.sweeps[planned].failures_max > 0;
       if (view.state == JobState::kSkipped && (lacks_success || MayBeGivenUp(planned, job))) {
         continue;  // after similar jobs failed; CheckSkipped checks that
+      }
+      if (view.state == JobState::kStopped && MayBeStopped(view.id)) {
+        continue;
       }
       if (view.state != outcomes[job].state || metrics != outcomes[job].metrics) {
         world_.Fail(absl::StrCat(

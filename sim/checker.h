@@ -100,6 +100,7 @@ class Checker {
   uint64_t given_up() const { return given_up_; }  // jobs skipped because similar ones had failed
   uint64_t quarantines() const { return quarantines_; }  // started quarantines
   uint64_t imports() const { return imports_; }          // committed, each once
+  uint64_t stopped() const { return stopped_; }          // train jobs, by early_stop
   uint64_t steps() const { return counted_steps_; }      // reports that were counted
 
  private:
@@ -123,6 +124,10 @@ class Checker {
   void CheckNotSetAside(const JobRow& row, absl::Time now);
   void RememberBlame(const Scheduler& scheduler);
   void CheckBlameKept(const Scheduler& scheduler, absl::Time now);
+  // checker_early_stop.cc
+  void CheckStopped(const std::vector<JobId>& stopped);
+  bool MayBeStopped(JobId id) const;
+  std::vector<JobId> ComparedWith(JobId train) const;
   // checker_steps.cc
   using Steps = std::map<JobId, std::map<int64_t, StepRow>>;  // by step
   static void Apply(const Batch& batch, Steps& steps);
@@ -169,6 +174,8 @@ class Checker {
     std::map<std::string, SetAside> set_aside;  // by worker, also after its quarantine
     std::vector<BlameRow> blame;
     std::vector<std::pair<JobId, Suspects::Deaths>> deaths;
+    // What early_stop says of the jobs that it compares, and how far it lets them go.
+    std::map<JobId, std::pair<EarlyStop::State, size_t>> settings;
   };
   static Held HeldBy(const Scheduler& scheduler);
   // The difference from `after`, the state after a restart at `now`; "" if there is none.
@@ -192,6 +199,7 @@ class Checker {
   uint64_t quarantines_ = 0;
   uint64_t imports_ = 0;
   uint64_t counted_steps_ = 0;
+  uint64_t stopped_ = 0;
   uint64_t turns_ = 0;
 };
 

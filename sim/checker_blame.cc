@@ -24,6 +24,16 @@ Checker::Held Checker::HeldBy(const Scheduler& scheduler) {
   }
   held.blame = scheduler.ListBlame();
   held.deaths = scheduler.ListDeaths();
+  for (const SweepId& id : scheduler.ListSweeps()) {
+    const SweepView sweep = *scheduler.FindSweep(id);
+    for (uint32_t job = 0; sweep.expansion->spec().early_stop && job < sweep.expansion->job_count();
+         ++job) {
+      const JobView view = scheduler.ViewJob({id, job});
+      if (view.early_stop) {
+        held.settings[view.id] = {*view.early_stop, view.rung};
+      }
+    }
+  }
   return held;
 }
 
@@ -63,6 +73,12 @@ std::string Checker::DifferenceAfterRestart(const Held& before, const Held& afte
   }
   if (before.set_aside.size() != after.set_aside.size()) {
     return "a worker is set aside after a restart that was not before";
+  }
+  for (const auto& [job, setting] : before.settings) {
+    const auto it = after.settings.find(job);
+    if (it == after.settings.end() || it->second != setting) {
+      return absl::StrCat("a restart changed what early_stop had decided of job ", job.ToString());
+    }
   }
   if (before.blame != after.blame) {
     return absl::StrCat("a restart changed what is held against workers: ", before.blame.size(),

@@ -25,8 +25,6 @@ constexpr double kStuckEnds = 0.5;  // by itself; the others only when they are 
 constexpr absl::Duration kRetryMin = absl::Milliseconds(200);
 constexpr absl::Duration kRetryMax = absl::Seconds(10);
 
-constexpr int64_t kSteps = 3;  // that a train job reports
-
 constexpr int kExitTemporary = 75;
 constexpr int kExitBroken = 1;  // of a broken worker's commands, which fail fast
 constexpr absl::Duration kBrokenTime = absl::Milliseconds(200);
@@ -192,8 +190,8 @@ void Processes::ReportSteps(const AttemptId& id, absl::Duration run_time) {
   if (!runs_.at(id).order.is_train) {
     return;
   }
-  for (int64_t step = 1; step <= kSteps; ++step) {
-    Later(run_time * (static_cast<double>(step) / kSteps), [this, id, step] {
+  for (int64_t step = 1; step <= kTrainSteps; ++step) {
+    Later(run_time * (static_cast<double>(step) / kTrainSteps), [this, id, step] {
       if (runs_.contains(id)) {
         ReportStep(id, step);
       }
@@ -203,7 +201,7 @@ void Processes::ReportSteps(const AttemptId& id, absl::Duration run_time) {
 
 void Processes::ReportStep(const AttemptId& id, int64_t step) {
   const double value = BehaviorOf(runs_.at(id).order).score + static_cast<double>(step);
-  steps_.push_back({id, {step, "score", value}});
+  steps_.push_back({id, {step, kStepName, value}});
   checker_.OnStep(steps_.back());
   wake_();
 }

@@ -133,14 +133,14 @@ class PipeBuffer : public std::streambuf {
 };
 
 // "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
-// IMPORTS REPORTED-STEPS FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 11;
+// IMPORTS REPORTED-STEPS STOPPED FAULTS… VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 12;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
                       report.reads, " ", report.imports, " ", report.reported_steps, " ",
-                      absl::StrJoin(report.faults, " "), " ",
+                      report.stopped, " ", absl::StrJoin(report.faults, " "), " ",
                       absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
@@ -164,6 +164,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.reads += number(8);
   report.imports += number(9);
   report.reported_steps += number(10);
+  report.stopped += number(11);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

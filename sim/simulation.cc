@@ -113,6 +113,7 @@ class Simulation {
     report.reads = history_.reads();
     report.imports = checker_.imports();
     report.reported_steps = checker_.steps();
+    report.stopped = checker_.stopped();
     report.faults = world_.counts();
     return report;
   }

@@ -39,6 +39,7 @@ struct SimulationReport {
   uint64_t reads = 0;           // whose answers were checked
   uint64_t imports = 0;         // of results that were computed elsewhere
   uint64_t reported_steps = 0;  // that counted
+  uint64_t stopped = 0;         // train jobs, by early_stop
   FaultCounts faults{};
 };
 

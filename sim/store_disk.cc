@@ -36,6 +36,14 @@ Batch Spoil(Batch batch, Bug bug) {
         batch.put_results.pop_back();
       }
     }
+  } else if (bug == Bug::kRungNotSaved) {
+    for (JobRow& row : batch.put_jobs) {
+      row.rung = 0;
+    }
+  } else if (bug == Bug::kStopNotSaved) {
+    for (JobRow& row : batch.put_jobs) {
+      row.state = row.state == JobState::kStopped ? JobState::kBlocked : row.state;
+    }
   } else if (bug == Bug::kStepNotSaved && !batch.put_steps.empty()) {
     batch.put_steps.pop_back();
   } else if (bug == Bug::kAttemptNotSaved) {
@@ -60,6 +68,9 @@ class MemoryStoreDisk::Session : public Store {
     return disk_.written_.ListSweepAttempts(sweep);
   }
   absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) override {
+    if (disk_.world_.bug() == Bug::kScoresForgotten) {
+      return std::vector<StepRow>();
+    }
     return disk_.written_.ListSteps(job);
   }
 

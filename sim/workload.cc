@@ -105,6 +105,27 @@ std::optional<absl::Duration> Sometimes(Random& random, double chance) {
   return random.Chance(chance) ? std::optional(absl::Milliseconds(1000 * seconds)) : std::nullopt;
 }
 
+// The world without faults trains every setting to its end, so that it has all outcomes.
+void DrawEarlyStop(Random& random, bool gives_up, SweepSpec& spec) {
+  spec.early_stop.reset();
+  const bool trains =
+      std::any_of(spec.approaches.begin(), spec.approaches.end(),
+                  [](const ApproachSpec& approach) { return !approach.train_command.empty(); });
+  if (!random.Chance(0.3) || !trains) {
+    return;
+  }
+  spec.random_settings = static_cast<uint32_t>(random.Between(1, 4));
+  EarlyStopSpec early_stop;
+  early_stop.metric = kStepName;
+  early_stop.rule.method = random.Chance(0.7) ? EarlyStopMethod::kAsha : EarlyStopMethod::kMedian;
+  early_stop.rule.minimize = random.Chance(0.3);
+  early_stop.rule.max = random.Between(2, kTrainSteps + 1);
+  early_stop.rule.eta = random.Between(2, 3);
+  if (gives_up) {
+    spec.early_stop = std::move(early_stop);
+  }
+}
+
 PlannedSweep Plan(Random& random, size_t number, SweepSpec spec, Bug bug, bool gives_up) {
   PlannedSweep planned;
   planned.failures_max = gives_up ? spec.failures_max_per_block : 0;
@@ -173,6 +194,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random give_up(seed, "sim.give_up");
   Random rerun(seed, "sim.rerun");
   Random poison(seed, "sim.poison");
+  Random early_stop(seed, "sim.early_stop");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
@@ -188,6 +210,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.priority = static_cast<int32_t>(random.Between(-1, 1));
       spec.keep.systems = random.Chance(0.5);
     }
+    DrawEarlyStop(early_stop, gives_up, spec);
     for (ApproachSpec& approach : spec.approaches) {
       approach.rerun = rerun.Chance(0.1);
     }

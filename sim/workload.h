@@ -30,6 +30,8 @@ inline constexpr absl::Duration kJobTimeMax = absl::Seconds(15);
 inline constexpr absl::Duration kJobTimeout = absl::Seconds(60);
 inline constexpr absl::Duration kOverdueGrace = absl::Seconds(40);
 inline constexpr char kSweepOwner[] = "user";
+inline constexpr char kStepName[] = "score";  // that train jobs report
+inline constexpr int64_t kTrainSteps = 3;     // of them
 
 struct PlannedSweep {
   std::string text;  // the encoded spec, which is its number
@@ -67,7 +69,7 @@ struct Workload {
   absl::Duration faults_end;     // no faults after this time
 
   // kKeyForgetsData gives all data files the same digest, as if keys did not cover them. Without
-  // `gives_up` no job is given up.
+  // `gives_up` no job is given up, and none is stopped early.
   static Workload Draw(uint64_t seed, Bug bug, bool gives_up);
   // The spec that `text` encodes.
   absl::StatusOr<SweepSpec> Decode(absl::string_view text) const;

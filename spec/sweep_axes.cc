@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/suggest.h"
+#include "core/reported_step.h"
 #include "spec/sweep_reader.h"
 
 namespace concur::spec {
@@ -301,6 +302,33 @@ void SweepReader::ReadExcludeRule(const Value& value) {
     }
   }
   sweep_.spec.exclude.insert(sweep_.spec.exclude.end(), rules.begin(), rules.end());
+}
+
+void SweepReader::ReadEarlyStop(const Value& value) {
+  EarlyStopSpec early_stop;
+  EarlyStopRule& rule = early_stop.rule;
+  Fields fields(value);
+  if (const auto method = fields.Get("method")) {
+    rule.method = method->OneOf(EarlyStopMethodFromName).value_or(rule.method);
+  }
+  if (const auto metric = fields.Require("metric", "the name that train jobs report")) {
+    early_stop.metric = metric->Text().value_or("");
+    sweep_.places["early_stop.metric"] = metric->Place();
+  }
+  if (const auto minimize = fields.Get("minimize")) {
+    rule.minimize = minimize->Bool().value_or(false);
+  }
+  if (const auto min = fields.Get("min")) {
+    rule.min = min->Integer(1, kStepMax).value_or(rule.min);
+  }
+  if (const auto max = fields.Require("max", "the steps of a whole training")) {
+    rule.max = max->Integer(rule.min, kStepMax).value_or(rule.min);
+  }
+  if (const auto eta = fields.Get("eta")) {
+    rule.eta = eta->Integer(2, kEarlyStopEtaMax).value_or(rule.eta);
+  }
+  fields.Finish();
+  sweep_.spec.early_stop = std::move(early_stop);
 }
 
 }  // namespace concur::spec

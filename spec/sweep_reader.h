@@ -73,6 +73,7 @@ class SweepReader {
   void ReadDefaults(Fields& fields);
   void ReadPolicy(Fields& fields);
   void ReadRetry(const Value& value);
+  void ReadEarlyStop(const Value& value);
   void ReadSelect(const Value& value);
   void ReadKeep(const Value& value);
   void ReadSettings(const Value& value);

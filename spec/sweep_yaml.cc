@@ -157,6 +157,10 @@ void SweepReader::ReadPolicy(Fields& fields) {
     sweep_.places["retry"] = retry->Place();
     ReadRetry(*retry);
   }
+  if (const auto early_stop = fields.Get("early_stop")) {
+    sweep_.places["early_stop"] = early_stop->Place();
+    ReadEarlyStop(*early_stop);
+  }
   if (const auto failures = fields.Get("failures_max_per_block")) {
     spec.failures_max_per_block = static_cast<uint32_t>(failures->Integer(0, kJobsMax).value_or(0));
   }

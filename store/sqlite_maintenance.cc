@@ -162,6 +162,9 @@ absl::StatusOr<DatabaseContents> ReadDatabase(const std::string& path) {
   CONCUR_ASSIGN_OR_RETURN(StoredState state, ReadState(*database));
   contents.snapshot = std::move(state.snapshot);
   CONCUR_ASSIGN_OR_RETURN(contents.attempts, ReadAttempts(*database, INT64_MIN, INT64_MAX));
+  CONCUR_RETURN_IF_ERROR(ReadSteps(*database, INT64_MIN, INT64_MAX, [&](StepRow row) {
+    contents.snapshot.reports.push_back(std::move(row));
+  }));
   return contents;
 }
 

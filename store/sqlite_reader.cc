@@ -144,6 +144,8 @@ absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, Stored
   row.update_time = TimeOfInt(reader.Int());
   row.deaths = static_cast<uint32_t>(reader.OptionalInt(0, kUint32Max).value_or(0));
   row.death_shared = reader.OptionalInt(0, 1).value_or(0) == 1;
+  row.rung = static_cast<uint32_t>(reader.OptionalInt(0, UINT8_MAX).value_or(0));
+  row.whole = reader.OptionalInt(0, 1).value_or(0) == 1;
   if (!reader.Finish()) {
     return Damaged(database, absl::StrCat("job ", KeyText(key)), reader.problem());
   }
@@ -164,7 +166,7 @@ absl::Status ReadJobs(SqliteDatabase& database, StoredState& state) {
   return ReadRows(database,
                   "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
                   "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
-                  "deaths, death_shared, checksum FROM job ORDER BY key",
+                  "deaths, death_shared, rung, whole, checksum FROM job ORDER BY key",
                   [&](RowReader& reader) { return DecodeJob(database, reader, state); });
 }
 

@@ -218,8 +218,16 @@ CREATE TABLE step (
 ) WITHOUT ROWID;
 )sql";
 
+// How far early stopping lets a job train; NULL: it stands at the start. And whether somebody asked
+// for the job to be trained to its end; NULL: no.
+constexpr char kSchema7[] = R"sql(
+ALTER TABLE job ADD COLUMN rung INTEGER;
+ALTER TABLE job ADD COLUMN whole INTEGER;
+)sql";
+
 // The step at index i leads from schema i to schema i + 1.
-constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5, kSchema6};
+constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4,
+                                       kSchema5, kSchema6, kSchema7};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -246,7 +254,8 @@ SELECT job.key AS key, 's' || (job.key >> 32) AS sweep,
        's' || (job.key >> 32) || '/' || (job.key & 4294967295) AS job,
        CASE state WHEN 0 THEN 'blocked' WHEN 1 THEN 'ready' WHEN 2 THEN 'backoff'
                   WHEN 3 THEN 'running' WHEN 4 THEN 'succeeded' WHEN 5 THEN 'failed'
-                  WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' END AS state,
+                  WHEN 6 THEN 'canceled' WHEN 7 THEN 'skipped' WHEN 8 THEN 'stopped'
+       END AS state,
        attempt, failures, lost, coalesce(deaths, 0) AS deaths,
        CASE job.failure WHEN 0 THEN 'none' WHEN 1 THEN 'failed' WHEN 2 THEN 'oom'
                         WHEN 3 THEN 'timeout' WHEN 4 THEN 'lost' WHEN 5 THEN 'preempted'

@@ -30,8 +30,8 @@ constexpr char kRescued[] = ".rescued";
 constexpr char kPutJob[] =
     "INSERT OR REPLACE INTO job (key, state, attempt, failures, lost, failure, not_before, "
     "process, gpu_mask, reused_from, system_collected, no_reuse, update_time, deaths, "
-    "death_shared, checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)";
+    "death_shared, rung, whole, checksum) "
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
 constexpr char kPutResult[] =
     "INSERT OR REPLACE INTO result (key, " CONCUR_RESULT_COLUMNS
     ", checksum) "
@@ -457,6 +457,16 @@ absl::Status SqliteStore::PutJobs(const std::vector<JobRow>& rows) {
     } else {
       writer.Int(row.deaths);
       writer.Int(row.death_shared ? 1 : 0);
+    }
+    if (row.rung == 0) {
+      writer.Null();
+    } else {
+      writer.Int(row.rung);
+    }
+    if (row.whole) {
+      writer.Int(1);
+    } else {
+      writer.Null();
     }
     CONCUR_RETURN_IF_ERROR(writer.Run());
     RowsOf(row.id.sweep).jobs.Insert(row.id.index);

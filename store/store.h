@@ -10,6 +10,7 @@
 #define CONCUR_STORE_STORE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/expansion.h"
 #include "core/rows.h"
 
 namespace concur {
@@ -46,6 +48,12 @@ class Store {
   // What one job reported, as it arrived.
   virtual absl::StatusOr<std::vector<StepRow>> ListSteps(JobId job) = 0;
 };
+
+// Fills `snapshot.reports`: what the jobs of sweeps with early_stop reported. `expansions` are
+// those of snapshot.sweeps, in the same order.
+absl::Status AddReports(Store& store,
+                        const std::vector<std::shared_ptr<const Expansion>>& expansions,
+                        Snapshot& snapshot);
 
 }  // namespace concur
 

@@ -28,6 +28,12 @@ bool WasTerminated(const JobResult& result) {
          result.exit_code == 128 + SIGTERM;
 }
 
+StopCause CauseOf(StopReason reason) {
+  return reason == StopReason::kCanceled    ? StopCause::kCanceled
+         : reason == StopReason::kEarlyStop ? StopCause::kEarlyStop
+                                            : StopCause::kFenced;
+}
+
 }  // namespace
 
 Agent::Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, AgentOptions options,
@@ -323,15 +329,16 @@ void Agent::StopOrders(const std::vector<StopOrder>& orders) {
     if (it == attempts_.end() || it->second.state != State::kRunning || it->second.stopped) {
       continue;
     }
-    LogInfo(order.reason == StopReason::kCanceled ? "stopping: canceled" : "stopping: fenced",
+    const StopCause cause = CauseOf(order.reason);
+    LogInfo(cause == StopCause::kCanceled    ? "stopping: canceled"
+            : cause == StopCause::kEarlyStop ? "stopping: early stop"
+                                             : "stopping: fenced",
             {{"sweep", order.id.job.sweep.ToString()},
              {"job", order.id.job.ToString()},
              {"attempt", absl::StrCat(order.id.attempt.number)},
              {"worker", options_.info.name}});
     it->second.stopped = true;
-    executor_.Stop(
-        order.id, order.reason == StopReason::kCanceled ? StopCause::kCanceled : StopCause::kFenced,
-        /*at_once=*/false);
+    executor_.Stop(order.id, cause, /*at_once=*/false);
   }
 }
 

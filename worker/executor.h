@@ -30,6 +30,7 @@ enum class StopCause {
   kCanceled,
   kFenced,
   kPreempted,  // the worker leaves
+  kEarlyStop,  // other settings do better, or may
 };
 
 // An attempt has ended. Its artifacts are durable on this machine; `published` says that the

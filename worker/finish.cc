@@ -291,6 +291,8 @@ absl::string_view StopCauseText(StopCause cause) {
       return "stopped: the job was canceled";
     case StopCause::kFenced:
       return "stopped: the job is no longer this worker's";
+    case StopCause::kEarlyStop:
+      return "stopped early: other settings do better, or may";
     case StopCause::kPreempted:
       break;
   }

@@ -286,7 +286,7 @@ void AddJobListCommand(Command& job, CommandContext& context) {
   list->AddOption("sweep", flags->sweep, "A sweep, by id or name")->TypeName("SWEEP")->Required();
   list->AddOption("--state", flags->states,
                   "Only jobs in these states: blocked, ready, backoff, running, succeeded, "
-                  "failed, canceled, skipped")
+                  "failed, canceled, skipped, stopped")
       ->TypeName("STATE[,…]")
       ->Delimiter(',')
       ->OneValueEach();

@@ -190,6 +190,16 @@ Json SettingJson(const Setting& setting) {
   return json;
 }
 
+// The jobs of a plan are all that there could be.
+std::string EarlyStopText(const EarlyStopSpec& early_stop) {
+  const EarlyStopRule& rule = early_stop.rule;
+  return absl::StrCat("early_stop: settings of an approach, train set and seed stop by ",
+                      EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ",
+                      early_stop.metric, ", steps ", rule.min, " to ", rule.max,
+                      rule.method == EarlyStopMethod::kAsha ? absl::StrCat(", eta ", rule.eta) : "",
+                      "; those that stop are not evaluated");
+}
+
 Json ListJson(const std::vector<Counts>& rows) { return analysis::RowsJson(CountsTable("", rows)); }
 
 // Calls use(approach name, index, setting) for every setting that some job has.
@@ -217,6 +227,14 @@ void PrintPlanJson(const FileFlags& flags, const Opened& opened, const Plan& pla
                {"eval_jobs", plan.total.eval_jobs},
                {"jobs", plan.total.jobs()},
                {"warnings", opened.warnings}};
+  if (const auto& early_stop = sweep.early_stop) {
+    json["early_stop"] = {{"method", std::string(EarlyStopMethodName(early_stop->rule.method))},
+                          {"metric", early_stop->metric},
+                          {"minimize", early_stop->rule.minimize},
+                          {"min", early_stop->rule.min},
+                          {"max", early_stop->rule.max},
+                          {"eta", early_stop->rule.eta}};
+  }
   if (forecast) {
     json["forecast"] = ForecastJson(*forecast, flags.forecast.price);
   }
@@ -262,6 +280,9 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
   context.out << absl::StrCat("total: ", plan.total.jobs(), " jobs (", plan.total.train_jobs,
                               " train, ", plan.total.eval_jobs, " eval) in ", plan.total.cells,
                               " cells, ", opened.expansion.spec().seeds.size(), " seeds\n");
+  if (const auto& early_stop = opened.expansion.spec().early_stop) {
+    context.out << EarlyStopText(*early_stop) << "\n";
+  }
 }
 
 absl::Status RunPlan(const FileFlags& flags, CommandContext& context) {

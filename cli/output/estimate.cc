@@ -33,7 +33,7 @@ uint64_t JobCount(const v1::StateCounts& counts) {
 }
 
 uint64_t DoneCount(const v1::StateCounts& counts) {
-  return uint64_t{counts.succeeded()} + counts.failed() + counts.skipped();
+  return uint64_t{counts.succeeded()} + counts.failed() + counts.skipped() + counts.stopped();
 }
 
 uint64_t LeftCount(const v1::StateCounts& counts) {

@@ -128,6 +128,7 @@ std::string SweepProgress::RestText() const {
   add(counts.queued(), "queued");
   add(counts.failed(), "failed");
   add(counts.skipped(), "skipped");
+  add(counts.stopped(), "stopped");
   add(counts.canceled(), "canceled");
   add(counts.backoff(), "to be retried");
   add(sweep_.reused(), "reused");

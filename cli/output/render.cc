@@ -140,6 +140,7 @@ std::string CountsText(const v1::StateCounts& counts) {
   add(counts.succeeded(), "succeeded");
   add(counts.failed(), "failed");
   add(counts.skipped(), "skipped");
+  add(counts.stopped(), "stopped");
   add(counts.canceled(), "canceled");
   add(RunningCount(counts), "running");
   add(counts.queued(), "queued");
@@ -160,6 +161,7 @@ Json CountsJson(const v1::StateCounts& counts) {
   json["failed"] = counts.failed();
   json["canceled"] = counts.canceled();
   json["skipped"] = counts.skipped();
+  json["stopped"] = counts.stopped();
   return json;
 }
 

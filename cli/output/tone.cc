@@ -14,7 +14,7 @@ analysis::Tone ToneOf(absl::string_view state) {
       {"running", Tone::kActive},  {"paused", Tone::kWarning},  {"canceling", Tone::kWarning},
       {"backoff", Tone::kWarning}, {"skipped", Tone::kWarning}, {"draining", Tone::kWarning},
       {"quarantined", Tone::kBad}, {"failed", Tone::kBad},      {"lost", Tone::kBad},
-      {"canceled", Tone::kQuiet}};
+      {"canceled", Tone::kQuiet},  {"stopped", Tone::kQuiet}};
   const auto it = kTones->find(state);
   return it == kTones->end() ? Tone::kPlain : it->second;
 }

@@ -244,6 +244,7 @@ TopTotals AddUp(const TopLook& look) {
     jobs.set_failed(jobs.failed() + counts.failed());
     jobs.set_canceled(jobs.canceled() + counts.canceled());
     jobs.set_skipped(jobs.skipped() + counts.skipped());
+    jobs.set_stopped(jobs.stopped() + counts.stopped());
   }
   const auto add = [](const v1::Resources& more, v1::Resources* sum) {
     sum->set_cpu_millis(sum->cpu_millis() + more.cpu_millis());

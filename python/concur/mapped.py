@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Grid = Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]
 Result = Union[float, Dict[str, float]]
 
-_ENDED = ("succeeded", "failed", "canceled", "skipped")
+_ENDED = ("succeeded", "failed", "canceled", "skipped", "stopped")
 _NAME_BYTES_MAX = 120
 _OUTAGE_SECONDS = 60.0
 # The code of every call: files of this package, by their names there.

@@ -20,7 +20,8 @@ def show_in_notebook(get: Callable[[], Mapping[str, Any]], events: Iterable[Any]
     def draw() -> None:
         sweep = get()
         counts = sweep["counts"]
-        ended = {state: counts[state] for state in ("succeeded", "failed", "skipped", "canceled")}
+        states = ("succeeded", "failed", "skipped", "stopped", "canceled")
+        ended = {state: counts[state] for state in states}
         text = f"{sweep['name']}: " + ", ".join(f"{n} {state}" for state, n in ended.items() if n)
         text += f" of {sweep['jobs']} jobs"
         bar = f'<progress max="{sweep["jobs"]}" value="{sum(ended.values())}"></progress> '

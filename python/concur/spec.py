@@ -107,6 +107,7 @@ class Sweep:
     priority: Optional[int] = None
     keep: Optional[Sequence[str]] = None
     retry: Optional[Mapping[str, Any]] = None
+    early_stop: Optional[Mapping[str, Any]] = None
     resources: Optional[Mapping[str, Any]] = None
     timeout: Optional[Mapping[str, str]] = None
     description: Optional[str] = None

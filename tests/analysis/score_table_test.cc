@@ -258,7 +258,8 @@ TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
             "a         12.35 ±0.50*  pending  failed  —\n"
             "\n3 of 4 cells have no score: 1 failed, 1 pending, 1 missing (—).\n"
             "\n± the standard deviation over seeds.\n"
-            "\n* some seeds or settings of this cell failed, are pending or were canceled.\n");
+            "\n* some seeds or settings of this cell failed, are pending, or were canceled or "
+            "stopped.\n");
 }
 
 TEST(ScoreTableTest, ABenchmarkCalledApproachIsWrittenAndReadBack) {

@@ -46,7 +46,7 @@ TEST(NamesTest, AnUnknownNameIsRefusedWithWhatExists) {
   EXPECT_THAT(JobStateFromName("done"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("expected a state of a job (blocked, ready, backoff, running, "
-                                 "succeeded, failed, canceled, skipped), got \"done\"")));
+                                 "succeeded, failed, canceled, skipped, stopped), got \"done\"")));
 }
 
 TEST(JobStateTest, OnlyTheStatesAfterSucceededAreTerminal) {
@@ -54,6 +54,7 @@ TEST(JobStateTest, OnlyTheStatesAfterSucceededAreTerminal) {
   EXPECT_FALSE(IsTerminal(JobState::kRunning));
   EXPECT_TRUE(IsTerminal(JobState::kSucceeded));
   EXPECT_TRUE(IsTerminal(JobState::kSkipped));
+  EXPECT_TRUE(IsTerminal(JobState::kStopped));
   EXPECT_FALSE(IsTerminal(SweepState::kCanceling));
   EXPECT_TRUE(IsTerminal(SweepState::kFailed));
 }

@@ -194,6 +194,7 @@ std::unique_ptr<Scheduler> SchedulerHarness::RestoreFromStore() {
   for (const SweepRow& row : snapshot->sweeps) {
     expansions.push_back(expansions_.at(row.spec));
   }
+  CONCUR_CHECK_OK(AddReports(store_, expansions, *snapshot));
   absl::StatusOr<std::unique_ptr<Scheduler>> restored =
       Scheduler::Restore(policy_, *std::move(snapshot), std::move(expansions), now_);
   CONCUR_CHECK_OK(restored.status());
@@ -212,17 +213,19 @@ void SchedulerHarness::RestartCoordinator() {
 namespace {
 
 std::string JobText(const JobView& view) {
-  return absl::StrCat(JobStateName(view.state), " attempt ", view.attempt.number, " failures ",
-                      view.failures, " lost ", view.lost, " deaths ", view.deaths, " failure ",
-                      FailureClassName(view.failure), " worker ", view.worker, " steps ",
-                      view.steps, " reused_from ",
-                      view.reused_from ? view.reused_from->ToString() : "none");
+  return absl::StrCat(
+      JobStateName(view.state), " attempt ", view.attempt.number, " failures ", view.failures,
+      " lost ", view.lost, " deaths ", view.deaths, " failure ", FailureClassName(view.failure),
+      " worker ", view.worker, " steps ", view.steps, " reused_from ",
+      view.reused_from ? view.reused_from->ToString() : "none", " early_stop ",
+      view.early_stop ? static_cast<int>(*view.early_stop) : -1, " rung ", view.rung);
 }
 
 std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, JobId id) {
   JobView a = before.ViewJob(id);
   const JobView b = after.ViewJob(id);
-  if (a.state == JobState::kBlocked && b.state == JobState::kReady) {
+  if (a.state == JobState::kBlocked && b.state == JobState::kReady &&
+      a.early_stop != EarlyStop::State::kPaused) {
     a.state = JobState::kReady;  // a follower: CheckInvariants knows what else may be blocked
   }
   if (JobText(a) != JobText(b)) {

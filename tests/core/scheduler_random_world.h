@@ -62,6 +62,7 @@ class RandomWorld {
   explicit RandomWorld(uint64_t seed)
       : random_(seed, "scheduler_random_test"),
         labels_(seed, "labels"),
+        early_stop_(seed, "early_stop"),
         harness_(PolicyOf(seed)),
         trace_(std::getenv("CONCUR_RANDOM_TRACE") != nullptr) {
     for (int i = 0; i < kRandomWorkers; ++i) {
@@ -224,6 +225,17 @@ class RandomWorld {
     }
     spec.evaluate_on = random_.Chance(0.5) ? EvaluateOn::kSame : EvaluateOn::kAll;
     spec.random_settings = static_cast<uint32_t>(random_.Below(2));
+    if (early_stop_.Chance(0.5)) {
+      spec.random_settings = static_cast<uint32_t>(early_stop_.Between(1, 4));
+      spec.early_stop.emplace();
+      spec.early_stop->metric = "f1";
+      spec.early_stop->rule = {
+          .method = early_stop_.Chance(0.7) ? EarlyStopMethod::kAsha : EarlyStopMethod::kMedian,
+          .minimize = early_stop_.Chance(0.3),
+          .min = early_stop_.Between(1, 3),
+          .max = early_stop_.Between(3, 25),
+          .eta = early_stop_.Between(2, 3)};
+    }
     spec.seeds = {random_.Between(1, 3)};
     if (random_.Chance(0.4)) {
       spec.seeds.push_back(spec.seeds[0] + 1);
@@ -562,6 +574,7 @@ class RandomWorld {
   int step_ = 0;
   Random random_;
   Random labels_;  // who has them, and who asks for them
+  Random early_stop_;
   SchedulerHarness harness_;
   const bool trace_;  // CONCUR_RANDOM_TRACE is set
   std::vector<FakeWorker> workers_;

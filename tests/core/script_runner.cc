@@ -532,7 +532,9 @@ class Runner {
     }
     for (const StopOrder& stop : orders.stop) {
       Say(absl::StrCat(worker, ": stop ", ShortText(stop.id),
-                       stop.reason == StopReason::kCanceled ? " canceled" : " fenced"));
+                       stop.reason == StopReason::kCanceled    ? " canceled"
+                       : stop.reason == StopReason::kEarlyStop ? " early-stop"
+                                                               : " fenced"));
     }
     for (const ForgetOrder& forget : orders.forget) {
       Say(absl::StrCat(worker, ": forget ", ShortText(forget.id),

@@ -118,6 +118,21 @@ std::vector<Refusal> HeadRefusals() {
        "spec.retry.failures_max: expected 1 to 1000, got 1001"},
       {"lost too often", [](auto& s) { s.mutable_retry()->set_lost_max(1001); },
        "spec.retry.lost_max: expected 0 to 1000, got 1001"},
+      {"early stopping of no kind", [](auto& s) { s.mutable_early_stop()->set_metric("f1"); },
+       "spec.early_stop.method: expected a known value, got number 0"},
+      {"early stopping without steps",
+       [](auto& s) {
+         s.set_random_settings(1);
+         s.mutable_early_stop()->set_method(v1::EarlyStop::METHOD_ASHA);
+         s.mutable_early_stop()->set_metric("f1");
+       },
+       "spec.early_stop.min: expected 1 to"},
+      {"early stopping by a name of two lines",
+       [](auto& s) {
+         s.mutable_early_stop()->set_method(v1::EarlyStop::METHOD_MEDIAN);
+         s.mutable_early_stop()->set_metric("f\n1");
+       },
+       "spec.early_stop.metric: expected"},
       {"negative backoff",
        [](auto& s) { s.mutable_retry()->mutable_backoff_min()->set_seconds(-1); },
        "spec.retry.backoff_min.seconds: expected 0 to"},

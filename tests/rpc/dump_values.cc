@@ -158,6 +158,12 @@ std::string Dump(const SweepSpec& s) {
                   " keep ", Dump(s.keep), " retry ", s.retry.failures_max, " ", s.retry.lost_max);
   absl::StrAppend(&text, " ", Dump(s.retry.backoff_min), " ", Dump(s.retry.backoff_max), " block ",
                   s.failures_max_per_block, s.imported ? s.imported->ToHex() : "");
+  if (s.early_stop) {
+    const EarlyStopRule& rule = s.early_stop->rule;
+    absl::StrAppend(&text, "\nearly stop ", EarlyStopMethodName(rule.method), " ",
+                    Quote(s.early_stop->metric), " ", rule.minimize, " ", rule.min, " ", rule.max,
+                    " ", rule.eta);
+  }
   return text;
 }
 

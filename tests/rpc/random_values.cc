@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/rpc/random_values.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <set>
@@ -324,6 +325,19 @@ SweepSpec RandomSpec(Random& random) {
   spec.retry.backoff_min = random.Chance(0.2) ? absl::ZeroDuration() : RandomSpan(random);
   spec.retry.backoff_max = spec.retry.backoff_min + RandomSpan(random);
   spec.failures_max_per_block = static_cast<uint32_t>(random.Next());
+  const bool trains =
+      std::any_of(spec.approaches.begin(), spec.approaches.end(),
+                  [](const ApproachSpec& approach) { return !approach.train_command.empty(); });
+  if (trains && spec.random_settings > 0 && random.Chance(0.5)) {
+    spec.early_stop.emplace();
+    spec.early_stop->metric = "f1";
+    spec.early_stop->rule = {
+        .method = random.Chance(0.5) ? EarlyStopMethod::kAsha : EarlyStopMethod::kMedian,
+        .minimize = random.Chance(0.5),
+        .min = random.Between(1, 10),
+        .max = random.Between(10, kStepMax),
+        .eta = random.Between(2, kEarlyStopEtaMax)};
+  }
   return spec;
 }
 
@@ -418,8 +432,7 @@ SyncResponse RandomSyncResponse(Random& random) {
     response.start.push_back(RandomOrder(random));
   }
   for (uint64_t i = random.Below(4); i > 0; --i) {
-    response.stop.push_back(
-        {RandomAttempt(random), random.Chance(0.5) ? StopReason::kCanceled : StopReason::kFenced});
+    response.stop.push_back({RandomAttempt(random), static_cast<StopReason>(random.Below(3))});
   }
   for (uint64_t i = random.Below(4); i > 0; --i) {
     response.forget.push_back(

@@ -316,6 +316,7 @@ TEST(SweepTableTest, EveryStateCountsAsItShould) {
       {JobState::kFailed, analysis::CellState::kFailed},
       {JobState::kSkipped, analysis::CellState::kFailed},
       {JobState::kCanceled, analysis::CellState::kMissing},
+      {JobState::kStopped, analysis::CellState::kStopped},
       {JobState::kSucceeded, analysis::CellState::kMissing}};  // without the metric
   for (const auto& [state, cell] : expected) {
     ASSERT_OK_AND_ASSIGN(

@@ -329,6 +329,7 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   keep: [logs]
   retry: {failures_max: 1, lost_max: 0, backoff_min: 2s, backoff_max: 1m}
   failures_max_per_block: 3
+  early_stop: {method: median, metric: loss, minimize: true, min: 2, max: 40, eta: 4}
 )")));
   const SweepSpec& spec = sweep.spec;
   EXPECT_EQ(spec.random_settings, 4u);
@@ -344,6 +345,35 @@ TEST_F(SweepYamlTest, EveryPolicyIsRead) {
   EXPECT_EQ(spec.retry.lost_max, 0u);
   EXPECT_EQ(spec.retry.backoff_max, absl::Minutes(1));
   EXPECT_EQ(spec.failures_max_per_block, 3u);
+  ASSERT_TRUE(spec.early_stop.has_value());
+  EXPECT_EQ(spec.early_stop->metric, "loss");
+  const EarlyStopRule& rule = spec.early_stop->rule;
+  EXPECT_EQ(rule.method, EarlyStopMethod::kMedian);
+  EXPECT_TRUE(rule.minimize);
+  EXPECT_EQ(rule.min, 2);
+  EXPECT_EQ(rule.max, 40);
+  EXPECT_EQ(rule.eta, 4);
+}
+
+TEST_F(SweepYamlTest, EarlyStoppingThatCannotBeMeantIsRefusedAtItsPlace) {
+  const auto refused = [&](const std::string& early_stop, const std::string& settings,
+                           const std::string& message) {
+    EXPECT_THAT(
+        Load(absl::StrCat(kAll, "\n  settings: ", settings, "\n  early_stop: ", early_stop, "\n")),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  };
+  refused("{max: 9}", "{random: 4}",
+          "early_stop: expected the field \"metric\" (the name that train jobs report)");
+  refused("{metric: f1}", "{random: 4}",
+          "early_stop: expected the field \"max\" (the steps of a whole training)");
+  refused("{metric: f1, max: 9, method: ahsa}", "{random: 4}", "did you mean \"asha\"");
+  refused("{metric: f1, min: 0, max: 9}", "{random: 4}", "early_stop.min: expected");
+  refused("{metric: f1, min: 10, max: 9}", "{random: 4}", "early_stop.max: expected");
+  refused("{metric: f1, max: 9, eta: 1}", "{random: 4}", "early_stop.eta: expected");
+  refused("{metric: f1, max: 9, rung: 1}", "{random: 4}",
+          "early_stop.rung: expected a known field");
+  refused("{metric: f1, max: 9}", "{random: 0}",
+          "s.yaml:9:15: spec.early_stop: expected settings to choose from");
 }
 
 TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWorkingDirectory) {

@@ -63,6 +63,8 @@ JobRow RandomJob(Random& random, JobId id) {
   row.no_reuse = random.Chance(0.2);
   row.deaths = random.Chance(0.2) ? static_cast<uint32_t>(random.Between(1, 3)) : 0;
   row.death_shared = row.deaths > 0 && random.Chance(0.5);
+  row.rung = random.Chance(0.3) ? static_cast<uint32_t>(random.Below(56)) : 0;
+  row.whole = random.Chance(0.1);
   // Between the infinities, to a quarter of a nanosecond.
   row.update_time =
       At(random.Between(-20'000'000'000, 20'000'000'000)) + absl::Nanoseconds(1) * random.Uniform();
@@ -352,8 +354,8 @@ std::string Describe(Store& store) {
                     static_cast<int>(row.failure), " ", TimeText(row.not_before));
     absl::StrAppend(&text, " ", row.worker, " ", row.incarnation, " ", row.gpu_mask, " ",
                     row.reused_from ? JobText(*row.reused_from) : "-", " ", row.system_collected,
-                    row.no_reuse, " ", TimeText(row.update_time), " ", row.deaths, " ",
-                    row.death_shared, "\n");
+                    row.no_reuse, " ", TimeText(row.update_time), " ", row.deaths, " ", row.rung,
+                    " ", row.whole, " ", row.death_shared, "\n");
     const absl::StatusOr<std::vector<AttemptRow>> attempts = store.ListAttempts(row.id);
     if (!attempts.ok()) {
       return absl::StrCat("ERROR: ", attempts.status().ToString());

@@ -401,7 +401,7 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   std::vector<Batch> bad(6);
   bad[0].put_jobs = {FullJob(MakeJobId(1, 0)), FullJob(MakeJobId(1, 100'000'000))};
   bad[1].put_jobs = {FullJob(MakeJobId(1, 0))};
-  bad[1].put_jobs[0].state = static_cast<JobState>(8);
+  bad[1].put_jobs[0].state = static_cast<JobState>(kJobStates);
   bad[2].put_sweeps = {FullSweep(0x7fff'ffff)};
   bad[3].put_results = {FullResultRow(MakeJobId(1, 0))};
   bad[3].put_results[0].result.failure = static_cast<FailureClass>(12);
@@ -409,7 +409,7 @@ TYPED_TEST(StoreTest, WhatLoadWouldRefuseIsNeverWritten) {
   bad[4].put_attempts[0].result.artifacts[0].kind = static_cast<ArtifactKind>(5);
   bad[5].next_sweep_number = uint64_t{1} << 40;
   const std::vector<std::string> problems = {
-      "job s1/100000000: expected",        "job s1/0: no state has the number 8",
+      "job s1/100000000: expected",        "job s1/0: no state has the number 9",
       "sweep s2147483647: expected",       "result of job s1/0: no failure class has the number 12",
       "no artifact kind has the number 5", "next sweep number 1099511627776: expected at most"};
   for (size_t i = 0; i < bad.size(); ++i) {

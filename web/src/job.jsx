@@ -124,7 +124,7 @@ export function Job({ route, session }) {
   }
   const { result } = job;
   const waits = ["STATE_BLOCKED", "STATE_READY", "STATE_BACKOFF", "STATE_RUNNING"].includes(job.state);
-  const ended = ["STATE_FAILED", "STATE_SKIPPED", "STATE_CANCELED"].includes(job.state);
+  const ended = ["STATE_FAILED", "STATE_SKIPPED", "STATE_CANCELED", "STATE_STOPPED"].includes(job.state);
   return (
     <>
       <div class="heading">

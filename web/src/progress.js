@@ -7,6 +7,7 @@ export const STATES = [
   "succeeded",
   "failed",
   "skipped",
+  "stopped",
   "canceled",
   "running",
   "backoff",
@@ -19,6 +20,7 @@ export const SHAPES = {
   succeeded: "✓",
   failed: "✕",
   skipped: "⊘",
+  stopped: "■",
   canceled: "⊗",
   running: "▶",
   backoff: "↻",
@@ -28,7 +30,7 @@ export const SHAPES = {
 
 export const totalOf = (counts) => STATES.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
 export const endedOf = (counts) =>
-  counts.succeeded + counts.failed + counts.skipped + counts.canceled;
+  counts.succeeded + counts.failed + counts.skipped + (counts.stopped ?? 0) + counts.canceled;
 
 export const isOver = (sweep) =>
   ["STATE_SUCCEEDED", "STATE_FAILED", "STATE_CANCELED"].includes(sweep.state);
@@ -52,10 +54,10 @@ export function percentOf(counts) {
   return total === 0 ? 100 : Math.floor((100 * endedOf(counts)) / total);
 }
 
-export const PARTS = ["scored", "failed", "pending", "missing"];
+export const PARTS = ["scored", "failed", "pending", "stopped", "missing"];
 
 // For each approach of a score table: how many parts of its cells (seeds, of the settings that the
-// table shows) are scored, failed, pending or missing.
+// table shows) are scored, failed, pending, stopped or missing.
 export function lanesOf(table) {
   const lanes = new Map(table.approaches.map((approach) => [approach.name, {}]));
   for (const cell of table.cells) {

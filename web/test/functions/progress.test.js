@@ -14,7 +14,7 @@ test("a sweep is done when its last job has ended, not before", () => {
   assert.equal(totalOf(counts), 1000);
   assert.equal(endedOf(counts), 999);
   assert.equal(percentOf(counts), 99);
-  assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, canceled: 1 }), 100);
+  assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, stopped: 1, canceled: 1 }), 100);
   assert.equal(percentOf(NONE), 100);
 });
 
@@ -43,12 +43,12 @@ test("lanes count the parts of each approach's cells, also of approaches without
   const table = {
     approaches: [{ name: "a" }, { name: "constructor" }],
     cells: [
-      { approach: "a", state: "value", seeds: 3, failed: 0, pending: 2, missing: 0 },
+      { approach: "a", state: "value", seeds: 3, failed: 0, pending: 2, missing: 0, stopped: 1 },
       { approach: "a", state: "failed", seeds: 0, failed: 5, pending: 0, missing: 0 },
     ],
   };
   assert.deepEqual(lanesOf(table), [
-    { approach: "a", counts: { scored: 3, failed: 5, pending: 2, missing: 0 } },
+    { approach: "a", counts: { scored: 3, failed: 5, pending: 2, stopped: 1, missing: 0 } },
     { approach: "constructor", counts: {} },
   ]);
 });

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Early stopping: only settings that another setting of their cell beats are stopped, and with a
+// train job all that waits for it. That a restart keeps the decisions is checked with what else it
+// keeps (checker_blame.cc); that what was stopped does not run again, with all ends of jobs.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sim/checker.h"
+
+namespace concur::sim {
+
+// The train jobs of the other settings of the approach, train set and seed.
+std::vector<JobId> Checker::ComparedWith(JobId train) const {
+  const Expansion& expansion = *workload_.sweeps[planned_.at(train.sweep)].expansion;
+  const JobCoordinates own = expansion.Locate(train.index);
+  std::vector<JobId> others;
+  for (uint32_t job = 0; job < expansion.job_count(); ++job) {
+    const JobCoordinates at = expansion.Locate(job);
+    if (at.is_train && at.block == own.block && at.seed_index == own.seed_index &&
+        at.setting != own.setting) {
+      others.push_back({train.sweep, job});
+    }
+  }
+  return others;
+}
+
+void Checker::CheckStopped(const std::vector<JobId>& stopped) {
+  for (const JobId& id : stopped) {
+    if (!planned_.contains(id.sweep)) {
+      continue;
+    }
+    const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
+    if (!expansion.spec().early_stop) {
+      world_.Fail(
+          absl::StrCat("job ", id.ToString(), " was stopped in a sweep without early_stop"));
+      return;
+    }
+    const auto in_state = [&](JobId job, JobState state) {
+      const auto row = rows_.find(job);
+      return row != rows_.end() && row->second.state == state;
+    };
+    if (const auto train = expansion.TrainJobOf(id.index)) {
+      if (!in_state({id.sweep, *train}, JobState::kStopped)) {
+        world_.Fail(absl::StrCat("job ", id.ToString(), " was stopped, but not its train job"));
+      }
+      continue;
+    }
+    ++stopped_;
+    const std::vector<JobId> others = ComparedWith(id);
+    const bool halves = expansion.spec().early_stop->rule.method == EarlyStopMethod::kAsha;
+    const bool one_is_left = std::any_of(others.begin(), others.end(), [&](JobId job) {
+      return halves ? in_state(job, JobState::kSucceeded) : !in_state(job, JobState::kStopped);
+    });
+    // After a retry the best one may run anew, and a failed one come back alone.
+    if (!one_is_left && !revived_.contains(id.sweep)) {
+      world_.Fail(absl::StrCat("job ", id.ToString(), " was stopped, and of its cell no setting ",
+                               halves ? "has been" : "is", " trained to the end"));
+    }
+  }
+}
+
+bool Checker::MayBeStopped(JobId id) const {
+  const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
+  const auto train = expansion.TrainJobOf(id.index);
+  if (!expansion.spec().early_stop || (!train && !expansion.Locate(id.index).is_train)) {
+    return false;
+  }
+  const auto row = rows_.find({id.sweep, train.value_or(id.index)});
+  return row != rows_.end() && row->second.state == JobState::kStopped;
+}
+
+}  // namespace concur::sim

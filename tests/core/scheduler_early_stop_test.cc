@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps with early_stop: what is paused, goes on and is stopped, and that it stays so.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/scheduler.h"
+#include "tests/core/blame_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SchedulerEarlyStopTest : public BlameSchedulerTest {
+ protected:
+  // Approach a with so many settings on x, evaluated there; a worker for each.
+  void Start(uint32_t settings, EarlyStopRule rule) {
+    SweepSpec spec = Trains({"a"}, {"x"}, 1);
+    spec.random_settings = settings - 1;
+    spec.retry.failures_max = 2;
+    spec.failures_max_per_block = 0;
+    spec.early_stop = EarlyStopSpec{.rule = rule, .metric = "f1"};
+    sweep_ = Submit(std::move(spec));
+    for (uint32_t s = 0; s < settings; ++s) {
+      AddWorker(absl::StrCat("w", s));
+    }
+    Sync();
+  }
+  static EarlyStopRule Halving() { return {.min = 1, .max = 3, .eta = 3}; }
+
+  uint32_t Train(uint32_t setting) const { return 2 * setting; }
+  uint32_t Eval(uint32_t setting) const { return 2 * setting + 1; }
+  JobState TrainState(uint32_t setting) { return StateOf(sweep_, Train(setting)); }
+  JobView View(uint32_t setting) { return scheduler().ViewJob({sweep_, Train(setting)}); }
+  // The worker that runs the setting's train job; "" when none does.
+  std::string WorkerOf(uint32_t setting) {
+    for (const std::string& name : WorkerNames()) {
+      for (const AttemptId& id : RunningSetOf(name)) {
+        if (id.job.index == Train(setting) && !WorkerCalled(name).stopping().contains(id)) {
+          return name;
+        }
+      }
+    }
+    return "";
+  }
+  AttemptId AttemptOf(uint32_t setting) {
+    return {{sweep_, Train(setting)}, View(setting).attempt};
+  }
+  // The job reports, in one Sync; `finished`, with its result.
+  void Report(uint32_t setting, std::vector<std::pair<int64_t, double>> scores,
+              bool finished = false) {
+    const std::string worker = WorkerOf(setting);
+    ASSERT_NE(worker, "") << "setting " << setting << " does not run";
+    const AttemptId id = AttemptOf(setting);
+    if (finished) {
+      WorkerCalled(worker).Finish(id, SuccessOf(id, /*is_train=*/true));
+    }
+    SyncRequest request = WorkerCalled(worker).MakeRequest();
+    for (const auto& [step, score] : scores) {
+      request.steps.push_back({id, {step, "f1", score}});
+    }
+    ASSERT_OK(scheduler().Sync(request));
+    harness().parked().insert(worker);
+    const SchedulerHarness::Turn turn = harness().EndTurn();
+    if (const auto answer = turn.answers.find(worker); answer != turn.answers.end()) {
+      WorkerCalled(worker).TakeAnswer(request.sequence, answer->second);
+    }
+  }
+  // The workers stop what they are to stop.
+  void DropStopping() {
+    for (const std::string& name : WorkerNames()) {
+      const std::set<AttemptId> stopping = WorkerCalled(name).stopping();
+      for (const AttemptId& id : stopping) {
+        WorkerCalled(name).Drop(id);
+      }
+    }
+    Sync();
+  }
+
+  SweepId sweep_;
+};
+
+TEST_F(SchedulerEarlyStopTest, TheBestOfThreeGoesOnTheOthersAreStoppedAndTheSweepSucceeds) {
+  Start(3, Halving());
+  Report(0, {{1, 0.5}});
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  EXPECT_THAT(scheduler().Explain({sweep_, 0}), HasSubstr("paused by early_stop at 1 of 3 steps"));
+  Report(1, {{1, 0.9}});
+  Report(2, {{1, 0.1}});
+  EXPECT_EQ(TrainState(1), JobState::kReady) << "its attempt is being stopped";
+  DropStopping();
+  ASSERT_EQ(TrainState(1), JobState::kRunning);
+  EXPECT_EQ(View(1).attempt.number, 2u);
+  EXPECT_EQ(View(1).failures + View(1).lost, 0u) << "neither a failure nor a lost attempt";
+  Report(1, {{1, 0.9}, {2, 0.9}});  // again from the start
+  Report(1, {{3, 0.95}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(1), JobState::kSucceeded);
+  for (const uint32_t setting : {0, 2}) {
+    EXPECT_EQ(TrainState(setting), JobState::kStopped);
+    EXPECT_EQ(StateOf(sweep_, Eval(setting)), JobState::kStopped);
+    EXPECT_THAT(scheduler().Explain({sweep_, Train(setting)}), HasSubstr("stopped by early_stop"));
+    EXPECT_THAT(scheduler().Explain({sweep_, Eval(setting)}), HasSubstr("stopped: early_stop"));
+  }
+  Sync();
+  for (const std::string& name : WorkerNames()) {
+    FinishAllWell(name);
+  }
+  Sync();
+  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kSucceeded);
+  EXPECT_EQ(CountOf(sweep_, JobState::kStopped), 4u);
+}
+
+// The pause would have thrown a whole training away.
+TEST_F(SchedulerEarlyStopTest, AResultThatComesWithTheReportThatWouldPauseItCounts) {
+  Start(3, Halving());
+  Report(0, {{1, 0.5}, {2, 0.6}, {3, 0.7}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(0), JobState::kSucceeded);
+  Report(1, {{1, 0.1}});
+  Report(2, {{1, 0.2}});
+  EXPECT_EQ(TrainState(1), JobState::kStopped);
+  EXPECT_EQ(TrainState(2), JobState::kStopped);
+}
+
+TEST_F(SchedulerEarlyStopTest, AResultOfAPausedAttemptThatComesLateIsRefused) {
+  Start(3, Halving());
+  const std::string worker = WorkerOf(0);
+  const AttemptId id = AttemptOf(0);
+  Report(0, {{1, 0.5}});
+  WorkerCalled(worker).Finish(id, SuccessOf(id, true));
+  Sync();
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  EXPECT_EQ(scheduler().refused_results(), 1u);
+  EXPECT_EQ(View(0).lost, 0u);
+}
+
+TEST_F(SchedulerEarlyStopTest, WhenTheOneThatWentOnFailsForGoodTheNextGoesOn) {
+  Start(3, Halving());
+  for (uint32_t setting = 0; setting < 3; ++setting) {
+    Report(setting, {{1, 0.1 * setting}});
+  }
+  DropStopping();
+  for (int failure = 0; failure < 2; ++failure) {
+    const std::string worker = WorkerOf(2);
+    ASSERT_NE(worker, "");
+    WorkerCalled(worker).Finish(AttemptOf(2), FailureOf(FailureClass::kFailed));
+    Sync();
+    harness().Advance(absl::Seconds(30));
+    Sync();
+  }
+  EXPECT_EQ(TrainState(2), JobState::kFailed);
+  EXPECT_EQ(TrainState(1), JobState::kRunning);
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  Report(1, {{3, 0.3}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(0), JobState::kStopped);
+  // The failed one comes back, and is compared with what the others did.
+  ASSERT_OK_AND_ASSIGN(const uint32_t retried, scheduler().RetryJobs(sweep_, {}, false));
+  EXPECT_EQ(retried, 2u) << "not what was stopped";
+  harness().EndTurn();
+  Sync();
+  Report(2, {{1, 0.01}});
+  EXPECT_EQ(TrainState(2), JobState::kStopped) << "one of three goes on, and did";
+}
+
+TEST_F(SchedulerEarlyStopTest, AStoppedJobThatSomebodyListsTrainsToItsEnd) {
+  Start(2, {.min = 1, .max = 3, .eta = 2});
+  Report(0, {{1, 0.9}});
+  Report(1, {{1, 0.1}});
+  DropStopping();
+  Report(0, {{3, 0.9}}, /*finished=*/true);
+  ASSERT_EQ(TrainState(1), JobState::kStopped);
+  ASSERT_OK_AND_ASSIGN(const uint32_t retried,
+                       scheduler().RetryJobs(sweep_, {Eval(1)}, /*rerun_succeeded=*/false));
+  EXPECT_EQ(retried, 2u) << "with the train job that it needs";
+  harness().EndTurn();
+  harness().RestartCoordinator();
+  Sync();
+  Sync();
+  ASSERT_EQ(TrainState(1), JobState::kRunning);
+  Report(1, {{1, 0.1}});
+  EXPECT_EQ(TrainState(1), JobState::kRunning);
+  Report(1, {{3, 0.1}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(1), JobState::kSucceeded);
+}
+
+TEST_F(SchedulerEarlyStopTest, ARestartPausesNobodyElseAndForgetsNoReport) {
+  Start(6, Halving());
+  Report(0, {{1, 0.1}});
+  Report(1, {{1, 0.2}});
+  Report(2, {{1, 0.3}});
+  EXPECT_EQ(View(2).rung, 1u) << "the best of the first three";
+  Report(3, {{1, 0.05}});
+  harness().RestartCoordinator();
+  EXPECT_EQ(View(2).rung, 1u);
+  EXPECT_EQ(View(3).rung, 0u);
+  DropStopping();
+  Sync();
+  Report(4, {{1, 0.9}});
+  Report(5, {{1, 0.25}});
+  EXPECT_EQ(View(4).rung, 1u);
+  EXPECT_EQ(View(5).rung, 0u);
+}
+
+TEST_F(SchedulerEarlyStopTest, TheMedianStopsForGood) {
+  Start(5, {.method = EarlyStopMethod::kMedian, .min = 2, .max = 4});
+  for (uint32_t setting = 0; setting < 4; ++setting) {
+    Report(setting, {{1, 0.5}, {2, 0.5 + 0.1 * setting}});
+    EXPECT_EQ(TrainState(setting), JobState::kRunning);
+  }
+  Report(4, {{1, 0.1}, {2, 0.1}});
+  EXPECT_EQ(TrainState(4), JobState::kStopped);
+  EXPECT_EQ(StateOf(sweep_, Eval(4)), JobState::kStopped);
+  harness().RestartCoordinator();
+  EXPECT_EQ(TrainState(4), JobState::kStopped);
+}
+
+TEST_F(SchedulerEarlyStopTest, ACanceledJobIsNotWaitedForAndACanceledSweepEnds) {
+  Start(3, Halving());
+  Report(0, {{1, 0.5}});
+  Report(1, {{1, 0.6}});
+  ASSERT_OK(scheduler().CancelJob({sweep_, Train(2)}));
+  harness().EndTurn();
+  EXPECT_EQ(View(1).rung, 1u) << "nobody else can come";
+  DropStopping();
+  ASSERT_OK(scheduler().CancelSweep(sweep_));
+  harness().EndTurn();
+  Sync();
+  DropStopping();
+  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kCanceled);
+  EXPECT_EQ(CountOf(sweep_, JobState::kCanceled), 6u);
+}
+
+// Equal work of two sweeps: the one that is stopped keeps nobody waiting.
+TEST_F(SchedulerEarlyStopTest, WhoWaitsForTheResultOfAPausedJobRunsItself) {
+  Start(2, {.min = 1, .max = 3, .eta = 2});
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  spec.random_settings = 1;
+  const SweepId plain = Submit(std::move(spec));
+  AddWorker("w9", 4);
+  Sync();
+  ASSERT_EQ(StateOf(plain, 0), JobState::kBlocked) << "waits for equal work";
+  Report(0, {{1, 0.1}});
+  DropStopping();
+  EXPECT_EQ(StateOf(plain, 0), JobState::kRunning);
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  FinishAllWell("w9");
+  Sync();
+  EXPECT_EQ(TrainState(0), JobState::kBlocked) << "it waits for its turn";
+}
+
+// Settings are drawn, and may be drawn twice.
+TEST_F(SchedulerEarlyStopTest, OfTwoEqualSettingsTheOneThatWaitsTakesTheResultOfTheOther) {
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  spec.approaches[0].hyperparameters.space = {{"lr", Choice{{0.1}}}};
+  spec.random_settings = 1;
+  spec.early_stop = EarlyStopSpec{.rule = {.min = 1, .max = 3, .eta = 2}, .metric = "f1"};
+  sweep_ = Submit(std::move(spec));
+  AddWorker("w0");
+  AddWorker("w1");
+  Sync();
+  Report(0, {{1, 0.5}});
+  DropStopping();
+  Report(1, {{1, 0.5}});
+  DropStopping();
+  ASSERT_EQ(TrainState(1), JobState::kBlocked);
+  Report(0, {{3, 0.5}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(0), JobState::kSucceeded);
+  EXPECT_EQ(View(1).reused_from, (JobId{sweep_, 0}));
+}
+
+TEST_F(SchedulerEarlyStopTest, AnotherNameDecidesNothing) {
+  Start(2, Halving());
+  const std::string worker = WorkerOf(0);
+  SyncRequest request = WorkerCalled(worker).MakeRequest();
+  request.steps.push_back({AttemptOf(0), {3, "loss", 1}});
+  request.steps.push_back({AttemptOf(0), {0, "f1", 1}});  // before any training
+  ASSERT_OK(scheduler().Sync(request));
+  harness().EndTurn();
+  EXPECT_EQ(TrainState(0), JobState::kRunning);
+}
+
+}  // namespace
+}  // namespace concur::testing
