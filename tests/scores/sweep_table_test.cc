@@ -327,6 +327,23 @@ TEST(SweepTableTest, EveryStateCountsAsItShould) {
   }
 }
 
+// Scores of settings that lost were missing without a word.
+TEST(SweepTableTest, SettingsThatWereStoppedEarlyAreMarked) {
+  const std::vector<JobScore> scores = {
+      ScoreOf("tuned", "x", "x", 0, 1, std::nullopt, JobState::kStopped),
+      ScoreOf("tuned", "x", "x", 1, 1, 40), ScoreOf("rule", "", "x", 0, 1, 30)};
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable best, SweepTable(TwoApproaches(), scores));
+  EXPECT_EQ(best.cell(0, 0).value, 40);
+  EXPECT_EQ(best.cell(0, 0).stopped, 1);
+  EXPECT_TRUE(best.cell(0, 0).IsPartial());
+  EXPECT_FALSE(best.cell(1, 0).IsPartial());
+  SweepTableOptions asked;
+  asked.select = "each";
+  ASSERT_OK_AND_ASSIGN(const analysis::ScoreTable each, SweepTable(TwoApproaches(), scores, asked));
+  EXPECT_EQ(each.cell(0, 0).state, analysis::CellState::kStopped);
+  EXPECT_EQ(each.cell(1, 0).value, 40);
+}
+
 TEST(SweepTableTest, CanceledJobsStayVisible) {
   // The column of a canceled benchmark vanished, and "close 0.31*" became "close 0.31".
   ASSERT_OK_AND_ASSIGN(
