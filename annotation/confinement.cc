@@ -34,16 +34,22 @@ const std::set<std::string>& OwnFolders() {
   return folders;
 }
 
-std::vector<SandboxMount> FoldersOfMachine() {
+bool IsWithin(const std::string& path, const std::string& folder) {
+  return absl::StartsWith(path, folder + "/");
+}
+
+std::vector<SandboxMount> FoldersOfMachine(const std::vector<std::string>& tops) {
   std::vector<SandboxMount> mounts;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/", error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string path = it->path().string();
-    std::error_code none;
-    const std::string source = std::filesystem::canonical(path, none).string();
-    if (!none && !OwnFolders().contains(path) && std::filesystem::is_directory(source, none)) {
-      mounts.push_back({source, path});
+  for (const std::string& top : tops) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(top, error), end; !error && it != end;
+         it.increment(error)) {
+      const std::string path = it->path().string();
+      std::error_code none;
+      const std::string source = std::filesystem::canonical(path, none).string();
+      if (!none && !OwnFolders().contains(path) && std::filesystem::is_directory(source, none)) {
+        mounts.push_back({source, path});
+      }
     }
   }
   std::sort(mounts.begin(), mounts.end(),
@@ -55,14 +61,41 @@ std::vector<SandboxMount> FoldersOfMachine() {
 // of something else.
 absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
                                                    const std::string& state) {
-  std::vector<SandboxMount> mounts = FoldersOfMachine();
-  mounts.push_back({state + "/tmp", "/var/tmp", /*is_writable=*/true});
+  std::vector<SandboxMount> machine = FoldersOfMachine(files.tops);
+  // A link of the machine may also lead into what is not shown.
+  std::erase_if(machine, [&files](const SandboxMount& folder) {
+    return IsWithin(folder.source + "/", files.room) || IsWithin(folder.source + "/", "/var/tmp");
+  });
+  std::vector<SandboxMount> mounts = machine;
+  // Shows `source` in place of `path`, also where a link of the machine leads to that: /home may be
+  // /var/home, and is mounted as well.
+  const auto cover = [&](const std::string& path, const std::string& source, bool is_writable) {
+    mounts.push_back({source, path, is_writable});
+    for (const SandboxMount& folder : machine) {
+      if (folder.source != folder.target && IsWithin(path, folder.source)) {
+        mounts.push_back({source, folder.target + path.substr(folder.source.size()), is_writable});
+      }
+    }
+  };
+  cover("/var/tmp", state + "/tmp", /*is_writable=*/true);
+  // Names of hosts are looked up by a file that may be a service's, in /run.
+  std::error_code missing;
+  const std::string resolver = std::filesystem::canonical("/etc/resolv.conf", missing).string();
+  if (!missing && IsWithin(resolver, "/run")) {
+    mounts.push_back({resolver, resolver});
+  }
+  // The room may lie in one of these.
+  for (const std::string& path : files.read) {
+    if (!IsWithin(path, files.room)) {
+      mounts.push_back({path, path});
+    }
+  }
   // An empty room, with places for what is seen in it.
   const std::string room = state + "/room";
   CONCUR_RETURN_IF_ERROR(MakeDirectories(room, 0700));
-  mounts.push_back({room, files.room});
+  cover(files.room, room, /*is_writable=*/false);
   const auto make_place = [&](const std::string& path) -> absl::Status {
-    if (!absl::StartsWith(path, files.room + "/")) {
+    if (!IsWithin(path, files.room)) {
       return absl::OkStatus();
     }
     const std::string place = room + path.substr(files.room.size());
@@ -77,8 +110,10 @@ absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
   CONCUR_RETURN_IF_ERROR(make_place(files.run));
   mounts.push_back({files.run, files.run, /*is_writable=*/true});
   for (const std::string& path : files.read) {
-    CONCUR_RETURN_IF_ERROR(make_place(path));
-    mounts.push_back({path, path});
+    if (IsWithin(path, files.room)) {
+      CONCUR_RETURN_IF_ERROR(make_place(path));
+      mounts.push_back({path, path});
+    }
   }
   const std::string nothing = state + "/nothing";
   CONCUR_RETURN_IF_ERROR(WriteFileAtomically(nothing, ""));
@@ -87,7 +122,7 @@ absl::StatusOr<std::vector<SandboxMount>> MountsOf(const VisibleFiles& files,
     const std::string real = std::filesystem::canonical(path, error).string();
     if (!error) {
       CONCUR_RETURN_IF_ERROR(make_place(real));
-      mounts.push_back({nothing, real});
+      cover(real, nothing, /*is_writable=*/false);
     }
   }
   return mounts;
@@ -128,8 +163,9 @@ absl::Status Confinement::SetUpSandbox(const std::string& wish) {
     CONCUR_RETURN_IF_ERROR(MakeDirectories(state_ + folder, 0700));
   }
   std::vector<std::string> missing;
+  // The others' read-only mounts leave what is mounted within them writable.
   sandbox_ =
-      worker::FirstSandbox(is_name ? std::vector<std::string>{wish} : names,
+      worker::FirstSandbox({is_name ? wish : "bubblewrap"},
                            {.state = state_, .environment = worker::BaseEnvironment()}, missing);
   if (sandbox_ != nullptr) {
     CONCUR_ASSIGN_OR_RETURN(mounts_, MountsOf(files_, state_));
@@ -148,10 +184,10 @@ absl::StatusOr<worker::Command> Confinement::Wrap(const worker::Command& command
   worker::SandboxRun run;
   run.root = state_ + "/root";
   run.mounts = mounts_;
-  // A program in /tmp would not be seen.
+  // A program in /tmp would not be seen. First: the room may lie in that folder.
   const std::string folder = std::filesystem::path(command.program).parent_path().string();
-  if (absl::StartsWith(folder, "/tmp/") && !absl::StartsWith(folder, files_.room + "/")) {
-    run.mounts.push_back({folder, folder});
+  if (IsWithin(folder, "/tmp") && !IsWithin(folder, files_.room)) {
+    run.mounts.insert(run.mounts.begin(), {folder, folder});
   }
   run.devices = worker::GpuDevices();
   run.directory = command.directory;

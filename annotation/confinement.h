@@ -3,8 +3,9 @@
 // sandbox, the same that workers have for jobs.
 //
 // In the sandbox a system sees the machine's programs and files read-only, without the room, the
-// files that are hidden from it, /run, other processes and other users' temporary files. It writes
-// its own directory and /tmp. The network is the machine's.
+// files that are hidden from it, /run (except the file by which names of hosts are looked up),
+// other processes and other users' temporary files. It writes its own directory and /tmp. The
+// network is the machine's.
 //
 // Thread-compatible.
 #ifndef CONCUR_ANNOTATION_CONFINEMENT_H_
@@ -22,18 +23,21 @@ namespace concur::annotation {
 
 // What of this machine a system sees in a sandbox.
 struct VisibleFiles {
-  std::string room;                 // a directory of which it sees only what is listed here
-  std::string run;                  // a directory in the room, its own, which it writes
+  std::vector<std::string> tops = {"/"};  // folders whose folders it sees, except the room
+  std::string room;                       // a directory of which it sees only what is listed here
+  std::string run;                        // a directory in the room, its own, which it writes
   std::vector<std::string> read;    // files and folders that it sees also in the room and in /tmp
   std::vector<std::string> hidden;  // files of which it sees nothing
 };
 
 class Confinement {
  public:
-  // `sandbox`: "auto", the first of worker::SandboxNames() that works here; "none"; or the name of
-  // one that must. What there is not, "auto" takes as it is, and notes() says so.
+  // `sandbox`: "auto", bubblewrap if it works here; "none"; or the one of worker::SandboxNames()
+  // that must. What there is not, "auto" takes as it is, and notes() says so. Podman and Apptainer
+  // only when named: what is mounted within a folder of the machine stays writable in theirs.
   // InvalidArgument for another word; FailedPrecondition when that sandbox does not work, with the
-  // reason. REQUIRES: the room's lock is held; paths are absolute.
+  // reason. REQUIRES: the room's lock is held; paths are absolute; the room's, what it writes and
+  // what it reads are without links.
   static absl::StatusOr<std::unique_ptr<Confinement>> SetUp(const VisibleFiles& files,
                                                             const std::string& sandbox);
 

@@ -261,8 +261,9 @@ absl::StatusOr<HttpResponse> Tables::Compute(const TableQuery& query, const ApiC
                                    [&key](const Kept& one) { return one.key == key; });
     if (kept != kept_.end()) {
       const bool is_same = kept->counts == counts;
-      if ((is_same && sweep.has_end_time()) ||
-          began - kept->time < (is_same ? kKeptFor : kept->cost)) {
+      const absl::Duration kept_for = is_same ? std::max(kKeptFor, kept->cost) : kept->cost;
+      // Nobody asks again for the table of an ended sweep.
+      if (sweep.has_end_time() ? is_same : began - kept->time < kept_for) {
         return kept->response;
       }
       kept_.erase(kept);

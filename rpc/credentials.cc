@@ -175,6 +175,7 @@ absl::Status FindRecorded(Credentials* credentials) {
 absl::Status ReadPems(const CredentialFiles& files, Credentials* credentials) {
   CONCUR_RETURN_IF_ERROR(ReadPem(files.ca, &credentials->ca));
   CONCUR_RETURN_IF_ERROR(ReadPem(files.certificate, &credentials->certificate));
+  credentials->key_file = files.key;
   return ReadPem(files.key, &credentials->key);
 }
 

@@ -29,6 +29,7 @@ struct Credentials {
   std::string ca;  // PEM; "": no TLS
   std::string certificate;
   std::string key;
+  std::string key_file;    // "": there is no key
   std::string token_file;  // "": `token` is all there is
   std::string token;
   std::string recorded_for;  // the local address whose recorded token is used; "": one was named

@@ -338,6 +338,8 @@ void ProcessWatcher::Terminate(Watched& watched, KillCause cause, bool at_once, 
   }
   if (at_once) {
     kill(-watched.process.pid, SIGKILL);
+    // It may have left its group. It has not been waited for: the number is still its own.
+    kill(watched.process.pid, SIGKILL);
     watched.killed = true;
     watched.deadline = absl::InfiniteFuture();
   } else {

@@ -58,8 +58,8 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
       ->DefaultText("what its approach asks for to predict, else 8GiB");
   command
       .AddOption("--sandbox", flags.sandbox,
-                 "what the system runs in: bubblewrap, podman or apptainer; auto: the first that "
-                 "works here, if any; or none")
+                 "what the system runs in: bubblewrap, podman or apptainer; auto: bubblewrap if "
+                 "that works here; or none")
       ->TypeName("KIND")
       ->ShowDefault();
 }

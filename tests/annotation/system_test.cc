@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -58,15 +59,32 @@ class SystemTest : public ::testing::Test {
     return MakeServedSystem(clock_, options);
   }
   // The room is another directory than the one where the system runs.
-  std::unique_ptr<Confinement> Confine(const std::string& sandbox) {
-    std::filesystem::create_directories(directory_.File("room/run"));
-    const std::string room = std::filesystem::canonical(directory_.File("room")).string();
+  VisibleFiles FilesAround(const std::string& directory) {
+    std::filesystem::create_directories(directory + "/room/run");
+    std::filesystem::create_directories(directory + "/room/systems");
+    for (const char* secret : {"/room/log.jsonl", "/room/systems/token"}) {
+      EXPECT_OK(WriteFileAtomically(directory + secret, "secret"));
+    }
+    EXPECT_OK(WriteFileAtomically(directory + "/model", "weights"));
     VisibleFiles files;
-    files.room = room;
-    files.run = room + "/run";
-    files.read = {directory_.File("model")};
-    files.hidden = {directory_.File("room/systems/token")};
-    return Confinement::SetUp(files, sandbox).value();
+    files.room = std::filesystem::canonical(directory + "/room").string();
+    files.run = files.room + "/run";
+    files.read = {directory + "/model"};
+    files.hidden = {directory + "/room/systems/token"};
+    return files;
+  }
+  // What `script`, which writes to "seen", finds in the sandbox. Unset: this machine has none.
+  std::optional<std::string> SeenBy(const std::string& script, const VisibleFiles& files) {
+    const std::unique_ptr<Confinement> confinement = Confinement::SetUp(files, "auto").value();
+    if (!confinement->has_sandbox()) {
+      return std::nullopt;
+    }
+    SystemOptions options = Options(script + "; " + Replies("\"A\""));
+    options.directory = files.run;
+    options.confinement = confinement.get();
+    const auto system = MakeServedSystem(clock_, options);
+    EXPECT_OK(system->Answer("A.", "B?"));
+    return ReadFile(files.run + "/seen").value_or("");
   }
 
   TempDir directory_;
@@ -178,7 +196,8 @@ TEST_F(SystemTest, OneThatTakesTooMuchMemoryIsStartedAgainAndSaysSo) {
 }
 
 TEST_F(SystemTest, AControlGroupLimitsMemoryAndProcesses) {
-  const std::unique_ptr<Confinement> confinement = Confine("none");
+  const std::unique_ptr<Confinement> confinement =
+      Confinement::SetUp(FilesAround(directory_.path()), "none").value();
   if (confinement->cgroups() == nullptr) {
     GTEST_SKIP() << confinement->notes().front();
   }
@@ -195,30 +214,62 @@ TEST_F(SystemTest, AControlGroupLimitsMemoryAndProcesses) {
   EXPECT_THAT(ReadFile(directory_.File("log")).value(), HasSubstr("ork")) << "Cannot fork";
 }
 
+constexpr char kNoSandbox[] = "no sandbox works here";
+
 TEST_F(SystemTest, InASandboxItWritesItsOwnDirectoryAndSeesNoRoom) {
-  ASSERT_OK(WriteFileAtomically(directory_.File("model"), "weights"));
-  std::filesystem::create_directories(directory_.File("room/systems"));
-  ASSERT_OK(WriteFileAtomically(directory_.File("room/log.jsonl"), "secret"));
-  ASSERT_OK(WriteFileAtomically(directory_.File("room/systems/token"), "secret"));
-  const std::unique_ptr<Confinement> confinement = Confine("auto");
-  if (!confinement->has_sandbox()) {
-    GTEST_SKIP() << confinement->notes().front();
-  }
-  const std::string room = directory_.File("room");
-  SystemOptions options = Options(
-      absl::StrCat("cat ", directory_.File("model"), " > seen; cat ", room, "/log.jsonl ", room,
+  const VisibleFiles files = FilesAround(directory_.path());
+  const std::string& room = files.room;
+  // In /tmp, which is its own there: a name that nobody else has.
+  const std::string made = std::filesystem::path(directory_.path()).filename().string();
+  const std::optional<std::string> seen = SeenBy(
+      absl::StrCat("cat ", files.read[0], " > seen; cat ", room, "/log.jsonl ", room,
                    "/systems/token >> seen; readlink /proc/self/ns/pid > namespace; echo x > ",
-                   room, "/made && echo made >> seen; echo x > /usr/made && echo made >> seen; ",
-                   "echo x > /tmp/made && echo own >> seen; ", Replies("\"A\"")));
-  options.directory = room + "/run";
-  options.confinement = confinement.get();
-  const auto system = MakeServedSystem(clock_, options);
-  EXPECT_OK(system->Answer("A.", "B?"));
-  EXPECT_EQ(ReadFile(room + "/run/seen").value_or(""), "weightsown\n");
-  EXPECT_FALSE(std::filesystem::exists("/tmp/made"));
+                   room, "/made && echo made >> seen; echo x > /usr/", made,
+                   " && echo made >> seen; echo x > /tmp/", made, "-own && echo own >> seen"),
+      files);
+  if (!seen.has_value()) {
+    GTEST_SKIP() << kNoSandbox;
+  }
+  EXPECT_EQ(*seen, "weightsown\n");
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat("/tmp/", made, "-own")));
   EXPECT_NE(ReadFile(room + "/run/namespace").value_or(""),
             absl::StrCat(std::filesystem::read_symlink("/proc/self/ns/pid").string(), "\n"))
       << "other processes are not seen";
+}
+
+TEST_F(SystemTest, InASandboxItSeesNoRoomInTheFolderOfItsCode) {
+  VisibleFiles files = FilesAround(directory_.path());
+  files.read = {directory_.path(), files.room + "/systems"};
+  const std::optional<std::string> seen = SeenBy(
+      absl::StrCat("cat ", directory_.path(), "/model > seen; cat ", files.room, "/log.jsonl ",
+                   files.room, "/systems/token >> seen; ls ", files.room, " >> seen"),
+      files);
+  if (!seen.has_value()) {
+    GTEST_SKIP() << kNoSandbox;
+  }
+  EXPECT_EQ(*seen, "weightsrun\nsystems\n");
+}
+
+TEST_F(SystemTest, InASandboxALinkOfTheMachineLeadsToNoRoom) {
+  std::filesystem::create_directories(directory_.File("var/home"));
+  std::filesystem::create_directory_symlink("var/home", directory_.File("home"));
+  std::filesystem::create_directory_symlink("var/home/room", directory_.File("room"));
+  std::filesystem::create_directory_symlink("var/home/room/systems", directory_.File("systems"));
+  VisibleFiles files = FilesAround(directory_.File("var/home"));
+  files.tops.push_back(directory_.path());
+  ASSERT_OK(WriteFileAtomically(directory_.File("var/home/other"), "secret"));
+  files.hidden.push_back(directory_.File("var/home/other"));
+  const std::string linked = directory_.File("home");
+  const std::optional<std::string> seen =
+      SeenBy(absl::StrCat("cat ", linked, "/model > seen; cat ", linked, "/other ", linked,
+                          "/room/log.jsonl ", linked, "/room/systems/token ",
+                          directory_.File("room/log.jsonl"), " ", directory_.File("systems/token"),
+                          " >> seen"),
+             files);
+  if (!seen.has_value()) {
+    GTEST_SKIP() << kNoSandbox;
+  }
+  EXPECT_EQ(*seen, "weights");
 }
 
 TEST_F(SystemTest, ASandboxThatIsNoneIsRefused) {

@@ -105,6 +105,7 @@ TEST_F(CredentialsTest, TheCaOfTheOwnCoordinatorIsFoundByItsUser) {
   EXPECT_EQ(found.ca, pem + "ca");
   EXPECT_EQ(found.certificate, pem + "client");
   EXPECT_EQ(found.key, "-----BEGIN KEY");
+  EXPECT_EQ(found.key_file, dir_.File("client.key"));
   EXPECT_EQ(found.token, "concur_1");
   EXPECT_EQ(LoadCredentials("example.org:7001", {})->ca, "") << "another machine's";
   ASSERT_OK_AND_ASSIGN(found,

@@ -9,12 +9,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file.h"
 #include "base/thread_pool.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -78,6 +84,49 @@ TEST_F(ProcessWatcherTest, AProcessThatIsAddedAndStoppedMeanwhileIsStopped) {
   const ProcessEnd end = promise.get_future().get();
   EXPECT_EQ(end.killed_for, KillCause::kStop);
   EXPECT_TRUE(WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGTERM);
+}
+
+// It moves into its child's group, and says so by a file with the child's number.
+constexpr char kLeavesItsGroup[] = R"(exec python3 -c '
+import os, signal
+ready, tell = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.write(tell, b"x")
+else:
+    os.read(ready, 1)
+    os.setpgid(0, child)
+    with open("unfinished", "w") as file:
+        file.write(str(child))
+    os.rename("unfinished", "moved")
+signal.pause()
+')";
+
+TEST_F(ProcessWatcherTest, AProcessThatHasLeftItsGroupIsKilled) {
+  Process process = Start(kLeavesItsGroup);
+  const pid_t pid = process.pid;
+  std::promise<ProcessEnd> promise;
+  const uint64_t number = Watch(std::move(process), Options(), promise);
+  absl::StatusOr<std::string> child = ReadFile(dir_.File("moved"));
+  const absl::Time give_up = absl::Now() + absl::Seconds(60);
+  while (!child.ok() && absl::Now() < give_up) {
+    std::this_thread::yield();
+    child = ReadFile(dir_.File("moved"));
+  }
+  EXPECT_OK(child.status());
+  watcher_.Stop(number, /*at_once=*/true);
+  std::future<ProcessEnd> end = promise.get_future();
+  const bool has_ended = end.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) {
+    kill(pid, SIGKILL);
+  }
+  EXPECT_EQ(end.get().killed_for, KillCause::kStop);
+  int orphan = 0;
+  if (absl::SimpleAtoi(child.value_or(""), &orphan)) {
+    kill(orphan, SIGKILL);
+  }
 }
 
 TEST_F(ProcessWatcherTest, AProcessThatEndedBeforeItWasStoppedWasNotStopped) {

@@ -6,7 +6,7 @@ import { decimal } from "./format.js";
 import { useGet } from "./hooks.js";
 import { CoefficientFilter, COEFFICIENTS, Grid } from "./matrix.jsx";
 import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
-import { endedOf, isOver, percentOf } from "./progress.js";
+import { againOf, isOver, percentOf, versionOf } from "./progress.js";
 import { compareLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
 
@@ -47,11 +47,11 @@ function Filters({ query }) {
 // {sweep, matrix, error} of one side; the matrix follows the sweep.
 function useSide(name, coefficient) {
   const sweep = useGet("GetSweep", { sweep: name }, INTERVAL_MS);
-  const round = useThrottled(sweep.data ? endedOf(sweep.data.counts) : 0, INTERVAL_MS);
+  const round = useThrottled(sweep.data ? versionOf(sweep.data) : "", INTERVAL_MS);
   const matrix = useGet(
     sweep.data ? "matrix" : null,
     { sweep: name, coefficient, intervals: "true", format: "json" },
-    0,
+    sweep.data ? againOf(sweep.data) : 0,
     round,
   );
   return { sweep: sweep.data, matrix: matrix.data, error: sweep.error ?? matrix.error };

@@ -6,7 +6,7 @@ import { coefficientColours } from "./colour.js";
 import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer } from "./parts.jsx";
-import { isOver, percentOf } from "./progress.js";
+import { againOf, isOver, percentOf } from "./progress.js";
 import { Ranks } from "./ranks.jsx";
 import { compareLink, sweepLink } from "./route.js";
 import { pointsOf, scale, ticks } from "./scatter.js";
@@ -140,7 +140,7 @@ function Scatter({ table, pair }) {
 }
 
 function Chosen({ pair, sweep, round }) {
-  const scores = useGet("scores", { sweep: sweep.id, format: "json" }, 0, round);
+  const scores = useGet("scores", { sweep: sweep.id, format: "json" }, againOf(sweep), round);
   return (
     <aside class="chosen-pair" aria-live="polite">
       <h3>
@@ -172,10 +172,11 @@ export function Matrix({ sweep, version, route }) {
   const parameters = { sweep: sweep.id, coefficient, intervals };
   const round = useThrottled(version, EVERY_MS);
   const [chosen, setChosen] = useState(null);
-  const whole = useGet("matrix", { ...parameters, format: "json" }, 0, round);
+  const whole = useGet("matrix", { ...parameters, format: "json" }, againOf(sweep), round);
   // Of a large table intervals take long: its values are shown until they are there.
   const isWaiting = intervals === "true" && !whole.data;
-  const values = useGet(isWaiting ? "matrix" : null, { ...parameters, intervals: "false", format: "json" }, 0, round);
+  const quick = { ...parameters, intervals: "false", format: "json" };
+  const values = useGet(isWaiting ? "matrix" : null, quick, againOf(sweep), round);
   const data = whole.data ?? values.data;
   const error = whole.error ?? values.error;
   const change = (name) => (event) => {

@@ -17,7 +17,7 @@ const KINDS = {
   integer: Number,
   cpus: (text) => String(Math.round(1000 * Number(text))),
   gibibytes: (text) => String(Math.round(GIB * Number(text))),
-  minutes: (text) => `${60 * Number(text)}s`,
+  minutes: (text) => `${Math.round(60_000 * Number(text)) / 1000}s`, // as JSON has no more digits
   lines: linesOf,
   // A line without "=" is a name without a value.
   pairs: (text) =>
@@ -29,6 +29,8 @@ const KINDS = {
     ),
 };
 export const NUMBER_KINDS = ["integer", "cpus", "gibibytes", "minutes"];
+// What a field has whose text the browser does not tell, since it is no number.
+export const NO_NUMBER = "no number";
 export const LINE_KINDS = ["lines", "pairs", "json"];
 
 // `path`: as errors of the coordinator name the field, after "spec."; `to`: where the value stands
@@ -112,13 +114,16 @@ function put(object, path, value) {
 }
 
 // The specification of what was typed: {PATH: text}; fields that are empty are left out. Throws
-// {path, message} for JSON that is none.
+// {path, message} for a number or JSON that is none.
 export function specOf(provider, typed) {
   const spec = { provider, resources: {} };
   for (const { path, to, kind } of fieldsOf(provider)) {
     const text = typed[path] ?? "";
     if (text.trim() === "") {
       continue;
+    }
+    if (NUMBER_KINDS.includes(kind) && !Number.isFinite(Number(text))) {
+      throw { path, message: "expected a number" };
     }
     if (kind !== "json") {
       put(spec, to, KINDS[kind](text));
@@ -146,11 +151,14 @@ export function placeOf(message, provider) {
     return { path: "", message };
   }
   const [, named, index, rest] = found;
-  const paths = ["provider", ...fieldsOf(provider).map(({ path }) => path)];
+  const fields = [{ path: "provider", to: "provider" }, ...fieldsOf(provider)];
+  // JSON is refused by the place of the value.
+  const own = fields.find((field) => field.path === named || field.to === named)?.path;
+  const paths = fields.map(({ path }) => path);
   const within = paths
     .filter((path) => named === path || named.startsWith(`${path}.`))
     .sort((a, b) => b.length - a.length)[0];
-  const path = within ?? paths.find((one) => one.startsWith(`${named}.`)) ?? "";
-  const where = path === "" || (within !== named && within !== undefined) ? `${named}: ` : "";
+  const path = own ?? within ?? paths.find((one) => one.startsWith(`${named}.`)) ?? "";
+  const where = path === "" || (path !== own && within !== named && within !== undefined) ? `${named}: ` : "";
   return { path, message: `${where}${index === undefined ? "" : `${Number(index) + 1}: `}${rest}` };
 }

@@ -3,7 +3,7 @@
 // asks the provider, too, whether it would start such workers, and adds nothing.
 import { useState } from "preact/hooks";
 import { post } from "./api.js";
-import { LINE_KINDS, MAIN_FIELDS, MORE_FIELDS, NUMBER_KINDS, placeOf, PROVIDER_FIELDS, PROVIDERS, specOf } from "./pool_form.js";
+import { LINE_KINDS, MAIN_FIELDS, MORE_FIELDS, NO_NUMBER, NUMBER_KINDS, placeOf, PROVIDER_FIELDS, PROVIDERS, specOf } from "./pool_form.js";
 
 function Field({ field, typed, problem, onType }) {
   const { path, label, kind, hint } = field;
@@ -11,11 +11,11 @@ function Field({ field, typed, problem, onType }) {
   const id = `pool-${path.replaceAll(".", "-")}`;
   const rest = {
     id,
-    value: typed[path] ?? "",
+    value: typed[path] === NO_NUMBER ? undefined : (typed[path] ?? ""), // what is there stays
     placeholder: hint,
     "aria-invalid": isHere,
     "aria-describedby": isHere ? `${id}-problem` : undefined,
-    onInput: (event) => onType(path, event.target.value),
+    onInput: ({ target }) => onType(path, target.validity.badInput ? NO_NUMBER : target.value),
   };
   return (
     <div class={LINE_KINDS.includes(kind) ? "field lines" : "field"}>

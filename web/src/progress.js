@@ -35,6 +35,15 @@ export const endedOf = (counts) =>
 export const isOver = (sweep) =>
   ["STATE_SUCCEEDED", "STATE_FAILED", "STATE_CANCELED"].includes(sweep.state);
 
+// What the tables of a sweep are asked for again by: it changes with every job that ends, with the
+// end of the sweep, and with each end after a retry.
+export const versionOf = (sweep) => `${endedOf(sweep.counts)} ${isOver(sweep) ? sweep.end_time : ""}`;
+
+// After how many ms tables are asked for again though nothing has ended: while a sweep runs, the
+// coordinator may answer with one that it made before. 0: never.
+const AGAIN_MS = 30_000;
+export const againOf = (sweep) => (isOver(sweep) ? 0 : AGAIN_MS);
+
 // Jobs a second over the last minute; NaN when nothing is known.
 export function rateOf(sweep) {
   const seconds = secondsOf(sweep.recent_span);
@@ -53,6 +62,10 @@ export function percentOf(counts) {
   const total = totalOf(counts);
   return total === 0 ? 100 : Math.floor((100 * endedOf(counts)) / total);
 }
+
+// Whether parts of a score table's cell (seeds, settings that were chosen from) have no score.
+export const lacksParts = (cell) =>
+  ["failed", "pending", "stopped", "missing"].some((part) => Number(cell[part] ?? 0) > 0);
 
 export const PARTS = ["scored", "failed", "pending", "stopped", "missing"];
 

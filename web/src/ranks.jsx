@@ -3,6 +3,7 @@
 import { decimal, integer } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer, Table } from "./parts.jsx";
+import { againOf } from "./progress.js";
 import { averagesOf, isResolved, rankBar, rankText } from "./ranks.js";
 
 function RankSet({ row, of }) {
@@ -20,7 +21,7 @@ function RankSet({ row, of }) {
 const RESOLVED = ["rank set", "of all", "group", "next differs: p"];
 
 export function Ranks({ sweep, round }) {
-  const { data, error } = useGet("rank", { sweep: sweep.id, format: "json" }, 0, round);
+  const { data, error } = useGet("rank", { sweep: sweep.id, format: "json" }, againOf(sweep), round);
   if (!data) {
     return error ? <Problem error={error} /> : <Loading />;
   }
@@ -36,7 +37,7 @@ export function Ranks({ sweep, round }) {
       <Problem error={error} />
       {ranked === 0 && (
         <p class="faint">
-          Not resolved: that takes two approaches or more with all their scores, on three benchmarks or
+          Not resolved: that takes 2 to 400 approaches with all their scores, on three benchmarks or
           more.
         </p>
       )}

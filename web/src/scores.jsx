@@ -3,6 +3,7 @@
 import { decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Loading, Problem, SaveAnswer } from "./parts.jsx";
+import { againOf, lacksParts } from "./progress.js";
 import { sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
 
@@ -10,11 +11,10 @@ function Cell({ cell }) {
   if (!cell || cell.value === null || cell.value === undefined) {
     return <span class={`state state-${cell?.state ?? "missing"}`}>{cell?.state ?? "—"}</span>;
   }
-  const isPart = (cell.failed ?? 0) + (cell.pending ?? 0) > 0;
   return (
     <span title={`${cell.setting === null ? "" : `setting ${cell.setting}, `}${plural(cell.seeds, "seed")}`}>
       {decimal(cell.value)}
-      {isPart && <span title="some of it failed or is pending">*</span>}
+      {lacksParts(cell) && <span title="some of it failed, is pending, or was canceled or stopped">*</span>}
       {cell.standard_deviation > 0 && <span class="faint"> ±{decimal(cell.standard_deviation)}</span>}
     </span>
   );
@@ -22,7 +22,7 @@ function Cell({ cell }) {
 
 export function Scores({ sweep, version }) {
   const round = useThrottled(version);
-  const { data, error } = useGet("scores", { sweep: sweep.id, format: "json" }, 0, round);
+  const { data, error } = useGet("scores", { sweep: sweep.id, format: "json" }, againOf(sweep), round);
   if (!data) {
     return error ? <Problem error={error} /> : <Loading />;
   }

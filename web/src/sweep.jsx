@@ -8,7 +8,7 @@ import { useGet, useNow, useStream } from "./hooks.js";
 import { Jobs } from "./jobs.jsx";
 import { Matrix } from "./matrix.jsx";
 import { Action, Counts, Loading, Problem, Progress, State } from "./parts.jsx";
-import { endedOf, isOver, rateOf, timeLeft } from "./progress.js";
+import { isOver, rateOf, timeLeft, versionOf } from "./progress.js";
 import { Lanes, Failures } from "./sweep_progress.jsx";
 import { TABS, sweepLink } from "./route.js";
 import { Scores } from "./scores.jsx";
@@ -110,8 +110,7 @@ export function Sweep({ route, session }) {
   if (sweep === null) {
     return error ? <Problem error={error} /> : <Loading />;
   }
-  // Grows with every job that ends: what tables are asked for again by.
-  const version = endedOf(sweep.counts);
+  const version = versionOf(sweep);
   return (
     <>
       <Header sweep={sweep} session={session} onDone={again} />

@@ -5,7 +5,7 @@ import { groupFailures, indexOf } from "./failures.js";
 import { enumName, integer } from "./format.js";
 import { useGet } from "./hooks.js";
 import { Action, Bar, Loading, Problem, Table } from "./parts.jsx";
-import { lanesOf, PARTS } from "./progress.js";
+import { againOf, lanesOf, PARTS } from "./progress.js";
 import { jobLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
 
@@ -14,7 +14,7 @@ const JOBS_SHOWN = 20;
 
 export function Lanes({ sweep, version }) {
   const round = useThrottled(version);
-  const table = useGet("scores", { sweep: sweep.id, format: "json" }, 0, round);
+  const table = useGet("scores", { sweep: sweep.id, format: "json" }, againOf(sweep), round);
   if (!table.data) {
     return table.error ? <Problem error={table.error} /> : <Loading />;
   }

@@ -177,9 +177,10 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
     files.read.push_back(path);
   }
   CONCUR_ASSIGN_OR_RETURN(system.options.command, ExpandCommand(served.command, values));
-  // The token of whoever runs this is not the system's.
+  // The token and the key of whoever runs this are not the system's.
+  files.hidden = {context.credentials.token, context.credentials.key};
   if (const auto found = rpc::LoadCredentials(context.server, context.credentials); found.ok()) {
-    files.hidden = {found->token_file};
+    files.hidden.insert(files.hidden.end(), {found->token_file, found->key_file});
   }
   CONCUR_ASSIGN_OR_RETURN(system.confinement, annotation::Confinement::SetUp(files, flags.sandbox));
   system.options.confinement = system.confinement.get();

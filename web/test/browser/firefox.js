@@ -54,7 +54,8 @@ async function find(selector, text = "") {
   );
   return found.asElement();
 }
-const click = async (selector, text) => (await find(selector, text)).click();
+// Not by where it is, which changes while new data come.
+const click = async (selector, text) => (await find(selector, text)).evaluate((element) => element.click());
 const go = async (hash, heading) => {
   await page.evaluate((to) => {
     location.hash = to;
@@ -156,6 +157,9 @@ try {
   console.error(complaints.join("\n"));
   process.exitCode = 1;
 } finally {
-  await browser?.close();
-  await stand.stop();
+  try {
+    await browser?.close();
+  } finally {
+    await stand.stop();
+  }
 }

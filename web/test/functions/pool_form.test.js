@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fieldsOf, placeOf, PROVIDERS, specOf } from "../../src/pool_form.js";
+import { fieldsOf, NO_NUMBER, placeOf, PROVIDERS, specOf } from "../../src/pool_form.js";
 
 const { schemas } = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8")).components;
 
@@ -48,6 +48,18 @@ test("what is typed becomes the specification; what is not is left out", () => {
   assert.deepEqual(specOf("PROVIDER_LOCAL", {}), { provider: "PROVIDER_LOCAL", resources: {} });
 });
 
+test("a number that is none is refused at its field; minutes have whole milliseconds", () => {
+  for (const path of ["workers.max", "resources.cpus", "resources.memory", "time_limit"]) {
+    for (const text of [NO_NUMBER, "4x", "1e999"]) {
+      assert.throws(
+        () => specOf("PROVIDER_LOCAL", { [path]: text }),
+        (failure) => failure.path === path && failure.message === "expected a number",
+      );
+    }
+  }
+  assert.equal(specOf("PROVIDER_LOCAL", { time_limit: "0.57" }).time_limit, "34.2s");
+});
+
 test("settings as JSON stand beside those of the fields, which win", () => {
   const typed = { "kubernetes.image": "a:1", kubernetes: '{"image": "b:1", "tolerations": [{"key": "k"}]}' };
   assert.deepEqual(specOf("PROVIDER_KUBERNETES", typed).kubernetes, { image: "a:1", tolerations: [{ key: "k" }] });
@@ -78,6 +90,10 @@ test("an error stands at its field", () => {
     at("CreatePool: expected the JSON of CreatePoolRequest: INVALID_ARGUMENT:(spec.kubernetes): invalid name x").path,
     "kubernetes",
   );
+  const refused = (named) => at(`CreatePool: expected the JSON: INVALID_ARGUMENT:(spec.${named}): invalid value x`);
+  assert.deepEqual(refused("workers_max"), { path: "workers.max", message: "invalid value x" });
+  assert.equal(refused("resources.cpu_millis").path, "resources.cpus");
+  assert.equal(refused("gpus_min").path, "accept.gpus_min");
   assert.deepEqual(at('there is a pool "a" already'), { path: "", message: 'there is a pool "a" already' });
   assert.equal(at("spec.slurm.qos: another provider's", "PROVIDER_LOCAL").path, "");
 });

@@ -4,7 +4,20 @@ import { test } from "node:test";
 import { coefficientColours, contrast } from "../../src/colour.js";
 import { EventParser } from "../../src/event_parser.js";
 import { causeOf, groupFailures, indexOf } from "../../src/failures.js";
-import { endedOf, isOver, lanesOf, percentOf, rateOf, SHAPES, STATES, timeLeft, totalOf } from "../../src/progress.js";
+import {
+  againOf,
+  endedOf,
+  isOver,
+  lacksParts,
+  lanesOf,
+  percentOf,
+  rateOf,
+  SHAPES,
+  STATES,
+  timeLeft,
+  totalOf,
+  versionOf,
+} from "../../src/progress.js";
 import { pointsOf, scale, ticks } from "../../src/scatter.js";
 
 const NONE = Object.fromEntries(STATES.map((state) => [state, 0]));
@@ -16,6 +29,15 @@ test("a sweep is done when its last job has ended, not before", () => {
   assert.equal(percentOf(counts), 99);
   assert.equal(percentOf({ ...NONE, succeeded: 1, failed: 1, skipped: 1, stopped: 1, canceled: 1 }), 100);
   assert.equal(percentOf(NONE), 100);
+});
+
+test("a score is marked when any of its parts is not there, whatever became of it", () => {
+  const whole = { seeds: 3, failed: 0, pending: 0, missing: 0, stopped: 0 };
+  assert.equal(lacksParts(whole), false);
+  assert.equal(lacksParts({ seeds: 3 }), false);
+  for (const part of ["failed", "pending", "missing", "stopped"]) {
+    assert.equal(lacksParts({ ...whole, [part]: 1 }), true, part);
+  }
 });
 
 test("the time left follows from the rate of the last minute", () => {
@@ -125,4 +147,14 @@ test("only approaches with both scores are points", () => {
     ],
   };
   assert.deepEqual(pointsOf(table, "x", "y"), [{ name: "a", x: 1, y: 2 }]);
+});
+
+test("tables are asked for again at the end of a sweep, and while it runs", () => {
+  const counts = { succeeded: 3, failed: 0, skipped: 0, canceled: 0, running: 0, ready: 0, waiting: 0 };
+  const running = { state: "STATE_ACTIVE", counts };
+  const ended = { state: "STATE_SUCCEEDED", counts, end_time: "2026-01-01T00:00:00Z" };
+  const retried = { ...ended, end_time: "2026-01-01T00:01:00Z" };
+  assert.equal(new Set([running, ended, retried].map(versionOf)).size, 3);
+  assert.equal(againOf(ended), 0);
+  assert.ok(againOf(running) > 0);
 });
