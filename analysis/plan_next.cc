@@ -212,6 +212,7 @@ absl::StatusOr<NextCells> PlanNext(const ScoreTable& table, const CellCosts& cos
   for (const PlannedCell& cell : plan.cells()) {
     const CellState state = table.cell(cell.approach, cell.benchmark).state;
     next.failed += state == CellState::kFailed ? 1 : 0;
+    next.stopped += state == CellState::kStopped ? 1 : 0;
     next.excluded += IsExcluded(table, cell, options) ? 1 : 0;
     if (!CanRun(table, cell, options)) {
       continue;
@@ -289,6 +290,10 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
   }
   if (next.failed > 0) {
     output.notes.push_back(absl::StrCat("Failed cells are not planned again: ", next.failed, "."));
+  }
+  if (next.stopped > 0) {
+    output.notes.push_back(absl::StrCat(
+        "Cells whose settings were stopped early are not planned again: ", next.stopped, "."));
   }
   if (next.excluded > 0) {
     output.notes.push_back(

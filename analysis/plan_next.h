@@ -43,6 +43,7 @@ struct NextCells {
   double cost_of_rest = 0;          // of all cells that may be run and have no score
   bool in_order = true;             // the scores are those that this plan begins with
   int64_t failed = 0;               // cells that failed, which are not planned again
+  int64_t stopped = 0;              // cells whose settings were stopped early: neither are these
   int64_t excluded = 0;             // cells that cannot be run
   // With the approaches as a sample of more: the widest half-width with every cell run, the pair
   // that has it, and how many more approaches would make it narrow enough.

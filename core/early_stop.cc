@@ -41,7 +41,7 @@ absl::Status CheckEarlyStopRule(const EarlyStopRule& rule) {
     return absl::InvalidArgumentError(
         absl::StrCat("max: expected at least min, ", rule.min, ", got ", rule.max));
   }
-  if (rule.eta < 2) {
+  if (rule.method == EarlyStopMethod::kAsha && rule.eta < 2) {
     return absl::InvalidArgumentError(absl::StrCat("eta: expected at least 2, got ", rule.eta));
   }
   return absl::OkStatus();
@@ -128,7 +128,7 @@ void EarlyStop::Record(uint32_t index, int64_t step, double value) {
   while (setting.at.size() < rungs_.size() && step >= rungs_[setting.at.size()].steps) {
     setting.at.push_back(setting.best);
   }
-  if (rule_.method == EarlyStopMethod::kMedian && step < rule_.max) {
+  if (rule_.method == EarlyStopMethod::kMedian && step >= rule_.min && step < rule_.max) {
     setting.means.emplace_back(step, setting.sum / static_cast<double>(setting.reports));
     means_[step].insert(setting.means.back().second);
   }

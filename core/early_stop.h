@@ -51,7 +51,7 @@ struct EarlyStopRule {
   int64_t max = 1;        // steps of a whole training
   int64_t eta = 3;        // kAsha: one of so many goes on
 };
-// InvalidArgument unless 1 <= min <= max and eta >= 2.
+// InvalidArgument unless 1 <= min <= max and, for kAsha, eta >= 2.
 absl::Status CheckEarlyStopRule(const EarlyStopRule& rule);
 
 class EarlyStop {

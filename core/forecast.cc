@@ -392,6 +392,7 @@ absl::StatusOr<Forecast> ForecastSweep(SweepSpec spec, const DurationOf& duratio
     DropLabels(spec);
   }
   TellFilesApart(spec);
+  spec.early_stop.reset();  // nobody reports a score here
   CONCUR_ASSIGN_OR_RETURN(Expansion made, Expansion::Make(std::move(spec)));
   // Shared with the scheduler and its views.
   const auto expansion = std::make_shared<const Expansion>(std::move(made));

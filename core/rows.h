@@ -175,8 +175,8 @@ struct Snapshot {
   std::vector<JobRow> jobs;          // ordered by id
   std::vector<ResultRow> results;    // ordered by id
   std::vector<StepSeriesRow> steps;  // ordered by id, then as their names came
-  // All reports of the jobs of sweeps with early_stop, and perhaps of others, by id and then as
-  // they arrived. Store::Load, which does not know the specs, leaves it empty.
+  // What the jobs of sweeps with early_stop reported of its metric, and perhaps more, by id and
+  // then as it arrived. Store::Load, which does not know the specs, leaves it empty.
   std::vector<StepRow> reports;
   std::vector<WorkerRow> workers;  // ordered by name
   std::vector<BlameRow> blames;    // ordered by Key()

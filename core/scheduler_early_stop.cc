@@ -108,15 +108,23 @@ void Scheduler::JudgeGroup(SweepRecord& sweep, uint32_t group) {
       Announce(sweep, job, "early_stop: it goes on");
     }
   }
-  for (uint32_t setting = 0; is_over && setting < rule.size(); ++setting) {
+  if (!is_over || unjudged_.contains({sweep.row.id, group})) {
+    return;
+  }
+  std::vector<uint32_t> lost;
+  for (uint32_t setting = 0; setting < rule.size(); ++setting) {
     const uint32_t job = sweep.early_stop->JobOf({group, setting});
-    if (!IsTerminal(sweep.jobs[job].state())) {
-      if (TryReuse(sweep, job, sweep.keys.KeyOf(job))) {
-        return;  // an equal one was trained: the group is judged again without it
-      }
-      rule.Stop(setting);
-      StopTraining(sweep, job);
+    if (!IsTerminal(sweep.jobs[job].state()) && !TryReuse(sweep, job, sweep.keys.KeyOf(job))) {
+      lost.push_back(setting);
     }
+  }
+  // Of what an equal job trained elsewhere nobody is compared with it: others may go on then.
+  if (unjudged_.contains({sweep.row.id, group})) {
+    return;
+  }
+  for (const uint32_t setting : lost) {
+    rule.Stop(setting);
+    StopTraining(sweep, sweep.early_stop->JobOf({group, setting}));
   }
 }
 

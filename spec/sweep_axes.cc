@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/metric_meaning.h"
 #include "base/suggest.h"
 #include "core/reported_step.h"
 #include "spec/sweep_reader.h"
@@ -315,7 +316,8 @@ void SweepReader::ReadEarlyStop(const Value& value) {
     early_stop.metric = metric->Text().value_or("");
     sweep_.places["early_stop.metric"] = metric->Place();
   }
-  if (const auto minimize = fields.Get("minimize")) {
+  const auto minimize = fields.Get("minimize");
+  if (minimize) {
     rule.minimize = minimize->Bool().value_or(false);
   }
   if (const auto min = fields.Get("min")) {
@@ -328,6 +330,15 @@ void SweepReader::ReadEarlyStop(const Value& value) {
     rule.eta = eta->Integer(2, kEarlyStopEtaMax).value_or(rule.eta);
   }
   fields.Finish();
+  if (!minimize && UsuallyMinimized(early_stop.metric)) {
+    sweep_.warnings.push_back(
+        absl::StrCat(sweep_.places["early_stop.metric"], "more of \"", early_stop.metric,
+                     "\" counts as better; if less is, write minimize: true, else false"));
+  }
+  if (rule.min == rule.max) {
+    sweep_.warnings.push_back(
+        absl::StrCat(value.Place(), "min and max are equal: no setting stops early"));
+  }
   sweep_.spec.early_stop = std::move(early_stop);
 }
 

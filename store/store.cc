@@ -2,8 +2,9 @@
 #include "store/store.h"
 
 #include <cstddef>
-#include <iterator>
-#include <set>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "base/status_macros.h"
 
@@ -12,19 +13,23 @@ namespace concur {
 absl::Status AddReports(Store& store,
                         const std::vector<std::shared_ptr<const Expansion>>& expansions,
                         Snapshot& snapshot) {
-  std::set<SweepId> sweeps;
+  std::map<SweepId, std::string> metrics;
   for (size_t i = 0; i < expansions.size(); ++i) {
     if (expansions[i]->spec().early_stop) {
-      sweeps.insert(snapshot.sweeps[i].id);
+      metrics[snapshot.sweeps[i].id] = expansions[i]->spec().early_stop->metric;
     }
   }
   snapshot.reports.clear();
   const StepSeriesRow* previous = nullptr;
   for (const StepSeriesRow& series : snapshot.steps) {
-    if (sweeps.contains(series.id.sweep) && (previous == nullptr || previous->id != series.id)) {
+    const auto metric = metrics.find(series.id.sweep);
+    if (metric != metrics.end() && (previous == nullptr || previous->id != series.id)) {
       CONCUR_ASSIGN_OR_RETURN(std::vector<StepRow> steps, store.ListSteps(series.id));
-      snapshot.reports.insert(snapshot.reports.end(), std::make_move_iterator(steps.begin()),
-                              std::make_move_iterator(steps.end()));
+      for (StepRow& row : steps) {
+        if (row.step.name == metric->second) {
+          snapshot.reports.push_back(std::move(row));
+        }
+      }
     }
     previous = &series;
   }

@@ -305,12 +305,14 @@ void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
       continue;  // what runs cannot be done with
     }
     if (!order.accepted) {
-      LogWarning("the coordinator refused a result",
-                 {{"sweep", order.id.job.sweep.ToString()},
-                  {"job", order.id.job.ToString()},
-                  {"attempt", absl::StrCat(order.id.attempt.number)},
-                  {"worker", options_.info.name},
-                  {"reason", order.reason}});
+      // It takes none from an attempt that it has told to stop.
+      Log(it->second.told_to_stop ? LogLevel::kDebug : LogLevel::kWarning,
+          "the coordinator refused a result",
+          {{"sweep", order.id.job.sweep.ToString()},
+           {"job", order.id.job.ToString()},
+           {"attempt", absl::StrCat(order.id.attempt.number)},
+           {"worker", options_.info.name},
+           {"reason", order.reason}});
     }
     attempts_.erase(it);
     steps_.Forget(order.id);
@@ -338,6 +340,7 @@ void Agent::StopOrders(const std::vector<StopOrder>& orders) {
              {"attempt", absl::StrCat(order.id.attempt.number)},
              {"worker", options_.info.name}});
     it->second.stopped = true;
+    it->second.told_to_stop = true;
     executor_.Stop(order.id, cause, /*at_once=*/false);
   }
 }

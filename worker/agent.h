@@ -107,9 +107,10 @@ class Agent {
   };
   struct Attempt {
     State state = State::kRunning;
-    JobResult result;       // unless kRunning
-    bool answered = false;  // kFinished: an answered Sync has reported it
-    bool stopped = false;   // a stop was passed on to the executor
+    JobResult result;           // unless kRunning
+    bool answered = false;      // kFinished: an answered Sync has reported it
+    bool stopped = false;       // a stop was passed on to the executor
+    bool told_to_stop = false;  // by the coordinator
   };
   struct Call {
     uint64_t sequence = 0;

@@ -45,7 +45,7 @@ int64_t LastStep(const std::vector<CellCurves>& cells) {
   int64_t last = 1;
   for (const CellCurves& cell : cells) {
     for (const LearningCurve& curve : cell.curves) {
-      last = std::max(last, curve.points.back().step);
+      last = std::max(last, curve.points.empty() ? 0 : curve.points.back().step);
     }
   }
   return last;

@@ -131,6 +131,9 @@ void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::Repor
   add("seeds", absl::StrJoin(seeds, ", "));
   add("settings", absl::StrCat("the default and ", study.spec.random_settings, " sampled, seed ",
                                study.spec.settings_seed));
+  if (study.spec.early_stop) {
+    add("early stopping", EarlyStopText(*study.spec.early_stop));
+  }
   add("selection", flags.select.empty()
                        ? std::string(analysis::SelectName(SelectionOptionsOf(study.spec).select))
                        : flags.select);

@@ -36,7 +36,7 @@ struct SimulateFlags {
 
 struct Subject {
   SweepSpec spec;
-  std::optional<absl::Duration> took;  // of a sweep that has succeeded
+  std::optional<absl::Duration> took;  // of a sweep that has succeeded, of which all jobs ran
 };
 
 // Whether what was named is a sweep file: there is such a file, or it is written as one.
@@ -57,7 +57,8 @@ absl::StatusOr<Subject> Load(CommandContext& context, const SimulateFlags& flags
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
   CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client->GetSweep(flags.sweep, true));
   CONCUR_ASSIGN_OR_RETURN(subject.spec, rpc::FromProto(sweep.spec()));
-  if (sweep.state() == v1::Sweep::STATE_SUCCEEDED && sweep.reused() == 0) {
+  if (sweep.state() == v1::Sweep::STATE_SUCCEEDED && sweep.reused() == 0 &&
+      sweep.counts().stopped() == 0) {
     subject.took = TimeOf(sweep.end_time()) - TimeOf(sweep.create_time());
   }
   return subject;

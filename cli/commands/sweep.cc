@@ -221,8 +221,8 @@ absl::Status Retry(CommandContext& context, const SweepFlags& flags) {
   if (retried == 0) {
     PrintNote(context, flags.jobs.empty()
                            ? "no job had failed, was skipped or canceled"
-                           : "none of these jobs had failed, was skipped or canceled; --rerun runs "
-                             "again what succeeded");
+                           : "none of these jobs had failed, was skipped, canceled or stopped; "
+                             "--rerun runs again what succeeded");
   }
   return absl::OkStatus();
 }
@@ -282,6 +282,7 @@ void AddFollowing(Command* group, CommandContext& context) {
                   "Only changes after this cursor, the last one of an earlier -o jsonl")
       ->TypeName("CURSOR");
   watch->Footer(
+      "Jobs that early_stop has stopped count as well as those that succeeded.\n"
       "Ctrl-C detaches; the sweep goes on. With -o jsonl every change of a job is a line.\n"
       "Examples:\n  concur sweep watch study\n  concur sweep watch s12 -o jsonl --timeout 3600");
   const auto wait_flags = std::make_shared<SweepFlags>();
@@ -393,6 +394,7 @@ void AddSweepCommands(Command& app, CommandContext& context) {
   retry->AddFlag("--rerun", retry_flags->rerun,
                  "Run the jobs of --job again even if they succeeded");
   retry->Footer(
+      "A job that early_stop has stopped is trained to its end when --job names it.\n"
       "Examples:\n  concur sweep retry s12\n  concur sweep retry s12 --job s12/17 --rerun");
 
   AddSweep(group, context, "delete", "Remove an ended sweep and its results",

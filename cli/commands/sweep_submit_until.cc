@@ -234,6 +234,11 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
     return absl::InvalidArgumentError(
         "--until: expected one score of each approach on each benchmark, got select: each");
   }
+  if (spec.early_stop) {
+    return absl::InvalidArgumentError(
+        "--until: expected a sweep without early_stop, since each batch would train the settings "
+        "again that the ones before have stopped; leave out early_stop or --until");
+  }
   std::set<uint32_t> rows;
   std::set<uint32_t> columns;
   for (const Block& block : expansion.blocks()) {

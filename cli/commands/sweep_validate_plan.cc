@@ -22,6 +22,7 @@
 #include "base/status_macros.h"
 #include "cli/commands/commands.h"
 #include "cli/output/print.h"
+#include "cli/output/render.h"
 #include "cli/output/table_output.h"
 #include "cli/sweep/check_data.h"
 #include "cli/sweep/forecast.h"
@@ -190,16 +191,6 @@ Json SettingJson(const Setting& setting) {
   return json;
 }
 
-// The jobs of a plan are all that there could be.
-std::string EarlyStopText(const EarlyStopSpec& early_stop) {
-  const EarlyStopRule& rule = early_stop.rule;
-  return absl::StrCat("early_stop: settings of an approach, train set and seed stop by ",
-                      EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ",
-                      early_stop.metric, ", steps ", rule.min, " to ", rule.max,
-                      rule.method == EarlyStopMethod::kAsha ? absl::StrCat(", eta ", rule.eta) : "",
-                      "; those that stop are not evaluated");
-}
-
 Json ListJson(const std::vector<Counts>& rows) { return analysis::RowsJson(CountsTable("", rows)); }
 
 // Calls use(approach name, index, setting) for every setting that some job has.
@@ -281,7 +272,9 @@ void PrintPlanTable(const FileFlags& flags, const Opened& opened, const Plan& pl
                               " train, ", plan.total.eval_jobs, " eval) in ", plan.total.cells,
                               " cells, ", opened.expansion.spec().seeds.size(), " seeds\n");
   if (const auto& early_stop = opened.expansion.spec().early_stop) {
-    context.out << EarlyStopText(*early_stop) << "\n";
+    // The jobs of a plan are all that there could be.
+    context.out << "early_stop: settings of an approach, train set and seed stop by "
+                << EarlyStopText(*early_stop) << "; those that stop are not evaluated\n";
   }
 }
 

@@ -72,6 +72,7 @@ class UsageTable {
       : by_(std::move(by)), since_(since), until_(until) {}
 
   absl::Status AddSweep(Client& client, const v1::Sweep& sweep) {
+    any_stopped_ = any_stopped_ || sweep.counts().stopped() > 0;
     std::map<std::string, const v1::Approach*> approaches;
     for (const v1::Approach& approach : sweep.spec().approaches()) {
       approaches[approach.name()] = &approach;
@@ -111,6 +112,7 @@ class UsageTable {
 
   const std::map<std::vector<std::string>, Usage>& rows() const { return rows_; }
   uint64_t lost() const { return lost_; }
+  bool any_stopped() const { return any_stopped_; }
 
  private:
   // Names of sweeps are used again: their ids follow them.
@@ -168,6 +170,7 @@ class UsageTable {
   std::map<std::vector<std::string>, Usage> rows_;
   uint64_t attempts_ = 0;
   uint64_t lost_ = 0;  // attempts without a time
+  bool any_stopped_ = false;
 };
 
 // The names of a row's keys in records.
@@ -227,6 +230,9 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
     PrintNote(context, absl::StrCat("of ", table.lost(),
                                     " attempts it is not known how long they ran: they were lost "
                                     "with their workers"));
+  }
+  if (table.any_stopped()) {
+    PrintNote(context, "attempts that early_stop paused or ended are not counted");
   }
 }
 

@@ -182,6 +182,14 @@ std::string ResourcesText(const v1::Resources& resources) {
   return concur::ResourcesText(core);
 }
 
+std::string EarlyStopText(const EarlyStopSpec& early_stop) {
+  const EarlyStopRule& rule = early_stop.rule;
+  return absl::StrCat(
+      EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ", early_stop.metric,
+      ", steps ", rule.min, " to ", rule.max,
+      rule.method == EarlyStopMethod::kAsha ? absl::StrCat(", eta ", rule.eta) : "");
+}
+
 absl::Time TimeOf(const google::protobuf::Timestamp& time) {
   return rpc::FromProto(time, kField).value_or(absl::UnixEpoch());
 }
@@ -199,7 +207,7 @@ SweepForecast ForecastOf(const v1::Sweep& sweep) {
     forecast.took = TimeOf(sweep.end_time()) - TimeOf(sweep.create_time());
   }
   if (forecast.expected && forecast.took && *forecast.took > absl::ZeroDuration() &&
-      sweep.state() == v1::Sweep::STATE_SUCCEEDED) {
+      sweep.state() == v1::Sweep::STATE_SUCCEEDED && sweep.counts().stopped() == 0) {
     forecast.error = absl::FDivDuration(*forecast.expected, *forecast.took) - 1;
   }
   return forecast;

@@ -16,6 +16,7 @@
 #include "concur/v1/coordinator.pb.h"
 #include "core/job.h"
 #include "core/job_score.h"
+#include "core/sweep.h"
 
 namespace concur::cli {
 
@@ -40,11 +41,13 @@ Json CountsJson(const v1::StateCounts& counts);
 // "lr=0.1 epochs=3".
 std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
 std::string ResourcesText(const v1::Resources& resources);
+// "asha, most validation_f1, steps 1 to 27, eta 3".
+std::string EarlyStopText(const EarlyStopSpec& early_stop);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);
 absl::Duration SpanOf(const google::protobuf::Duration& span);
 
 // How long a sweep was expected to take when it was submitted, and how long it took. `error` is
-// expected / took - 1, of a sweep that has succeeded.
+// expected / took - 1, of a sweep that has succeeded and stopped no setting early.
 struct SweepForecast {
   std::optional<absl::Duration> expected;
   std::optional<absl::Duration> took;

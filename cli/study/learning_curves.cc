@@ -148,8 +148,6 @@ absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, cons
     return std::tie(a.cell, a.setting, a.step, a.line) <
            std::tie(b.cell, b.setting, b.step, b.line);
   });
-  const bool from_zero =
-      std::any_of(rows.begin(), rows.end(), [](const CurveRow& row) { return row.step == 0; });
   std::vector<CellCurves> cells;
   for (size_t i = 0; i < rows.size(); ++i) {
     const CurveRow& row = rows[i];
@@ -166,9 +164,12 @@ absl::StatusOr<std::vector<CellCurves>> ParseCurves(absl::string_view text, cons
       return reader.Error(row.line, absl::StrCat("step ", row.step, " of setting ", row.setting,
                                                  " stands in line ", rows[i - 1].line, " as well"));
     }
+    if (row.step == 0) {
+      continue;  // from before the training: no rule counts it, as in sweeps
+    }
     LearningCurve& curve = cell.curves.back();
-    curve.points.push_back({row.step + (from_zero ? 1 : 0), row.value});
-    curve.cost_per_step = row.seconds / static_cast<double>(curve.points.back().step);
+    curve.points.push_back({row.step, row.value});
+    curve.cost_per_step = row.seconds / static_cast<double>(row.step);
   }
   for (CellCurves& cell : cells) {  // steps, unless all its settings state their seconds
     if (std::any_of(cell.curves.begin(), cell.curves.end(),

@@ -205,8 +205,8 @@ class SubmittedSweep:
     def wait(self, timeout: Optional[float] = None, progress: bool = True) -> "SubmittedSweep":
         """Until the sweep has ended; SweepFailed unless all jobs succeeded, Timeout after `timeout` s.
 
-        Shows its progress in terminals and notebooks. KeyboardInterrupt ends the wait: the sweep
-        goes on.
+        Jobs that early_stop has stopped count as succeeded. Shows its progress in terminals and
+        notebooks. KeyboardInterrupt ends the wait: the sweep goes on.
         """
         limit = strings({"timeout": timeout})
         if progress and sys.stderr.isatty():

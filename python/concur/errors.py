@@ -21,7 +21,7 @@ class StateForbids(ConcurError):
 
 
 class SweepFailed(ConcurError):
-    """The sweep has ended, and not all of its jobs have succeeded."""
+    """The sweep has ended, and not all of its jobs have succeeded or were stopped early."""
 
 
 class JobFailed(ConcurError):

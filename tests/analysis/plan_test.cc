@@ -32,6 +32,7 @@ namespace concur::analysis {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 ScoreTable EmptyTable(size_t approaches, size_t benchmarks) {
@@ -351,6 +352,21 @@ TEST(PlanTest, SaysHowManyMoreApproachesASampleNeeds) {
   const Table output = NextTable(*next, table, EqualCosts(table), {});
   EXPECT_THAT(output.notes[0], HasSubstr("Stop"));
   EXPECT_THAT(output.notes[1], HasSubstr("more approaches"));
+}
+
+TEST(PlanTest, CellsThatWereStoppedEarlyAreNotPlannedAndCounted) {
+  const ScoreTable table = AbilityTable(40, 3, 2);
+  const CellPlan plan(EqualCosts(table), 1);
+  ScoreTable partly = Partly(table, plan, 60);
+  partly.cell(plan.cells()[5].approach, plan.cells()[5].benchmark).state = CellState::kStopped;
+  NextOptions options;
+  options.within = 0.02;
+  const auto next = PlanNext(partly, EqualCosts(table), options);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->stopped, 1);
+  EXPECT_EQ(next->failed, 0);
+  EXPECT_THAT(NextTable(*next, partly, EqualCosts(table), options).notes,
+              Contains("Cells whose settings were stopped early are not planned again: 1."));
 }
 
 TEST(PlanTest, FailedCellsAreNotPlannedAndScoresInAnotherOrderAreSaid) {

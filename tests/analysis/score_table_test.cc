@@ -249,14 +249,15 @@ TEST(ScoreTableTest, BareTagsAreYesWhereTheyStandAndNoElsewhere) {
 TEST(ScoreTableTest, EveryStateOfACellIsVisibleInText) {
   ASSERT_OK_AND_ASSIGN(
       ScoreTable table,
-      ScoreTable::Create({{"a", {}}}, {{"V", {}}, {"P", {}}, {"F", {}}, {"M", {}}}));
+      ScoreTable::Create({{"a", {}}}, {{"V", {}}, {"P", {}}, {"F", {}}, {"M", {}}, {"S", {}}}));
   table.cell(0, 0) = {CellState::kValue, 12.345, 0.5, 3, 100, 0, 1, 0};
   table.cell(0, 1).state = CellState::kPending;
   table.cell(0, 2).state = CellState::kFailed;
+  table.cell(0, 4).state = CellState::kStopped;
   EXPECT_EQ(WriteScores(table, TableFormat::kText),
-            "approach             V        P       F  M\n"
-            "a         12.35 ±0.50*  pending  failed  —\n"
-            "\n3 of 4 cells have no score: 1 failed, 1 pending, 1 missing (—).\n"
+            "approach             V        P       F  M        S\n"
+            "a         12.35 ±0.50*  pending  failed  —  stopped\n"
+            "\n4 of 5 cells have no score: 1 failed, 1 pending, 1 stopped, 1 missing (—).\n"
             "\n± the standard deviation over seeds.\n"
             "\n* some seeds or settings of this cell failed, are pending, or were canceled or "
             "stopped.\n");

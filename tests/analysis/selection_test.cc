@@ -124,6 +124,36 @@ TEST(SelectionTest, FailedAndPendingScoresAreCountedAndShown) {
   EXPECT_EQ(table.cell(1, 0).state, CellState::kMissing);
 }
 
+TEST(SelectionTest, AFailureIsSeenBesideSettingsThatWereStopped) {
+  std::vector<ScoreRecord> records = {WithoutValue("a", "X", 0, 1, "X", CellState::kStopped),
+                                      WithoutValue("a", "X", 1, 1, "X", CellState::kStopped)};
+  ASSERT_OK_AND_ASSIGN(ScoreTable table, BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).state, CellState::kStopped);
+  EXPECT_EQ(table.cell(0, 0).stopped, 2);
+  records[0].state = CellState::kFailed;
+  ASSERT_OK_AND_ASSIGN(table, BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).state, CellState::kFailed);
+  EXPECT_EQ(table.cell(0, 0).stopped, 1);
+}
+
+TEST(SelectionTest, OneLuckySeedOfAStoppedSettingIsNotChosenAndNobodySaysWhatItAdded) {
+  std::vector<ScoreRecord> records = {
+      Record("a", "X", 0, 1, "X", 5), Record("a", "X", 0, 2, "X", 5),
+      Record("a", "X", 1, 1, "X", 90), Record("a", "X", 1, 2, "X", 1)};
+  ASSERT_OK_AND_ASSIGN(ScoreTable table, BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).setting, 1);
+  EXPECT_TRUE(table.benchmarks()[0].choice.optimism.has_value());
+  records[3] = WithoutValue("a", "X", 1, 2, "X", CellState::kStopped);
+  ASSERT_OK_AND_ASSIGN(table, BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).setting, 0);
+  EXPECT_EQ(table.cell(0, 0).value, 5);
+  EXPECT_EQ(table.cell(0, 0).stopped, 1);
+  EXPECT_FALSE(table.benchmarks()[0].choice.optimism.has_value());
+  records[1] = WithoutValue("a", "X", 0, 2, "X", CellState::kStopped);  // as many of each
+  ASSERT_OK_AND_ASSIGN(table, BuildScoreTable(records, OptionsSelection(Select::kBest)));
+  EXPECT_EQ(table.cell(0, 0).value, 90);
+}
+
 TEST(SelectionTest, TheFirstMetricOfATestCountsUnlessAnotherIsNamed) {
   std::vector<ScoreRecord> records = {Record("a", "X", 0, 1, "X", 50)};
   records.push_back(records[0]);

@@ -41,7 +41,8 @@ class SchedulerEarlyStopTest : public BlameSchedulerTest {
   std::string WorkerOf(uint32_t setting) {
     for (const std::string& name : WorkerNames()) {
       for (const AttemptId& id : RunningSetOf(name)) {
-        if (id.job.index == Train(setting) && !WorkerCalled(name).stopping().contains(id)) {
+        if (id.job == JobId{sweep_, Train(setting)} &&
+            !WorkerCalled(name).stopping().contains(id)) {
           return name;
         }
       }
@@ -270,6 +271,37 @@ TEST_F(SchedulerEarlyStopTest, OfTwoEqualSettingsTheOneThatWaitsTakesTheResultOf
   Report(0, {{3, 0.5}}, /*finished=*/true);
   EXPECT_EQ(TrainState(0), JobState::kSucceeded);
   EXPECT_EQ(View(1).reused_from, (JobId{sweep_, 0}));
+}
+
+// What was trained elsewhere is compared with nobody: the next best goes on instead.
+TEST_F(SchedulerEarlyStopTest, WhoTakesAResultAtTheEndMakesRoomBeforeAnybodyIsStopped) {
+  Start(4, {.min = 1, .max = 4, .eta = 2});
+  Report(0, {{1, 0.9}});
+  Report(1, {{1, 0.5}});
+  Report(2, {{1, 0.8}});
+  Report(3, {{1, 0.1}});
+  DropStopping();
+  Report(2, {{2, 0.8}});
+  Report(0, {{2, 0.9}});
+  DropStopping();
+  SweepSpec spec = Trains({"a"}, {"x"}, 1);
+  spec.random_settings = 3;
+  const SweepId plain = Submit(std::move(spec));
+  AddWorker("w9", 4);
+  Sync();
+  const AttemptId equal{{plain, Train(2)}, scheduler().ViewJob({plain, Train(2)}).attempt};
+  ASSERT_EQ(StateOf(plain, Train(2)), JobState::kRunning);
+  for (const std::string& name : WorkerNames()) {
+    if (RunningSetOf(name).contains(equal)) {
+      WorkerCalled(name).Finish(equal, SuccessOf(equal, /*is_train=*/true));
+    }
+  }
+  Sync();
+  ASSERT_EQ(StateOf(plain, Train(2)), JobState::kSucceeded);
+  ASSERT_EQ(TrainState(2), JobState::kBlocked);
+  Report(0, {{4, 0.9}}, /*finished=*/true);
+  EXPECT_EQ(View(2).reused_from, (JobId{plain, Train(2)}));
+  EXPECT_NE(TrainState(1), JobState::kStopped);
 }
 
 TEST_F(SchedulerEarlyStopTest, AnotherNameDecidesNothing) {

@@ -29,6 +29,24 @@ constexpr char kApproach[] = R"(
         predict: {command: [/bin/sh, -c, "echo aNUMBER >> DIR/runs; case $CONCUR_BENCHMARK in odd) s=ODD;; *) s=NUMBER;; esac; printf '{{\"acc\": %s}}' $s > {metrics}; : {test} {seed}"]})";
 constexpr int kApproaches = 24;
 
+constexpr char kStopsEarly[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: stops}
+spec:
+  approaches:
+    - metadata: {name: a}
+      spec:
+        version: "1"
+        train: {command: [/bin/true, "{train}", "{model}"]}
+        predict: {command: [/bin/true, "{model}", "{test}", "{metrics}"]}
+        hyperparameters: {default: {q: 1}, space: {q: {choice: [2, 3]}}}
+  benchmarks:
+    - metadata: {name: b}
+      spec: {format: file, train: one.txt, test: one.txt, metric: acc}
+  settings: {random: 1}
+  early_stop: {metric: acc, max: 9}
+)";
+
 class BatchesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -139,6 +157,11 @@ TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) 
       {"sweep", "submit", cluster_.File("study.yaml"), "--until", "tau ±0.1", "--dry-run"});
   EXPECT_EQ(dry.exit_code, 2);
   EXPECT_THAT(dry.err, HasSubstr("expected neither --dry-run nor --rerun"));
+  cluster_.Write("stops.yaml", kStopsEarly);
+  const Output stops =
+      cluster_.Concur({"sweep", "submit", cluster_.File("stops.yaml"), "--until", "tau ±0.1"});
+  EXPECT_EQ(stops.exit_code, 2);
+  EXPECT_THAT(stops.err, HasSubstr("--until: expected a sweep without early_stop"));
   EXPECT_THAT(cluster_.Concur({"-o", "json", "sweep", "list"}).out, Not(HasSubstr("study")));
 }
 

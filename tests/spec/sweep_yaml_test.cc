@@ -24,6 +24,7 @@ using ::concur::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kRanker[] = R"(apiVersion: concur/v1
 kind: Approach
@@ -374,6 +375,22 @@ TEST_F(SweepYamlTest, EarlyStoppingThatCannotBeMeantIsRefusedAtItsPlace) {
           "early_stop.rung: expected a known field");
   refused("{metric: f1, max: 9}", "{random: 0}",
           "s.yaml:9:15: spec.early_stop: expected settings to choose from");
+}
+
+TEST_F(SweepYamlTest, EarlyStoppingThatIsProbablyNotMeantIsWarnedOf) {
+  const auto warnings = [&](const std::string& early_stop) {
+    const absl::StatusOr<LoadedSweep> sweep =
+        Load(absl::StrCat(kAll, "\n  settings: {random: 4}\n  early_stop: ", early_stop, "\n"));
+    EXPECT_OK(sweep.status());
+    return sweep.ok() ? absl::StrJoin(sweep->warnings, "\n") : "";
+  };
+  EXPECT_THAT(warnings("{metric: loss, max: 9}"),
+              HasSubstr("spec.early_stop.metric: more of \"loss\" counts as better; if less is, "
+                        "write minimize: true, else false"));
+  EXPECT_THAT(warnings("{metric: loss, max: 9, minimize: false}"), Not(HasSubstr("early_stop")));
+  EXPECT_THAT(warnings("{metric: f1, max: 9}"), Not(HasSubstr("early_stop")));
+  EXPECT_THAT(warnings("{metric: f1, min: 9, max: 9}"),
+              HasSubstr("spec.early_stop: min and max are equal: no setting stops early"));
 }
 
 TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWorkingDirectory) {

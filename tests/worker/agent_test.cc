@@ -13,7 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::FakeGateway;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(AgentTest, KeepsOneCallParkedAndWellUnderTheLease) {
@@ -250,6 +252,27 @@ TEST_F(AgentTest, StopOrdersAreObeyedOnce) {
   executor_.FinishStopped(Id(1));
   Step();
   EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+}
+
+TEST_F(AgentTest, ARefusedResultIsTroubleUnlessItsAttemptWasToldToStop) {
+  Connect();
+  StartAttempts({Id(1), Id(2)});
+  SyncResponse stop;
+  stop.stop.push_back({Id(1), StopReason::kEarlyStop});
+  Answer(stop);
+  executor_.FinishStopped(Id(1));
+  executor_.Finish(Id(2), Success());
+  Step();
+  ASSERT_THAT(FinishedIds(last()), ElementsAre(Id(1), Id(2)));
+  const auto log_of_refusal = [&](const AttemptId& id) {
+    SyncResponse response;
+    response.forget.push_back({id, false, "not expected"});
+    ::testing::internal::CaptureStderr();
+    Answer(response);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(log_of_refusal(Id(1)), Not(HasSubstr("refused a result")));
+  EXPECT_THAT(log_of_refusal(Id(2)), HasSubstr("refused a result"));
 }
 
 TEST_F(AgentTest, AForgetOrderForWhatRunsChangesNothing) {

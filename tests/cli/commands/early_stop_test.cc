@@ -64,7 +64,7 @@ TEST_F(EarlyStopCommandTest, TheSameSettingIsSelectedWithAFractionOfTheTraining)
 }
 
 TEST_F(EarlyStopCommandTest, EventsAreTheLogOfArrivalsAndDecisions) {
-  const Output output = EarlyStop("setting,step,value\n7,0,0.5\n7,1,0.9\n8,0,0.1\n8,1,0.2\n",
+  const Output output = EarlyStop("setting,step,value\n7,1,0.5\n7,2,0.9\n8,1,0.1\n8,2,0.2\n",
                                   {"--events", "-o", "csv", "--eta", "2", "--minimize"});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out,
@@ -72,6 +72,15 @@ TEST_F(EarlyStopCommandTest, EventsAreTheLogOfArrivalsAndDecisions) {
             ",,,0.0,begin,7,0,\n,,,1.0,report,7,1,0.5\n,,,1.0,pause,7,1,\n"
             ",,,1.0,begin,8,0,\n,,,2.0,report,8,1,0.1\n,,,2.0,pause,8,1,\n"
             ",,,2.0,go on,8,1,\n,,,3.0,report,8,2,0.2\n,,,3.0,finish,8,2,\n");
+}
+
+TEST_F(EarlyStopCommandTest, WhatIsReportedBeforeTheTrainingIsLeftOut) {
+  const std::vector<std::string> events = {"--events", "-o", "csv"};
+  EXPECT_EQ(EarlyStop("setting,step,value\n7,0,0.9\n7,1,0.5\n7,4,0.6\n8,0,0.1\n", events).out,
+            EarlyStop("setting,step,value\n7,1,0.5\n7,4,0.6\n8,0,0.2\n", events).out);
+  EXPECT_THAT(EarlyStop("setting,step,value\n7,0,0.9\n7,1,0.5\n", events).out,
+              HasSubstr("report,7,1,0.5\n"));
+  EXPECT_THAT(EarlyStop("setting,step,value\n7,0,0.9\n").err, HasSubstr("reports by then, got 1"));
 }
 
 TEST_F(EarlyStopCommandTest, CostsAreStepsUnlessAllSettingsOfTheCellStateTheirSeconds) {

@@ -132,6 +132,16 @@ TEST_F(SimulateTest, ASweepIsNamedByItsNameAndAWorkerHasThisMachinesMemory) {
     ASSERT_EQ(output.code, kExitOk) << output.err;
     EXPECT_EQ(JsonOf(output)["jobs"], 16);
   }
+  sweep.set_state(v1::Sweep::STATE_SUCCEEDED);
+  sweep.mutable_create_time()->set_seconds(1000);
+  sweep.mutable_end_time()->set_seconds(1010);
+  const auto shown = [&] {
+    return JsonOf(RunConcur({"--server", server.address(), "-o", "json", "simulate", "s1",
+                             "--workers", "8", "--durations", durations}));
+  };
+  EXPECT_EQ(shown()["took_seconds"], 10);
+  sweep.mutable_counts()->set_stopped(2);
+  EXPECT_FALSE(shown().contains("took_seconds")) << "the forecast is of whole trainings";
   EXPECT_EQ(RunConcur({"--server", server.address(), "simulate", "other", "--workers", "8",
                        "--durations", durations})
                 .code,

@@ -189,6 +189,13 @@ TEST_F(SweepCommandsTest, ASweepShowsItsForecastAndHowFarOffItWas) {
   EXPECT_EQ(json["forecast_seconds"], 100.0);
   EXPECT_TRUE(json["took_seconds"].is_null());
   EXPECT_TRUE(json["forecast_error"].is_null());
+  // Nor of one that stopped settings early, which the forecast does not expect.
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_counts()->set_stopped(1);
+  }
+  json = TestJson::parse(Concur({"sweep", "get", "s11", "-o", "json"}).out);
+  EXPECT_EQ(json["took_seconds"], 124.995);
+  EXPECT_TRUE(json["forecast_error"].is_null());
 }
 
 }  // namespace

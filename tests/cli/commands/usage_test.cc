@@ -13,6 +13,7 @@ namespace concur::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using TestJson = nlohmann::ordered_json;
 
 class UsageTest : public CommandsFixture {
@@ -102,6 +103,15 @@ TEST_F(UsageTest, LostAttemptsAreToldOf) {
   const Output output = Concur({"usage", "s12"});
   EXPECT_THAT(output.err, HasSubstr("of 1 attempts it is not known how long they ran"));
   EXPECT_THAT(output.out, HasSubstr("lr           2         3   1.50"));
+}
+
+TEST_F(UsageTest, AttemptsThatWereStoppedEarlyAreToldOf) {
+  constexpr char kNote[] = "attempts that early_stop paused or ended are not counted";
+  EXPECT_THAT(Concur({"usage", "s12"}).err, Not(HasSubstr(kNote)));
+  for (v1::Sweep& sweep : fake_.sweeps) {
+    sweep.mutable_counts()->set_stopped(2);
+  }
+  EXPECT_THAT(Concur({"usage", "s12"}).err, HasSubstr(kNote));
 }
 
 TEST_F(UsageTest, ImportedSweepsAndUnknownOnes) {
