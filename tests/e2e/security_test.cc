@@ -142,7 +142,8 @@ TEST_F(SecurityTest, NobodyElseMayReadWhatTheProgramsAndTheirJobsWrite) {
     ASSERT_EQ(stat(cluster_.File(root).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 077, 0u) << root;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(cluster_.File(root))) {
-      // An artifact, or a pack of them, may be read by all, in a directory that only its owner enters.
+      // An artifact, or a pack of them, may be read by all, in a directory that only its owner
+      // enters.
       const std::string path = entry.path().string();
       if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
           path.find("/sha256/") == std::string::npos && path.find("/packs/") == std::string::npos) {
