@@ -62,9 +62,11 @@ class Workload {
       artifacts_ = *DirectoryStore::Open(data_ + "/artifacts", Packing::kMake);
       CONCUR_CHECK_OK(MakePrivateDirectory(work_, {"spool"}));
       spool_ = *worker::FileSpool::Open(work_ + "/spool");
+      CollectArtifacts();  // few steps do, and then mostly with nothing to merge
       for (int step = 0; step < kStepsPerStart; ++step) {
         Step();
       }
+      PutSmallArtifacts();
       BackUp();
       store_.reset();
     }
