@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/expansion.h"
+#include "core/resources.h"
 
 namespace concur {
 
@@ -39,17 +40,19 @@ UsageCounters::Series& UsageCounters::SeriesOf(const std::string& owner,
 }
 
 void UsageCounters::Add(JobId job, absl::Duration run_time) {
-  const std::shared_ptr<const SweepFacts> sweep = board_.FactsOf(job.sweep);
-  if (sweep == nullptr) {
+  if (sweep_ == nullptr || sweep_->row.id != job.sweep) {
+    sweep_ = board_.FactsOf(job.sweep);
+    last_ = nullptr;
+  }
+  if (sweep_ == nullptr) {
     return;
   }
-  const Expansion& expansion = *sweep->expansion;
+  const Expansion& expansion = *sweep_->expansion;
   const JobCoordinates place = expansion.Locate(job.index);
   const uint32_t index = expansion.blocks()[place.block].approach;
   const ApproachSpec& approach = expansion.spec().approaches[index];
-  if (last_ == nullptr || sweep_ != job.sweep || approach_ != index) {
-    last_ = &SeriesOf(sweep->row.owner, approach.name);
-    sweep_ = job.sweep;
+  if (last_ == nullptr || approach_ != index) {
+    last_ = &SeriesOf(sweep_->row.owner, approach.name);
     approach_ = index;
   }
   const Resources& resources =

@@ -16,7 +16,6 @@
 #include "absl/time/time.h"
 #include "coordinator/sweep_board.h"
 #include "core/ids.h"
-#include "core/resources.h"
 #include "metrics/metric_set.h"
 
 namespace concur {
@@ -44,8 +43,9 @@ class UsageCounters {
   const SweepBoard& board_;
   const size_t series_max_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Series>> series_;
-  // Of the last job: those that end together are mostly of one approach.
-  SweepId sweep_;
+  // Of the last job: those that end together are mostly of one approach, and the board is asked,
+  // under its lock, for other sweeps alone.
+  std::shared_ptr<const SweepFacts> sweep_;
   uint32_t approach_ = 0;
   Series* last_ = nullptr;
 };

@@ -219,7 +219,7 @@ void EarlyStop::Leave(uint32_t index, State state) {
 }
 
 // Takes the setting out of everything, as it was before it began.
-void EarlyStop::Forget(uint32_t index) {
+void EarlyStop::Withdraw(uint32_t index) {
   Setting& setting = settings_[index];
   if (setting.state == State::kOut) {
     return;
@@ -243,10 +243,8 @@ void EarlyStop::Forget(uint32_t index) {
   --taking_part_;
 }
 
-void EarlyStop::Withdraw(uint32_t index) { Forget(index); }
-
 void EarlyStop::Return(uint32_t index) {
-  Forget(index);
+  Withdraw(index);
   settings_[index].state = State::kWaiting;
   waiting_.insert(index);
   ++taking_part_;

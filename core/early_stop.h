@@ -84,8 +84,8 @@ class EarlyStop {
   // all (done()).
   std::optional<Run> Next();
   // A setting has done `step` steps and scores `value`. False when it trains no further now: it has
-  // reached `until`, or is stopped. What a setting that is to train no further still reports is
-  // remembered, and decides nothing now. REQUIRES: it has begun; steps grow; `value` is finite.
+  // reached `until`, or is stopped. Later reports of such a setting are kept for when it goes on.
+  // REQUIRES: it has begun; steps grow; `value` is finite.
   bool Report(uint32_t setting, int64_t step, double value);
   // A setting's training ended before `until`, by itself: its best score stands, and going on costs
   // nothing. One that has reported nothing is worse than all others. REQUIRES: it has begun.
@@ -158,7 +158,6 @@ class EarlyStop {
   void Reach(uint32_t setting);
   bool IsBelowMedian(const Setting& setting, int64_t step) const;
   void Leave(uint32_t setting, State state);
-  void Forget(uint32_t setting);
 
   const EarlyStopRule rule_;
   std::vector<Setting> settings_;
