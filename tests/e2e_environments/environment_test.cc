@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps whose approaches need environments that exclude one another, on two workers, one under
+// bubblewrap and one under Podman.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+
+namespace concur::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kBusybox[] = "/bin/busybox";
+constexpr char kNeeds[] =
+    "needs busybox, and bubblewrap and Podman that work here: scripts/packages-environments.txt";
+
+constexpr char kApproachHead[] = R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: NAME}
+spec:
+  version: "1"
+)";
+
+constexpr char kEnvironmentSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: environments}
+spec:
+  approaches: [APPROACHES]
+  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, test: task.txt, metric: accuracy}
+  seeds: [1, 2, 3]
+)";
+
+// Writes the package "tinypackage", whose number is 0.75, as a wheel.
+constexpr char kMakeWheel[] = R"(
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/tinypackage-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("tinypackage.py", "number = 0.75\n")
+    info = "tinypackage-1.0.dist-info/"
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: tinypackage\nVersion: 1.0\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "RECORD", "")
+)";
+
+std::string Source(const std::string& file) {
+  const char* sources = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  return absl::StrCat(sources == nullptr ? "" : sources, "/", file);
+}
+// With Python 3.9 and glibc 2.31, beside the machine's Debian 12. Made by scripts/test.
+std::string Debian11() { return Source("build/roots/debian-11.tar.gz"); }
+
+// What a job in a root must not be able to do: it fails if a line is printed.
+constexpr char kEscapes[] =
+    "(set +e; test -e DIRECTORY/secret && echo reads the machine; "
+    "test -e DIRECTORY/data/token && echo reads the credentials; "
+    "kill -0 PROCESS && echo reaches processes outside; "
+    "touch /bin/new && echo writes the root; "
+    "mount -t tmpfs none /mnt && echo mounts; "
+    "env | grep -i concur_token; true) > $TMPDIR/escapes; "
+    "cat $TMPDIR/escapes; test ! -s $TMPDIR/escapes; ";
+
+constexpr char kPython[] =
+    "import json, sys, tinypackage\n"
+    "assert sys.version_info[:2] == (3, 11)\n"
+    "json.dump({'accuracy': tinypackage.number}, open(sys.argv[1], 'w'))\n";
+
+// An approach whose script runs in a root of the directory.
+std::string InRoot(const std::string& root, const std::string& script) {
+  return absl::StrCat("  environment: {root: ", root,
+                      ".tar.gz}\n  predict:\n    command: [sh, -euc, '", script, "']\n");
+}
+
+bool AnyProcessWith(const std::string& argument) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
+    const std::string line = ReadFile(entry.path() / "cmdline").value_or("");
+    if (absl::StrContains(absl::StrReplaceAll(line, {{absl::string_view("\0", 1), " "}}),
+                          absl::StrCat("sleep ", argument))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class EnvironmentTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.Write("task.txt", "x");
+    cluster_.StartCoordinator();
+  }
+  // Whether a program of PATH ends well.
+  bool Works(std::vector<std::string> argv) const {
+    argv.insert(argv.begin(), "/usr/bin/env");
+    return Cluster::Run(argv, cluster_.File("scratch")).exit_code == 0;
+  }
+  void WriteApproach(const std::string& name, const std::string& spec) {
+    cluster_.Write(name + ".yaml", absl::StrReplaceAll(kApproachHead, {{"NAME", name}}) + spec);
+  }
+  void WriteSweep(const std::string& approaches) {
+    cluster_.Write("sweep.yaml",
+                   absl::StrReplaceAll(kEnvironmentSweep, {{"APPROACHES", approaches}}));
+  }
+  void StartWorkerWith(const std::string& name, const std::string& kinds) {
+    cluster_.Write("worker.yaml",
+                   "apiVersion: concur/v1\nkind: WorkerOptions\nspec: {stop_grace: 500ms}\n");
+    cluster_.StartWorker(
+        name, 2,
+        {"--environments", kinds, "--environment-dir", cluster_.File("environments-" + name),
+         "--options", cluster_.File("worker.yaml")});
+  }
+  // Starts one; whether its sandbox works on this machine.
+  bool StartSandbox(const std::string& name, const std::string& sandbox) {
+    StartWorkerWith(name, sandbox + ",venv");
+    std::string row;
+    Eventually([&] {
+      for (absl::string_view line :
+           absl::StrSplit(cluster_.Concur({"-o", "csv", "worker", "list"}).out, '\n')) {
+        row = absl::StartsWith(line, name + ",") ? std::string(line) : row;
+      }
+      return !row.empty();
+    });
+    return absl::StrContains(row, sandbox);
+  }
+
+  // A root with busybox and a number.
+  void MakeRoot(const std::string& name) {
+    const std::string root = cluster_.File(name);
+    ASSERT_TRUE(MakeDirectories(root + "/bin").ok());
+    std::filesystem::copy_file(kBusybox, root + "/bin/busybox");
+    for (const char* applet : {"sh", "cat", "test"}) {
+      std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", applet));
+    }
+    cluster_.Write(name + "/number", "0.5");
+    ASSERT_TRUE(Works({"tar", "-C", root, "-czf", cluster_.File(name + ".tar.gz"), "."}));
+  }
+  // The same root as an OCI archive, as tools write it.
+  void MakeImage(const std::string& name) {
+    MakeRoot(name);
+    const std::string layout = cluster_.File(name + "-layout");
+    ASSERT_TRUE(MakeDirectories(layout + "/blobs/sha256").ok());
+    const auto add = [&](const std::string& contents) {
+      const std::string digits = Sha256Of(contents).ToHex();
+      cluster_.Write(absl::StrCat(name, "-layout/blobs/sha256/", digits), contents);
+      return absl::StrCat(R"({"digest": "sha256:)", digits, R"("})");
+    };
+    const std::string layer = add(ReadFile(cluster_.File(name + ".tar.gz")).value_or(""));
+    const std::string config = add(R"({"config": {"Env": ["PATH=/bin", "OF_IMAGE=yes"]}})");
+    const std::string manifest =
+        add(absl::StrCat(R"({"config": )", config, R"(, "layers": [)", layer, "]}"));
+    cluster_.Write(name + "-layout/index.json", absl::StrCat(R"({"manifests": [)", manifest, "]}"));
+    ASSERT_TRUE(Works({"tar", "-C", layout, "-cf", cluster_.File(name + "-image.tar"), "."}));
+  }
+  // A sweep of `approaches` with the seeds 1 to `seeds`, whose jobs fail once.
+  void WriteSeeds(const std::string& approaches, int seeds) {
+    WriteSweep(approaches);
+    cluster_.Write(
+        "sweep.yaml",
+        absl::StrReplaceAll(ReadFile(cluster_.File("sweep.yaml")).value_or(""),
+                            {{"seeds: [1, 2, 3]", absl::StrCat("seeds: {from: 1, to: ", seeds,
+                                                               "}\n  retry: {failures_max: 1}")}}));
+  }
+  // The package "tinypackage" and what installs it without a network.
+  void MakeWheel() {
+    cluster_.Write("wheel.py", kMakeWheel);
+    ASSERT_TRUE(Works({"python3", cluster_.File("wheel.py"), cluster_.File("")}));
+    cluster_.Write("requirements.txt", absl::StrCat("--no-index\n--find-links ", cluster_.File(""),
+                                                    "\ntinypackage==1.0\n"));
+  }
+  void ExpectKillsAndLimits(const std::string& worker, const std::vector<std::string>& roots);
+
+  std::string Submit() {
+    const Output output =
+        cluster_.Concur({"-o", "json", "sweep", "submit", "--wait", cluster_.File("sweep.yaml")});
+    EXPECT_EQ(output.exit_code, 0)
+        << output.out << output.err << cluster_.Concur({"sweep", "failures", "s1"}).out;
+    return output.out;
+  }
+
+  Cluster cluster_;
+};
+
+TEST_F(EnvironmentTest, AnImageRunsOnBothSandboxesAndWhatItWasMadeFromDecides) {
+  if (!std::filesystem::exists(kBusybox) || !StartSandbox("w1", "bubblewrap") ||
+      !StartSandbox("w2", "podman")) {
+    GTEST_SKIP() << kNeeds;
+  }
+  ASSERT_NO_FATAL_FAILURE(MakeImage("second"));
+  const auto write = [&](const std::string& setup) {
+    WriteApproach("image", absl::StrCat(R"(  environment:
+    image: second-image.tar
+    setup: ["echo )",
+                                        setup, R"( > /setup"]
+  predict:
+    command: [sh, -euc, 'test $OF_IMAGE = yes; cat /setup; echo "{{\"accuracy\": $(cat /number)}}" > {metrics}']
+)"));
+  };
+  write("done");
+  WriteSweep("image.yaml");
+  EXPECT_THAT(Submit(), HasSubstr("\"reused\": 0"));
+  EXPECT_THAT(cluster_.Concur({"-o", "csv", "scores", "s1"}).out, HasSubstr("0.5"));
+
+  EXPECT_THAT(Submit(), HasSubstr("\"reused\": 3"));
+  write("other");
+  EXPECT_THAT(Submit(), HasSubstr("\"reused\": 0"));
+  EXPECT_THAT(cluster_.Concur({"job", "explain", "s3/0"}).out,
+              AllOf(HasSubstr("differs in environment"), HasSubstr("echo other")));
+}
+
+// In each root on `worker`, the only one: a canceled job leaves no process, though it ignores
+// signals and detaches, and one that takes more memory than it asked for ends as such.
+void EnvironmentTest::ExpectKillsAndLimits(const std::string& worker,
+                                           const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
+    SCOPED_TRACE(absl::StrCat(root, " on ", worker));
+    const std::string mark = absl::StrCat(8'000'000 + getpid());
+    WriteApproach("stubborn",
+                  InRoot(root, absl::StrCat("trap \"\" TERM; (setsid sleep ", mark, "1 &); sleep ",
+                                            mark, "2; : {metrics} ", worker)));
+    WriteSeeds("stubborn.yaml", 1);
+    EXPECT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
+    ASSERT_TRUE(
+        Eventually([&] { return AnyProcessWith(mark + "1") && AnyProcessWith(mark + "2"); }));
+    EXPECT_EQ(cluster_.Concur({"sweep", "cancel", "environments"}).exit_code, 0);
+    EXPECT_TRUE(Eventually([&] { return !AnyProcessWith(mark); })) << "a process lives on";
+
+    WriteApproach(
+        "greedy",
+        InRoot(root, absl::StrCat("x=$(head -c 400000000 /dev/zero | tr \"\\0\" x); sleep ", mark,
+                                  "3; : {metrics} ", worker)) +
+            "  resources: {cpus: 1, memory: 96MiB}\n");
+    WriteSeeds("greedy.yaml", 1);
+    cluster_.Concur({"sweep", "submit", "--wait", cluster_.File("sweep.yaml")});
+    const std::string failures = cluster_.Concur({"sweep", "failures", "environments"}).out;
+    EXPECT_THAT(failures, HasSubstr("oom"));
+  }
+}
+
+// Python 3.11 with a package, Debian 11 and a system of busybox alone: none has what another needs.
+TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndContainsItsJobs) {
+  if (!std::filesystem::exists(kBusybox) || !StartSandbox("w1", "bubblewrap") ||
+      !StartSandbox("w2", "podman")) {
+    GTEST_SKIP() << kNeeds;
+  }
+  if (!Works({"python3.11", "-c", "import venv, ensurepip"})) {
+    GTEST_SKIP() << "no python3.11 with venv (package python3.11-venv)";
+  }
+  ASSERT_TRUE(Works({"bash", Source("configs/environments/roots.sh"), "busybox",
+                     cluster_.File("busybox.tar.gz")}));
+  ASSERT_NO_FATAL_FAILURE(MakeWheel());
+  cluster_.Write("secret", "of the machine");
+  cluster_.Write("score.py", kPython);
+  const std::string escapes = absl::StrReplaceAll(
+      kEscapes, {{"DIRECTORY", cluster_.dir().path()}, {"PROCESS", absl::StrCat(getpid())}});
+  WriteApproach("python", R"(  environment: {venv: requirements.txt, python: python3.11}
+  code: [score.py]
+  predict: {command: [python, "{code}/score.py", "{metrics}"]}
+)");
+  WriteApproach("debian", InRoot("debian-11",
+                                 escapes + "grep -q ^11 /etc/debian_version; python3 -c \"import "
+                                           "sys; assert sys.version_info.minor == 9\"; "
+                                           "echo \"{{\\\"accuracy\\\": 0.5}}\" > {metrics}"));
+  WriteApproach("busybox",
+                InRoot("busybox", escapes + "test ! -e /usr; test ! -e /lib; "
+                                            "echo \"{{\\\"accuracy\\\": 0.25}}\" > {metrics}"));
+  std::string approaches = "python.yaml, busybox.yaml";
+  std::vector<std::string> roots = {"busybox"};
+  if (std::filesystem::exists(Debian11())) {
+    std::filesystem::create_symlink(Debian11(), cluster_.File("debian-11.tar.gz"));
+    approaches += ", debian.yaml";
+    roots.emplace_back("debian-11");
+  }
+  WriteSeeds(approaches, 2);
+  EXPECT_THAT(Submit(), HasSubstr("\"reused\": 0"));
+  const std::string scores = cluster_.Concur({"-o", "csv", "scores", "s1"}).out;
+  EXPECT_THAT(scores, AllOf(HasSubstr("0.75"), HasSubstr(roots.size() < 2 ? "" : "0.5"),
+                            HasSubstr("0.25")));
+
+  // Each worker alone: what the other computed counts for it, and what is new runs under its own
+  // sandbox with equal scores.
+  cluster_.KillWorker("w2", SIGTERM);
+  WriteSeeds(approaches, 4);
+  EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", 2 * (1 + roots.size()))));
+  EXPECT_EQ(cluster_.Concur({"-o", "csv", "scores", "s2"}).out, scores);
+  ExpectKillsAndLimits("w1", roots);
+  cluster_.KillWorker("w1", SIGTERM);
+  ASSERT_TRUE(StartSandbox("w2", "podman"));
+  WriteSeeds(approaches, 6);
+  EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", 4 * (1 + roots.size()))));
+  ExpectKillsAndLimits("w2", roots);
+  if (roots.size() < 2) {
+    GTEST_SKIP() << "without Debian 11: scripts/test makes " << Debian11() << " of a mirror";
+  }
+}
+
+TEST_F(EnvironmentTest, AJobThatNoWorkerCanRunSaysSo) {
+  ASSERT_TRUE(MakeDirectories(cluster_.File("empty/etc")).ok());
+  ASSERT_TRUE(
+      Works({"tar", "-C", cluster_.File("empty"), "-cf", cluster_.File("empty.tar"), "etc"}));
+  WriteApproach("root", R"(  environment: {root: empty.tar}
+  predict: {command: [sh, -c, "echo > {metrics}"]}
+)");
+  WriteSweep("root.yaml");
+  StartWorkerWith("w1", "none");
+  ASSERT_TRUE(Eventually([&] {
+    return cluster_.Concur({"worker", "list"}).out.find("w1") != std::string::npos;
+  }));
+  const Output submitted = cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")});
+  EXPECT_EQ(submitted.exit_code, 0);
+  EXPECT_THAT(submitted.err, HasSubstr("no worker known now has"));
+  EXPECT_THAT(cluster_.Concur({"job", "explain", "s1/0"}).out,
+              AllOf(HasSubstr("environment.root"), HasSubstr("install bubblewrap")));
+}
+
+}  // namespace
+}  // namespace concur::testing
