@@ -551,7 +551,8 @@ absl::StatusOr<Task> Room::NextTask(const std::string& annotator, TaskKind wante
   CONCUR_RETURN_IF_ERROR(CheckKnown(annotator, false));
   const Annotator& known = annotators_.at(annotator);
   if (!known.onboarded) {
-    return Task{TaskKind::kOnboarding, 0, static_cast<int64_t>(known.onboarding_f1.size())};
+    return Task{TaskKind::kOnboarding, 0, static_cast<int64_t>(known.onboarding_f1.size()),
+                known.rounds_failed};
   }
   const std::optional<Task> task = wanted == TaskKind::kValidating
                                        ? ValidatingTask(annotator, skip, now)

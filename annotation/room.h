@@ -108,6 +108,7 @@ struct Task {
   TaskKind kind = TaskKind::kWriting;
   size_t passage = 0;  // unless it is onboarding
   int64_t number = 0;  // of the known question (from 0) or of the attempt to validate (from 1)
+  int64_t round = 0;   // of the onboarding, from 0
 };
 
 class Room {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,17 +12,14 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "base/digest.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "page/api.h"
 #include "page/assets.h"
 #include "page/request_guard.h"
-#include "qa/utf8.h"
 
 namespace concur::annotation {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using page::HttpExchange;
 using page::HttpRequest;
 using page::HttpResponse;
@@ -45,74 +41,6 @@ void Respond(const std::shared_ptr<HttpExchange>& exchange, HttpResponse respons
 void Respond(const std::shared_ptr<HttpExchange>& exchange,
              const absl::StatusOr<std::string>& json) {
   Respond(exchange, json.ok() ? HttpResponse{200, kJsonType, *json} : ErrorOf(json.status()));
-}
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// A request's body: an object whose fields have the right types.
-class Body {
- public:
-  static absl::StatusOr<Body> Parse(const std::string& text) {
-    Body body;
-    body.json_ = std::make_unique<Json>(Json::parse(text, nullptr, /*allow_exceptions=*/false));
-    return body.json_->is_object() ? absl::StatusOr<Body>(std::move(body))
-                                   : absl::InvalidArgumentError("expected a JSON object in UTF-8");
-  }
-
-  absl::StatusOr<std::string> Text(const char* name) const {
-    const auto found = json_->find(name);
-    return found != json_->end() && found->is_string()
-               ? absl::StatusOr<std::string>(found->get<std::string>())
-               : absl::InvalidArgumentError(absl::StrCat(name, ": expected text"));
-  }
-  absl::StatusOr<int64_t> Integer(const char* name) const {
-    const auto found = json_->find(name);
-    return found != json_->end() && found->is_number_integer()
-               ? absl::StatusOr<int64_t>(found->get<int64_t>())
-               : absl::InvalidArgumentError(absl::StrCat(name, ": expected an integer"));
-  }
-  bool IsTrue(const char* name) const {
-    const auto found = json_->find(name);
-    return found != json_->end() && found->is_boolean() && found->get<bool>();
-  }
-  // Code points [begin, end) of `passage` as bytes.
-  absl::StatusOr<qa::Span> SpanIn(const std::string& passage) const {
-    CONCUR_ASSIGN_OR_RETURN(const int64_t begin, Integer("begin"));
-    CONCUR_ASSIGN_OR_RETURN(const int64_t end, Integer("end"));
-    const qa::CodePointMap map(passage);
-    if (begin < 0 || begin > end || end > map.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("end: expected a part of the passage's ", map.size(), " characters"));
-    }
-    return qa::Span{map.ByteOf(begin), map.ByteOf(end)};
-  }
-
- private:
-  std::unique_ptr<Json> json_;  // moved without an exception
-};
-
-Json PassageJson(const SourcePassage& passage) {
-  return {{"id", passage.id}, {"title", passage.title}, {"text", passage.text}};
-}
-
-std::string ValidationJson(const Attempt& attempt, const Validation& validation,
-                           const std::string& passage) {
-  return Dump({{"saved", true},
-               {"agrees", validation.agrees},
-               {"author_answer", std::string(qa::TextOf(passage, attempt.answer))}});
-}
-
-std::string KnownJson(const KnownQuestion& known, const Annotator& annotator) {
-  return Dump({{"saved", true},
-               {"answers", known.answers},
-               {"onboarded", annotator.onboarded},
-               {"again", !annotator.onboarded && annotator.onboarding_f1.empty()}});
-}
-
-Json Share(int64_t part, int64_t all) {
-  return all == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(all));
 }
 
 }  // namespace
@@ -159,6 +87,7 @@ AnnotationServer::AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room,
       // Of the port: rooms on one machine must not replace each other's cookies.
       cookie_name_(absl::StrCat("concur_annotation_", endpoint.port)),
       sealer_(std::move(key)),
+      api_(room_->room(), [this](const Event& event) { return room_->Commit(event); }),
       room_thread_(1),
       system_thread_(1) {}
 
@@ -233,15 +162,15 @@ void AnnotationServer::HandleCall(const Exchange& exchange, const std::string& m
   if (!annotator.ok()) {
     Respond(exchange, ErrorOf(annotator.status()));
   } else if (is_read) {
-    Respond(exchange, StateJson(*annotator));
+    Respond(exchange, api_.State(*annotator));
   } else if (method == "task") {
-    Respond(exchange, TakeTask(*annotator, request.body));
+    Respond(exchange, api_.TakeTask(*annotator, request.body, Now()));
   } else if (method == "attempt") {
     TakeAttempt(exchange, *annotator);
   } else if (method == "validation") {
-    Respond(exchange, TakeValidation(*annotator, request.body));
+    Respond(exchange, api_.TakeValidation(*annotator, request.body, Now()));
   } else if (method == "onboarding") {
-    Respond(exchange, TakeOnboarding(*annotator, request.body));
+    Respond(exchange, api_.TakeOnboarding(*annotator, request.body, Now()));
   } else if (method == "logout") {
     HttpResponse response = {200, kJsonType, "{}"};
     response.headers.emplace_back("Set-Cookie", SessionCookie("", absl::ZeroDuration()));
@@ -259,33 +188,15 @@ std::string AnnotationServer::SessionCookie(const std::string& value, absl::Dura
 }
 
 HttpResponse AnnotationServer::LogIn(const HttpRequest& request) {
-  const absl::StatusOr<Body> body = Body::Parse(request.body);
-  const absl::StatusOr<std::string> code =
-      body.ok() ? body->Text("code") : absl::StatusOr<std::string>(body.status());
-  if (!code.ok()) {
-    return ErrorOf(code.status());
+  const absl::StatusOr<std::string> annotator = api_.LogIn(request.body, Now());
+  if (!annotator.ok()) {
+    return ErrorOf(annotator.status());
   }
-  Event event;
-  event.kind = EventKind::kLogin;
-  event.time = Now();
-  event.code_digest = Sha256Of(*code).ToHex();
-  for (const auto& [name, annotator] : room_->room().annotators()) {
-    if (annotator.code_digest == event.code_digest) {
-      event.annotator = name;
-    }
-  }
-  if (event.annotator.empty()) {
-    return ErrorOf(absl::UnauthenticatedError(
-        "this link was used, or replaced by another; ask for a new one"));
-  }
-  if (const absl::Status saved = Save(event); !saved.ok()) {
-    return ErrorOf(saved);
-  }
-  const int64_t links = room_->room().annotators().at(event.annotator).links;
+  const int64_t links = room_->room().annotators().at(*annotator).links;
   const std::string cookie =
-      sealer_.Seal(absl::StrCat(event.annotator, "\n", links), clock_.Now() + options_.session);
-  HttpResponse response = {200, kJsonType,
-                           Dump({{"user", event.annotator}, {"csrf", sealer_.CsrfOf(cookie)}})};
+      sealer_.Seal(absl::StrCat(*annotator, "\n", links), clock_.Now() + options_.session);
+  const nlohmann::ordered_json session = {{"user", *annotator}, {"csrf", sealer_.CsrfOf(cookie)}};
+  HttpResponse response = {200, kJsonType, session.dump()};
   response.headers.emplace_back("Set-Cookie", SessionCookie(cookie, options_.session));
   return response;
 }
@@ -304,240 +215,30 @@ absl::StatusOr<std::string> AnnotationServer::AnnotatorOf(const HttpRequest& req
              : absl::UnauthenticatedError("the session has ended: a newer login link was made");
 }
 
-// --- what is asked -------------------------------------------------------------------------------
-
-std::string AnnotationServer::StateJson(const std::string& name) const {
-  const Room& room = room_->room();
-  const Annotator& annotator = room.annotators().at(name);
-  const Progress& progress = room.progress();
-  return Dump(
-      {{"user", name},
-       {"has_system", !room.system().empty()},
-       {"onboarded", annotator.onboarded},
-       {"f1_win_max", room.settings().f1_win_max},
-       {"validators", room.settings().validators},
-       {"question_bytes_max", kQuestionBytesMax},
-       {"mine",
-        {{"attempts", annotator.attempts},
-         {"wins", annotator.wins},
-         {"kept", annotator.kept},
-         {"dropped", annotator.dropped},
-         {"agreement", Share(annotator.agreements_received, annotator.validations_received)},
-         {"validations", annotator.validations},
-         {"validator_agreement", Share(annotator.agreements, annotator.validations)}}},
-       {"all",
-        {{"passages", progress.passages},
-         {"passages_done", progress.passages_done},
-         {"attempts", progress.attempts},
-         {"system_won", progress.system_won},
-         {"waiting", progress.waiting},
-         {"kept", progress.kept},
-         {"dropped", progress.dropped},
-         {"agreement", Share(progress.agreements, progress.validations)}}}});
-}
-
-std::string AnnotationServer::TaskJson(const Task& task) const {
-  const Room& room = room_->room();
-  switch (task.kind) {
-    case TaskKind::kOnboarding: {
-      const KnownQuestion& known = room.onboarding()[static_cast<size_t>(task.number)];
-      return Dump({{"kind", "onboarding"},
-                   {"number", task.number},
-                   {"of", room.onboarding().size()},
-                   {"question", known.question},
-                   {"passage", PassageJson(known.passage)}});
-    }
-    case TaskKind::kValidating:
-      // Neither who asked nor what was answered: the validator is to find the answer.
-      return Dump({{"kind", "validating"},
-                   {"number", task.number},
-                   {"question", room.attempts()[static_cast<size_t>(task.number - 1)].question},
-                   {"passage", PassageJson(room.passages()[task.passage])}});
-    case TaskKind::kWriting:
-      return Dump({{"kind", "writing"}, {"passage", PassageJson(room.passages()[task.passage])}});
-  }
-  return "{}";
-}
-
-absl::StatusOr<std::string> AnnotationServer::TakeTask(const std::string& annotator,
-                                                       const std::string& text) {
-  CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  CONCUR_ASSIGN_OR_RETURN(const std::string kind, body.Text("kind"));
-  if (kind != "writing" && kind != "validating") {
-    return absl::InvalidArgumentError(R"(kind: expected "writing" or "validating")");
-  }
-  const absl::Time now = Now();
-  CONCUR_ASSIGN_OR_RETURN(
-      const Task task,
-      room_->room().NextTask(annotator,
-                             kind == "writing" ? TaskKind::kWriting : TaskKind::kValidating,
-                             body.IsTrue("skip"), now));
-  if (!room_->room().HasTask(annotator, task, now)) {
-    Event event;
-    event.kind = EventKind::kAssignment;
-    event.time = now;
-    event.annotator = annotator;
-    event.passage = room_->room().passages()[task.passage].id;
-    event.number = task.number;
-    CONCUR_RETURN_IF_ERROR(Save(event));
-  }
-  return TaskJson(task);
-}
-
-std::string AnnotationServer::AttemptJson(const Attempt& attempt) const {
-  Json json = {{"saved", true},
-               {"number", attempt.number},
-               {"winner", attempt.state == QuestionState::kSystemWon ? "system" : "person"}};
-  if (!attempt.system.empty()) {
-    json["system_answer"] = attempt.system_answer;
-    json["f1"] = attempt.f1;
-  }
-  return Dump(json);
-}
+// --- attempts ------------------------------------------------------------------------------------
 
 void AnnotationServer::TakeAttempt(const Exchange& exchange, const std::string& annotator) {
-  const Room& room = room_->room();
-  Event event;
-  event.kind = EventKind::kAttempt;
-  event.time = Now();
-  event.annotator = annotator;
-  event.system = room.system();
-  const SourcePassage* passage = nullptr;
-  const auto read = [&]() -> absl::Status {
-    CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(exchange->request().body));
-    CONCUR_ASSIGN_OR_RETURN(event.key, body.Text("key"));
-    CONCUR_ASSIGN_OR_RETURN(event.passage, body.Text("passage"));
-    CONCUR_ASSIGN_OR_RETURN(event.question, body.Text("question"));
-    CONCUR_ASSIGN_OR_RETURN(passage, room.FindPassage(event.passage));
-    CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(passage->text));
-    return absl::OkStatus();
-  };
-  absl::Status status = read();
-  if (status.ok()) {
-    // Sent again, since its answer was lost: the answer is given again.
-    if (const Attempt* saved = room.FindAttempt(annotator, event.key)) {
-      Respond(exchange, AttemptJson(*saved));
-      return;
-    }
-    status = room.Check(event);
-  }
-  if (status.ok() && being_answered_.contains(annotator)) {
-    status = absl::ResourceExhaustedError("your last question is being answered; wait for it");
-  }
-  if (status.ok() && !event.system.empty()) {
-    status = Renew(event);
-  }
-  if (!status.ok()) {
-    Respond(exchange, ErrorOf(status));
-  } else if (event.system.empty()) {
-    SaveAttempt(exchange, std::move(event));
+  absl::StatusOr<AnnotationApi::Begun> begun =
+      api_.BeginAttempt(annotator, exchange->request().body, Now());
+  if (!begun.ok()) {
+    Respond(exchange, ErrorOf(begun.status()));
+  } else if (!begun->question.has_value()) {
+    Respond(exchange, std::move(begun->response));
   } else {
-    being_answered_.insert(annotator);
-    AskSystem(exchange, event, passage->text);
+    AskSystem(exchange, *std::move(begun->question));
   }
 }
 
-// The passage stays with its annotator while the system answers.
-absl::Status AnnotationServer::Renew(const Event& attempt) {
-  Event event;
-  event.kind = EventKind::kAssignment;
-  event.time = attempt.time;
-  event.annotator = attempt.annotator;
-  event.passage = attempt.passage;
-  return Save(event);
-}
-
-void AnnotationServer::AskSystem(const Exchange& exchange, const Event& event,
-                                 const std::string& passage) {
-  system_thread_.Submit([this, exchange, event, passage] {
-    absl::StatusOr<std::string> answer = is_stopping_
-                                             ? absl::UnavailableError("the server is being stopped")
-                                             : system_->Answer(passage, event.question);
-    room_thread_.Submit([this, exchange, event = event, answer = std::move(answer)]() mutable {
-      being_answered_.erase(event.annotator);
-      if (!answer.ok()) {
-        // What the system did, with paths of this machine, is for who runs it.
-        LogWarning(answer.status().message(), {{"annotator", event.annotator}});
-        Respond(exchange, ErrorOf(absl::UnavailableError(
-                              "the system did not answer; submit the question again")));
-        return;
-      }
-      event.system_answer = *std::move(answer);
-      SaveAttempt(exchange, std::move(event));
+void AnnotationServer::AskSystem(const Exchange& exchange, AnnotationApi::Question question) {
+  system_thread_.Submit([this, exchange, question = std::move(question)]() mutable {
+    absl::StatusOr<std::string> answer =
+        is_stopping_ ? absl::UnavailableError("the server is being stopped")
+                     : system_->Answer(question.passage, question.attempt.question);
+    room_thread_.Submit([this, exchange, attempt = std::move(question.attempt),
+                         answer = std::move(answer)]() mutable {
+      Respond(exchange, api_.EndAttempt(std::move(attempt), std::move(answer), Now()));
     });
   });
-}
-
-absl::Status AnnotationServer::Save(const Event& event) {
-  CONCUR_RETURN_IF_ERROR(room_->room().Check(event));
-  absl::Status saved = room_->Commit(event);
-  if (saved.ok()) {
-    return saved;
-  }
-  LogError(saved.message(), {{"annotator", event.annotator}});
-  return absl::UnavailableError("this cannot be saved now; tell who runs concur annotate");
-}
-
-void AnnotationServer::SaveAttempt(const Exchange& exchange, Event event) {
-  event.time = Now();
-  const absl::Status saved = Save(event);
-  const Attempt* attempt = room_->room().FindAttempt(event.annotator, event.key);
-  // The same one may have been saved meanwhile.
-  if (!saved.ok() && !(absl::IsAlreadyExists(saved) && attempt != nullptr)) {
-    Respond(exchange, ErrorOf(saved));
-    return;
-  }
-  Respond(exchange, AttemptJson(*attempt));
-}
-
-absl::StatusOr<std::string> AnnotationServer::TakeValidation(const std::string& annotator,
-                                                             const std::string& text) {
-  const Room& room = room_->room();
-  CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kValidation;
-  event.time = Now();
-  event.annotator = annotator;
-  CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
-  if (event.number < 1 || static_cast<uint64_t>(event.number) > room.attempts().size()) {
-    return absl::NotFoundError("number: there is no such question");
-  }
-  const Attempt& attempt = room.attempts()[static_cast<size_t>(event.number - 1)];
-  const SourcePassage& passage = room.passages()[attempt.passage];
-  if (!body.IsTrue("unanswerable")) {
-    CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(passage.text));
-  }
-  // Sent again, since its answer was lost.
-  for (const Validation& saved : attempt.validations) {
-    if (saved.annotator == annotator && saved.answer == event.answer) {
-      return ValidationJson(attempt, saved, passage.text);
-    }
-  }
-  CONCUR_RETURN_IF_ERROR(Save(event));
-  return ValidationJson(attempt, attempt.validations.back(), passage.text);
-}
-
-absl::StatusOr<std::string> AnnotationServer::TakeOnboarding(const std::string& annotator,
-                                                             const std::string& text) {
-  const Room& room = room_->room();
-  CONCUR_ASSIGN_OR_RETURN(const Body body, Body::Parse(text));
-  Event event;
-  event.kind = EventKind::kOnboarding;
-  event.time = Now();
-  event.annotator = annotator;
-  CONCUR_ASSIGN_OR_RETURN(event.number, body.Integer("number"));
-  if (event.number < 0 || static_cast<uint64_t>(event.number) >= room.onboarding().size()) {
-    return absl::NotFoundError("number: there is no such question");
-  }
-  const KnownQuestion& known = room.onboarding()[static_cast<size_t>(event.number)];
-  CONCUR_ASSIGN_OR_RETURN(event.answer, body.SpanIn(known.passage.text));
-  const Annotator& known_annotator = room.annotators().at(annotator);
-  const absl::Status saved = Save(event);
-  // Sent again, since its answer was lost.
-  const bool was_saved =
-      known_annotator.known_number == event.number && event.answer == known_annotator.known_answer;
-  return saved.ok() || was_saved ? absl::StatusOr<std::string>(KnownJson(known, known_annotator))
-                                 : saved;
 }
 
 }  // namespace concur::annotation

@@ -13,13 +13,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "annotation/api.h"
 #include "annotation/directory.h"
 #include "annotation/system.h"
 #include "base/clock.h"
@@ -68,18 +68,8 @@ class AnnotationServer {
   page::HttpResponse LogIn(const page::HttpRequest& request);
   absl::StatusOr<std::string> AnnotatorOf(const page::HttpRequest& request) const;
   void HandleCall(const Exchange& exchange, const std::string& method);
-  absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body);
   void TakeAttempt(const Exchange& exchange, const std::string& annotator);
-  void AskSystem(const Exchange& exchange, const Event& event, const std::string& passage);
-  absl::Status Renew(const Event& attempt);
-  void SaveAttempt(const Exchange& exchange, Event event);
-  // LiveRoom::Commit; annotators learn what they did wrong, but not what this machine did.
-  absl::Status Save(const Event& event);
-  absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body);
-  absl::StatusOr<std::string> TakeOnboarding(const std::string& annotator, const std::string& body);
-  std::string StateJson(const std::string& annotator) const;
-  std::string TaskJson(const Task& task) const;
-  std::string AttemptJson(const Attempt& attempt) const;
+  void AskSystem(const Exchange& exchange, AnnotationApi::Question question);
   std::string SessionCookie(const std::string& value, absl::Duration age) const;
   absl::Time Now() const;
 
@@ -90,8 +80,8 @@ class AnnotationServer {
   const std::string address_;
   const std::string cookie_name_;
   const page::SessionSealer sealer_;
+  AnnotationApi api_;  // used by room_thread_
   std::atomic<bool> is_stopping_ = false;
-  std::set<std::string> being_answered_;  // annotators; used by room_thread_
   ThreadPool room_thread_;
   ThreadPool system_thread_;
   std::unique_ptr<page::HttpServer> http_;

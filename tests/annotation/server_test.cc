@@ -291,14 +291,20 @@ TEST_F(AnnotationServerTest, OnboardingComesFirst) {
   Open(kKnown, /*with_system=*/false);
   LogIn("ada");
   EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).body["kind"], "onboarding");
-  EXPECT_EQ(Post("ada", "onboarding", {{"number", 0}, {"begin", 13}, {"end", 17}}).body["again"],
-            true);
-  EXPECT_EQ(Post("ada", "onboarding", {{"number", 1}, {"begin", 0}, {"end", 3}}).status, 404);
-  const Reply right = Post("ada", "onboarding", {{"number", 0}, {"begin", 0}, {"end", 3}});
+  const auto answer = [&](int round, int number, int begin, int end) {
+    return Post("ada", "onboarding",
+                {{"round", round}, {"number", number}, {"begin", begin}, {"end", end}});
+  };
+  for (int sent = 0; sent < 2; ++sent) {
+    EXPECT_EQ(answer(0, 0, 13, 17).body["again"], true) << "sent again: the same round";
+    EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).body["round"], 1);
+  }
+  EXPECT_EQ(answer(1, 1, 0, 3).status, 404);
+  EXPECT_EQ(answer(0, 0, 0, 3).status, 409) << "an old round";
+  const Reply right = answer(1, 0, 0, 3);
   EXPECT_EQ(right.body["onboarded"], true) << right.body;
-  EXPECT_EQ(Post("ada", "onboarding", {{"number", 0}, {"begin", 0}, {"end", 3}}).body, right.body)
-      << "sent again";
-  EXPECT_EQ(Post("ada", "onboarding", {{"number", 0}, {"begin", 0}, {"end", 9}}).status, 409);
+  EXPECT_EQ(answer(1, 0, 0, 3).body, right.body) << "sent again";
+  EXPECT_EQ(answer(1, 0, 0, 9).status, 409);
   EXPECT_EQ(Post("ada", "task", {{"kind", "writing"}}).body["kind"], "writing");
   EXPECT_EQ(
       Post("ada", "attempt",
@@ -345,14 +351,15 @@ TEST_F(AnnotationServerTest, HostileRequestsAreRefusedAndSaveNothing) {
   EXPECT_EQ(system_->asked, "");
 }
 
-TEST_F(AnnotationServerTest, OnlyTheLoopbackDeviceIsServed) {
+TEST_F(AnnotationServerTest, OnlyTheLoopbackDeviceIsServedAndInNoFrame) {
   Open("");
   const std::string host(absl::StripSuffix(absl::StripPrefix(server_->address(), "http://"), "/"));
   EXPECT_THAT(SendRaw(host, "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
               HasSubstr(" 403 "));
   const std::string page =
       SendRaw(host, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(page, HasSubstr("Content-Security-Policy"));
+  EXPECT_THAT(page, HasSubstr("frame-ancestors 'none'"));
+  EXPECT_THAT(page, HasSubstr("X-Frame-Options: DENY"));
   server_.reset();
   ASSERT_OK_AND_ASSIGN(RoomLock lock, RoomLock::Take(directory_.File("room")));
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<LiveRoom> room,

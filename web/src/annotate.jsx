@@ -187,7 +187,8 @@ function Answering({ task, isKnown, busy, setBusy, onSkip, onNext, onRefused }) 
     setBusy(true);
     setError(null);
     try {
-      setResult(await post(isKnown ? "onboarding" : "validation", { number: task.number, ...fields }));
+      const { number, round } = task;
+      setResult(await post(isKnown ? "onboarding" : "validation", { number, round, ...fields }));
     } catch (failure) {
       if (failure.status === CONFLICT) {
         await onRefused(failure.message);

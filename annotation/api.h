@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What annotators ask of a room, as JSON: bodies are read, events saved, answers written. Whatever
+// is sent again because its answer was lost gets that answer again and changes nothing. Without
+// HTTP, threads and a clock: the server calls it, and random tests do.
+//
+// Messages of errors are for annotators: what they did wrong, not what this machine did.
+//
+// Thread-compatible.
+#ifndef CONCUR_ANNOTATION_API_H_
+#define CONCUR_ANNOTATION_API_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "annotation/event.h"
+#include "annotation/room.h"
+
+namespace concur::annotation {
+
+class AnnotationApi {
+ public:
+  // Saves an event and applies it to the room, or changes nothing (LiveRoom::Commit).
+  using Commit = std::function<absl::Status(const Event&)>;
+
+  // `room` outlives the object.
+  AnnotationApi(const Room& room, Commit commit) : room_(room), commit_(std::move(commit)) {}
+
+  // The name of the annotator whose login link has this code, which works once: Unauthenticated
+  // afterwards. `body`: {"code"}.
+  absl::StatusOr<std::string> LogIn(const std::string& body, absl::Time now);
+
+  // Of a known annotator, all of these. What the annotator did and the room has.
+  std::string State(const std::string& annotator) const;
+  // {"kind": "writing" or "validating", "skip"}: what to do next.
+  absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body,
+                                       absl::Time now);
+
+  struct Question {
+    Event attempt;
+    std::string passage;  // its text
+  };
+  struct Begun {
+    std::string response;              // when there is nothing to ask
+    std::optional<Question> question;  // for the system; EndAttempt follows
+  };
+  // {"key", "passage", "question", "begin", "end"}: an attempt. An annotator has one question at a
+  // time with the system; the passage stays with its annotator while it is asked.
+  absl::StatusOr<Begun> BeginAttempt(const std::string& annotator, const std::string& body,
+                                     absl::Time now);
+  // What the system answered to an attempt that was begun.
+  absl::StatusOr<std::string> EndAttempt(Event attempt, absl::StatusOr<std::string> answer,
+                                         absl::Time now);
+  // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
+  absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,
+                                             absl::Time now);
+  // {"round", "number", "begin", "end"}: an answer to a known question.
+  absl::StatusOr<std::string> TakeOnboarding(const std::string& annotator, const std::string& body,
+                                             absl::Time now);
+
+ private:
+  absl::Status Save(const Event& event);
+  absl::StatusOr<std::string> SaveAttempt(Event event, absl::Time now);
+  std::string TaskJson(const Task& task) const;
+
+  const Room& room_;
+  const Commit commit_;
+  std::set<std::string> being_answered_;  // annotators
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_ANNOTATION_API_H_
