@@ -46,26 +46,6 @@ qa::Question QuestionOf(const Attempt& attempt, const std::string& text) {
   return question;
 }
 
-// The passages with kept questions, in the order in which they are dealt out.
-std::vector<size_t> DealtPassages(const Room& room,
-                                  const std::map<size_t, std::vector<qa::Question>>& kept,
-                                  uint64_t seed) {
-  std::vector<std::pair<Digest, size_t>> order;
-  for (const auto& [passage, questions] : kept) {
-    Sha256 hash;
-    hash.UpdateField(absl::StrCat(seed));
-    hash.UpdateField(room.passages()[passage].id);
-    order.emplace_back(hash.Finish(), passage);
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<size_t> passages;
-  passages.reserve(order.size());
-  for (const auto& [digest, passage] : order) {
-    passages.push_back(passage);
-  }
-  return passages;
-}
-
 size_t CountOf(double share, size_t all) {
   return static_cast<size_t>(std::max(1L, std::lround(share * static_cast<double>(all))));
 }
@@ -107,6 +87,37 @@ Json AnswerJson(const std::string& text, const qa::Span& span) {
 
 }  // namespace
 
+absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room,
+                                                                const ExportOptions& options) {
+  CONCUR_RETURN_IF_ERROR(CheckOptions(options));
+  std::map<Digest, size_t> order;
+  for (const Attempt& attempt : room.attempts()) {
+    if (attempt.state == QuestionState::kKept) {
+      Sha256 hash;
+      hash.UpdateField(absl::StrCat(options.seed));
+      hash.UpdateField(room.passages()[attempt.passage].id);
+      order.emplace(hash.Finish(), attempt.passage);
+    }
+  }
+  if (order.size() < 3) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected kept questions to at least 3 passages, for three splits, found ", order.size()));
+  }
+  const size_t test = std::min(CountOf(options.test_share, order.size()), order.size() - 2);
+  const size_t validation =
+      std::min(CountOf(options.validation_share, order.size()), order.size() - test - 1);
+  std::array<std::vector<size_t>, 3> dealt;
+  size_t count = 0;
+  for (const auto& [digest, passage] : order) {
+    dealt[count < test ? 2 : count < test + validation ? 1 : 0].push_back(passage);
+    ++count;
+  }
+  for (std::vector<size_t>& passages : dealt) {
+    std::sort(passages.begin(), passages.end());
+  }
+  return dealt;
+}
+
 std::string AttemptsJsonLines(const Room& room) {
   std::string lines;
   for (const Attempt& attempt : room.attempts()) {
@@ -137,36 +148,19 @@ std::string AttemptsJsonLines(const Room& room) {
 }
 
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options) {
-  CONCUR_RETURN_IF_ERROR(CheckOptions(options));
+  CONCUR_ASSIGN_OR_RETURN(const auto dealt, DealPassages(room, options));
   std::map<size_t, std::vector<qa::Question>> kept;
   for (const Attempt& attempt : room.attempts()) {
     if (attempt.state == QuestionState::kKept) {
       kept[attempt.passage].push_back(QuestionOf(attempt, room.passages()[attempt.passage].text));
     }
   }
-  const std::vector<size_t> passages = DealtPassages(room, kept, options.seed);
-  if (passages.size() < 3) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("expected kept questions to at least 3 passages, for three splits, found ",
-                     passages.size()));
-  }
-  const size_t test = std::min(CountOf(options.test_share, passages.size()), passages.size() - 2);
-  const size_t validation =
-      std::min(CountOf(options.validation_share, passages.size()), passages.size() - test - 1);
-  const auto at = [&](size_t index) {
-    return passages.begin() + static_cast<std::ptrdiff_t>(index);
-  };
-  std::array<std::vector<size_t>, 3> dealt = {
-      std::vector<size_t>(at(test + validation), passages.end()),
-      std::vector<size_t>(at(test), at(test + validation)),
-      std::vector<size_t>(passages.begin(), at(test))};
   CONCUR_ASSIGN_OR_RETURN(qa::Staging staging, qa::Staging::Create(options.directory));
   ExportResult result;
   result.splits[0].name = "train";
   result.splits[1].name = "validation";
   result.splits[2].name = "test";
   for (size_t i = 0; i < dealt.size(); ++i) {
-    std::sort(dealt[i].begin(), dealt[i].end());  // as in the file of passages
     CONCUR_RETURN_IF_ERROR(WriteSplit(room, dealt[i], kept, options, staging, result.splits[i]));
   }
   result.attempts_path = options.directory + "/attempts.jsonl";

@@ -39,11 +39,16 @@ struct ExportResult {
   int64_t system_won = 0;  // in attempts.jsonl only
 };
 
-// Passages with a kept question are ordered by the SHA-256 of seed and id; the first ones are
-// tested, the next ones validate, the rest trains, at least one each. A question's answers are its
-// author's and then those of the validators that agree. The same room and options give the same
-// bytes. Files appear once all are complete. FailedPrecondition for fewer than three such
-// passages.
+// The passages that train, validate and test, each in the order of the room's. Those with a kept
+// question are ordered by the SHA-256 of seed and id; the first ones are tested, the next ones
+// validate, the rest trains, at least one each. FailedPrecondition for fewer than three such
+// passages; InvalidArgument for shares that do not leave some to each.
+absl::StatusOr<std::array<std::vector<size_t>, 3>> DealPassages(const Room& room,
+                                                                const ExportOptions& options);
+
+// Writes what was dealt. A question's answers are its author's and then those of the validators
+// that agree. The same room and options give the same bytes. Files appear once all are complete.
+// The errors of DealPassages, and of files.
 absl::StatusOr<ExportResult> ExportBenchmark(const Room& room, const ExportOptions& options);
 
 // Every attempt as JSON lines: who, when, which system, its answer, F1, state, validations.

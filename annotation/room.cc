@@ -211,10 +211,15 @@ absl::StatusOr<const SourcePassage*> Room::FindPassage(const std::string& id) co
   return &passages_[passage];
 }
 
+// A clock that was set back prolongs a hold by no more than its length: one that seems longer ends.
+bool Room::IsHeld(const Loan& loan, absl::Time now) const {
+  return now < loan.until && loan.until <= now + 2 * settings_.hold;
+}
+
 std::set<size_t> Room::Taken(const std::string& annotator, absl::Time now) const {
   std::set<size_t> taken;
   for (const auto& [holder, loan] : loans_) {
-    if (!settings_.share_passages && holder != annotator && now < loan.until) {
+    if (!settings_.share_passages && holder != annotator && IsHeld(loan, now)) {
       taken.insert(loan.passage);
     }
   }
@@ -359,6 +364,12 @@ void Room::Apply(const Event& event) {
 }
 
 Room::Loan& Room::Lend(size_t passage, const Event& event) {
+  // Earlier holds have ended, and stay so when the clock is set back.
+  for (auto& [holder, other] : loans_) {
+    if (!settings_.share_passages && other.passage == passage) {
+      other.until = absl::InfinitePast();
+    }
+  }
   Loan& loan = loans_[event.annotator];
   loan.passage = passage;
   loan.until = event.time + settings_.hold;
@@ -471,8 +482,9 @@ void Room::Decide(Attempt& attempt) {
 
 std::optional<size_t> Room::HeldBy(const std::string& annotator, absl::Time now) const {
   const auto loan = loans_.find(annotator);
-  return loan != loans_.end() && now < loan->second.until ? std::make_optional(loan->second.passage)
-                                                          : std::nullopt;
+  return loan != loans_.end() && IsHeld(loan->second, now)
+             ? std::make_optional(loan->second.passage)
+             : std::nullopt;
 }
 
 bool Room::HasTask(const std::string& annotator, const Task& task, absl::Time now) const {

@@ -169,6 +169,7 @@ class Room {
   absl::Status CheckValidation(const Event& event) const;
   absl::Status CheckOnboarding(const Event& event) const;
   absl::Status CheckAssignment(const Event& event) const;
+  bool IsHeld(const Loan& loan, absl::Time now) const;
   // The passages that others than `annotator` hold.
   std::set<size_t> Taken(const std::string& annotator, absl::Time now) const;
   std::optional<Task> WritingTask(const std::string& annotator, bool skip, absl::Time now) const;

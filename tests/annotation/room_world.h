@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A room with its people, simulated in one thread: annotators write, validate and answer known
+// questions through the real AnnotationApi, over connections that lose answers, so that they send
+// again; the system is slow or does not answer; the disk is full; the clock is set forward or back;
+// the power is cut while a line is written, and the real log, cut at any byte, is read again.
+//
+// A seed draws it all: the same seed gives the same world. One thread. A failed check in the real
+// code ends the process.
+#ifndef CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
+#define CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "annotation/api.h"
+#include "annotation/room.h"
+#include "base/random.h"
+
+namespace concur::annotation {
+
+// Each is planted between the real parts, never in them.
+enum class RoomBug {
+  kNone,
+  kNotSynced,        // a power cut takes the last line that was acknowledged
+  kTailKept,         // a line that was cut off stays, and the next one follows it
+  kResentAsNew,      // an attempt that is sent again has another key
+  kSecondsOnly,      // the log has times without their milliseconds
+  kAnswerCut,        // the log has less of a system's answer than the room
+  kSystemForgotten,  // a restart does not know which system answers
+  kLoginForgotten,   // the use of a login link is not saved
+  kLentTooEarly,     // tasks are given by a clock that is ahead
+  kFailureDropped,   // that the system did not answer is told to nobody
+  kSplitByTime,      // splits depend on when they are made
+};
+inline constexpr int kRoomBugs = 10;  // without kNone
+absl::string_view RoomBugName(RoomBug bug);
+
+struct RoomWorldCounts {
+  int64_t attempts = 0;
+  int64_t kept = 0;
+  int64_t dropped = 0;
+  int64_t resent = 0;  // requests whose answer was lost
+  int64_t restarts = 0;
+  int64_t tails = 0;   // lines that were cut off
+  int64_t jumps = 0;   // of the clock
+  int64_t splits = 0;  // worlds with enough for three
+};
+
+class RoomWorld {
+ public:
+  RoomWorld(uint64_t seed, RoomBug bug);
+
+  // Lives through the world to its end, or to the first promise that is broken: its description;
+  // "" when all are kept.
+  std::string Run();
+  const RoomWorldCounts& counts() const { return counts_; }
+
+ private:
+  struct Request {
+    std::string annotator;
+    std::string method;  // "task", "attempt", "validation", "onboarding"
+    std::string body;
+    int64_t sent = 0;
+  };
+  // What the annotator's browser knows.
+  struct Person {
+    std::string code;  // of the login link
+    bool link_used = false;
+    std::string passage;        // to write for
+    int64_t number = 0;         // to validate
+    int64_t known_answers = 0;  // to known questions
+    std::vector<Request> unanswered;
+  };
+  // When an annotator did something with a passage last.
+  struct Touch {
+    size_t passage = 0;
+    absl::Duration at;
+    int64_t jumps = 0;
+  };
+
+  // Fails the world, unless it has failed before.
+  void Broken(std::string description);
+  bool is_broken() const { return !broken_.empty(); }
+
+  // --- the machine (room_world.cc)
+  absl::Status Commit(const Event& event);
+  void DoUntilSaved(Event event);  // at the present time, by whoever runs the server
+  void Restart();
+  void Start(std::unique_ptr<Room> room);
+  void Wait(absl::Duration time);
+  void SetClock();
+
+  // --- people (room_world.cc)
+  void Act();
+  void Invite(const std::string& name);
+  void LogIn(const std::string& name);
+  Request NewRequest(const std::string& name);
+  Request AttemptOf(const std::string& name);
+  Request AnswerTo(const std::string& name, const std::string& method, int64_t number,
+                   size_t passage);
+  void Send(Request request);
+  absl::StatusOr<std::optional<std::string>> Call(const Request& request);
+  void Answered(const Request& request, const absl::StatusOr<std::string>& response);
+  void AnswerByTheSystem();
+
+  // --- promises (room_world_checks.cc)
+  void Acknowledged(const Request& request, const std::string& response);
+  void CheckTouch(const Event& event);
+  void CheckNow();
+  void CheckAcknowledged();
+  void CheckQuestions();
+  std::string StateOf(const Room& room) const;
+  void CheckEnd();
+  void CheckRequestsEnd();
+  void CheckPassagesComeBack();
+  void CheckQuestionsAreDecided();
+  void CheckSplits();
+  void Join(const std::string& name);  // invited, and onboarded
+
+  const RoomBug bug_;
+  Random random_;
+  Settings settings_;
+  std::vector<KnownQuestion> known_;
+  bool with_system_;
+  bool is_calm_ = false;  // nothing fails any more
+  RoomWorldCounts counts_;
+  std::string broken_;
+
+  absl::Time wall_;
+  absl::Duration age_;
+  std::string disk_;  // the log
+  bool power_is_cut_ = false;
+  std::unique_ptr<Room> room_;
+  std::unique_ptr<AnnotationApi> api_;
+  std::vector<std::pair<Request, AnnotationApi::Question>> asked_;  // of the system
+
+  std::map<std::string, Person> people_;
+  int64_t serial_ = 0;
+  std::map<std::string, Touch> touched_;
+  // Keys that each annotator made for a question, and what was told of each request.
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> keys_;
+  std::map<std::pair<std::string, std::string>, std::string> told_;  // annotator and body
+  std::map<std::string, std::set<int64_t>> validated_;
+};
+
+}  // namespace concur::annotation
+
+#endif  // CONCUR_TESTS_ANNOTATION_ROOM_WORLD_H_
