@@ -74,6 +74,12 @@ export function Ranks({ sweep, round }) {
           {note}
         </p>
       ))}
+      <p class="faint note">
+        Within one benchmark, by its test examples:{" "}
+        <code>
+          concur rank {sweep.id} --group NAME=BENCHMARK <span class="together">--resolve examples</span>
+        </code>
+      </p>
     </section>
   );
 }

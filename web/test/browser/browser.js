@@ -216,6 +216,7 @@ async function main() {
     }
     assert.ok(printed.rows.some(({ rank_low: low }) => low > 1), "some ranks are resolved");
     await see("Resolved by benchmarks");
+    await see(`concur rank ${id} --group NAME=BENCHMARK --resolve examples`);
     await checkAccess("ranks");
   });
 
