@@ -375,11 +375,12 @@ void AddRankSets(const RankEstimate& estimate, const RankSets& sets, const RankS
   }
   const auto differ = std::count_if(sets.neighbour_p_holm.begin(), sets.neighbour_p_holm.end(),
                                     [&](double p) { return p < 1 - options.level; });
-  table.notes.push_back(absl::StrCat(
-      "Resolved by ", estimate.unit, ": ", differ, " of ", sets.neighbour_p.size(),
-      " neighbours in the ranking differ after Holm's correction; ",
-      sets.groups.empty() ? 0 : *std::max_element(sets.groups.begin(), sets.groups.end()),
-      " groups."));
+  const int64_t groups =
+      sets.groups.empty() ? 0 : *std::max_element(sets.groups.begin(), sets.groups.end());
+  table.notes.push_back(absl::StrCat("Resolved by ", estimate.unit, ": ", differ, " of ",
+                                     sets.neighbour_p.size(),
+                                     " neighbours in the ranking differ after Holm's correction; ",
+                                     groups, groups == 1 ? " group." : " groups."));
   table.notes.push_back(absl::StrCat(
       "Rank sets hold each approach's true rank with ", ShortestDecimal(options.level * 100),
       " % confidence, \"of all\" all true ranks together; a group ends where an approach differs "

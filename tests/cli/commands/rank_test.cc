@@ -69,6 +69,9 @@ TEST_F(RankTest, ShowsHowMuchOfTheRankingIsResolved) {
       HasSubstr("1 of 2 neighbours in the ranking differ after Holm's correction; 2 groups"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", errors}).out,
               HasSubstr("p (Holm)"));
+  const std::string wide = Write("w.csv", "model,x,y\na,99,99\nb,99,99\nc,99,99\n");
+  EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--errors", wide, "-o", "json"}).out,
+              HasSubstr("; 1 group."));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "errors"}).err,
               HasSubstr("needs --errors FILE.csv"));
   EXPECT_THAT(RunConcur({"rank", "--scores", scores, "--resolve", "benchmarks"}).err,
