@@ -19,6 +19,7 @@
 #include "readers/files/safetensors.h"
 #include "readers/fine_tuning/settings.h"
 #include "readers/originals/comparison.h"
+#include "readers/pretraining/settings.h"
 #include "readers/text/checkpoint_tokenizer.h"
 #include "readers/training/settings.h"
 
@@ -92,6 +93,10 @@ std::string ListApproaches() {
   for (const PretrainedApproach& approach : PretrainedApproaches()) {
     absl::StrAppend(&out, approach.name, ": ", approach.summary, "\n");
     show(approach.options);
+  }
+  for (const PretrainedFamily& family : PretrainedFamilies()) {
+    absl::StrAppend(&out, "pretrain --family ", family.name, ": ", family.summary, "\n");
+    show(family.options);
   }
   return out;
 }

@@ -22,6 +22,7 @@
 #include "readers/fine_tuning/settings.h"
 #include "readers/machine.h"
 #include "readers/originals/data_check.h"
+#include "readers/pretraining/commands.h"
 #include "readers/training/commands.h"
 
 namespace concur::readers {
@@ -80,6 +81,24 @@ void AddTrain(Command* command, TrainOptions& train) {
   AddMachine(command, train.machine);
 }
 
+void AddPretrain(Command* command, PretrainOptions& pretrain) {
+  command->AddOption("--family", pretrain.family, "albert, bert, electra, roberta or spanbert")
+      ->Required();
+  command->AddOption("--text", pretrain.sources.texts, "Text in UTF-8, read line by line")
+      ->TypeName("FILE")
+      ->OneValueEach();
+  command->AddOption("--passages", pretrain.sources.passages, "Data set whose passages are read")
+      ->TypeName("FILE")
+      ->OneValueEach();
+  command->AddOption("--out", pretrain.out, "Checkpoint to write")->TypeName("DIR")->Required();
+  command->AddOption("--seed", pretrain.seed, "Fixes the checkpoint bit for bit")->ShowDefault();
+  command->AddOption("--setting", pretrain.assignments, "name=value; see `concur-reader list`")
+      ->OneValueEach();
+  command->AddOption("--time-budget", pretrain.time_budget, "Processor time of training: 90s, 40m")
+      ->ShowDefault();
+  AddMachine(command, pretrain.machine);
+}
+
 void AddPredict(Command* command, PredictOptions& predict) {
   command->AddOption("--model", predict.model, "Model")->TypeName("DIR")->Required();
   command->AddOption("--test", predict.test, "Data set")->TypeName("FILE")->Required();
@@ -120,18 +139,45 @@ int Check(const std::vector<std::string>& fixtures, const std::string& vocabular
              : 1;
 }
 
-int Tokenize(TokenizeOptions options, const std::string& implementation, const std::string& input,
-             const std::string& file) {
-  options.implementation =
-      implementation == "rust" ? Implementation::kRust : Implementation::kPython;
-  options.json = input == "json";
+// What `tokenize` is told.
+struct TokenizeArguments {
+  TokenizeOptions options;
+  std::string file;
+  std::string implementation = "python";
+  std::string input = "text";
+};
+
+void AddTokenize(Command* command, TokenizeArguments& tokenize) {
+  command->AddOption("--checkpoint", tokenize.options.checkpoint, "Folder with the tokenizer")
+      ->TypeName("DIR")
+      ->Required();
+  command->AddOption("FILE", tokenize.file, "Lines; standard input without");
+  command
+      ->AddOption("--implementation", tokenize.implementation,
+                  "Whose of the original library: python, rust")
+      ->OneOf({"python", "rust"})
+      ->ShowDefault();
+  command->AddOption("--input", tokenize.input, "What a line is: text, or its JSON string")
+      ->OneOf({"text", "json"})
+      ->ShowDefault();
+  command->AddFlag("--word", tokenize.options.word, "Each line is a word that follows a space");
+  command
+      ->AddOption("--setting", tokenize.options.assignments,
+                  "name=true or false, as in tokenizer_config.json: do_lower_case, …")
+      ->OneValueEach();
+}
+
+int Tokenize(TokenizeArguments arguments) {
+  arguments.options.implementation =
+      arguments.implementation == "rust" ? Implementation::kRust : Implementation::kPython;
+  arguments.options.json = arguments.input == "json";
   std::ios::sync_with_stdio(false);
-  if (file.empty()) {
-    return Ended(TokenizeLines(options, std::cin, std::cout));
+  if (arguments.file.empty()) {
+    return Ended(TokenizeLines(arguments.options, std::cin, std::cout));
   }
-  std::ifstream in(file, std::ios::binary);
-  return Ended(in ? TokenizeLines(options, in, std::cout)
-                  : absl::NotFoundError(file + ": cannot be read"));
+  std::ifstream in(arguments.file, std::ios::binary);
+  return Ended(in ? TokenizeLines(arguments.options, in, std::cout)
+                  : absl::NotFoundError(arguments.file + ": cannot be read"));
 }
 
 int Run(int argc, char** argv) {
@@ -143,6 +189,10 @@ int Run(int argc, char** argv) {
   TrainOptions train;
   Command* train_command = app.AddSubcommand("train", "Train an approach, write a model");
   AddTrain(train_command, train);
+  PretrainOptions pretrain;
+  Command* pretrain_command = app.AddSubcommand(
+      "pretrain", "Pretrain a small encoder on text, write a checkpoint for `train --checkpoint`");
+  AddPretrain(pretrain_command, pretrain);
   PredictOptions predict;
   AddPredict(app.AddSubcommand("predict", "Answer the questions of a data set"), predict);
   ServeOptions serve;
@@ -165,28 +215,10 @@ int Run(int argc, char** argv) {
   check->AddOption("--vocabularies", vocabularies, "Folder of the tokenizers' files")
       ->TypeName("DIR")
       ->DefaultText("the fixture's, or tokenizers beside it");
-  TokenizeOptions tokenize;
-  std::string tokenized;
-  std::string implementation = "python";
-  std::string input = "text";
+  TokenizeArguments tokenize;
   Command* tokenize_command = app.AddSubcommand(
       "tokenize", "Cut lines of text into the pieces that a pretrained encoder reads");
-  tokenize_command->AddOption("--checkpoint", tokenize.checkpoint, "Folder with the tokenizer")
-      ->TypeName("DIR")
-      ->Required();
-  tokenize_command->AddOption("FILE", tokenized, "Lines; standard input without");
-  tokenize_command
-      ->AddOption("--implementation", implementation, "Whose of the original library: python, rust")
-      ->OneOf({"python", "rust"})
-      ->ShowDefault();
-  tokenize_command->AddOption("--input", input, "What a line is: text, or its JSON string")
-      ->OneOf({"text", "json"})
-      ->ShowDefault();
-  tokenize_command->AddFlag("--word", tokenize.word, "Each line is a word that follows a space");
-  tokenize_command
-      ->AddOption("--setting", tokenize.assignments,
-                  "name=true or false, as in tokenizer_config.json: do_lower_case, …")
-      ->OneValueEach();
+  AddTokenize(tokenize_command, tokenize);
   std::string inspected;
   Command* inspect = app.AddSubcommand("inspect", "Show the tensors of a model or weights file");
   inspect->AddOption("PATH", inspected, "A safetensors file, or a folder with weights.safetensors")
@@ -211,7 +243,7 @@ int Run(int argc, char** argv) {
     return Check(fixtures, vocabularies, checked, output == "json");
   }
   if (tokenize_command->Parsed()) {
-    return Tokenize(tokenize, implementation, input, tokenized);
+    return Tokenize(tokenize);
   }
   if (inspect->Parsed()) {
     const absl::StatusOr<std::string> text = InspectWeights(inspected);
@@ -223,7 +255,16 @@ int Run(int argc, char** argv) {
   }
   const bool trains = train_command->Parsed();
   const bool serves = serve_command->Parsed();
-  WaitPassively((trains ? train.machine : serves ? serve.machine : predict.machine).threads, argv);
+  const bool pretrains = pretrain_command->Parsed();
+  WaitPassively((trains      ? train.machine
+                 : pretrains ? pretrain.machine
+                 : serves    ? serve.machine
+                             : predict.machine)
+                    .threads,
+                argv);
+  if (pretrains) {
+    return Ended(PretrainReader(pretrain));
+  }
   if (trains) {
     return Ended(FindPretrained(train.approach) != nullptr ? FineTuneReader(train)
                                                            : TrainReader(train));

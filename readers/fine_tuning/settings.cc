@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "readers/setting_reader.h"
 
 namespace concur::readers {
 namespace {
@@ -20,7 +20,6 @@ constexpr char kBertAdamName[] = "bert_adam";
 constexpr char kRunQaName[] = "run_qa";
 constexpr char kRunSquadName[] = "run_squad";
 constexpr char kAsFilesSay[] = "files";
-constexpr double kCountMax = 1e9;
 
 Options CommonOptions() {
   return {{"optimizer", std::string(kAdamWName)},
@@ -55,46 +54,6 @@ Options With(std::initializer_list<std::pair<const std::string, Options::Value>>
   return options;
 }
 
-// Reads values, and keeps the first error.
-class SettingReader {
- public:
-  explicit SettingReader(const Options& options) : options_(options) {}
-
-  double Real(const char* name, double low, double high) {
-    return Within(name, options_.Real(name), low, high);
-  }
-  int64_t Int(const char* name, double low, double high) {
-    const int64_t value = options_.Int(name);
-    Within(name, static_cast<double>(value), low, high);
-    return value;
-  }
-  size_t Choice(const char* name, const std::vector<std::string>& names) {
-    const auto found = std::find(names.begin(), names.end(), options_.Text(name));
-    if (found == names.end()) {
-      Fail(absl::StrCat(name, ": expected ", absl::StrJoin(names, " or "), ", got \"",
-                        options_.Text(name), "\""));
-      return 0;
-    }
-    return static_cast<size_t>(found - names.begin());
-  }
-  bool Flag(const char* name) { return options_.Flag(name); }
-  const absl::Status& status() const { return status_; }
-
- private:
-  double Within(const char* name, double value, double low, double high) {
-    if (!(value >= low && value <= high)) {
-      Fail(absl::StrCat(name, ": expected a number from ", low, " to ", high, ", got ", value));
-    }
-    return value;
-  }
-  void Fail(const std::string& message) {
-    status_.Update(absl::InvalidArgumentError(absl::StrCat("--setting ", message)));
-  }
-
-  const Options& options_;
-  absl::Status status_;
-};
-
 absl::StatusOr<FineTuneSettings> SettingsOf(const Options& options) {
   constexpr double kTokensMax = 1 << 20;
   SettingReader reader(options);
@@ -108,13 +67,13 @@ absl::StatusOr<FineTuneSettings> SettingsOf(const Options& options) {
   settings.rule.beta2 = reader.Real("beta2", 0, 0.9999999);
   settings.rule.epsilon = reader.Real("epsilon", 1e-30, 1);
   settings.rule.correct_bias = reader.Flag("correct_bias");
-  settings.rule.parameter_norm_max = reader.Real("parameter_norm_max", 0, kCountMax);
+  settings.rule.parameter_norm_max = reader.Real("parameter_norm_max", 0, kSettingCountMax);
   settings.weight_decay = reader.Real("weight_decay", 0, 1);
   settings.warmup = reader.Real("warmup", 0, 1);
   settings.epochs = reader.Int("epochs", 0, 10000);
   settings.batch = reader.Int("batch", 1, 65536);
   settings.step_batch = reader.Int("step_batch", 0, 65536);
-  settings.gradient_norm_max = reader.Real("gradient_norm_max", 0, kCountMax);
+  settings.gradient_norm_max = reader.Real("gradient_norm_max", 0, kSettingCountMax);
   settings.layer_decay = reader.Real("layer_decay", 1e-6, 1);
   settings.windows.generation = reader.Choice("windows", {kRunQaName, kRunSquadName}) == 0
                                     ? Generation::kRunQa

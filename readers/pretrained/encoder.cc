@@ -79,6 +79,12 @@ void Encoder::Initialise() {
   }
 }
 
+void Encoder::ShareEmbeddings(const Encoder& other) {
+  words_ = other.words_;
+  positions_ = other.positions_;
+  segments_ = other.segments_;
+}
+
 torch::Tensor Encoder::Norm(const Affine& norm, const torch::Tensor& x) const {
   return torch::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, config_.norm_epsilon);
 }

@@ -46,6 +46,12 @@ class Encoder : public torch::nn::Module {
   // generator; biases become 0, the scales of layer norms 1, and the embedding of padding 0.
   void Initialise();
 
+  // Reads the embeddings of words, positions and segments of `other` in place of its own, which
+  // stay without use. REQUIRES: they have the same sizes.
+  void ShareEmbeddings(const Encoder& other);
+  // The embedding of each entry: [entries, embedding width].
+  const torch::Tensor& words() const { return words_; }
+
   // [B, T, width]; in training mode (`train()`) with dropout. c10::Error for an id without an
   // embedding, and for more tokens than positions.
   torch::Tensor Encode(const TokenBatch& batch, EncoderTrace* trace = nullptr);

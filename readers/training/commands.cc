@@ -176,22 +176,6 @@ std::string ProgressOf(const Epoch& epoch, int64_t epochs, size_t questions) {
       static_cast<double>(questions) / std::max(1e-3, epoch.seconds));
 }
 
-// Inside a job, the epoch as its log reports it (docs/job-environment.md).
-void Report(const Epoch& epoch) {
-  if (std::getenv("CONCUR_JOB") == nullptr) {
-    return;
-  }
-  const std::pair<const char*, double> values[] = {
-      {"loss", epoch.loss},
-      {"validation_exact_match", epoch.validation.exact_match},
-      {"validation_f1", epoch.validation.f1}};
-  for (const auto& [name, value] : values) {
-    const nlohmann::json line = {{"step", epoch.number}, {"name", name}, {"value", value}};
-    std::printf("concur-metric %s\n", line.dump().c_str());
-  }
-  std::fflush(stdout);
-}
-
 std::string MetricsOf(const std::vector<Epoch>& epochs) {
   std::string lines;
   for (const Epoch& epoch : epochs) {
@@ -234,7 +218,9 @@ absl::Status Train(const TrainOptions& options) {
   run.progress = Say;
   run.epoch_ended = [&](const Epoch& epoch) {
     Say(ProgressOf(epoch, model.plan.settings.epochs, split.train.questions.size()));
-    Report(epoch);
+    ReportStep(epoch.number, {{"loss", epoch.loss},
+                              {"validation_exact_match", epoch.validation.exact_match},
+                              {"validation_f1", epoch.validation.f1}});
   };
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Epoch> epochs,
                           TrainModel(model, split.train, split.held_out, run));
@@ -300,6 +286,17 @@ std::string PredictionsText(const std::vector<std::pair<std::string, std::string
   }
   out.append("\n}\n");
   return out;
+}
+
+void ReportStep(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
+  if (std::getenv("CONCUR_JOB") == nullptr) {  // NOLINT(concurrency-mt-unsafe): none writes to it
+    return;
+  }
+  for (const auto& [name, value] : values) {
+    const nlohmann::json line = {{"step", step}, {"name", name}, {"value", value}};
+    std::printf("concur-metric %s\n", line.dump().c_str());
+  }
+  std::fflush(stdout);
 }
 
 absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text) {

@@ -65,6 +65,9 @@ absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ost
 // {"id": "answer"} in the order of the questions, as a file.
 std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers);
 
+// Inside a job, reports values of a step on standard output, as docs/job-environment.md has it.
+void ReportStep(int64_t step, const std::vector<std::pair<std::string, double>>& values);
+
 // The time budget that --time-budget says.
 absl::StatusOr<absl::Duration> TimeBudgetOf(const std::string& text);
 
