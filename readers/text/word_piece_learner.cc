@@ -196,6 +196,7 @@ absl::StatusOr<std::vector<std::string>> WordPieceLearner::Learn(size_t size) co
     }
   }
   std::vector<std::pair<int64_t, std::string>> ordered;  // most frequent first, then by their bytes
+  ordered.reserve(count_of.size());
   for (const auto& [character, count] : count_of) {
     ordered.emplace_back(-count, character);
   }
@@ -208,6 +209,7 @@ absl::StatusOr<std::vector<std::string>> WordPieceLearner::Learn(size_t size) co
                      "characters, ", least));
   }
   std::vector<std::string> characters;
+  characters.reserve(ordered.size());
   for (auto& [count, character] : ordered) {
     characters.push_back(std::move(character));
   }
