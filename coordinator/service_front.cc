@@ -34,8 +34,10 @@ using ::grpc::internal::RpcMethod;
 // What gRPC calls the peer of a call in this process; those over sockets have addresses.
 constexpr char kInProcessPeer[] = "unknown";
 
+using CallHeaders = std::multimap<grpc::string_ref, grpc::string_ref>;
+
 // The header "authorization"; "" when there is none, or more than one.
-std::string AuthorizationIn(const std::multimap<grpc::string_ref, grpc::string_ref>& headers) {
+std::string AuthorizationIn(const CallHeaders& headers) {
   const auto [begin, end] = headers.equal_range("authorization");
   if (begin == end || std::next(begin) != end) {
     return "";
@@ -65,6 +67,14 @@ std::string CertificateOf(const grpc::CallbackServerContext& call) {
     }
   }
   return certificate;
+}
+
+// Says in the context who calls and whether the method's role admits it.
+void AuthenticateCall(Access& access, const MethodRule& rule, const CallHeaders& headers,
+                      CallContext& call) {
+  call.authenticated = access.Authenticate(AuthorizationIn(headers));
+  call.admitted = call.authenticated.ok() ? CheckMayCall(*call.authenticated, rule)
+                                          : call.authenticated.status();
 }
 
 // Gives every call of a service a CallContext. Calls of unknown methods have generic contexts,
@@ -101,24 +111,92 @@ struct ServiceFront::Method {
   const MethodRule* rule = nullptr;                      // null: of no service of ours
   MethodMetrics* metrics = nullptr;                      // null: none are kept
   AuditTarget (*target)(const void* message) = nullptr;  // of a request
+  // Its handler does what the interceptor does for other methods. An intercepted call passes
+  // through gRPC's completion queue two more times, which wakes its threads each time.
+  bool is_direct = false;
+};
+
+// One call in the metrics and the audit log. Thread-compatible.
+class ServiceFront::Record final : public CallRecord {
+ public:
+  Record(const ServiceFrontParts& parts, const Method& method) : parts_(parts), method_(method) {
+    if (method_.metrics != nullptr) {
+      method_.metrics->Begin();
+    }
+  }
+  ~Record() override {
+    if (!ended_) {  // the client went away before there was a status
+      EndMetrics(absl::StatusCode::kCancelled);
+    }
+  }
+
+  // Whose call it is; not known of methods without a rule, whose contexts are of other types.
+  void SetCall(const CallContext& call) { call_ = &call; }
+  // Of the first message.
+  void SetTarget(const void* message) {
+    if (!has_target_) {
+      has_target_ = true;
+      target_ = method_.target(message);
+    }
+  }
+  void End(const absl::Status& status) override {
+    if (ended_) {
+      return;
+    }
+    ended_ = true;
+    EndMetrics(status.code());
+    if (method_.rule != nullptr) {
+      Audit(status);
+    }
+  }
+
+ private:
+  void EndMetrics(absl::StatusCode code) {
+    if (method_.metrics != nullptr) {
+      method_.metrics->End(code, absl::Now() - begin_);
+    }
+  }
+
+  void Audit(const absl::Status& outcome) {
+    const bool refused = absl::IsUnauthenticated(outcome) || absl::IsPermissionDenied(outcome);
+    if (!refused && (!method_.rule->audited || target_.is_routine)) {
+      return;
+    }
+    AuditEntry entry;
+    if (call_->authenticated.ok()) {
+      entry.user = call_->caller().user;
+      entry.token = call_->caller().token;
+    }
+    entry.certificate = CertificateOf(*call_);
+    entry.peer = PeerOfCall(*call_);
+    entry.method = std::string(method_.rule->name());
+    entry.target = target_.text;
+    entry.outcome = outcome;
+    parts_.audit.Write(entry);
+  }
+
+  const ServiceFrontParts& parts_;
+  const Method& method_;
+  const absl::Time begin_ = absl::Now();
+  const CallContext* call_ = nullptr;
+  AuditTarget target_;
+  bool has_target_ = false;
+  bool ended_ = false;
 };
 
 // Follows one call from its headers to its end. gRPC calls it in order, from its own threads.
 class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
  public:
   Interceptor(const ServiceFrontParts& parts, const Method& method, ServerRpcInfo& info)
-      : parts_(parts), method_(method), info_(info) {
-    if (method_.metrics != nullptr) {
-      method_.metrics->Begin();
+      : parts_(parts), method_(method), info_(info), record_(parts, method) {
+    if (method_.rule != nullptr) {
+      record_.SetCall(call());
     }
   }
 
   ~Interceptor() override {
     if (stream_ != 0) {
       parts_.streams.End(stream_);
-    }
-    if (!ended_) {  // the client went away before there was a status
-      EndMetrics(absl::StatusCode::kCancelled);
     }
   }
 
@@ -130,19 +208,13 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
         batch->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
       Admit(*batch->GetRecvInitialMetadata());
     }
-    if (method_.rule != nullptr && !has_target_ &&
+    if (method_.rule != nullptr &&
         batch->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) &&
         batch->GetRecvMessage() != nullptr) {
-      has_target_ = true;
-      target_ = method_.target(batch->GetRecvMessage());
+      record_.SetTarget(batch->GetRecvMessage());
     }
-    if (!ended_ && batch->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      ended_ = true;
-      const absl::Status status = rpc::FromGrpcStatus(batch->GetSendStatus());
-      EndMetrics(status.code());
-      if (method_.rule != nullptr) {
-        Audit(status);
-      }
+    if (batch->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+      record_.End(rpc::FromGrpcStatus(batch->GetSendStatus()));
     }
     batch->Proceed();
   }
@@ -151,11 +223,9 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
   // REQUIRES: the method has a rule; other calls have contexts of other types.
   CallContext& call() const { return static_cast<CallContext&>(*info_.server_context()); }
 
-  void Admit(const std::multimap<grpc::string_ref, grpc::string_ref>& headers) {
+  void Admit(const CallHeaders& headers) {
     CallContext& call = this->call();
-    call.authenticated = parts_.access.Authenticate(AuthorizationIn(headers));
-    call.admitted = call.authenticated.ok() ? CheckMayCall(*call.authenticated, *method_.rule)
-                                            : call.authenticated.status();
+    AuthenticateCall(parts_.access, *method_.rule, headers, call);
     if (call.admitted.ok() && stream_ != 0) {
       call.admitted =
           parts_.streams.Admit(stream_, call.caller().user, call.caller().sender, IsLimited());
@@ -186,39 +256,11 @@ class ServiceFront::Interceptor final : public grpc::experimental::Interceptor {
     }
   }
 
-  void EndMetrics(absl::StatusCode code) {
-    if (method_.metrics != nullptr) {
-      method_.metrics->End(code, absl::Now() - begin_);
-    }
-  }
-
-  void Audit(const absl::Status& outcome) {
-    const bool refused = absl::IsUnauthenticated(outcome) || absl::IsPermissionDenied(outcome);
-    if (!refused && (!method_.rule->audited || target_.is_routine)) {
-      return;
-    }
-    const CallContext& call = this->call();
-    AuditEntry entry;
-    if (call.authenticated.ok()) {
-      entry.user = call.caller().user;
-      entry.token = call.caller().token;
-    }
-    entry.certificate = CertificateOf(call);
-    entry.peer = PeerOfCall(call);
-    entry.method = std::string(method_.rule->name());
-    entry.target = target_.text;
-    entry.outcome = outcome;
-    parts_.audit.Write(entry);
-  }
-
   const ServiceFrontParts& parts_;
   const Method& method_;
   ServerRpcInfo& info_;
-  const absl::Time begin_ = absl::Now();
+  Record record_;
   uint64_t stream_ = 0;  // the StreamWatch's number; 0: none
-  AuditTarget target_;   // of the first message
-  bool has_target_ = false;
-  bool ended_ = false;
 };
 
 class ServiceFront::InterceptorFactory final
@@ -226,7 +268,8 @@ class ServiceFront::InterceptorFactory final
  public:
   explicit InterceptorFactory(const ServiceFront& front) : front_(front) {}
   grpc::experimental::Interceptor* CreateServerInterceptor(ServerRpcInfo* info) override {
-    return new Interceptor(front_.parts_, front_.Find(info->method()), *info);
+    const Method& method = front_.Find(info->method());
+    return method.is_direct ? nullptr : new Interceptor(front_.parts_, method, *info);
   }
 
  private:
@@ -243,20 +286,38 @@ class ServiceFront::Service final : public grpc::Service {
   template <typename Object, typename Request, typename Response>
   void Add(absl::string_view name, Object& object,
            grpc::ServerUnaryReactor* (Object::*handler)(CallContext*, const Request*, Response*)) {
-    AddHandler<Request>(name, RpcMethod::NORMAL_RPC,
-                        new grpc::internal::CallbackUnaryHandler<Request, Response>(
-                            [&object, handler](grpc::CallbackServerContext* context,
-                                               const Request* request, Response* response) {
-                              return ServeAdmitted(context, [&](CallContext* call) {
-                                return (object.*handler)(call, request, response);
-                              });
-                            }));
+    AddHandler(MakeMethod<Request>(name), RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [&object, handler](grpc::CallbackServerContext* context, const Request* request,
+                                      Response* response) {
+                     return ServeAdmitted(context, [&](CallContext* call) {
+                       return (object.*handler)(call, request, response);
+                     });
+                   }));
+  }
+  // Without an interceptor. The handler's reactor must call the record's End. A message that is no
+  // Request never gets here: gRPC refuses it, and it is not recorded.
+  template <typename Object, typename Request, typename Response>
+  void AddDirect(absl::string_view name, Object& object,
+                 grpc::ServerUnaryReactor* (Object::*handler)(CallContext*, const Request*,
+                                                              Response*)) {
+    Method& method = MakeMethod<Request>(name);
+    method.is_direct = true;
+    AddHandler(method, RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [this, &method, &object, handler](grpc::CallbackServerContext* context,
+                                                     const Request* request, Response* response) {
+                     Begin(method, request, static_cast<CallContext&>(*context));
+                     return ServeAdmitted(context, [&](CallContext* call) {
+                       return (object.*handler)(call, request, response);
+                     });
+                   }));
   }
   template <typename Object, typename Request, typename Response>
   void Add(absl::string_view name, Object& object,
            grpc::ServerWriteReactor<Response>* (Object::*handler)(CallContext*, const Request*)) {
-    AddHandler<Request>(
-        name, RpcMethod::SERVER_STREAMING,
+    AddHandler(
+        MakeMethod<Request>(name), RpcMethod::SERVER_STREAMING,
         new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
             [&object, handler](grpc::CallbackServerContext* context, const Request* request) {
               return ServeAdmitted(
@@ -266,19 +327,18 @@ class ServiceFront::Service final : public grpc::Service {
   template <typename Object, typename Request, typename Response>
   void Add(absl::string_view name, Object& object,
            grpc::ServerReadReactor<Request>* (Object::*handler)(CallContext*, Response*)) {
-    AddHandler<Request>(
-        name, RpcMethod::CLIENT_STREAMING,
-        new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
-            [&object, handler](grpc::CallbackServerContext* context, Response* response) {
-              return ServeAdmitted(
-                  context, [&](CallContext* call) { return (object.*handler)(call, response); });
-            }));
+    AddHandler(MakeMethod<Request>(name), RpcMethod::CLIENT_STREAMING,
+               new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
+                   [&object, handler](grpc::CallbackServerContext* context, Response* response) {
+                     return ServeAdmitted(context, [&](CallContext* call) {
+                       return (object.*handler)(call, response);
+                     });
+                   }));
   }
 
  private:
   template <typename Request>
-  void AddHandler(absl::string_view name, RpcMethod::RpcType type,
-                  grpc::internal::MethodHandler* handler) {
+  Method& MakeMethod(absl::string_view name) {
     const MethodRule* rule = FindMethodRule(absl::StrCat(prefix_, name));
     CONCUR_CHECK(rule != nullptr);
     auto& method = front_.methods_[rule->path];
@@ -293,8 +353,25 @@ class ServiceFront::Service final : public grpc::Service {
       method->metrics =
           &front_.metrics_.emplace_back(*front_.parts_.metrics, std::string(rule->path.substr(1)));
     }
-    AddMethod(new grpc::internal::RpcServiceMethod(rule->path.data(), type, nullptr));
+    return *method;
+  }
+
+  void AddHandler(const Method& method, RpcMethod::RpcType type,
+                  grpc::internal::MethodHandler* handler) {
+    AddMethod(new grpc::internal::RpcServiceMethod(method.rule->path.data(), type, nullptr));
     MarkMethodCallback(count_++, handler);
+  }
+
+  // What the interceptor does for other methods before their handlers run.
+  void Begin(const Method& method, const void* request, CallContext& call) {
+    auto record = std::make_unique<Record>(front_.parts_, method);
+    record->SetCall(call);
+    record->SetTarget(request);
+    AuthenticateCall(front_.parts_.access, *method.rule, call.client_metadata(), call);
+    if (!call.admitted.ok()) {
+      record->End(call.admitted);
+    }
+    call.record = std::move(record);
   }
 
   ServiceFront& front_;
@@ -345,7 +422,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   using W = WorkerService;
   Service& gateway =
       *services_.emplace_back(std::make_unique<Service>(*this, "/concur.v1.WorkerGateway/"));
-  gateway.Add("Sync", workers, &W::Sync);
+  gateway.AddDirect("Sync", workers, &W::Sync);
   gateway.Add("GetUploadOffset", workers, &W::GetUploadOffset);
   gateway.Add("UploadArtifact", workers, &W::UploadArtifact);
   gateway.Add("DownloadArtifact", workers, &W::DownloadArtifact);

@@ -46,6 +46,7 @@ class ServiceFront {
  private:
   class Interceptor;
   class InterceptorFactory;
+  class Record;
   class Service;
   struct Method;
 

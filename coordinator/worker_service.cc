@@ -19,8 +19,9 @@ namespace {
 // A parked Sync. When the worker disconnects, the engine must not give it work.
 class SyncReactor final : public grpc::ServerUnaryReactor {
  public:
-  SyncReactor(Engine& engine, const v1::SyncRequest& request)
+  SyncReactor(Engine& engine, CallRecord& record, const v1::SyncRequest& request)
       : engine_(engine),
+        record_(record),
         worker_(request.worker()),
         incarnation_(request.incarnation()),
         sequence_(request.sequence()) {}
@@ -30,22 +31,29 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
     engine_.CancelSync(worker_, incarnation_, sequence_);
   }
   void OnDone() override { delete this; }
+  // Or gRPC would wake one more thread for each of the two reactions, neither of which blocks.
+  bool InternalInlineable() override { return true; }
 
   void Pass(SyncRequest request, v1::SyncResponse* response) {
     if (canceled_) {
-      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the worker went away"));
+      End(absl::CancelledError("the worker went away"));
       return;
     }
     engine_.Sync(std::move(request), [this, response](absl::StatusOr<SyncResponse> answer) {
       if (answer.ok()) {
         *response = rpc::ToProto(*answer);
       }
-      Finish(rpc::ToGrpcStatus(answer.status()));
+      End(answer.status());
     });
+  }
+  void End(const absl::Status& status) {
+    record_.End(status);
+    Finish(rpc::ToGrpcStatus(status));
   }
 
  private:
   Engine& engine_;
+  CallRecord& record_;
   std::atomic<bool> canceled_ = false;
   const std::string worker_;
   const std::string incarnation_;
@@ -54,12 +62,12 @@ class SyncReactor final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* WorkerService::Sync(CallContext* /*call*/, const v1::SyncRequest* request,
+grpc::ServerUnaryReactor* WorkerService::Sync(CallContext* call, const v1::SyncRequest* request,
                                               v1::SyncResponse* response) {
-  auto* reactor = new SyncReactor(engine_, *request);
+  auto* reactor = new SyncReactor(engine_, *call->record, *request);
   absl::StatusOr<SyncRequest> converted = rpc::FromProto(*request);
   if (!converted.ok()) {
-    reactor->Finish(rpc::ToGrpcStatus(converted.status()));
+    reactor->End(converted.status());
     return reactor;
   }
   const bool names_artifacts =

@@ -8,8 +8,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "concur/v1/coordinator.grpc.pb.h"
+#include "concur/v1/worker.grpc.pb.h"
 #include "coordinator/coordinator_metrics.h"
 #include "coordinator/engine.h"
 #include "coordinator/server.h"
@@ -101,6 +105,50 @@ TEST_F(MetricsTest, CallsAreCountedByMethodAndStatus) {
   EXPECT_GT(samples.at("concur_data_free_bytes"), 0);
   EXPECT_GE(samples.at("concur_engine_requests_total"), 2);
   EXPECT_LT(samples.at("concur_totals_age_seconds"), 5);
+}
+
+TEST_F(MetricsTest, SyncsAreCountedWhateverBecomesOfThem) {
+  Start();
+  const auto channel = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+  const auto stub = v1::WorkerGateway::NewStub(channel);
+  const auto sync = [&stub](const v1::SyncRequest& request) {
+    grpc::ClientContext context;
+    v1::SyncResponse response;
+    return stub->Sync(&context, request, &response).error_code();
+  };
+  v1::SyncRequest request;
+  EXPECT_EQ(sync(request), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_worker("w");
+  request.set_incarnation("w-1");
+  request.set_sequence(1);
+  request.mutable_capacity()->set_cpu_millis(1000);
+  request.mutable_wait()->set_seconds(0);
+  EXPECT_EQ(sync(request), grpc::StatusCode::OK);
+  request.set_sequence(2);
+  request.mutable_wait()->set_seconds(20);
+  grpc::ClientContext parked;
+  v1::SyncResponse response;
+  absl::Notification ended;
+  stub->async()->Sync(&parked, &request, &response,
+                      [&ended](const grpc::Status&) { ended.Notify(); });
+  const std::string method = "grpc_method=\"concur.v1.WorkerGateway/Sync\"";
+  const auto wait_for = [&](const std::string& series, double count) {
+    while (ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body)[series] < count) {
+      std::this_thread::yield();
+    }
+  };
+  wait_for("grpc_server_call_started_total{" + method + "}", 3);
+  parked.TryCancel();
+  ended.WaitForNotification();
+  wait_for("grpc_server_call_duration_seconds_count{" + method + ",grpc_status=\"CANCELLED\"}", 1);
+  const Samples samples = ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body);
+  EXPECT_EQ(samples.at("grpc_server_call_started_total{" + method + "}"), 3);
+  for (const char* status : {"OK", "INVALID_ARGUMENT", "CANCELLED"}) {
+    EXPECT_EQ(samples.at(absl::StrCat("grpc_server_call_duration_seconds_count{", method,
+                                      ",grpc_status=\"", status, "\"}")),
+              1)
+        << status;
+  }
 }
 
 TEST_F(MetricsTest, MethodsThatStrangersInventShareOneLabel) {
