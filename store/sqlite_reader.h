@@ -52,10 +52,11 @@ inline constexpr char kBlamesCounter[] = "blames";
 inline constexpr char kNextPilotCounter[] = "next_pilot";
 inline constexpr char kPoolsCounter[] = "pools";
 inline constexpr char kPilotsCounter[] = "pilots";
+// Those of sweeps may be absent, too: then they are 0.
 std::string JobsCounter(SweepId sweep);      // "jobs s12"
 std::string ResultsCounter(SweepId sweep);   // "results s12"
 std::string AttemptsCounter(SweepId sweep);  // "attempts s12"
-std::string StepsCounter(SweepId sweep);     // "steps s12"; absent where no job ever reported
+std::string StepsCounter(SweepId sweep);     // "steps s12"
 
 // The database's own name; "" when it is new, and has none yet.
 absl::StatusOr<std::string> ReadDatabaseId(SqliteDatabase& database);

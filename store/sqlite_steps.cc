@@ -32,7 +32,7 @@ absl::Status SqliteStore::ChangeSteps(const Batch& batch) {
     // Nearly every row is a new one, and only those are counted.
     CONCUR_RETURN_IF_ERROR(write(*add, row));
     if (database_->changes() > 0) {
-      ++StepsOf(row.id.sweep);
+      ++RowsOf(row.id.sweep).steps;
     } else {
       CONCUR_RETURN_IF_ERROR(write(*replace, row));
     }
@@ -43,18 +43,12 @@ absl::Status SqliteStore::ChangeSteps(const Batch& batch) {
     drop->BindInt(1, JobKey(id));
     drop->BindInt(2, static_cast<int64_t>(before));
     CONCUR_RETURN_IF_ERROR(drop->Run());
-    StepsOf(id.sweep) -= database_->changes();
+    RowsOf(id.sweep).steps -= database_->changes();
   }
   return absl::OkStatus();
 }
 
 #undef CONCUR_STEP_VALUES
-
-int64_t& SqliteStore::StepsOf(SweepId sweep) {
-  SweepRows& rows = RowsOf(sweep);
-  rows.steps_changed = true;
-  return rows.steps;
-}
 
 absl::StatusOr<std::vector<StepRow>> SqliteStore::ListSteps(JobId job) {
   CONCUR_RETURN_IF_ERROR(Usable());

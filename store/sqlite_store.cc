@@ -2,6 +2,7 @@
 #include "store/sqlite_store.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -40,6 +41,10 @@ constexpr char kPutAttempt[] =
     "INSERT INTO attempt (key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS
     ", checksum) "
     "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)";
+
+// In the order of SweepRows::Count.
+constexpr std::array<std::string (*)(SweepId), 4> kSweepCounters = {JobsCounter, ResultsCounter,
+                                                                    AttemptsCounter, StepsCounter};
 
 bool IsSorted(const std::vector<Metric>& metrics) {
   return std::is_sorted(metrics.begin(), metrics.end(),
@@ -215,6 +220,9 @@ void SqliteStore::Remember(const StoredState& state) {
   for (const StepSeriesRow& row : state.snapshot.steps) {
     rows_[row.id.sweep].steps += row.series.count;
   }
+  for (auto& [sweep, rows] : rows_) {
+    rows.counted = rows.Count();
+  }
   spec_checksums_.clear();
   for (const SweepRow& row : state.snapshot.sweeps) {
     checksum_.Clear();
@@ -336,14 +344,15 @@ absl::Status SqliteStore::PutCounters(const Batch& batch) {
     if (it == rows_.end() || !it->second.changed) {
       continue;  // deleted since
     }
-    it->second.changed = false;
-    CONCUR_RETURN_IF_ERROR(PutCounter(*database_, JobsCounter(sweep), it->second.jobs.size()));
-    CONCUR_RETURN_IF_ERROR(
-        PutCounter(*database_, ResultsCounter(sweep), it->second.results.size()));
-    CONCUR_RETURN_IF_ERROR(PutCounter(*database_, AttemptsCounter(sweep), it->second.attempts));
-    if (std::exchange(it->second.steps_changed, false)) {
-      CONCUR_RETURN_IF_ERROR(PutCounter(*database_, StepsCounter(sweep), it->second.steps));
+    SweepRows& rows = it->second;
+    rows.changed = false;
+    const std::array<int64_t, 4> counts = rows.Count();
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] != rows.counted[i]) {
+        CONCUR_RETURN_IF_ERROR(PutCounter(*database_, kSweepCounters[i](sweep), counts[i]));
+      }
     }
+    rows.counted = counts;
   }
   CONCUR_RETURN_IF_ERROR(PutWorkerCounters(batch));
   return PutPoolCounters(batch);
@@ -544,10 +553,9 @@ absl::Status SqliteStore::DeleteSweeps(const std::vector<SweepId>& ids) {
       drop->BindInt(1, static_cast<int64_t>(id.number));
       CONCUR_RETURN_IF_ERROR(drop->Run());
     }
-    CONCUR_RETURN_IF_ERROR(DropCounter(JobsCounter(id)));
-    CONCUR_RETURN_IF_ERROR(DropCounter(ResultsCounter(id)));
-    CONCUR_RETURN_IF_ERROR(DropCounter(AttemptsCounter(id)));
-    CONCUR_RETURN_IF_ERROR(DropCounter(StepsCounter(id)));
+    for (const auto& name : kSweepCounters) {
+      CONCUR_RETURN_IF_ERROR(DropCounter(name(id)));
+    }
     rows_.erase(id);
     spec_checksums_.erase(id);
   }

@@ -11,6 +11,7 @@
 #ifndef CONCUR_STORE_SQLITE_STORE_H_
 #define CONCUR_STORE_SQLITE_STORE_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -83,7 +84,10 @@ class SqliteStore : public Store {
     int64_t attempts = 0;
     int64_t steps = 0;
     bool changed = false;  // within the open transaction
-    bool steps_changed = false;
+    // What the counters of jobs, results, attempts and steps say; 0 also when there is none.
+    std::array<int64_t, 4> counted = {};
+
+    std::array<int64_t, 4> Count() const { return {jobs.size(), results.size(), attempts, steps}; }
   };
 
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteDatabase> database, CommitMark mark);
@@ -112,7 +116,6 @@ class SqliteStore : public Store {
   // The number of a worker's process, given out and saved at its first use.
   absl::StatusOr<int64_t> ProcessOf(const std::string& worker, const std::string& incarnation);
   SweepRows& RowsOf(SweepId sweep);
-  int64_t& StepsOf(SweepId sweep);  // their number, about to change
 
   // Destroyed last: the lock is held until the database is closed.
   StoreLock lock_;

@@ -214,6 +214,33 @@ TEST(SqliteStoreTest, DeletedSweepsGiveTheirSpaceBack) {
   EXPECT_LT(std::filesystem::file_size(path), full / 4);
 }
 
+TEST(SqliteStoreTest, ACommitSavesOnlyTheCountersOfASweepThatChange) {
+  const TempDir dir;
+  const std::string path = dir.File("concur.db");
+  std::unique_ptr<SqliteStore> store = MustOpen(path);
+  auto reader = SqliteDatabase::Open(path, SqliteDatabase::Mode::kReadOnly);
+  ASSERT_OK(reader);
+  const auto counters = [&] {
+    return *(*reader)->QueryText(
+        "SELECT ifnull(group_concat(name || ' ' || value), '') FROM (SELECT name, value FROM "
+        "counter WHERE name LIKE '% s1' ORDER BY name)");
+  };
+  Batch started;
+  started.put_jobs = {FullJob(MakeJobId(1, 0))};
+  ASSERT_OK(store->Commit(started));
+  EXPECT_EQ(counters(), "jobs s1 1");
+  Batch ended = started;
+  ended.put_results = {FullResultRow(MakeJobId(1, 0))};
+  ASSERT_OK(store->Commit(ended));
+  EXPECT_EQ(counters(), "jobs s1 1,results s1 1");
+  Batch again;
+  again.delete_results = {MakeJobId(1, 0)};
+  ASSERT_OK(store->Commit(again));
+  EXPECT_EQ(counters(), "jobs s1 1,results s1 0");
+  store = nullptr;
+  ASSERT_OK(MustOpen(path)->Load());
+}
+
 TEST(SqliteStoreTest, NamesOfForgottenProcessesAreDroppedAtLoad) {
   const TempDir dir;
   const std::string path = dir.File("concur.db");
