@@ -8,8 +8,13 @@
 // fails unless every one of them was acknowledged exactly once: a figure without that check counts
 // for nothing. Each worker keeps core/sync.h's rules: it lists every attempt that it knows in every
 // Sync, and hands in a result until it is told to forget it.
+//
+// One thread takes all answers from one completion queue: the threads of gRPC's callbacks wake each
+// other for every answer, and would take time of the CPUs from the coordinator that is measured.
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/support/async_unary_call.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +26,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -144,8 +150,10 @@ class Tally {
 // Thread-safe.
 class FakeWorker {
  public:
-  FakeWorker(const Flags& flags, int index, std::shared_ptr<grpc::Channel> channel, Tally& tally)
+  FakeWorker(const Flags& flags, int index, std::shared_ptr<grpc::Channel> channel,
+             grpc::CompletionQueue& answers, Tally& tally)
       : flags_(flags),
+        answers_(answers),
         stub_(v1::WorkerGateway::NewStub(std::move(channel))),
         tally_(tally),
         random_(flags.seed, absl::StrCat("bench/worker/", index)),
@@ -156,6 +164,15 @@ class FakeWorker {
     UploadSystem();
     MutexLock lock(mu_);
     Send();
+  }
+  // Takes the answers of all workers until the queue is shut down.
+  static void TakeAnswers(grpc::CompletionQueue& answers) {
+    void* tag = nullptr;
+    bool ok = false;
+    while (answers.Next(&tag, &ok)) {
+      auto* call = static_cast<Call*>(tag);
+      call->worker->OnDone(call);
+    }
   }
   // Ends what has run long enough. Returns when the next one ends.
   absl::Time Tick(absl::Time now) {
@@ -186,9 +203,12 @@ class FakeWorker {
 
  private:
   struct Call {
+    FakeWorker* worker = nullptr;
     grpc::ClientContext context;
     v1::SyncRequest request;
     v1::SyncResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::SyncResponse>> reader;
   };
   using Key = std::pair<uint64_t, uint32_t>;  // sweep, job
   struct Running {
@@ -242,6 +262,7 @@ class FakeWorker {
       return;
     }
     auto* call = new Call;  // deleted when it has ended
+    call->worker = this;
     v1::SyncRequest& request = call->request;
     request.set_worker(name_);
     request.set_incarnation(incarnation_);
@@ -259,11 +280,11 @@ class FakeWorker {
     }
     calls_.insert(call);
     call->context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(60)));
-    stub_->async()->Sync(&call->context, &call->request, &call->response,
-                         [this, call](const grpc::Status& status) { OnDone(call, status); });
+    call->reader = stub_->AsyncSync(&call->context, call->request, &answers_);
+    call->reader->Finish(&call->response, &call->status, call);
   }
 
-  void OnDone(Call* call, const grpc::Status& status) {
+  void OnDone(Call* call) {
     const std::unique_ptr<Call> owned(call);
     MutexLock lock(mu_);
     calls_.erase(call);
@@ -274,8 +295,8 @@ class FakeWorker {
     if (call->request.sequence() != sequence_) {
       return;  // superseded
     }
-    if (!status.ok()) {
-      tally_.Failed(status.error_message());
+    if (!call->status.ok()) {
+      tally_.Failed(call->status.error_message());
       Send();
       return;
     }
@@ -304,6 +325,7 @@ class FakeWorker {
   }
 
   const Flags& flags_;
+  grpc::CompletionQueue& answers_;
   const std::string system_digest_ = Sha256Of(System()).ToBytes();
   const std::unique_ptr<v1::WorkerGateway::Stub> stub_;
   Tally& tally_;
@@ -333,10 +355,12 @@ int Run(const Flags& flags) {
     CONCUR_CHECK_OK(channel.status());
     channels.push_back(*std::move(channel));
   }
+  grpc::CompletionQueue answers;
+  std::thread taker([&answers] { FakeWorker::TakeAnswers(answers); });
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < flags.workers; ++i) {
     workers.push_back(std::make_unique<FakeWorker>(
-        flags, i, channels[static_cast<size_t>(i) % channels.size()], tally));
+        flags, i, channels[static_cast<size_t>(i) % channels.size()], answers, tally));
     workers.back()->Start();
   }
   const absl::Time end = absl::Now() + absl::Seconds(flags.stop_after);
@@ -355,6 +379,8 @@ int Run(const Flags& flags) {
   for (const auto& worker : workers) {
     worker->Stop();
   }
+  answers.Shutdown();
+  taker.join();
   const nlohmann::ordered_json report = tally.Report();
   std::cout << report.dump() << std::endl;
   const bool exact =
