@@ -49,7 +49,7 @@ def main():
     if options.jobs % 80 != 0:
         parser.error(f"expected a multiple of 80, got {options.jobs}")
     print(f"load average before: {os.getloadavg()[0]:.1f}\n{harness.floors()}\n", flush=True)
-    entries = [Postgres(), Celery(), BullMQ(), Dask(), Concur(1, (2, 16)), Concur(64, (1024,))]
+    entries = [Postgres(), Celery(), BullMQ(), Dask(), Concur(1, (2, 16, 64)), Concur(64, (1024,))]
 
     def work(rival):
         jobs = min(options.jobs, rival.queue_jobs_max or options.jobs)

@@ -25,7 +25,7 @@ class Postgres(Rival):
     key = "postgresql"
     name = "PostgreSQL SKIP LOCKED"
     modules = ("psycopg2",)
-    queue_clients = (2, 16)
+    queue_clients = (2, 16, 64)
 
     def prepare(self):
         if not BINARIES:
