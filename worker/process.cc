@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -44,10 +46,15 @@ namespace {
 // Stack of the child between clone and exec; it makes system calls only.
 constexpr size_t kStackBytes = size_t{64} * 1024;
 constexpr size_t kSignalSetBytes = 8;  // as the kernel has it
+constexpr int kSignals = 64;           // real-time ones included
 constexpr rlim_t kOpenFilesMax = 65'536;
 constexpr char kEnterDirectory[] = "enter the run directory";
 constexpr char kMapUser[] = "map its user into a namespace";
 constexpr char kMountFiles[] = "mount its own /tmp, /var/tmp and /dev/shm";
+
+// What the kernel takes and gives as a signal's action; the handler comes first. All zeros is its
+// form of "default action".
+using SignalAction = std::array<uint64_t, 8>;
 
 // What a job's own files need, made before the clone.
 struct NamespacePlan {
@@ -69,6 +76,8 @@ struct Launch {
   pid_t parent;
   int64_t file_bytes_max;
   const rlimit* open_files;
+  const int* signals;  // those that have another action than the default one here
+  size_t signal_count;
   const int* entry_fds;  // of the control groups that it moves into
   size_t entries;
   const NamespacePlan* plan;  // null: no namespaces
@@ -120,11 +129,10 @@ CONCUR_BARE void MakeFilesPrivate(Launch* launch) {
 // Runs in the child, in the parent's memory, while the parent's thread waits: system calls only.
 CONCUR_BARE int Child(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
-  // A signal that the parent ignores would stay ignored in the program. All zeros is the kernel's
-  // form of "default action"; SIGKILL and SIGSTOP cannot be set and are refused.
-  const uint64_t standard[8] = {};
-  for (int number = 1; number < NSIG; ++number) {
-    syscall(SYS_rt_sigaction, number, standard, nullptr, kSignalSetBytes);
+  // A signal that the parent ignores would stay ignored in the program.
+  const SignalAction standard = {};
+  for (size_t i = 0; i < launch->signal_count; ++i) {
+    syscall(SYS_rt_sigaction, launch->signals[i], &standard, nullptr, kSignalSetBytes);
   }
   // First: what the job does from here on counts.
   for (size_t i = 0; i < launch->entries; ++i) {
@@ -214,6 +222,24 @@ const rlimit& OwnOpenFiles() {
   return limit;
 }
 
+// The signals whose action is not the default one. Looked up once: to ask for all of them, or to
+// reset all in each child, takes 64 system calls.
+const std::vector<int>& OwnSignals() {
+  static const auto* const signals = [] {
+    auto* found = new std::vector<int>();
+    for (int number = 1; number <= kSignals; ++number) {
+      SignalAction action = {};
+      // Not sigaction(), which hides the C library's own signals.
+      if (syscall(SYS_rt_sigaction, number, nullptr, &action, kSignalSetBytes) == 0 &&
+          action[0] != 0) {
+        found->push_back(number);
+      }
+    }
+    return found;
+  }();
+  return *signals;
+}
+
 absl::Status StartError(const Launch& launch) {
   if (launch.program == nullptr) {
     return ErrnoStatus(launch.error, launch.directory, launch.step);
@@ -300,6 +326,8 @@ pid_t CloneChild(Launch* launch, const ChildStack& stack, const JobGroup* group,
 
 // Clones and waits until the child has run its program, or failed to.
 absl::Status Begin(Launch* launch, const JobGroup* group, Process* process) {
+  launch->signals = OwnSignals().data();
+  launch->signal_count = OwnSignals().size();
   static thread_local ChildStack stack;
   if (!stack.valid()) {
     return absl::ResourceExhaustedError("no memory to start a process");
@@ -352,25 +380,27 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   }
   Process process;
   process.output = FileDescriptor(pipe_fds[0]);
-  CONCUR_ASSIGN_OR_RETURN(const FileDescriptor write_end,
-                          AboveStandard(FileDescriptor(pipe_fds[1])));
+  CONCUR_ASSIGN_OR_RETURN(process.output_end, AboveStandard(FileDescriptor(pipe_fds[1])));
   fcntl(process.output.get(), F_SETFL, O_NONBLOCK);
 
   const std::vector<char*> argv = ArgvOf(command.argv);
   const std::vector<char*> env = ArgvOf(command.env);
-  const NamespacePlan plan = MakePlan(command.files);
+  std::optional<NamespacePlan> plan;
+  if (!command.files.temporary.empty()) {
+    plan = MakePlan(command.files);
+  }
   Launch launch{};
   launch.program = command.program.c_str();
   launch.argv = argv.data();
   launch.env = env.data();
   launch.directory = command.directory.c_str();
   launch.input_fd = command.input_fd >= 0 ? command.input_fd : NullDevice();
-  launch.output_fd = command.output_fd >= 0 ? command.output_fd : write_end.get();
-  launch.error_fd = write_end.get();
+  launch.output_fd = command.output_fd >= 0 ? command.output_fd : process.output_end.get();
+  launch.error_fd = process.output_end.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;
   launch.open_files = &OwnOpenFiles();
-  launch.plan = command.files.temporary.empty() ? nullptr : &plan;
+  launch.plan = plan.has_value() ? &*plan : nullptr;
   CONCUR_RETURN_IF_ERROR(Begin(&launch, command.group, &process));
   return process;
 }

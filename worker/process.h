@@ -8,6 +8,9 @@
 // until it runs the program (what vfork and glibc's posix_spawn do), and does nothing in between
 // but system calls.
 //
+// Signals have their default actions in the program. Which ones have others in this process is
+// looked up when it first starts one: they are not changed after that.
+//
 // Thread-safe (stateless).
 #ifndef CONCUR_WORKER_PROCESS_H_
 #define CONCUR_WORKER_PROCESS_H_
@@ -50,7 +53,10 @@ struct Process {
   pid_t pid = -1;         // also the id of its process group
   FileDescriptor pidfd;   // readable when the process has ended
   FileDescriptor output;  // the pipe's read end, non-blocking
-  JobGroupPtr group;      // set by who started it; null: none
+  // The pipe's other end: while it is open, nobody is woken because the process has closed its own,
+  // which it does a moment before its end.
+  FileDescriptor output_end;
+  JobGroupPtr group;  // set by who started it; null: none
 };
 
 // The calling thread should live as long as the process: the kernel kills the process when that

@@ -82,7 +82,7 @@ struct ProcessWatcher::Watched {
 ProcessWatcher::ProcessWatcher(absl::Duration memory_interval, ProcessTable& table)
     : memory_interval_(memory_interval), table_(table), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   CONCUR_CHECK(epoll_.valid());
-  Register(waker_.fd(), kWakerKey);
+  Register(waker_.fd(), EPOLLIN, kWakerKey);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -129,16 +129,16 @@ void ProcessWatcher::Watch(uint64_t number, Process process, WatchOptions option
   }
   // Output and end wake the watcher, which takes in what was added first: a process that ends soon
   // costs no waking of its own. Its end comes last: after that the descriptors are closed.
-  Register(output, OutputKey(number));
-  Register(pidfd, EndKey(number));
+  Register(output, EPOLLIN, OutputKey(number));
+  Register(pidfd, EPOLLIN | EPOLLONESHOT, EndKey(number));
   if (sleeps_too_long) {
     waker_.Wake();
   }
 }
 
-void ProcessWatcher::Register(int fd, uint64_t key) {
+void ProcessWatcher::Register(int fd, uint32_t events, uint64_t key) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = key;
   CONCUR_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0);
 }
@@ -152,7 +152,7 @@ void ProcessWatcher::Stop(uint64_t number, bool at_once) {
 }
 
 // Closing would not do: a child that another thread has cloned holds the descriptor's file until it
-// runs its program, and epoll would report that again and again.
+// runs its program, and epoll would report that again and again. An end is reported once (ONESHOT).
 void ProcessWatcher::Unregister(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void ProcessWatcher::TakeAdded() {
@@ -233,7 +233,7 @@ void ProcessWatcher::Run() {
 void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
   std::array<char, 65536> buffer;
   const int fd = watched.process.output.get();
-  while (fd >= 0 && bytes_max > 0) {
+  while (bytes_max > 0) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got > 0) {
       const absl::string_view data(buffer.data(), static_cast<size_t>(got));
@@ -243,15 +243,11 @@ void ProcessWatcher::ReadOutput(Watched& watched, int64_t bytes_max) {
       }
       bytes_max -= got;
       if (static_cast<size_t>(got) < buffer.size()) {
-        return;  // the pipe is empty, or its end will be reported by epoll
+        return;  // the pipe is empty
       }
     } else if (got < 0 && errno == EINTR) {
       continue;
     } else {
-      if (got == 0) {
-        Unregister(fd);
-        watched.process.output.Reset();  // every writer has closed it
-      }
       return;
     }
   }
@@ -262,7 +258,6 @@ void ProcessWatcher::End(uint64_t number) {
   const std::unique_ptr<Watched> watched = std::move(it->second);
   watched_.erase(it);
   const pid_t pid = watched->process.pid;
-  Unregister(watched->process.pidfd.get());
   // The process is a zombie until it is reaped below, so that its group's id is still its own.
   kill(-pid, SIGKILL);
   ProcessEnd end;
@@ -281,9 +276,7 @@ void ProcessWatcher::End(uint64_t number) {
   }
   KillAdoptedOrphans(watched->options.run_directory);
   ReadOutput(*watched, kTurnBytes);
-  if (watched->process.output.valid()) {
-    Unregister(watched->process.output.get());
-  }
+  Unregister(watched->process.output.get());
   end.killed_for = watched->killed_for;
   end.memory_bytes_peak = watched->memory_bytes_peak;
   if (watched->HasMemoryGroup()) {
@@ -316,7 +309,7 @@ void ProcessWatcher::End(uint64_t number) {
 
 // What the kernel has counted for the job alone: nothing is blamed on another job's memory.
 void ProcessWatcher::AddGroupMemory(const Watched& watched, ProcessEnd& end) {
-  const JobGroup& group = *watched.process.group;
+  JobGroup& group = *watched.process.group;
   end.memory_bytes_peak = std::max(end.memory_bytes_peak, group.MemoryPeak());
   if (end.killed_for == KillCause::kNone && group.OomKills() > 0) {
     if (group.ReachedMemoryMax()) {
@@ -400,7 +393,7 @@ void ProcessWatcher::MeasureMemory(absl::Time now) {
 }
 
 void ProcessWatcher::MeasureGroup(Watched& watched, absl::Time now) {
-  const JobGroup& group = *watched.process.group;
+  JobGroup& group = *watched.process.group;
   watched.memory_bytes_peak = std::max(watched.memory_bytes_peak, group.Memory());
   // Version 1 kills one process of a group that reached its limit, and the rest may wait for it.
   if (!watched.killed && group.OomKills() > 0 && group.ReachedMemoryMax()) {

@@ -86,7 +86,7 @@ class ProcessWatcher {
   struct Watched;
 
   void Run();
-  void Register(int fd, uint64_t key);
+  void Register(int fd, uint32_t events, uint64_t key);
   void Unregister(int fd);
   void TakeAdded();
   void TakeStops();

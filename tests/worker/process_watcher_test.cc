@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +85,17 @@ TEST_F(ProcessWatcherTest, AProcessThatIsAddedAndStoppedMeanwhileIsStopped) {
   const ProcessEnd end = promise.get_future().get();
   EXPECT_EQ(end.killed_for, KillCause::kStop);
   EXPECT_TRUE(WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGTERM);
+}
+
+TEST_F(ProcessWatcherTest, NobodyIsWokenBecauseAProcessHasClosedItsOutput) {
+  const Process process = Start("exec >&- 2>&-; kill -STOP $$");
+  int status = 0;
+  ASSERT_EQ(waitpid(process.pid, &status, WUNTRACED), process.pid);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  pollfd output{process.output.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&output, 1, 0), 0);
+  kill(process.pid, SIGKILL);
+  EXPECT_EQ(waitpid(process.pid, &status, 0), process.pid);
 }
 
 // It moves into its child's group, and says so by a file with the child's number.
