@@ -340,6 +340,7 @@ absl::Status JobGroup::SetMemoryMax(const std::string& directory, int64_t bytes_
 }
 
 absl::Status JobGroup::SetLimits(const GroupLimits& limits) {
+  is_empty_ = false;  // from now on something may run in it
   if (limited_ && limits == limits_) {
     return absl::OkStatus();
   }
@@ -373,16 +374,26 @@ int64_t JobGroup::Memory() const {
   return std::max<int64_t>(0, NumberIn(usage_) - std::max<int64_t>(0, PageCache()));
 }
 
-int64_t JobGroup::MemoryPeak() const {
-  const int64_t peak = NumberIn(peak_);
+int64_t JobGroup::KernelPeak() {
+  if (!is_empty_ || !last_peak_.has_value()) {
+    last_peak_ = NumberIn(peak_);
+  }
+  return *last_peak_;
+}
+
+int64_t JobGroup::MemoryPeak() {
+  const int64_t peak = KernelPeak();
   return peak < kSmallPeak ? peak : std::max<int64_t>(0, peak - std::max<int64_t>(0, PageCache()));
 }
 
-int64_t JobGroup::OomKillsEver() const { return NumberAfter(ReadFd(events_), "oom_kill"); }
-
-int64_t JobGroup::OomKills() const {
-  return std::max<int64_t>(0, OomKillsEver() - oom_kills_before_);
+int64_t JobGroup::OomKillsEver() {
+  if (!is_empty_ || !last_oom_kills_.has_value()) {
+    last_oom_kills_ = NumberAfter(ReadFd(events_), "oom_kill");
+  }
+  return *last_oom_kills_;
 }
+
+int64_t JobGroup::OomKills() { return std::max<int64_t>(0, OomKillsEver() - oom_kills_before_); }
 
 bool JobGroup::ReachedMemoryMax() const {
   // The kernel counts some pages ahead for each CPU.
@@ -399,7 +410,13 @@ std::vector<pid_t> JobGroup::Pids() const {
 }
 
 bool JobGroup::Kill() {
-  if (IsEmpty()) {
+  if (is_empty_) {
+    return true;
+  }
+  last_peak_.reset();
+  last_oom_kills_.reset();
+  is_empty_ = IsEmpty();
+  if (is_empty_) {
     return true;
   }
   bool gone = true;
@@ -418,7 +435,7 @@ bool JobGroup::Clean() {
   if (!has_memory()) {
     return true;
   }
-  if (NumberIn(usage_) > kResidueMax && Memory() > kResidueMax) {
+  if (KernelPeak() > kResidueMax && NumberIn(usage_) > kResidueMax && Memory() > kResidueMax) {
     return false;
   }
   oom_kills_before_ = OomKillsEver();

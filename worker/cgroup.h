@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +65,9 @@ class JobGroup {
   int64_t Memory() const;
   // The most that they held at a time since Take: what the kernel saw, less the page cache that is
   // there now.
-  int64_t MemoryPeak() const;
+  int64_t MemoryPeak();
   // Processes that the kernel has killed for memory since Take.
-  int64_t OomKills() const;
+  int64_t OomKills();
   // Whether it reached its limit of memory since Take.
   bool ReachedMemoryMax() const;
   // Kills everything in it, also what is being forked, and waits until it is gone, at most for a
@@ -91,7 +92,8 @@ class JobGroup {
   // Makes it as good as new for the next job. Whether that was possible.
   bool Clean();
   int64_t PageCache() const;
-  int64_t OomKillsEver() const;
+  int64_t KernelPeak();
+  int64_t OomKillsEver();
   // Whether nothing runs in it; something may when that cannot be read.
   bool IsEmpty() const;
 
@@ -110,6 +112,10 @@ class JobGroup {
   bool limited_ = false;  // limits_ are the kernel's
   GroupLimits limits_;
   int64_t oom_kills_before_ = 0;
+  // Nothing runs in it since Kill said so. What was read since then holds until the next job.
+  bool is_empty_ = false;
+  std::optional<int64_t> last_peak_;
+  std::optional<int64_t> last_oom_kills_;
 };
 
 // Gives a group back instead of deleting it.

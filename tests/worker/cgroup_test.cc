@@ -242,10 +242,32 @@ TEST_P(CgroupsTest, MemoryIsCountedAndThePeakBeginsAnew) {
   EXPECT_GT(group->MemoryPeak(), 35 << 20);
   EXPECT_EQ(group->OomKills(), 0);
   EXPECT_FALSE(group->ReachedMemoryMax());
+  // As it is used for a job: what was read once nothing runs in it is read once, and is not the
+  // next job's.
+  EXPECT_TRUE(group->Kill());
+  const int64_t peak = group->MemoryPeak();
+  EXPECT_GT(peak, 35 << 20);
+  EXPECT_EQ(group->MemoryPeak(), peak);
+  EXPECT_EQ(group->OomKills(), 0);
   group.reset();
   ASSERT_OK_AND_ASSIGN(group, cgroups_->Take({.memory_bytes_max = 256 << 20}));
+  EXPECT_EQ(cgroups_->made_for_test(), 1U);
   Wait(Start("exit 0", *group));
   EXPECT_LT(group->MemoryPeak(), 20 << 20);
+  EXPECT_TRUE(group->Kill());
+  EXPECT_LT(group->MemoryPeak(), 20 << 20);
+}
+
+TEST_P(CgroupsTest, WhatRunsInAGroupThatIsUsedAgainIsKilled) {
+  ASSERT_OK_AND_ASSIGN(JobGroupPtr group, cgroups_->Take({}));
+  Wait(Start("exit 0", *group));
+  EXPECT_TRUE(group->Kill());
+  group.reset();
+  ASSERT_OK_AND_ASSIGN(group, cgroups_->Take({}));
+  const Process process = Start("exec sleep 1000", *group);
+  EXPECT_TRUE(group->Kill());
+  EXPECT_EQ(Wait(process), SIGKILL);
+  EXPECT_THAT(group->Pids(), IsEmpty());
 }
 
 TEST_P(CgroupsTest, PageCacheIsNoPeak) {
