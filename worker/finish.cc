@@ -137,13 +137,14 @@ JobResult ClassifyCause(const JobOrder& order, const ProcessEnd& end,
                                       : ClassifyExit(order, end, WEXITSTATUS(end.wait_status));
 }
 
-enum class FileType { kMissing, kFile, kDirectory, kOther };
+using FileType = Outputs::Type;
 
-FileType TypeOf(const std::string& path) {
+FileType TypeOf(const std::string& path, int64_t& file_bytes) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
     return FileType::kMissing;
   }
+  file_bytes += S_ISDIR(info.st_mode) ? 0 : info.st_size;
   return S_ISREG(info.st_mode)   ? FileType::kFile
          : S_ISDIR(info.st_mode) ? FileType::kDirectory
                                  : FileType::kOther;
@@ -153,9 +154,10 @@ void AddArtifact(ArtifactKind kind, const FileDigest& put, JobResult& result) {
   result.artifacts.push_back({kind, put.digest, put.bytes});
 }
 
-absl::Status CollectSystem(const RunPaths& paths, Artifacts& artifacts, JobResult& result) {
+absl::Status CollectSystem(const RunPaths& paths, FileType model, Artifacts& artifacts,
+                           JobResult& result) {
   FileDigest put;
-  switch (TypeOf(paths.model)) {
+  switch (model) {
     case FileType::kFile: {
       CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutFile(paths.model));
       break;
@@ -231,26 +233,23 @@ absl::Status CheckPlain(FileType type, absl::string_view placeholder) {
              : absl::OkStatus();
 }
 
-absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Scorer::Gold& gold,
-                         Artifacts& artifacts, JobResult& result) {
-  const FileType predictions = TypeOf(paths.predictions);
-  const FileType metrics = TypeOf(paths.metrics);
-  CONCUR_RETURN_IF_ERROR(CheckPlain(predictions, "{predictions}"));
-  const FileType examples = TypeOf(paths.examples);
-  CONCUR_RETURN_IF_ERROR(CheckPlain(metrics, "{metrics}"));
-  CONCUR_RETURN_IF_ERROR(CheckPlain(examples, "{examples}"));
-  if (predictions == FileType::kMissing && metrics == FileType::kMissing) {
+absl::Status CollectEval(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
+                         const Scorer::Gold& gold, Artifacts& artifacts, JobResult& result) {
+  CONCUR_RETURN_IF_ERROR(CheckPlain(outputs.predictions, "{predictions}"));
+  CONCUR_RETURN_IF_ERROR(CheckPlain(outputs.metrics, "{metrics}"));
+  CONCUR_RETURN_IF_ERROR(CheckPlain(outputs.examples, "{examples}"));
+  if (outputs.predictions == FileType::kMissing && outputs.metrics == FileType::kMissing) {
     return absl::InvalidArgumentError(
         absl::StrCat("the predict command ended with exit code 0 but wrote ",
                      IsQa(order.format) ? "neither {predictions} nor {metrics}" : "no {metrics}"));
   }
-  if (predictions == FileType::kFile) {
+  if (outputs.predictions == FileType::kFile) {
     CONCUR_RETURN_IF_ERROR(CollectPredictions(order, paths, gold, artifacts, result));
   }
-  if (metrics == FileType::kFile) {
+  if (outputs.metrics == FileType::kFile) {
     CONCUR_RETURN_IF_ERROR(CollectMetrics(paths, artifacts, result));
   }
-  if (examples == FileType::kFile) {
+  if (outputs.examples == FileType::kFile) {
     CONCUR_RETURN_IF_ERROR(CollectExamples(paths, artifacts, result));
   }
   return result.metrics.empty()
@@ -364,11 +363,13 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
   return result;
 }
 
-JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
-                         JobResult result, const Scorer::Gold& gold, Artifacts& artifacts) {
+JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
+                         const ProcessEnd& end, JobResult result, const Scorer::Gold& gold,
+                         Artifacts& artifacts) {
   if (result.succeeded) {
-    const absl::Status status = order.is_train ? CollectSystem(paths, artifacts, result)
-                                               : CollectEval(order, paths, gold, artifacts, result);
+    const absl::Status status = order.is_train
+                                    ? CollectSystem(paths, outputs.model, artifacts, result)
+                                    : CollectEval(order, paths, outputs, gold, artifacts, result);
     if (!status.ok()) {
       TurnIntoFailure(status, result);
     }
@@ -388,20 +389,22 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Pro
   return result;
 }
 
-bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
-                     int64_t bytes_max) {
-  int64_t bytes = end.log_bytes;
-  const auto is_small = [&](const std::string& path) {
-    struct stat info {};
-    if (lstat(path.c_str(), &info) != 0) {
-      return true;
-    }
-    bytes += info.st_size;
-    return !S_ISDIR(info.st_mode) && bytes <= bytes_max;
-  };
-  return order.is_train
-             ? is_small(paths.model)
-             : is_small(paths.predictions) && is_small(paths.metrics) && is_small(paths.examples);
+Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
+  Outputs outputs;
+  if (order.is_train) {
+    outputs.model = TypeOf(paths.model, outputs.file_bytes);
+  } else {
+    outputs.predictions = TypeOf(paths.predictions, outputs.file_bytes);
+    outputs.metrics = TypeOf(paths.metrics, outputs.file_bytes);
+    outputs.examples = TypeOf(paths.examples, outputs.file_bytes);
+  }
+  return outputs;
+}
+
+bool Outputs::AreSmall(const ProcessEnd& end, int64_t bytes_max) const {
+  const bool is_directory = model == Type::kDirectory || predictions == Type::kDirectory ||
+                            metrics == Type::kDirectory || examples == Type::kDirectory;
+  return !is_directory && end.log_bytes + file_bytes <= bytes_max;
 }
 
 }  // namespace concur::worker

@@ -53,15 +53,28 @@ std::vector<Digest> DigestsOf(const JobResult& result);
 JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
                       std::optional<StopCause> stopped);
 
-// Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
-// predictions and metrics. What is missing or malformed turns success into failure. Artifacts are
-// durable as Artifacts::PutStart says. `gold` is null unless the job is scored by the worker.
-JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
-                         JobResult result, const Scorer::Gold& gold, Artifacts& artifacts);
+// What lies where a job leaves its outputs, links not followed.
+struct Outputs {
+  enum class Type { kMissing, kFile, kDirectory, kOther };
+  Type model = Type::kMissing;  // of a train job; the others, of one that predicts
+  Type predictions = Type::kMissing;
+  Type metrics = Type::kMissing;
+  Type examples = Type::kMissing;
+  int64_t file_bytes = 0;  // of all of them but directories
 
-// Whether what CollectOutputs takes in are files of at most so many bytes together.
-bool OutputsAreSmall(const JobOrder& order, const RunPaths& paths, const ProcessEnd& end,
-                     int64_t bytes_max);
+  // Whether CollectOutputs takes in no more than so many bytes, with the log. A directory may have
+  // any number.
+  bool AreSmall(const ProcessEnd& end, int64_t bytes_max) const;
+};
+Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
+
+// Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
+// predictions and metrics, as `outputs` tells. What is missing or malformed turns success into
+// failure. Artifacts are durable as Artifacts::PutStart says. `gold` is null unless the job is
+// scored by the worker.
+JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
+                         const ProcessEnd& end, JobResult result, const Scorer::Gold& gold,
+                         Artifacts& artifacts);
 
 }  // namespace concur::worker
 

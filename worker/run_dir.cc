@@ -327,8 +327,8 @@ bool RunDirectories::Empty(const RunPaths& paths) const {
   return folders == 2;
 }
 
-absl::Status RunDirectories::Remove(const RunPaths& paths) {
-  if (unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
+absl::Status RunDirectories::Remove(const RunPaths& paths, bool has_log) {
+  if (has_log && unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, paths.log, "remove");
   }
   if (recycles_ && Empty(paths)) {

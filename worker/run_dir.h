@@ -62,8 +62,9 @@ class RunDirectories {
   absl::Status Make(const RunPaths& paths);
   // Removes directory and log; OK when they are gone. Does not follow links, and removes folders
   // whose permissions the command took away. A directory that is as Make left it is kept for the
-  // next one, whose name it gets then: one step instead of six.
-  absl::Status Remove(const RunPaths& paths);
+  // next one, whose name it gets then: one step instead of six. `has_log`: false when there is
+  // surely none.
+  absl::Status Remove(const RunPaths& paths, bool has_log = true);
 
   const std::string& runs() const { return runs_; }
   // A place for links to inputs, on the file system of the run directories.

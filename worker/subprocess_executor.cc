@@ -63,7 +63,8 @@ struct SubprocessExecutor::Entry {
   // The result's artifacts, which stay here until it is forgotten: a worker that dies after their
   // upload, and before its spool says so, must find them again.
   std::vector<Digest> kept;
-  size_t watcher = 0;  // from its start on
+  size_t watcher = 0;   // from its start on
+  bool has_log = true;  // false once it has ended without printing anything
 };
 
 absl::StatusOr<std::unique_ptr<SubprocessExecutor>> SubprocessExecutor::Open(
@@ -424,6 +425,7 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
     }
     entry->stage = Entry::Stage::kEnded;
     stopped = entry->stopped;
+    entry->has_log = end.log_bytes > 0;
     Vacate(*entry);
     work = Advance();
     alone = own != 0 && loads_[own].processes == 0;
@@ -436,11 +438,16 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
     work.launch.erase(work.launch.begin());
   }
   Submit(work);
-  if (alone && entry->gold == nullptr &&
-      OutputsAreSmall(entry->order, entry->paths, end, kSmallBytesMax)) {
-    Finish(entry, end, stopped);
+  std::optional<Outputs> outputs;
+  if (alone && entry->gold == nullptr) {
+    outputs = LookAtOutputs(entry->order, entry->paths);
+  }
+  if (outputs.has_value() && outputs->AreSmall(end, kSmallBytesMax)) {
+    Finish(entry, *outputs, end, stopped);
   } else {
-    pool_.Submit([this, entry, end = std::move(end), stopped] { Finish(entry, end, stopped); });
+    pool_.Submit([this, entry, end = std::move(end), stopped] {
+      Finish(entry, LookAtOutputs(entry->order, entry->paths), end, stopped);
+    });
   }
   if (alone) {
     MutexLock lock(mu_);
@@ -448,13 +455,13 @@ void SubprocessExecutor::OnEnd(const EntryPtr& entry, ProcessEnd end) {
   }
 }
 
-void SubprocessExecutor::Finish(const EntryPtr& entry, const ProcessEnd& end,
-                                std::optional<StopCause> stopped) {
+void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
+                                const ProcessEnd& end, std::optional<StopCause> stopped) {
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
   const Artifacts::PutStart start = artifacts_->StartPut();
-  result =
-      CollectOutputs(entry->order, entry->paths, end, std::move(result), entry->gold, *artifacts_);
+  result = CollectOutputs(entry->order, entry->paths, outputs, end, std::move(result), entry->gold,
+                          *artifacts_);
   entry->gold = nullptr;
   entry->environment.reset();
   // If the store is another one meanwhile, whoever publishes sees what is where.
@@ -529,7 +536,7 @@ void SubprocessExecutor::Forget(const AttemptId& id) {
   }
   {
     MutexLock lock(mu_);
-    forgotten_.push_back(entry->paths);
+    forgotten_.push_back(std::move(entry));
     if (forgotten_.size() > 1) {
       return;  // those that come together are removed together
     }
@@ -538,13 +545,13 @@ void SubprocessExecutor::Forget(const AttemptId& id) {
 }
 
 void SubprocessExecutor::RemoveForgotten() {
-  std::vector<RunPaths> forgotten;
+  std::vector<EntryPtr> forgotten;  // they have ended: nobody else uses them
   {
     MutexLock lock(mu_);
     forgotten.swap(forgotten_);
   }
-  for (const RunPaths& paths : forgotten) {
-    const absl::Status status = directories_->Remove(paths);
+  for (const EntryPtr& entry : forgotten) {
+    const absl::Status status = directories_->Remove(entry->paths, entry->has_log);
     if (!status.ok()) {
       LogWarning("a run directory could not be removed", {{"error", status.ToString()}});
     }

@@ -96,7 +96,8 @@ class SubprocessExecutor : public Executor {
   void AssignWatcher(Entry& entry);
   // By the watcher's thread.
   void OnEnd(const EntryPtr& entry, ProcessEnd end);
-  void Finish(const EntryPtr& entry, const ProcessEnd& end, std::optional<StopCause> stopped);
+  void Finish(const EntryPtr& entry, const Outputs& outputs, const ProcessEnd& end,
+              std::optional<StopCause> stopped);
   void RemoveForgotten();
   void FailBeforeStart(const EntryPtr& entry, JobResult result);
   void TryPublish(const EntryPtr& entry, const FinishedAttempt& finished, int tries);
@@ -142,7 +143,7 @@ class SubprocessExecutor : public Executor {
   };
   std::vector<Pending> reports_ ABSL_GUARDED_BY(mu_);
   std::vector<AttemptStep> steps_ ABSL_GUARDED_BY(mu_);   // one attempt has kStepsOfJobMax at most
-  std::vector<RunPaths> forgotten_ ABSL_GUARDED_BY(mu_);  // directories to remove
+  std::vector<EntryPtr> forgotten_ ABSL_GUARDED_BY(mu_);  // their directories are to be removed
 };
 
 }  // namespace concur::worker

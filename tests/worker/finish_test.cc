@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/finish.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace concur::worker {
+namespace {
+
+class OutputsTest : public ::testing::Test {
+ protected:
+  OutputsTest() {
+    paths_.model = dir_.File("model");
+    paths_.predictions = dir_.File("predictions.json");
+    paths_.metrics = dir_.File("metrics.json");
+    paths_.examples = dir_.File("examples.jsonl");
+  }
+  Outputs Look(bool is_train) const {
+    JobOrder order;
+    order.is_train = is_train;
+    return LookAtOutputs(order, paths_);
+  }
+
+  testing::TempDir dir_;
+  RunPaths paths_;
+};
+
+TEST_F(OutputsTest, OfAPredictJobAreItsThreeFilesAndNotWhatALinkPointsTo) {
+  ASSERT_OK(WriteFileAtomically(paths_.model, "of no concern"));
+  ASSERT_OK(WriteFileAtomically(paths_.metrics, "{}"));
+  ASSERT_EQ(symlink(paths_.metrics.c_str(), paths_.predictions.c_str()), 0);
+  const Outputs outputs = Look(/*is_train=*/false);
+  EXPECT_EQ(outputs.model, Outputs::Type::kMissing);
+  EXPECT_EQ(outputs.metrics, Outputs::Type::kFile);
+  EXPECT_EQ(outputs.predictions, Outputs::Type::kOther);
+  EXPECT_EQ(outputs.examples, Outputs::Type::kMissing);
+}
+
+TEST_F(OutputsTest, AreSmallWithTheirLog) {
+  ASSERT_OK(WriteFileAtomically(paths_.metrics, std::string(60, ' ')));
+  ASSERT_OK(WriteFileAtomically(paths_.examples, std::string(30, ' ')));
+  const Outputs outputs = Look(/*is_train=*/false);
+  EXPECT_EQ(outputs.file_bytes, 90);
+  ProcessEnd end;
+  end.log_bytes = 10;
+  EXPECT_TRUE(outputs.AreSmall(end, 100));
+  end.log_bytes = 11;
+  EXPECT_FALSE(outputs.AreSmall(end, 100));
+}
+
+TEST_F(OutputsTest, ADirectoryIsNeverSmall) {
+  EXPECT_TRUE(Look(/*is_train=*/true).AreSmall({}, 100));
+  ASSERT_EQ(mkdir(paths_.model.c_str(), 0700), 0);
+  const Outputs outputs = Look(/*is_train=*/true);
+  EXPECT_EQ(outputs.model, Outputs::Type::kDirectory);
+  EXPECT_FALSE(outputs.AreSmall({}, int64_t{1} << 40));
+}
+
+}  // namespace
+}  // namespace concur::worker
