@@ -34,6 +34,9 @@ void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner
   }
   for (uint32_t index = 0; index < sweep.expansion->job_count(); ++index) {
     const JobView job = scheduler.ViewJob({id, index});
+    if (job.checkpoint) {
+      planner.AddLive(job.checkpoint->digest);
+    }
     if (job.result == nullptr) {
       continue;
     }

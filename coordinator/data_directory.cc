@@ -69,6 +69,13 @@ ArtifactUses UsesOf(const DatabaseContents& contents,
                                     row.attempt.number, " of job ", row.id.ToString()));
     }
   }
+  for (const JobRow& row : contents.snapshot.jobs) {
+    if (row.checkpoint) {
+      uses.try_emplace(row.checkpoint->digest,
+                       absl::StrCat("checkpoint of job ", row.id.ToString(),
+                                    " (without it, the job's next attempt begins anew)"));
+    }
+  }
   for (size_t i = 0; i < expansions.size(); ++i) {
     const std::string sweep = contents.snapshot.sweeps[i].id.ToString();
     for (const BenchmarkSpec& benchmark : expansions[i]->spec().benchmarks) {

@@ -37,12 +37,33 @@ absl::Status CheckArtifacts(const ArtifactStore& artifacts, JobResult& result) {
   return absl::OkStatus();
 }
 
+// A checkpoint that is not there only costs progress.
+absl::Status CheckCheckpoint(const ArtifactStore& artifacts, FinishedAttempt& finished) {
+  if (!finished.checkpoint) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<int64_t> bytes = artifacts.Size(finished.checkpoint->digest);
+  if (bytes.ok()) {
+    finished.checkpoint->bytes = *bytes;
+  } else if (absl::IsNotFound(bytes.status())) {
+    LogWarning(
+        "a checkpoint that a worker named is not stored",
+        {{"attempt", finished.id.ToString()}, {"checkpoint", finished.checkpoint->digest.ToHex()}});
+    finished.checkpoint.reset();
+  } else {
+    return bytes.status();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void CheckFinished(const ArtifactStore& artifacts, SyncRequest& request) {
   std::vector<FinishedAttempt> checked;
   for (FinishedAttempt& finished : request.finished) {
-    if (const absl::Status status = CheckArtifacts(artifacts, finished.result); !status.ok()) {
+    absl::Status status = CheckArtifacts(artifacts, finished.result);
+    status.Update(CheckCheckpoint(artifacts, finished));
+    if (!status.ok()) {
       LogWarning("a result is taken later: its artifacts cannot be looked up",
                  {{"attempt", finished.id.ToString()}, {"error", std::string(status.message())}});
       request.running.push_back(finished.id);

@@ -10,9 +10,10 @@
 
 namespace concur {
 
-// Gives every artifact of the finished attempts its real size, and drops those that are not stored.
-// A success that named one, other than a log, becomes a failure of class `worker`. An attempt whose
-// artifacts cannot be looked up now is listed as running: its worker reports it again.
+// Gives every artifact of the finished attempts, and every checkpoint that they left, its real
+// size, and drops those that are not stored. A success that named one, other than a log, becomes a
+// failure of class `worker`. An attempt whose artifacts cannot be looked up now is listed as
+// running: its worker reports it again.
 void CheckFinished(const ArtifactStore& artifacts, SyncRequest& request);
 
 }  // namespace concur

@@ -111,6 +111,9 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
     *proto.mutable_result() = ToProto(*job.result);
   }
   proto.set_step_count(job.steps);
+  if (job.checkpoint) {
+    *proto.mutable_checkpoint() = ToProto(*job.checkpoint);
+  }
   return proto;
 }
 

@@ -70,9 +70,10 @@ grpc::ServerUnaryReactor* WorkerService::Sync(CallContext* call, const v1::SyncR
     reactor->End(converted.status());
     return reactor;
   }
-  const bool names_artifacts =
-      std::any_of(converted->finished.begin(), converted->finished.end(),
-                  [](const FinishedAttempt& one) { return !one.result.artifacts.empty(); });
+  const bool names_artifacts = std::any_of(
+      converted->finished.begin(), converted->finished.end(), [](const FinishedAttempt& one) {
+        return !one.result.artifacts.empty() || one.checkpoint.has_value();
+      });
   if (names_artifacts && artifacts_.directory().empty()) {
     // Object storage may be slow.
     pool_.Submit(

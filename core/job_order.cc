@@ -82,6 +82,9 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   for (size_t i = 0; i < order.validation.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(CheckInput(path.Field("validation", i), order.validation[i]));
   }
+  if (order.checkpoint) {
+    CONCUR_RETURN_IF_ERROR(ValidateCheckpoint(*order.checkpoint, path.Field("checkpoint")));
+  }
   if (order.is_train) {
     return order.train.empty() ? FieldError(path.Field("train"), "expected at least one")
                                : absl::OkStatus();

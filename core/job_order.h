@@ -17,6 +17,7 @@
 #include "core/ids.h"
 #include "core/params.h"
 #include "core/resources.h"
+#include "core/result.h"
 #include "core/sweep.h"
 
 namespace concur {
@@ -61,6 +62,7 @@ struct JobOrder {
   uint64_t mixture_seed = 0;
   // What the command reads as {validation}: nothing, one file, or several to be mixed likewise.
   std::vector<Input> validation;
+  std::optional<Checkpoint> checkpoint;  // that it goes on from
 
   // Eval jobs: the system to evaluate (zero for untrained approaches) and the test data.
   Digest system;
@@ -75,7 +77,8 @@ struct JobOrder {
 // implies.
 absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path);
 
-// The order for one attempt. `system` and `system_bytes` come from the result of the train job.
+// The order for one attempt, without a checkpoint. `system` and `system_bytes` come from the result
+// of the train job.
 // REQUIRES: id.job.index < expansion.job_count().
 JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
                       uint64_t gpu_mask, const Digest& system, int64_t system_bytes);

@@ -108,4 +108,8 @@ absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path) {
       [](const ArtifactRef& artifact) { return static_cast<int>(artifact.kind); }, CheckArtifact);
 }
 
+absl::Status ValidateCheckpoint(const Checkpoint& checkpoint, const FieldPath& path) {
+  return CheckRange(path.Field("size_bytes"), checkpoint.bytes, 0, kArtifactBytesMax);
+}
+
 }  // namespace concur

@@ -40,6 +40,16 @@ struct ArtifactRef {
   friend bool operator==(const ArtifactRef&, const ArtifactRef&) = default;
 };
 
+// What an attempt without success left in its directory $CONCUR_CHECKPOINT, as one tar, for the
+// job's next attempt. It belongs to the job, not to a result, and goes when the job ends for good.
+struct Checkpoint {
+  Digest digest;
+  int64_t bytes = 0;
+  uint32_t attempt = 0;  // that left it
+
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+};
+
 // A confidence interval; both ends belong to it, and low <= high.
 struct MetricInterval {
   double low = 0;
@@ -92,6 +102,7 @@ struct JobResult {
   int64_t memory_bytes_peak = 0;
   std::vector<Metric> metrics;         // ordered by name
   std::vector<ArtifactRef> artifacts;  // ordered by kind, each kind at most once
+  uint32_t resumed_from = 0;           // the attempt whose checkpoint it went on from; 0: none
 
   friend bool operator==(const JobResult&, const JobResult&) = default;
 };
@@ -102,7 +113,7 @@ template <typename Result, typename Visitor>
 void VisitFields(Result& result, Visitor&& visit) {
   // Does not compile while a field is missing.
   auto& [succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics,
-         artifacts] = result;
+         artifacts, resumed_from] = result;
   visit("succeeded", succeeded);
   visit("failure", failure);
   visit("exit_code", exit_code);
@@ -112,6 +123,7 @@ void VisitFields(Result& result, Visitor&& visit) {
   visit("memory_bytes_peak", memory_bytes_peak);
   visit("metrics", metrics);
   visit("artifacts", artifacts);
+  visit("resumed_from", resumed_from);
 }
 
 // The artifact of this kind, or null.
@@ -130,6 +142,7 @@ absl::Status CheckMetric(const FieldPath& path, const Metric& metric);
 // InvalidArgument, naming the field within `path`, when a value is beyond its limit, success and
 // failure class contradict each other, or metrics or artifacts are not in order or stand twice.
 absl::Status ValidateJobResult(const JobResult& result, const FieldPath& path);
+absl::Status ValidateCheckpoint(const Checkpoint& checkpoint, const FieldPath& path);
 
 }  // namespace concur
 

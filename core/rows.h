@@ -58,6 +58,7 @@ struct JobRow {
   bool death_shared = false;                     // other jobs ran beside the last of them
   uint32_t rung = 0;                             // of early_stop: how far a train job may train
   bool whole = false;                            // somebody asked for it: no early_stop of it
+  std::optional<Checkpoint> checkpoint;          // what the next attempt goes on from
   absl::Time update_time = absl::UnixEpoch();
 
   friend bool operator==(const JobRow&, const JobRow&) = default;

@@ -86,6 +86,7 @@ struct WorkerOrders {
     uint64_t gpu_mask = 0;
     Digest system;  // of the train job, for an eval job
     int64_t system_bytes = 0;
+    std::optional<Checkpoint> checkpoint;  // of the job's earlier attempts
   };
   std::vector<Start> start;
   std::vector<StopOrder> stop;
@@ -110,7 +111,8 @@ struct JobView {
   // Of a train job that early_stop compares with others: what it says of it, and its rung.
   std::optional<EarlyStop::State> early_stop;
   size_t rung = 0;
-  const JobResult* result = nullptr;  // valid until the next change of the scheduler
+  std::optional<Checkpoint> checkpoint;  // what its next attempt goes on from
+  const JobResult* result = nullptr;     // valid until the next change of the scheduler
 };
 
 struct SweepView {
@@ -335,6 +337,9 @@ class Scheduler {
             bool is_charged = true);
   void FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder);
   void SkipDependents(SweepRecord& sweep, uint32_t job);
+  void TakeCheckpoint(SweepRecord& sweep, uint32_t job, const FinishedAttempt& finished);
+  void PutCheckpoint(SweepRecord& sweep, uint32_t job, const Checkpoint& checkpoint);
+  void DropCheckpoint(SweepRecord& sweep, uint32_t job);
   void LoseAttempt(JobId id, FailureClass failure, const std::string& message);
   // Its worker died; whether another job may have run beside it there.
   void LoseAttemptByDeath(JobId id, bool shared, const std::string& message);
@@ -427,6 +432,7 @@ class Scheduler {
   absl::Status RestoreResult(ResultRow row);
   absl::Status RestoreSteps(StepSeriesRow row);
   absl::Status RestoreJob(const JobRow& row);
+  absl::Status RestoreCheckpoint(const JobRow& row, SweepRecord& sweep);
   absl::Status RestoreRunning(const JobRow& row, SweepRecord& sweep, uint32_t holder);
   absl::Status FinishRestore();
   absl::Status FinishRestoreOf(SweepRecord& sweep, uint32_t job);

@@ -99,6 +99,9 @@ void Scheduler::CheckOwners() const {
     for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
       recount.AddBytes(owner, sweep->StoredBytesOf(job));
     }
+    for (const auto& [job, checkpoint] : sweep->checkpoints) {
+      recount.AddBytes(owner, checkpoint.bytes);
+    }
   }
   owners_.CheckInvariants(recount);
 }

@@ -84,6 +84,7 @@ void Scheduler::SetState(SweepRecord& sweep, uint32_t job, JobState state) {
   if (IsTerminal(state)) {
     leases_.RemoveLost(id);
     suspects_.Acquit(id);
+    DropCheckpoint(sweep, job);
   }
   if (!is_derived) {
     Touch(id);
@@ -264,6 +265,44 @@ void Scheduler::SkipDependents(SweepRecord& sweep, uint32_t job) {
       SetState(sweep, eval, JobState::kSkipped);
       Announce(sweep, eval, "its train job failed");
     }
+  }
+}
+
+// What an attempt without success left is where the next one begins; one that left nothing changes
+// nothing. An attempt that went on from a checkpoint and failed by itself may have found it
+// damaged: the next one begins anew. Not so after a time-out, if it has come further.
+void Scheduler::TakeCheckpoint(SweepRecord& sweep, uint32_t job, const FinishedAttempt& finished) {
+  const JobResult& result = finished.result;
+  if (result.succeeded || !sweep.expansion->Locate(job).is_train) {
+    return;
+  }
+  const auto before = sweep.checkpoints.find(job);
+  const bool is_new = finished.checkpoint && (before == sweep.checkpoints.end() ||
+                                              before->second.digest != finished.checkpoint->digest);
+  if (result.resumed_from > 0 && !IsOutside(result.failure) &&
+      !(result.failure == FailureClass::kTimeout && is_new)) {
+    DropCheckpoint(sweep, job);
+  } else if (is_new) {
+    Checkpoint left = *finished.checkpoint;
+    left.attempt = finished.id.attempt.number;
+    PutCheckpoint(sweep, job, left);
+  }
+}
+
+void Scheduler::PutCheckpoint(SweepRecord& sweep, uint32_t job, const Checkpoint& checkpoint) {
+  DropCheckpoint(sweep, job);
+  sweep.checkpoints.emplace(job, checkpoint);
+  owners_.AddBytes(sweep.owner, checkpoint.bytes);
+  Touch(sweep.IdOf(job));
+  pending_.changed_sweeps.insert(sweep.row.id);  // its owner uses more
+}
+
+void Scheduler::DropCheckpoint(SweepRecord& sweep, uint32_t job) {
+  if (const auto it = sweep.checkpoints.find(job); it != sweep.checkpoints.end()) {
+    owners_.AddBytes(sweep.owner, -it->second.bytes);
+    sweep.checkpoints.erase(it);
+    Touch(sweep.IdOf(job));
+    pending_.changed_sweeps.insert(sweep.row.id);
   }
 }
 

@@ -75,6 +75,9 @@ JobRow Scheduler::RowOf(JobId id) const {
   row.no_reuse = record.no_reuse;
   row.rung = record.rung;
   row.whole = record.whole;
+  if (const auto it = sweep.checkpoints.find(id.index); it != sweep.checkpoints.end()) {
+    row.checkpoint = it->second;
+  }
   const Suspects::Deaths deaths = suspects_.Of(id);
   row.deaths = deaths.in_a_row;
   row.death_shared = deaths.last_shared;
@@ -281,6 +284,9 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
     }
   }
   owners_.AddBytes(sweep.owner, sweep.StoredBytesOf(row.id.index));
+  if (row.checkpoint) {
+    CONCUR_RETURN_IF_ERROR(RestoreCheckpoint(row, sweep));
+  }
   if (sweep.row.canceled) {
     return absl::OkStatus();  // FinishRestore cancels what has not ended
   }
@@ -298,6 +304,20 @@ absl::Status Scheduler::RestoreJob(const JobRow& row) {
   }
   if (holder != kNoHolder && !IsTerminal(row.state) && !record.settled) {
     leases_.AddLost(row.id, {holder, row.gpu_mask});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::RestoreCheckpoint(const JobRow& row, SweepRecord& sweep) {
+  if (IsTerminal(row.state) || !sweep.expansion->Locate(row.id.index).is_train ||
+      row.checkpoint->attempt == 0 || row.checkpoint->attempt > row.attempt.number) {
+    return absl::DataLossError(absl::StrCat(
+        "job ", row.id.ToString(), " has a checkpoint of attempt ", row.checkpoint->attempt,
+        ": expected one of an earlier attempt of a train job that has not ended"));
+  }
+  if (!sweep.row.canceled) {  // else FinishRestore ends the job
+    sweep.checkpoints.emplace(row.id.index, *row.checkpoint);
+    owners_.AddBytes(sweep.owner, row.checkpoint->bytes);
   }
   return absl::OkStatus();
 }

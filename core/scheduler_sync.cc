@@ -218,10 +218,14 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
       }
       order.reason = SettleOnEqual(sweep, id.job.index, worker, finished.result);
       if (order.reason.empty()) {
+        TakeCheckpoint(sweep, id.job.index, finished);
         AcceptResult(sweep, id.job.index, worker, finished.result);
         order.accepted = true;
       }
     } else {
+      if (sweep.early_stop && !IsTerminal(record.state()) && lease == nullptr) {
+        TakeCheckpoint(sweep, id.job.index, finished);  // it was paused, and goes on from there
+      }
       order.reason = absl::StrCat("the job is ", JobStateName(record.state()));
     }
   }
@@ -381,6 +385,9 @@ WorkerOrders Scheduler::TakeOrders(const std::string& name) {
         if (system != nullptr) {
           start.system = system->digest;
           start.system_bytes = system->bytes;
+        }
+        if (const auto it = sweep.checkpoints.find(id.job.index); it != sweep.checkpoints.end()) {
+          start.checkpoint = it->second;
         }
       });
   orders.forget = std::exchange(worker->forget, {});

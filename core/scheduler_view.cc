@@ -72,6 +72,7 @@ JobView Scheduler::ViewJob(JobId id) const {
   view.worker = row.worker;
   view.reused_from = row.reused_from;
   view.system_collected = row.system_collected;
+  view.checkpoint = row.checkpoint;
   const SweepRecord& own = SweepOf(id);
   view.result = own.jobs.ResultOf(id.index);
   if (const auto place = own.early_stop ? own.early_stop->Find(id.index) : std::nullopt) {

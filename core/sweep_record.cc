@@ -115,6 +115,10 @@ void SweepRecord::CheckInvariants() const {
     CONCUR_CHECK(job < jobs.size());
     CONCUR_CHECK(counts.total() > 0 && counts.total() <= kStepsOfJobMax);
   }
+  for (const auto& [job, checkpoint] : checkpoints) {
+    CONCUR_CHECK(expansion->Locate(job).is_train && !IsTerminal(jobs[job].state()));
+    CONCUR_CHECK(checkpoint.attempt > 0 && checkpoint.attempt <= jobs[job].attempt);
+  }
   CONCUR_CHECK(label_sets.size() == (expansion->has_labels() ? expansion->kind_count() : 0));
 }
 

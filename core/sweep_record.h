@@ -67,7 +67,8 @@ struct SweepRecord {
   absl::btree_map<uint32_t, StepCounts> steps;  // of the jobs that have reported
   uint64_t next_arrival = 1;                    // of a report
   std::optional<EarlyStopCells> early_stop;
-  uint32_t owner = 0;     // a number of the OwnerLedger
+  absl::btree_map<uint32_t, Checkpoint> checkpoints;  // of unfinished train jobs that left one
+  uint32_t owner = 0;                                 // a number of the OwnerLedger
   uint32_t queued = 0;    // RUNNING jobs that were given ahead and have not started
   uint32_t stopping = 0;  // attempts that were canceled and that workers have not stopped yet
   // By kind (core/expansion.h):

@@ -63,6 +63,9 @@ absl::Status CheckAttempts(const FieldPath& path, const SyncRequest& request) {
     const FieldPath here = path.Field("finished", i);
     CONCUR_RETURN_IF_ERROR(check(here.Field("id"), request.finished[i].id));
     CONCUR_RETURN_IF_ERROR(ValidateJobResult(request.finished[i].result, here.Field("result")));
+    if (const auto& checkpoint = request.finished[i].checkpoint) {
+      CONCUR_RETURN_IF_ERROR(ValidateCheckpoint(*checkpoint, here.Field("checkpoint")));
+    }
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct WorkerInfo {
 struct FinishedAttempt {
   AttemptId id;
   JobResult result;
+  // Of a train job that did not succeed: what it left, if anything.
+  std::optional<Checkpoint> checkpoint = {};
 };
 
 // A piece of the log of a running attempt, sent only while somebody reads it. One that is shorter

@@ -84,6 +84,10 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
     CONCUR_ASSIGN_OR_RETURN(order->environment,
                             rpc::FromProto(proto.environment(), path.Field("environment")));
   }
+  if (proto.has_checkpoint()) {
+    CONCUR_ASSIGN_OR_RETURN(order->checkpoint,
+                            rpc::FromProto(proto.checkpoint(), path.Field("checkpoint")));
+  }
   order->is_mixture = proto.is_mixture();
   order->mixture_seed = proto.mixture_seed();
   if (proto.is_train()) {
@@ -153,6 +157,9 @@ v1::JobOrder ToProto(const JobOrder& order) {
     proto.mutable_code()->set_size_bytes(order.code->bytes);
     proto.mutable_code()->set_key(order.code->key.ToBytes());
   }
+  if (order.checkpoint) {
+    *proto.mutable_checkpoint() = ToProto(*order.checkpoint);
+  }
   if (order.environment) {
     *proto.mutable_environment() = ToProto(*order.environment);
   }
@@ -209,6 +216,9 @@ v1::SyncRequest ToProto(const SyncRequest& request) {
     v1::FinishedAttempt* out = proto.add_finished();
     *out->mutable_id() = ToProto(finished.id);
     *out->mutable_result() = ToProto(finished.result);
+    if (finished.checkpoint) {
+      *out->mutable_checkpoint() = ToProto(*finished.checkpoint);
+    }
   }
   for (const LogChunk& chunk : request.log_chunks) {
     v1::LogChunk* out = proto.add_log_chunks();
@@ -248,7 +258,13 @@ absl::StatusOr<SyncRequest> FromProto(const v1::SyncRequest& proto, const FieldP
     const v1::FinishedAttempt& finished = proto.finished(i);
     CONCUR_ASSIGN_OR_RETURN(
         JobResult result, FromProto(finished.result(), path.Field("finished", i).Field("result")));
-    request.finished.push_back({FromProto(finished.id()), std::move(result)});
+    FinishedAttempt& in =
+        request.finished.emplace_back(FinishedAttempt{FromProto(finished.id()), std::move(result)});
+    if (finished.has_checkpoint()) {
+      CONCUR_ASSIGN_OR_RETURN(
+          in.checkpoint,
+          FromProto(finished.checkpoint(), path.Field("finished", i).Field("checkpoint")));
+    }
   }
   CONCUR_RETURN_IF_ERROR(
       CheckCount(path.Field("log_chunks"), proto.log_chunks_size(), kSyncLogsMax));

@@ -316,7 +316,24 @@ v1::JobResult ToProto(const JobResult& result) {
     out->set_digest(digest.ToBytes());
     out->set_size_bytes(bytes);
   }
+  proto.set_resumed_from(result.resumed_from);
   return proto;
+}
+
+v1::Checkpoint ToProto(const Checkpoint& checkpoint) {
+  v1::Checkpoint proto;
+  proto.set_digest(checkpoint.digest.ToBytes());
+  proto.set_size_bytes(checkpoint.bytes);
+  proto.set_attempt(checkpoint.attempt);
+  return proto;
+}
+
+absl::StatusOr<Checkpoint> FromProto(const v1::Checkpoint& proto, const FieldPath& path) {
+  Checkpoint checkpoint;
+  CONCUR_ASSIGN_OR_RETURN(checkpoint.digest, DigestFromBytes(proto.digest(), path.Field("digest")));
+  checkpoint.bytes = proto.size_bytes();
+  checkpoint.attempt = proto.attempt();
+  return checkpoint;
 }
 
 absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath& path) {
@@ -346,6 +363,7 @@ absl::StatusOr<JobResult> FromProto(const v1::JobResult& proto, const FieldPath&
     CONCUR_ASSIGN_OR_RETURN(ref.digest, DigestFromBytes(artifact.digest(), here.Field("digest")));
     ref.bytes = artifact.size_bytes();
   }
+  result.resumed_from = proto.resumed_from();
   std::sort(result.metrics.begin(), result.metrics.end(),
             [](const Metric& a, const Metric& b) { return a.name < b.name; });
   std::sort(result.artifacts.begin(), result.artifacts.end(),

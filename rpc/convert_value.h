@@ -92,6 +92,8 @@ StateCounts FromProto(const v1::StateCounts& counts);
 v1::JobResult ToProto(const JobResult& result);
 // Metrics and artifacts come out in order.
 absl::StatusOr<JobResult> FromProto(const v1::JobResult& result, const FieldPath& path);
+v1::Checkpoint ToProto(const Checkpoint& checkpoint);
+absl::StatusOr<Checkpoint> FromProto(const v1::Checkpoint& proto, const FieldPath& path);
 
 }  // namespace concur::rpc
 

@@ -35,6 +35,7 @@ enum class Bug : uint8_t {
   kRungNotSaved,         // a restart sets back how far early_stop has let a job go
   kStopNotSaved,         // jobs that early_stop stopped are saved as waiting
   kScoresForgotten,      // a restart forgets what jobs reported to early_stop
+  kCheckpointNotSaved,   // a restart forgets what attempts left for the next ones
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -44,6 +45,7 @@ enum class Bug : uint8_t {
   kNameTakenOver,         // a second worker takes the name of a live one
   kKeyForgetsData,        // content keys do not cover the data
   kGivenUpAtOnce,         // one failure is enough to give up similar jobs
+  kCheckpointMixedUp,     // an attempt goes on from another job's checkpoint
   // Of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -60,7 +62,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 37;  // without kNone
+inline constexpr size_t kBugs = 39;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

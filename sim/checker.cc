@@ -59,7 +59,10 @@ void Checker::OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used
 }
 
 void Checker::OnReport(const FinishedAttempt& finished) {
-  reports_[finished.id].push_back(finished.result);
+  reports_[finished.id].push_back(finished);
+  if (finished.checkpoint) {
+    checkpoints_.try_emplace(finished.checkpoint->digest, finished.id);
+  }
 }
 
 // --- the coordinator -----------------------------------------------------------------------------
@@ -108,6 +111,10 @@ void Checker::OnLoad(const Snapshot& snapshot) {
     if (row.state == JobState::kRunning && !in_doubt &&
         (it == loaded.end() || it->second->state != JobState::kRunning)) {
       world_.Fail(absl::StrCat("a restart gave up job ", id.ToString(), ", which was running"));
+    }
+    if (!in_doubt && row.checkpoint &&
+        (it == loaded.end() || it->second->checkpoint != row.checkpoint)) {
+      world_.Fail(absl::StrCat("a restart forgot the checkpoint of job ", id.ToString()));
     }
     if (attempt < row.attempt.number) {
       world_.Fail(absl::StrCat("a restart set job ", id.ToString(), " back from attempt ",
@@ -241,8 +248,9 @@ void Checker::CheckResult(const ResultRow& row) {
   }
   const AttemptId id{row.id, job->second.attempt};
   const auto reports = reports_.find(id);
-  if (reports == reports_.end() || std::find(reports->second.begin(), reports->second.end(),
-                                             row.result) == reports->second.end()) {
+  if (reports == reports_.end() ||
+      std::none_of(reports->second.begin(), reports->second.end(),
+                   [&](const FinishedAttempt& one) { return one.result == row.result; })) {
     world_.Fail(
         absl::StrCat("the result that counts for ", id.ToString(), " is not one that it had"));
   }
@@ -339,6 +347,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
                                 row.reused_from ? " reused" : ""));
     }
     CheckRow(row);
+    CheckCheckpoint(row);
     const auto it = rows_.find(row.id);
     if (row.attempt.number > (it == rows_.end() ? 0 : it->second.attempt.number)) {
       new_attempts.push_back(&row);
@@ -353,6 +362,9 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
       }
     }
     PutRow(row);
+  }
+  for (const AttemptRow& row : batch.put_attempts) {
+    CheckCheckpointTaken(row);
   }
   // Results deleted in a turn cannot be reused in it.
   for (const SweepId& id : batch.delete_sweeps) {
@@ -382,8 +394,12 @@ void Checker::OnSyncApplied(const std::string& incarnation, absl::Time now) {
 }
 
 void Checker::OnSyncAnswered(const SyncResponse& response) {
+  for (const JobOrder& order : response.start) {
+    CheckCheckpointOrdered(order);
+  }
   for (const ForgetOrder& order : response.forget) {
     if (!order.accepted) {
+      CheckPauseTaken(order.id);
       continue;
     }
     ++acknowledged_;
@@ -481,12 +497,12 @@ void Checker::CheckAcknowledged(const Scheduler& scheduler) {
     if (deleted_.contains(job.sweep)) {
       continue;
     }
-    const std::vector<JobResult>& reports = reports_[attempt];
+    const std::vector<FinishedAttempt>& reports = reports_[attempt];
     const JobView view = scheduler.ViewJob(job);
     if (view.state != JobState::kSucceeded ||
-        std::none_of(reports.begin(), reports.end(), [&](const JobResult& result) {
-          return result.metrics == view.result->metrics &&
-                 result.artifacts == view.result->artifacts;
+        std::none_of(reports.begin(), reports.end(), [&](const FinishedAttempt& one) {
+          return one.result.metrics == view.result->metrics &&
+                 one.result.artifacts == view.result->artifacts;
         })) {
       world_.Fail(absl::StrCat("the result of ", attempt.ToString(),
                                " was acknowledged and no longer counts: the job is ",

@@ -102,6 +102,7 @@ class Checker {
   uint64_t imports() const { return imports_; }          // committed, each once
   uint64_t stopped() const { return stopped_; }          // train jobs, by early_stop
   uint64_t steps() const { return counted_steps_; }      // reports that were counted
+  uint64_t resumed() const { return resumed_; }          // attempts that began with a checkpoint
 
  private:
   // Null for a sweep that runs, or that is not known.
@@ -133,6 +134,11 @@ class Checker {
   static void Apply(const Batch& batch, Steps& steps);
   void CheckSteps(const Batch& batch);
   void CheckStepsKept(const Snapshot& snapshot);
+  // checker_checkpoints.cc
+  void CheckCheckpoint(const JobRow& row);
+  void CheckCheckpointTaken(const AttemptRow& row);
+  void CheckCheckpointOrdered(const JobOrder& order);
+  void CheckPauseTaken(const AttemptId& id);
   void DropSweep(SweepId id);
   const Digest* KeyOf(JobId id) const;
   bool SystemsAreCollected(const std::set<JobId>& jobs) const;
@@ -145,7 +151,8 @@ class Checker {
 
   std::set<std::string> alive_;  // incarnations
   std::set<AttemptId> started_;
-  std::map<AttemptId, std::vector<JobResult>> reports_;
+  std::map<AttemptId, std::vector<FinishedAttempt>> reports_;
+  std::map<Digest, AttemptId> checkpoints_;  // that attempts left
   std::map<AttemptId, std::vector<ReportedStep>> reported_steps_;
 
   // The state known to be durable.
@@ -200,6 +207,7 @@ class Checker {
   uint64_t imports_ = 0;
   uint64_t counted_steps_ = 0;
   uint64_t stopped_ = 0;
+  uint64_t resumed_ = 0;
   uint64_t turns_ = 0;
 };
 

@@ -255,6 +255,16 @@ void CoordinatorMachine::Mutate(SyncRequest& request) {
   }
 }
 
+void CoordinatorMachine::Mutate(SyncResponse& response) {
+  for (JobOrder& order : response.start) {
+    if (world_.bug() == Bug::kCheckpointMixedUp && order.checkpoint) {
+      const Checkpoint own = *order.checkpoint;
+      order.checkpoint = last_checkpoint_.value_or(own);
+      last_checkpoint_ = own;
+    }
+  }
+}
+
 void CoordinatorMachine::Sync(SyncRequest request,
                               std::function<void(absl::StatusOr<SyncResponse>)> done) {
   if (!up()) {
@@ -268,6 +278,7 @@ void CoordinatorMachine::Sync(SyncRequest request,
       return;
     }
     if (answer.ok()) {
+      Mutate(*answer);
       checker_.OnSyncAnswered(*answer);
     }
     done(std::move(answer));

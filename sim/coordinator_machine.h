@@ -115,6 +115,7 @@ class CoordinatorMachine {
   // The process has ended.
   void End(bool power_cut);
   void Mutate(SyncRequest& request);
+  void Mutate(SyncResponse& response);
 
   World& world_;
   Checker& checker_;
@@ -126,6 +127,7 @@ class CoordinatorMachine {
 
   std::map<SweepId, std::optional<SeenSweep>> read_;  // what a cache with a bug keeps
   std::vector<std::function<void()>> before_commit_;  // reads, with a bug
+  std::optional<Checkpoint> last_checkpoint_;         // that was ordered, with a bug
 
   uint64_t process_ = 0;  // number of the current or next process
   std::unique_ptr<Store> disk_store_;

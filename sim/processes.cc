@@ -100,34 +100,40 @@ void Processes::Start(const JobOrder& order) {
   Fetch(order.id, 0);
 }
 
-// Fetches the system of an eval job; data files are assumed to be present.
+// Fetches the system of an eval job, or the checkpoint of a train job; data files are assumed to be
+// present.
 void Processes::Fetch(const AttemptId& id, int tries) {
   const auto it = runs_.find(id);
   if (it == runs_.end() || it->second.stopped) {
     return;  // ended meanwhile
   }
-  const Digest system = it->second.order.system;
-  if (system.IsZero() || kept_.contains(system)) {
+  const JobOrder& order = it->second.order;
+  const Digest needed = order.checkpoint ? order.checkpoint->digest : order.system;
+  if (needed.IsZero() || kept_.contains(needed)) {
+    it->second.resumed_from = order.checkpoint ? order.checkpoint->attempt : 0;
     Later(world_.Between(absl::Milliseconds(5), absl::Milliseconds(50)),
           [this, id] { Launch(id); });
     return;
   }
-  calls_.Download(system, IfAlive([this, id, system, tries](const absl::Status& status) {
-                    const auto run = runs_.find(id);
-                    if (run == runs_.end()) {
-                      return;
-                    }
-                    if (status.ok()) {
-                      kept_.insert(system);
-                      Fetch(id, tries);
-                    } else if (MayWorkLater(status)) {
-                      Later(RetryDelay(tries), [this, id, tries] { Fetch(id, tries + 1); });
-                    } else {
-                      runs_.erase(run);
-                      Report(id, FailedResult(worker::ClassOfWorkerError(status), status.message()),
-                             true);
-                    }
-                  }));
+  calls_.Download(
+      needed, IfAlive([this, id, needed, tries](const absl::Status& status) {
+        const auto run = runs_.find(id);
+        if (run == runs_.end()) {
+          return;
+        }
+        if (status.ok()) {
+          kept_.insert(needed);
+          Fetch(id, tries);
+        } else if (MayWorkLater(status)) {
+          Later(RetryDelay(tries), [this, id, tries] { Fetch(id, tries + 1); });
+        } else if (run->second.order.checkpoint) {
+          run->second.order.checkpoint.reset();  // it begins anew
+          Fetch(id, tries);
+        } else {
+          runs_.erase(run);
+          Report({id, FailedResult(worker::ClassOfWorkerError(status), status.message())}, true);
+        }
+      }));
 }
 
 void Processes::Launch(const AttemptId& id) {
@@ -142,7 +148,7 @@ void Processes::Launch(const AttemptId& id) {
   }
   if (world_.Strikes(Fault::kJobSpawnFails)) {
     runs_.erase(it);
-    Report(id, FailedResult(FailureClass::kSpawn, "the program could not be started"), true);
+    Report({id, FailedResult(FailureClass::kSpawn, "the program could not be started")}, true);
     return;
   }
   run.started = true;
@@ -231,11 +237,31 @@ void Processes::End(const AttemptId& id, const ProcessEnd& end) {
     result = std::move(bad);
   }
   result = Collect(run.order, std::move(result));
-  const bool shared = std::all_of(
-      result.artifacts.begin(), result.artifacts.end(),
-      [this](const ArtifactRef& artifact) { return calls_.PutShared(artifact.digest); });
+  result.resumed_from = run.resumed_from;
+  FinishedAttempt finished{id, std::move(result)};
+  finished.checkpoint = LeaveCheckpoint(run, finished.result);
+  const std::vector<Digest> digests = worker::DigestsOf(finished);
+  const bool shared = std::all_of(digests.begin(), digests.end(), [this](const Digest& digest) {
+    return calls_.PutShared(digest);
+  });
   const bool skipped = world_.bug() == Bug::kPublishSkipped;
-  Report(id, std::move(result), shared || skipped);
+  Report(std::move(finished), shared || skipped);
+}
+
+// Of worker::CollectCheckpoint. Some attempts get no further than the checkpoint that they had.
+std::optional<Checkpoint> Processes::LeaveCheckpoint(const Run& run, const JobResult& result) {
+  if (!run.order.is_train || result.succeeded || run.stopped == StopCause::kCanceled ||
+      run.stopped == StopCause::kFenced) {
+    return std::nullopt;
+  }
+  const AttemptId& id = run.order.id;
+  if (run.resumed_from > 0 && id.attempt.number % 3 == 0) {
+    return run.order.checkpoint;
+  }
+  const std::string bytes = absl::StrCat("checkpoint of ", id.ToString());
+  const Digest digest = Sha256Of(bytes);
+  kept_.insert(digest);
+  return Checkpoint{digest, static_cast<int64_t>(bytes.size()), id.attempt.number};
 }
 
 // The result of worker::CollectOutputs, computed from the job's behavior.
@@ -270,7 +296,7 @@ void Processes::Stop(const AttemptId& id, StopCause cause, bool at_once) {
     JobResult result = FailedResult(FailureClass::kPreempted, worker::StopCauseText(*run.stopped));
     result.start_time = run.start_time;
     runs_.erase(it);
-    Report(id, std::move(result), true);
+    Report({id, std::move(result)}, true);
     return;
   }
   if (again && !at_once) {
@@ -298,11 +324,11 @@ void Processes::Terminate() {
   }
 }
 
-void Processes::Report(const AttemptId& id, JobResult result, bool published) {
-  ExecutorReport report{{id, std::move(result)}, published};
+void Processes::Report(FinishedAttempt finished, bool published) {
+  ExecutorReport report{std::move(finished), published};
   checker_.OnReport(report.finished);
   if (world_.tracing()) {
-    world_.Trace(absl::StrCat(id.ToString(), " ended: ",
+    world_.Trace(absl::StrCat(report.finished.id.ToString(), " ended: ",
                               report.finished.result.succeeded
                                   ? "success"
                                   : FailureClassName(report.finished.result.failure),
@@ -329,18 +355,19 @@ void Processes::TryPublish(const FinishedAttempt& finished, size_t next, int tri
   if (!publishing_.contains(finished.id)) {
     return;  // forgotten meanwhile
   }
-  if (next == finished.result.artifacts.size()) {
+  const std::vector<Digest> digests = worker::DigestsOf(finished);
+  if (next == digests.size()) {
     publishing_.erase(finished.id);
     reports_.push_back({finished, true});
     wake_();
     return;
   }
-  const Digest digest = finished.result.artifacts[next].digest;
+  const Digest digest = digests[next];
   if (!kept_.contains(digest)) {
     publishing_.erase(finished.id);
     JobResult failed = FailedResult(FailureClass::kWorker, "an artifact is not on this disk");
     failed.start_time = finished.result.start_time;
-    Report(finished.id, std::move(failed), true);
+    Report({finished.id, std::move(failed)}, true);
     return;
   }
   calls_.Upload(digest, IfAlive([this, finished, next, tries](const absl::Status& status) {

@@ -72,7 +72,8 @@ class Processes : public worker::Executor {
     JobOrder order;
     bool started = false;  // the command runs; false while it is prepared
     absl::Time start_time;
-    bool stuck = false;  // nobody enforces its time-out
+    uint32_t resumed_from = 0;  // the attempt whose checkpoint it has
+    bool stuck = false;         // nobody enforces its time-out
     std::optional<worker::StopCause> stopped;
     uint64_t end_number = 0;  // of the scheduled end, which an earlier one replaces
   };
@@ -85,7 +86,8 @@ class Processes : public worker::Executor {
   void EndAfter(const AttemptId& id, absl::Duration delay, const worker::ProcessEnd& end);
   void End(const AttemptId& id, const worker::ProcessEnd& end);
   JobResult Collect(const JobOrder& order, JobResult result);
-  void Report(const AttemptId& id, JobResult result, bool published);
+  std::optional<Checkpoint> LeaveCheckpoint(const Run& run, const JobResult& result);
+  void Report(FinishedAttempt finished, bool published);
   void TryPublish(const FinishedAttempt& finished, size_t next, int tries);
   // Runs `work` later, unless this has been destroyed by then.
   void Later(absl::Duration delay, std::function<void()> work);

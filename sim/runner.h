@@ -44,6 +44,7 @@ struct SeedsReport {
   uint64_t imports = 0;
   uint64_t reported_steps = 0;
   uint64_t stopped = 0;
+  uint64_t resumed = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

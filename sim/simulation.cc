@@ -114,6 +114,7 @@ class Simulation {
     report.imports = checker_.imports();
     report.reported_steps = checker_.steps();
     report.stopped = checker_.stopped();
+    report.resumed = checker_.resumed();
     report.faults = world_.counts();
     return report;
   }

@@ -40,6 +40,7 @@ struct SimulationReport {
   uint64_t imports = 0;         // of results that were computed elsewhere
   uint64_t reported_steps = 0;  // that counted
   uint64_t stopped = 0;         // train jobs, by early_stop
+  uint64_t resumed = 0;         // attempts that went on from a checkpoint
   FaultCounts faults{};
 };
 

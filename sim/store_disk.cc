@@ -40,6 +40,10 @@ Batch Spoil(Batch batch, Bug bug) {
     for (JobRow& row : batch.put_jobs) {
       row.rung = 0;
     }
+  } else if (bug == Bug::kCheckpointNotSaved) {
+    for (JobRow& row : batch.put_jobs) {
+      row.checkpoint.reset();
+    }
   } else if (bug == Bug::kStopNotSaved) {
     for (JobRow& row : batch.put_jobs) {
       row.state = row.state == JobState::kStopped ? JobState::kBlocked : row.state;

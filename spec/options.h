@@ -127,7 +127,8 @@ struct WorkerOptions {
   int32_t gpus = 0;
   int32_t slots = 0;  // concurrent jobs; 0: as many as fit
   int64_t log_bytes_max = int64_t{16} << 20;
-  int64_t output_bytes_max = int64_t{16} << 30;  // of one attempt's directory
+  int64_t output_bytes_max = int64_t{16} << 30;     // of one attempt's directory
+  int64_t checkpoint_bytes_max = int64_t{8} << 30;  // of what an attempt leaves for the next one
   Containment containment = Containment::kAuto;
   bool private_tmp = false;                     // each attempt sees a /tmp of its own
   int64_t processes_max = 32'768;               // of one attempt, threads included

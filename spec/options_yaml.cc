@@ -326,6 +326,7 @@ WorkerOptions ReadWorker(const Value& value) {
   }
   ReadBytes(fields, "log_bytes_max", &options.log_bytes_max);
   ReadBytes(fields, "output_bytes_max", &options.output_bytes_max);
+  ReadBytes(fields, "checkpoint_bytes_max", &options.checkpoint_bytes_max);
   if (const auto containment = fields.Get("containment")) {
     options.containment = containment->OneOf(ContainmentFromName).value_or(options.containment);
   }

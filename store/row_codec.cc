@@ -303,6 +303,26 @@ void RowWriter::Column(const std::vector<ArtifactRef>& artifacts) {
   }
 }
 
+void RowWriter::Column(uint32_t value) {
+  if (value == 0) {
+    Null();
+  } else {
+    Int(value);
+  }
+}
+
+void RowWriter::OptionalCheckpoint(const std::optional<Checkpoint>& checkpoint) {
+  if (!checkpoint) {
+    Null();
+    Null();
+    Null();
+    return;
+  }
+  Blob(BytesOf(checkpoint->digest));
+  Int(checkpoint->bytes);
+  Int(checkpoint->attempt);
+}
+
 void RowWriter::Result(const JobResult& result) {
   VisitFields(result, [this](absl::string_view, const auto& field) { Column(field); });
 }
@@ -423,6 +443,22 @@ void RowReader::Column(std::vector<ArtifactRef>& artifacts) {
     std::memcpy(artifact.digest.bytes.data(), bytes.data(), bytes.size());
     artifacts.push_back(artifact);
   }
+}
+
+std::optional<Checkpoint> RowReader::OptionalCheckpoint() {
+  const absl::string_view bytes = OptionalBlob();
+  const std::optional<int64_t> size = OptionalInt(0);
+  const std::optional<int64_t> attempt = OptionalInt(0, UINT32_MAX);
+  if (bytes.empty() && !size && !attempt) {
+    return std::nullopt;
+  }
+  Checkpoint checkpoint{Digest(), size.value_or(0), static_cast<uint32_t>(attempt.value_or(0))};
+  if (bytes.size() != checkpoint.digest.bytes.size() || !size || !attempt) {
+    Fail("is not the attempt of a checkpoint with a size and a digest of 32 bytes");
+    return std::nullopt;
+  }
+  std::memcpy(checkpoint.digest.bytes.data(), bytes.data(), bytes.size());
+  return checkpoint;
 }
 
 void RowReader::Result(JobResult& result) {

@@ -35,7 +35,7 @@ constexpr JobId JobOfKey(int64_t key) {
 #define CONCUR_RESULT_COLUMNS                                                                  \
   "succeeded, failure, exit_code, message, start_time, run_time, memory_bytes_peak, metrics, " \
   "system, system_bytes, predictions, predictions_bytes, examples, examples_bytes, log, "      \
-  "log_bytes, raw_metrics, raw_metrics_bytes"
+  "log_bytes, raw_metrics, raw_metrics_bytes, resumed_from"
 
 // Nanoseconds since 1970. The infinities have numbers of their own; other times outside the years
 // 1678 to 2262 become the nearest one inside.
@@ -89,6 +89,8 @@ class RowWriter {
   void Null() { statement_.BindNull(++parameter_); }
   // NULL when empty.
   void OptionalText(absl::string_view value);
+  // Three columns, which are NULL without one.
+  void OptionalCheckpoint(const std::optional<Checkpoint>& checkpoint);
   // The kResultColumns. `result` must outlive Run.
   void Result(const JobResult& result);
 
@@ -99,6 +101,7 @@ class RowWriter {
   void Column(FailureClass value) { Int(static_cast<int64_t>(value)); }
   void Column(int32_t value) { Int(value); }
   void Column(int64_t value) { Int(value); }
+  void Column(uint32_t value);  // NULL when 0
   void Column(const std::string& value) { OptionalText(value); }
   void Column(absl::Time value) { Int(TimeToInt(value)); }
   void Column(absl::Duration value) { Int(DurationToInt(value)); }
@@ -132,6 +135,7 @@ class RowReader {
   absl::string_view Blob();
   absl::string_view OptionalText();
   absl::string_view OptionalBlob();
+  std::optional<Checkpoint> OptionalCheckpoint();
   void Result(JobResult& result);
 
   // Reads the checksum. False when the row is not what was written; `problem` says why.
@@ -145,6 +149,9 @@ class RowReader {
   }
   void Column(int32_t& value) { value = static_cast<int32_t>(Int(INT32_MIN, INT32_MAX)); }
   void Column(int64_t& value) { value = Int(); }
+  void Column(uint32_t& value) {
+    value = static_cast<uint32_t>(OptionalInt(0, UINT32_MAX).value_or(0));
+  }
   void Column(std::string& value) { value = std::string(OptionalText()); }
   void Column(absl::Time& value) { value = TimeOfInt(Int()); }
   void Column(absl::Duration& value) { value = DurationOfInt(Int()); }

@@ -146,6 +146,7 @@ absl::Status DecodeJob(const SqliteDatabase& database, RowReader& reader, Stored
   row.death_shared = reader.OptionalInt(0, 1).value_or(0) == 1;
   row.rung = static_cast<uint32_t>(reader.OptionalInt(0, UINT8_MAX).value_or(0));
   row.whole = reader.OptionalInt(0, 1).value_or(0) == 1;
+  row.checkpoint = reader.OptionalCheckpoint();
   if (!reader.Finish()) {
     return Damaged(database, absl::StrCat("job ", KeyText(key)), reader.problem());
   }
@@ -166,7 +167,8 @@ absl::Status ReadJobs(SqliteDatabase& database, StoredState& state) {
   return ReadRows(database,
                   "SELECT key, state, attempt, failures, lost, failure, not_before, process, "
                   "gpu_mask, reused_from, system_collected, no_reuse, update_time, "
-                  "deaths, death_shared, rung, whole, checksum FROM job ORDER BY key",
+                  "deaths, death_shared, rung, whole, checkpoint, checkpoint_bytes, "
+                  "checkpoint_attempt, checksum FROM job ORDER BY key",
                   [&](RowReader& reader) { return DecodeJob(database, reader, state); });
 }
 

@@ -218,11 +218,17 @@ CREATE TABLE step (
 ) WITHOUT ROWID;
 )sql";
 
-// How far early stopping lets a job train; NULL: it stands at the start. And whether somebody asked
-// for the job to be trained to its end; NULL: no.
+// How far early stopping lets a job train; NULL: it stands at the start. Whether somebody asked for
+// the job to be trained to its end; NULL: no. What its next attempt goes on from, and from which
+// attempt's checkpoint a result did; NULL: it begins, or began, anew.
 constexpr char kSchema7[] = R"sql(
 ALTER TABLE job ADD COLUMN rung INTEGER;
 ALTER TABLE job ADD COLUMN whole INTEGER;
+ALTER TABLE job ADD COLUMN checkpoint BLOB;
+ALTER TABLE job ADD COLUMN checkpoint_bytes INTEGER;
+ALTER TABLE job ADD COLUMN checkpoint_attempt INTEGER;
+ALTER TABLE result ADD COLUMN resumed_from INTEGER;
+ALTER TABLE attempt ADD COLUMN resumed_from INTEGER;
 )sql";
 
 // The step at index i leads from schema i to schema i + 1.

@@ -31,16 +31,17 @@ constexpr char kRescued[] = ".rescued";
 constexpr char kPutJob[] =
     "INSERT OR REPLACE INTO job (key, state, attempt, failures, lost, failure, not_before, "
     "process, gpu_mask, reused_from, system_collected, no_reuse, update_time, deaths, "
-    "death_shared, rung, whole, checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+    "death_shared, rung, whole, checkpoint, checkpoint_bytes, checkpoint_attempt, checksum) "
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
 constexpr char kPutResult[] =
     "INSERT OR REPLACE INTO result (key, " CONCUR_RESULT_COLUMNS
     ", checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)";
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
 constexpr char kPutAttempt[] =
     "INSERT INTO attempt (key, attempt, worker, end_time, " CONCUR_RESULT_COLUMNS
     ", checksum) "
-    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)";
+    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
+    "?24)";
 
 // In the order of SweepRows::Count.
 constexpr std::array<std::string (*)(SweepId), 4> kSweepCounters = {JobsCounter, ResultsCounter,
@@ -477,6 +478,7 @@ absl::Status SqliteStore::PutJobs(const std::vector<JobRow>& rows) {
     } else {
       writer.Null();
     }
+    writer.OptionalCheckpoint(row.checkpoint);
     CONCUR_RETURN_IF_ERROR(writer.Run());
     RowsOf(row.id.sweep).jobs.Insert(row.id.index);
   }

@@ -49,6 +49,7 @@ Agent::Agent(Clock& clock, Gateway& gateway, Executor& executor, Spool& spool, A
   for (const SpooledResult& spooled : recovered) {
     Attempt& attempt = attempts_[spooled.finished.id];
     attempt.result = spooled.finished.result;
+    attempt.checkpoint = spooled.finished.checkpoint;
     attempt.state = spooled.published ? State::kFinished : State::kPublishing;
     if (!spooled.published) {
       executor_.Publish(spooled.finished);
@@ -154,6 +155,7 @@ void Agent::TakeReports() {
       }
     }
     attempt.result = report.finished.result;
+    attempt.checkpoint = report.finished.checkpoint;
     attempt.state = report.published ? State::kFinished : State::kPublishing;
     if (report.published) {
       dirty_ = true;
@@ -448,6 +450,10 @@ bool Agent::IsBusy() {
   // the results.
   if (publish_deadline_ == absl::InfiniteFuture()) {
     publish_deadline_ = clock_.Now() + (connected_ ? options_.leave_timeout : absl::ZeroDuration());
+    if (connected_ && options_.end_time != absl::InfiniteFuture()) {
+      // Time that is known to be left is used, as checkpoints may be large.
+      publish_deadline_ = std::max(publish_deadline_, options_.end_time - options_.leave_timeout);
+    }
   }
   return clock_.Now() < publish_deadline_;
 }

@@ -107,10 +107,11 @@ class Agent {
   };
   struct Attempt {
     State state = State::kRunning;
-    JobResult result;           // unless kRunning
-    bool answered = false;      // kFinished: an answered Sync has reported it
-    bool stopped = false;       // a stop was passed on to the executor
-    bool told_to_stop = false;  // by the coordinator
+    JobResult result;                      // unless kRunning
+    std::optional<Checkpoint> checkpoint;  // likewise
+    bool answered = false;                 // kFinished: an answered Sync has reported it
+    bool stopped = false;                  // a stop was passed on to the executor
+    bool told_to_stop = false;             // by the coordinator
   };
   struct Call {
     uint64_t sequence = 0;

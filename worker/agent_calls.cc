@@ -35,7 +35,7 @@ void Agent::FillAttempts(SyncRequest& request, Call& call) const {
     // comes in a later Sync.
     if (attempt.state == State::kFinished && request.finished.size() < kSyncFinishedMax &&
         (steps_.HasAll(id, call.steps) || request.shutting_down)) {
-      request.finished.push_back({id, attempt.result});
+      request.finished.push_back({id, attempt.result, attempt.checkpoint});
       call.finished.push_back(id);
       call.immediate = call.immediate || !attempt.answered;
     } else {

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -150,8 +152,42 @@ FileType TypeOf(const std::string& path, int64_t& file_bytes) {
                                  : FileType::kOther;
 }
 
+FileType TypeOf(const std::string& path) {
+  int64_t file_bytes = 0;
+  return TypeOf(path, file_bytes);
+}
+
 void AddArtifact(ArtifactKind kind, const FileDigest& put, JobResult& result) {
   result.artifacts.push_back({kind, put.digest, put.bytes});
+}
+
+absl::StatusOr<FileDigest> PutDirectory(const std::string& path, Artifacts& artifacts) {
+  return artifacts.PutStream([&](ArtifactStore::Writer& writer) {
+    return WriteDirectoryTar(path, [&](absl::string_view data) { return writer.Append(data); });
+  });
+}
+
+// Whether there is no such directory, or nothing in it.
+bool HasNothing(const std::string& path) {
+  std::error_code error;
+  return TypeOf(path) == FileType::kMissing ||
+         (std::filesystem::is_empty(path, error) && TypeOf(path) == FileType::kDirectory);
+}
+
+absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_max,
+                                         Artifacts& artifacts) {
+  if (TypeOf(path) != FileType::kDirectory) {
+    return absl::InvalidArgumentError(
+        "$CONCUR_CHECKPOINT is a link or a file; expected the directory that was there");
+  }
+  const int64_t bytes = DiskUseOf(path);
+  if (bytes_max > 0 && bytes > bytes_max) {
+    return absl::ResourceExhaustedError(absl::StrCat("$CONCUR_CHECKPOINT has ", Megabytes(bytes),
+                                                     ", more than this worker's "
+                                                     "checkpoint_bytes_max of ",
+                                                     Megabytes(bytes_max)));
+  }
+  return PutDirectory(path, artifacts);
 }
 
 absl::Status CollectSystem(const RunPaths& paths, FileType model, Artifacts& artifacts,
@@ -163,10 +199,7 @@ absl::Status CollectSystem(const RunPaths& paths, FileType model, Artifacts& art
       break;
     }
     case FileType::kDirectory: {
-      CONCUR_ASSIGN_OR_RETURN(put, artifacts.PutStream([&](ArtifactStore::Writer& writer) {
-        return WriteDirectoryTar(paths.model,
-                                 [&](absl::string_view data) { return writer.Append(data); });
-      }));
+      CONCUR_ASSIGN_OR_RETURN(put, PutDirectory(paths.model, artifacts));
       break;
     }
     case FileType::kMissing:
@@ -345,10 +378,13 @@ bool MayWorkLater(const absl::Status& status) {
          !absl::IsOutOfRange(status) && !absl::IsUnimplemented(status);
 }
 
-std::vector<Digest> DigestsOf(const JobResult& result) {
+std::vector<Digest> DigestsOf(const FinishedAttempt& finished) {
   std::vector<Digest> digests;
-  for (const ArtifactRef& artifact : result.artifacts) {
+  for (const ArtifactRef& artifact : finished.result.artifacts) {
     digests.push_back(artifact.digest);
+  }
+  if (finished.checkpoint) {
+    digests.push_back(finished.checkpoint->digest);
   }
   return digests;
 }
@@ -389,10 +425,28 @@ JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Out
   return result;
 }
 
+void AddCheckpointLoss(const absl::Status& status, JobResult& result) {
+  result.message = CleanText(absl::StrCat(result.message, result.message.empty() ? "" : "; ",
+                                          "its checkpoint was not kept: ", status.message()),
+                             kMessageBytesMax);
+}
+
+std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPaths& paths,
+                                            int64_t bytes_max, Artifacts& artifacts,
+                                            JobResult& result) {
+  const absl::StatusOr<FileDigest> put = PutCheckpoint(paths.checkpoint, bytes_max, artifacts);
+  if (!put.ok()) {
+    AddCheckpointLoss(put.status(), result);
+    return std::nullopt;
+  }
+  return Checkpoint{put->digest, put->bytes, order.id.attempt.number};
+}
+
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
   Outputs outputs;
   if (order.is_train) {
     outputs.model = TypeOf(paths.model, outputs.file_bytes);
+    outputs.has_checkpoint = !HasNothing(paths.checkpoint);
   } else {
     outputs.predictions = TypeOf(paths.predictions, outputs.file_bytes);
     outputs.metrics = TypeOf(paths.metrics, outputs.file_bytes);
@@ -404,7 +458,7 @@ Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths) {
 bool Outputs::AreSmall(const ProcessEnd& end, int64_t bytes_max) const {
   const bool is_directory = model == Type::kDirectory || predictions == Type::kDirectory ||
                             metrics == Type::kDirectory || examples == Type::kDirectory;
-  return !is_directory && end.log_bytes + file_bytes <= bytes_max;
+  return !is_directory && !has_checkpoint && end.log_bytes + file_bytes <= bytes_max;
 }
 
 }  // namespace concur::worker

@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "core/job_order.h"
 #include "core/result.h"
+#include "core/sync.h"
 #include "worker/executor.h"
 #include "worker/inputs.h"
 #include "worker/process_watcher.h"
@@ -46,8 +47,8 @@ FailureClass ClassOfWorkerError(const absl::Status& status);
 // result is not given up for a wrong password, which can be corrected.
 bool MayWorkLater(const absl::Status& status);
 
-// Of a result's artifacts.
-std::vector<Digest> DigestsOf(const JobResult& result);
+// Of a result's artifacts, and of the checkpoint that the attempt left.
+std::vector<Digest> DigestsOf(const FinishedAttempt& finished);
 
 // The result by the end of the process alone; after success, CollectOutputs checks the output.
 JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
@@ -60,10 +61,11 @@ struct Outputs {
   Type predictions = Type::kMissing;
   Type metrics = Type::kMissing;
   Type examples = Type::kMissing;
-  int64_t file_bytes = 0;  // of all of them but directories
+  int64_t file_bytes = 0;       // of all of them but directories
+  bool has_checkpoint = false;  // its directory is not empty
 
-  // Whether CollectOutputs takes in no more than so many bytes, with the log. A directory may have
-  // any number.
+  // Whether CollectOutputs and CollectCheckpoint take in no more than so many bytes, with the log.
+  // A directory may have any number.
   bool AreSmall(const ProcessEnd& end, int64_t bytes_max) const;
 };
 Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
@@ -75,6 +77,16 @@ Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
                          const ProcessEnd& end, JobResult result, const Scorer::Gold& gold,
                          Artifacts& artifacts);
+
+// Stores what an attempt without success left in its checkpoint's directory; nullopt when that is
+// nothing. One that cannot be kept, or has more than `bytes_max` (0: no limit), is dropped, and the
+// result's message says so.
+std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPaths& paths,
+                                            int64_t bytes_max, Artifacts& artifacts,
+                                            JobResult& result);
+
+// Adds to the result's message that its checkpoint was dropped.
+void AddCheckpointLoss(const absl::Status& status, JobResult& result);
 
 }  // namespace concur::worker
 

@@ -27,6 +27,7 @@
 #include "qa/builders/mixture.h"
 #include "store/file_blocks.h"
 #include "worker/process_tree.h"
+#include "worker/remove_tree.h"
 
 namespace concur::worker {
 namespace {
@@ -438,6 +439,31 @@ absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::T
   return cache_->Collect(live, before).status();
 }
 
+namespace {
+
+// Makes the checkpoint's directory. One that is gone or damaged only costs progress.
+absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
+                               const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
+  if (order.checkpoint) {
+    absl::StatusOr<HeldFile> tar = artifacts.Fetch(order.checkpoint->digest, is_canceled);
+    const absl::Status laid_out =
+        tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
+    if (laid_out.ok()) {
+      prepared.resumed_from = order.checkpoint->attempt;
+      return absl::OkStatus();
+    }
+    if (!absl::IsNotFound(laid_out) && !absl::IsDataLoss(laid_out)) {
+      return laid_out;
+    }
+    LogWarning("a job begins anew: its checkpoint cannot be read",
+               {{"attempt", order.id.ToString()}, {"error", laid_out.ToString()}});
+    CONCUR_RETURN_IF_ERROR(RemoveTree(paths.checkpoint));
+  }
+  return MakeDirectories(paths.checkpoint, 0700);
+}
+
+}  // namespace
+
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled) {
@@ -464,6 +490,7 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
     if (!order.validation.empty()) {
       CONCUR_RETURN_IF_ERROR(link(order.validation, order.validation.size() > 1, paths.validation));
     }
+    CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
@@ -532,6 +559,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
   all["CONCUR_OUTPUT"] = paths.output;
   if (order.code) {
     all["CONCUR_CODE"] = paths.code;
+  }
+  if (!paths.checkpoint.empty()) {
+    all["CONCUR_CHECKPOINT"] = paths.checkpoint;
   }
   all[kRunDirectoryVariable] = paths.directory;
   for (const auto& [name, value] : order.setting) {

@@ -149,13 +149,15 @@ class Artifacts {
 
 // What an attempt reads, ready to use.
 struct PreparedInputs {
-  std::string test_path;  // of an eval job's data
+  std::string test_path;      // of an eval job's data
+  uint32_t resumed_from = 0;  // the attempt whose checkpoint was laid out; 0: none
   std::vector<CacheHold> holds = {};
 };
 
 // Puts the inputs of `order` into its run directory: data files as links with the right suffix,
 // code as a link to a folder, a system as a link or, if it is a directory, as a copy that the
-// command may write to.
+// command may write to. A train job finds its checkpoint laid out in a directory, which is empty
+// when there is none or it cannot be read.
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
                                              Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled);

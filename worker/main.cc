@@ -43,6 +43,7 @@
 #include "worker/cgroup.h"
 #include "worker/containment.h"
 #include "worker/environments.h"
+#include "worker/finish.h"
 #include "worker/grpc_gateway.h"
 #include "worker/identity.h"
 #include "worker/machine.h"
@@ -312,6 +313,7 @@ SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& o
   made.capacity = capacity;
   made.log_bytes_max = options.log_bytes_max;
   made.output_bytes_max = options.output_bytes_max;
+  made.checkpoint_bytes_max = options.checkpoint_bytes_max;
   made.cache_bytes_max = options.cache_bytes_max;
   made.processes_max = options.processes_max;
   made.private_tmp = options.private_tmp;
@@ -390,10 +392,9 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                           FileSpool::Open(absl::StrCat(options.work_directory, "/spool")));
   std::vector<Digest> live;
   for (const SpooledResult& spooled : spool->recovered()) {
-    for (const ArtifactRef& artifact : spooled.finished.result.artifacts) {
-      if (!spooled.published) {
-        live.push_back(artifact.digest);
-      }
+    if (!spooled.published) {
+      const std::vector<Digest> digests = DigestsOf(spooled.finished);
+      live.insert(live.end(), digests.begin(), digests.end());
     }
   }
   const std::vector<std::string> gpu_names = GpuNames(options, flags.gpus >= 0 || options.gpus > 0);

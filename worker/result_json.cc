@@ -68,6 +68,20 @@ struct adl_serializer<concur::ArtifactRef> {
   }
 };
 
+template <>
+struct adl_serializer<concur::Checkpoint> {
+  static void to_json(json& to, const concur::Checkpoint& checkpoint) {
+    const auto& [digest, bytes, attempt] = checkpoint;
+    to = {digest.ToHex(), bytes, attempt};
+  }
+  static void from_json(const json& from, concur::Checkpoint& checkpoint) {
+    auto& [digest, bytes, attempt] = checkpoint;
+    digest = concur::Digest::FromHex(from.at(0).get<std::string>()).value();
+    from.at(1).get_to(bytes);
+    from.at(2).get_to(attempt);
+  }
+};
+
 }  // namespace nlohmann
 
 namespace concur::worker {
@@ -94,6 +108,9 @@ Json ToJson(const SpooledResult& spooled) {
   VisitFields(spooled.finished.result, [&json](absl::string_view field, const auto& value) {
     json[KeyOf(field, value)] = value;
   });
+  if (spooled.finished.checkpoint) {
+    json["checkpoint"] = *spooled.finished.checkpoint;
+  }
   return json;
 }
 
@@ -111,6 +128,9 @@ SpooledResult FromJson(const Json& json) {
       it->get_to(value);
     }
   });
+  if (const auto it = json.find("checkpoint"); it != json.end()) {
+    it->get_to(spooled.finished.checkpoint.emplace());
+  }
   return spooled;
 }
 

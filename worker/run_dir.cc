@@ -36,6 +36,7 @@ constexpr mode_t kMode = 0755;
 constexpr size_t kSparesMax = 256;
 constexpr char kScratchName[] = "concur-runs-";
 constexpr char kOutputName[] = "output";
+constexpr char kCheckpointName[] = "checkpoint";
 constexpr char kTemporaryName[] = "tmp";
 // A run directory with more entries than these is removed as any tree.
 constexpr size_t kFilesMax = 64;
@@ -243,6 +244,7 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
   RunPaths paths;
   paths.directory = absl::StrCat(runs_, "/", name);
   if (order.is_train) {
+    paths.checkpoint = absl::StrCat(paths.directory, "/", kCheckpointName);
     const std::string suffix =
         order.is_mixture || order.train.empty() ? ".jsonl" : SafeSuffix(order.train[0].suffix);
     paths.train = absl::StrCat(paths.directory, "/train", suffix);
@@ -320,7 +322,8 @@ bool RunDirectories::Empty(const RunPaths& paths) const {
         return false;
       }
       ++folders;
-    } else if (unlinkat(directory.get(), name.c_str(), 0) != 0) {
+    } else if (unlinkat(directory.get(), name.c_str(),
+                        name == kCheckpointName ? AT_REMOVEDIR : 0) != 0) {
       return false;
     }
   }

@@ -30,6 +30,7 @@ struct RunPaths {
   std::string test;        // "" for train jobs
   std::string code;        // "" without code
   std::string model;
+  std::string checkpoint;  // "" for eval jobs
   std::string predictions;
   std::string metrics;
   std::string examples;

@@ -462,15 +462,22 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
   const Artifacts::PutStart start = artifacts_->StartPut();
   result = CollectOutputs(entry->order, entry->paths, outputs, end, std::move(result), entry->gold,
                           *artifacts_);
+  result.resumed_from = entry->inputs.resumed_from;
+  FinishedAttempt finished{entry->order.id, std::move(result)};
+  if (stopped != StopCause::kCanceled && stopped != StopCause::kFenced) {
+    finished.checkpoint = CollectCheckpoint(
+        entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
+  }
   entry->gold = nullptr;
   entry->environment.reset();
+  std::vector<Digest> kept = DigestsOf(finished);
   // If the store is another one meanwhile, whoever publishes sees what is where.
-  const bool published = result.artifacts.empty() || artifacts_->Holds(start);
+  const bool published = kept.empty() || artifacts_->Holds(start);
   if (!published) {
     MutexLock lock(mu_);
-    entry->kept = DigestsOf(result);
+    entry->kept = std::move(kept);
   }
-  Report({{entry->order.id, std::move(result)}, published}, start);
+  Report({std::move(finished), published}, start);
 }
 
 void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
@@ -486,7 +493,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
       slot->stage = Entry::Stage::kEnded;
     }
     entry = slot;
-    entry->kept = DigestsOf(finished.result);
+    entry->kept = DigestsOf(finished);
     // What was canceled is published all the same: the coordinator wants to hear of its end.
     entry->canceled = false;
   }
@@ -502,11 +509,20 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
       break;
     }
   }
+  FinishedAttempt published = finished;
+  if (status.ok() && published.checkpoint) {
+    status = artifacts_->Publish(published.checkpoint->digest,
+                                 [&entry] { return entry->canceled.load(); });
+    if (!status.ok() && !MayWorkLater(status)) {
+      AddCheckpointLoss(std::exchange(status, absl::OkStatus()), published.result);
+      published.checkpoint.reset();
+    }
+  }
   if (entry->canceled) {
     return;  // forgotten
   }
   if (status.ok()) {
-    Report({finished, /*published=*/true});
+    Report({std::move(published), /*published=*/true});
   } else if (MayWorkLater(status)) {
     LogDebug("artifacts cannot be handed in now",
              {{"attempt", finished.id.ToString()}, {"error", status.ToString()}});

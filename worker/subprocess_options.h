@@ -29,6 +29,7 @@ struct SubprocessOptions {
   std::optional<Resources> capacity;
   int64_t log_bytes_max = 8 << 20;       // of one attempt
   int64_t output_bytes_max = 0;          // of one attempt's run directory; 0: no limit
+  int64_t checkpoint_bytes_max = 0;      // of what an attempt leaves for the next; 0: no limit
   int64_t processes_max = 0;             // of one attempt, threads included; 0: no limit
   bool private_tmp = false;              // each attempt has its own /tmp, /var/tmp and /dev/shm
   Cgroups* cgroups = nullptr;            // one for each attempt; null: none. Outlives the executor

@@ -61,7 +61,7 @@ std::vector<ExecutorReport> SubprocessExecutor::Poll() {
     if (one.start.store != nullptr && store->failed_syncs() != one.start.failed_syncs) {
       JobResult& result = one.report.finished.result;
       result = AfterFailedSync(std::move(result), synced);
-      one.report.published = one.report.published || result.artifacts.empty();
+      one.report.published = one.report.published || DigestsOf(one.report.finished).empty();
     }
     reports.push_back(std::move(one.report));
   }

@@ -43,6 +43,10 @@ void AddResult(const v1::JobResult& result, Lines* lines) {
   lines->push_back({"took", SpanText(SpanOf(result.run_time()))});
   lines->push_back(
       {"memory", result.memory_bytes_peak() == 0 ? "" : BytesText(result.memory_bytes_peak())});
+  lines->push_back(
+      {"went on from", result.resumed_from() == 0
+                           ? ""
+                           : absl::StrCat("the checkpoint of attempt ", result.resumed_from())});
   lines->push_back({"exit code", result.succeeded() ? "" : absl::StrCat(result.exit_code())});
   lines->push_back({"message", HeadLine(result.message())});
   for (const v1::Metric& metric : result.metrics()) {
@@ -93,6 +97,10 @@ absl::Status GetJob(CommandContext& context, const JobFlags& flags) {
                                  ? ""  // that of an earlier attempt, which is listed below
                                  : FailureText(job.failure())},
                  {"why", HeadLine(job.explanation())}};
+  if (job.has_checkpoint()) {
+    lines.push_back({"checkpoint", absl::StrCat("of attempt ", job.checkpoint().attempt(), ", ",
+                                                BytesText(job.checkpoint().size_bytes()))});
+  }
   if (job.has_result()) {
     AddResult(job.result(), &lines);
   }

@@ -270,6 +270,9 @@ Json ResultJson(const v1::JobResult& result) {
     one["size_bytes"] = artifact.size_bytes();
     json["artifacts"].push_back(std::move(one));
   }
+  if (result.resumed_from() > 0) {
+    json["resumed_from"] = result.resumed_from();
+  }
   return json;
 }
 
@@ -296,6 +299,11 @@ Json JobJson(const v1::Job& job) {
   json["not_before_time"] = TimeJson(job.has_not_before_time(), job.not_before_time());
   json["explanation"] = TextJson(job.explanation());
   json["result"] = job.has_result() ? ResultJson(job.result()) : Json();
+  if (job.has_checkpoint()) {
+    json["checkpoint"] = {{"attempt", job.checkpoint().attempt()},
+                          {"digest", absl::BytesToHexString(job.checkpoint().digest())},
+                          {"size_bytes", job.checkpoint().size_bytes()}};
+  }
   if (job.attempts_size() > 0) {
     json["attempts"] = Json::array();
     for (const v1::AttemptRecord& attempt : job.attempts()) {

@@ -52,6 +52,20 @@ TEST_F(FinishedCheckTest, SizesAreThoseOfTheArtifacts) {
   EXPECT_EQ(result().artifacts[0].bytes, 6);
 }
 
+TEST_F(FinishedCheckTest, ACheckpointHasItsRealSizeAndOneThatWasNeverStoredIsDropped) {
+  result().succeeded = false;
+  result().failure = FailureClass::kPreempted;
+  request_.finished[0].checkpoint = {Sha256Of("stored"), 1, 1};
+  CheckFinished(*store_, request_);
+  ASSERT_TRUE(request_.finished.at(0).checkpoint.has_value());
+  EXPECT_EQ(request_.finished[0].checkpoint->bytes, 6);
+  request_.finished[0].checkpoint->digest = Sha256Of("never");
+  CheckFinished(*store_, request_);
+  ASSERT_THAT(request_.finished, SizeIs(1)) << "it only costs progress";
+  EXPECT_EQ(request_.finished[0].checkpoint, std::nullopt);
+  EXPECT_EQ(result().failure, FailureClass::kPreempted);
+}
+
 // Results with artifacts that were never stored counted as successes, and could not be downloaded.
 TEST_F(FinishedCheckTest, ASuccessThatNamesWhatWasNeverStoredIsNone) {
   result().artifacts.push_back({ArtifactKind::kPredictions, Sha256Of("never"), 5});

@@ -139,6 +139,36 @@ TEST_F(SchedulerEarlyStopTest, AResultOfAPausedAttemptThatComesLateIsRefused) {
   EXPECT_EQ(View(0).lost, 0u);
 }
 
+TEST_F(SchedulerEarlyStopTest, APausedSettingGoesOnFromItsCheckpointOnAnyWorker) {
+  Start(3, Halving());
+  const std::string worker = WorkerOf(1);
+  const AttemptId id = AttemptOf(1);
+  Report(0, {{1, 0.5}});
+  Report(1, {{1, 0.4}});
+  ASSERT_EQ(TrainState(1), JobState::kBlocked);
+  WorkerCalled(worker).Finish(id, FailureOf(FailureClass::kPreempted),
+                              Checkpoint{Sha256Of("one"), 100, 0});
+  harness().RestartCoordinator();  // it does not know any more that a worker was to stop it
+  Sync();
+  const Checkpoint left{Sha256Of("one"), 100, 1};
+  EXPECT_EQ(View(1).checkpoint, left);
+  EXPECT_EQ(View(1).lost, 0u);
+  SetSilent(worker, true);
+  Report(2, {{1, 0.1}});
+  DropStopping();
+  for (int failure = 0; failure < 2; ++failure) {  // of the setting that is better
+    WorkerCalled(WorkerOf(0)).Finish(AttemptOf(0), FailureOf(FailureClass::kFailed));
+    Sync();
+    harness().Advance(absl::Seconds(20));
+    Sync();
+  }
+  ASSERT_EQ(TrainState(1), JobState::kRunning);
+  ASSERT_NE(WorkerOf(1), worker);
+  EXPECT_EQ(WorkerCalled(WorkerOf(1)).CheckpointOf(AttemptOf(1)), left);
+  Report(1, {{3, 0.5}}, /*finished=*/true);
+  EXPECT_EQ(View(1).checkpoint, std::nullopt);
+}
+
 TEST_F(SchedulerEarlyStopTest, WhenTheOneThatWentOnFailsForGoodTheNextGoesOn) {
   Start(3, Halving());
   for (uint32_t setting = 0; setting < 3; ++setting) {

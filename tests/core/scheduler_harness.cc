@@ -24,7 +24,7 @@ SyncRequest FakeWorker::MakeRequest() {
   request.sequence = ++sequence_;
   request.running.assign(running_.begin(), running_.end());
   for (const auto& [id, result] : finished_) {
-    request.finished.push_back({id, result});
+    request.finished.push_back({id, result, left_[id]});
   }
   return request;
 }
@@ -37,6 +37,7 @@ void FakeWorker::TakeAnswer(uint64_t sequence, const WorkerOrders& orders) {
     if (started_.insert(start.id).second) {
       running_.insert(start.id);
       gpus_[start.id] = start.gpu_mask;
+      given_[start.id] = start.checkpoint;
     }
   }
   for (const StopOrder& stop : orders.stop) {
@@ -50,11 +51,12 @@ void FakeWorker::TakeAnswer(uint64_t sequence, const WorkerOrders& orders) {
   }
 }
 
-void FakeWorker::Finish(AttemptId id, JobResult result) {
+void FakeWorker::Finish(AttemptId id, JobResult result, std::optional<Checkpoint> checkpoint) {
   CONCUR_CHECK(running_.erase(id) == 1);
   stopping_.erase(id);
   gpus_.erase(id);
   finished_[id] = std::move(result);
+  left_[id] = checkpoint;
 }
 
 void FakeWorker::Drop(AttemptId id) {
@@ -218,7 +220,11 @@ std::string JobText(const JobView& view) {
       " lost ", view.lost, " deaths ", view.deaths, " failure ", FailureClassName(view.failure),
       " worker ", view.worker, " steps ", view.steps, " reused_from ",
       view.reused_from ? view.reused_from->ToString() : "none", " early_stop ",
-      view.early_stop ? static_cast<int>(*view.early_stop) : -1, " rung ", view.rung);
+      view.early_stop ? static_cast<int>(*view.early_stop) : -1, " rung ", view.rung,
+      " checkpoint ",
+      view.checkpoint
+          ? absl::StrCat(view.checkpoint->digest.ToHex(), " of ", view.checkpoint->attempt)
+          : "none");
 }
 
 std::string DifferenceOfJob(const Scheduler& before, const Scheduler& after, JobId id) {

@@ -31,8 +31,8 @@ class FakeWorker {
   SyncRequest MakeRequest();
   // Takes an answer to the request with this sequence; ignores it unless it is the latest one.
   void TakeAnswer(uint64_t sequence, const WorkerOrders& orders);
-  // An attempt ended. REQUIRES: it runs.
-  void Finish(AttemptId id, JobResult result);
+  // An attempt ended, and perhaps left a checkpoint. REQUIRES: it runs.
+  void Finish(AttemptId id, JobResult result, std::optional<Checkpoint> checkpoint = {});
   // An attempt was stopped: nobody wants to know how it ended.
   void Drop(AttemptId id);
   // The process was killed and started again. `spooled`: results of finished attempts survived;
@@ -46,6 +46,8 @@ class FakeWorker {
   const std::set<AttemptId>& stopping() const { return stopping_; }
   const std::map<AttemptId, JobResult>& finished() const { return finished_; }
   uint64_t GpusOf(AttemptId id) const;
+  // What the attempt was to go on from. REQUIRES: this incarnation started it.
+  std::optional<Checkpoint> CheckpointOf(AttemptId id) const { return given_.at(id); }
 
  private:
   WorkerInfo info_;
@@ -55,6 +57,8 @@ class FakeWorker {
   std::set<AttemptId> stopping_;  // told to stop; still running
   std::set<AttemptId> started_;   // ever, by this incarnation
   std::map<AttemptId, JobResult> finished_;
+  std::map<AttemptId, std::optional<Checkpoint>> left_;  // by those of finished_
+  std::map<AttemptId, std::optional<Checkpoint>> given_;
   std::map<AttemptId, uint64_t> gpus_;
 };
 

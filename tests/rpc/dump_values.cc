@@ -96,7 +96,7 @@ std::string Dump(const std::optional<uint32_t>& n) { return n ? absl::StrCat(*n)
 std::string Dump(const JobResult& r) {
   std::string text = absl::StrCat(r.succeeded, " ", static_cast<int>(r.failure), " ", r.exit_code,
                                   " ", Quote(r.message), " ", Dump(r.start_time), " ",
-                                  Dump(r.run_time), " ", r.memory_bytes_peak);
+                                  Dump(r.run_time), " ", r.memory_bytes_peak, " ", r.resumed_from);
   for (const Metric& m : r.metrics) {
     absl::StrAppend(&text, " ", Quote(m.name), absl::StrFormat("=%a/%d", m.value, m.examples));
   }
@@ -104,6 +104,10 @@ std::string Dump(const JobResult& r) {
     absl::StrAppend(&text, " ", static_cast<int>(a.kind), ":", a.digest.ToHex(), ":", a.bytes);
   }
   return text;
+}
+
+std::string Dump(const std::optional<Checkpoint>& c) {
+  return c ? absl::StrCat(" checkpoint ", c->digest.ToHex(), " ", c->bytes, " ", c->attempt) : "";
 }
 
 std::string Dump(const SweepSpec& s) {
@@ -185,7 +189,7 @@ std::string Dump(const JobOrder& o) {
     absl::StrAppend(&text, " code ", o.code->digest.ToHex(), " ", o.code->bytes, " ",
                     o.code->key.ToHex());
   }
-  absl::StrAppend(&text, o.environment ? Dump(*o.environment) : "");
+  absl::StrAppend(&text, o.environment ? Dump(*o.environment) : "", Dump(o.checkpoint));
   return text;
 }
 
@@ -200,7 +204,8 @@ std::string Dump(const SyncRequest& r) {
     absl::StrAppend(&text, "\nrunning ", Dump(id));
   }
   for (const FinishedAttempt& finished : r.finished) {
-    absl::StrAppend(&text, "\nfinished ", Dump(finished.id), " ", Dump(finished.result));
+    absl::StrAppend(&text, "\nfinished ", Dump(finished.id), " ", Dump(finished.result),
+                    Dump(finished.checkpoint));
   }
   for (const LogChunk& chunk : r.log_chunks) {
     absl::StrAppend(&text, "\nlog ", Dump(chunk.id), " ", chunk.offset, Quote(chunk.data));

@@ -295,7 +295,16 @@ JobResult RandomResult(Random& random) {
                                   random.Between(0, int64_t{1} << 40)});
     }
   }
+  result.resumed_from = static_cast<uint32_t>(random.Below(3));
   return result;
+}
+
+std::optional<Checkpoint> RandomCheckpoint(Random& random) {
+  if (random.Chance(0.5)) {
+    return std::nullopt;
+  }
+  return Checkpoint{RandomDigest(random), random.Between(0, int64_t{1} << 40),
+                    static_cast<uint32_t>(random.Below(9))};
 }
 
 SweepSpec RandomSpec(Random& random) {
@@ -364,6 +373,7 @@ JobOrder RandomOrder(Random& random) {
     for (uint64_t i = order.is_mixture ? random.Below(3) + 1 : 1; i > 0; --i) {
       order.train.push_back(RandomInput(random));
     }
+    order.checkpoint = RandomCheckpoint(random);
     order.mixture_seed = random.Next();
     for (uint64_t i = random.Below(3); i > 0; --i) {
       order.validation.push_back(RandomInput(random));
@@ -409,7 +419,8 @@ SyncRequest RandomSyncRequest(Random& random) {
     request.running.push_back(RandomAttempt(random));
   }
   for (uint64_t i = random.Below(4); i > 0; --i) {
-    request.finished.push_back({RandomAttempt(random), RandomResult(random)});
+    request.finished.push_back(
+        {RandomAttempt(random), RandomResult(random), RandomCheckpoint(random)});
   }
   for (uint64_t i = random.Below(3); i > 0; --i) {
     request.log_chunks.push_back(

@@ -24,7 +24,8 @@ std::string ResultText(const JobResult& result) {
   std::string text = absl::StrCat(
       result.succeeded, " failure=", static_cast<int>(result.failure), " exit=", result.exit_code,
       " message=", absl::CHexEscape(result.message), " start=", TimeText(result.start_time),
-      " run=", absl::FormatDuration(result.run_time), " memory=", result.memory_bytes_peak);
+      " run=", absl::FormatDuration(result.run_time), " memory=", result.memory_bytes_peak,
+      " resumed=", result.resumed_from);
   for (const Metric& metric : result.metrics) {
     // All the bits, not six digits.
     absl::StrAppend(&text, " metric=", absl::CHexEscape(metric.name), ":",
@@ -65,6 +66,10 @@ JobRow RandomJob(Random& random, JobId id) {
   row.death_shared = row.deaths > 0 && random.Chance(0.5);
   row.rung = random.Chance(0.3) ? static_cast<uint32_t>(random.Below(56)) : 0;
   row.whole = random.Chance(0.1);
+  if (random.Chance(0.2)) {
+    row.checkpoint = {Sha256Of(absl::StrCat("checkpoint ", random.Below(9))),
+                      random.Between(0, INT64_MAX), static_cast<uint32_t>(random.Below(9))};
+  }
   // Between the infinities, to a quarter of a nanosecond.
   row.update_time =
       At(random.Between(-20'000'000'000, 20'000'000'000)) + absl::Nanoseconds(1) * random.Uniform();
@@ -355,7 +360,12 @@ std::string Describe(Store& store) {
     absl::StrAppend(&text, " ", row.worker, " ", row.incarnation, " ", row.gpu_mask, " ",
                     row.reused_from ? JobText(*row.reused_from) : "-", " ", row.system_collected,
                     row.no_reuse, " ", TimeText(row.update_time), " ", row.deaths, " ", row.rung,
-                    " ", row.whole, " ", row.death_shared, "\n");
+                    " ", row.whole, " ", row.death_shared, " ",
+                    row.checkpoint
+                        ? absl::StrCat(row.checkpoint->digest.ToHex(), " ", row.checkpoint->bytes,
+                                       " ", row.checkpoint->attempt)
+                        : "-",
+                    "\n");
     const absl::StatusOr<std::vector<AttemptRow>> attempts = store.ListAttempts(row.id);
     if (!attempts.ok()) {
       return absl::StrCat("ERROR: ", attempts.status().ToString());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -55,10 +56,11 @@ class FakeExecutor : public worker::Executor {
                : it->second.substr(static_cast<size_t>(offset), bytes_max);
   }
 
-  // Ends a running attempt.
-  void Finish(const AttemptId& id, JobResult result, bool published = true) {
+  // Ends a running attempt, which perhaps left a checkpoint.
+  void Finish(const AttemptId& id, JobResult result, bool published = true,
+              std::optional<Checkpoint> checkpoint = {}) {
     CONCUR_CHECK(running_.erase(id) == 1);
-    reports_.push_back({{id, std::move(result)}, published});
+    reports_.push_back({{id, std::move(result), checkpoint}, published});
   }
   // Ends an attempt that was told to stop, like a process that obeys SIGTERM.
   void FinishStopped(const AttemptId& id) {

@@ -23,6 +23,7 @@ inline std::vector<JobResult> FullResults() {
   result.metrics[0].interval = {0.8403759, 90.57};
   result.artifacts = {{ArtifactKind::kPredictions, Sha256Of("a"), 1},
                       {ArtifactKind::kLog, Sha256Of("b"), 1 << 20}};
+  result.resumed_from = 2;
   JobResult failed = result;
   failed.succeeded = false;
   failed.failure = FailureClass::kTimeout;

@@ -47,6 +47,23 @@ TEST_F(AgentTest, AFollowedLogIsSentFromWhereItWasAskedFor) {
   EXPECT_EQ(last().sequence, sequence);
 }
 
+TEST_F(AgentTest, ACheckpointIsSpooledPublishedAndReportedWithItsAttempt) {
+  Connect();
+  StartAttempts({Id(1)});
+  JobResult result;
+  result.failure = FailureClass::kPreempted;
+  const Checkpoint left{Sha256Of("left"), 4, 1};
+  executor_.Finish(Id(1), result, /*published=*/false, left);
+  Step();
+  EXPECT_EQ(spool_.kept.at(Id(1)).finished.checkpoint, left);
+  EXPECT_EQ(executor_.publishing().at(Id(1)).checkpoint, left);
+  EXPECT_THAT(FinishedIds(last()), IsEmpty());
+  executor_.FinishPublishing(Id(1));
+  StepAtNext();
+  ASSERT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+  EXPECT_EQ(last().finished[0].checkpoint, left);
+}
+
 TEST_F(AgentTest, ThatALogEndsIsSaidAgainToWhoAsksAgain) {
   Connect();
   StartAttempts({Id(1)});

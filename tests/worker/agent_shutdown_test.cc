@@ -101,6 +101,31 @@ TEST_F(AgentTest, BeforeItsEndAWorkerDrainsAndHandsBackInTime) {
   EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kPreempted);
 }
 
+// It left ten seconds after it had handed its jobs back, and large checkpoints were lost.
+TEST_F(AgentTest, AKnownEndGivesTheTimeThatUploadsHave) {
+  options_.end_time = clock_.Now() + absl::Minutes(10);
+  options_.drain_margin = absl::Minutes(4);
+  Restart();
+  Connect();
+  StartAttempts({Id(1)});
+  for (int i = 0; i < 48; ++i) {
+    clock_.Advance(absl::Seconds(10));
+    Step();
+    Answer({});
+  }
+  ASSERT_TRUE(executor_.stops().contains(Id(1)));
+  JobResult result;
+  result.failure = FailureClass::kPreempted;
+  executor_.Finish(Id(1), result, /*published=*/false, Checkpoint{Sha256Of("left"), 4, 1});
+  Step();
+  clock_.Advance(absl::Seconds(100));
+  Step();
+  EXPECT_FALSE(last().shutting_down) << "20 s are left";
+  executor_.FinishPublishing(Id(1));
+  StepAtNext();
+  EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
+}
+
 TEST_F(AgentTest, AnOrphanLeavesOnceItRunsNothing) {
   options_.orphan_timeout = absl::Hours(1);
   Restart();

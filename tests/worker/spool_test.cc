@@ -36,6 +36,9 @@ SpooledResult Result(uint32_t job) {
   result.metrics = {{"exact_match", 100.0 / 3, 3}, {"f1", 1e-300, 0}};
   result.artifacts = {{ArtifactKind::kPredictions, Sha256Of("a"), 1},
                       {ArtifactKind::kLog, Sha256Of("b"), 1 << 20}};
+  if (!result.succeeded) {
+    spooled.finished.checkpoint = {Sha256Of("c"), int64_t{1} << 33, 2};
+  }
   return spooled;
 }
 
@@ -58,6 +61,7 @@ TEST(SpoolTest, WhatWasPutIsFoundByTheNextProcessUnchanged) {
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(next->recovered()[i].finished.id, Result(i + 1).finished.id);
     EXPECT_EQ(next->recovered()[i].finished.result, Result(i + 1).finished.result);
+    EXPECT_EQ(next->recovered()[i].finished.checkpoint, Result(i + 1).finished.checkpoint);
     EXPECT_TRUE(next->recovered()[i].published);
   }
 }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: which attempt goes on from what, and when a job begins anew.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/scheduler.h"
+#include "tests/core/blame_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+Checkpoint Left(const std::string& text, int64_t bytes = 100) {
+  return {Sha256Of(text), bytes, /*attempt=*/0};
+}
+
+class SchedulerCheckpointTest : public BlameSchedulerTest {
+ protected:
+  // One train job, and its eval job; a worker.
+  void Start() {
+    SweepSpec spec = Trains({"a"}, {"x"}, 1);
+    spec.retry.failures_max = 10;
+    sweep_ = Submit(std::move(spec));
+    AddWorker("w");
+    Sync();
+    ASSERT_EQ(RunningOn("w"), 1u);
+  }
+  JobView Train() { return scheduler().ViewJob({sweep_, 0}); }
+  AttemptId Latest() { return {{sweep_, 0}, Train().attempt}; }
+  // The attempt that runs ends so, and the next one has begun.
+  void End(FailureClass failure, std::optional<Checkpoint> left = {}) {
+    JobResult result = FailureOf(failure);
+    const std::optional<Checkpoint> given = WorkerCalled("w").CheckpointOf(Latest());
+    result.resumed_from = given ? given->attempt : 0;
+    WorkerCalled("w").Finish(Latest(), std::move(result), left);
+    Sync();
+    for (int seconds = 0; RunningOn("w") == 0 && seconds < 60; ++seconds) {
+      Sync();
+    }
+    ASSERT_EQ(RunningOn("w"), 1u);
+  }
+  std::optional<Checkpoint> Given() { return WorkerCalled("w").CheckpointOf(Latest()); }
+  int64_t StoredBytes() { return scheduler().UseOf("me").stored_bytes; }
+
+  SweepId sweep_;
+};
+
+TEST_F(SchedulerCheckpointTest, TheNextAttemptGoesOnFromWhatAPreemptedOneLeft) {
+  Start();
+  EXPECT_EQ(Given(), std::nullopt);
+  const int64_t before = StoredBytes();
+  End(FailureClass::kPreempted, Left("one", 100));
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("one"), 100, 1}));
+  EXPECT_EQ(StoredBytes(), before + 100) << "it counts for the owner";
+  End(FailureClass::kPreempted, Left("two", 300));
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("two"), 300, 2}));
+  EXPECT_EQ(StoredBytes(), before + 300);
+  End(FailureClass::kPreempted);
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("two"), 300, 2})) << "one that left nothing";
+  End(FailureClass::kTemporary, Left("two", 300));
+  EXPECT_EQ(Given()->attempt, 2u) << "it has come no further";
+}
+
+TEST_F(SchedulerCheckpointTest, ALostAttemptCostsWhatWasDoneSinceTheLastCheckpoint) {
+  Start();
+  End(FailureClass::kPreempted, Left("one"));
+  Restart("w");
+  Sync();
+  ASSERT_EQ(RunningOn("w"), 1u);
+  EXPECT_EQ(Train().attempt.number, 3u);
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("one"), 100, 1}));
+}
+
+TEST_F(SchedulerCheckpointTest, ARestartOfTheCoordinatorKeepsIt) {
+  Start();
+  End(FailureClass::kPreempted, Left("one"));
+  harness().RestartCoordinator();
+  Sync();
+  EXPECT_EQ(Train().checkpoint, (Checkpoint{Sha256Of("one"), 100, 1}));
+  End(FailureClass::kPreempted);
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("one"), 100, 1}));
+}
+
+TEST_F(SchedulerCheckpointTest, AJobThatHasEndedHasNone) {
+  Start();
+  const int64_t before = StoredBytes();
+  End(FailureClass::kPreempted, Left("one"));
+  ASSERT_OK(scheduler().CancelJob({sweep_, 0}));
+  harness().EndTurn();
+  EXPECT_EQ(Train().checkpoint, std::nullopt);
+  EXPECT_EQ(StoredBytes(), before);
+  // What the canceled attempt leaves belongs to nobody.
+  WorkerCalled("w").Finish(Latest(), FailureOf(FailureClass::kPreempted), Left("late"));
+  Sync();
+  EXPECT_EQ(Train().checkpoint, std::nullopt);
+  ASSERT_OK(scheduler().RetryJobs(sweep_, {0}, /*rerun_succeeded=*/false));
+  Sync();
+  EXPECT_EQ(Given(), std::nullopt) << "a retry begins anew";
+  End(FailureClass::kPreempted, Left("two"));
+  WorkerCalled("w").Finish(Latest(), SuccessOf(Latest(), /*is_train=*/true));
+  Sync();
+  EXPECT_EQ(Train().state, JobState::kSucceeded);
+  EXPECT_EQ(Train().checkpoint, std::nullopt);
+}
+
+// A damaged checkpoint made the job fail for ever.
+TEST_F(SchedulerCheckpointTest, AnAttemptThatWentOnAndFailedBeginsTheNextAnew) {
+  Start();
+  End(FailureClass::kFailed, Left("one"));
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("one"), 100, 1})) << "the first failure may be chance";
+  End(FailureClass::kFailed, Left("two"));
+  EXPECT_EQ(Given(), std::nullopt);
+  End(FailureClass::kOutOfMemory, Left("three"));
+  EXPECT_EQ(Given()->digest, Sha256Of("three"));
+}
+
+TEST_F(SchedulerCheckpointTest, AfterATimeOutItGoesOnAsLongAsItComesFurther) {
+  Start();
+  End(FailureClass::kTimeout, Left("one"));
+  End(FailureClass::kTimeout, Left("two"));
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("two"), 100, 2}));
+  End(FailureClass::kTimeout, Left("two"));
+  EXPECT_EQ(Given(), std::nullopt);
+}
+
+TEST_F(SchedulerCheckpointTest, ARepeatedReportChangesNothing) {
+  Start();
+  SetDeaf("w", true);  // it hears neither that its report was taken nor of a new attempt
+  const AttemptId first = Latest();
+  WorkerCalled("w").Finish(first, FailureOf(FailureClass::kPreempted), Left("one"));
+  Sync();
+  Sync();
+  EXPECT_EQ(Train().checkpoint, (Checkpoint{Sha256Of("one"), 100, 1}));
+  SetDeaf("w", false);
+  Sync();
+  EXPECT_EQ(Train().checkpoint, (Checkpoint{Sha256Of("one"), 100, 1}));
+}
+
+TEST_F(SchedulerCheckpointTest, EvalJobsHaveNone) {
+  Start();
+  WorkerCalled("w").Finish(Latest(), SuccessOf(Latest(), /*is_train=*/true));
+  Sync();
+  const AttemptId eval{{sweep_, 1}, {1}};
+  ASSERT_EQ(StateOf(sweep_, 1), JobState::kRunning);
+  WorkerCalled("w").Finish(eval, FailureOf(FailureClass::kPreempted), Left("one"));
+  Sync();
+  EXPECT_EQ(scheduler().ViewJob({sweep_, 1}).checkpoint, std::nullopt);
+}
+
+}  // namespace
+}  // namespace concur::testing

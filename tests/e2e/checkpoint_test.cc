@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training whose worker is told to leave goes on elsewhere from its checkpoint, with real
+// programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "base/file.h"
+#include "tests/e2e/cluster.h"
+#include "tests/testing/status_matchers.h"
+
+namespace concur::testing {
+namespace {
+
+// A training counts to 4, as far as the file `go` allows, and notes what it does: nothing depends
+// on how fast the machine is.
+constexpr char kCheckpointTrain[] = R"(#!/bin/sh
+# DIRECTORY MODEL
+step=$(cat "$CONCUR_CHECKPOINT/step" 2>/dev/null || echo 0)
+echo "from $step" >> "$1/trail"
+while test $step -lt 4; do
+  step=$((step + 1))
+  echo $step > "$CONCUR_CHECKPOINT/new" && mv "$CONCUR_CHECKPOINT/new" "$CONCUR_CHECKPOINT/step"
+  echo "step $step" >> "$1/trail"
+  while test $step -ge $(cat "$1/go"); do sleep 0.05; done
+done
+echo $step > "$2"
+)";
+
+constexpr char kCheckpointSweep[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: resumed}
+spec:
+  approaches:
+    - metadata: {name: a}
+      spec:
+        version: "1"
+        train: {command: [sh, DIR/train.sh, DIR, "{model}", "{train}"]}
+        predict:
+          command: [sh, -c, 'cat {test} > /dev/null;
+            printf "{{\"acc\": $(cat {model})}}" > {metrics}']
+  benchmarks:
+    - metadata: {name: b}
+      spec: {format: file, train: task.txt, test: task.txt, metric: acc}
+)";
+
+TEST(CheckpointTest, ATrainingGoesOnWhereItsWorkerWasWhenItHadToLeaveAlsoAfterARestart) {
+  Cluster cluster;
+  cluster.Write("task.txt", "x");
+  cluster.Write("train.sh", kCheckpointTrain);
+  cluster.Write("go", "2");
+  cluster.Write("trail", "");
+  cluster.Write("sweep.yaml",
+                absl::StrReplaceAll(kCheckpointSweep, {{"DIR", cluster.dir().path()}}));
+  cluster.Write("worker.yaml",
+                "apiVersion: concur/v1\nkind: WorkerOptions\nspec: {drain_max: 0s}\n");
+  const auto trail = [&] { return ReadFile(cluster.File("trail"), 1000).value_or(""); };
+  cluster.StartCoordinator();
+  cluster.StartWorker("w1", /*cpus=*/2, {"--options", cluster.File("worker.yaml")});
+  ASSERT_EQ(cluster.Concur({"sweep", "submit", cluster.File("sweep.yaml")}).exit_code, 0);
+  ASSERT_TRUE(Eventually([&] { return absl::EndsWith(trail(), "step 2\n"); }));
+
+  cluster.KillWorker("w1", SIGTERM);
+  const auto job = [&] {
+    return nlohmann::json::parse(cluster.Concur({"-o", "json", "job", "get", "s1/0"}).out);
+  };
+  EXPECT_EQ(job()["state"], "ready");
+  EXPECT_EQ(job()["checkpoint"]["attempt"], 1);
+  cluster.KillCoordinator(SIGKILL);
+  cluster.StartCoordinator();
+  EXPECT_EQ(job()["checkpoint"]["attempt"], 1);
+
+  cluster.Write("go", "9");
+  cluster.StartWorker("w2");
+  const Output wait = cluster.Concur({"sweep", "wait", "s1"});
+  EXPECT_EQ(wait.exit_code, 0) << wait.err;
+  EXPECT_EQ(trail(), "from 0\nstep 1\nstep 2\nfrom 2\nstep 3\nstep 4\n");
+  EXPECT_EQ(job()["state"], "succeeded");
+  EXPECT_EQ(job()["result"]["resumed_from"], 1);
+  EXPECT_FALSE(job().contains("checkpoint")) << "nobody needs it any more";
+}
+
+}  // namespace
+}  // namespace concur::testing
