@@ -37,15 +37,19 @@ def _code_digest(folder: str) -> str:
 def checkpoint_dir() -> pathlib.Path:
     """A folder that later attempts of this job find as this one leaves it.
 
-    It lies below the folder that CHECKPOINT_ROOT names (the argument `checkpoints` of Client.map,
-    or `env` of an approach), which must be one that all workers share. Another job, another setting
-    or other code has another. Write a file under another name first, then rename it: an attempt may
-    end at any time. Nobody removes it.
+    In a train job it is CONCUR_CHECKPOINT, which the coordinator keeps until the job has ended. With
+    CHECKPOINT_ROOT (the argument `checkpoints` of Client.map, or `env` of an approach) it lies below
+    that folder, which must be one that all workers share; another job, another setting or other code
+    has another, and nobody removes it. Write a file under another name first, then rename it: an
+    attempt may end at any time.
     """
     root = os.environ.get("CHECKPOINT_ROOT")
     job = os.environ.get("CONCUR_JOB")
     if not job:
         raise RuntimeError("checkpoint_dir() is for jobs: CONCUR_JOB is not set here")
+    own = os.environ.get("CONCUR_CHECKPOINT")
+    if own and not root:
+        return pathlib.Path(own)
     if not root:
         raise RuntimeError(
             "no folder for checkpoints: pass checkpoints=… to map(), or set CHECKPOINT_ROOT in "

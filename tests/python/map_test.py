@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import concur
 from concur.function import pack
@@ -117,6 +118,11 @@ class MapTest(CoordinatorTest):
         self.assertEqual(calls.result(60), [1.0])
         with self.assertRaisesRegex(RuntimeError, "for jobs"):
             concur.checkpoint_dir()
+
+    def test_in_a_train_job_the_checkpoint_is_the_coordinators(self):
+        job = {"CONCUR_JOB": "s1/0", "CONCUR_CHECKPOINT": "kept-by-coordinator"}
+        with unittest.mock.patch.dict(os.environ, job):
+            self.assertEqual(concur.checkpoint_dir(), pathlib.Path("kept-by-coordinator"))
 
     def test_waiting_ends_in_time_and_canceling_ends_the_calls(self):
         calls = self.client.map(waits, {"gate": [os.path.abspath("never")]})
