@@ -30,6 +30,7 @@
 #include "analysis/report_assets.h"
 #include "analysis/report_summary.h"
 #include "analysis/score_table.h"
+#include "analysis/step_figure.h"
 #include "analysis/table.h"
 #include "analysis/writers.h"
 #include "base/decimal.h"
@@ -348,6 +349,7 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
   for (const PageTable& more : tables) {
     absl::StrAppend(&html, "<a href=\"#", more.id, "\">", EscapeXml(more.name), "</a>");
   }
+  html += options.curves.has_value() ? "<a href=\"#curves\">Learning curves</a>" : "";
   html += "<a href=\"#made\">How this was made</a></nav>\n<main>\n";
   for (const std::string& note : left_out) {
     html += HtmlParagraph(note, "left-out");
@@ -363,6 +365,10 @@ absl::StatusOr<std::string> ReportHtml(const ScoreTable& table, const ReportOpti
                     WriteHtmlTable(more.table, {absl::StrCat(more.id, "-table"), options.rows_max,
                                                 more.row_texts}),
                     "</section>\n");
+  }
+  if (options.curves.has_value()) {
+    absl::StrAppend(&html, "<section id=\"curves\"><h2>Learning curves</h2>\n",
+                    StepFigureHtml(*options.curves), "</section>\n");
   }
   html += "<section id=\"made\"><h2>How this was made</h2>\n<dl>";
   for (const auto& [name, value] : options.facts) {

@@ -19,6 +19,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/comparison.h"
 #include "analysis/score_table.h"
+#include "analysis/step_figure.h"
 #include "analysis/table.h"
 
 namespace concur::analysis {
@@ -36,6 +37,7 @@ struct ReportOptions {
   ComparisonOptions comparison;  // how they were made
   // Further tables, each with a heading: train × test.
   std::vector<std::pair<std::string, Table>> tables;
+  std::optional<StepFigure> curves;  // learning curves; its panels are all shown
   // What is shown at most, so that the page stays usable; what is left out is said at its top.
   size_t benchmarks_max = 60;
   size_t approaches_max = 500;

@@ -68,6 +68,8 @@ class SvgCanvas {
   // A path, e.g. "M0 0H10".
   void Path(absl::string_view data, absl::string_view attributes);
 
+  // What has been drawn so far, for a document that brings its own <svg>.
+  const std::string& body() const { return body_; }
   // The document: everything drawn so far on a white page of `width` x `height`, shown
   // `shown_width` wide; 0: as wide as it is.
   std::string ToString(double width, double height, absl::string_view title,

@@ -13,8 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "analysis/comparison.h"
 #include "analysis/generalization.h"
 #include "analysis/score_table.h"
@@ -31,6 +34,7 @@
 #include "cli/output/render.h"
 #include "cli/study/example_runs.h"
 #include "cli/study/open_study.h"
+#include "cli/study/step_figure.h"
 #include "cli/study/study.h"
 #include "command/command.h"
 #include "concur/v1/coordinator.pb.h"
@@ -53,6 +57,7 @@ struct ReportFlags {
   std::vector<std::string> where;
   std::vector<std::string> columns;
   bool no_comparisons = false;
+  std::string curves;
   IntervalFlags interval;
   bool interval_asked = false;
 };
@@ -146,6 +151,46 @@ void AddStudyFacts(const Study& study, const ReportFlags& flags, analysis::Repor
   add("specification", absl::StrCat("sha256 ", Sha256Of(rpc::EncodeSpec(study.spec)).ToHex()));
 }
 
+// Of the approaches and train sets that are rows and columns of the table, which is `opened`'s.
+absl::StatusOr<std::optional<analysis::StepFigure>> CurvesOf(const OpenedStudy& opened,
+                                                             const ReportFlags& flags,
+                                                             const analysis::ScoreTable& table) {
+  const Study& study = opened.study;
+  StepFigureOptions options;
+  options.metric = flags.curves;
+  CONCUR_ASSIGN_OR_RETURN(SweepTableOptions in_rows, TableOptionsOf(flags.file, flags.select));
+  in_rows.layout = analysis::Layout::kTrainInRows;
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable systems,
+                          ScoreTableOf(study, flags.metric, in_rows));
+  for (size_t row = 0; row < systems.approaches().size(); ++row) {
+    const analysis::AxisEntry& system = systems.approaches()[row];
+    const std::string train = analysis::TagValue(system, "train");
+    const std::string approach(absl::StripSuffix(system.name, absl::StrCat(" ← ", train)));
+    for (size_t b = 0; b < systems.benchmarks().size(); ++b) {
+      if (systems.cell(row, b).setting >= 0) {
+        options.selected[{approach, train}] = systems.cell(row, b).setting;
+      }
+    }
+  }
+  const auto stands_for = [](const std::string& name, const std::string& whole,
+                             absl::string_view more) {
+    return name == whole || absl::StartsWith(name, absl::StrCat(whole, more));
+  };
+  options.is_shown = [&](const std::string& approach, const std::string& train) {
+    const std::vector<analysis::AxisEntry>& rows = table.approaches();
+    const std::vector<analysis::AxisEntry>& columns = table.benchmarks();
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const analysis::AxisEntry& row) {
+                         return stands_for(row.name, approach, " #");
+                       }) &&
+           (study.spec.train_sets.size() == 1 ||
+            std::any_of(columns.begin(), columns.end(), [&](const analysis::AxisEntry& column) {
+              return stands_for(column.name, train, " → ");
+            }));
+  };
+  return StepFigureOf(opened, options);
+}
+
 absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
   if (flags.sweep.empty() == flags.scores.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
@@ -154,8 +199,9 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
   options.group_by = flags.group_by;
   CONCUR_ASSIGN_OR_RETURN(options.bootstrap, BootstrapOf(flags.interval));
   analysis::ScoreTable table;
+  OpenedStudy opened;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const OpenedStudy opened, OpenStudy(context, flags.sweep));
+    CONCUR_ASSIGN_OR_RETURN(opened, OpenStudy(context, flags.sweep));
     CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
                             TableOptionsOf(flags.file, flags.select));
     CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened.study, flags.metric, asked));
@@ -169,6 +215,9 @@ absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
     options.facts.emplace_back("scores", flags.scores);
   }
   CONCUR_ASSIGN_OR_RETURN(table, Narrow(std::move(table), flags));
+  if (flags.scores.empty()) {
+    CONCUR_ASSIGN_OR_RETURN(options.curves, CurvesOf(opened, flags, table));
+  }
   const size_t benchmarks = std::min(table.benchmarks().size(), options.benchmarks_max);
   if (options.bootstrap.has_value() && !flags.interval_asked &&
       benchmarks * benchmarks * table.approaches().size() > kDefaultIntervalWork) {
@@ -238,6 +287,11 @@ void AddReportCommand(Command& app, CommandContext& context) {
   AddSelectOption(command, flags->select);
   command->AddFlag("--no-comparisons", flags->no_comparisons,
                    "Leave out the paired comparisons, which read every per-example score");
+  command
+      ->AddOption("--curves", flags->curves,
+                  "The reported name whose learning curves are shown (default: early_stop's "
+                  "metric, else the one that most trainings report)")
+      ->TypeName("NAME");
   flags->interval.level = 0.95;
   Option* interval = AddIntervalOptions(command, flags->interval)->DefaultText("0.95");
   command->Footer(

@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -295,6 +296,28 @@ absl::Status CheckMetrics(const v1::Job& job, const Study& study) {
   return absl::OkStatus();
 }
 
+// What a job reported step by step, as the coordinator takes it: all of it, or none.
+absl::Status CheckSteps(const v1::Job& job) {
+  if (job.steps().empty()) {
+    return absl::OkStatus();
+  }
+  if (static_cast<size_t>(job.steps_size()) != job.step_count()) {
+    return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": steps: expected ", job.step_count(),
+                             " by step_count, got ", job.steps_size()));
+  }
+  std::map<std::string, int64_t> latest;
+  for (const v1::StepRecord& step : job.steps()) {
+    const auto [it, is_first] = latest.try_emplace(step.name(), -1);
+    if (step.step() <= it->second || !std::isfinite(step.value())) {
+      return Lost(absl::StrCat("jobs.jsonl: ", job.id(), ": steps: expected steps of ", step.name(),
+                               " that grow, with finite values, got step ", step.step(), " after ",
+                               it->second));
+    }
+    it->second = step.step();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string ExamplesPath(const Digest& digest) {
@@ -385,6 +408,7 @@ absl::Status CheckJobs(const Study& study) {
   for (const v1::Job& job : study.jobs) {
     CONCUR_RETURN_IF_ERROR(CheckJob(job, expansion));
     CONCUR_RETURN_IF_ERROR(CheckMetrics(job, study));
+    CONCUR_RETURN_IF_ERROR(CheckSteps(job));
   }
   return absl::OkStatus();
 }

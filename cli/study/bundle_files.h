@@ -48,7 +48,8 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
 absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions& options);
 
 // Whether the jobs are those that the spec implies, with its settings and seeds, and every metric
-// is the mean of its per-example scores, bit for bit. DataLoss names job and field.
+// is the mean of its per-example scores, bit for bit; and whether what jobs reported step by step
+// is whole. DataLoss names job and field.
 absl::Status CheckJobs(const Study& study);
 
 // "FILE:LINE: expected …, got …" at the first difference; OK when there is none.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -53,6 +54,17 @@ absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep) {
     return client.DownloadArtifact(digest, kExamplesBytesMax);
   };
   return study;
+}
+
+absl::Status ReadSteps(Client& client, v1::Job& job) {
+  absl::StatusOr<v1::Job> whole = client.GetJob(job.id(), /*include_steps=*/true);
+  if (absl::IsNotFound(whole.status())) {
+    whole = v1::Job();
+  }
+  CONCUR_RETURN_IF_ERROR(whole.status());
+  job.mutable_steps()->Swap(whole->mutable_steps());
+  job.set_step_count(static_cast<uint32_t>(job.steps_size()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const v1::Sweep& sweep,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/score_table.h"
 #include "cli/app/context.h"
@@ -25,6 +26,10 @@ absl::StatusOr<v1::Sweep> FindSweep(CommandContext& context, Client& client,
 
 // The study of a sweep by name or id. `client` must outlive the study.
 absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep);
+
+// Fills `steps` of a job, as that of a bundle is, and `step_count` with their number. One that has
+// been deleted meanwhile has none.
+absl::Status ReadSteps(Client& client, v1::Job& job);
 
 // The score table of a sweep with its spec, which costs the coordinator less than the study.
 // `metric` and `options` as for ScoreTableOf.

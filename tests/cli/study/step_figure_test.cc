@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learning curves of a sweep in `concur report`, from a coordinator and from a bundle.
+#include "cli/study/step_figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "tests/cli/study_fixture.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/text.h"
+
+namespace concur::cli {
+namespace {
+
+using ::concur::testing::Count;
+using ::testing::HasSubstr;
+
+class StepFigureOfTest : public StudyFixture {
+ protected:
+  // Every train job of lr reports two epochs, under two names.
+  StepFigureOfTest() {
+    for (v1::Job& job : fake_.jobs) {
+      if (job.kind() == v1::Job::KIND_TRAIN && job.approach() == "lr") {
+        for (int epoch = 1; epoch <= 2; ++epoch) {
+          Report(job, epoch, "loss", 1.0 / epoch);
+          Report(job, epoch, "validation_f1", 10.0 * (epoch + job.setting_index()));
+        }
+      }
+    }
+  }
+
+  static void Report(v1::Job& job, int step, const std::string& name, double value) {
+    v1::StepRecord* record = job.add_steps();
+    record->set_step(step);
+    record->set_name(name);
+    record->set_value(value);
+    record->set_attempt(1);
+    job.set_step_count(static_cast<uint32_t>(job.steps_size()));
+  }
+
+  std::string Page(std::vector<std::string> args) {
+    const std::string page = dir_.File(absl::StrCat("r", ++pages_, ".html"));
+    args.insert(args.begin(), "report");
+    args.insert(args.end(), {"--out", page, "--no-comparisons"});
+    const Output output = Concur(args);
+    EXPECT_EQ(output.code, 0) << output.err;
+    const std::string html = *ReadFile(page);
+    const size_t from = html.find("<section id=\"curves\">");
+    return from == std::string::npos ? "" : html.substr(from, html.find("</section>", from) - from);
+  }
+
+  int pages_ = 0;
+  testing::TempDir dir_;
+};
+
+TEST_F(StepFigureOfTest, AReportHasAPanelForEachApproachAndTrainSet) {
+  const std::string curves = Page({"demo"});
+  EXPECT_EQ(Count(curves, "<figure"), 2u) << "lr on both; others have reported nothing";
+  EXPECT_THAT(curves, HasSubstr("<strong>lr</strong> on news"));
+  EXPECT_THAT(curves, HasSubstr("validation_f1 by step")) << "as many curves as of loss";
+  EXPECT_EQ(Count(curves, "setting 1 (selected), seed 1: trained to its end; step 2: 30"), 2u);
+  EXPECT_EQ(Count(curves, "setting 0, seed 1: trained to its end; step 2: 20"), 2u);
+}
+
+TEST_F(StepFigureOfTest, WhatIsLeftOutOfTheTableHasNoCurves) {
+  EXPECT_EQ(Count(Page({"demo", "--columns", "wiki"}), "<figure"), 1u);
+  EXPECT_EQ(Page({"demo", "--where", "trained=no"}), "");
+  EXPECT_EQ(Count(Page({"demo", "--select", "each"}), "<figure"), 2u);
+}
+
+TEST_F(StepFigureOfTest, TheMetricOfEarlyStopCountsUnlessAnotherIsAskedFor) {
+  v1::EarlyStop* rule = fake_.sweeps[0].mutable_spec()->mutable_early_stop();
+  rule->set_method(v1::EarlyStop::METHOD_ASHA);
+  rule->set_metric("loss");
+  rule->set_minimize(true);
+  rule->set_min(1);
+  rule->set_max(2);
+  rule->set_eta(2);
+  EXPECT_THAT(Page({"demo"}), HasSubstr("loss by step"));
+  EXPECT_THAT(Page({"demo", "--curves", "validation_f1"}), HasSubstr("validation_f1 by step"));
+  const Output output = Concur({"report", "demo", "--out", dir_.File("x"), "--curves", "losss"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("--curves: expected loss or validation_f1, got \"losss\""));
+}
+
+TEST_F(StepFigureOfTest, ABundleGivesTheSameCurves) {
+  const std::string live = Page({"demo"});
+  const std::string bundle = dir_.File("bundle");
+  ASSERT_EQ(Concur({"export", "demo", "--out", bundle}).code, 0);
+  EXPECT_EQ(RunConcur({"verify", bundle}).code, 0) << RunConcur({"verify", bundle}).err;
+  EXPECT_EQ(Page({bundle}), live);
+}
+
+TEST_F(StepFigureOfTest, VerifyFindsReportsThatAreNotWhole) {
+  const std::string bundle = dir_.File("bundle");
+  ASSERT_EQ(Concur({"export", "demo", "--out", bundle}).code, 0);
+  const std::string before = *ReadFile(bundle + "/jobs.jsonl");
+  const auto verify_changed = [&](const std::string& from, const std::string& to) {
+    std::string after = before;
+    after.replace(after.find(from), from.size(), to);
+    CONCUR_CHECK_OK(WriteFileAtomically(bundle + "/jobs.jsonl", after));
+    return RunConcur({"verify", bundle}).err;
+  };
+  const std::string step = R"({"attempt":1,"name":"loss","step":"1","value":1},)";
+  EXPECT_THAT(verify_changed(step, ""), HasSubstr("steps: expected 4 by step_count, got 3"));
+  EXPECT_THAT(
+      verify_changed(R"("name":"loss","step":"1")", R"("name":"loss","step":"2")"),
+      HasSubstr("expected steps of loss that grow, with finite values, got step 2 after 2"));
+}
+
+TEST_F(StepFigureOfTest, ALargeSweepMakesNoLargePageAndFewCalls) {
+  const v1::Job model = fake_.jobs[0];
+  ASSERT_EQ(model.approach(), "lr");
+  Study study;
+  study.spec.approaches.emplace_back().name = "lr";
+  for (int t = 0; t < 100; ++t) {
+    study.spec.train_sets.emplace_back().name = absl::StrCat("t", t);
+    for (uint32_t setting = 0; setting < 50; ++setting) {
+      v1::Job job = model;
+      job.set_train_set(study.spec.train_sets.back().name);
+      job.set_setting_index(setting);
+      study.jobs.push_back(job);
+    }
+  }
+  OpenedStudy opened;
+  opened.study = std::move(study);
+  StepFigureOptions options;
+  options.selected[{"lr", "t0"}] = 49;
+  ASSERT_OK_AND_ASSIGN(const auto figure, StepFigureOf(opened, options));
+  ASSERT_TRUE(figure.has_value());
+  ASSERT_EQ(figure->panels.size(), analysis::kStepPanelsMax);
+  ASSERT_EQ(figure->panels[0].curves.size(), analysis::kStepCurvesMax);
+  EXPECT_EQ(figure->panels[0].curves[0].setting, 49) << "the selected one is among them";
+  EXPECT_EQ(figure->panels[0].curves[1].setting, 0);
+  EXPECT_THAT(figure->notes[0], HasSubstr("the first 48 of 100 pairs of approach and train set"));
+  EXPECT_THAT(figure->notes[1],
+              HasSubstr("In 48 panels the selected setting and the first others"));
+}
+
+}  // namespace
+}  // namespace concur::cli
