@@ -390,8 +390,9 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
       record.state() != JobState::kCanceled && record.state() != JobState::kSkipped) {
     return false;
   }
-  if (train && sweep.jobs[*train].state() == JobState::kStopped) {
-    return false;  // there is no system, and there will be none
+  const bool has_no_system = train && sweep.jobs[*train].state() == JobState::kStopped;
+  if (has_no_system && (rerun || record.state() == JobState::kStopped)) {
+    return false;  // nor will there be one
   }
   if (record.state() == JobState::kFailed) {
     blame_.Mend(sweep.keys.KindKeyOf(job));
@@ -409,6 +410,12 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
   record.settled = false;
   record.rung = 0;
   record.whole = record.whole || (sweep.early_stop && !train && (rerun || resumed));
+  if (has_no_system) {  // it ends as it would have, had it waited
+    SetState(sweep, job, JobState::kBlocked);
+    SetState(sweep, job, JobState::kStopped);
+    Announce(sweep, job, "its train job was stopped");
+    return true;
+  }
   const bool runnable = !train || (sweep.jobs[*train].state() == JobState::kSucceeded &&
                                    !sweep.jobs[*train].system_collected);
   SetState(sweep, job, runnable ? JobState::kReady : JobState::kBlocked);

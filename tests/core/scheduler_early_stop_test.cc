@@ -249,6 +249,30 @@ TEST_F(SchedulerEarlyStopTest, TheMedianStopsForGood) {
   EXPECT_EQ(TrainState(4), JobState::kStopped);
 }
 
+// It stayed canceled, and the sweep could not succeed any more.
+TEST_F(SchedulerEarlyStopTest, ACanceledEvaluationOfAStoppedTrainingIsStoppedByARetry) {
+  Start(2, {.min = 1, .max = 3, .eta = 2});
+  ASSERT_OK(scheduler().CancelJob({sweep_, Eval(1)}));
+  Report(0, {{1, 0.9}});
+  Report(1, {{1, 0.1}});
+  DropStopping();
+  Report(0, {{3, 0.9}}, /*finished=*/true);
+  ASSERT_EQ(TrainState(1), JobState::kStopped);
+  ASSERT_EQ(StateOf(sweep_, Eval(1)), JobState::kCanceled);
+  ASSERT_OK_AND_ASSIGN(const uint32_t retried,
+                       scheduler().RetryJobs(sweep_, {}, /*rerun_succeeded=*/false));
+  EXPECT_EQ(retried, 1u);
+  harness().EndTurn();
+  EXPECT_EQ(StateOf(sweep_, Eval(1)), JobState::kStopped);
+  harness().RestartCoordinator();
+  Sync();
+  for (const std::string& name : WorkerNames()) {
+    FinishAllWell(name);
+  }
+  Sync();
+  EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kSucceeded);
+}
+
 TEST_F(SchedulerEarlyStopTest, ACanceledJobIsNotWaitedForAndACanceledSweepEnds) {
   Start(3, Halving());
   Report(0, {{1, 0.5}});
