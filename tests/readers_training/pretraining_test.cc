@@ -5,7 +5,6 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,7 +33,6 @@
 namespace concur::readers {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
