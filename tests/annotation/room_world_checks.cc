@@ -149,7 +149,7 @@ void RoomWorld::CheckAcknowledged() {
           at < room_->attempts().size() &&
           std::any_of(room_->attempts()[at].validations.begin(),
                       room_->attempts()[at].validations.end(),
-                      [&](const Validation& one) { return one.annotator == name; });
+                      [&who = name](const Validation& one) { return one.annotator == who; });
       if (!is_there) {
         Broken(absl::StrCat(name, "'s validation of ", number, " was saved and is lost"));
       }
