@@ -32,6 +32,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/autoscaler.h"
 #include "core/backoffs.h"
@@ -359,6 +360,7 @@ class Scheduler {
   void NoteChange(SweepRecord& sweep, uint32_t job, JobState before);
   void JudgeSettings();
   void JudgeGroup(SweepRecord& sweep, uint32_t group);
+  void EndTraining(SweepRecord& sweep, uint32_t job, JobState state, absl::string_view why);
   void PauseTraining(SweepRecord& sweep, uint32_t job);
   void StopTraining(SweepRecord& sweep, uint32_t job);
   absl::Status RestoreEarlyStop(SweepRecord& sweep, const std::vector<StepRow>& reports);

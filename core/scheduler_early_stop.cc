@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/scheduler.h"
@@ -128,41 +129,37 @@ void Scheduler::JudgeGroup(SweepRecord& sweep, uint32_t group) {
   }
 }
 
-// It waits until it goes on, or has lost. Neither a failure nor a lost attempt.
-void Scheduler::PauseTraining(SweepRecord& sweep, uint32_t job) {
+// Neither a failure nor a lost attempt.
+void Scheduler::EndTraining(SweepRecord& sweep, uint32_t job, JobState state,
+                            absl::string_view why) {
   const JobId id = sweep.IdOf(job);
   const bool runs = sweep.jobs[job].state() == JobState::kRunning;
   if (runs) {
     StopAttempt(id, StopReason::kEarlyStop, /*counted=*/false);
     sweep.jobs[job].failure = FailureClass::kNone;  // how this attempt ends is not waited for
   }
-  reuse_.RemoveFollower(id);
-  leases_.RemoveLost(id);
-  SetState(sweep, job, JobState::kBlocked);
-  Announce(sweep, job, "early_stop: it waits until it goes on");
+  SetState(sweep, job, state);
+  Announce(sweep, job, why);
   if (runs) {
     ReleaseFollowers(id);
   }
 }
 
+// It waits until it goes on, or has lost.
+void Scheduler::PauseTraining(SweepRecord& sweep, uint32_t job) {
+  reuse_.RemoveFollower(sweep.IdOf(job));
+  leases_.RemoveLost(sweep.IdOf(job));
+  EndTraining(sweep, job, JobState::kBlocked, "early_stop: it waits until it goes on");
+}
+
 // It has lost for good, and with it what would have been evaluated.
 void Scheduler::StopTraining(SweepRecord& sweep, uint32_t job) {
-  const JobId id = sweep.IdOf(job);
-  const bool runs = sweep.jobs[job].state() == JobState::kRunning;
-  if (runs) {
-    StopAttempt(id, StopReason::kEarlyStop, /*counted=*/false);
-    sweep.jobs[job].failure = FailureClass::kNone;
-  }
-  SetState(sweep, job, JobState::kStopped);
-  Announce(sweep, job, "early_stop: other settings do better");
+  EndTraining(sweep, job, JobState::kStopped, "early_stop: other settings do better");
   for (uint32_t eval = job + 1; eval < sweep.expansion->EndOfCell(job); ++eval) {
     if (sweep.jobs[eval].state() == JobState::kBlocked) {
       SetState(sweep, eval, JobState::kStopped);
       Announce(sweep, eval, "its train job was stopped");
     }
-  }
-  if (runs) {
-    ReleaseFollowers(id);
   }
 }
 
