@@ -15,7 +15,7 @@
 namespace concur {
 namespace {
 
-constexpr std::array<absl::string_view, 2> kMethodNames = {"asha", "median"};
+constexpr std::array<absl::string_view, 3> kMethodNames = {"asha", "median", "hyperband"};
 constexpr double kWorst = -std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -41,28 +41,36 @@ absl::Status CheckEarlyStopRule(const EarlyStopRule& rule) {
     return absl::InvalidArgumentError(
         absl::StrCat("max: expected at least min, ", rule.min, ", got ", rule.max));
   }
-  if (rule.method == EarlyStopMethod::kAsha && rule.eta < 2) {
+  if (Halves(rule.method) && rule.eta < 2) {
     return absl::InvalidArgumentError(absl::StrCat("eta: expected at least 2, got ", rule.eta));
   }
   return absl::OkStatus();
 }
 
+std::vector<int64_t> EarlyStopRungs(const EarlyStopRule& rule) {
+  std::vector<int64_t> rungs;
+  for (int64_t steps = rule.min; steps < rule.max; steps *= rule.eta) {
+    rungs.push_back(steps);
+    if (steps > rule.max / rule.eta) {
+      break;  // the next one would be beyond max, or beyond int64_t
+    }
+  }
+  rungs.push_back(rule.max);
+  return rungs;
+}
+
 EarlyStop::EarlyStop(const EarlyStopRule& rule, uint32_t settings)
     : rule_(rule), settings_(settings), taking_part_(settings) {
-  CONCUR_CHECK(CheckEarlyStopRule(rule).ok());
+  CONCUR_CHECK(CheckEarlyStopRule(rule).ok() && rule.method != EarlyStopMethod::kHyperband);
   for (uint32_t s = 0; s < settings; ++s) {
     settings_[s].best = kWorst;
     waiting_.insert(waiting_.end(), s);
   }
-  if (rule.method == EarlyStopMethod::kAsha) {
-    for (int64_t steps = rule.min; steps < rule.max; steps *= rule.eta) {
-      rungs_.emplace_back().steps = steps;
-      if (steps > rule.max / rule.eta) {
-        break;  // the next one would be beyond max, or beyond int64_t
-      }
-    }
+  const std::vector<int64_t> rungs =
+      Halves(rule.method) ? EarlyStopRungs(rule) : std::vector<int64_t>{rule.max};
+  for (const int64_t steps : rungs) {
+    rungs_.emplace_back().steps = steps;
   }
-  rungs_.emplace_back().steps = rule.max;
 }
 
 std::optional<uint32_t> EarlyStop::PromotableFrom(size_t rung, bool is_closed) const {

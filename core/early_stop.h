@@ -12,6 +12,7 @@
 //    a setting ends whose best score is worse than the median, over the settings that have reported
 //    at the same step, of the means of their scores up to there. Until kMedianOthersMin have, none
 //    is stopped.
+//  - kHyperband: asynchronous successive halving with several `min` (core/early_stop_brackets.h).
 //
 // Deterministic: the same calls in the same order give the same decisions, so that a log of
 // arrivals is enough to have them again. Equal scores are in the order of the settings' numbers.
@@ -36,10 +37,12 @@
 
 namespace concur {
 
-// "asha", "median".
-enum class EarlyStopMethod { kAsha, kMedian };
+// "asha", "median", "hyperband".
+enum class EarlyStopMethod { kAsha, kMedian, kHyperband };
 absl::string_view EarlyStopMethodName(EarlyStopMethod method);
 absl::StatusOr<EarlyStopMethod> EarlyStopMethodFromName(absl::string_view name);
+// Whether it goes by rungs and eta.
+inline bool Halves(EarlyStopMethod method) { return method != EarlyStopMethod::kMedian; }
 
 inline constexpr size_t kMedianOthersMin = 3;
 inline constexpr int64_t kEarlyStopEtaMax = 1'000;
@@ -49,10 +52,12 @@ struct EarlyStopRule {
   bool minimize = false;  // less of the score is better
   int64_t min = 1;        // steps before the first decision
   int64_t max = 1;        // steps of a whole training
-  int64_t eta = 3;        // kAsha: one of so many goes on
+  int64_t eta = 3;        // unless kMedian: one of so many goes on
 };
-// InvalidArgument unless 1 <= min <= max and, for kAsha, eta >= 2.
+// InvalidArgument unless 1 <= min <= max and, if the method halves, eta >= 2.
 absl::Status CheckEarlyStopRule(const EarlyStopRule& rule);
+// The steps of the rungs of a rule that halves: min, min · eta, …, max. REQUIRES: it is valid.
+std::vector<int64_t> EarlyStopRungs(const EarlyStopRule& rule);
 
 class EarlyStop {
  public:
@@ -77,7 +82,7 @@ class EarlyStop {
     double value = 0;  // finite
   };
 
-  // REQUIRES: CheckEarlyStopRule(rule).
+  // REQUIRES: CheckEarlyStopRule(rule), and not kHyperband.
   EarlyStop(const EarlyStopRule& rule, uint32_t settings);
 
   // What a free worker trains next; none when nothing can be decided before another Report, or at

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The early stopping of one sweep: an EarlyStop for each approach, train set and seed, which
-// compares the settings that have a train job there.
+// The early stopping of one sweep: an EarlyStop for each approach, train set, seed and bracket,
+// which compares the settings that have a train job there.
 //
 // Thread-compatible.
 #ifndef CONCUR_CORE_EARLY_STOP_CELLS_H_
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/early_stop.h"
+#include "core/early_stop_brackets.h"
 #include "core/expansion.h"
 
 namespace concur {
@@ -20,7 +21,7 @@ class EarlyStopCells {
   // A train job among those that it is compared with.
   struct Place {
     uint32_t group = 0;
-    uint32_t setting = 0;
+    uint32_t setting = 0;  // its number within the group
   };
 
   // No setting has begun. `expansion` outlives this. REQUIRES: its spec has early_stop.
@@ -42,12 +43,15 @@ class EarlyStopCells {
     EarlyStop rule;
     uint32_t block = 0;
     uint32_t seed_index = 0;
+    uint32_t bracket = 0;
   };
 
   const Expansion& expansion_;
   const uint32_t seeds_;
+  const EarlyStopBrackets brackets_;
   std::vector<Group> groups_;
-  std::vector<std::optional<uint32_t>> first_group_;  // by block
+  // By block; the groups of a seed stand together.
+  std::vector<std::optional<uint32_t>> first_group_;
 };
 
 }  // namespace concur

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "core/early_stop_brackets.h"
 
 namespace concur {
 namespace {
@@ -19,9 +20,13 @@ class Replay {
  public:
   Replay(const EarlyStopRule& rule, const std::vector<LearningCurve>& curves, uint32_t workers)
       : rule_(rule),
-        early_stop_(rule, static_cast<uint32_t>(curves.size())),
+        brackets_(rule, static_cast<uint32_t>(curves.size())),
         idle_(workers),
         next_point_(curves.size(), 0) {
+    const auto settings = static_cast<uint32_t>(curves.size());
+    for (uint32_t bracket = 0; bracket < brackets_.CountFor(settings); ++bracket) {
+      early_stops_.emplace_back(brackets_.rules()[bracket], brackets_.SizeOf(bracket, settings));
+    }
     for (const LearningCurve& curve : curves) {
       LearningCurve& kept = curves_.emplace_back(curve);
       std::erase_if(kept.points,
@@ -38,22 +43,18 @@ class Replay {
       now_ = time;
       Train();
     }
-    result_.selected = early_stop_.Selected();
+    Select();
     for (uint32_t s = 0; s < curves_.size(); ++s) {
-      result_.finished += early_stop_.StateOf(s) == EarlyStop::State::kFinished ? 1 : 0;
+      result_.finished += StateOf(s) == EarlyStop::State::kFinished ? 1 : 0;
       if (curves_[s].points.empty()) {
         continue;
       }
       const double value = BestOf(s);
       result_.full_cost += CostOf(s, 0, curves_[s].points.back().step);
-      if (!result_.best ||
-          (rule_.minimize ? value < result_.best_value : value > result_.best_value)) {
+      if (!result_.best || IsBetter(value, result_.best_value)) {
         result_.best = s;
         result_.best_value = value;
       }
-    }
-    if (result_.selected) {
-      result_.selected_value = BestOf(*result_.selected);
     }
     return std::move(result_);
   }
@@ -71,10 +72,48 @@ class Replay {
                           : std::max_element(points.begin(), points.end(), less)->value;
   }
 
+  bool IsBetter(double value, double other) const {
+    return rule_.minimize ? value < other : value > other;
+  }
+
+  EarlyStop& RuleOf(uint32_t setting) { return early_stops_[brackets_.PlaceOf(setting).bracket]; }
+  EarlyStop::State StateOf(uint32_t setting) {
+    return RuleOf(setting).StateOf(brackets_.PlaceOf(setting).number);
+  }
+
+  // The best of what the brackets select; of equals the first setting.
+  void Select() {
+    for (uint32_t bracket = 0; bracket < early_stops_.size(); ++bracket) {
+      const std::optional<uint32_t> number = early_stops_[bracket].Selected();
+      if (!number) {
+        continue;
+      }
+      const uint32_t setting = brackets_.SettingAt({bracket, *number});
+      const double value = BestOf(setting);
+      const bool is_tie = result_.selected && value == result_.selected_value;
+      if (!result_.selected || IsBetter(value, result_.selected_value) ||
+          (is_tie && setting < *result_.selected)) {
+        result_.selected = setting;
+        result_.selected_value = value;
+      }
+    }
+  }
+
+  // Of the first bracket that has something to train.
+  std::optional<EarlyStop::Run> Next() {
+    for (uint32_t bracket = 0; bracket < early_stops_.size(); ++bracket) {
+      if (std::optional<EarlyStop::Run> run = early_stops_[bracket].Next()) {
+        run->setting = brackets_.SettingAt({bracket, run->setting});
+        return run;
+      }
+    }
+    return std::nullopt;
+  }
+
   // Gives idle workers what there is to train.
   void Train() {
     while (idle_ > 0) {
-      const std::optional<EarlyStop::Run> run = early_stop_.Next();
+      const std::optional<EarlyStop::Run> run = Next();
       if (!run) {
         return;
       }
@@ -98,13 +137,13 @@ class Replay {
   void Arrive(double time, uint32_t setting) {
     const auto& points = curves_[setting].points;
     if (next_point_[setting] == points.size()) {
-      early_stop_.End(setting);
+      RuleOf(setting).End(brackets_.PlaceOf(setting).number);
       Rest(time, setting);
       return;
     }
     const LearningCurve::Point& point = points[next_point_[setting]++];
     Note(EarlyStopEvent::Kind::kReport, time, setting, point.step, point.value);
-    if (early_stop_.Report(setting, point.step, point.value)) {
+    if (RuleOf(setting).Report(brackets_.PlaceOf(setting).number, point.step, point.value)) {
       Await(time, setting, point.step);
     } else {
       Rest(time, setting);
@@ -113,7 +152,7 @@ class Replay {
 
   void Rest(double time, uint32_t setting) {
     ++idle_;
-    const EarlyStop::State state = early_stop_.StateOf(setting);
+    const EarlyStop::State state = StateOf(setting);
     const auto& points = curves_[setting].points;
     const size_t done = next_point_[setting];
     Note(state == EarlyStop::State::kPaused    ? EarlyStopEvent::Kind::kPause
@@ -129,7 +168,8 @@ class Replay {
 
   const EarlyStopRule& rule_;
   std::vector<LearningCurve> curves_;
-  EarlyStop early_stop_;
+  const EarlyStopBrackets brackets_;
+  std::vector<EarlyStop> early_stops_;  // by bracket
   uint32_t idle_;
   std::vector<size_t> next_point_;                  // [setting]
   std::set<std::pair<double, uint32_t>> arrivals_;  // (time, setting)

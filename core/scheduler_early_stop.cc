@@ -231,10 +231,11 @@ std::string Scheduler::ExplainPaused(const SweepRecord& sweep, uint32_t job) con
   const EarlyStopCells::Place place = *sweep.early_stop->Find(job);
   const EarlyStop& rule = (*sweep.early_stop)[place.group];
   const EarlyStopSpec& spec = *sweep.expansion->spec().early_stop;
+  const bool has_brackets = spec.rule.method == EarlyStopMethod::kHyperband;
   return absl::StrCat("paused by early_stop at ", rule.UntilOf(place.setting), " of ",
                       spec.rule.max, " steps: of the ", rule.ReachedRungOf(place.setting),
-                      " settings that have come as far, the best one in ", spec.rule.eta, " by ",
-                      spec.metric,
+                      " settings ", has_brackets ? "of its bracket " : "",
+                      "that have come as far, the best one in ", spec.rule.eta, " by ", spec.metric,
                       " goes on, and once no other can come at least one; `concur "
                       "sweep steps ",
                       sweep.row.id.ToString(), "` shows what they reported");

@@ -349,7 +349,7 @@ absl::Status CheckEarlyStop(const FieldPath& path, const SweepSpec& spec) {
       CheckLine(path.Field("metric"), spec.early_stop->metric, kStepNameBytesMax));
   CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("min"), rule.min, 1, kStepMax));
   CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("max"), rule.max, rule.min, kStepMax));
-  if (rule.method == EarlyStopMethod::kAsha) {
+  if (Halves(rule.method)) {
     CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("eta"), rule.eta, 2, kEarlyStopEtaMax));
   }
   if (spec.random_settings == 0) {

@@ -224,6 +224,9 @@ absl::StatusOr<EarlyStopSpec> FromProto(const v1::EarlyStop& proto, const FieldP
     case v1::EarlyStop::METHOD_MEDIAN:
       result.rule.method = EarlyStopMethod::kMedian;
       break;
+    case v1::EarlyStop::METHOD_HYPERBAND:
+      result.rule.method = EarlyStopMethod::kHyperband;
+      break;
     default:
       return FieldError(path.Field("method"), absl::StrCat("expected a known value, got number ",
                                                            static_cast<int>(proto.method())));

@@ -164,10 +164,21 @@ v1::RetryPolicy ToProto(const RetryPolicy& retry) {
   return proto;
 }
 
+v1::EarlyStop::Method ToProto(EarlyStopMethod method) {
+  switch (method) {
+    case EarlyStopMethod::kAsha:
+      return v1::EarlyStop::METHOD_ASHA;
+    case EarlyStopMethod::kMedian:
+      return v1::EarlyStop::METHOD_MEDIAN;
+    case EarlyStopMethod::kHyperband:
+      return v1::EarlyStop::METHOD_HYPERBAND;
+  }
+  return v1::EarlyStop::METHOD_UNSPECIFIED;
+}
+
 v1::EarlyStop ToProto(const EarlyStopSpec& early_stop) {
   v1::EarlyStop proto;
-  proto.set_method(early_stop.rule.method == EarlyStopMethod::kAsha ? v1::EarlyStop::METHOD_ASHA
-                                                                    : v1::EarlyStop::METHOD_MEDIAN);
+  proto.set_method(ToProto(early_stop.rule.method));
   proto.set_metric(early_stop.metric);
   proto.set_minimize(early_stop.rule.minimize);
   proto.set_min(early_stop.rule.min);

@@ -30,6 +30,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "stop-not-saved",
     "scores-forgotten",
     "checkpoint-not-saved",
+    "brackets-forgotten",
     "answer-before-commit",
     "stale-attempt-accepted",
     "lease-never-ends",

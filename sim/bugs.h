@@ -36,6 +36,7 @@ enum class Bug : uint8_t {
   kStopNotSaved,         // jobs that early_stop stopped are saved as waiting
   kScoresForgotten,      // a restart forgets what jobs reported to early_stop
   kCheckpointNotSaved,   // a restart forgets what attempts left for the next ones
+  kBracketsForgotten,    // a restart compares settings across the brackets of hyperband
   // Of the coordinator's services.
   kAnswerBeforeCommit,    // users are answered before the commit
   kStaleAttemptAccepted,  // the attempt number of a result is not checked
@@ -62,7 +63,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 39;  // without kNone
+inline constexpr size_t kBugs = 40;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

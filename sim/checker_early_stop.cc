@@ -6,19 +6,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/early_stop_brackets.h"
 #include "sim/checker.h"
 
 namespace concur::sim {
 
-// The train jobs of the other settings of the approach, train set and seed.
+// The train jobs of the other settings of the approach, train set, seed and bracket.
 std::vector<JobId> Checker::ComparedWith(JobId train) const {
   const Expansion& expansion = *workload_.sweeps[planned_.at(train.sweep)].expansion;
   const JobCoordinates own = expansion.Locate(train.index);
+  const uint32_t settings = expansion.blocks()[own.block].settings;
+  const EarlyStopBrackets brackets(expansion.spec().early_stop->rule, settings);
+  const uint32_t bracket = brackets.PlaceOf(own.setting).bracket;
   std::vector<JobId> others;
   for (uint32_t job = 0; job < expansion.job_count(); ++job) {
     const JobCoordinates at = expansion.Locate(job);
     if (at.is_train && at.block == own.block && at.seed_index == own.seed_index &&
-        at.setting != own.setting) {
+        at.setting != own.setting && brackets.PlaceOf(at.setting).bracket == bracket) {
       others.push_back({train.sweep, job});
     }
   }
@@ -48,7 +52,7 @@ void Checker::CheckStopped(const std::vector<JobId>& stopped) {
     }
     ++stopped_;
     const std::vector<JobId> others = ComparedWith(id);
-    const bool halves = expansion.spec().early_stop->rule.method == EarlyStopMethod::kAsha;
+    const bool halves = Halves(expansion.spec().early_stop->rule.method);
     const bool one_is_left = std::any_of(others.begin(), others.end(), [&](JobId job) {
       return halves ? in_state(job, JobState::kSucceeded) : !in_state(job, JobState::kStopped);
     });

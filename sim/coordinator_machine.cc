@@ -114,9 +114,15 @@ void CoordinatorMachine::Start() {
   if (opened.ok()) {
     disk_store_ = *std::move(opened);
     store_ = std::make_unique<CheckedStore>(*this);
-    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(
-        clock_, *store_, [this](absl::string_view text) { return workload_.Decode(text); },
-        options);
+    const auto decode = [this](absl::string_view text) {
+      absl::StatusOr<SweepSpec> spec = workload_.Decode(text);
+      if (spec.ok() && spec->early_stop && world_.bug() == Bug::kBracketsForgotten &&
+          spec->early_stop->rule.method == EarlyStopMethod::kHyperband) {
+        spec->early_stop->rule.method = EarlyStopMethod::kAsha;
+      }
+      return spec;
+    };
+    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(clock_, *store_, decode, options);
     status = made.status();
     if (made.ok()) {
       engine_ = *std::move(made);

@@ -105,6 +105,14 @@ std::optional<absl::Duration> Sometimes(Random& random, double chance) {
   return random.Chance(chance) ? std::optional(absl::Milliseconds(1000 * seconds)) : std::nullopt;
 }
 
+// Some of those that halve do so in brackets.
+void DrawBrackets(Random& random, SweepSpec& spec) {
+  const bool has_brackets = random.Chance(0.4);
+  if (has_brackets && spec.early_stop && spec.early_stop->rule.method == EarlyStopMethod::kAsha) {
+    spec.early_stop->rule.method = EarlyStopMethod::kHyperband;
+  }
+}
+
 // The world without faults trains every setting to its end, so that it has all outcomes.
 void DrawEarlyStop(Random& random, bool gives_up, SweepSpec& spec) {
   spec.early_stop.reset();
@@ -195,6 +203,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random rerun(seed, "sim.rerun");
   Random poison(seed, "sim.poison");
   Random early_stop(seed, "sim.early_stop");
+  Random brackets(seed, "sim.brackets");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
@@ -211,6 +220,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.keep.systems = random.Chance(0.5);
     }
     DrawEarlyStop(early_stop, gives_up, spec);
+    DrawBrackets(brackets, spec);
     for (ApproachSpec& approach : spec.approaches) {
       approach.rerun = rerun.Chance(0.1);
     }

@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/metric_meaning.h"
 #include "base/suggest.h"
+#include "core/early_stop_brackets.h"
 #include "core/reported_step.h"
 #include "spec/sweep_reader.h"
 
@@ -305,6 +306,27 @@ void SweepReader::ReadExcludeRule(const Value& value) {
   sweep_.spec.exclude.insert(sweep_.spec.exclude.end(), rules.begin(), rules.end());
 }
 
+namespace {
+
+// Of the brackets in which settings could stop that have too few for one of them to be chosen; ""
+// without any.
+std::string ThinBracketWarning(const EarlyStopRule& rule, uint32_t settings) {
+  const EarlyStopBrackets brackets(rule, settings);
+  std::vector<std::string> thin;
+  for (uint32_t b = 0; b + 1 < brackets.rules().size(); ++b) {  // in the last one nothing stops
+    const uint32_t size = brackets.SizeOf(b, settings);
+    if (size < rule.eta) {
+      thin.push_back(absl::StrCat(size, " from step ", brackets.rules()[b].min));
+    }
+  }
+  return thin.empty() ? ""
+                      : absl::StrCat("brackets of fewer than eta settings stop few or none: of ",
+                                     settings, " settings ", FirstNames(thin),
+                                     "; give settings.random or min more, or write method: asha");
+}
+
+}  // namespace
+
 void SweepReader::ReadEarlyStop(const Value& value) {
   EarlyStopSpec early_stop;
   EarlyStopRule& rule = early_stop.rule;
@@ -338,6 +360,13 @@ void SweepReader::ReadEarlyStop(const Value& value) {
   if (rule.min == rule.max) {
     sweep_.warnings.push_back(
         absl::StrCat(value.Place(), "min and max are equal: no setting stops early"));
+  }
+  const uint32_t random_settings = sweep_.spec.random_settings;
+  if (rule.method == EarlyStopMethod::kHyperband && random_settings > 0) {
+    const std::string warning = ThinBracketWarning(rule, random_settings + 1);
+    if (!warning.empty()) {
+      sweep_.warnings.push_back(absl::StrCat(value.Place(), warning));
+    }
   }
   sweep_.spec.early_stop = std::move(early_stop);
 }

@@ -464,7 +464,8 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
                           *artifacts_);
   result.resumed_from = entry->inputs.resumed_from;
   FinishedAttempt finished{entry->order.id, std::move(result)};
-  if (stopped != StopCause::kCanceled && stopped != StopCause::kFenced) {
+  if (outputs.has_checkpoint && !finished.result.succeeded && stopped != StopCause::kCanceled &&
+      stopped != StopCause::kFenced) {
     finished.checkpoint = CollectCheckpoint(
         entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
   }

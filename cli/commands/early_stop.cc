@@ -103,8 +103,8 @@ analysis::Table TableOf(const std::vector<CellCurves>& cells,
   analysis::Table table;
   table.title = absl::StrCat(
       "Early stopping by ", EarlyStopMethodName(rule.method), ", steps ", rule.min, " to ",
-      rule.max, rule.method == EarlyStopMethod::kAsha ? absl::StrCat(", eta ", rule.eta) : "", ", ",
-      workers, workers == 1 ? " worker" : " workers", ", on recorded learning curves");
+      rule.max, Halves(rule.method) ? absl::StrCat(", eta ", rule.eta) : "", ", ", workers,
+      workers == 1 ? " worker" : " workers", ", on recorded learning curves");
   table.columns = {{"approach", "approach"},
                    {"benchmark", "benchmark"},
                    {"seed", "seed"},
@@ -195,15 +195,17 @@ void AddEarlyStopCommand(Command& app, CommandContext& context) {
       ->TypeName("FILE")
       ->Required();
   command
-      ->AddOption("--method", flags->method,
-                  "asha (asynchronous successive halving) or median (the median stopping rule)")
+      ->AddOption(
+          "--method", flags->method,
+          "asha (asynchronous successive halving), hyperband (the same in brackets of several "
+          "--min) or median (the median stopping rule)")
       ->ShowDefault();
   command->AddOption("--metric", flags->metric, "The reported name that counts, of several")
       ->TypeName("NAME");
   command->AddFlag("--minimize", flags->minimize, "Less of it is better");
   command->AddOption("--min", flags->min, "Steps before a setting may stop")->ShowDefault();
   command->AddOption("--max", flags->max, "Steps of a whole training (default: the last of all)");
-  command->AddOption("--eta", flags->eta, "For asha: of so many settings one goes on")
+  command->AddOption("--eta", flags->eta, "For asha and hyperband: of so many settings one goes on")
       ->ShowDefault();
   command->AddOption("--workers", flags->workers, "That train the settings of a cell")
       ->ShowDefault()

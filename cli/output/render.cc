@@ -184,10 +184,9 @@ std::string ResourcesText(const v1::Resources& resources) {
 
 std::string EarlyStopText(const EarlyStopSpec& early_stop) {
   const EarlyStopRule& rule = early_stop.rule;
-  return absl::StrCat(
-      EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ", early_stop.metric,
-      ", steps ", rule.min, " to ", rule.max,
-      rule.method == EarlyStopMethod::kAsha ? absl::StrCat(", eta ", rule.eta) : "");
+  return absl::StrCat(EarlyStopMethodName(rule.method), ", ", rule.minimize ? "least " : "most ",
+                      early_stop.metric, ", steps ", rule.min, " to ", rule.max,
+                      Halves(rule.method) ? absl::StrCat(", eta ", rule.eta) : "");
 }
 
 absl::Time TimeOf(const google::protobuf::Timestamp& time) {

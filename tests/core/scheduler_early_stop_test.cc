@@ -273,6 +273,41 @@ TEST_F(SchedulerEarlyStopTest, ACanceledEvaluationOfAStoppedTrainingIsStoppedByA
   EXPECT_EQ(scheduler().FindSweep(sweep_)->state, SweepState::kSucceeded);
 }
 
+// Of five settings 0, 2 and 4 are in the bracket from step 1; where 1 and 3 are nothing stops.
+TEST_F(SchedulerEarlyStopTest, HyperbandComparesWithinBracketsBeforeAndAfterARestart) {
+  Start(5, {.method = EarlyStopMethod::kHyperband, .min = 1, .max = 3, .eta = 3});
+  Report(0, {{1, 0.5}});
+  Report(1, {{1, 0.1}});
+  Report(2, {{1, 0.6}});
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  EXPECT_EQ(TrainState(1), JobState::kRunning);
+  EXPECT_EQ(View(2).rung, 0u) << "the third of its bracket has not come";
+  EXPECT_THAT(scheduler().Explain({sweep_, Train(0)}), HasSubstr("settings of its bracket that"));
+  harness().RestartCoordinator();
+  Sync();
+  EXPECT_EQ(TrainState(0), JobState::kBlocked);
+  EXPECT_EQ(TrainState(1), JobState::kRunning);
+  Report(3, {{1, 0.9}, {2, 0.9}});
+  EXPECT_EQ(View(2).rung, 0u) << "of another bracket";
+  Report(4, {{1, 0.2}});
+  EXPECT_EQ(View(2).rung, 1u);
+  harness().RestartCoordinator();
+  Sync();
+  EXPECT_EQ(View(2).rung, 1u);
+  DropStopping();
+  Report(1, {{3, 0.1}}, /*finished=*/true);
+  Report(3, {{3, 0.9}}, /*finished=*/true);
+  EXPECT_EQ(TrainState(0), JobState::kBlocked) << "its bracket is not done";
+  Report(2, {{3, 0.6}}, /*finished=*/true);
+  for (const uint32_t setting : {0, 4}) {
+    EXPECT_EQ(TrainState(setting), JobState::kStopped);
+    EXPECT_EQ(StateOf(sweep_, Eval(setting)), JobState::kStopped);
+  }
+  for (const uint32_t setting : {1, 2, 3}) {
+    EXPECT_EQ(TrainState(setting), JobState::kSucceeded);
+  }
+}
+
 TEST_F(SchedulerEarlyStopTest, ACanceledJobIsNotWaitedForAndACanceledSweepEnds) {
   Start(3, Halving());
   Report(0, {{1, 0.5}});

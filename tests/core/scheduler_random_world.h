@@ -235,6 +235,9 @@ class RandomWorld {
           .min = early_stop_.Between(1, 3),
           .max = early_stop_.Between(3, 25),
           .eta = early_stop_.Between(2, 3)};
+      if (Halves(spec.early_stop->rule.method) && early_stop_.Chance(0.3)) {
+        spec.early_stop->rule.method = EarlyStopMethod::kHyperband;
+      }
     }
     spec.seeds = {random_.Between(1, 3)};
     if (random_.Chance(0.4)) {

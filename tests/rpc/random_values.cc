@@ -340,12 +340,11 @@ SweepSpec RandomSpec(Random& random) {
   if (trains && spec.random_settings > 0 && random.Chance(0.5)) {
     spec.early_stop.emplace();
     spec.early_stop->metric = "f1";
-    spec.early_stop->rule = {
-        .method = random.Chance(0.5) ? EarlyStopMethod::kAsha : EarlyStopMethod::kMedian,
-        .minimize = random.Chance(0.5),
-        .min = random.Between(1, 10),
-        .max = random.Between(10, kStepMax),
-        .eta = random.Between(2, kEarlyStopEtaMax)};
+    spec.early_stop->rule = {.method = static_cast<EarlyStopMethod>(random.Below(3)),
+                             .minimize = random.Chance(0.5),
+                             .min = random.Between(1, 10),
+                             .max = random.Between(10, kStepMax),
+                             .eta = random.Between(2, kEarlyStopEtaMax)};
   }
   return spec;
 }

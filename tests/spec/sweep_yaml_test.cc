@@ -391,6 +391,11 @@ TEST_F(SweepYamlTest, EarlyStoppingThatIsProbablyNotMeantIsWarnedOf) {
   EXPECT_THAT(warnings("{metric: f1, max: 9}"), Not(HasSubstr("early_stop")));
   EXPECT_THAT(warnings("{metric: f1, min: 9, max: 9}"),
               HasSubstr("spec.early_stop: min and max are equal: no setting stops early"));
+  EXPECT_THAT(warnings("{metric: f1, method: hyperband, max: 9}"),
+              HasSubstr("spec.early_stop: brackets of fewer than eta settings stop few or none: of "
+                        "5 settings 1 from step 3; give"));
+  EXPECT_THAT(warnings("{metric: f1, method: hyperband, max: 4, min: 2, eta: 2}"),
+              Not(HasSubstr("early_stop")));
 }
 
 TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWorkingDirectory) {
