@@ -71,6 +71,11 @@ concur::SyncRequest SomeSync(Bytes& bytes) {
       request.finished.push_back({id, SomeResult(bytes, id)});
     }
   }
+  for (uint32_t i = bytes.Next(4); i > 0; --i) {
+    const AttemptId id = SomeAttempt(bytes);
+    const int64_t step = bytes.Next(8);
+    request.steps.push_back({id, {step, "f1", static_cast<double>(bytes.Next(16))}});
+  }
   return request;
 }
 
@@ -80,7 +85,15 @@ void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t eve
   }
   concur::SweepSpec spec = concur::testing::SmallSweep();
   spec.seeds = {1 + static_cast<int64_t>(bytes.Next(2))};
-  spec.random_settings = bytes.Next(2);
+  spec.random_settings = bytes.Next(4);
+  if (spec.random_settings > 0 && bytes.Next(2) == 1) {
+    spec.early_stop.emplace().metric = "f1";
+    spec.early_stop->rule = {.method = static_cast<concur::EarlyStopMethod>(bytes.Next(3)),
+                             .minimize = bytes.Next(2) == 1,
+                             .min = 1 + bytes.Next(2),
+                             .max = 2 + bytes.Next(6),
+                             .eta = 2 + bytes.Next(2)};
+  }
   spec.retry.failures_max = 1 + bytes.Next(3);
   spec.retry.lost_max = bytes.Next(4);
   spec.failures_max_per_block = bytes.Next(3);
