@@ -28,6 +28,7 @@ v1::Pilot PilotProto(const PilotRow& row) {
   proto.set_message(CleanUtf8(row.message));
   *proto.mutable_request_time() = rpc::ToProto(row.request_time);
   *proto.mutable_phase_time() = rpc::ToProto(row.phase_time);
+  proto.set_image(row.image);
   return proto;
 }
 

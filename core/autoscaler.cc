@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -49,6 +51,10 @@ class Planner {
     plan_.workers_needed.resize(workers.size());
     for (const PoolPlace& pool : pools) {
       pool_labels_.push_back(WorkerLabels(*pool.spec));
+      if (pool.spec->kubernetes.job_images) {
+        pool_labels_.back()[kImageLabel] = kNoImage;  // jobs of an image have a part of their own
+      }
+      rooms_.try_emplace(pool.spec->name, pool.spec->workers_max).first->second -= pool.pilots;
     }
   }
 
@@ -190,13 +196,15 @@ class Planner {
     if (!place.open) {
       return;
     }
-    const int32_t room = std::max(0, place.spec->workers_max - place.pilots - plan.start);
-    const auto count = static_cast<int32_t>(std::min<uint64_t>(more, static_cast<uint64_t>(room)));
+    int32_t& room = rooms_.at(place.spec->name);
+    const auto count =
+        static_cast<int32_t>(std::min<uint64_t>(more, static_cast<uint64_t>(std::max(0, room))));
     for (int32_t n = 0; n < count; ++n) {
       AddPilot(pool, true);
       Fill(demand, bins_.back(), wanted);
     }
     plan.start += count;
+    room -= count;
   }
 
   void NotePossibility(size_t index) {
@@ -240,8 +248,11 @@ class Planner {
       }
     }
     plan.wanted = std::max(plan.wanted, std::max(missing, 0));
-    if (missing > 0 && place.open) {
-      plan.start += missing;
+    int32_t& room = rooms_.at(place.spec->name);
+    const int32_t more = std::min(missing, room);
+    if (more > 0 && place.open) {
+      plan.start += more;
+      room -= more;
     }
   }
 
@@ -249,7 +260,8 @@ class Planner {
   const std::vector<WorkerPlace>& workers_;
   const std::vector<PoolPlace>& pools_;
   const AutoscalePolicy& policy_;
-  std::vector<Labels> pool_labels_;  // of each pool's workers; Bin points into it
+  std::vector<Labels> pool_labels_;       // of each pool's workers; Bin points into it
+  std::map<std::string, int32_t> rooms_;  // for new pilots, by the name of the pool
   std::vector<Bin> bins_;
   std::vector<int32_t> doubtful_left_;  // of each pool: pilots that have no bin yet
   ScalePlan plan_;

@@ -43,6 +43,8 @@ struct WorkerPlace {
   uint32_t running = 0;
 };
 
+// A pool, or the part of it whose pods are of one image (ForImage). Parts share the pool's name and
+// maximum.
 struct PoolPlace {
   const PoolSpec* spec = nullptr;
   bool open = true;     // new pilots may be asked for

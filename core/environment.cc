@@ -25,6 +25,12 @@ constexpr char kDigestMark[] = "@sha256:";
 
 std::string LabelOf(absl::string_view name) { return absl::StrCat(kEnvironmentLabelPrefix, name); }
 
+// Whether a container of the image is all that its jobs need. The image's name is a label's value.
+bool IsImageAsItIs(const Environment& environment) {
+  return !environment.HasFile() && environment.setup.empty() &&
+         environment.reference.size() <= kNameBytesMax;
+}
+
 }  // namespace
 
 absl::string_view EnvironmentKindName(EnvironmentKind kind) {
@@ -123,13 +129,17 @@ Labels LabelsOfEnvironment(const Environment& environment) {
   Labels labels;
   switch (environment.kind) {
     case EnvironmentKind::kImage:
-      if (!environment.HasFile()) {
-        labels[LabelOf("registry")] = kEnvironmentLabelValue;
+      if (IsImageAsItIs(environment)) {
+        labels[kImageLabel] = environment.reference;
+        break;
       }
-      labels[LabelOf("root")] = kEnvironmentLabelValue;
+      if (!environment.HasFile()) {
+        labels[kRegistryLabel] = kEnvironmentLabelValue;
+      }
+      labels[kRootLabel] = kEnvironmentLabelValue;
       break;
     case EnvironmentKind::kRoot:
-      labels[LabelOf("root")] = kEnvironmentLabelValue;
+      labels[kRootLabel] = kEnvironmentLabelValue;
       break;
     case EnvironmentKind::kVenv:
       labels[LabelOf(environment.python)] = kEnvironmentLabelValue;

@@ -22,9 +22,7 @@ class LabelSets {
   // REQUIRES: Add has returned this number, or it is 0.
   const Labels& Get(uint32_t number) const { return sets_[number]; }
   // Whether a worker with these labels satisfies the set.
-  bool Match(uint32_t number, const Labels& has) const {
-    return number == 0 || LabelsMatch(sets_[number], has);
-  }
+  bool Match(uint32_t number, const Labels& has) const { return LabelsMatch(sets_[number], has); }
   size_t size() const { return sets_.size(); }  // the empty set included
 
   // Ends the process when sets and numbers disagree.

@@ -8,11 +8,36 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 
 namespace concur {
+namespace {
+
+bool IsYes(const Labels& labels, const char* name) {
+  const auto it = labels.find(name);
+  return it != labels.end() && it->second == kEnvironmentLabelValue;
+}
+
+// Whether jobs of this image find it there; "": jobs of none.
+bool ImageMatches(absl::string_view image, const Labels& has) {
+  static const auto* const label = new std::string(kImageLabel);  // is asked for every lane of jobs
+  const auto it = has.find(*label);
+  if (it == has.end()) {
+    return image.empty() || has.contains(kAnyEnvironmentLabel) ||
+           (IsYes(has, kRootLabel) && IsYes(has, kRegistryLabel));
+  }
+  return it->second == kAnyImage || it->second == (image.empty() ? kNoImage : image);
+}
+
+}  // namespace
 
 bool LabelsMatch(const Labels& wants, const Labels& has) {
+  absl::string_view image;
   for (const auto& [name, value] : wants) {
+    if (name == kImageLabel) {
+      image = value;
+      continue;
+    }
     const auto it = has.find(name);
     const bool matches = it != has.end() ? it->second == value
                                          : absl::StartsWith(name, kEnvironmentLabelPrefix) &&
@@ -21,7 +46,7 @@ bool LabelsMatch(const Labels& wants, const Labels& has) {
       return false;
     }
   }
-  return true;
+  return ImageMatches(image, has);
 }
 
 int32_t GpusMin(const Labels& has) {

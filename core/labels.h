@@ -26,12 +26,22 @@ using Labels = std::map<std::string, std::string>;
 // worker sets them itself, and approaches with an environment ask for them.
 inline constexpr char kEnvironmentLabelPrefix[] = "environment.";
 inline constexpr char kEnvironmentLabelValue[] = "yes";
+// Runs roots and images, and gets images from registries.
+inline constexpr char kRootLabel[] = "environment.root";
+inline constexpr char kRegistryLabel[] = "environment.registry";
 // What runs roots and images on a worker: "bubblewrap".
 inline constexpr char kSandboxLabel[] = "environment.sandbox";
+// Of a job whose environment is an image of a registry: the image. Workers that run in a container
+// of it have the label, too, and take no other jobs; others that can get and run images do without.
+inline constexpr char kImageLabel[] = "environment.image";
+// In place of an image, of workers that a pool may start: of whatever image a job asks for, and of
+// none that a job can ask for.
+inline constexpr char kAnyImage[] = "any";
+inline constexpr char kNoImage[] = "none";
 // Of workers that a pool may start: what they can is known once they are there. Stands for all.
 inline constexpr char kAnyEnvironmentLabel[] = "environment.any";
 
-// Whether something that has `has` satisfies all of `wants`.
+// Whether something that has `has` satisfies all of `wants`, and takes jobs that want no more.
 bool LabelsMatch(const Labels& wants, const Labels& has);
 
 // The number of kGpusMinLabel; 0 when it is absent or no number.

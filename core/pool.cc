@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "core/environment.h"
 #include "core/names.h"
 #include "core/sweep.h"
 
@@ -48,6 +49,9 @@ absl::Status CheckPoolLabels(const FieldPath& path, const Labels& labels) {
     // As those of the workers, which refuse others when they register.
     CONCUR_RETURN_IF_ERROR(CheckName(path, name));
     CONCUR_RETURN_IF_ERROR(CheckLine(path.Field(name), value));
+    if (name == kImageLabel) {
+      CONCUR_RETURN_IF_ERROR(AtField(path.Field(name), CheckImageReference(value)));
+    }
   }
   return absl::OkStatus();
 }
@@ -190,7 +194,7 @@ absl::Status CheckVolume(const FieldPath& path, const PodVolume& volume) {
 std::string OwnMountAt(const PoolSpec& spec, const std::string& path) {
   for (const std::string& own :
        {spec.work_directory.empty() ? std::string(kPodWorkDirectory) : spec.work_directory,
-        std::string(kPodCredentials), std::string("/tmp")}) {
+        std::string(kPodCredentials), std::string(kPodPrograms), std::string("/tmp")}) {
     if (path == own) {
       return own;
     }
@@ -261,6 +265,7 @@ absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
   const KubernetesSettings& kubernetes = spec.kubernetes;
   for (const auto& [field, text] :
        {std::pair("namespace", &kubernetes.name_space), std::pair("image", &kubernetes.image),
+        std::pair("worker_image", &kubernetes.worker_image),
         std::pair("service_account", &kubernetes.service_account),
         std::pair("gpu_resource", &kubernetes.gpu_resource),
         std::pair("priority_class", &kubernetes.priority_class),
@@ -283,6 +288,14 @@ absl::Status CheckKubernetes(const FieldPath& path, const PoolSpec& spec) {
   if (!policy.empty() && policy != "Always" && policy != "IfNotPresent" && policy != "Never") {
     return FieldError(path.Field("image_pull_policy"),
                       absl::StrCat("expected Always, IfNotPresent or Never, got \"", policy, "\""));
+  }
+  if (kubernetes.job_images && spec.labels.contains(kImageLabel)) {
+    return FieldError(path.Field("job_images"),
+                      absl::StrCat("expected no label ", kImageLabel, " of the pool beside it"));
+  }
+  if (kubernetes.job_images && spec.workers_min == spec.workers_max) {
+    return FieldError(path.Field("job_images"),
+                      "expected workers.min below workers.max: pods of jobs' images find no room");
   }
   return CheckVolumes(path, spec);
 }
@@ -368,10 +381,28 @@ Labels WorkerLabels(const PoolSpec& spec) {
       })) {
     labels[kAnyEnvironmentLabel] = kEnvironmentLabelValue;
   }
+  if (spec.kubernetes.job_images) {
+    labels[kImageLabel] = kAnyImage;
+  }
   if (spec.gpus_min > 0) {
     labels[kGpusMinLabel] = absl::StrCat(spec.gpus_min);
   }
   return labels;
+}
+
+PoolSpec ForImage(const PoolSpec& spec, const std::string& image) {
+  PoolSpec part = spec;
+  part.kubernetes.job_images = false;
+  if (part.kubernetes.worker_image.empty()) {
+    part.kubernetes.worker_image = part.kubernetes.image;
+  }
+  part.kubernetes.image = image;
+  std::erase_if(part.labels, [](const auto& label) {
+    return absl::StartsWith(label.first, kEnvironmentLabelPrefix);
+  });
+  part.labels[kImageLabel] = image;
+  part.workers_min = 0;  // they are there for jobs alone
+  return part;
 }
 
 }  // namespace concur

@@ -49,6 +49,9 @@ inline constexpr char kKueueLabel[] = "kueue.x-k8s.io/queue-name";
 // Where a container of a pool's pods has files of its own.
 inline constexpr char kPodWorkDirectory[] = "/var/lib/concur-worker";
 inline constexpr char kPodCredentials[] = "/etc/concur";
+// A variable of a pod: the names of those that its pool sets, and not its image.
+inline constexpr char kPodVariables[] = "CONCUR_POD_VARIABLES";
+inline constexpr char kPodPrograms[] = "/opt/concur-pod";  // of the worker that was put into it
 
 struct SlurmSettings {
   std::string partition;  // each "": Slurm's own default
@@ -116,6 +119,11 @@ struct KubernetesSettings {
   std::string affinity;  // a pod's `affinity`, as JSON; "": none
   // Always, IfNotPresent or Never; "": Kubernetes' default.
   std::string image_pull_policy;
+  // An image of Concur's whose worker without shared libraries (PoolSpec::worker_program) is put
+  // into pods of `image`; "": `image` has a worker.
+  std::string worker_image;
+  // Jobs whose environment is an image of a registry get pods of that image.
+  bool job_images = false;
 
   friend bool operator==(const KubernetesSettings&, const KubernetesSettings&) = default;
 };
@@ -181,9 +189,13 @@ absl::Status CheckEnvPattern(const FieldPath& path, absl::string_view pattern);
 // Whether the pattern, or one of several, means this variable.
 bool EnvPatternMatches(absl::string_view pattern, absl::string_view name);
 
-// What its workers carry: its labels, pool=NAME, kGpusMinLabel where the pool has a minimum, and
-// kAnyEnvironmentLabel unless its labels say what environments they have.
+// What its workers carry: its labels, pool=NAME, kGpusMinLabel where the pool has a minimum,
+// kAnyEnvironmentLabel unless its labels say what environments they have, and kAnyImage where it
+// has pods of jobs' images.
 Labels WorkerLabels(const PoolSpec& spec);
+
+// The part of a pool with `job_images` whose pods are of this image, which jobs name.
+PoolSpec ForImage(const PoolSpec& spec, const std::string& image);
 
 }  // namespace concur
 

@@ -140,8 +140,9 @@ absl::Status Pools::Resume(const std::string& name) {
   }
   pool->row.paused = false;
   pool->row.pause_reason.clear();
-  pool->failures = 0;
-  pool->not_before = absl::InfinitePast();
+  pool->own.failures = 0;
+  pool->own.not_before = absl::InfinitePast();
+  pool->of_images.clear();
   dirty_pools_.insert(name);
   next_plan_ = now_;
   return absl::OkStatus();
@@ -171,11 +172,11 @@ void Pools::DropPool(const std::string& name) {
   deleted_pools_.push_back(name);
 }
 
-bool Pools::IsOpen(const Pool& pool, absl::Time now) const {
+bool Pools::IsOpen(const Pool& pool, const Starts& starts, absl::Time now) const {
   const auto provider = providers_.find(pool.spec.provider);
   const bool reachable =
       provider == providers_.end() || provider->second.failing_since == absl::InfiniteFuture();
-  return !pool.row.paused && !pool.row.removing && now >= pool.not_before && reachable;
+  return !pool.row.paused && !pool.row.removing && now >= starts.not_before && reachable;
 }
 
 bool Pools::IsDoubtful(const Pilot& pilot, absl::Time now) const {
@@ -207,22 +208,23 @@ void Pools::CountFailure(const Pilot& pilot, const std::string& message, absl::T
   if (pool == nullptr) {
     return;
   }
-  const bool counted = pilot.row.request_time <= pool->last_failure_time;
-  pool->last_failure = Cut(message);
+  Starts& starts = pool->Of(pilot.row.image);
+  const bool counted = pilot.row.request_time <= starts.last_failure_time;
+  starts.last_failure = Cut(message);
   if (counted) {
     return;
   }
-  ++pool->failures;
-  pool->last_failure_time = now;
+  ++starts.failures;
+  starts.last_failure_time = now;
   absl::Duration backoff = policy_.backoff_min;
-  for (int32_t i = 1; i < pool->failures && backoff < policy_.backoff_max; ++i) {
+  for (int32_t i = 1; i < starts.failures && backoff < policy_.backoff_max; ++i) {
     backoff *= 2;
   }
-  pool->not_before = now + std::min(backoff, policy_.backoff_max);
-  if (pool->failures >= policy_.failures_max && !pool->row.paused) {
+  starts.not_before = now + std::min(backoff, policy_.backoff_max);
+  if (pilot.row.image.empty() && starts.failures >= policy_.failures_max && !pool->row.paused) {
     pool->row.paused = true;
-    pool->row.pause_reason =
-        absl::StrCat(pool->failures, " starts in a row failed, the last one: ", pool->last_failure);
+    pool->row.pause_reason = absl::StrCat(
+        starts.failures, " starts in a row failed, the last one: ", starts.last_failure);
     dirty_pools_.insert(pool->row.name);
   }
 }
@@ -341,6 +343,12 @@ void Pools::TakeReport(Pilot& pilot, const PilotReport& report, absl::Time now) 
     return;
   }
   pilot.impossible = report.impossible;
+  if (report.impossible && !pilot.row.image.empty() && !pilot.row.joined) {
+    // What a job names may never start: it must not keep others' room.
+    CountFailure(pilot, report.message, now);
+    StopPilot(pilot, report.message, now);
+    return;
+  }
   if (report.state == PilotReport::State::kPending) {
     SetPhase(pilot, PilotPhase::kPending, report.message, now);
     pilot.running_since = absl::InfiniteFuture();

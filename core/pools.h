@@ -193,17 +193,25 @@ class Pools {
   void CheckInvariants() const;
 
  private:
+  // How starts of pilots went.
+  struct Starts {
+    int32_t failures = 0;  // in a row
+    std::string last_failure;
+    absl::Time last_failure_time = absl::InfinitePast();
+    absl::Time not_before = absl::InfinitePast();
+    absl::Time doubted_until = absl::InfinitePast();
+  };
   struct Pool {
     PoolSpec spec;
     bool from_options = false;
     PoolRow row;
-    int32_t failures = 0;
-    std::string last_failure;
-    absl::Time last_failure_time = absl::InfinitePast();
-    absl::Time not_before = absl::InfinitePast();
+    Starts own;
+    // Of pilots of jobs' images. An image that nobody can start must not stop the others.
+    std::map<std::string, Starts> of_images;
     int32_t wanted = 0;
     bool drop_at_once = false;  // while it is being removed
-    absl::Time doubted_until = absl::InfinitePast();
+
+    Starts& Of(const std::string& image) { return image.empty() ? own : of_images[image]; }
   };
   struct Pilot {
     PilotRow row;
@@ -235,7 +243,7 @@ class Pools {
   void Touch(const std::string& pilot) { dirty_pilots_.insert(pilot); }
   Pool* FindPool(const std::string& name);
   const Pool* FindPool(const std::string& name) const;
-  bool IsOpen(const Pool& pool, absl::Time now) const;
+  bool IsOpen(const Pool& pool, const Starts& starts, absl::Time now) const;
   // Whether jobs had better not count on a pilot that waits.
   bool IsDoubtful(const Pilot& pilot, absl::Time now) const;
   void DropPool(const std::string& name);
@@ -249,12 +257,15 @@ class Pools {
   void FollowWorkers(absl::Time now, const PoolWorld& world);
   void CheckTimeouts(absl::Time now);
   std::vector<WorkerPlace> PlacesOf(const PoolWorld& world) const;
-  PoolPlace PlaceOf(Pool& pool, absl::Time now) const;
+  struct Part;
+  std::vector<Part> PartsOf(Pool& pool, const PoolWorld& world, absl::Time now) const;
+  PoolPlace PlaceOf(Part& part, absl::Time now) const;
   void Plan(absl::Time now, const PoolWorld& world);
-  void StartPilots(Pool& pool, int32_t count, absl::Time now);
-  int32_t Undrain(const Pool& pool, int32_t count);
-  void ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, absl::Time now);
-  void ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, absl::Time now);
+  void StartPilots(const Part& part, int32_t count, absl::Time now);
+  int32_t Undrain(const Part& part, int32_t count);
+  void ShrinkWaiting(const Part& part, int32_t needed, int32_t in_queue, absl::Time now);
+  void ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, int32_t lacking,
+                     absl::Time now);
   void EmptyRemovedPools(absl::Time now);
   void DrainPilot(Pilot& pilot, absl::Time now);
   void StopPilot(Pilot& pilot, absl::string_view why, absl::Time now);

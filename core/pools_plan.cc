@@ -67,13 +67,12 @@ void Pools::FollowWorkers(absl::Time now, const PoolWorld& world) {
       pilot.row.joined = true;
       SetPhase(pilot, PilotPhase::kWorking, "", now);
       if (Pool* pool = FindPool(pilot.row.pool)) {
-        pool->doubted_until = absl::InfinitePast();
+        pool->Of(pilot.row.image).doubted_until = absl::InfinitePast();
       }
     }
     Pool* pool = FindPool(pilot.row.pool);
-    if (pool != nullptr && pool->failures > 0 &&
-        now - pilot.row.phase_time >= policy_.healthy_after) {
-      pool->failures = 0;
+    if (pool != nullptr && now - pilot.row.phase_time >= policy_.healthy_after) {
+      pool->Of(pilot.row.image).failures = 0;
     }
   }
 }
@@ -131,32 +130,75 @@ std::vector<WorkerPlace> Pools::PlacesOf(const PoolWorld& world) const {
   return places;
 }
 
-PoolPlace Pools::PlaceOf(Pool& pool, absl::Time now) const {
-  PoolPlace place{&pool.spec, IsOpen(pool, now)};
+// A pool's own pilots, or those of one image.
+struct Pools::Part {
+  Pool* pool = nullptr;
+  std::string image;  // "": its own
+  PoolSpec spec;      // what each of them is
+
+  bool Has(const Pilot& pilot) const {
+    return pilot.row.pool == pool->spec.name && pilot.row.image == image;
+  }
+};
+
+// The pool's own part first.
+std::vector<Pools::Part> Pools::PartsOf(Pool& pool, const PoolWorld& world, absl::Time now) const {
+  std::set<std::string> images;
   for (const auto& [name, pilot] : pilots_) {
     if (pilot.row.pool == pool.spec.name && pilot.row.phase != PilotPhase::kGone) {
+      images.insert(pilot.row.image);
+    }
+  }
+  for (const DemandClass& demand : world.demand) {
+    const auto it = demand.labels.find(kImageLabel);
+    if (pool.spec.kubernetes.job_images && it != demand.labels.end()) {
+      images.insert(it->second);
+    }
+  }
+  images.erase("");
+  std::vector<Part> parts = {{&pool, "", pool.spec}};
+  for (const std::string& image : images) {
+    parts.push_back({&pool, image, ForImage(pool.spec, image)});
+  }
+  std::erase_if(pool.of_images, [&](const auto& entry) {
+    return !images.contains(entry.first) &&
+           now - entry.second.last_failure_time >= policy_.gone_kept;
+  });
+  return parts;
+}
+
+PoolPlace Pools::PlaceOf(Part& part, absl::Time now) const {
+  Starts& starts = part.pool->Of(part.image);
+  PoolPlace place{&part.spec, IsOpen(*part.pool, starts, now)};
+  for (const auto& [name, pilot] : pilots_) {
+    if (part.Has(pilot) && pilot.row.phase != PilotPhase::kGone) {
       ++place.pilots;
       place.waiting += IsWaiting(pilot.row.phase) || pilot.restored ? 1 : 0;
       place.doubtful += IsDoubtful(pilot, now) ? 1 : 0;
     }
   }
   if (place.doubtful > 0) {
-    pool.doubted_until = now + policy_.doubt_kept;
+    starts.doubted_until = now + policy_.doubt_kept;
   }
-  place.doubted = now < pool.doubted_until;
+  place.doubted = now < starts.doubted_until;
   return place;
 }
 
 void Pools::Plan(absl::Time now, const PoolWorld& world) {
   const std::vector<WorkerPlace> workers = PlacesOf(world);
-  std::vector<PoolPlace> places;
-  std::vector<Pool*> pools;
+  std::vector<Part> parts;
   for (auto& [name, pool] : pools_) {
-    if (pool.row.removing) {
-      continue;
+    if (!pool.row.removing) {
+      pool.wanted = 0;
+      for (Part& part : PartsOf(pool, world, now)) {
+        parts.push_back(std::move(part));
+      }
     }
-    places.push_back(PlaceOf(pool, now));
-    pools.push_back(&pool);
+  }
+  std::vector<PoolPlace> places;
+  places.reserve(parts.size());
+  for (Part& part : parts) {
+    places.push_back(PlaceOf(part, now));
   }
   const ScalePlan plan = PlanPools(world.demand, workers, places, policy_.scale);
   std::set<std::string> needed;
@@ -165,12 +207,15 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
       needed.insert(workers[i].name);
     }
   }
-  for (size_t i = 0; i < pools.size(); ++i) {
-    Pool& pool = *pools[i];
-    pool.wanted = places[i].pilots + plan.pools[i].wanted;
-    const int32_t back = Undrain(pool, plan.pools[i].start);
-    StartPilots(pool, plan.pools[i].start - back, now);
-    const int32_t waiting = plan.pools[i].waiting_needed + plan.pools[i].start - back;
+  std::map<std::string, int32_t>
+      lacking;  // of each pool, pilots of images for which there is no room
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    part.pool->wanted += places[i].pilots + plan.pools[i].wanted;
+    const int32_t start = plan.pools[i].start;
+    const int32_t back = Undrain(part, start);
+    StartPilots(part, start - back, now);
+    const int32_t waiting = plan.pools[i].waiting_needed + start - back;
     int32_t in_queue = waiting;
     if (places[i].doubtful > 0) {
       // They keep their places in the queue until workers have taken what they were for.
@@ -181,8 +226,12 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
           in_queue,
           PlanPools(world.demand, workers, {alone}, policy_.scale).pools[0].waiting_needed);
     }
-    ShrinkWaiting(pool, waiting, in_queue, now);
-    ShrinkWorking(pool, needed, now);
+    ShrinkWaiting(part, waiting, in_queue, now);
+    const bool has_images = part.pool->spec.kubernetes.job_images;
+    lacking[part.spec.name] += has_images && places[i].open ? plan.pools[i].wanted - start : 0;
+  }
+  for (const auto& [name, count] : lacking) {
+    ShrinkWorking(pools_.at(name), needed, count, now);
   }
   impossible_.clear();
   too_long_.clear();
@@ -194,18 +243,20 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
   }
 }
 
-void Pools::StartPilots(Pool& pool, int32_t count, absl::Time now) {
-  const int32_t at_once = pool.spec.provider == ProviderKind::kSlurm     ? pool.spec.slurm.array_max
-                          : pool.spec.provider == ProviderKind::kCommand ? kCommandStartsMax
-                                                                         : count;
+void Pools::StartPilots(const Part& part, int32_t count, absl::Time now) {
+  const PoolSpec& spec = part.spec;
+  const int32_t at_once = spec.provider == ProviderKind::kSlurm     ? spec.slurm.array_max
+                          : spec.provider == ProviderKind::kCommand ? kCommandStartsMax
+                                                                    : count;
   while (count > 0) {
-    PoolActions::Start start{pool.spec, {}};
+    PoolActions::Start start{spec, {}};
     for (int32_t i = 0; i < at_once && count > 0; ++i, --count) {
-      const std::string name = absl::StrCat(pool.spec.name, "-", next_pilot_++);
+      const std::string name = absl::StrCat(spec.name, "-", next_pilot_++);
       Pilot& pilot = pilots_[name];
       pilot.row.name = name;
-      pilot.row.pool = pool.spec.name;
-      pilot.row.provider = static_cast<uint8_t>(pool.spec.provider);
+      pilot.row.pool = spec.name;
+      pilot.row.image = part.image;
+      pilot.row.provider = static_cast<uint8_t>(spec.provider);
       pilot.row.request_time = now;
       pilot.row.phase_time = now;
       Touch(name);
@@ -214,19 +265,19 @@ void Pools::StartPilots(Pool& pool, int32_t count, absl::Time now) {
     dirty_next_ = true;
     actions_.start.push_back(std::move(start));
     // Asked again soon: what was idle is not.
-    Provider& provider = providers_[pool.spec.provider];
+    Provider& provider = providers_[spec.provider];
     provider.next_observe = std::min(provider.next_observe, now + policy_.observe_interval);
   }
 }
 
 // Draining workers are used again before new ones are requested. Returns how many.
-int32_t Pools::Undrain(const Pool& pool, int32_t count) {
+int32_t Pools::Undrain(const Part& part, int32_t count) {
   int32_t back = 0;
   for (auto& [name, pilot] : pilots_) {
     if (back == count) {
       break;
     }
-    if (pilot.row.pool == pool.spec.name && pilot.row.phase == PilotPhase::kWorking && pilot.live &&
+    if (part.Has(pilot) && pilot.row.phase == PilotPhase::kWorking && pilot.live &&
         pilot.draining()) {
       pilot.drain_since = absl::InfiniteFuture();
       pilot.surplus_since = absl::InfiniteFuture();
@@ -239,10 +290,10 @@ int32_t Pools::Undrain(const Pool& pool, int32_t count) {
 
 // Cancels the waiting pilots that are the furthest from working, once there have been too many for
 // a while. So many more, up to `in_queue`, stay that may start after all.
-void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, absl::Time now) {
+void Pools::ShrinkWaiting(const Part& part, int32_t needed, int32_t in_queue, absl::Time now) {
   std::vector<Pilot*> waiting;
   for (auto& [name, pilot] : pilots_) {
-    if (pilot.row.pool == pool.spec.name && IsWaiting(pilot.row.phase)) {
+    if (part.Has(pilot) && IsWaiting(pilot.row.phase)) {
       waiting.push_back(&pilot);
     }
   }
@@ -250,7 +301,7 @@ void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, ab
     return std::tuple(a->impossible, b->row.phase, a->row.request_time) <
            std::tuple(b->impossible, a->row.phase, b->row.request_time);
   });
-  const absl::Duration patience = std::min(policy_.waiting_surplus, pool.spec.idle_timeout);
+  const absl::Duration patience = std::min(policy_.waiting_surplus, part.spec.idle_timeout);
   for (size_t i = 0; i < waiting.size(); ++i) {
     Pilot& pilot = *waiting[i];
     if (i < static_cast<size_t>(std::max(pilot.impossible ? needed : in_queue, 0))) {
@@ -265,13 +316,17 @@ void Pools::ShrinkWaiting(const Pool& pool, int32_t needed, int32_t in_queue, ab
   }
 }
 
-void Pools::ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, absl::Time now) {
-  int32_t working = 0;
+// Drains idle workers that are not needed: after a while, and at once where so many pilots of other
+// images are `lacking` for want of room.
+void Pools::ShrinkWorking(const Pool& pool, const std::set<std::string>& needed, int32_t lacking,
+                          absl::Time now) {
+  int32_t working = 0;  // of the pool's own, of which it has a minimum
   for (const auto& [name, pilot] : pilots_) {
-    working += pilot.row.pool == pool.spec.name && pilot.row.phase == PilotPhase::kWorking &&
-                       pilot.live && !pilot.draining()
+    working += pilot.row.pool == pool.spec.name && pilot.row.image.empty() &&
+                       pilot.row.phase == PilotPhase::kWorking && pilot.live && !pilot.draining()
                    ? 1
                    : 0;
+    lacking -= pilot.row.pool == pool.spec.name && pilot.draining() ? 1 : 0;  // makes room
   }
   for (auto& [name, pilot] : pilots_) {
     if (pilot.row.pool != pool.spec.name || pilot.row.phase != PilotPhase::kWorking ||
@@ -283,10 +338,12 @@ void Pools::ShrinkWorking(const Pool& pool, const std::set<std::string>& needed,
       continue;
     }
     pilot.surplus_since = std::min(pilot.surplus_since, now);
-    if (working > pool.spec.workers_min && pilot.worker_running == 0 &&
-        now - pilot.surplus_since >= pool.spec.idle_timeout) {
+    const bool is_own = pilot.row.image.empty();
+    const bool is_free = pilot.worker_running == 0 && (!is_own || working > pool.spec.workers_min);
+    if (is_free && (lacking > 0 || now - pilot.surplus_since >= pool.spec.idle_timeout)) {
       DrainPilot(pilot, now);
-      --working;
+      working -= is_own ? 1 : 0;
+      --lacking;
     }
   }
 }

@@ -38,10 +38,10 @@ PoolView Pools::ViewOf(const Pool& pool) const {
   view.paused = pool.row.paused;
   view.pause_reason = pool.row.pause_reason;
   view.wanted = pool.wanted;
-  view.failures = pool.failures;
-  view.last_failure = pool.last_failure;
-  view.last_failure_time = pool.last_failure_time;
-  view.not_before = pool.not_before;
+  view.failures = pool.own.failures;
+  view.last_failure = pool.own.last_failure;
+  view.last_failure_time = pool.own.last_failure_time;
+  view.not_before = pool.own.not_before;
   for (const auto& [name, pilot] : pilots_) {
     if (pilot.row.pool != pool.spec.name) {
       continue;
@@ -119,7 +119,13 @@ absl::StatusOr<std::vector<std::string>> Pools::Explain(const std::string& name)
   } else if (all == 0) {
     lines.push_back("no job waits for a worker of this pool");
   }
-  if (now_ < pool->doubted_until) {
+  for (const auto& [image, starts] : pool->of_images) {
+    if (now_ < starts.not_before) {
+      lines.push_back(absl::StrCat("starts nothing of image ", image, " before ",
+                                   FormatIsoTime(starts.not_before), ": ", starts.last_failure));
+    }
+  }
+  if (now_ < pool->own.doubted_until) {
     lines.push_back(
         "jobs go to other pools first, where these take them: workers do not come here");
   }
@@ -190,12 +196,19 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
       continue;
     }
     const PoolView view = ViewOf(pool);
+    const auto image = labels.find(kImageLabel);
+    const bool has_image = pool.spec.kubernetes.job_images && image != labels.end();
+    const auto of_image = has_image ? pool.of_images.find(image->second) : pool.of_images.end();
+    const Starts none;
+    const Starts& starts = !has_image                         ? pool.own
+                           : of_image != pool.of_images.end() ? of_image->second
+                                                              : none;
     std::string state;
     if (view.paused) {
       state = absl::StrCat("is paused: ", view.pause_reason);
-    } else if (now_ < view.not_before) {
-      state =
-          absl::StrCat("tries again at ", FormatIsoTime(view.not_before), ": ", view.last_failure);
+    } else if (now_ < starts.not_before) {
+      state = absl::StrCat("tries again at ", FormatIsoTime(starts.not_before), ": ",
+                           starts.last_failure);
     } else if (view.pending + view.starting > 0) {
       state = absl::StrCat("has ", Count(view.pending + view.starting, "worker", "workers"),
                            " on the way");

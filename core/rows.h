@@ -165,6 +165,7 @@ struct PilotRow {
   absl::Time request_time = absl::UnixEpoch();
   absl::Time phase_time = absl::UnixEpoch();  // when it came into this phase
   bool joined = false;                        // its worker has come at least once
+  std::string image;                          // of jobs that it was started for; "": its pool's own
 
   friend bool operator==(const PilotRow&, const PilotRow&) = default;
 };

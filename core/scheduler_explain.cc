@@ -25,11 +25,20 @@ std::string EnvironmentRemedy(absl::string_view label) {
   absl::ConsumePrefix(&label, kEnvironmentLabelPrefix);
   const absl::string_view programs = label == "root"       ? "bubblewrap, podman or apptainer"
                                      : label == "registry" ? "skopeo, or podman"
+                                     : label == "image"    ? "bubblewrap and skopeo, or podman,"
                                      : label == "conda"    ? "micromamba, mamba or conda"
                                                            : label;
   return absl::StrCat("install ", programs,
                       " there and start the worker again (its log says what "
                       "it tried)");
+}
+
+// Whether some worker that takes jobs can run the image, or is in it.
+bool HasImage(const Roster& workers, absl::Time now, const std::string& image) {
+  return std::any_of(workers.begin(), workers.end(), [&](const auto& entry) {
+    return entry.second->TakesJobs(now) &&
+           LabelsMatch({{kImageLabel, image}}, entry.second->info.labels);
+  });
 }
 
 // REQUIRES: some worker takes jobs, and none of these carries all that is wanted.
@@ -44,7 +53,7 @@ std::string ExplainLabels(const Roster& workers, absl::Time now, const Labels& w
         values.insert(it->second);
       }
     }
-    if (!values.contains(value)) {
+    if (!values.contains(value) && !(name == kImageLabel && HasImage(workers, now, value))) {
       missing.emplace(name, value);
       has = missing.size() == 1 ? std::move(values) : std::move(has);
     }

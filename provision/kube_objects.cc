@@ -12,13 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/digest.h"
-#include "provision/kube_reasons.h"
 
 namespace concur::provision {
 namespace {
 
 constexpr size_t kKubernetesNameBytesMax = 63;
-constexpr size_t kPodMessageBytesMax = 500;
 constexpr int kWorkerUser = 10001;       // as in k8s/ and the image
 constexpr int kMetricsPort = 9465;       // as in k8s/components/static-workers
 constexpr int kGraceSeconds = 60;        // from Stop's TERM to KILL
@@ -77,6 +75,16 @@ std::string WorkDirectoryOf(const PoolSpec& pool) {
   return pool.work_directory.empty() ? kPodWorkDirectory : pool.work_directory;
 }
 
+// The program of a worker that is put into pods, in Concur's image; and where it is put.
+constexpr char kStaticWorker[] = "/usr/lib/concur/concur-worker-static";
+std::string PutProgram() { return absl::StrCat(kPodPrograms, "/concur-worker"); }
+
+std::string ProgramOf(const PoolSpec& pool) {
+  return !pool.kubernetes.worker_image.empty() ? PutProgram()
+         : pool.worker_program.empty()         ? "concur-worker"
+                                               : pool.worker_program;
+}
+
 // The shell runs `setup` and becomes the worker.
 std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup,
                                    const std::string& pilot) {
@@ -85,10 +93,10 @@ std::vector<std::string> CommandOf(const PoolSpec& pool, const PilotSetup& setup
     command = {"/bin/sh", "-ec", absl::StrCat(absl::StrJoin(pool.setup, "\n"), "\nexec \"$@\""),
                "concur-pilot"};
   }
-  for (const std::string& word : std::vector<std::string>{
-           pool.worker_program.empty() ? "concur-worker" : pool.worker_program, "--name", pilot,
-           "--work-dir", absl::StrCat(WorkDirectoryOf(pool), "/run"), "--log-format", "json",
-           "--metrics-listen", absl::StrCat("0.0.0.0:", kMetricsPort)}) {
+  for (const std::string& word :
+       std::vector<std::string>{ProgramOf(pool), "--name", pilot, "--work-dir",
+                                absl::StrCat(WorkDirectoryOf(pool), "/run"), "--log-format", "json",
+                                "--metrics-listen", absl::StrCat("0.0.0.0:", kMetricsPort)}) {
     command.push_back(word);
   }
   for (std::string& argument : WorkerArguments(pool, setup)) {
@@ -117,6 +125,29 @@ std::map<std::string, std::string> CredentialFiles(const PilotSetup& setup) {
   return files;
 }
 
+KubeJson Restricted() {
+  return {{"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", {"ALL"}}}}};
+}
+
+// Puts the worker into a pod whose image has none.
+KubeJson PuttingContainerOf(const PoolSpec& pool) {
+  KubeJson container = {
+      {"name", "put-worker"},
+      {"image", pool.kubernetes.worker_image},
+      {"command",
+       {"cp", pool.worker_program.empty() ? kStaticWorker : pool.worker_program, PutProgram()}},
+      {"resources", ResourcesOf(pool)},
+      {"terminationMessagePolicy", "FallbackToLogsOnError"},
+      {"securityContext", Restricted()},
+      {"volumeMounts", KubeJson::array({{{"name", "programs"}, {"mountPath", kPodPrograms}}})}};
+  if (!pool.kubernetes.image_pull_policy.empty()) {
+    container["imagePullPolicy"] = pool.kubernetes.image_pull_policy;
+  }
+  return container;
+}
+
 KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::string& pilot,
                      const std::string& secret) {
   const std::string directory = WorkDirectoryOf(pool);
@@ -128,10 +159,7 @@ KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::s
       {"ports", KubeJson::array({{{"name", "metrics"}, {"containerPort", kMetricsPort}}})},
       {"resources", ResourcesOf(pool)},
       {"terminationMessagePolicy", "FallbackToLogsOnError"},
-      {"securityContext",
-       {{"allowPrivilegeEscalation", false},
-        {"readOnlyRootFilesystem", true},
-        {"capabilities", {{"drop", {"ALL"}}}}}},
+      {"securityContext", Restricted()},
       {"volumeMounts", KubeJson::array({{{"name", "work"}, {"mountPath", directory}},
                                         {{"name", "tmp"}, {"mountPath", "/tmp"}}})}};
   for (const auto& [name, value] : pool.kubernetes.env) {
@@ -148,6 +176,17 @@ KubeJson ContainerOf(const PoolSpec& pool, const PilotSetup& setup, const std::s
   if (!setup.ca_pem.empty()) {
     container["volumeMounts"].push_back(
         {{"name", "credentials"}, {"mountPath", kPodCredentials}, {"readOnly", true}});
+  }
+  if (!pool.kubernetes.worker_image.empty()) {
+    container["volumeMounts"].push_back(
+        {{"name", "programs"}, {"mountPath", kPodPrograms}, {"readOnly", true}});
+  }
+  if (pool.labels.contains(kImageLabel) && !pool.kubernetes.env.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : pool.kubernetes.env) {
+      names.push_back(name);
+    }
+    container["env"].push_back({{"name", kPodVariables}, {"value", absl::StrJoin(names, ",")}});
   }
   return container;
 }
@@ -260,137 +299,16 @@ KubeJson PodOf(const PoolSpec& pool, const PilotSetup& setup, const std::string&
                     {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                   {"containers", KubeJson::array({ContainerOf(pool, setup, pilot, secret)})},
                   {"volumes", std::move(volumes)}};
+  if (!pool.kubernetes.worker_image.empty()) {
+    pod["initContainers"] = KubeJson::array({PuttingContainerOf(pool)});
+    pod["volumes"].push_back({{"name", "programs"}, {"emptyDir", KubeJson::object()}});
+  }
   AddPlacement(pool, &pod);
   AddVolumes(pool.kubernetes.volumes, &pod);
   return pod;
 }
 
-// The condition of this type whose status is "True", or null.
-const KubeJson* TrueCondition(const KubeJson& object, absl::string_view type) {
-  const KubeJson* conditions = KubeFind(object, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) {
-    return nullptr;
-  }
-  for (const KubeJson& condition : *conditions) {
-    if (KubeText(condition, {"type"}) == type && KubeText(condition, {"status"}) == "True") {
-      return &condition;
-    }
-  }
-  return nullptr;
-}
-
-std::string Said(const std::string& reason, const std::string& message) {
-  return absl::StrCat(reason, reason.empty() || message.empty() ? "" : ": ",
-                      message.substr(0, kPodMessageBytesMax));
-}
-
-// The state of the worker's container: {"running": …}, {"waiting": …} or {"terminated": …}; null.
-const KubeJson* ContainerState(const KubeJson& pod) {
-  const KubeJson* statuses = KubeFind(pod, {"status", "containerStatuses"});
-  return statuses == nullptr || !statuses->is_array() || statuses->empty()
-             ? nullptr
-             : KubeFind((*statuses)[0], {"state"});
-}
-
-// Who ended a pod that did not end by itself; "" for others.
-std::string TakenBack(const KubeJson& pod) {
-  const std::string reason = KubeText(pod, {"status", "reason"});
-  const std::string message = KubeText(pod, {"status", "message"});
-  if (const KubeJson* target = TrueCondition(pod, "DisruptionTarget")) {
-    const std::string why = KubeText(*target, {"reason"});
-    return absl::StrCat(why == "PreemptionByScheduler" ? "preempted: " : "evicted: ",
-                        Said(why, KubeText(*target, {"message"})));
-  }
-  if (reason == "Evicted") {
-    return absl::StrCat("evicted: ", message);
-  }
-  if (reason == "Preempting" || reason == "Preempted") {
-    return absl::StrCat("preempted: ", Said(reason, message));
-  }
-  if (reason == "NodeLost" || reason == "Shutdown" || reason == "Terminated" ||
-      reason == "NodeShutdown") {
-    return absl::StrCat("its node went away: ", Said(reason, message));
-  }
-  return "";
-}
-
-// Why a pod that nobody took back ended, by class.
-std::string EndOfPod(const KubeJson& pod) {
-  const std::string reason = KubeText(pod, {"status", "reason"});
-  const std::string message = KubeText(pod, {"status", "message"});
-  if (reason == "DeadlineExceeded") {
-    return absl::StrCat("time limit: ", Said(reason, message));
-  }
-  const KubeJson* state = ContainerState(pod);
-  const KubeJson* ended = state == nullptr ? nullptr : KubeFind(*state, {"terminated"});
-  if (ended == nullptr) {
-    return Said(reason, message);
-  }
-  const std::string why = KubeText(*ended, {"reason"});
-  const std::string code = KubeText(*ended, {"exitCode"});
-  const std::string words = KubeText(*ended, {"message"});
-  if (why == "OOMKilled") {
-    return absl::StrCat("out of memory: OOMKilled, exit code ", code,
-                        "; give the pool's workers more memory");
-  }
-  return code == "0" ? Said(why, words) : Said(absl::StrCat(why, ", exit code ", code), words);
-}
-
-// Why a pod waits, by class; "" when it does not say.
-std::string WaitOfPod(const KubeJson& pod) {
-  const KubeJson* conditions = KubeFind(pod, {"status", "conditions"});
-  if (conditions != nullptr && conditions->is_array()) {
-    for (const KubeJson& condition : *conditions) {
-      if (KubeText(condition, {"type"}) == "PodScheduled" &&
-          KubeText(condition, {"status"}) == "False") {
-        return absl::StrCat("unschedulable: ", KubeText(condition, {"message"}));
-      }
-    }
-  }
-  const KubeJson* state = ContainerState(pod);
-  const KubeJson* waiting = state == nullptr ? nullptr : KubeFind(*state, {"waiting"});
-  if (waiting == nullptr) {
-    return "";
-  }
-  const std::string reason = KubeText(*waiting, {"reason"});
-  const std::string said = Said(reason, KubeText(*waiting, {"message"}));
-  if (reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
-      reason == "ErrImageNeverPull") {
-    return absl::StrCat("its image cannot be pulled: ", said);
-  }
-  if (reason == "CreateContainerConfigError" || reason == "CreateContainerError" ||
-      reason == "RunContainerError") {
-    return absl::StrCat("its container cannot be made: ", said);
-  }
-  return reason == "ContainerCreating" || reason == "PodInitializing" ? "" : said;
-}
-
 }  // namespace
-
-const KubeJson* KubeFind(const KubeJson& json, const std::vector<const char*>& path) {
-  const KubeJson* at = &json;
-  for (const char* key : path) {
-    if (!at->is_object()) {
-      return nullptr;
-    }
-    const auto it = at->find(key);
-    if (it == at->end()) {
-      return nullptr;
-    }
-    at = &*it;
-  }
-  return at;
-}
-
-std::string KubeText(const KubeJson& json, const std::vector<const char*>& path) {
-  const KubeJson* found = KubeFind(json, path);
-  if (found == nullptr) {
-    return "";
-  }
-  return found->is_string()           ? found->get<std::string>()
-         : found->is_number_integer() ? absl::StrCat(found->get<int64_t>())
-                                      : "";
-}
 
 std::string PilotSelector(const std::string& coordinator_id) {
   return absl::StrCat("labelSelector=concur%2Fcoordinator%3D", LabelValue(coordinator_id));
@@ -459,6 +377,9 @@ KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::
   labels.update(Labels(setup.coordinator_id, pool.name));
   KubeJson annotations = pool.kubernetes.annotations;
   annotations[kPilotAnnotation] = pilot;
+  if (const auto image = pool.labels.find(kImageLabel); image != pool.labels.end()) {
+    annotations[kImageAnnotation] = image->second;
+  }
   KubeJson job = {{"apiVersion", "batch/v1"},
                   {"kind", "Job"},
                   {"metadata",
@@ -480,63 +401,6 @@ KubeJson KubePilotJob(const PoolSpec& pool, const PilotSetup& setup, const std::
     job["spec"]["suspend"] = true;  // Kueue lets it go
   }
   return job;
-}
-
-std::string PilotOf(const KubeJson& object) {
-  return KubeText(object, {"metadata", "annotations", kPilotAnnotation});
-}
-
-std::optional<absl::Time> KubeEndTime(const KubeJson& job) {
-  for (const char* type : {"Complete", "Failed"}) {
-    if (const KubeJson* condition = TrueCondition(job, type)) {
-      absl::Time time = absl::InfinitePast();
-      absl::ParseTime(absl::RFC3339_full, KubeText(*condition, {"lastTransitionTime"}), &time,
-                      nullptr);
-      return time;
-    }
-  }
-  return std::nullopt;
-}
-
-PilotReport KubeReport(const KubeJson& job, const KubeJson* pod, const std::string& event) {
-  PilotReport report;
-  report.name = PilotOf(job);
-  report.external_id = KubeText(pod == nullptr ? job : *pod, {"metadata", "name"});
-  const std::string phase = pod == nullptr ? "" : KubeText(*pod, {"status", "phase"});
-  if (KubeEndTime(job).has_value() || phase == "Succeeded" || phase == "Failed") {
-    report.state = PilotReport::State::kEnded;
-    if (pod != nullptr) {
-      report.message = TakenBack(*pod);
-      report.taken_back = !report.message.empty();
-      report.message = report.taken_back ? report.message : EndOfPod(*pod);
-    }
-    const KubeJson* failed = TrueCondition(job, "Failed");
-    if (failed != nullptr && (report.message.empty() || phase != "Failed")) {
-      report.message = Said(KubeText(*failed, {"reason"}), KubeText(*failed, {"message"}));
-    }
-    return report;
-  }
-  if (phase == "Running") {
-    report.state = PilotReport::State::kRunning;
-    return report;
-  }
-  report.state = PilotReport::State::kPending;
-  if (phase == "Unknown") {
-    report.state = PilotReport::State::kRunning;
-    report.message = "its node does not answer";
-  } else if (const KubeJson* suspended = TrueCondition(job, "Suspended")) {
-    const std::string queue = KubeText(job, {"metadata", "labels", kKueueLabel});
-    report.message = absl::StrCat(
-        queue.empty() ? "is suspended: somebody set its spec.suspend"
-                      : absl::StrCat("waits in Kueue's queue ", queue,
-                                     "; see `kubectl get workloads`, and that Kueue runs"),
-        " (", Said(KubeText(*suspended, {"reason"}), KubeText(*suspended, {"message"})), ")");
-  } else if (pod == nullptr) {
-    report.message = event.empty() ? "waits for its pod to be made" : WithKubeRemedies(event);
-  } else {
-    report.message = WithKubeRemedies(WaitOfPod(*pod));
-  }
-  return report;
 }
 
 }  // namespace concur::provision

@@ -29,6 +29,8 @@ inline constexpr char kCoordinatorLabel[] = "concur/coordinator";
 inline constexpr char kPoolLabel[] = "concur/pool";
 // An annotation: the pilot's name as it is.
 inline constexpr char kPilotAnnotation[] = "concur/pilot";
+// An annotation: the image of jobs that the pilot was started for.
+inline constexpr char kImageAnnotation[] = "concur/image";
 
 // "concur%2Fcoordinator%3DID": a query for all pilots of a coordinator.
 std::string PilotSelector(const std::string& coordinator_id);

@@ -71,7 +71,7 @@ constexpr KubeRemedy kKubeRemedies[] = {
     // Containers that do not start.
     {"InvalidImageName", "correct kubernetes.image"},
     {"ErrImageNeverPull", "load the image on the nodes, or set kubernetes.image_pull_policy"},
-    {"ImagePull", "correct kubernetes.image, or its kubernetes.image_pull_secrets"},
+    {"ImagePull", "correct kubernetes.image (or the approach's), or kubernetes.image_pull_secrets"},
     {"CreateContainerConfigError", "a Secret or ConfigMap is missing: see kubernetes.volumes"},
     {"CreateContainerError", "see `kubectl describe pod`"},
     {"RunContainerError", "see `kubectl describe pod`; is there /bin/sh in the image, for setup?"},

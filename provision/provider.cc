@@ -26,7 +26,9 @@ std::vector<std::string> WorkerArguments(const PoolSpec& pool, const PilotSetup&
     add("--gpus", absl::StrCat(pool.resources.gpus));
   }
   for (const auto& [name, value] : WorkerLabels(pool)) {
-    if (name != kAnyEnvironmentLabel) {  // the worker finds out
+    if (name == kImageLabel && value != kAnyImage) {
+      add("--image", value);
+    } else if (name != kAnyEnvironmentLabel && name != kImageLabel) {  // the worker finds out
       add("--label", absl::StrCat(name, "=", value));
     }
   }

@@ -75,6 +75,8 @@ v1::KubernetesSettings KubernetesToProto(const KubernetesSettings& kubernetes) {
   proto.mutable_env()->insert(kubernetes.env.begin(), kubernetes.env.end());
   proto.set_affinity(kubernetes.affinity);
   proto.set_image_pull_policy(kubernetes.image_pull_policy);
+  proto.set_worker_image(kubernetes.worker_image);
+  proto.set_job_images(kubernetes.job_images);
   return proto;
 }
 
@@ -108,6 +110,8 @@ absl::StatusOr<KubernetesSettings> KubernetesFromProto(const v1::KubernetesSetti
   kubernetes.env.insert(proto.env().begin(), proto.env().end());
   kubernetes.affinity = proto.affinity();
   kubernetes.image_pull_policy = proto.image_pull_policy();
+  kubernetes.worker_image = proto.worker_image();
+  kubernetes.job_images = proto.job_images();
   return kubernetes;
 }
 

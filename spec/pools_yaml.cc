@@ -230,6 +230,10 @@ void ReadKubernetes(const Value& value, KubernetesSettings* kubernetes) {
   }
   ReadTexts(fields, "image_pull_secrets", &kubernetes->image_pull_secrets);
   ReadText(fields, "image_pull_policy", &kubernetes->image_pull_policy);
+  ReadText(fields, "worker_image", &kubernetes->worker_image);
+  if (const auto job_images = fields.Get("job_images")) {
+    kubernetes->job_images = job_images->Bool().value_or(false);
+  }
   ReadTextMap(fields, "labels", "a mapping of labels of Jobs and pods", &kubernetes->labels);
   ReadTextMap(fields, "annotations", "a mapping of annotations of Jobs and pods",
               &kubernetes->annotations);

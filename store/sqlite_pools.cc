@@ -39,8 +39,8 @@ absl::Status SqliteStore::ChangePools(const Batch& batch) {
   CONCUR_ASSIGN_OR_RETURN(
       SqliteStatement * put_pilot,
       database_->Prepare("INSERT OR REPLACE INTO pilot (name, pool, provider, phase, external_id, "
-                         "message, request_time, phase_time, joined, checksum) "
-                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"));
+                         "message, request_time, phase_time, joined, image, checksum) "
+                         "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
   for (const PilotRow& row : batch.put_pilots) {
     RowWriter writer(*put_pilot, checksum_);
     writer.Text(row.name);
@@ -52,6 +52,7 @@ absl::Status SqliteStore::ChangePools(const Batch& batch) {
     writer.Int(TimeToInt(row.request_time));
     writer.Int(TimeToInt(row.phase_time));
     writer.Int(row.joined ? 1 : 0);
+    writer.OptionalText(row.image);
     CONCUR_RETURN_IF_ERROR(writer.Run());
   }
   return Delete(*database_, "DELETE FROM pilot WHERE name = ?1", batch.delete_pilots);

@@ -251,7 +251,7 @@ absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
       }));
   return ReadRows(database,
                   "SELECT name, pool, provider, phase, external_id, message, request_time, "
-                  "phase_time, joined, checksum FROM pilot ORDER BY name",
+                  "phase_time, joined, image, checksum FROM pilot ORDER BY name",
                   [&](RowReader& reader) {
                     PilotRow& row = snapshot.pilots.emplace_back();
                     row.name = std::string(reader.Text());
@@ -263,6 +263,7 @@ absl::Status ReadPools(SqliteDatabase& database, Snapshot& snapshot) {
                     row.request_time = TimeOfInt(reader.Int());
                     row.phase_time = TimeOfInt(reader.Int());
                     row.joined = reader.Bool();
+                    row.image = std::string(reader.OptionalText());
                     return reader.Finish() ? absl::OkStatus()
                                            : Damaged(database, absl::StrCat("pilot ", row.name),
                                                      reader.problem());

@@ -218,22 +218,27 @@ CREATE TABLE step (
 ) WITHOUT ROWID;
 )sql";
 
-// How far early stopping lets a job train; NULL: it stands at the start. Whether somebody asked for
-// the job to be trained to its end; NULL: no. What its next attempt goes on from, and from which
-// attempt's checkpoint a result did; NULL: it begins, or began, anew.
+// How far early stopping lets a job train; NULL: it stands at the start. And whether somebody asked
+// for the job to be trained to its end; NULL: no.
 constexpr char kSchema7[] = R"sql(
 ALTER TABLE job ADD COLUMN rung INTEGER;
 ALTER TABLE job ADD COLUMN whole INTEGER;
+)sql";
+
+// What a job's next attempt goes on from, and from which attempt's checkpoint a result did; NULL: it
+// begins, or began, anew. And the image of jobs that a pilot was started for; NULL: its pool's own.
+constexpr char kSchema8[] = R"sql(
 ALTER TABLE job ADD COLUMN checkpoint BLOB;
 ALTER TABLE job ADD COLUMN checkpoint_bytes INTEGER;
 ALTER TABLE job ADD COLUMN checkpoint_attempt INTEGER;
 ALTER TABLE result ADD COLUMN resumed_from INTEGER;
 ALTER TABLE attempt ADD COLUMN resumed_from INTEGER;
+ALTER TABLE pilot ADD COLUMN image TEXT;
 )sql";
 
 // The step at index i leads from schema i to schema i + 1.
 constexpr const char* kMigrations[] = {kSchema1, kSchema2, kSchema3, kSchema4,
-                                       kSchema5, kSchema6, kSchema7};
+                                       kSchema5, kSchema6, kSchema7, kSchema8};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 // Times are nanoseconds since 1970; the views show them as ISO 8601.
@@ -307,11 +312,11 @@ FROM attempt;
 
 CREATE VIEW pilots AS
 SELECT name, pool,
-       CASE provider WHEN 0 THEN 'local' WHEN 1 THEN 'slurm' WHEN 2 THEN 'kubernetes' END
-         AS provider,
+       CASE provider WHEN 0 THEN 'local' WHEN 1 THEN 'slurm' WHEN 2 THEN 'kubernetes'
+                     WHEN 3 THEN 'command' END AS provider,
        CASE phase WHEN 0 THEN 'requested' WHEN 1 THEN 'pending' WHEN 2 THEN 'starting'
                   WHEN 3 THEN 'working' WHEN 4 THEN 'stopping' WHEN 5 THEN 'gone' END AS phase,
-       external_id, message,
+       external_id, message, image,
        strftime('%Y-%m-%dT%H:%M:%fZ', request_time / 1e9, 'unixepoch') AS request_time
 FROM pilot;
 

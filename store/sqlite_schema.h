@@ -17,7 +17,7 @@
 
 namespace concur {
 
-inline constexpr int64_t kSchemaVersion = 7;
+inline constexpr int64_t kSchemaVersion = 8;
 inline constexpr int64_t kApplicationId = 0x436e6375;  // "Cncu"
 
 // The step that the file has reached; 0 when it is empty. FailedPrecondition when a newer Concur

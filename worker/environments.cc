@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "core/pool.h"
 #include "worker/inputs.h"
 #include "worker/remove_tree.h"
 #include "worker/sandbox_kinds.h"
@@ -150,8 +153,31 @@ std::map<std::string, std::string> BuildVariables() {
   return variables;
 }
 
+std::map<std::string, std::string> ImageVariables(const std::vector<std::string>& env_pass) {
+  const char* of_pod = std::getenv(kPodVariables);  // NOLINT(concurrency-mt-unsafe): at the start
+  std::set<std::string> others = absl::StrSplit(of_pod == nullptr ? "" : of_pod, ',');
+  others.insert({"HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "_"});
+  std::map<std::string, std::string> variables;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const absl::string_view text = *one;
+    const std::string name(text.substr(0, text.find('=')));
+    const bool is_passed =
+        std::any_of(env_pass.begin(), env_pass.end(),
+                    [&](const std::string& pattern) { return EnvPatternMatches(pattern, name); });
+    if (!absl::StartsWith(name, "CONCUR_") && !absl::StartsWith(name, "KUBERNETES_") &&
+        (is_passed || !others.contains(name))) {
+      variables[name] = std::string(text.substr(std::min(text.size(), name.size() + 1)));
+    }
+  }
+  return variables;
+}
+
 std::unique_ptr<Environments> Environments::Open(EnvironmentOptions options) {
   std::unique_ptr<Environments> made(new Environments(std::move(options)));
+  if (!made->options_.image.empty()) {
+    made->labels_[kImageLabel] = made->options_.image;
+    return made;
+  }
   if (made->options_.kinds.empty()) {
     return made;
   }
@@ -184,11 +210,11 @@ void Environments::FindSandbox() {
     return;
   }
   labels_[kSandboxLabel] = std::string(sandbox_->name());
-  labels_[absl::StrCat(kEnvironmentLabelPrefix, "root")] = kEnvironmentLabelValue;
+  labels_[kRootLabel] = kEnvironmentLabelValue;
   for (const char* tool : {"skopeo", "podman"}) {
     if (absl::StatusOr<std::string> found = FindTool(tool); found.ok()) {
       puller_ = {tool, *std::move(found)};
-      labels_[absl::StrCat(kEnvironmentLabelPrefix, "registry")] = kEnvironmentLabelValue;
+      labels_[kRegistryLabel] = kEnvironmentLabelValue;
       return;
     }
   }
@@ -238,6 +264,9 @@ absl::StatusOr<ReadyEnvironment> Environments::Get(const Environment& environmen
   }
   ReadyEnvironment ready;
   ready.kind = environment.kind;
+  if (!options_.image.empty()) {
+    return ready;
+  }
   CONCUR_ASSIGN_OR_RETURN(
       ready.held, cache_->Get(KeyOfEnvironment(environment),
                               [&](const std::string& directory, const std::string& log) {
@@ -250,7 +279,7 @@ absl::StatusOr<ReadyEnvironment> Environments::Get(const Environment& environmen
 }
 
 bool Environments::SparesLauncher(const ReadyEnvironment& environment) const {
-  return IsRootKind(environment.kind) && sandbox_->SparesLauncher();
+  return environment.held != nullptr && IsRootKind(environment.kind) && sandbox_->SparesLauncher();
 }
 
 absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environment,
@@ -258,6 +287,23 @@ absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environ
                                                  const std::vector<std::string>& argv,
                                                  const std::vector<std::string>& gpu_names) const {
   Command command;
+  const auto make_plain = [&](const std::map<std::string, std::string>& base) -> absl::Status {
+    command.env = BuildEnvironment(order, paths, base, gpu_names);
+    command.argv = argv;
+    command.directory = paths.directory;
+    CONCUR_ASSIGN_OR_RETURN(command.program,
+                            FindProgram(argv[0], MapOf(command.env)["PATH"], paths.directory));
+    return absl::OkStatus();
+  };
+  std::map<std::string, std::string> root_base = {
+      {"PATH", kRootPath}, {"HOME", paths.temporary}, {"LANG", "C.UTF-8"}};
+  if (environment.held == nullptr) {
+    for (const auto& [name, value] : options_.image_variables) {
+      root_base[name] = value;
+    }
+    CONCUR_RETURN_IF_ERROR(make_plain(root_base));
+    return command;
+  }
   if (!IsRootKind(environment.kind)) {
     const bool is_venv = environment.kind == EnvironmentKind::kVenv;
     const std::string prefix =
@@ -265,23 +311,17 @@ absl::StatusOr<Command> Environments::CommandFor(const ReadyEnvironment& environ
     std::map<std::string, std::string> base = options_.base;
     base["PATH"] = absl::StrCat(prefix, "/bin:", base["PATH"]);
     base[is_venv ? "VIRTUAL_ENV" : "CONDA_PREFIX"] = prefix;
-    command.env = BuildEnvironment(order, paths, base, gpu_names);
-    command.argv = argv;
-    command.directory = paths.directory;
-    CONCUR_ASSIGN_OR_RETURN(command.program,
-                            FindProgram(argv[0], MapOf(command.env)["PATH"], paths.directory));
+    CONCUR_RETURN_IF_ERROR(make_plain(base));
     return command;
   }
   SandboxRun run;
   run.root = RootOf(environment);
   run.directory = paths.directory;
   run.temporary = paths.temporary;
-  std::map<std::string, std::string> base = {
-      {"PATH", kRootPath}, {"HOME", paths.temporary}, {"LANG", "C.UTF-8"}};
   for (const auto& [name, value] : environment.variables) {
-    base[name] = value;
+    root_base[name] = value;
   }
-  run.env = MapOf(BuildEnvironment(order, paths, base, gpu_names));
+  run.env = MapOf(BuildEnvironment(order, paths, root_base, gpu_names));
   run.mounts.push_back({paths.directory, paths.directory, /*is_writable=*/true});
   AddInputs(paths, &run);
   if (order.gpu_mask != 0) {

@@ -34,12 +34,16 @@ struct EnvironmentOptions {
   std::string work_directory;                          // for what sandboxes leave; its lock is held
   std::map<std::string, std::string> base;             // as BaseEnvironment
   std::map<std::string, std::string> build_only = {};  // more for programs that build
+  // The image of the container that this worker runs in; "": none that it knows. Its jobs find its
+  // programs, and `image_variables`, as they are.
+  std::string image = {};
+  std::map<std::string, std::string> image_variables = {};
 };
 
 // An environment that is ready, and stays so for as long as this lives.
 struct ReadyEnvironment {
   EnvironmentKind kind = EnvironmentKind::kRoot;
-  HeldEnvironmentPtr held;
+  HeldEnvironmentPtr held;                                          // null: the worker's own image
   std::vector<std::pair<std::string, std::string>> variables = {};  // that an image sets
 };
 
@@ -118,6 +122,11 @@ std::vector<std::string> GpuDevices();
 // Variables of this process that programs need to reach package indexes: PIP_INDEX_URL,
 // https_proxy and the like.
 std::map<std::string, std::string> BuildVariables();
+
+// Variables of this process that the image of its container sets: all but those of Concur, of
+// Kubernetes and of the pod. The pod's own stand in kPodVariables, divided by commas; of them
+// `env_pass` are left.
+std::map<std::string, std::string> ImageVariables(const std::vector<std::string>& env_pass);
 
 }  // namespace concur::worker
 

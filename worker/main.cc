@@ -30,6 +30,8 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "command/command.h"
+#include "core/environment.h"
+#include "core/fields.h"
 #include "core/pool.h"
 #include "core/resources.h"
 #include "metrics/metric_set.h"
@@ -73,6 +75,7 @@ struct Flags {
   bool private_tmp = false;
   std::string environments;
   std::string environment_directory;
+  std::string image;
   std::string time_limit;
   std::string drain_margin = "1m";
   std::string orphan_timeout;
@@ -120,6 +123,9 @@ void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--environment-dir", flags.environment_directory,
                 "where environments are built, once for all workers of this user on this machine "
                 "(default: ~/.cache/concur/.environments)");
+  app.AddOption("--image", flags.image,
+                "REGISTRY/NAME@sha256:… of the container that this worker runs in: it takes only "
+                "jobs whose environment that is, and runs them without a sandbox");
   app.AddOption("--time-limit", flags.time_limit,
                 "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
                 "cannot end before");
@@ -215,6 +221,10 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   if (!flags.environment_directory.empty()) {
     options.environment_directory = flags.environment_directory;
   }
+  if (!flags.image.empty()) {
+    CONCUR_RETURN_IF_ERROR(AtField(FieldPath("--image"), CheckImageReference(flags.image)));
+    CONCUR_RETURN_IF_ERROR(CheckLine(FieldPath("--image"), flags.image));
+  }
   for (const std::string& label : flags.labels) {
     const size_t equals = label.find('=');
     if (equals == 0 || equals == std::string::npos) {
@@ -287,7 +297,8 @@ std::vector<std::string> ShowNotices(std::vector<std::string> notices) {
   return notices;
 }
 
-std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& options) {
+std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& options,
+                                               const std::string& image) {
   std::error_code error;
   return Environments::Open(
       {.kinds = options.environments,
@@ -296,7 +307,9 @@ std::unique_ptr<Environments> OpenEnvironments(const spec::WorkerOptions& option
        .bytes_max = options.environment_bytes_max,
        .work_directory = std::filesystem::absolute(options.work_directory, error).string(),
        .base = BaseEnvironment(),
-       .build_only = BuildVariables()});
+       .build_only = BuildVariables(),
+       .image = image,
+       .image_variables = ImageVariables(options.env_pass)});
 }
 
 SubprocessOptions MakeExecutorOptions(Clock& clock, const spec::WorkerOptions& options,
@@ -435,7 +448,7 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
                         .work_directory = options.work_directory,
                         .run_directory = options.run_directory}));
   agent_options.info.containment = containment.names;
-  const std::unique_ptr<Environments> environments = OpenEnvironments(options);
+  const std::unique_ptr<Environments> environments = OpenEnvironments(options, flags.image);
   for (const auto& [name, value] : environments->labels()) {
     agent_options.info.labels[name] = value;
   }

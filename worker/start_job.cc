@@ -69,6 +69,9 @@ absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
           ? PlainCommand(order, paths, argv, path, options)
           : options.environments->CommandFor(*environment, order, paths, argv, options.gpu_names));
   command.file_bytes_max = options.output_bytes_max;
+  if (environment != nullptr && environment->held == nullptr && options.private_tmp) {
+    command.files = {paths.temporary, order.resources.memory_bytes};
+  }
   JobGroupPtr group;
   if (options.cgroups != nullptr) {
     const Resources& resources = order.resources;

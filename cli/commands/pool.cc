@@ -96,7 +96,8 @@ void PrintPool(CommandContext& context, const v1::Pool& pool) {
     if (pilot.phase() != v1::Pilot::PHASE_GONE) {
       lines.emplace_back(
           pilot.name(),
-          absl::StrCat(PhaseText(pilot.phase()), pilot.external_id().empty() ? "" : ", ",
+          absl::StrCat(PhaseText(pilot.phase()), pilot.image().empty() ? "" : " in ",
+                       LineText(pilot.image()), pilot.external_id().empty() ? "" : ", ",
                        pilot.external_id(), pilot.message().empty() ? "" : ": ",
                        LineText(pilot.message(), 200)));
     }

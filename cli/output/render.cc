@@ -415,6 +415,7 @@ Json PoolJson(const v1::Pool& pool) {
                                {"phase", PhaseText(pilot.phase())},
                                {"external_id", pilot.external_id()},
                                {"message", pilot.message()},
+                               {"image", pilot.image()},
                                {"request_time", TimeJson(true, pilot.request_time())},
                                {"phase_time", TimeJson(true, pilot.phase_time())}});
   }

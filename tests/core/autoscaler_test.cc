@@ -269,5 +269,36 @@ TEST(AutoscalerTest, RandomPlansKeepTheirPromises) {
   }
 }
 
+// A pool whose pilots are of jobs' images: a part each, beside its own.
+TEST(AutoscalerTest, PartsOfAPoolTakeJobsOfTheirImageAndShareItsMaximum) {
+  PoolSpec own = MakePool("pods", 4, 0, 1, 3);
+  own.kubernetes.job_images = true;
+  const PoolSpec a = ForImage(own, "a");
+  const PoolSpec b = ForImage(own, "b");
+  const auto jobs_of = [](const std::string& image, uint64_t count) {
+    DemandClass demand = Jobs(count);
+    demand.labels = {{kImageLabel, image}};
+    return demand;
+  };
+  const auto starts = [&](const std::vector<DemandClass>& demand, int32_t a_pilots,
+                          int32_t a_waiting) {
+    const ScalePlan plan =
+        PlanPools(demand, {}, {{&own}, {&a, true, a_pilots, a_waiting}, {&b}}, AutoscalePolicy());
+    EXPECT_TRUE(plan.impossible.empty());
+    return std::vector<int32_t>{plan.pools[0].start, plan.pools[1].start, plan.pools[2].start,
+                                plan.pools[1].waiting_needed, plan.pools[2].wanted};
+  };
+  EXPECT_EQ(starts({}, 0, 0), (std::vector<int32_t>{1, 0, 0, 0, 0})) << "the minimum is its own";
+  EXPECT_EQ(starts({jobs_of("a", 4), jobs_of("b", 4)}, 0, 0),
+            (std::vector<int32_t>{1, 1, 1, 0, 1}));
+  EXPECT_EQ(starts({jobs_of("a", 4), jobs_of("b", 40)}, 0, 0),
+            (std::vector<int32_t>{0, 1, 2, 0, 10}));
+  EXPECT_EQ(starts({jobs_of("a", 4)}, 1, 1), (std::vector<int32_t>{1, 0, 0, 1, 0}));
+  EXPECT_EQ(starts({jobs_of("b", 4)}, 1, 1), (std::vector<int32_t>{1, 0, 1, 0, 1}))
+      << "what waits for one image is none of another's";
+  EXPECT_EQ(starts({jobs_of("b", 4)}, 3, 1), (std::vector<int32_t>{0, 0, 0, 0, 1}));
+  EXPECT_EQ(starts({Jobs(8)}, 0, 0), (std::vector<int32_t>{2, 0, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace concur

@@ -84,5 +84,35 @@ TEST(EnvironmentTest, JobsAskForWorkersThatCanRunThem) {
               ElementsAre(HasSubstr("environment.root=yes"), HasSubstr("environment.root=yes")));
 }
 
+TEST(EnvironmentTest, AnImageIsFoundInItsOwnContainersOrMade) {
+  Environment image;
+  image.kind = EnvironmentKind::kImage;
+  image.reference =
+      "docker.io/library/debian@sha256:"
+      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+  const Labels wants = LabelsOfEnvironment(image);
+  EXPECT_EQ(wants, (Labels{{"environment.image", image.reference}}));
+  const Labels in_it = {{"environment.image", image.reference}, {"pool", "pods"}};
+  EXPECT_TRUE(LabelsMatch(wants, in_it));
+  EXPECT_FALSE(LabelsMatch({}, in_it)) << "other jobs have no programs there";
+  EXPECT_FALSE(LabelsMatch({{"environment.root", "yes"}}, in_it));
+  EXPECT_FALSE(LabelsMatch(wants, {{"environment.image", "docker.io/library/other"}}));
+  EXPECT_TRUE(LabelsMatch(wants, {{"environment.root", "yes"}, {"environment.registry", "yes"}}));
+  EXPECT_FALSE(LabelsMatch(wants, {{"environment.root", "yes"}}));
+  EXPECT_FALSE(LabelsMatch(wants, {}));
+  EXPECT_TRUE(LabelsMatch(wants, {{"environment.any", "yes"}}));
+  // A sandbox that was asked for is none of a container's.
+  Labels sandboxed = wants;
+  sandboxed["environment.sandbox"] = "podman";
+  EXPECT_FALSE(LabelsMatch(sandboxed, in_it));
+  // What changes the image needs a sandbox, and so does one whose name is no label.
+  image.setup = {"true"};
+  const Labels built = {{"environment.registry", "yes"}, {"environment.root", "yes"}};
+  EXPECT_EQ(LabelsOfEnvironment(image), built);
+  image.setup.clear();
+  image.reference = std::string(200, 'a') + image.reference;
+  EXPECT_EQ(LabelsOfEnvironment(image), built);
+}
+
 }  // namespace
 }  // namespace concur

@@ -14,6 +14,10 @@ namespace {
 constexpr absl::Duration kLease = absl::Seconds(30);
 constexpr absl::Duration kBoot = absl::Seconds(3);
 
+Labels LabelsOfImage(const std::string& image) {
+  return image.empty() ? Labels() : Labels{{kImageLabel, image}};
+}
+
 }  // namespace
 
 void AddPool(PoolSimulation& simulation, PoolSpec spec) {
@@ -24,7 +28,7 @@ void AddPool(PoolSimulation& simulation, PoolSpec spec) {
 
 int PoolSimulation::jobs_left() const {
   int left = 0;
-  for (const auto& [run_time, count] : jobs_) {
+  for (const auto& [kind, count] : jobs_) {
     left += count;
   }
   for (const auto& [name, machine] : machines_) {
@@ -36,6 +40,25 @@ int PoolSimulation::jobs_left() const {
 int PoolSimulation::alive() const {
   return static_cast<int>(std::count_if(machines_.begin(), machines_.end(),
                                         [](const auto& entry) { return !entry.second.ended; }));
+}
+
+int PoolSimulation::alive_of(const std::string& image) const {
+  return static_cast<int>(std::count_if(machines_.begin(), machines_.end(), [&](const auto& entry) {
+    return !entry.second.ended && entry.second.image == image;
+  }));
+}
+
+std::vector<std::string> PoolSimulation::OfAnotherImage() const {
+  std::vector<std::string> names;
+  for (const PoolView& view : pools_->List()) {
+    for (const PilotRow* row : view.pilots) {
+      const auto it = machines_.find(row->name);
+      if (it != machines_.end() && it->second.image != row->image) {
+        names.push_back(row->name);
+      }
+    }
+  }
+  return names;
 }
 
 int PoolSimulation::working() const {
@@ -106,6 +129,9 @@ void PoolSimulation::Restart() {
   }
   for (const auto& [name, row] : pilot_rows_) {
     snapshot.pilots.push_back(row);
+    if (bug_ == PoolBug::kImageForgotten) {
+      snapshot.pilots.back().image.clear();
+    }
   }
   const auto decode = [this](absl::string_view text) -> absl::StatusOr<PoolSpec> {
     size_t index = 0;
@@ -131,11 +157,12 @@ void PoolSimulation::ForgetQueue() {
 
 PoolWorld PoolSimulation::World() const {
   PoolWorld world;
-  for (const auto& [run_time, count] : jobs_) {
+  for (const auto& [kind, count] : jobs_) {
     DemandClass demand;
     demand.resources = {1000, 0, 0};
+    demand.labels = LabelsOfImage(kind.first);
     demand.ready = static_cast<uint64_t>(count);
-    demand.run_time = run_time;
+    demand.run_time = kind.second;
     world.demand.push_back(demand);
   }
   for (const auto& [name, machine] : machines_) {
@@ -146,6 +173,7 @@ PoolWorld PoolSimulation::World() const {
     worker.place.name = name;
     // A worker's call says what it has.
     const bool called = machine.called || bug_ == PoolBug::kRestoredIsLive;
+    worker.place.labels = LabelsOfImage(machine.image);
     worker.place.capacity = called ? machine.pool.resources : Resources{.cpu_millis = 0};
     worker.place.running = static_cast<uint32_t>(machine.ended ? 0 : machine.busy.size());
     worker.live = now_ - machine.last_call < kLease;
@@ -155,6 +183,7 @@ PoolWorld PoolSimulation::World() const {
     if (!machine.ended && !machine.draining && !machine.busy.empty()) {
       DemandClass demand;
       demand.resources = {1000, 0, 0};
+      demand.labels = worker.place.labels;
       demand.running = machine.busy.size();
       demand.run_time = absl::Seconds(60);
       world.demand.push_back(demand);
@@ -200,6 +229,9 @@ void PoolSimulation::Start(const PoolActions::Start& start) {
     if (!lost) {
       Machine& machine = machines_[name];
       machine.pool = start.pool;
+      if (const auto it = start.pool.labels.find(kImageLabel); it != start.pool.labels.end()) {
+        machine.image = it->second;
+      }
       machine.asked = now_;
       machine.joins = !random_.Chance(faults_.never_join);
     }
@@ -219,14 +251,16 @@ void PoolSimulation::Observe(ProviderKind kind) {
   }
   std::vector<PilotReport> reports;
   for (const auto& [name, machine] : machines_) {
+    if (machine.pool.provider != kind) {
+      continue;
+    }
     const bool runs = machine.runs_since != absl::InfiniteFuture();
     reports.push_back({name,
                        machine.ended ? PilotReport::State::kEnded
                        : runs        ? PilotReport::State::kRunning
                                      : PilotReport::State::kPending,
                        "", machine.ended ? "ended" : "Priority",
-                       stuck_impossible_ && stuck_.contains(machine.pool.name) &&
-                           bug_ != PoolBug::kSupplyIsCertain,
+                       stuck_impossible_ && IsStuck(machine) && bug_ != PoolBug::kSupplyIsCertain,
                        machine.ended && faults_.taken_back && bug_ != PoolBug::kTakenBackFails});
   }
   pools_->Observed(kind, reports, now_, now_);
@@ -242,7 +276,7 @@ void PoolSimulation::RunMachines() {
       continue;
     }
     if (machine.runs_since == absl::InfiniteFuture()) {
-      if (running < slots_ && !stuck_.contains(machine.pool.name)) {
+      if (running < slots_ && !IsStuck(machine)) {
         ++running;
         machine.runs_since = now_;
       }
@@ -255,7 +289,7 @@ void PoolSimulation::RunMachines() {
     machine.joined = true;
     if (leaves || random_.Chance(faults_.die)) {
       machine.ended = true;  // its jobs return to the queue, of the dead when the lease is over
-      jobs_[absl::Seconds(20)] += static_cast<int>(machine.busy.size());
+      jobs_[{machine.image, absl::Seconds(20)}] += static_cast<int>(machine.busy.size());
       if (leaves) {
         machine.last_call = absl::InfinitePast();
       }
@@ -274,10 +308,11 @@ void PoolSimulation::RunMachines() {
 void PoolSimulation::GiveJobs(Machine& machine) {
   std::erase_if(machine.busy, [this](absl::Time end) { return end <= now_; });
   const auto slots = static_cast<size_t>(machine.pool.resources.cpu_millis / 1000);
-  for (auto& [run_time, count] : jobs_) {
-    while (!machine.draining && count > 0 && machine.busy.size() < slots) {
+  for (auto& [kind, count] : jobs_) {
+    while (kind.first == machine.image && !machine.draining && count > 0 &&
+           machine.busy.size() < slots) {
       --count;
-      machine.busy.push_back(now_ + run_time);
+      machine.busy.push_back(now_ + kind.second);
     }
   }
 }

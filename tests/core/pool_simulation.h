@@ -37,6 +37,7 @@ enum class PoolBug {
   kSupplyIsCertain,  // what waits is waited for, whatever its provider says and however long
   kRestoredIsLive,   // a worker that has not called since a restart is taken for live
   kTakenBackFails,   // a pilot that its provider ended is a failure of its pool
+  kImageForgotten,   // after a restart a pilot counts for another image than it was started for
 };
 
 class PoolSimulation {
@@ -49,17 +50,23 @@ class PoolSimulation {
   void SetFaults(PoolFaults faults) { faults_ = faults; }
   // Workers of the provider that run at a time; more wait in its queue.
   void SetSlots(int slots) { slots_ = slots; }
-  // Workers of these pools never start; with `impossible`, the provider says so.
+  // Workers of these pools, or images, never start; with `impossible`, the provider says so.
   void SetStuck(std::set<std::string> pools, bool impossible) {
     stuck_ = std::move(pools);
     stuck_impossible_ = impossible;
   }
-  void AddJobs(int count, absl::Duration run_time) { jobs_[run_time] += count; }
+  // `image`: of the jobs' environment; "": none.
+  void AddJobs(int count, absl::Duration run_time, const std::string& image = "") {
+    jobs_[{image, run_time}] += count;
+  }
   int jobs_left() const;
   int alive() const;    // pilots that the provider has
   int working() const;  // those of them whose workers have come
   int started() const { return started_; }
   int most_alive() const { return most_alive_; }
+  int alive_of(const std::string& image) const;
+  // The pilots that count for another image than they were started for.
+  std::vector<std::string> OfAnotherImage() const;
   void Step();
   void Steps(int count);
   // Steps until no job is left and no more than `rest` pilots are; false after `limit` steps.
@@ -72,6 +79,7 @@ class PoolSimulation {
  private:
   struct Machine {
     PoolSpec pool;
+    std::string image;
     absl::Time asked;
     absl::Time runs_since = absl::InfiniteFuture();
     bool joins = true;
@@ -82,6 +90,9 @@ class PoolSimulation {
     absl::Time last_call;          // or the coordinator's start
     std::vector<absl::Time> busy;  // when each of its jobs ends
   };
+  bool IsStuck(const Machine& machine) const {
+    return stuck_.contains(machine.pool.name) || stuck_.contains(machine.image);
+  }
   PoolWorld World() const;
   void Carry();
   void Start(const PoolActions::Start& start);
@@ -97,7 +108,7 @@ class PoolSimulation {
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
   std::unique_ptr<Pools> pools_;
   std::map<std::string, Machine> machines_;
-  std::map<absl::Duration, int> jobs_;  // by run time
+  std::map<std::pair<std::string, absl::Duration>, int> jobs_;  // by image and run time
   int slots_ = 1000;
   std::set<std::string> stuck_;
   bool stuck_impossible_ = false;

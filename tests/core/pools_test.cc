@@ -10,35 +10,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tests/core/pool_simulation.h"
+#include "tests/core/pool_specs.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
 namespace {
 
 using ::concur::testing::AddPool;
+using ::concur::testing::ExplanationOf;
+using ::concur::testing::ImageOf;
+using ::concur::testing::MakePods;
+using ::concur::testing::MakeSpec;
 using ::concur::testing::PoolBug;
 using ::concur::testing::PoolFaults;
 using ::concur::testing::PoolSimulation;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
-
-PoolSpec MakeSpec(const std::string& name = "cpu", int min = 0, int max = 10) {
-  PoolSpec spec;
-  spec.name = name;
-  spec.provider = ProviderKind::kSlurm;
-  spec.workers_min = min;
-  spec.workers_max = max;
-  spec.resources = {4000, 0, 0};
-  return spec;
-}
-
-std::string ExplanationOf(const Pools& pools, const std::string& name = "cpu") {
-  const auto lines = pools.Explain(name);
-  return lines.ok() ? absl::StrJoin(*lines, "\n") : std::string(lines.status().message());
-}
 
 struct PoolsBadSpec {
   const char* message;
@@ -468,6 +458,9 @@ std::string WrongInWorld(uint64_t seed, PoolBug bug) {
   sim.SetStuck({"big"}, /*impossible=*/random.Chance(0.5));
   AddPool(sim, MakeSpec("big"));
   AddPool(sim, MakeSpec("ok"));
+  AddPool(sim, MakePods(3));
+  sim.AddJobs(static_cast<int>(random.Between(1, 20)), absl::Seconds(30), ImageOf("a"));
+  sim.AddJobs(static_cast<int>(random.Between(1, 20)), absl::Seconds(30), ImageOf("b"));
   const int jobs = static_cast<int>(random.Between(20, 40));
   sim.AddJobs(jobs, absl::Seconds(random.Between(5, 60)));
   sim.Steps(static_cast<int>(random.Between(1, 600)));
@@ -481,7 +474,13 @@ std::string WrongInWorld(uint64_t seed, PoolBug bug) {
   }
   sim.Restart();
   sim.Steps(3);
-  const int counted = sim.pools().Find("big")->working + sim.pools().Find("ok")->working;
+  if (!sim.OfAnotherImage().empty()) {
+    return absl::StrCat(sim.OfAnotherImage()[0], " counts for another image");
+  }
+  int counted = 0;
+  for (const char* pool : {"big", "ok", "pods"}) {
+    counted += sim.pools().Find(pool)->working;
+  }
   return counted <= sim.working()
              ? ""
              : absl::StrCat(counted, " workers count after the restart, and there are ",
@@ -492,7 +491,8 @@ TEST(PoolsTest, NothingIsWrongInAnyWorldAndEachPlantedBugIsFound) {
   for (const auto& [bug, sign] :
        {std::pair(PoolBug::kNone, ""), std::pair(PoolBug::kSupplyIsCertain, "jobs stand still"),
         std::pair(PoolBug::kRestoredIsLive, "workers count after the restart"),
-        std::pair(PoolBug::kTakenBackFails, "ok is paused")}) {
+        std::pair(PoolBug::kTakenBackFails, "ok is paused"),
+        std::pair(PoolBug::kImageForgotten, "counts for another image")}) {
     std::string found;
     for (uint64_t seed = 1; seed <= 40 && found.empty(); ++seed) {
       found = WrongInWorld(seed, bug);
@@ -526,10 +526,15 @@ TEST(PoolsTest, RandomFaultsAreSurvived) {
     AddPool(sim, MakeSpec("cpu", min, max));
     // One that never gets a worker must not keep jobs from the other, nor begin them anew for ever.
     AddPool(sim, MakeSpec("broken", 0, 3));
+    AddPool(sim, MakePods(3));
     sim.SetStuck({"broken"}, random.Chance(0.5));
     for (int i = 0; i < 1500; ++i) {
       if (random.Chance(0.01)) {
         sim.AddJobs(static_cast<int>(random.Between(1, 60)), absl::Seconds(random.Between(1, 200)));
+      }
+      if (random.Chance(0.01)) {
+        sim.AddJobs(static_cast<int>(random.Between(1, 20)), absl::Seconds(random.Between(1, 200)),
+                    ImageOf(absl::StrCat("i", random.Between(1, 5))));
       }
       if (random.Chance(0.003)) {
         sim.Restart();
@@ -539,16 +544,21 @@ TEST(PoolsTest, RandomFaultsAreSurvived) {
       }
       if (random.Chance(0.01)) {
         ASSERT_OK(sim.pools().Resume("cpu"));
+        ASSERT_OK(sim.pools().Resume("pods"));
       }
       sim.Step();
+      if (i % 50 == 0) {
+        ASSERT_THAT(sim.OfAnotherImage(), IsEmpty());
+      }
     }
     sim.SetFaults({});
     sim.SetSlots(100);
     ASSERT_OK(sim.pools().Resume("cpu"));
+    ASSERT_OK(sim.pools().Resume("pods"));
     EXPECT_TRUE(sim.RunToEnd(min, 100'000)) << sim.jobs_left() << " jobs and " << sim.alive()
                                             << " pilots are left; " << ExplanationOf(sim.pools());
     // A pilot that was given up may turn out to live: by no more than that is the maximum exceeded.
-    EXPECT_LE(sim.most_alive(), max + 3 + 4);
+    EXPECT_LE(sim.most_alive(), max + 3 + 3 + 4);
   }
 }
 

@@ -20,6 +20,7 @@ namespace concur::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
@@ -130,6 +131,30 @@ TEST_F(DispatchTest, OwnersOfEqualPriorityShareTheMachines) {
   Submit(Evals({"x"}, 9), "ann");
   Submit(Evals({"y"}, 9), "bob");
   EXPECT_THAT(Sync({"w1"})["w1"], UnorderedElementsAre("s1/0#1", "s1/1#1", "s2/0#1", "s2/1#1"));
+}
+
+// A container has the programs of its image, and no others.
+TEST_F(DispatchTest, AWorkerInAnImageTakesTheJobsOfThatImageAlone) {
+  const auto submit = [this](char name) {
+    SweepSpec spec = Evals({absl::StrCat("of-", std::string(1, name))}, 9);
+    Environment& image = spec.approaches[0].environment.emplace();
+    image.kind = EnvironmentKind::kImage;
+    image.reference = absl::StrCat("registry/i@sha256:", std::string(64, name));
+    Submit(std::move(spec));
+    return image.reference;
+  };
+  const std::string image = submit('a');
+  submit('b');
+  Submit(Evals({"plain"}, 1));
+  AddWorker("in-image").info().labels = {{"environment.image", image}};
+  EXPECT_THAT(Sync({"in-image"})["in-image"], ElementsAre("s1/0#1"));
+  EXPECT_THAT(harness_.scheduler().Explain({SweepId{2}, 0}),
+              HasSubstr("waits for a worker with environment.image=registry/i@sha256:bb"));
+  AddWorker("plain", /*cpus=*/9);
+  EXPECT_THAT(Sync({"plain"})["plain"], ElementsAre("s3/0#1"));
+  AddWorker("sandbox", /*cpus=*/30).info().labels = {{"environment.root", "yes"},
+                                                     {"environment.registry", "yes"}};
+  EXPECT_THAT(Sync({"sandbox"})["sandbox"], SizeIs(8 + 9));
 }
 
 TEST_F(DispatchTest, AHigherPriorityGoesBeforeAFairShare) {

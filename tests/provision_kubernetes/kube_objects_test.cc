@@ -96,6 +96,85 @@ TEST(KubeObjectsTest, AJobAsksForWhatItsPoolSays) {
   EXPECT_EQ(job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]);
 }
 
+constexpr char kJobImage[] =
+    "registry/jobs@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+// As strict as the pod of the pool's own image, with nothing of the worker in the image.
+TEST(KubeObjectsTest, AWorkerIsPutIntoPodsOfAnImageOfJobs) {
+  PoolSpec pool = Pool();
+  pool.kubernetes.job_images = true;
+  pool.kubernetes.image_pull_policy = "IfNotPresent";
+  pool.kubernetes.env = {{"HF_HOME", "/models"}, {"https_proxy", "proxy"}};
+  pool.labels["environment.sandbox"] = "bubblewrap";  // of the pool's own image
+  const KubeJson own = KubePilotJob(pool, TheSetup(), "gpu-6", "the-secret");
+  EXPECT_FALSE(own["spec"]["template"]["spec"].contains("initContainers"));
+  EXPECT_THAT(own.dump(), Not(HasSubstr("environment.image")));
+
+  const KubeJson job = KubePilotJob(ForImage(pool, kJobImage), TheSetup(), "gpu-7", "the-secret");
+  EXPECT_EQ(job["metadata"]["annotations"]["concur/image"], kJobImage);
+  const KubeJson& pod = job["spec"]["template"]["spec"];
+  ASSERT_EQ(pod["initContainers"].size(), 1u);
+  const KubeJson& before = pod["initContainers"][0];
+  const KubeJson& container = pod["containers"][0];
+  EXPECT_EQ(before["image"], "registry/concur:1");
+  EXPECT_EQ(
+      before["command"],
+      Parse(R"(["cp","/usr/lib/concur/concur-worker-static","/opt/concur-pod/concur-worker"])"));
+  EXPECT_EQ(before["volumeMounts"],
+            Parse(R"([{"name":"programs","mountPath":"/opt/concur-pod"}])"));
+  EXPECT_THAT(container["volumeMounts"].dump(),
+              HasSubstr(R"({"mountPath":"/opt/concur-pod","name":"programs","readOnly":true})"));
+  EXPECT_THAT(pod["volumes"].dump(), HasSubstr(R"({"emptyDir":{},"name":"programs"})"));
+  for (const KubeJson* one : {&before, &container}) {
+    EXPECT_EQ((*one)["securityContext"], Parse(R"({"allowPrivilegeEscalation":false,
+        "readOnlyRootFilesystem":true,"capabilities":{"drop":["ALL"]}})"));
+    EXPECT_EQ((*one)["imagePullPolicy"], "IfNotPresent");
+    EXPECT_EQ((*one)["resources"], own["spec"]["template"]["spec"]["containers"][0]["resources"]);
+  }
+  EXPECT_EQ(container["image"], kJobImage);
+  const std::string command = container["command"].dump();
+  EXPECT_THAT(command, StartsWith(R"(["/opt/concur-pod/concur-worker","--name","gpu-7")"));
+  EXPECT_THAT(command, HasSubstr(absl::StrCat(R"("--image",")", kJobImage)));
+  EXPECT_THAT(command, Not(HasSubstr("environment.")));
+  EXPECT_THAT(container["env"].dump(),
+              HasSubstr(R"({"name":"CONCUR_POD_VARIABLES","value":"HF_HOME,https_proxy"})"));
+
+  // The image of the worker, and the file in it, may be others.
+  pool.kubernetes.worker_image = "registry/worker:2";
+  pool.worker_program = "/worker";
+  const KubeJson other = KubePilotJob(ForImage(pool, kJobImage), TheSetup(), "gpu-8", "");
+  const KubeJson& other_before = other["spec"]["template"]["spec"]["initContainers"][0];
+  EXPECT_EQ(other_before["image"], "registry/worker:2");
+  EXPECT_EQ(other_before["command"][1], "/worker");
+}
+
+TEST(KubeObjectsTest, AnImageOfJobsThatCannotBePulledIsImpossibleAndAWorkerThatIsNotThereSaidSo) {
+  PoolSpec pool = Pool();
+  const KubeJson own = KubePilotJob(pool, TheSetup(), "gpu-1", "");
+  const KubeJson of_jobs = KubePilotJob(ForImage(pool, kJobImage), TheSetup(), "gpu-2", "");
+  const KubeJson unpulled = Parse(R"({"status":{"phase":"Pending",
+      "initContainerStatuses":[{"state":{"terminated":{"exitCode":0}}}],
+      "containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"no"}}}]}})");
+  PilotReport report = KubeReport(of_jobs, &unpulled, "");
+  EXPECT_EQ(report.state, PilotReport::State::kPending);
+  EXPECT_TRUE(report.impossible);
+  EXPECT_THAT(report.message, StartsWith("its image cannot be pulled: ImagePullBackOff: no; "));
+  EXPECT_FALSE(KubeReport(own, &unpulled, "").impossible);
+
+  const KubeJson without = Parse(R"({"status":{"phase":"Failed","initContainerStatuses":[{"state":
+      {"terminated":{"exitCode":1,"reason":"Error","message":"cp: cannot stat 'x'"}}}],
+      "containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}]}})");
+  report = KubeReport(of_jobs, &without, "");
+  EXPECT_EQ(report.state, PilotReport::State::kEnded);
+  EXPECT_EQ(report.message, "Error, exit code 1: cp: cannot stat 'x'");
+  const KubeJson starting = Parse(R"({"status":{"phase":"Pending",
+      "initContainerStatuses":[{"state":{"running":{}}}],
+      "containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}]}})");
+  report = KubeReport(of_jobs, &starting, "");
+  EXPECT_FALSE(report.impossible);
+  EXPECT_EQ(report.message, "");
+}
+
 TEST(KubeObjectsTest, APodIsPlacedAsItsPoolSays) {
   PoolSpec pool = Pool();
   pool.kubernetes.service_account = "trainer";

@@ -48,7 +48,9 @@ PoolSpec FullPool() {
                      {{"note", "any text: of it"}},
                      {{"HF_HOME", "/models"}},
                      "{\"nodeAffinity\":{}}",
-                     "Always"};
+                     "Always",
+                     "registry/concur:1",
+                     true};
   spec.command = {"/opt/lsf", {"-q", "short"}, "/home/u/.concur"};
   spec.gpus_min = 2;
   spec.env_pass = {"PYTHONPATH", "CUDA_*"};

@@ -242,6 +242,8 @@ TEST_F(OptionsTest, BadPoolsAreRefusedByField) {
        "spec.pools[0].kubernetes.affinity: expected a mapping, as in a pod"},
       {"provider: kubernetes\n" + rest + "    kubernetes: {image_pull_policy: Sometimes}\n",
        "kubernetes.image_pull_policy: expected Always, IfNotPresent or Never"},
+      {"provider: kubernetes\n" + rest + "    kubernetes: {job_images: [a]}\n",
+       "spec.pools[0].kubernetes.job_images: expected"},
       {"provider: kubernetes\n" + rest + "    kubernetes: {labels: {a b: c}}\n",
        "kubernetes.labels: expected a label"},
       {"provider: kubernetes\n" + rest + "    kubernetes: {env: {1A: c}}\n",
@@ -282,6 +284,8 @@ TEST_F(OptionsTest, APodsAffinityIsTakenOverAsItIs) {
                 "    resources: {cpus: 1}\n"
                 "    kubernetes:\n"
                 "      image_pull_policy: Always\n"
+                "      worker_image: registry/worker:2\n"
+                "      job_images: true\n"
                 "      labels: {kueue.x-k8s.io/queue-name: lab}\n"
                 "      annotations: {note: 'it is: \"ours\"'}\n"
                 "      env: {HF_HOME: /models}\n"
@@ -295,6 +299,8 @@ TEST_F(OptionsTest, APodsAffinityIsTakenOverAsItIs) {
             R"({"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"preference":)"
             R"({"matchExpressions":[{"key":"a","operator":"In","values":["1"]}]},"weight":5}]}})");
   EXPECT_EQ(kubernetes.image_pull_policy, "Always");
+  EXPECT_EQ(kubernetes.worker_image, "registry/worker:2");
+  EXPECT_TRUE(kubernetes.job_images);
   EXPECT_EQ(kubernetes.labels, (Labels{{"kueue.x-k8s.io/queue-name", "lab"}}));
   EXPECT_EQ(kubernetes.annotations, (Labels{{"note", "it is: \"ours\""}}));
   EXPECT_EQ(kubernetes.env, (Labels{{"HF_HOME", "/models"}}));

@@ -213,7 +213,8 @@ PilotRow FullPilot(const std::string& name) {
                   "why not",
                   At(1'700'000'008, 1),
                   At(1'700'000'009, 2),
-                  true};
+                  true,
+                  "registry/name@sha256:12"};
 }
 
 std::vector<Batch> ScriptOfBatches() {
@@ -413,8 +414,8 @@ std::string Describe(Store& store) {
   for (const PilotRow& row : snapshot->pilots) {
     absl::StrAppend(&text, "pilot ", row.name, " ", row.pool, " ", row.provider, " ",
                     static_cast<int>(row.phase), " ", row.external_id, " ", row.message, " ",
-                    TimeText(row.request_time), " ", TimeText(row.phase_time), " ", row.joined,
-                    "\n");
+                    TimeText(row.request_time), " ", TimeText(row.phase_time), " ", row.joined, " ",
+                    row.image, "\n");
   }
   return text;
 }

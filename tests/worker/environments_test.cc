@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
+#include "core/pool.h"
 #include "tests/worker/environment_fixture.h"
 #include "worker/cgroup.h"
 
@@ -51,6 +52,58 @@ class EnvironmentsTest : public EnvironmentFixture,
     MakeRoot();
   }
 };
+
+class ImageTest : public EnvironmentFixture {};
+
+// The container is the environment: no sandbox, its variables, and nobody else's jobs.
+TEST_F(ImageTest, AWorkerInAContainerRunsTheJobsOfItsImageAsTheyAre) {
+  Environment image;
+  image.kind = EnvironmentKind::kImage;
+  image.reference = absl::StrCat("registry/jobs@sha256:", Sha256Of("image").ToHex());
+  environments_ = Environments::Open(
+      {.kinds = {"bubblewrap", "venv"},
+       .directory = temp_.File("environments"),
+       .work_directory = temp_.File("work"),
+       .base = BaseEnvironment(),
+       .image = image.reference,
+       .image_variables = {{"PATH", "/opt/none:/bin"}, {"OF_IMAGE", "yes"}, {"LANG", "C"}}});
+  EXPECT_EQ(environments_->labels(), (Labels{{kImageLabel, image.reference}}));
+  EXPECT_FALSE(std::filesystem::exists(temp_.File("environments")));
+  options_.environments = environments_.get();
+  Reopen();
+  JobOrder order =
+      Train("echo $OF_IMAGE $LANG $PATH; test $HOME = $TMPDIR && echo home; pwd; echo m > $2");
+  order.environment = image;
+  const JobResult result = Run(order);
+  ASSERT_TRUE(result.succeeded) << result.message << LogOf(result);
+  EXPECT_THAT(LogOf(result), AllOf(HasSubstr("yes C /opt/none:/bin\nhome\n"),
+                                   HasSubstr(temp_.File("work/runs/s1-0-a1"))));
+  order = Train("exit 0");
+  order.id.job.index = 1;
+  order.environment = image;
+  order.environment->setup = {"true"};
+  EXPECT_THAT(Run(order).message, HasSubstr("this worker has nothing for the environment"));
+}
+
+TEST(ImageVariablesTest, TheyAreNeitherConcursNorThePodsUnlessPassed) {
+  for (const auto& [name, value] :
+       {std::pair("IT_OF_IMAGE", "1"), std::pair("IT_OF_POD", "2"), std::pair("IT_PASSED", "3"),
+        std::pair("CONCUR_TOKEN", "4"), std::pair("KUBERNETES_PORT", "5"),
+        std::pair(kPodVariables, "IT_OF_POD,IT_PASSED")}) {
+    setenv(name, value, 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  const std::map<std::string, std::string> variables = ImageVariables({"IT_PASS*"});
+  EXPECT_EQ(variables.at("IT_OF_IMAGE"), "1");
+  EXPECT_EQ(variables.at("IT_PASSED"), "3");
+  for (const char* name :
+       {"IT_OF_POD", "CONCUR_TOKEN", "KUBERNETES_PORT", kPodVariables, "HOME", "PWD"}) {
+    EXPECT_FALSE(variables.contains(name)) << name;
+  }
+  for (const char* name : {"IT_OF_IMAGE", "IT_OF_POD", "IT_PASSED", "CONCUR_TOKEN",
+                           "KUBERNETES_PORT", kPodVariables}) {
+    unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+  }
+}
 
 TEST_P(EnvironmentsTest, ACommandSeesItsRootItsDirectoryAndItsInputs) {
   const JobResult result = Run(In(Train(

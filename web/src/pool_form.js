@@ -80,6 +80,7 @@ export const PROVIDER_FIELDS = {
   ],
   kubernetes: [
     field("kubernetes.image", "Image"),
+    field("kubernetes.worker_image", "Image of the worker", "text", { hint: "the image" }),
     field("kubernetes.namespace", "Namespace"),
     field("kubernetes.service_account", "Service account"),
     field("kubernetes.node_selector", "Node selector, name=value", "pairs"),
@@ -91,8 +92,8 @@ export const PROVIDER_FIELDS = {
     field("kubernetes.labels", "Labels of pods, name=value", "pairs"),
     field("kubernetes.annotations", "Annotations of pods, name=value", "pairs"),
     field("kubernetes.env", "Environment, name=value", "pairs"),
-    field("kubernetes", "tolerations, volumes, affinity as JSON", "json", {
-      hint: '{"tolerations": [{"key": "dedicated"}]}',
+    field("kubernetes", "job_images, tolerations, volumes, affinity as JSON", "json", {
+      hint: '{"job_images": true, "tolerations": [{"key": "dedicated"}]}',
     }),
   ],
   command: [

@@ -8,7 +8,7 @@ const { schemas } = JSON.parse(readFileSync(new URL("../../../docs/openapi.json"
 
 test("every field of a pool is in the form", () => {
   const typed = new Set(PROVIDERS.flatMap(([name]) => fieldsOf(name).map(({ to }) => to)));
-  const asJson = ["kubernetes.tolerations", "kubernetes.volumes", "kubernetes.affinity"];
+  const asJson = ["kubernetes.job_images", "kubernetes.tolerations", "kubernetes.volumes", "kubernetes.affinity"];
   const leaves = ({ properties }, prefix) =>
     Object.entries(properties).flatMap(([name, schema]) => {
       const inner = schemas[schema.$ref?.split("/").at(-1)];
