@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps whose approaches need environments that exclude one another, on two workers, one under
-// bubblewrap and one under Podman.
+// Sweeps whose approaches need environments that exclude one another, on a worker under bubblewrap
+// and one under Podman, as far as these work here. Exits with 77 where neither does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,12 +8,15 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
+#include <map>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -29,7 +32,7 @@ using ::testing::HasSubstr;
 
 constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
-    "needs busybox, and bubblewrap and Podman that work here: scripts/packages-environments.txt";
+    "needs busybox, and bubblewrap or Podman that work here: scripts/packages-environments.txt";
 
 constexpr char kApproachHead[] = R"(apiVersion: concur/v1
 kind: Approach
@@ -67,13 +70,16 @@ std::string Source(const std::string& file) {
 // With Python 3.9 and glibc 2.31, beside the machine's Debian 12. Made by scripts/test.
 std::string Debian11() { return Source("build/roots/debian-11.tar.gz"); }
 
-// What a job in a root must not be able to do: it fails if a line is printed.
+// What a job in a root must not be able to do: it fails if a line is printed, or if the root lacks
+// a program that tries.
 constexpr char kEscapes[] =
+    "for each in env grep mkdir mount touch; do command -v $each; done; "
+    "mkdir $TMPDIR/mounted; "
     "(set +e; test -e DIRECTORY/secret && echo reads the machine; "
     "test -e DIRECTORY/data/token && echo reads the credentials; "
     "kill -0 PROCESS && echo reaches processes outside; "
     "touch /bin/new && echo writes the root; "
-    "mount -t tmpfs none /mnt && echo mounts; "
+    "mount -t tmpfs none $TMPDIR/mounted && echo mounts; "
     "env | grep -i concur_token; true) > $TMPDIR/escapes; "
     "cat $TMPDIR/escapes; test ! -s $TMPDIR/escapes; ";
 
@@ -105,6 +111,11 @@ class EnvironmentTest : public ::testing::Test {
   void SetUp() override {
     cluster_.Write("task.txt", "x");
     cluster_.StartCoordinator();
+    // The worker's credentials, which no job may have.
+    const std::string token = cluster_.File("data/token");
+    ASSERT_TRUE(std::filesystem::exists(token));
+    cluster_.SetWorkerEnvironment(
+        {{"CONCUR_TOKEN_FILE", token}, {"CONCUR_TOKEN", ReadFile(token).value_or("")}});
   }
   // Whether a program of PATH ends well.
   bool Works(std::vector<std::string> argv) const {
@@ -138,6 +149,20 @@ class EnvironmentTest : public ::testing::Test {
       return !row.empty();
     });
     return absl::StrContains(row, sandbox);
+  }
+  // Starts a worker for each sandbox that works here; their names and sandboxes.
+  std::map<std::string, std::string> StartSandboxes() {
+    std::map<std::string, std::string> started;
+    const std::map<std::string, std::string> all = {{"w1", "bubblewrap"}, {"w2", "podman"}};
+    for (const auto& [name, sandbox] : all) {
+      if (StartSandbox(name, sandbox)) {
+        started[name] = sandbox;
+      } else {
+        cluster_.KillWorker(name, SIGTERM);
+        std::cerr << "tested without " << sandbox << ", which does not work here\n";
+      }
+    }
+    return std::filesystem::exists(kBusybox) ? started : std::map<std::string, std::string>();
   }
 
   // A root with busybox and a number.
@@ -197,9 +222,8 @@ class EnvironmentTest : public ::testing::Test {
   Cluster cluster_;
 };
 
-TEST_F(EnvironmentTest, AnImageRunsOnBothSandboxesAndWhatItWasMadeFromDecides) {
-  if (!std::filesystem::exists(kBusybox) || !StartSandbox("w1", "bubblewrap") ||
-      !StartSandbox("w2", "podman")) {
+TEST_F(EnvironmentTest, AnImageRunsOnEachSandboxAndWhatItWasMadeFromDecides) {
+  if (StartSandboxes().empty()) {
     GTEST_SKIP() << kNeeds;
   }
   ASSERT_NO_FATAL_FAILURE(MakeImage("second"));
@@ -245,7 +269,7 @@ void EnvironmentTest::ExpectKillsAndLimits(const std::string& worker,
         "greedy",
         InRoot(root, absl::StrCat("x=$(head -c 400000000 /dev/zero | tr \"\\0\" x); sleep ", mark,
                                   "3; : {metrics} ", worker)) +
-            "  resources: {cpus: 1, memory: 96MiB}\n");
+            "  resources: {cpus: 1, memory: 96MiB}\n  timeout: {predict: 60s}\n");
     WriteSeeds("greedy.yaml", 1);
     cluster_.Concur({"sweep", "submit", "--wait", cluster_.File("sweep.yaml")});
     const std::string failures = cluster_.Concur({"sweep", "failures", "environments"}).out;
@@ -255,18 +279,13 @@ void EnvironmentTest::ExpectKillsAndLimits(const std::string& worker,
 
 // Python 3.11 with a package, Debian 11 and a system of busybox alone: none has what another needs.
 TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndContainsItsJobs) {
-  if (!std::filesystem::exists(kBusybox) || !StartSandbox("w1", "bubblewrap") ||
-      !StartSandbox("w2", "podman")) {
+  const std::map<std::string, std::string> sandboxes = StartSandboxes();
+  if (sandboxes.empty()) {
     GTEST_SKIP() << kNeeds;
-  }
-  if (!Works({"python3.11", "-c", "import venv, ensurepip"})) {
-    GTEST_SKIP() << "no python3.11 with venv (package python3.11-venv)";
   }
   ASSERT_TRUE(Works({"bash", Source("configs/environments/roots.sh"), "busybox",
                      cluster_.File("busybox.tar.gz")}));
-  ASSERT_NO_FATAL_FAILURE(MakeWheel());
   cluster_.Write("secret", "of the machine");
-  cluster_.Write("score.py", kPython);
   const std::string escapes = absl::StrReplaceAll(
       kEscapes, {{"DIRECTORY", cluster_.dir().path()}, {"PROCESS", absl::StrCat(getpid())}});
   WriteApproach("python", R"(  environment: {venv: requirements.txt, python: python3.11}
@@ -280,33 +299,47 @@ TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndCont
   WriteApproach("busybox",
                 InRoot("busybox", escapes + "test ! -e /usr; test ! -e /lib; "
                                             "echo \"{{\\\"accuracy\\\": 0.25}}\" > {metrics}"));
-  std::string approaches = "python.yaml, busybox.yaml";
+  std::vector<std::string> approaches = {"busybox.yaml"};
   std::vector<std::string> roots = {"busybox"};
+  std::vector<std::string> numbers = {"0.25"};
+  if (Works({"python3.11", "-c", "import venv, ensurepip"})) {
+    ASSERT_NO_FATAL_FAILURE(MakeWheel());
+    cluster_.Write("score.py", kPython);
+    approaches.emplace_back("python.yaml");
+    numbers.emplace_back("0.75");
+  } else {
+    std::cerr << "tested without python3.11 with venv (package python3.11-venv)\n";
+  }
   if (std::filesystem::exists(Debian11())) {
     std::filesystem::create_symlink(Debian11(), cluster_.File("debian-11.tar.gz"));
-    approaches += ", debian.yaml";
+    approaches.emplace_back("debian.yaml");
     roots.emplace_back("debian-11");
+    numbers.emplace_back("0.5");
+  } else {
+    std::cerr << "tested without Debian 11: scripts/test makes " << Debian11() << " of a mirror\n";
   }
-  WriteSeeds(approaches, 2);
+  int seeds = 2;
+  WriteSeeds(absl::StrJoin(approaches, ", "), seeds);
   EXPECT_THAT(Submit(), HasSubstr("\"reused\": 0"));
   const std::string scores = cluster_.Concur({"-o", "csv", "scores", "s1"}).out;
-  EXPECT_THAT(scores, AllOf(HasSubstr("0.75"), HasSubstr(roots.size() < 2 ? "" : "0.5"),
-                            HasSubstr("0.25")));
+  for (const std::string& number : numbers) {
+    EXPECT_THAT(scores, HasSubstr(number));
+  }
 
   // Each worker alone: what the other computed counts for it, and what is new runs under its own
   // sandbox with equal scores.
-  cluster_.KillWorker("w2", SIGTERM);
-  WriteSeeds(approaches, 4);
-  EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", 2 * (1 + roots.size()))));
-  EXPECT_EQ(cluster_.Concur({"-o", "csv", "scores", "s2"}).out, scores);
-  ExpectKillsAndLimits("w1", roots);
-  cluster_.KillWorker("w1", SIGTERM);
-  ASSERT_TRUE(StartSandbox("w2", "podman"));
-  WriteSeeds(approaches, 6);
-  EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", 4 * (1 + roots.size()))));
-  ExpectKillsAndLimits("w2", roots);
-  if (roots.size() < 2) {
-    GTEST_SKIP() << "without Debian 11: scripts/test makes " << Debian11() << " of a mirror";
+  for (const auto& [worker, sandbox] : sandboxes) {
+    cluster_.KillWorker(worker, SIGTERM);
+  }
+  for (const auto& [worker, sandbox] : sandboxes) {
+    ASSERT_TRUE(StartSandbox(worker, sandbox));
+    const size_t reused = approaches.size() * static_cast<size_t>(seeds);
+    seeds += 2;
+    WriteSeeds(absl::StrJoin(approaches, ", "), seeds);
+    EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", reused, ",")));
+    EXPECT_EQ(cluster_.Concur({"-o", "csv", "scores", "environments"}).out, scores);
+    ExpectKillsAndLimits(worker, roots);
+    cluster_.KillWorker(worker, SIGTERM);
   }
 }
 
@@ -331,3 +364,10 @@ TEST_F(EnvironmentTest, AJobThatNoWorkerCanRunSaysSo) {
 
 }  // namespace
 }  // namespace concur::testing
+
+// Where a test was skipped and none failed, ctest says so.
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  const int failed = RUN_ALL_TESTS();
+  return failed == 0 && testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? 77 : failed;
+}
