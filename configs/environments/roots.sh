@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes root file systems for the field `environment: {root: …}` of an approach:
-#   roots.sh debian SUITE PACKAGE,PACKAGE… OUT.tar.gz   (needs mmdebstrap)
-#   roots.sh busybox OUT.tar.gz                         (needs busybox-static)
+#   roots.sh debian SUITE PACKAGE,PACKAGE… OUT.tar.gz [MIRROR]   (needs mmdebstrap)
+#   roots.sh busybox OUT.tar.gz                                  (needs busybox-static)
 set -euo pipefail
 
 usage() {
@@ -12,10 +12,10 @@ usage() {
 
 case ${1:-} in
   debian)
-    [ $# = 4 ] || usage
+    [ $# = 4 ] || [ $# = 5 ] || usage
     # Neither caches nor times of this run: the same packages give the same digest.
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
-    mmdebstrap --variant=minbase --include="$3" "$2" - | gzip -n >"$4"
+    mmdebstrap --variant=minbase --include="$3" "$2" - "${@:5}" | gzip -n >"$4"
     ;;
   busybox)
     [ $# = 2 ] || usage
