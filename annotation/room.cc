@@ -211,7 +211,8 @@ absl::StatusOr<const SourcePassage*> Room::FindPassage(const std::string& id) co
   return &passages_[passage];
 }
 
-// A clock that was set back prolongs a hold by no more than its length: one that seems longer ends.
+// A clock that was set back prolongs a hold by no more than its length. One that seems longer is no
+// hold until the clock nears its end again, unless the passage was lent to somebody in between.
 bool Room::IsHeld(const Loan& loan, absl::Time now) const {
   return now < loan.until && loan.until <= now + 2 * settings_.hold;
 }
