@@ -26,7 +26,8 @@ namespace concur::annotation {
 
 class AnnotationApi {
  public:
-  // Saves an event and applies it to the room, or changes nothing (LiveRoom::Commit).
+  // Saves an event that the room's Check accepts and applies it, or changes nothing
+  // (LiveRoom::CommitChecked).
   using Commit = std::function<absl::Status(const Event&)>;
 
   // `room` outlives the object.

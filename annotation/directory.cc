@@ -148,6 +148,10 @@ absl::Status LiveRoom::CheckIsOf(const std::string& passages, const std::string&
 
 absl::Status LiveRoom::Commit(const Event& event) {
   CONCUR_RETURN_IF_ERROR(room_.Check(event));
+  return CommitChecked(event);
+}
+
+absl::Status LiveRoom::CommitChecked(const Event& event) {
   CONCUR_RETURN_IF_ERROR(log_->Append(event));
   room_.Apply(event);
   return absl::OkStatus();

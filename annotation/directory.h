@@ -57,6 +57,8 @@ class LiveRoom {
   absl::Status CheckIsOf(const std::string& passages, const std::string& onboarding) const;
   // The errors of Room::Check and Log::Append, after which nothing has changed.
   absl::Status Commit(const Event& event);
+  // REQUIRES: the room's Check(event) is OK. The errors of Log::Append, likewise.
+  absl::Status CommitChecked(const Event& event);
 
  private:
   LiveRoom(RoomLock lock, Event opening, Room room, std::unique_ptr<Log> log)

@@ -87,7 +87,7 @@ AnnotationServer::AnnotationServer(Clock& clock, std::unique_ptr<LiveRoom> room,
       // Of the port: rooms on one machine must not replace each other's cookies.
       cookie_name_(absl::StrCat("concur_annotation_", endpoint.port)),
       sealer_(std::move(key)),
-      api_(room_->room(), [this](const Event& event) { return room_->Commit(event); }),
+      api_(room_->room(), [this](const Event& event) { return room_->CommitChecked(event); }),
       room_thread_(1),
       system_thread_(1) {}
 

@@ -68,6 +68,10 @@ absl::string_view RoomBugName(RoomBug bug) {
       return "failure_dropped";
     case RoomBug::kSplitByTime:
       return "split_by_time";
+    case RoomBug::kLinkRefused:
+      return "link_refused";
+    case RoomBug::kKnownRefused:
+      return "known_refused";
   }
   return "invalid";
 }
@@ -127,17 +131,27 @@ void RoomWorld::Broken(std::string description) {
 void RoomWorld::Start(std::unique_ptr<Room> room) {
   api_.reset();
   room_ = std::move(room);
-  api_ = std::make_unique<AnnotationApi>(*room_, [this](const Event& e) { return Commit(e); });
+  api_ =
+      std::make_unique<AnnotationApi>(*room_, [this](const Event& e) { return CommitChecked(e); });
 }
 
 // As LiveRoom::Commit: checked, on the disk, applied.
 absl::Status RoomWorld::Commit(const Event& event) {
   CONCUR_RETURN_IF_ERROR(room_->Check(event));
+  return CommitChecked(event);
+}
+
+absl::Status RoomWorld::CommitChecked(const Event& event) {
   if (power_is_cut_) {
     return absl::UnavailableError("the power is cut");
   }
   if (!is_calm_ && random_.Chance(0.01)) {
     return absl::ResourceExhaustedError("the disk is full");
+  }
+  if (is_calm_ && ((bug_ == RoomBug::kLinkRefused && event.kind == EventKind::kAnnotator) ||
+                   (bug_ == RoomBug::kKnownRefused && event.annotator == "eve" &&
+                    event.kind == EventKind::kOnboarding))) {
+    return absl::FailedPreconditionError("this is refused for ever");
   }
   Event written = event;
   if (bug_ == RoomBug::kSecondsOnly) {
@@ -169,9 +183,12 @@ absl::Status RoomWorld::Commit(const Event& event) {
 
 void RoomWorld::DoUntilSaved(Event event) {
   event.time = wall_;
-  while (!is_broken() && !Commit(event).ok()) {
+  for (int tries = 1; !is_broken() && !Commit(event).ok(); ++tries) {
     if (power_is_cut_) {
       Restart();
+    }
+    if (tries == kTriesMax) {
+      Broken(absl::StrCat("an event of the server is refused ", tries, " times"));
     }
   }
 }

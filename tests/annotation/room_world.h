@@ -41,8 +41,10 @@ enum class RoomBug {
   kLentTooEarly,     // tasks are given by a clock that is ahead
   kFailureDropped,   // that the system did not answer is told to nobody
   kSplitByTime,      // splits depend on when they are made
+  kLinkRefused,      // nobody new gets a login link after a while
+  kKnownRefused,     // nobody new can answer known questions after a while
 };
-inline constexpr int kRoomBugs = 10;  // without kNone
+inline constexpr int kRoomBugs = 12;  // without kNone
 absl::string_view RoomBugName(RoomBug bug);
 
 struct RoomWorldCounts {
@@ -88,12 +90,16 @@ class RoomWorld {
     int64_t jumps = 0;
   };
 
+  // Whatever is tried so often in vain is refused for ever.
+  static constexpr int kTriesMax = 1000;
+
   // Fails the world, unless it has failed before.
   void Broken(std::string description);
   bool is_broken() const { return !broken_.empty(); }
 
   // --- the machine (room_world.cc)
   absl::Status Commit(const Event& event);
+  absl::Status CommitChecked(const Event& event);
   void DoUntilSaved(Event event);  // at the present time, by whoever runs the server
   void Restart();
   void Start(std::unique_ptr<Room> room);

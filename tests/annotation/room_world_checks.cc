@@ -223,7 +223,7 @@ void RoomWorld::CheckEnd() {
 void RoomWorld::CheckRequestsEnd() {
   for (auto& [name, person] : people_) {
     for (int sent = 0; !is_broken() && (!person.unanswered.empty() || !asked_.empty()); ++sent) {
-      if (sent > 1000) {
+      if (sent > kTriesMax) {
         Broken(absl::StrCat(name, " gets no answer to ", person.unanswered.front().body));
       }
       while (!asked_.empty()) {
@@ -241,7 +241,11 @@ void RoomWorld::CheckRequestsEnd() {
 void RoomWorld::Join(const std::string& name) {
   Invite(name);
   LogIn(name);
-  while (!is_broken() && !room_->annotators().at(name).onboarded) {
+  for (int tries = 1; !is_broken() && !room_->annotators().at(name).onboarded; ++tries) {
+    if (tries == kTriesMax) {
+      Broken(absl::StrCat(name, " answered ", tries, " known questions and is not onboarded"));
+      return;
+    }
     const auto number = static_cast<int64_t>(room_->annotators().at(name).onboarding_f1.size());
     Send(AnswerTo(name, "onboarding", number, 0));
   }
