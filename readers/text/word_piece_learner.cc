@@ -181,13 +181,25 @@ class Merging {
 
 void WordPieceLearner::Add(absl::string_view text) {
   for (std::string& word : BertWords(text, options_)) {
-    if (word.size() <= kLearnedWordBytesMax) {
+    if (word.size() > kLearnedWordBytesMax) {
+      continue;
+    }
+    if (words_.size() < words_max_) {
       ++words_[std::move(word)];
+    } else if (const auto known = words_.find(word); known != words_.end()) {
+      ++known->second;
+    } else {
+      words_left_out_ = true;
     }
   }
 }
 
 absl::StatusOr<std::vector<std::string>> WordPieceLearner::Learn(size_t size) const {
+  if (words_left_out_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocabulary: the text has more than ", words_max_,
+                     " different words: give less text, or text without numbers and codes"));
+  }
   std::map<std::string, int64_t> count_of;
   for (const auto& [word, count] : words_) {
     for (const std::string& character : FirstSymbolsOf(word)) {

@@ -28,20 +28,28 @@ inline constexpr int32_t kLearnedUnknown = 1, kLearnedFirst = 2, kLearnedSeparat
 // words with others are not learned from.
 inline constexpr size_t kLearnedCharactersMax = 2000;
 
+// A word takes some hundred bytes of memory; a gigabyte of prose has about a million.
+inline constexpr size_t kLearnedWordsMax = size_t{1} << 22;
+
 class WordPieceLearner {
  public:
-  explicit WordPieceLearner(const BertWordOptions& options) : options_(options) {}
+  // Of at most so many different words.
+  explicit WordPieceLearner(const BertWordOptions& options, size_t words_max = kLearnedWordsMax)
+      : options_(options), words_max_(words_max) {}
 
   // Counts the words of a text. REQUIRES: text.size() < 2^31.
   void Add(absl::string_view text);
 
   // `size` entries: special tokens, characters, then merges by falling frequency; of pairs that
   // occur equally often the one that is first by its bytes. InvalidArgument when the text gives
-  // fewer, or when the special tokens and characters alone are more.
+  // fewer, when the special tokens and characters alone are more, and for more different words than
+  // may be.
   absl::StatusOr<std::vector<std::string>> Learn(size_t size) const;
 
  private:
   BertWordOptions options_;
+  size_t words_max_;
+  bool words_left_out_ = false;
   std::map<std::string, int64_t> words_;  // with how often each occurs
 };
 

@@ -71,6 +71,16 @@ TEST(WordPieceLearnerTest, TextsAreCutIntoWhatTheyTaught) {
   EXPECT_LT(pieces.size(), text.size() / 2);
 }
 
+TEST(WordPieceLearnerTest, MoreDifferentWordsThanMayBeAreRefused) {
+  WordPieceLearner learner({}, 3);
+  learner.Add("aa ab ac aa");
+  learner.Add("ac ab");
+  EXPECT_OK(learner.Learn(9));
+  learner.Add("ad");
+  EXPECT_THAT(learner.Learn(9), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("more than 3 different words: give less text")));
+}
+
 TEST(WordPieceLearnerTest, HostileTextsAreLearnedFrom) {
   std::string characters;  // more than become entries
   for (int32_t c = 0x3400; c < 0x3400 + 3000; ++c) {
