@@ -23,6 +23,7 @@
 #include "readers/machine.h"
 #include "readers/originals/data_check.h"
 #include "readers/pretraining/commands.h"
+#include "readers/training/checkpoint.h"
 #include "readers/training/commands.h"
 
 namespace concur::readers {
@@ -35,6 +36,9 @@ constexpr char kDeviceHelp[] = "auto, cpu or cuda:N";
 int Ended(const absl::Status& status) {
   if (!status.ok()) {
     std::fprintf(stderr, "concur-reader: %s\n", std::string(status.message()).c_str());
+  }
+  if (absl::IsCancelled(status)) {
+    EndBySigterm();  // by which trainings are cancelled
   }
   return ExitCodeOf(status);
 }

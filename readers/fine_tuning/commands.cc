@@ -2,7 +2,6 @@
 #include "readers/fine_tuning/commands.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,6 +28,7 @@
 #include "readers/text/best_answers.h"
 #include "readers/text/checkpoint_tokenizer.h"
 #include "readers/text/windows.h"
+#include "readers/training/checkpoint.h"
 
 namespace concur::readers {
 namespace {
@@ -40,10 +40,6 @@ constexpr int64_t kReaderJsonBytesMax = 1 << 20;
 constexpr int64_t kTokenizerFileBytesMax = 64 << 20;
 constexpr char kReaderFile[] = "/reader.json";
 constexpr size_t kQuestionsAtOnce = 256;
-
-void SayLine(absl::string_view line) {
-  std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
-}
 
 // A checkpoint, how it is trained or asked, and its tokenizer.
 struct PretrainedModel {
@@ -125,8 +121,8 @@ absl::StatusOr<std::vector<TrainWindow>> ReadTrainWindows(const PretrainedModel&
     }
     return absl::OkStatus();
   }));
-  SayLine(absl::StrCat(questions, " questions, ", all.size(), " windows; ", absent,
-                       " questions whose answer does not stand in the passage are left out"));
+  Say(absl::StrCat(questions, " questions, ", all.size(), " windows; ", absent,
+                   " questions whose answer does not stand in the passage are left out"));
   return all;
 }
 
@@ -318,20 +314,21 @@ absl::Status TrainPretrained(const TrainOptions& options,
                                                    family.name, ", and not of ",
                                                    model.approach->family));
   }
-  SayLine(absl::StrCat(options.approach, ": ", options.checkpoint,
-                       drew_head ? ", with a new head for answers" : ""));
+  Say(absl::StrCat(options.approach, ": ", options.checkpoint,
+                   drew_head ? ", with a new head for answers" : ""));
   CONCUR_RETURN_IF_ERROR(
       model.ReadTokenizer(options.tokenizer.empty() ? options.checkpoint : options.tokenizer));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<TrainWindow> windows,
                           ReadTrainWindows(model, options.train));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(options.model));
-  run.checkpoint = options.model + "/checkpoint.safetensors";
   run.fingerprint = FineTuneFingerprint(options, model, windows);
-  run.progress = SayLine;
-  if (interrupted) {
-    run.interrupted = interrupted;
-    run.checkpoint_period = absl::ZeroDuration();
-  }
+  run.checkpoint = CheckpointPath(options.model, run.fingerprint);
+  run.progress = Say;
+  run.epoch_ended = [](int64_t epoch, double loss) { ReportStep(epoch, {{"loss", loss}}); };
+  const Termination termination;
+  run.interrupted = [&](int64_t update) {
+    return (interrupted && interrupted(update)) || Termination::Requested();
+  };
   CONCUR_ASSIGN_OR_RETURN(const std::vector<double> losses,
                           FineTune(*model.encoder, windows, model.settings, options.seed, run));
   std::string lines;
@@ -343,7 +340,9 @@ absl::Status TrainPretrained(const TrainOptions& options,
       model.encoder->to(torch::kCPU);
       line["validation_exact_match"] = scores.first;
       line["validation_f1"] = scores.second;
-      SayLine(absl::StrFormat("validation EM %.2f F1 %.2f", scores.first, scores.second));
+      ReportStep(static_cast<int64_t>(i) + 1,
+                 {{"validation_exact_match", scores.first}, {"validation_f1", scores.second}});
+      Say(absl::StrFormat("validation EM %.2f F1 %.2f", scores.first, scores.second));
     }
     absl::StrAppend(&lines, line.dump(), "\n");
   }

@@ -90,8 +90,11 @@ class FineTuning {
         run_.progress(absl::StrFormat("update %d of %d, epoch %d: loss %.4f, %.0f s", done, total_,
                                       losses_.size(), MeanLoss(), absl::ToDoubleSeconds(Used())));
       }
+      if (done % per_epoch_ == 0 && run_.epoch_ended) {
+        run_.epoch_ended(done / per_epoch_, MeanLoss());
+      }
       const bool stops = run_.interrupted && run_.interrupted(done);
-      CONCUR_RETURN_IF_ERROR(Save());
+      CONCUR_RETURN_IF_ERROR(Save(stops));
       if (stops) {
         return absl::CancelledError("training was interrupted");
       }
@@ -187,9 +190,10 @@ class FineTuning {
     return tensors;
   }
 
-  absl::Status Save() {
-    if (run_.checkpoint.empty() || absl::Now() - saved_ < run_.checkpoint_period ||
-        updates_->steps() == total_) {
+  // When it is time for it, or at once.
+  absl::Status Save(bool at_once) {
+    const bool due = absl::Now() - saved_ >= run_.checkpoint_period && updates_->steps() < total_;
+    if (run_.checkpoint.empty() || (!at_once && !due)) {
       return absl::OkStatus();
     }
     const nlohmann::json state = {{"updates", updates_->steps()},

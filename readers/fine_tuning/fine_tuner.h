@@ -38,7 +38,8 @@ struct FineTuneRun {
   absl::Duration checkpoint_period = absl::Minutes(5);
   std::string fingerprint;  // of all that the result depends on: a checkpoint's must be equal
   std::function<void(absl::string_view line)> progress;
-  // After each update; true ends training at once, as an interruption does.
+  std::function<void(int64_t epoch, double loss)> epoch_ended = {};  // epochs from 1
+  // After each update; true saves and ends training at once.
   std::function<bool(int64_t update)> interrupted = {};
 };
 

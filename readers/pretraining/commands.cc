@@ -3,7 +3,6 @@
 
 #include <torch/torch.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -23,13 +22,10 @@
 #include "readers/tensors.h"
 #include "readers/text/word_piece.h"
 #include "readers/text/word_piece_learner.h"
+#include "readers/training/checkpoint.h"
 
 namespace concur::readers {
 namespace {
-
-void SayPretraining(absl::string_view line) {
-  std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
-}
 
 absl::StatusOr<std::vector<std::string>> LearnVocabulary(const TextSources& sources,
                                                          const PretrainSettings& settings) {
@@ -107,14 +103,14 @@ absl::Status RunPretraining(const PretrainOptions& options,
                                                  {.words = {.lower_case = settings.lower_case}}));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<int32_t> pieces,
                           PiecesOfTexts(options.sources, tokenizer));
-  SayPretraining(absl::StrCat(family->name, ": a text of ", pieces.size(), " tokens, ",
-                              entries.size(), " different ones"));
+  Say(absl::StrCat(family->name, ": a text of ", pieces.size(), " tokens, ", entries.size(),
+                   " different ones"));
   torch::manual_seed(options.seed);
   PretrainingNetwork network(settings);
   CONCUR_RETURN_IF_ERROR(MakeDirectories(options.out));
-  run.checkpoint = options.out + "/checkpoint.safetensors";
   run.fingerprint = PretrainFingerprint(options, settings, entries, pieces);
-  run.progress = SayPretraining;
+  run.checkpoint = CheckpointPath(options.out, run.fingerprint);
+  run.progress = Say;
   std::string lines;
   run.reported = [&lines](const PretrainingReport& report) {
     nlohmann::ordered_json line = {{"update", report.update}};
@@ -124,10 +120,10 @@ absl::Status RunPretraining(const PretrainOptions& options,
     absl::StrAppend(&lines, line.dump(), "\n");
     ReportStep(report.update, report.values);
   };
-  if (interrupted) {
-    run.interrupted = interrupted;
-    run.checkpoint_period = absl::ZeroDuration();
-  }
+  const Termination termination;
+  run.interrupted = [&](int64_t update) {
+    return (interrupted && interrupted(update)) || Termination::Requested();
+  };
   CONCUR_RETURN_IF_ERROR(
       Pretrain(network, pieces, EntriesOf(entries), settings, options.seed, run));
   CONCUR_RETURN_IF_ERROR(SavePretraining(options, settings, entries, network.encoder()));

@@ -29,9 +29,9 @@ struct PretrainOptions {
 };
 
 // Learns a vocabulary from the text and pretrains; without updates the weights are those drawn by
-// the seed. A checkpoint in the directory, of the same pretraining, is gone on from; it is removed
-// at the end. Writes pretraining.jsonl, a line for each report, and progress to standard error.
-// `interrupted` as in PretrainRun, for tests.
+// the seed. A checkpoint of the same pretraining (CheckpointPath) is gone on from; it is removed at
+// the end. SIGTERM saves one and ends training: Cancelled. Writes pretraining.jsonl, a line for
+// each report, and progress to standard error. `interrupted` as in PretrainRun, for tests.
 absl::Status PretrainReader(const PretrainOptions& options,
                             const std::function<bool(int64_t update)>& interrupted = {});
 

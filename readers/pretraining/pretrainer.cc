@@ -51,7 +51,7 @@ class Pretraining {
         Report();
       }
       const bool stops = run_.interrupted && run_.interrupted(done);
-      CONCUR_RETURN_IF_ERROR(Save());
+      CONCUR_RETURN_IF_ERROR(Save(stops));
       if (stops) {
         return absl::CancelledError("pretraining was interrupted");
       }
@@ -98,7 +98,6 @@ class Pretraining {
       *tensor = tensor->to(run_.device);
     }
     const torch::Tensor loss = network_.Loss(batch, counts_);
-    loss.backward();
     const auto value = loss.item<double>();
     if (!std::isfinite(value)) {
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -106,6 +105,7 @@ class Pretraining {
           "another seed",
           value, update + 1));
     }
+    loss.backward();
     ClipGradients(trained_, settings_.gradient_norm_max);
     updates_.Step(settings_.learning_rate * RateFactor(settings_, Done(update)));
     losses_ += value;
@@ -151,9 +151,11 @@ class Pretraining {
             &counts_.tokens_right, &counts_.segments,     &counts_.segments_right};
   }
 
-  absl::Status Save() {
-    if (run_.checkpoint.empty() || absl::Now() - saved_ < run_.checkpoint_period ||
-        updates_.steps() == settings_.updates) {
+  // When it is time for it, or at once.
+  absl::Status Save(bool at_once) {
+    const bool due =
+        absl::Now() - saved_ >= run_.checkpoint_period && updates_.steps() < settings_.updates;
+    if (run_.checkpoint.empty() || (!at_once && !due)) {
       return absl::OkStatus();
     }
     nlohmann::json counts = nlohmann::json::array();

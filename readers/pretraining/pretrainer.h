@@ -46,7 +46,7 @@ struct PretrainRun {
   std::string fingerprint;  // of all that the result depends on: a checkpoint's must be equal
   std::function<void(absl::string_view line)> progress;
   std::function<void(const PretrainingReport&)> reported;
-  // After each update; true ends training at once, as an interruption does.
+  // After each update; true saves and ends training at once.
   std::function<bool(int64_t update)> interrupted = {};
 };
 

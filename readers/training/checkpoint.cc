@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/training/checkpoint.h"
 
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -18,6 +21,24 @@
 #include "readers/tensors.h"
 
 namespace concur::readers {
+namespace {
+
+constexpr size_t kCheckpointNameLength = 16;  // of the fingerprint
+
+std::atomic<bool> sigterm_came = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+
+void NoteSigterm(int /*signal*/) { sigterm_came = true; }
+
+}  // namespace
+
+std::string CheckpointPath(absl::string_view directory, absl::string_view fingerprint) {
+  const char* kept = std::getenv("CONCUR_CHECKPOINT");  // NOLINT(concurrency-mt-unsafe)
+  return kept == nullptr || *kept == '\0'
+             ? absl::StrCat(directory, "/checkpoint.safetensors")
+             : absl::StrCat(kept, "/", fingerprint.substr(0, kCheckpointNameLength),
+                            ".safetensors");
+}
 
 absl::Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   std::vector<torch::Tensor> alive;
@@ -64,6 +85,24 @@ absl::StatusOr<std::map<std::string, std::string>> ReadCheckpoint(
     torch::Tensor(target).copy_(values[name]);
   }
   return file->metadata();
+}
+
+Termination::Termination() {
+  sigterm_came = false;
+  struct sigaction action = {};
+  action.sa_handler = NoteSigterm;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, &before_);
+}
+
+Termination::~Termination() { sigaction(SIGTERM, &before_, nullptr); }
+
+bool Termination::Requested() { return sigterm_came; }
+
+void EndBySigterm() {
+  std::signal(SIGTERM, SIG_DFL);
+  std::raise(SIGTERM);
+  std::_Exit(128 + SIGTERM);  // the first process of a container does not end by it
 }
 
 }  // namespace concur::readers

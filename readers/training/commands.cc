@@ -35,6 +35,7 @@
 #include "readers/text/tokenizer.h"
 #include "readers/text/vocabulary.h"
 #include "readers/text/word_vectors.h"
+#include "readers/training/checkpoint.h"
 #include "readers/training/model.h"
 #include "readers/training/settings.h"
 #include "readers/training/trainer.h"
@@ -45,10 +46,6 @@ namespace {
 constexpr int64_t kHoldOutNth = 10;
 // QANet's authors ignore rarer characters (READERS' configuration: min_count 200).
 constexpr int64_t kCharacterCountMin = 200;
-
-void Say(absl::string_view line) {
-  std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
-}
 
 // How often each word, in the form that ids are looked up by, and each character occur.
 struct Occurrences {
@@ -213,8 +210,8 @@ absl::Status Train(const TrainOptions& options) {
   CONCUR_ASSIGN_OR_RETURN(
       Model model, NewModel(*approach, std::move(plan), options, split.train, split.held_out));
   CONCUR_RETURN_IF_ERROR(MakeDirectories(options.model));
-  run.checkpoint = options.model + "/checkpoint.safetensors";
   CONCUR_ASSIGN_OR_RETURN(run.fingerprint, FingerprintOf(options, model));
+  run.checkpoint = CheckpointPath(options.model, run.fingerprint);
   run.progress = Say;
   run.epoch_ended = [&](const Epoch& epoch) {
     Say(ProgressOf(epoch, model.plan.settings.epochs, split.train.questions.size()));
@@ -222,6 +219,8 @@ absl::Status Train(const TrainOptions& options) {
                               {"validation_exact_match", epoch.validation.exact_match},
                               {"validation_f1", epoch.validation.f1}});
   };
+  const Termination termination;
+  run.interrupted = [](int64_t /*update*/) { return Termination::Requested(); };
   CONCUR_ASSIGN_OR_RETURN(const std::vector<Epoch> epochs,
                           TrainModel(model, split.train, split.held_out, run));
   CONCUR_RETURN_IF_ERROR(SaveModel(options.model, model));
@@ -286,6 +285,10 @@ std::string PredictionsText(const std::vector<std::pair<std::string, std::string
   }
   out.append("\n}\n");
   return out;
+}
+
+void Say(absl::string_view line) {
+  std::fprintf(stderr, "concur-reader: %s\n", std::string(line).c_str());
 }
 
 void ReportStep(int64_t step, const std::vector<std::pair<std::string, double>>& values) {

@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "readers/machine.h"
 
@@ -38,9 +39,9 @@ struct TrainOptions {
   std::string time_budget = kNotGiven;   // of processor time: "30m"
   Machine machine;
 };
-// Trains and writes the model. A checkpoint in its directory, of the same training, is gone on
-// from; it is removed at the end. Writes training.jsonl, a line of metrics for each epoch, and
-// progress to standard error.
+// Trains and writes the model. A checkpoint of the same training (CheckpointPath) is gone on from;
+// it is removed at the end. SIGTERM saves one and ends training: Cancelled. Writes training.jsonl,
+// a line of metrics for each epoch, and progress to standard error.
 absl::Status TrainReader(const TrainOptions& options);
 
 struct PredictOptions {
@@ -64,6 +65,9 @@ absl::Status ServeReader(const ServeOptions& options, std::istream& in, std::ost
 
 // {"id": "answer"} in the order of the questions, as a file.
 std::string PredictionsText(const std::vector<std::pair<std::string, std::string>>& answers);
+
+// Progress, as a line on standard error.
+void Say(absl::string_view line);
 
 // Inside a job, reports values of a step on standard output, as docs/job-environment.md has it.
 void ReportStep(int64_t step, const std::vector<std::pair<std::string, double>>& values);

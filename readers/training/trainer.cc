@@ -92,6 +92,40 @@ std::vector<size_t> Learnable(const Examples& examples, const Settings& settings
   return rows;
 }
 
+// What the device's random numbers go on from. Those of the processor serve any device.
+using GeneratorStates = std::vector<std::vector<uint8_t>>;
+
+std::vector<torch::Device> DevicesOfGenerators(torch::Device device) {
+  return device.is_cpu() ? std::vector<torch::Device>{device}
+                         : std::vector<torch::Device>{torch::kCPU, device};
+}
+
+GeneratorStates StatesOfGenerators(torch::Device device) {
+  GeneratorStates states;
+  for (const torch::Device& one : DevicesOfGenerators(device)) {
+    const torch::Tensor state = at::globalContext().defaultGenerator(one).get_state();
+    const auto* bytes = state.data_ptr<uint8_t>();
+    states.emplace_back(bytes, bytes + state.numel());
+  }
+  return states;
+}
+
+// False for states of other generators.
+bool RestoreGenerators(torch::Device device, GeneratorStates states) {
+  const std::vector<torch::Device> devices = DevicesOfGenerators(device);
+  try {
+    for (size_t i = 0; i < std::min(devices.size(), states.size()); ++i) {
+      at::Generator generator = at::globalContext().defaultGenerator(devices[i]);
+      generator.set_state(torch::from_blob(states[i].data(),
+                                           {static_cast<int64_t>(states[i].size())}, torch::kUInt8)
+                              .clone());
+    }
+  } catch (const c10::Error&) {
+    return false;
+  }
+  return true;
+}
+
 class Training {
  public:
   Training(Model& model, const Examples& train, const Examples& validation, const TrainingRun& run)
@@ -138,7 +172,7 @@ class Training {
   bool Ended() const {
     const Settings& settings = model_.plan.settings;
     const auto epochs = static_cast<int64_t>(epochs_.size());
-    return epochs >= settings.epochs || (epochs > 0 && TimeIsUp()) ||
+    return epochs >= settings.epochs || (epochs > 0 && begun_.batches == 0 && TimeIsUp()) ||
            rate_.state().best >= kPerfect ||
            (settings.patience > 0 && rate_.stale_epochs() >= settings.patience);
   }
@@ -146,24 +180,32 @@ class Training {
   absl::Status RunEpoch() {
     const absl::Time began = absl::Now();
     const int64_t number = static_cast<int64_t>(epochs_.size()) + 1;
-    // Random numbers depend on the epoch and not on what was drawn before: a checkpoint needs no
-    // state of generators.
+    // Random numbers depend on the epoch and not on what was drawn before it: only a checkpoint
+    // within an epoch needs the state of generators.
     Random random(model_.seed, absl::StrCat("epoch ", number));
     torch::manual_seed(random.Next() >> 1);
     const std::vector<std::vector<size_t>> batches =
         Batches(train_, rows_, model_.plan.settings.batch, random);
+    if (begun_.batches > batches.size() ||
+        !RestoreGenerators(run_.device, std::move(begun_.generators))) {
+      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: its epoch"));
+    }
     model_.network->train();
-    double sum = 0;
-    int64_t done = 0;
     absl::Time reported = began;
-    for (const std::vector<size_t>& batch : batches) {
-      CONCUR_ASSIGN_OR_RETURN(const double loss, Step(batch, number));
-      sum += loss;
-      ++done;
+    while (begun_.batches < batches.size()) {
+      CONCUR_ASSIGN_OR_RETURN(const double loss, Step(batches[begun_.batches], number));
+      begun_.loss += loss;
+      ++begun_.batches;
+      const size_t done = begun_.batches;
       if (absl::Now() - reported >= kProgressPeriod) {
         reported = absl::Now();
         run_.progress(absl::StrFormat("epoch %d: %d of %d batches, loss %.4f", number, done,
-                                      batches.size(), sum / static_cast<double>(done)));
+                                      batches.size(), begun_.loss / static_cast<double>(done)));
+      }
+      const bool stops = run_.interrupted && run_.interrupted(updates_->steps());
+      CONCUR_RETURN_IF_ERROR(Save(stops, absl::Now() - began));
+      if (stops) {
+        return absl::CancelledError("training was interrupted");
       }
       if (TimeIsUp()) {
         break;
@@ -171,14 +213,15 @@ class Training {
     }
     Epoch epoch;
     epoch.number = number;
-    epoch.loss = sum / static_cast<double>(done);
+    epoch.loss = begun_.loss / static_cast<double>(begun_.batches);
     Validate(epoch);
-    epoch.seconds = absl::ToDoubleSeconds(absl::Now() - began);
+    epoch.seconds = begun_.seconds + absl::ToDoubleSeconds(absl::Now() - began);
     epochs_.push_back(epoch);
+    begun_ = {};
     if (run_.epoch_ended) {
       run_.epoch_ended(epoch);
     }
-    return Save();
+    return Save(false, absl::ZeroDuration());
   }
 
   absl::StatusOr<double> Step(const std::vector<size_t>& rows, int64_t epoch) {
@@ -237,8 +280,9 @@ class Training {
     return tensors;
   }
 
-  absl::Status Save() {
-    if (run_.checkpoint.empty() || absl::Now() - saved_ < run_.checkpoint_period) {
+  // When it is time for it, or at once; so long into the epoch that is begun.
+  absl::Status Save(bool at_once, absl::Duration into_epoch) {
+    if (run_.checkpoint.empty() || (!at_once && absl::Now() - saved_ < run_.checkpoint_period)) {
       return absl::OkStatus();
     }
     saved_ = absl::Now();
@@ -248,11 +292,16 @@ class Training {
                         epoch.seconds});
     }
     const LearningRate::State rate = rate_.state();
-    const nlohmann::json state = {
-        {"updates", updates_->steps()},
-        {"seconds", absl::ToDoubleSeconds(Used())},
-        {"rate", {rate.best, rate.stale, rate.stale_since_change, rate.factor}},
-        {"epochs", epochs}};
+    nlohmann::json state = {{"updates", updates_->steps()},
+                            {"seconds", absl::ToDoubleSeconds(Used())},
+                            {"rate", {rate.best, rate.stale, rate.stale_since_change, rate.factor}},
+                            {"epochs", epochs}};
+    if (begun_.batches > 0) {
+      state["begun"] = {{"batches", begun_.batches},
+                        {"loss", begun_.loss},
+                        {"seconds", begun_.seconds + absl::ToDoubleSeconds(into_epoch)},
+                        {"generators", StatesOfGenerators(run_.device)}};
+    }
     return WriteCheckpoint(
         run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
   }
@@ -280,13 +329,28 @@ class Training {
                            epoch.at(3).get<bool>(),
                            epoch.at(4).get<double>()});
       }
+      if (state.contains("begun")) {
+        const nlohmann::json& begun = state.at("begun");
+        begun_ = {begun.at("batches").get<size_t>(), begun.at("loss").get<double>(),
+                  begun.at("seconds").get<double>(), begun.at("generators").get<GeneratorStates>()};
+      }
     } catch (const nlohmann::json::exception& error) {
       return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
     }
     run_.progress(
-        absl::StrCat("going on after epoch ", epochs_.size(), ", from ", run_.checkpoint));
+        absl::StrCat("going on after epoch ", epochs_.size(),
+                     begun_.batches > 0 ? absl::StrCat(" and ", begun_.batches, " batches") : "",
+                     ", from ", run_.checkpoint));
     return absl::OkStatus();
   }
+
+  // An epoch that is not at its end.
+  struct Begun {
+    size_t batches = 0;          // done
+    double loss = 0;             // their sum
+    double seconds = 0;          // before an interruption
+    GeneratorStates generators;  // at the interruption
+  };
 
   Model& model_;
   const Examples& train_;
@@ -295,13 +359,14 @@ class Training {
   LearningRate rate_;
   absl::Duration started_;
   absl::Duration used_before_ = absl::ZeroDuration();
-  absl::Time saved_ = absl::InfinitePast();
+  absl::Time saved_ = absl::Now();
   std::vector<size_t> rows_;
   std::vector<Trained> trained_;
   std::optional<ParameterUpdates> updates_;
   std::optional<WeightAverage> average_;
   std::vector<torch::Tensor> best_;
   std::vector<Epoch> epochs_;
+  Begun begun_;
 };
 
 }  // namespace

@@ -41,12 +41,14 @@ struct TrainingRun {
       fingerprint;  // of everything that the result depends on: a checkpoint's must be equal
   std::function<void(absl::string_view line)> progress;
   std::function<void(const Epoch&)> epoch_ended = {};
+  // After each update; true saves and ends training at once.
+  std::function<bool(int64_t update)> interrupted = {};
 };
 
 // Trains on the questions of `train` that have an answer within the settings' limits; `model` has
 // the weights of the best epoch afterwards. Returns the epochs, those before an interruption
 // included. InvalidArgument when no question can be learned from, and for a loss that is not a
-// number; the checkpoint's errors.
+// number; the checkpoint's errors; Cancelled when it was interrupted.
 absl::StatusOr<std::vector<Epoch>> TrainModel(Model& model, const Examples& train,
                                               const Examples& validation, const TrainingRun& run);
 

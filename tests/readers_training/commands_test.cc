@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -203,8 +205,8 @@ TEST_F(ReaderCommandsTest, OneThreadIsOneThread) {
   }
 }
 
-// Processor seconds of a training with so many threads.
-double ProcessorSeconds(const TrainOptions& options, int threads) {
+// The command line of a training.
+std::vector<std::string> TrainCommand(const TrainOptions& options, int threads) {
   const char* bin = std::getenv("CONCUR_BIN_DIR");  // NOLINT(concurrency-mt-unsafe)
   std::vector<std::string> arguments = {absl::StrCat(bin == nullptr ? "." : bin, "/concur-reader"),
                                         "train",
@@ -216,6 +218,12 @@ double ProcessorSeconds(const TrainOptions& options, int threads) {
   for (const std::string& assignment : options.assignments) {
     arguments.push_back("--setting=" + assignment);
   }
+  return arguments;
+}
+
+// Processor seconds of a training with so many threads.
+double ProcessorSeconds(const TrainOptions& options, int threads) {
+  std::vector<std::string> arguments = TrainCommand(options, threads);
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("OMP_WAIT_POLICY");  // NOLINT(concurrency-mt-unsafe)
@@ -230,6 +238,53 @@ double ProcessorSeconds(const TrainOptions& options, int threads) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Runs a training inside a job, and sends SIGTERM when it has printed `until`; its wait status.
+int RunInJob(const TrainOptions& options, const std::string& checkpoint, const char* until) {
+  std::vector<std::string> arguments = TrainCommand(options, 1);
+  int ends[2];
+  CONCUR_CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("CONCUR_CHECKPOINT", checkpoint.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    execv(arguments[0].c_str(), ArgvOf(arguments).data());
+    _exit(127);
+  }
+  close(ends[1]);
+  std::string said;
+  bool sent = false;
+  char buffer[512];
+  for (ssize_t size = 0; (size = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    said.append(buffer, static_cast<size_t>(size));
+    if (until != nullptr && !sent && said.find(until) != std::string::npos) {
+      sent = true;
+      kill(child, SIGTERM);
+    }
+  }
+  close(ends[0]);
+  int status = 0;
+  CONCUR_CHECK(waitpid(child, &status, 0) == child);
+  return status;
+}
+
+TEST_F(ReaderCommandsTest, ATerminatedTrainingGoesOnInItsNextAttempt) {
+  options_.assignments[2] = "epochs=60";
+  const testing::TempDir kept;
+  ASSERT_EQ(RunInJob(options_, kept.path(), nullptr), 0);
+  const std::string weights = Weights();
+  EXPECT_TRUE(std::filesystem::is_empty(kept.path()));
+  options_.model = directory_.File("terminated");
+  const int ended = RunInJob(options_, kept.path(), "epoch 2/60");
+  EXPECT_TRUE(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGTERM) << ended;
+  EXPECT_TRUE(std::filesystem::is_empty(options_.model));
+  EXPECT_FALSE(std::filesystem::is_empty(kept.path()));
+  options_.model = directory_.File("again");
+  ASSERT_EQ(RunInJob(options_, kept.path(), nullptr), 0);
+  EXPECT_EQ(Weights(), weights);
+  EXPECT_TRUE(std::filesystem::is_empty(kept.path()));
 }
 
 TEST_F(ReaderCommandsTest, ThreadsThatWaitTakeNoProcessor) {

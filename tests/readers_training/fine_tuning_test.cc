@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -122,6 +124,45 @@ TEST_F(FineTuningTest, InterruptedTrainingGoesOnToTheSameBytes) {
   ASSERT_OK(FineTuneReader(options_));
   EXPECT_EQ(Weights(), weights);
   EXPECT_EQ(*ReadFile(options_.model + "/training.jsonl"), losses);
+}
+
+TEST_F(FineTuningTest, SigtermSavesIntoTheJobsCheckpoint) {
+  ASSERT_OK(FineTuneReader(options_));
+  const std::string weights = Weights();
+  const testing::TempDir kept;
+  setenv("CONCUR_CHECKPOINT", kept.path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  options_.model = directory_.File("terminated");
+  const auto terminated = [](int64_t update) {
+    std::raise(update == 4 ? SIGTERM : 0);
+    return false;
+  };
+  EXPECT_THAT(FineTuneReader(options_, terminated),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
+  EXPECT_TRUE(std::filesystem::is_empty(options_.model));
+  options_.model = directory_.File("again");
+  EXPECT_OK(FineTuneReader(options_, [](int64_t update) {
+    EXPECT_GT(update, 4);
+    return false;
+  }));
+  unsetenv("CONCUR_CHECKPOINT");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(Weights(), weights);
+  EXPECT_TRUE(std::filesystem::is_empty(kept.path()));
+}
+
+TEST_F(FineTuningTest, AJobReportsEachEpoch) {
+  options_.dev = options_.train;
+  ::testing::internal::CaptureStdout();
+  ASSERT_OK(FineTuneReader(options_));
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  setenv("CONCUR_JOB", "s1/0", 1);  // NOLINT(concurrency-mt-unsafe)
+  ::testing::internal::CaptureStdout();
+  ASSERT_OK(FineTuneReader(options_));
+  unsetenv("CONCUR_JOB");  // NOLINT(concurrency-mt-unsafe)
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  for (const char* value : {R"({"name":"loss","step":1,)", R"({"name":"loss","step":2,)",
+                            R"({"name":"validation_f1","step":2,)"}) {
+    EXPECT_THAT(out, HasSubstr(absl::StrCat("concur-metric ", value)));
+  }
 }
 
 TEST_F(FineTuningTest, AccumulatedStepsAreOneUpdate) {

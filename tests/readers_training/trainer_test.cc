@@ -132,6 +132,42 @@ TEST_F(TrainerTest, InterruptedTrainingEndsWithTheSameBytes) {
   }
 }
 
+// Dropout draws other numbers in each batch.
+TEST_F(TrainerTest, AnEpochGoesOnFromItsBatch) {
+  for (const ResumeCase& c : ResumeCases()) {
+    Setting whole = MakeSetting(data_, c.approach, c.assignments);
+    const auto epochs = TrainModel(whole.model, whole.train, whole.validation, QuietRun());
+    ASSERT_OK(epochs.status());
+    TrainingRun run = QuietRun();
+    run.checkpoint = directory_.File("checkpoint");
+    run.fingerprint = "one";
+    Setting second = MakeSetting(data_, c.approach, c.assignments);
+    std::vector<int64_t> seen;
+    run.epoch_ended = [&](const Epoch& epoch) { seen.push_back(epoch.number); };
+    int64_t last = 0;
+    for (const int64_t stop : {2, 3, 8}) {
+      run.interrupted = [&](int64_t update) {
+        EXPECT_EQ(update, ++last);
+        return update == stop;
+      };
+      second = MakeSetting(data_, c.approach, c.assignments);
+      EXPECT_THAT(TrainModel(second.model, second.train, second.validation, run),
+                  StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
+    }
+    run.interrupted = {};
+    second = MakeSetting(data_, c.approach, c.assignments);
+    const auto resumed = TrainModel(second.model, second.train, second.validation, run);
+    ASSERT_OK(resumed.status());
+    EXPECT_THAT(seen, ElementsAre(1, 2, 3, 4));
+    EXPECT_EQ(SaveState(*second.model.network, {}), SaveState(*whole.model.network, {}));
+    for (size_t i = 0; i < epochs->size(); ++i) {
+      EXPECT_EQ((*resumed)[i].loss, (*epochs)[i].loss);
+      EXPECT_EQ((*resumed)[i].validation.f1, (*epochs)[i].validation.f1);
+    }
+    std::filesystem::remove(run.checkpoint);
+  }
+}
+
 TEST_F(TrainerTest, ALossThatIsNoNumberEndsTraining) {
   Setting setting = MakeSetting(data_, "drqa", SmallSettings(2));
   {
