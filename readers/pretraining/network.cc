@@ -5,6 +5,7 @@
 #include "readers/pretraining/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -13,10 +14,8 @@
 namespace concur::readers {
 namespace {
 
-constexpr double kPretrainingNormEpsilon = 1e-12;
-
-torch::nn::LayerNorm NormOf(int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(kPretrainingNormEpsilon));
+torch::nn::LayerNorm NormOf(int64_t width, double epsilon) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(epsilon));
 }
 
 double Sum(const torch::Tensor& flags) { return flags.sum().item<double>(); }
@@ -60,7 +59,7 @@ PretrainingBatch BatchOfRows(absl::Span<const PretrainingRow> rows) {
 WordScores::WordScores(const EncoderConfig& config)
     : tanh_(config.activation == Activation::kGeluTanh),
       dense_(register_module("dense", torch::nn::Linear(config.width, config.embedding_width))),
-      norm_(register_module("norm", NormOf(config.embedding_width))),
+      norm_(register_module("norm", NormOf(config.embedding_width, config.norm_epsilon))),
       bias_(register_parameter("bias", torch::zeros({config.vocabulary}))) {}
 
 torch::Tensor WordScores::Forward(const torch::Tensor& states, const torch::Tensor& words) {
@@ -68,13 +67,13 @@ torch::Tensor WordScores::Forward(const torch::Tensor& states, const torch::Tens
   return torch::linear(norm_(active), words, bias_);
 }
 
-SpanBoundary::SpanBoundary(int64_t width, int64_t places)
+SpanBoundary::SpanBoundary(int64_t width, int64_t places, double norm_epsilon)
     : places_(places),
       embedding_(register_module("places", torch::nn::Embedding(places, width))),
       first_(register_module("first", torch::nn::Linear(3 * width, width))),
       second_(register_module("second", torch::nn::Linear(width, width))),
-      first_norm_(register_module("first_norm", NormOf(width))),
-      second_norm_(register_module("second_norm", NormOf(width))) {}
+      first_norm_(register_module("first_norm", NormOf(width, norm_epsilon))),
+      second_norm_(register_module("second_norm", NormOf(width, norm_epsilon))) {}
 
 torch::Tensor SpanBoundary::Forward(const torch::Tensor& before, const torch::Tensor& after,
                                     const torch::Tensor& within) {
@@ -99,8 +98,9 @@ PretrainingNetwork::PretrainingNetwork(const PretrainSettings& settings)
   words_ = register_module("words",
                            std::make_shared<WordScores>(replaced ? settings.generator : config));
   if (objective == Objective::kSpans) {
-    boundary_ =
-        register_module("boundary", std::make_shared<SpanBoundary>(config.width, config.positions));
+    boundary_ = register_module(
+        "boundary",
+        std::make_shared<SpanBoundary>(config.width, config.positions, config.norm_epsilon));
     boundary_words_ = register_module("boundary_words", std::make_shared<WordScores>(config));
   }
   if (settings.rows.sentence_order) {
@@ -157,6 +157,9 @@ torch::Tensor PretrainingNetwork::ReplacedLoss(const PretrainingBatch& batch,
                                    .index_select(0, batch.masked);
   torch::Tensor scores;
   const torch::Tensor words_loss = Predict(*words_, states, targets, &counts, &scores);
+  if (!std::isfinite(words_loss.item<double>())) {
+    return words_loss;  // nothing can be sampled
+  }
   const torch::Tensor sampled = torch::multinomial(torch::softmax(scores, 1), 1).squeeze(1);
   const torch::Tensor read =
       batch.original.view(-1).index_copy(0, batch.masked, sampled).view_as(batch.original);

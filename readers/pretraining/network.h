@@ -52,7 +52,7 @@ class WordScores : public torch::nn::Module {
 class SpanBoundary : public torch::nn::Module {
  public:
   // `places`: of a token within its span; those beyond count as the last.
-  SpanBoundary(int64_t width, int64_t places);
+  SpanBoundary(int64_t width, int64_t places, double norm_epsilon);
   // before, after [M, width], within [M] to [M, width].
   torch::Tensor Forward(const torch::Tensor& before, const torch::Tensor& after,
                         const torch::Tensor& within);
