@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -50,7 +52,11 @@ StepScale ScaleOfValues(std::vector<double> values, int64_t step_max) {
   std::sort(values.begin(), values.end());
   const double lower = values[values.size() / 4];
   const double upper = values[values.size() - 1 - values.size() / 4];
-  const double reach = kOutlierRanges * (upper - lower);
+  // Where half of the values are equal, these ranges say nothing of the others.
+  constexpr double kNoRange = 1e-9;
+  const bool is_one_value = upper - lower <= kNoRange * std::max(std::abs(lower), std::abs(upper));
+  const double reach =
+      is_one_value ? std::numeric_limits<double>::infinity() : kOutlierRanges * (upper - lower);
   StepScale scale;
   scale.step_max = std::max<int64_t>(step_max, 1);
   const double low = *std::find_if(values.begin(), values.end(),
@@ -60,8 +66,8 @@ StepScale ScaleOfValues(std::vector<double> values, int64_t step_max) {
   scale.is_cut = low > values.front() || high < values.back();
   const double room = high > low ? 0.04 * (high - low) : std::max(std::abs(high) * 0.1, 0.5);
   constexpr double kLargest = 1e300;  // so that the span is finite
-  scale.low = std::max(low - room, -kLargest);
-  scale.high = std::min(high + room, kLargest);
+  scale.low = std::clamp(low - room, -kLargest, 0.9 * kLargest);
+  scale.high = std::clamp(high + room, -0.9 * kLargest, kLargest);
   return scale;
 }
 
@@ -207,13 +213,18 @@ std::string Legend(const std::vector<StepPanel>& panels) {
 
 std::string StepFigureHtml(const StepFigure& figure) {
   const std::map<std::string, StepScale> scales = ScalesByBenchmark(figure.panels);
-  std::string html =
-      HtmlParagraph(absl::StrCat(figure.metric,
-                                 " by step of training, as jobs reported it: a curve for each "
-                                 "setting and seed. Panels of one train set share an axis."),
-                    "quiet");
+  std::string html;
+  if (!figure.panels.empty()) {
+    html = HtmlParagraph(absl::StrCat(figure.metric,
+                                      " by step of training, as jobs reported it: a curve for each "
+                                      "setting and seed. Panels of one train set share an axis."),
+                         "quiet");
+  }
   for (const std::string& note : figure.notes) {
     html += HtmlParagraph(note, "left-out");
+  }
+  if (figure.panels.empty()) {
+    return html;
   }
   if (std::any_of(scales.begin(), scales.end(),
                   [](const auto& scale) { return scale.second.is_cut; })) {

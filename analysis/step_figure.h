@@ -47,9 +47,10 @@ inline constexpr size_t kStepPanelsMax = 48;
 inline constexpr size_t kStepCurvesMax = 30;  // of a panel
 inline constexpr size_t kStepPointsMax = 100;
 
-// A legend, the notes and the panels. Panels of one benchmark have one vertical axis, without the
-// outliers that are more than ten interquartile ranges away from the quartiles of their values:
-// those are drawn at its edge. REQUIRES: each panel has a point.
+// A legend, the notes and the panels; without panels, the notes alone. Panels of one benchmark have
+// one vertical axis, without the outliers that are more than ten interquartile ranges away from the
+// quartiles of their values: those are drawn at its edge. Where half of the values are equal, none
+// is one. REQUIRES: each panel has a point.
 std::string StepFigureHtml(const StepFigure& figure);
 
 }  // namespace concur::analysis

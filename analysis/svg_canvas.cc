@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,12 @@ std::vector<double> RoundTicks(double low, double high, int count) {
   double step = 10 * power;
   for (const double factor : {5.0, 2.0, 1.0}) {
     step = factor * power >= rough * 0.999 ? factor * power : step;
+  }
+  // Steps that are hardly wider than the gaps between doubles make no round numbers, and adding one
+  // to a count of such steps may change nothing.
+  constexpr double kFinest = 4 * std::numeric_limits<double>::epsilon();
+  if (!(step > kFinest * std::max(std::abs(low), std::abs(high)))) {
+    return {low};
   }
   std::vector<double> ticks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {

@@ -48,7 +48,8 @@ double TextWidth(absl::string_view text);
 // Lines of at most `columns` columns, broken at blanks.
 std::vector<std::string> WrapText(const std::string& text, size_t columns);
 
-// Round numbers that divide [low, high] into about `count` parts; at least one.
+// Round numbers that divide [low, high] into about `count` parts; `low` alone where there are none,
+// as between neighbouring doubles.
 std::vector<double> RoundTicks(double low, double high, int count);
 
 class SvgCanvas {

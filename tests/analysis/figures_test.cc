@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -54,6 +57,23 @@ TEST(SvgCanvasTest, TicksAreRoundAndInside) {
   EXPECT_THAT(RoundTicks(0, 100, 5), ElementsAre(0, 20, 40, 60, 80, 100));
   EXPECT_THAT(RoundTicks(61.2, 91.7, 5), ElementsAre(70, 80, 90));
   EXPECT_THAT(RoundTicks(3, 3, 5), Not(::testing::IsEmpty()));
+}
+
+TEST(SvgCanvasTest, RangesOfFewDoublesHaveATick) {
+  const double more = std::nextafter(1.0, 2.0);
+  for (const auto& [low, high] : std::vector<std::pair<double, double>>{
+           {0.3, 0.1 + 0.2},
+           {1, more},
+           {-more, -1},
+           {71.5, 71.50000000000001},
+           {1e300, 1e300},
+           {0, std::numeric_limits<double>::denorm_min()},
+           {std::numeric_limits<double>::min(), std::nextafter(1e-307, 1)}}) {
+    const std::vector<double> ticks = RoundTicks(low, high, 6);
+    EXPECT_THAT(ticks, Not(::testing::IsEmpty())) << low;
+    EXPECT_LE(ticks.size(), 10u) << low;
+    EXPECT_THAT(ticks, ::testing::Each(::testing::AllOf(::testing::Ge(low), ::testing::Le(high))));
+  }
 }
 
 TEST(ScatterTest, PanelsHaveGroupsAndCoefficients) {

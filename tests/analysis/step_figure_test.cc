@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -71,6 +73,22 @@ TEST(StepFigureTest, PanelsOfOneTrainSetShareAnAxisWithoutOutliers) {
   EXPECT_THAT(StepFigureHtml(figure), Not(HasSubstr("far from all others")));
 }
 
+TEST(StepFigureTest, WhereHalfOfTheValuesAreEqualNoOtherIsAnOutlier) {
+  for (const double most : {0.0, 0.1, -50.0}) {
+    StepFigure figure;
+    figure.metric = "f1";
+    StepCurve curve = Curve(0, StepCurve::End::kDone, {});
+    for (int64_t step = 0; step < 20; ++step) {
+      const double rest = static_cast<double>(step) * 1e-13;  // as of sums in another order
+      curve.points.emplace_back(step, most + (step < 16 ? rest * most : 10 + rest));
+    }
+    figure.panels = {{"a", "b", {curve}}};
+    const std::string html = StepFigureHtml(figure);
+    EXPECT_THAT(html, Not(HasSubstr("far from all others"))) << most;
+    EXPECT_THAT(html, HasSubstr(absl::StrCat(">", most == -50 ? -40 : 10, "</text>"))) << most;
+  }
+}
+
 TEST(StepFigureTest, LongCurvesAreThinnedAndKeepTheirEnds) {
   StepFigure figure;
   figure.metric = "f1";
@@ -89,8 +107,19 @@ TEST(StepFigureTest, LongCurvesAreThinnedAndKeepTheirEnds) {
 
 TEST(StepFigureTest, AnyFiniteValuesHavePlaces) {
   const double largest = std::numeric_limits<double>::max();
-  for (const std::vector<double>& values : std::vector<std::vector<double>>{
-           {0}, {-0.0, 0}, {5, 5, 5}, {-largest, largest}, {largest}, {1e-300, 2e-300}}) {
+  for (const std::vector<double>& values :
+       std::vector<std::vector<double>>{{0},
+                                        {-0.0, 0},
+                                        {5, 5, 5},
+                                        {-largest, largest},
+                                        {largest},
+                                        {-largest},
+                                        {1e-300, 2e-300},
+                                        {0.3, 0.1 + 0.2},
+                                        {1, std::nextafter(1.0, 2.0)},
+                                        {-1, std::nextafter(-1.0, -2.0)},
+                                        {71.5, 71.50000000000001},
+                                        {0, std::numeric_limits<double>::denorm_min()}}) {
     StepFigure figure;
     figure.metric = "x";
     StepCurve curve = Curve(0, StepCurve::End::kStopped, {});
@@ -118,7 +147,10 @@ TEST(StepFigureTest, NamesAreEscapedOnThePage) {
   EXPECT_THAT(html, HasSubstr("<a href=\"#curves\">Learning curves</a>"));
   EXPECT_THAT(html, HasSubstr("<section id=\"curves\">"));
   EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
-  EXPECT_THAT(html, Not(HasSubstr("\"'&\""))) << "an attribute that ends too early";
+  EXPECT_THAT(html, Not(HasSubstr("\"'&"))) << "an attribute that ends too early";
+  EXPECT_THAT(html,
+              HasSubstr("aria-label=\"&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp; by "
+                        "step of "));
   EXPECT_THAT(html, Not(HasSubstr(" style=\""))) << "which the page's policy would refuse";
 }
 
