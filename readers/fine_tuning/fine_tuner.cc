@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -17,9 +16,8 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/machine.h"
-#include "readers/training/checkpoint.h"
 #include "readers/training/optimizer.h"
+#include "readers/training/training_state.h"
 
 namespace concur::readers {
 namespace {
@@ -48,13 +46,7 @@ class FineTuning {
  public:
   FineTuning(Encoder& encoder, const std::vector<TrainWindow>& windows,
              const FineTuneSettings& settings, uint64_t seed, const FineTuneRun& run)
-      : encoder_(encoder),
-        windows_(windows),
-        settings_(settings),
-        seed_(seed),
-        run_(run),
-        started_(ProcessorTime()),
-        saved_(absl::Now()) {}
+      : encoder_(encoder), windows_(windows), settings_(settings), seed_(seed), run_(run) {}
 
   absl::StatusOr<std::vector<double>> Run() {
     if (windows_.empty()) {
@@ -66,6 +58,7 @@ class FineTuning {
           "--setting layer_decay: expected 1, since all steps share one layer");
     }
     encoder_.to(run_.device);
+    std::vector<Trained> all;
     for (auto& parameter : encoder_.named_parameters()) {
       Trained trained = {parameter.key(), parameter.value()};
       // Biases and the scales of layer norms have one dimension, and do not decay.
@@ -73,28 +66,32 @@ class FineTuning {
       trained.rate_scale = settings_.layer_decay == 1
                                ? 1
                                : RateScale(encoder_.config(), trained.name, settings_.layer_decay);
-      trained_.push_back(std::move(trained));
+      all.push_back(std::move(trained));
     }
-    updates_.emplace(settings_.rule, trained_);
+    state_.emplace(settings_.rule, std::move(all),
+                   CheckpointPlan{run_.checkpoint, run_.fingerprint, run_.checkpoint_period});
     const auto count = static_cast<int64_t>(windows_.size());
     per_epoch_ = (count + settings_.batch - 1) / settings_.batch;
     total_ = per_epoch_ * settings_.epochs;
     CONCUR_RETURN_IF_ERROR(Resume());
     encoder_.train();
     absl::Time reported = absl::Now();
-    while (updates_->steps() < total_ && Used() < run_.time_max) {
+    while (state_->steps() < total_ && state_->Used() < run_.time_max) {
       CONCUR_RETURN_IF_ERROR(Update());
-      const int64_t done = updates_->steps();
+      const int64_t done = state_->steps();
       if (absl::Now() - reported >= kFineTuneProgressPeriod || done % per_epoch_ == 0) {
         reported = absl::Now();
         run_.progress(absl::StrFormat("update %d of %d, epoch %d: loss %.4f, %.0f s", done, total_,
-                                      losses_.size(), MeanLoss(), absl::ToDoubleSeconds(Used())));
+                                      losses_.size(), MeanLoss(),
+                                      absl::ToDoubleSeconds(state_->Used())));
       }
       if (done % per_epoch_ == 0 && run_.epoch_ended) {
         run_.epoch_ended(done / per_epoch_, MeanLoss());
       }
       const bool stops = run_.interrupted && run_.interrupted(done);
-      CONCUR_RETURN_IF_ERROR(Save(stops));
+      if (stops || done < total_) {
+        CONCUR_RETURN_IF_ERROR(Save(stops));
+      }
       if (stops) {
         return absl::CancelledError("training was interrupted");
       }
@@ -105,7 +102,6 @@ class FineTuning {
   }
 
  private:
-  absl::Duration Used() const { return used_before_ + ProcessorTime() - started_; }
   double MeanLoss() const { return losses_.empty() ? 0 : losses_.back(); }
 
   // The windows of an update, longest first.
@@ -128,11 +124,9 @@ class FineTuning {
   }
 
   absl::Status Update() {
-    const int64_t update = updates_->steps();
+    const int64_t update = state_->steps();
     const std::vector<size_t> rows = RowsOf(update);
-    for (const Trained& parameter : trained_) {
-      parameter.tensor.mutable_grad() = torch::Tensor();
-    }
+    state_->ZeroGradients();
     // Random numbers depend on the update alone: a checkpoint needs no state of generators.
     torch::manual_seed(Random(seed_, absl::StrCat("update ", update)).Next() >> 1);
     const size_t step =
@@ -144,13 +138,10 @@ class FineTuning {
       sum += share * Learn(absl::MakeConstSpan(rows).subspan(begin, end - begin), share);
     }
     if (!std::isfinite(sum)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "the loss became %f in update %d: training diverged; choose a smaller learning_rate, or "
-          "another seed",
-          sum, update + 1));
+      return Diverged(sum, absl::StrCat("update ", update + 1));
     }
-    ClipGradients(trained_, settings_.gradient_norm_max);
-    updates_->Step(settings_.learning_rate * ScheduleFactor(settings_, update, total_));
+    ClipGradients(state_->trained(), settings_.gradient_norm_max);
+    state_->updates().Step(settings_.learning_rate * ScheduleFactor(settings_, update, total_));
     const int64_t done = update % per_epoch_;
     if (done == 0) {
       losses_.push_back(0);
@@ -182,52 +173,23 @@ class FineTuning {
 
   int64_t PaddedLength() const { return settings_.windows.padded ? settings_.windows.length : 0; }
 
-  std::map<std::string, torch::Tensor> Tensors() const {
-    std::map<std::string, torch::Tensor> tensors = updates_->State();
-    for (const Trained& parameter : trained_) {
-      tensors["weight." + parameter.name] = parameter.tensor;
-    }
-    return tensors;
-  }
-
-  // When it is time for it, or at once.
   absl::Status Save(bool at_once) {
-    const bool due = absl::Now() - saved_ >= run_.checkpoint_period && updates_->steps() < total_;
-    if (run_.checkpoint.empty() || (!at_once && !due)) {
-      return absl::OkStatus();
-    }
-    const nlohmann::json state = {{"updates", updates_->steps()},
-                                  {"seconds", absl::ToDoubleSeconds(Used())},
-                                  {"losses", losses_}};
-    const absl::Status status = WriteCheckpoint(
-        run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
-    saved_ = absl::Now();
-    return status;
+    return state_->Save(
+        at_once, [] { return TrainingState::Tensors(); },
+        [this](nlohmann::json& json) { json["losses"] = losses_; });
   }
 
   absl::Status Resume() {
-    if (run_.checkpoint.empty()) {
-      return absl::OkStatus();
+    CONCUR_ASSIGN_OR_RETURN(const bool found, state_->Resume({}, [&](const nlohmann::json& json) {
+      losses_ = json.at("losses").get<std::vector<double>>();
+      const int64_t done = state_->steps();
+      return done <= total_ &&
+             static_cast<int64_t>(losses_.size()) == (done + per_epoch_ - 1) / per_epoch_;
+    }));
+    if (found) {
+      run_.progress(
+          absl::StrCat("going on after update ", state_->steps(), ", from ", run_.checkpoint));
     }
-    auto numbers = ReadCheckpoint(run_.checkpoint, run_.fingerprint, Tensors());
-    if (absl::IsNotFound(numbers.status())) {
-      return absl::OkStatus();
-    }
-    CONCUR_RETURN_IF_ERROR(numbers.status());
-    try {
-      const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
-      updates_->SetSteps(state.at("updates").get<int64_t>());
-      used_before_ = absl::Seconds(state.at("seconds").get<double>());
-      losses_ = state.at("losses").get<std::vector<double>>();
-    } catch (const nlohmann::json::exception& error) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
-    }
-    const int64_t done = updates_->steps();
-    if (done < 0 || done > total_ ||
-        static_cast<int64_t>(losses_.size()) != (done + per_epoch_ - 1) / per_epoch_) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: its updates"));
-    }
-    run_.progress(absl::StrCat("going on after update ", done, ", from ", run_.checkpoint));
     return absl::OkStatus();
   }
 
@@ -236,12 +198,8 @@ class FineTuning {
   const FineTuneSettings& settings_;
   uint64_t seed_;
   const FineTuneRun& run_;
-  absl::Duration started_;
-  absl::Duration used_before_ = absl::ZeroDuration();
-  absl::Time saved_;
   int64_t per_epoch_ = 0, total_ = 0;
-  std::vector<Trained> trained_;
-  std::optional<ParameterUpdates> updates_;
+  std::optional<TrainingState> state_;
   int64_t ordered_epoch_ = -1;
   std::vector<size_t> order_;
   std::vector<double> losses_;  // of each epoch, its mean so far

@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/machine.h"
-#include "readers/training/checkpoint.h"
 #include "readers/training/optimizer.h"
+#include "readers/training/training_state.h"
 
 namespace concur::readers {
 namespace {
@@ -30,10 +27,8 @@ class Pretraining {
         settings_(settings),
         seed_(seed),
         run_(run),
-        started_(ProcessorTime()),
-        saved_(absl::Now()),
-        trained_(network.Parameters(settings.weight_decay)),
-        updates_(settings.rule, trained_) {}
+        state_(settings.rule, network.Parameters(settings.weight_decay),
+               {run.checkpoint, run.fingerprint, run.checkpoint_period}) {}
 
   absl::Status Run() {
     const size_t needed = settings_.rows.length - settings_.rows.specials();
@@ -44,19 +39,21 @@ class Pretraining {
     }
     CONCUR_RETURN_IF_ERROR(Resume());
     network_.train();
-    while (updates_.steps() < settings_.updates && Used() < run_.time_max) {
+    while (state_.steps() < settings_.updates && state_.Used() < run_.time_max) {
       CONCUR_RETURN_IF_ERROR(Update());
-      const int64_t done = updates_.steps();
+      const int64_t done = state_.steps();
       if (done % kReportUpdates == 0) {
         Report();
       }
       const bool stops = run_.interrupted && run_.interrupted(done);
-      CONCUR_RETURN_IF_ERROR(Save(stops));
+      if (stops || done < settings_.updates) {
+        CONCUR_RETURN_IF_ERROR(Save(stops));
+      }
       if (stops) {
         return absl::CancelledError("pretraining was interrupted");
       }
     }
-    if (updates_.steps() % kReportUpdates != 0) {
+    if (state_.steps() % kReportUpdates != 0) {
       Report();
     }
     network_.eval();
@@ -64,22 +61,18 @@ class Pretraining {
   }
 
  private:
-  absl::Duration Used() const { return used_before_ + ProcessorTime() - started_; }
-
   // The share of training that is done in the middle of an update.
   double Done(int64_t update) const {
     const double of_updates =
         (static_cast<double>(update) + 0.5) / static_cast<double>(settings_.updates);
     return run_.time_max == absl::InfiniteDuration()
                ? of_updates
-               : std::max(of_updates, absl::FDivDuration(Used(), run_.time_max));
+               : std::max(of_updates, absl::FDivDuration(state_.Used(), run_.time_max));
   }
 
   absl::Status Update() {
-    const int64_t update = updates_.steps();
-    for (const Trained& parameter : trained_) {
-      parameter.tensor.mutable_grad() = torch::Tensor();
-    }
+    const int64_t update = state_.steps();
+    state_.ZeroGradients();
     // Random numbers depend on the update alone: a checkpoint needs no state of generators.
     Random random(seed_, absl::StrCat("pretraining update ", update));
     torch::manual_seed(random.Next() >> 1);
@@ -100,14 +93,11 @@ class Pretraining {
     const torch::Tensor loss = network_.Loss(batch, counts_);
     const auto value = loss.item<double>();
     if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "the loss became %f in update %d: training diverged; choose a smaller learning_rate, or "
-          "another seed",
-          value, update + 1));
+      return Diverged(value, absl::StrCat("update ", update + 1));
     }
     loss.backward();
-    ClipGradients(trained_, settings_.gradient_norm_max);
-    updates_.Step(settings_.learning_rate * RateFactor(settings_, Done(update)));
+    ClipGradients(state_.trained(), settings_.gradient_norm_max);
+    state_.updates().Step(settings_.learning_rate * RateFactor(settings_, Done(update)));
     losses_ += value;
     ++reported_since_;
     return absl::OkStatus();
@@ -115,7 +105,7 @@ class Pretraining {
 
   void Report() {
     PretrainingReport report;
-    report.update = updates_.steps();
+    report.update = state_.steps();
     report.values.emplace_back("loss", losses_ / static_cast<double>(reported_since_));
     const auto add = [&report](const char* name, double right, double all) {
       if (all > 0) {
@@ -129,7 +119,7 @@ class Pretraining {
     for (const auto& [name, mean] : report.values) {
       absl::StrAppendFormat(&line, " %s %.4g", name, mean);
     }
-    absl::StrAppendFormat(&line, ", %.0f s", absl::ToDoubleSeconds(Used()));
+    absl::StrAppendFormat(&line, ", %.0f s", absl::ToDoubleSeconds(state_.Used()));
     run_.progress(line);
     run_.reported(report);
     reports_.push_back(std::move(report));
@@ -138,79 +128,47 @@ class Pretraining {
     counts_ = {};
   }
 
-  std::map<std::string, torch::Tensor> Tensors() const {
-    std::map<std::string, torch::Tensor> tensors = updates_.State();
-    for (const Trained& parameter : trained_) {
-      tensors["weight." + parameter.name] = parameter.tensor;
-    }
-    return tensors;
-  }
-
   std::array<double*, 6> Counts() {
     return {&counts_.masked,       &counts_.masked_right, &counts_.tokens,
             &counts_.tokens_right, &counts_.segments,     &counts_.segments_right};
   }
 
-  // When it is time for it, or at once.
   absl::Status Save(bool at_once) {
-    const bool due =
-        absl::Now() - saved_ >= run_.checkpoint_period && updates_.steps() < settings_.updates;
-    if (run_.checkpoint.empty() || (!at_once && !due)) {
-      return absl::OkStatus();
-    }
-    nlohmann::json counts = nlohmann::json::array();
-    for (const double* count : Counts()) {
-      counts.push_back(*count);
-    }
-    nlohmann::json reports = nlohmann::json::array();
-    for (const PretrainingReport& report : reports_) {
-      reports.push_back({{"update", report.update}, {"values", report.values}});
-    }
-    const nlohmann::json state = {{"updates", updates_.steps()},
-                                  {"seconds", absl::ToDoubleSeconds(Used())},
-                                  {"losses", losses_},
-                                  {"counts", counts},
-                                  {"reports", reports}};
-    const absl::Status status = WriteCheckpoint(
-        run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
-    saved_ = absl::Now();
-    return status;
+    return state_.Save(at_once, NoMore, [this](nlohmann::json& json) {
+      json["losses"] = losses_;
+      for (const double* count : Counts()) {
+        json["counts"].push_back(*count);
+      }
+      json["reports"] = nlohmann::json::array();
+      for (const PretrainingReport& report : reports_) {
+        json["reports"].push_back({{"update", report.update}, {"values", report.values}});
+      }
+    });
   }
 
+  static TrainingState::Tensors NoMore() { return {}; }
+
   absl::Status Resume() {
-    if (run_.checkpoint.empty()) {
-      return absl::OkStatus();
-    }
-    auto numbers = ReadCheckpoint(run_.checkpoint, run_.fingerprint, Tensors());
-    if (absl::IsNotFound(numbers.status())) {
-      return absl::OkStatus();
-    }
-    CONCUR_RETURN_IF_ERROR(numbers.status());
-    try {
-      const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
-      updates_.SetSteps(state.at("updates").get<int64_t>());
-      used_before_ = absl::Seconds(state.at("seconds").get<double>());
-      losses_ = state.at("losses").get<double>();
+    CONCUR_ASSIGN_OR_RETURN(const bool found, state_.Resume({}, [this](const nlohmann::json& json) {
+      losses_ = json.at("losses").get<double>();
       for (size_t i = 0; i < Counts().size(); ++i) {
-        *Counts()[i] = state.at("counts").at(i).get<double>();
+        *Counts()[i] = json.at("counts").at(i).get<double>();
       }
-      for (const nlohmann::json& report : state.at("reports")) {
+      for (const nlohmann::json& report : json.at("reports")) {
         reports_.push_back(
             {report.at("update").get<int64_t>(),
              report.at("values").get<std::vector<std::pair<std::string, double>>>()});
       }
-    } catch (const nlohmann::json::exception& error) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
+      reported_since_ = state_.steps() - (reports_.empty() ? 0 : reports_.back().update);
+      return state_.steps() <= settings_.updates && reported_since_ >= 0;
+    }));
+    if (found) {
+      for (const PretrainingReport& report : reports_) {
+        run_.reported(report);
+      }
+      run_.progress(
+          absl::StrCat("going on after update ", state_.steps(), ", from ", run_.checkpoint));
     }
-    const int64_t done = updates_.steps();
-    reported_since_ = done - (reports_.empty() ? 0 : reports_.back().update);
-    if (done < 0 || done > settings_.updates || reported_since_ < 0) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: its updates"));
-    }
-    for (const PretrainingReport& report : reports_) {
-      run_.reported(report);
-    }
-    run_.progress(absl::StrCat("going on after update ", done, ", from ", run_.checkpoint));
     return absl::OkStatus();
   }
 
@@ -220,11 +178,7 @@ class Pretraining {
   const PretrainSettings& settings_;
   uint64_t seed_;
   const PretrainRun& run_;
-  absl::Duration started_;
-  absl::Duration used_before_ = absl::ZeroDuration();
-  absl::Time saved_;
-  std::vector<Trained> trained_;
-  ParameterUpdates updates_;
+  TrainingState state_;
   // Since the last report.
   double losses_ = 0;
   int64_t reported_since_ = 0;

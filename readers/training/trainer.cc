@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -20,10 +19,9 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "readers/machine.h"
 #include "readers/training/batches.h"
-#include "readers/training/checkpoint.h"
 #include "readers/training/optimizer.h"
+#include "readers/training/training_state.h"
 
 namespace concur::readers {
 namespace {
@@ -133,8 +131,7 @@ class Training {
         train_(train),
         validation_(validation),
         run_(run),
-        rate_(model.plan.settings),
-        started_(ProcessorTime()) {}
+        rate_(model.plan.settings) {}
 
   absl::StatusOr<std::vector<Epoch>> Run() {
     const Settings& settings = model_.plan.settings;
@@ -144,12 +141,12 @@ class Training {
           "no question to learn from: expected answers that occur in their passages");
     }
     model_.network->to(run_.device);
-    trained_ = TrainedOf(model_);
-    updates_.emplace(RuleOf(settings), trained_);
+    state_.emplace(RuleOf(settings), TrainedOf(model_),
+                   CheckpointPlan{run_.checkpoint, run_.fingerprint, run_.checkpoint_period});
     if (settings.average_decay > 0) {
-      average_.emplace(settings.average_decay, trained_);
+      average_.emplace(settings.average_decay, state_->trained());
     }
-    for (const Trained& parameter : trained_) {
+    for (const Trained& parameter : state_->trained()) {
       best_.push_back(parameter.tensor.detach().clone());
     }
     CONCUR_RETURN_IF_ERROR(Resume());
@@ -157,8 +154,8 @@ class Training {
       CONCUR_RETURN_IF_ERROR(RunEpoch());
     }
     const torch::NoGradGuard no_gradients;
-    for (size_t i = 0; i < trained_.size(); ++i) {
-      trained_[i].tensor.copy_(best_[i]);
+    for (size_t i = 0; i < state_->trained().size(); ++i) {
+      state_->trained()[i].tensor.copy_(best_[i]);
     }
     model_.network->to(torch::kCPU);
     model_.network->eval();
@@ -166,9 +163,7 @@ class Training {
   }
 
  private:
-  // Processor time of the training, that before an interruption included.
-  absl::Duration Used() const { return used_before_ + ProcessorTime() - started_; }
-  bool TimeIsUp() const { return Used() >= run_.time_max; }
+  bool TimeIsUp() const { return state_->Used() >= run_.time_max; }
   bool Ended() const {
     const Settings& settings = model_.plan.settings;
     const auto epochs = static_cast<int64_t>(epochs_.size());
@@ -188,7 +183,7 @@ class Training {
         Batches(train_, rows_, model_.plan.settings.batch, random);
     if (begun_.batches > batches.size() ||
         !RestoreGenerators(run_.device, std::move(begun_.generators))) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: its epoch"));
+      return state_->Damaged("its epoch");
     }
     model_.network->train();
     absl::Time reported = began;
@@ -202,7 +197,7 @@ class Training {
         run_.progress(absl::StrFormat("epoch %d: %d of %d batches, loss %.4f", number, done,
                                       batches.size(), begun_.loss / static_cast<double>(done)));
       }
-      const bool stops = run_.interrupted && run_.interrupted(updates_->steps());
+      const bool stops = run_.interrupted && run_.interrupted(state_->steps());
       CONCUR_RETURN_IF_ERROR(Save(stops, absl::Now() - began));
       if (stops) {
         return absl::CancelledError("training was interrupted");
@@ -225,24 +220,19 @@ class Training {
   }
 
   absl::StatusOr<double> Step(const std::vector<size_t>& rows, int64_t epoch) {
-    for (const Trained& parameter : trained_) {
-      parameter.tensor.mutable_grad() = torch::Tensor();
-    }
+    state_->ZeroGradients();
     const Batch batch =
         model_.batches.Make(train_, rows, TrainTokensMax(model_.plan.settings)).To(run_.device);
     const torch::Tensor loss = model_.network->Loss(model_.network->Forward(batch), batch);
     const double value = loss.item<double>();
     if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "the loss became %f in epoch %d, update %d: training diverged; choose a smaller "
-          "learning_rate, or another seed",
-          value, epoch, updates_->steps() + 1));
+      return Diverged(value, absl::StrFormat("epoch %d, update %d", epoch, state_->steps() + 1));
     }
     loss.backward();
-    ClipGradients(trained_, model_.plan.settings.gradient_norm_max);
-    updates_->Step(rate_.At(updates_->steps() + 1));
+    ClipGradients(state_->trained(), model_.plan.settings.gradient_norm_max);
+    state_->updates().Step(rate_.At(state_->steps() + 1));
     if (average_.has_value()) {
-      average_->Update(updates_->steps());
+      average_->Update(state_->steps());
     }
     return value;
   }
@@ -259,8 +249,8 @@ class Training {
     epoch.best = rate_.EpochEnded(score);
     if (epoch.best) {
       const torch::NoGradGuard no_gradients;
-      for (size_t i = 0; i < trained_.size(); ++i) {
-        best_[i].copy_(trained_[i].tensor);
+      for (size_t i = 0; i < state_->trained().size(); ++i) {
+        best_[i].copy_(state_->trained()[i].tensor);
       }
     }
     if (average_.has_value()) {
@@ -268,79 +258,65 @@ class Training {
     }
   }
 
-  std::map<std::string, torch::Tensor> Tensors() const {
-    std::map<std::string, torch::Tensor> tensors = updates_->State();
+  // What is not the state's own.
+  TrainingState::Tensors Tensors() const {
+    TrainingState::Tensors tensors;
     if (average_.has_value()) {
-      tensors.merge(average_->State());
+      tensors = average_->State();
     }
-    for (size_t i = 0; i < trained_.size(); ++i) {
-      tensors["weight." + trained_[i].name] = trained_[i].tensor;
-      tensors["best." + trained_[i].name] = best_[i];
+    for (size_t i = 0; i < best_.size(); ++i) {
+      tensors["best." + state_->trained()[i].name] = best_[i];
     }
     return tensors;
   }
 
   // When it is time for it, or at once; so long into the epoch that is begun.
   absl::Status Save(bool at_once, absl::Duration into_epoch) {
-    if (run_.checkpoint.empty() || (!at_once && absl::Now() - saved_ < run_.checkpoint_period)) {
-      return absl::OkStatus();
-    }
-    saved_ = absl::Now();
-    nlohmann::json epochs = nlohmann::json::array();
-    for (const Epoch& epoch : epochs_) {
-      epochs.push_back({epoch.loss, epoch.validation.exact_match, epoch.validation.f1, epoch.best,
-                        epoch.seconds});
-    }
-    const LearningRate::State rate = rate_.state();
-    nlohmann::json state = {{"updates", updates_->steps()},
-                            {"seconds", absl::ToDoubleSeconds(Used())},
-                            {"rate", {rate.best, rate.stale, rate.stale_since_change, rate.factor}},
-                            {"epochs", epochs}};
-    if (begun_.batches > 0) {
-      state["begun"] = {{"batches", begun_.batches},
-                        {"loss", begun_.loss},
-                        {"seconds", begun_.seconds + absl::ToDoubleSeconds(into_epoch)},
-                        {"generators", StatesOfGenerators(run_.device)}};
-    }
-    return WriteCheckpoint(
-        run_.checkpoint, {Tensors(), {{kFingerprint, run_.fingerprint}, {"state", state.dump()}}});
+    return state_->Save(
+        at_once, [this] { return Tensors(); },
+        [&](nlohmann::json& json) {
+          const LearningRate::State rate = rate_.state();
+          json["rate"] = {rate.best, rate.stale, rate.stale_since_change, rate.factor};
+          json["epochs"] = nlohmann::json::array();
+          for (const Epoch& epoch : epochs_) {
+            json["epochs"].push_back({epoch.loss, epoch.validation.exact_match, epoch.validation.f1,
+                                      epoch.best, epoch.seconds});
+          }
+          if (begun_.batches > 0) {
+            json["begun"] = {{"batches", begun_.batches},
+                             {"loss", begun_.loss},
+                             {"seconds", begun_.seconds + absl::ToDoubleSeconds(into_epoch)},
+                             {"generators", StatesOfGenerators(run_.device)}};
+          }
+        });
   }
 
   absl::Status Resume() {
-    if (run_.checkpoint.empty()) {
-      return absl::OkStatus();
-    }
-    auto numbers = ReadCheckpoint(run_.checkpoint, run_.fingerprint, Tensors());
-    if (absl::IsNotFound(numbers.status())) {
-      return absl::OkStatus();
-    }
-    CONCUR_RETURN_IF_ERROR(numbers.status());
-    try {
-      const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
-      updates_->SetSteps(state.at("updates").get<int64_t>());
-      used_before_ = absl::Seconds(state.at("seconds").get<double>());
-      const nlohmann::json& rate = state.at("rate");
+    const auto read = [this](const nlohmann::json& json) {
+      const nlohmann::json& rate = json.at("rate");
       rate_.Restore({rate.at(0).get<double>(), rate.at(1).get<int64_t>(), rate.at(2).get<int64_t>(),
                      rate.at(3).get<double>()});
-      for (const nlohmann::json& epoch : state.at("epochs")) {
+      for (const nlohmann::json& epoch : json.at("epochs")) {
         epochs_.push_back({static_cast<int64_t>(epochs_.size()) + 1,
                            epoch.at(0).get<double>(),
                            {epoch.at(1).get<double>(), epoch.at(2).get<double>()},
                            epoch.at(3).get<bool>(),
                            epoch.at(4).get<double>()});
       }
-      if (state.contains("begun")) {
-        const nlohmann::json& begun = state.at("begun");
+      if (json.contains("begun")) {
+        const nlohmann::json& begun = json.at("begun");
         begun_ = {begun.at("batches").get<size_t>(), begun.at("loss").get<double>(),
                   begun.at("seconds").get<double>(), begun.at("generators").get<GeneratorStates>()};
       }
-    } catch (const nlohmann::json::exception& error) {
-      return absl::DataLossError(absl::StrCat(run_.checkpoint, ": damaged: ", error.what()));
+      return true;
+    };
+    CONCUR_ASSIGN_OR_RETURN(const bool found, state_->Resume(Tensors(), read));
+    if (found) {
+      run_.progress(
+          absl::StrCat("going on after epoch ", epochs_.size(),
+                       begun_.batches > 0 ? absl::StrCat(" and ", begun_.batches, " batches") : "",
+                       ", from ", run_.checkpoint));
     }
-    run_.progress(
-        absl::StrCat("going on after epoch ", epochs_.size(),
-                     begun_.batches > 0 ? absl::StrCat(" and ", begun_.batches, " batches") : "",
-                     ", from ", run_.checkpoint));
     return absl::OkStatus();
   }
 
@@ -357,12 +333,8 @@ class Training {
   const Examples& validation_;
   const TrainingRun& run_;
   LearningRate rate_;
-  absl::Duration started_;
-  absl::Duration used_before_ = absl::ZeroDuration();
-  absl::Time saved_ = absl::Now();
   std::vector<size_t> rows_;
-  std::vector<Trained> trained_;
-  std::optional<ParameterUpdates> updates_;
+  std::optional<TrainingState> state_;
   std::optional<WeightAverage> average_;
   std::vector<torch::Tensor> best_;
   std::vector<Epoch> epochs_;
