@@ -330,10 +330,16 @@ void Agent::ForgetOrders(const std::vector<ForgetOrder>& orders) {
 void Agent::StopOrders(const std::vector<StopOrder>& orders) {
   for (const StopOrder& order : orders) {
     const auto it = attempts_.find(order.id);
-    if (it == attempts_.end() || it->second.state != State::kRunning || it->second.stopped) {
+    if (it == attempts_.end() || it->second.state == State::kFinished) {
       continue;
     }
     const StopCause cause = CauseOf(order.reason);
+    // What is stopped, or has ended, may still be uploading its checkpoint: then for nobody.
+    const bool unwanted = cause != StopCause::kEarlyStop;
+    if (unwanted ? it->second.unwanted
+                 : it->second.stopped || it->second.state != State::kRunning) {
+      continue;
+    }
     LogInfo(cause == StopCause::kCanceled    ? "stopping: canceled"
             : cause == StopCause::kEarlyStop ? "stopping: early stop"
                                              : "stopping: fenced",
@@ -343,6 +349,7 @@ void Agent::StopOrders(const std::vector<StopOrder>& orders) {
              {"worker", options_.info.name}});
     it->second.stopped = true;
     it->second.told_to_stop = true;
+    it->second.unwanted = unwanted;
     executor_.Stop(order.id, cause, /*at_once=*/false);
   }
 }
@@ -449,9 +456,11 @@ bool Agent::IsBusy() {
   // A worker that was told to go does not wait for ever to hand its artifacts in; the spool keeps
   // the results.
   if (publish_deadline_ == absl::InfiniteFuture()) {
-    publish_deadline_ = clock_.Now() + (connected_ ? options_.leave_timeout : absl::ZeroDuration());
-    if (connected_ && options_.end_time != absl::InfiniteFuture()) {
-      // Time that is known to be left is used, as checkpoints may be large.
+    const absl::Time now = clock_.Now();
+    publish_deadline_ = now + (connected_ ? options_.leave_timeout : absl::ZeroDuration());
+    if (connected_ && now >= options_.end_time - options_.drain_margin) {
+      // It leaves because its time is nearly over: what is left of that is used, as checkpoints may
+      // be large. Whoever tells it to go long before does not wait until then.
       publish_deadline_ = std::max(publish_deadline_, options_.end_time - options_.leave_timeout);
     }
   }

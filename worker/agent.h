@@ -112,6 +112,7 @@ class Agent {
     bool answered = false;                 // kFinished: an answered Sync has reported it
     bool stopped = false;                  // a stop was passed on to the executor
     bool told_to_stop = false;             // by the coordinator
+    bool unwanted = false;                 // canceled or fenced, and the executor knows
   };
   struct Call {
     uint64_t sequence = 0;

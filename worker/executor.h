@@ -58,11 +58,12 @@ class Executor {
 
   // Ends an attempt early: it will be reported soon, as preempted unless it had already ended by
   // itself. Repeats and unknown attempts are ignored. With `at_once` the processes get no time to
-  // clean up.
+  // clean up. Once kCanceled or kFenced, also when it has ended, its checkpoint is not handed in.
   virtual void Stop(const AttemptId& id, StopCause cause, bool at_once) = 0;
 
   // Brings the artifacts of a result to the coordinator, however long that takes, and reports it
-  // with published = true. When that can never work, the result is replaced by a failure.
+  // with published = true. When that can never work, the result is replaced by a failure; without
+  // its checkpoint only when that one cannot be brought.
   virtual void Publish(const FinishedAttempt& finished) = 0;
 
   // Drops what is left of an ended attempt: its files and a Publish under way.

@@ -126,6 +126,30 @@ TEST_F(AgentTest, AKnownEndGivesTheTimeThatUploadsHave) {
   EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
 }
 
+TEST_F(AgentTest, AnEndThatIsFarOffIsNotWaitedFor) {
+  options_.end_time = clock_.Now() + absl::Hours(24);
+  Restart();
+  Connect();
+  StartAttempts({Id(1)});
+  agent_->RequestDrain();
+  Step();
+  agent_->RequestDrain();
+  Step();
+  JobResult result;
+  result.failure = FailureClass::kPreempted;
+  executor_.Finish(Id(1), result, /*published=*/false, Checkpoint{Sha256Of("left"), 4, 1});
+  Step();
+  clock_.Advance(options_.leave_timeout - absl::Milliseconds(1));
+  Step();
+  EXPECT_FALSE(last().shutting_down);
+  clock_.Advance(absl::Milliseconds(1));
+  Step();
+  for (int i = 0; i < 3 && !last().shutting_down; ++i) {
+    Answer({});
+  }
+  EXPECT_TRUE(last().shutting_down) << "the upload is stuck";
+}
+
 TEST_F(AgentTest, AnOrphanLeavesOnceItRunsNothing) {
   options_.orphan_timeout = absl::Hours(1);
   Restart();

@@ -254,6 +254,29 @@ TEST_F(AgentTest, StopOrdersAreObeyedOnce) {
   EXPECT_THAT(FinishedIds(last()), ElementsAre(Id(1)));
 }
 
+TEST_F(AgentTest, ACancelIsPassedOnAfterAnEarlyStopAndWhileACheckpointIsUploaded) {
+  Connect();
+  StartAttempts({Id(1), Id(2)});
+  executor_.Finish(Id(1), JobResult(), /*published=*/false, Checkpoint{Sha256Of("left"), 4, 1});
+  Step();
+  const auto order = [&](StopReason reason) {
+    SyncResponse response;
+    response.stop.push_back({Id(1), reason});
+    response.stop.push_back({Id(2), reason});
+    Answer(response);
+    Answer(response);
+  };
+  order(StopReason::kEarlyStop);
+  EXPECT_FALSE(executor_.stops().contains(Id(1))) << "it has ended";
+  EXPECT_THAT(executor_.stops().at(Id(2)), SizeIs(1));
+  order(StopReason::kCanceled);
+  ASSERT_TRUE(executor_.stops().contains(Id(1))) << "its upload is for nobody";
+  EXPECT_THAT(executor_.stops().at(Id(1)), SizeIs(1));
+  EXPECT_EQ(executor_.stops().at(Id(1))[0].cause, StopCause::kCanceled);
+  EXPECT_THAT(executor_.stops().at(Id(2)), SizeIs(2));
+  EXPECT_EQ(executor_.stops().at(Id(2))[1].cause, StopCause::kCanceled);
+}
+
 TEST_F(AgentTest, ARefusedResultIsTroubleUnlessItsAttemptWasToldToStop) {
   Connect();
   StartAttempts({Id(1), Id(2)});
