@@ -32,6 +32,7 @@ constexpr int kExitTemporary = 75;
 constexpr int kExitConfig = 78;
 constexpr int kExitKilled = 128 + SIGKILL;  // how a shell reports that its child was killed
 constexpr size_t kLastLineBytesMax = 500;
+constexpr char kCheckpointOption[] = "checkpoint_bytes_max";
 
 std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20));
@@ -161,17 +162,30 @@ void AddArtifact(ArtifactKind kind, const FileDigest& put, JobResult& result) {
   result.artifacts.push_back({kind, put.digest, put.bytes});
 }
 
-absl::StatusOr<FileDigest> PutDirectory(const std::string& path, Artifacts& artifacts) {
+// `name` is what the job knows the directory as. InvalidArgument when its tar has more than
+// `bytes_max` bytes (0: no limit), the worker's `option`: a file with holes takes fewer on the
+// disk.
+absl::StatusOr<FileDigest> PutDirectory(const std::string& path, absl::string_view name,
+                                        int64_t bytes_max, absl::string_view option,
+                                        Artifacts& artifacts) {
   return artifacts.PutStream([&](ArtifactStore::Writer& writer) {
-    return WriteDirectoryTar(path, [&](absl::string_view data) { return writer.Append(data); });
+    int64_t bytes = 0;
+    return WriteDirectoryTar(path, [&](absl::string_view data) {
+      bytes += static_cast<int64_t>(data.size());
+      return bytes_max > 0 && bytes > bytes_max
+                 ? absl::InvalidArgumentError(absl::StrCat(name, " has more than this worker's ",
+                                                           option, " of ", Megabytes(bytes_max)))
+                 : writer.Append(data);
+    });
   });
 }
 
 // Whether there is no such directory, or nothing in it.
 bool HasNothing(const std::string& path) {
+  const FileType type = TypeOf(path);
   std::error_code error;
-  return TypeOf(path) == FileType::kMissing ||
-         (std::filesystem::is_empty(path, error) && TypeOf(path) == FileType::kDirectory);
+  return type == FileType::kMissing ||
+         (type == FileType::kDirectory && std::filesystem::is_empty(path, error));
 }
 
 absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_max,
@@ -182,16 +196,15 @@ absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_
   }
   const int64_t bytes = DiskUseOf(path);
   if (bytes_max > 0 && bytes > bytes_max) {
-    return absl::ResourceExhaustedError(absl::StrCat("$CONCUR_CHECKPOINT has ", Megabytes(bytes),
-                                                     ", more than this worker's "
-                                                     "checkpoint_bytes_max of ",
-                                                     Megabytes(bytes_max)));
+    return absl::InvalidArgumentError(absl::StrCat("$CONCUR_CHECKPOINT has ", Megabytes(bytes),
+                                                   ", more than this worker's ", kCheckpointOption,
+                                                   " of ", Megabytes(bytes_max)));
   }
-  return PutDirectory(path, artifacts);
+  return PutDirectory(path, "$CONCUR_CHECKPOINT", bytes_max, kCheckpointOption, artifacts);
 }
 
-absl::Status CollectSystem(const RunPaths& paths, FileType model, Artifacts& artifacts,
-                           JobResult& result) {
+absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_max,
+                           Artifacts& artifacts, JobResult& result) {
   FileDigest put;
   switch (model) {
     case FileType::kFile: {
@@ -199,7 +212,8 @@ absl::Status CollectSystem(const RunPaths& paths, FileType model, Artifacts& art
       break;
     }
     case FileType::kDirectory: {
-      CONCUR_ASSIGN_OR_RETURN(put, PutDirectory(paths.model, artifacts));
+      CONCUR_ASSIGN_OR_RETURN(
+          put, PutDirectory(paths.model, "{model}", bytes_max, "output_bytes_max", artifacts));
       break;
     }
     case FileType::kMissing:
@@ -400,12 +414,12 @@ JobResult ClassifyEnd(const JobOrder& order, const ProcessEnd& end,
 }
 
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
-                         const ProcessEnd& end, JobResult result, const Scorer::Gold& gold,
-                         Artifacts& artifacts) {
+                         const ProcessEnd& end, int64_t bytes_max, JobResult result,
+                         const Scorer::Gold& gold, Artifacts& artifacts) {
   if (result.succeeded) {
-    const absl::Status status = order.is_train
-                                    ? CollectSystem(paths, outputs.model, artifacts, result)
-                                    : CollectEval(order, paths, outputs, gold, artifacts, result);
+    const absl::Status status =
+        order.is_train ? CollectSystem(paths, outputs.model, bytes_max, artifacts, result)
+                       : CollectEval(order, paths, outputs, gold, artifacts, result);
     if (!status.ok()) {
       TurnIntoFailure(status, result);
     }

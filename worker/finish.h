@@ -62,7 +62,7 @@ struct Outputs {
   Type metrics = Type::kMissing;
   Type examples = Type::kMissing;
   int64_t file_bytes = 0;       // of all of them but directories
-  bool has_checkpoint = false;  // its directory is not empty
+  bool has_checkpoint = false;  // of a train job: there is something but an empty directory
 
   // Whether CollectOutputs and CollectCheckpoint take in no more than so many bytes, with the log.
   // A directory may have any number.
@@ -72,15 +72,16 @@ Outputs LookAtOutputs(const JobOrder& order, const RunPaths& paths);
 
 // Completes `result`, which ClassifyEnd made: takes in the log, and after success the system, or
 // predictions and metrics, as `outputs` tells. What is missing or malformed turns success into
-// failure. Artifacts are durable as Artifacts::PutStart says. `gold` is null unless the job is
-// scored by the worker.
+// failure, and so does a system that is a directory of more than `bytes_max` (0: no limit).
+// Artifacts are durable as Artifacts::PutStart says. `gold` is null unless the job is scored by the
+// worker.
 JobResult CollectOutputs(const JobOrder& order, const RunPaths& paths, const Outputs& outputs,
-                         const ProcessEnd& end, JobResult result, const Scorer::Gold& gold,
-                         Artifacts& artifacts);
+                         const ProcessEnd& end, int64_t bytes_max, JobResult result,
+                         const Scorer::Gold& gold, Artifacts& artifacts);
 
-// Stores what an attempt without success left in its checkpoint's directory; nullopt when that is
-// nothing. One that cannot be kept, or has more than `bytes_max` (0: no limit), is dropped, and the
-// result's message says so.
+// Stores what an attempt without success left in its checkpoint's directory. One that cannot be
+// kept, or has more than `bytes_max` (0: no limit), is dropped, and the result's message says so.
+// REQUIRES: Outputs::has_checkpoint; whoever left nothing has nothing to be told.
 std::optional<Checkpoint> CollectCheckpoint(const JobOrder& order, const RunPaths& paths,
                                             int64_t bytes_max, Artifacts& artifacts,
                                             JobResult& result);

@@ -441,18 +441,23 @@ absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::T
 
 namespace {
 
-// Makes the checkpoint's directory. One that is gone or damaged only costs progress.
+// Makes the checkpoint's directory. One that is gone, damaged or cannot be laid out only costs
+// progress.
 absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
                                const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
   if (order.checkpoint) {
     absl::StatusOr<HeldFile> tar = artifacts.Fetch(order.checkpoint->digest, is_canceled);
+    if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
+      return tar.status();
+    }
     const absl::Status laid_out =
         tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
     if (laid_out.ok()) {
       prepared.resumed_from = order.checkpoint->attempt;
       return absl::OkStatus();
     }
-    if (!absl::IsNotFound(laid_out) && !absl::IsDataLoss(laid_out)) {
+    // Only a full disk is this machine's fault; else the next attempt would fail by it again.
+    if (absl::IsResourceExhausted(laid_out)) {
       return laid_out;
     }
     LogWarning("a job begins anew: its checkpoint cannot be read",

@@ -44,6 +44,7 @@ struct SubprocessExecutor::Entry {
 
   // Asked for by transfers while they run.
   std::atomic<bool> canceled = false;
+  std::atomic<bool> unwanted = false;  // canceled or fenced: its checkpoint is for nobody
 
   // Used by one thread at a time.
   std::vector<std::string> argv;
@@ -248,13 +249,16 @@ void SubprocessExecutor::Stop(const AttemptId& id, StopCause cause, bool at_once
   {
     MutexLock lock(mu_);
     const auto it = entries_.find(id);
-    if (it == entries_.end() || it->second->stage == Entry::Stage::kEnded) {
+    if (it == entries_.end()) {
       return;
     }
     entry = it->second;
-    if (!entry->stopped.has_value()) {
-      entry->stopped = cause;
+    entry->unwanted =
+        entry->unwanted || cause == StopCause::kCanceled || cause == StopCause::kFenced;
+    if (entry->stage == Entry::Stage::kEnded) {
+      return;
     }
+    entry->stopped = entry->stopped.value_or(cause);
     entry->stop_at_once = entry->stop_at_once || at_once;
     if (entry->stage == Entry::Stage::kRunning) {
       watcher = watchers_[entry->watcher].get();
@@ -460,12 +464,11 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
   JobResult result = ClassifyEnd(entry->order, end, stopped);
   result.start_time = entry->start_time;
   const Artifacts::PutStart start = artifacts_->StartPut();
-  result = CollectOutputs(entry->order, entry->paths, outputs, end, std::move(result), entry->gold,
-                          *artifacts_);
+  result = CollectOutputs(entry->order, entry->paths, outputs, end, options_.output_bytes_max,
+                          std::move(result), entry->gold, *artifacts_);
   result.resumed_from = entry->inputs.resumed_from;
   FinishedAttempt finished{entry->order.id, std::move(result)};
-  if (outputs.has_checkpoint && !finished.result.succeeded && stopped != StopCause::kCanceled &&
-      stopped != StopCause::kFenced) {
+  if (outputs.has_checkpoint && !finished.result.succeeded && !entry->unwanted) {
     finished.checkpoint = CollectCheckpoint(
         entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
   }
@@ -511,10 +514,17 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
     }
   }
   FinishedAttempt published = finished;
+  if (!status.ok() && !MayWorkLater(status)) {
+    published.result = WithoutArtifacts(finished.result, "handed in", status);
+    status = absl::OkStatus();  // the next attempt may go on from its checkpoint all the same
+  }
   if (status.ok() && published.checkpoint) {
-    status = artifacts_->Publish(published.checkpoint->digest,
-                                 [&entry] { return entry->canceled.load(); });
-    if (!status.ok() && !MayWorkLater(status)) {
+    const auto ends = [&entry] { return entry->canceled || entry->unwanted; };
+    status = ends() ? Canceled() : artifacts_->Publish(published.checkpoint->digest, ends);
+    if (entry->unwanted) {
+      published.checkpoint.reset();
+      status = absl::OkStatus();
+    } else if (!status.ok() && !MayWorkLater(status)) {
       AddCheckpointLoss(std::exchange(status, absl::OkStatus()), published.result);
       published.checkpoint.reset();
     }
@@ -524,13 +534,11 @@ void SubprocessExecutor::TryPublish(const EntryPtr& entry, const FinishedAttempt
   }
   if (status.ok()) {
     Report({std::move(published), /*published=*/true});
-  } else if (MayWorkLater(status)) {
+  } else {
     LogDebug("artifacts cannot be handed in now",
              {{"attempt", finished.id.ToString()}, {"error", status.ToString()}});
     pool_.SubmitAfter(RetryDelay(tries),
                       [this, entry, finished, tries] { TryPublish(entry, finished, tries + 1); });
-  } else {
-    Report({{finished.id, WithoutArtifacts(finished.result, "handed in", status)}, true});
   }
 }
 

@@ -2,9 +2,14 @@
 // $CONCUR_CHECKPOINT: what an attempt without success leaves there, and the next one finds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "archive/directory_tar.h"
+#include "base/file.h"
 #include "tests/worker/executor_fixture.h"
 
 namespace concur::worker {
@@ -55,6 +60,7 @@ TEST_F(CheckpointTest, WhatAStoppedAttemptLeftIsLaidOutForTheNext) {
     EXPECT_EQ(finished.result.resumed_from, 1u);
     EXPECT_EQ(ReadArtifact(finished.result, ArtifactKind::kSystem), "7\n");
     EXPECT_EQ(finished.checkpoint, std::nullopt) << "a success leaves none";
+    EXPECT_EQ(finished.result.message, "");
   }
 }
 
@@ -83,9 +89,96 @@ TEST_F(CheckpointTest, AnEmptyDirectoryIsNoCheckpoint) {
   EXPECT_EQ(RunToEnd(Train("rmdir $CONCUR_CHECKPOINT; exit 1")).checkpoint, std::nullopt);
 }
 
+TEST_F(CheckpointTest, AnEvalJobHasNone) {
+  JobOrder order = Eval("test -z \"$CONCUR_CHECKPOINT\" && echo '{\"bleu\": 1}' > $3");
+  order.format = DataFormat::kFile;
+  FinishedAttempt finished = RunToEnd(order);
+  EXPECT_TRUE(finished.result.succeeded);
+  EXPECT_EQ(finished.result.message, "");
+  EXPECT_EQ(finished.checkpoint, std::nullopt);
+  finished = RunToEnd(Eval("exit 1"));
+  EXPECT_EQ(finished.result.message, "exit code 1");
+  EXPECT_EQ(finished.checkpoint, std::nullopt);
+}
+
 TEST_F(CheckpointTest, ACanceledAttemptLeavesNone) {
   EXPECT_EQ(RunAndStop(Train(kSavesAtEnd), StopCause::kCanceled).finished.checkpoint, std::nullopt);
   EXPECT_EQ(RunAndStop(Train(kSavesAtEnd), StopCause::kFenced).finished.checkpoint, std::nullopt);
+}
+
+// Up to checkpoint_bytes_max went up for nobody.
+TEST_F(CheckpointTest, ACancelEndsTheUpload) {
+  int held = 0;
+  for (const StopCause cause : {StopCause::kCanceled, StopCause::kFenced}) {
+    const JobOrder order = Train("echo 7 > $CONCUR_CHECKPOINT/step; exit 1");
+    const FinishedAttempt finished = RunToEnd(order);
+    ASSERT_TRUE(finished.checkpoint.has_value());
+    transfer_.Hold(finished.checkpoint->digest);
+    executor_->Publish(finished);
+    const absl::Time deadline = absl::Now() + kDeadline;
+    while (transfer_.held() == held) {
+      ASSERT_LT(absl::Now(), deadline);
+      waker_.Wait(absl::Milliseconds(2));
+    }
+    held = transfer_.held();
+    // The next attempt of a setting that was only stopped early wants it.
+    executor_->Stop(order.id, StopCause::kEarlyStop, /*at_once=*/false);
+    EXPECT_TRUE(executor_->Poll().empty());
+    executor_->Stop(order.id, cause, /*at_once=*/false);
+    const ExecutorReport report = Next();
+    EXPECT_TRUE(report.published);
+    EXPECT_EQ(report.finished.checkpoint, std::nullopt);
+    EXPECT_EQ(report.finished.result.message, "exit code 1");
+    executor_->Publish(finished);
+    EXPECT_EQ(Next().finished.checkpoint, std::nullopt) << "nor is it begun again";
+    EXPECT_EQ(transfer_.held(), held);
+    executor_->Forget(order.id);
+  }
+}
+
+TEST_F(CheckpointTest, ACancelAfterAnEarlyStopCountsToo) {
+  const JobOrder order = Train(
+      "trap 'echo 7 > $CONCUR_CHECKPOINT/step; while test ! -e $3/go; do sleep 0.02; done; exit 0' "
+      "TERM; echo go; while :; do sleep 0.02; done");
+  executor_->Start(order);
+  WaitForLog(order.id, "go");
+  executor_->Stop(order.id, StopCause::kEarlyStop, /*at_once=*/false);
+  const std::string directory = absl::StrCat(temp_.File("work/runs/"), RunName(order.id));
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (access(absl::StrCat(directory, "/checkpoint/step").c_str(), F_OK) != 0) {
+    ASSERT_LT(absl::Now(), deadline);
+    waker_.Wait(absl::Milliseconds(2));
+  }
+  executor_->Stop(order.id, StopCause::kCanceled, /*at_once=*/false);
+  ASSERT_OK(WriteFileAtomically(absl::StrCat(directory, "/output/go"), ""));
+  EXPECT_EQ(Next().finished.checkpoint, std::nullopt);
+}
+
+TEST_F(CheckpointTest, ALogThatIsRefusedDoesNotTakeTheCheckpointWithIt) {
+  const FinishedAttempt finished =
+      RunToEnd(Train("echo said; echo 7 > $CONCUR_CHECKPOINT/step; exit 1"));
+  ASSERT_EQ(finished.result.artifacts.size(), 1u);
+  ASSERT_TRUE(finished.checkpoint.has_value());
+  transfer_.Refuse(finished.result.artifacts[0].digest, absl::FailedPreconditionError("refused"));
+  executor_->Publish(finished);
+  const ExecutorReport report = Next();
+  EXPECT_TRUE(report.published);
+  EXPECT_EQ(report.finished.result.failure, FailureClass::kWorker);
+  EXPECT_THAT(report.finished.result.message, HasSubstr("could not be handed in: refused"));
+  EXPECT_EQ(report.finished.checkpoint, finished.checkpoint);
+  EXPECT_TRUE(transfer_.Has(finished.checkpoint->digest));
+}
+
+// The disk has fewer bytes of it than its tar would have.
+TEST_F(CheckpointTest, AFileWithHolesCountsWhole) {
+  options_.checkpoint_bytes_max = 1 << 20;
+  Reopen();
+  const FinishedAttempt finished =
+      RunToEnd(Train("truncate -s 3000000 $CONCUR_CHECKPOINT/a; exit 1"));
+  EXPECT_EQ(finished.checkpoint, std::nullopt);
+  EXPECT_THAT(finished.result.message,
+              HasSubstr("exit code 1; its checkpoint was not kept: $CONCUR_CHECKPOINT has more "
+                        "than this worker's checkpoint_bytes_max of 1 MiB"));
 }
 
 TEST_F(CheckpointTest, OneThatIsTooLargeOrHasALinkIsDroppedAndTheMessageSaysSo) {
@@ -106,7 +199,21 @@ TEST_F(CheckpointTest, OneThatIsTooLargeOrHasALinkIsDroppedAndTheMessageSaysSo) 
 }
 
 TEST_F(CheckpointTest, AJobWhoseCheckpointIsGoneOrDamagedBeginsAnew) {
-  for (const Digest& digest : {Sha256Of("gone"), transfer_.Add("not a tar")}) {
+  const auto tar_of = [&](const std::vector<std::string>& names) {
+    std::string bytes;
+    const auto writer = DirectoryTarWriter::Open([&bytes](absl::string_view data) {
+      absl::StrAppend(&bytes, data);
+      return absl::OkStatus();
+    });
+    CONCUR_CHECK_OK(writer.status());
+    for (const std::string& name : names) {
+      CONCUR_CHECK_OK((*writer)->AddFile(name, /*is_executable=*/false, 0));
+    }
+    CONCUR_CHECK_OK((*writer)->Finish());
+    return transfer_.Add(bytes);
+  };
+  for (const Digest& digest : {Sha256Of("gone"), transfer_.Add("not a tar"), tar_of({"a", "a"}),
+                               tar_of({"a", std::string(300, 'b')})}) {
     JobOrder order = Train("test -z \"$(ls -A $CONCUR_CHECKPOINT)\" && touch $2");
     order.checkpoint = {digest, 9, 3};
     const JobResult result = Run(order);

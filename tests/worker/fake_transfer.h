@@ -7,9 +7,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -44,6 +47,18 @@ class FakeTransfer : public ArtifactTransfer {
     broken_calls_ = calls;
     broken_bytes_ = bytes;
   }
+  // Uploads of the artifact fail so.
+  void Refuse(const Digest& digest, absl::Status status) {
+    MutexLock lock(mu_);
+    refused_[digest] = std::move(status);
+  }
+  // Uploads of the artifact go on until they are canceled.
+  void Hold(const Digest& digest) { Refuse(digest, absl::OkStatus()); }
+  // How many of those have begun.
+  int held() {
+    MutexLock lock(mu_);
+    return held_;
+  }
   // Downloads give other bytes than were asked for.
   void Corrupt(const Digest& digest, absl::string_view data) {
     MutexLock lock(mu_);
@@ -51,15 +66,28 @@ class FakeTransfer : public ArtifactTransfer {
   }
 
   absl::Status Upload(const Digest& digest, const std::string& path,
-                      const IsCanceled& /*is_canceled*/) override {
+                      const IsCanceled& is_canceled) override {
     CONCUR_ASSIGN_OR_RETURN(std::string data, ReadFile(path));
-    MutexLock lock(mu_);
-    if (broken_calls_ > 0) {
-      --broken_calls_;
-      return absl::UnavailableError("connection lost");
+    {
+      MutexLock lock(mu_);
+      if (broken_calls_ > 0) {
+        --broken_calls_;
+        return absl::UnavailableError("connection lost");
+      }
+      const auto refused = refused_.find(digest);
+      if (refused == refused_.end()) {
+        artifacts_[digest] = std::move(data);
+        return absl::OkStatus();
+      }
+      if (!refused->second.ok()) {
+        return refused->second;
+      }
+      ++held_;
     }
-    artifacts_[digest] = std::move(data);
-    return absl::OkStatus();
+    while (!is_canceled()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return absl::CancelledError("canceled");
   }
 
   absl::Status Download(const Digest& digest, int64_t offset,
@@ -88,6 +116,8 @@ class FakeTransfer : public ArtifactTransfer {
  private:
   Mutex mu_;
   std::map<Digest, std::string> artifacts_ ABSL_GUARDED_BY(mu_);
+  std::map<Digest, absl::Status> refused_ ABSL_GUARDED_BY(mu_);  // OK: held
+  int held_ ABSL_GUARDED_BY(mu_) = 0;
   int downloads_ ABSL_GUARDED_BY(mu_) = 0;
   int broken_calls_ ABSL_GUARDED_BY(mu_) = 0;
   size_t broken_bytes_ ABSL_GUARDED_BY(mu_) = 0;

@@ -18,6 +18,7 @@ class OutputsTest : public ::testing::Test {
  protected:
   OutputsTest() {
     paths_.model = dir_.File("model");
+    paths_.checkpoint = dir_.File("checkpoint");
     paths_.predictions = dir_.File("predictions.json");
     paths_.metrics = dir_.File("metrics.json");
     paths_.examples = dir_.File("examples.jsonl");
@@ -53,6 +54,24 @@ TEST_F(OutputsTest, AreSmallWithTheirLog) {
   EXPECT_TRUE(outputs.AreSmall(end, 100));
   end.log_bytes = 11;
   EXPECT_FALSE(outputs.AreSmall(end, 100));
+}
+
+TEST_F(OutputsTest, ACheckpointIsWhateverIsNoEmptyDirectory) {
+  const auto has_checkpoint = [&] { return Look(/*is_train=*/true).has_checkpoint; };
+  EXPECT_FALSE(has_checkpoint());
+  ASSERT_EQ(mkdir(paths_.checkpoint.c_str(), 0700), 0);
+  EXPECT_FALSE(has_checkpoint());
+  EXPECT_TRUE(Look(/*is_train=*/true).AreSmall({}, 100));
+  ASSERT_OK(WriteFileAtomically(paths_.checkpoint + "/step", "7"));
+  EXPECT_TRUE(has_checkpoint());
+  EXPECT_FALSE(Look(/*is_train=*/true).AreSmall({}, 100));
+  EXPECT_FALSE(Look(/*is_train=*/false).has_checkpoint);
+  // What the job put in its place is looked at later, and not followed: its end says why it is
+  // lost.
+  ASSERT_EQ(mkdir(dir_.File("empty").c_str(), 0700), 0);
+  paths_.checkpoint = dir_.File("link");
+  ASSERT_EQ(symlink(dir_.File("empty").c_str(), paths_.checkpoint.c_str()), 0);
+  EXPECT_TRUE(has_checkpoint());
 }
 
 TEST_F(OutputsTest, ADirectoryIsNeverSmall) {

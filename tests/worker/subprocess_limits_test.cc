@@ -181,6 +181,17 @@ TEST_F(SubprocessLimitsTest, AJobThatFillsTheDiskIsStopped) {
   EXPECT_THAT(result.message, HasSubstr("into its run directory"));
 }
 
+// On the disk it has nothing, as a tar it would have 1.8 MB.
+TEST_F(SubprocessLimitsTest, AFolderOfFilesWithHolesIsNoSystem) {
+  options_.output_bytes_max = 1 << 20;
+  Reopen();
+  JobResult result = Run(Train("mkdir $2; truncate -s 600000 $2/a $2/b $2/c"));
+  EXPECT_EQ(FailureClassName(result.failure), "invalid-output");
+  EXPECT_EQ(result.message, "{model} has more than this worker's output_bytes_max of 1 MiB");
+  result = Run(Train("mkdir $2; truncate -s 600000 $2/a"));
+  EXPECT_TRUE(result.succeeded) << result.message;
+}
+
 TEST_F(SubprocessLimitsTest, AttemptsBeyondTheSlotsWaitAndCanBeStopped) {
   options_.slots = 1;
   Reopen();
