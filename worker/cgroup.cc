@@ -443,6 +443,7 @@ bool JobGroup::Clean() {
 }
 
 JobGroup::~JobGroup() {
+  is_empty_ = false;  // a job of this user may have moved itself into a group that lay spare
   Kill();
   for (const Place& place : places_) {
     if (!RemoveGroups(place.directory)) {

@@ -199,6 +199,32 @@ TEST_P(CgroupsTest, NothingIsLeftAtTheEnd) {
   EXPECT_EQ(Recorded(), "");
 }
 
+TEST_P(CgroupsTest, WhatMovedIntoASpareGroupEndsWithTheWorker) {
+  const absl::StatusOr<std::string> record = ReadFile(dir_.File("control-groups"), 4096);
+  ASSERT_OK(record);
+  ASSERT_OK_AND_ASSIGN(JobGroupPtr spare, cgroups_->Take({}));
+  ASSERT_OK_AND_ASSIGN(JobGroupPtr own, cgroups_->Take({}));
+  spare.reset();
+  std::string script;
+  std::string last;
+  for (const absl::string_view directory : absl::StrSplit(*record, '\n', absl::SkipEmpty())) {
+    last = absl::StrCat(directory, "/job-1/cgroup.procs");
+    absl::StrAppend(&script, "echo $$ > ", last, " || exit 1; ");
+  }
+  const Process process = Start(script + "exec sleep 1000", *own);
+  absl::StatusOr<std::string> moved = "";
+  while (moved.ok() && moved->empty() && waitpid(process.pid, nullptr, WNOHANG) == 0) {
+    moved = ReadFile(last, 4096);
+  }
+  ASSERT_OK(moved);
+  EXPECT_NE(*moved, "") << "it could not move";
+  own.reset();
+  cgroups_.reset();
+  EXPECT_EQ(Recorded(), "") << "its group is still used";
+  kill(process.pid, SIGKILL);
+  Wait(process);
+}
+
 TEST_P(CgroupsTest, OnlyWhatBearsItsMarkIsEndedAtAStart) {
   ASSERT_OK_AND_ASSIGN(const JobGroupPtr group, cgroups_->Take({}));
   const Process process = Start("exec sleep 1000", *group);
