@@ -87,7 +87,8 @@ void AddGpus(SandboxRun* run) {
 // What an attempt reads lies elsewhere, and its directory has links to it: the command must see
 // both.
 void AddInputs(const RunPaths& paths, SandboxRun* run) {
-  for (const std::string* path : {&paths.train, &paths.test, &paths.code, &paths.model}) {
+  for (const std::string* path :
+       {&paths.train, &paths.validation, &paths.test, &paths.code, &paths.model}) {
     std::error_code error;
     const std::string target =
         path->empty() ? "" : std::filesystem::read_symlink(*path, error).string();

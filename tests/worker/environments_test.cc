@@ -118,6 +118,24 @@ TEST_P(EnvironmentsTest, ACommandSeesItsRootItsDirectoryAndItsInputs) {
   EXPECT_EQ(ReadArtifact(result, ArtifactKind::kSystem), "made\n");
 }
 
+TEST_P(EnvironmentsTest, ATrainingSeesItsValidationDataAndItsCheckpoint) {
+  JobOrder order = In(Train("cat $4 && echo 7 > $CONCUR_CHECKPOINT/step; exit 1"));
+  order.command.push_back("{validation}");
+  order.validation = order.train;
+  order.validation[0].digest = transfer_.Add("Where is Lima?\n");
+  executor_->Start(order);
+  const FinishedAttempt finished = Next().finished;
+  EXPECT_THAT(LogOf(finished.result), HasSubstr("Where is Lima?"));
+  ASSERT_TRUE(finished.checkpoint.has_value()) << finished.result.message;
+  executor_->Publish(finished);
+  ASSERT_TRUE(Next().published);
+  JobOrder next = In(Train("cat $CONCUR_CHECKPOINT/step; touch $2"));
+  next.checkpoint = finished.checkpoint;
+  const JobResult result = Run(next);
+  EXPECT_TRUE(result.succeeded) << result.message;
+  EXPECT_EQ(LogOf(result), "7\n");
+}
+
 TEST_P(EnvironmentsTest, ACommandCannotChangeItsRootOrInputsNorSeeTheMachine) {
   ASSERT_OK(WriteFileAtomically(temp_.File("secret"), "token"));
   JobOrder order = In(Train(absl::StrCat(
