@@ -114,7 +114,7 @@ std::string Jobs::OutputOf(const std::string& run) const {
 void Jobs::CheckDirectory(const std::string& run, const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    const bool is_folder = name == "output" || name == "tmp";
+    const bool is_folder = name == "output" || name == "tmp" || name == "checkpoint";
     if (!is_folder && name.rfind("train", 0) != 0 && name.rfind("test", 0) != 0) {
       broken_(absl::StrCat(run, " begins beside a file of another: ", name));
     }
