@@ -97,25 +97,14 @@ absl::Status ExportEvaluations(const Study& study, const ExportFlags& flags,
 }
 
 // What train jobs reported, for the bundle, while there is room for it.
-absl::Status ReadAllSteps(Client& client, Study& study, CommandContext& context) {
-  constexpr int64_t kStepsMax = 10'000'000;  // 0.8 GB of jobs.jsonl
-  int64_t steps = 0;
-  int64_t left_out = 0;
-  for (v1::Job& job : study.jobs) {
-    if (job.kind() != v1::Job::KIND_TRAIN || job.step_count() == 0) {
-      continue;
-    }
-    if (steps + job.step_count() > kStepsMax) {
-      ++left_out;
-      continue;
-    }
-    CONCUR_RETURN_IF_ERROR(ReadSteps(client, job));
-    steps += job.steps_size();
-  }
-  if (left_out > 0) {
-    PrintWarning(context,
-                 absl::StrCat("train jobs whose reports are not in the bundle, which holds ", steps,
-                              " of others: ", left_out, "; concur sweep steps -o csv has them"));
+absl::Status ReadReportedSteps(Client& client, Study& study, CommandContext& context) {
+  constexpr int64_t kJobsBytesMax = int64_t{1} << 30;  // half of what is read of a bundle's file
+  CONCUR_ASSIGN_OR_RETURN(const StepsRead read, ReadAllSteps(client, study, kJobsBytesMax));
+  if (read.jobs_left_out > 0) {
+    PrintWarning(
+        context,
+        absl::StrCat("train jobs whose reports are not in the bundle, which holds ", read.steps,
+                     " of others: ", read.jobs_left_out, "; concur sweep steps -o csv has them"));
   }
   return absl::OkStatus();
 }
@@ -130,7 +119,7 @@ absl::Status RunExportStudy(const ExportFlags& flags, CommandContext& context) {
     return ExportEvaluations(opened.study, flags, context);
   }
   if (opened.client != nullptr) {
-    CONCUR_RETURN_IF_ERROR(ReadAllSteps(*opened.client, opened.study, context));
+    CONCUR_RETURN_IF_ERROR(ReadReportedSteps(*opened.client, opened.study, context));
   }
   CONCUR_ASSIGN_OR_RETURN(const BundleSummary summary,
                           WriteBundle(opened.study, flags.out, BundleOptions()));

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -62,7 +64,19 @@ constexpr char kImportedReadme[] =
     "matrix-*.json     concurrence; of at most 200 tasks\n"
     "comparisons.json  paired comparisons of models with per-example scores\n";
 
-const char* ReadmeOf(const Study& study) { return study.imported() ? kImportedReadme : kReadme; }
+// Where no job reported anything it is as Concur 0.2.0 wrote it, whose bundles are verified, too.
+std::string ReadmeOf(const Study& study) {
+  if (study.imported()) {
+    return kImportedReadme;
+  }
+  const bool has_steps = std::any_of(study.jobs.begin(), study.jobs.end(),
+                                     [](const v1::Job& job) { return job.steps_size() > 0; });
+  return has_steps
+             ? absl::StrReplaceAll(
+                   kReadme,
+                   {{"state, result\n", "state, result, and what it reported step by step\n"}})
+             : kReadme;
+}
 
 // A temporary directory beside the final one; removed unless it is published.
 class StagedDirectory {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -324,6 +325,10 @@ std::string ExamplesPath(const Digest& digest) {
   return absl::StrCat("examples/", digest.ToHex(), ".jsonl");
 }
 
+int64_t JobLineBytes(const v1::Job& job) {
+  return static_cast<int64_t>(MessageJson(job).size()) + 1;
+}
+
 BundleFiles PrimaryFiles(const Study& study) {
   BundleFiles files;
   files["sweep.json"] = MessageJson(study.sweep) + "\n";
@@ -364,6 +369,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
       job.Clear();
       CONCUR_RETURN_IF_ERROR(ParseMessage(text, absl::StrCat("jobs.jsonl:", line), job));
     }
+    CONCUR_RETURN_IF_ERROR(CheckSteps(job));
   }
   return study;
 }
@@ -408,7 +414,6 @@ absl::Status CheckJobs(const Study& study) {
   for (const v1::Job& job : study.jobs) {
     CONCUR_RETURN_IF_ERROR(CheckJob(job, expansion));
     CONCUR_RETURN_IF_ERROR(CheckMetrics(job, study));
-    CONCUR_RETURN_IF_ERROR(CheckSteps(job));
   }
   return absl::OkStatus();
 }

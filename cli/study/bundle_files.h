@@ -35,11 +35,15 @@ inline constexpr size_t kMatrixBenchmarksMax = 200;
 // "examples/HEX.jsonl".
 std::string ExamplesPath(const Digest& digest);
 
+// What a job takes of jobs.jsonl.
+int64_t JobLineBytes(const v1::Job& job);
+
 // sweep.json and jobs.jsonl (and sources.jsonl of imported results): what everything else is
 // computed from, with the per-example scores.
 BundleFiles PrimaryFiles(const Study& study);
 // The study that PrimaryFiles wrote, without its artifacts; `sources` is "" for a sweep that was
-// run. InvalidArgument names file and line.
+// run. InvalidArgument names file and line; DataLoss names a job whose reports are not whole, do
+// not grow, or are not finite.
 absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
                                         const std::string& jobs_jsonl, std::string sources);
 
@@ -48,8 +52,7 @@ absl::StatusOr<Study> ParsePrimaryFiles(const std::string& sweep_json,
 absl::StatusOr<BundleFiles> DerivedFiles(const Study& study, const BundleOptions& options);
 
 // Whether the jobs are those that the spec implies, with its settings and seeds, and every metric
-// is the mean of its per-example scores, bit for bit; and whether what jobs reported step by step
-// is whole. DataLoss names job and field.
+// is the mean of its per-example scores, bit for bit. DataLoss names job and field.
 absl::Status CheckJobs(const Study& study);
 
 // "FILE:LINE: expected …, got …" at the first difference; OK when there is none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/study/open_study.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "cli/output/print.h"
 #include "cli/output/render.h"
 #include "cli/study/bundle.h"
+#include "cli/study/bundle_files.h"
 #include "cli/study/imported_study.h"
 #include "concur/v1/coordinator.pb.h"
 #include "core/job_score.h"
@@ -65,6 +67,43 @@ absl::Status ReadSteps(Client& client, v1::Job& job) {
   job.mutable_steps()->Swap(whole->mutable_steps());
   job.set_step_count(static_cast<uint32_t>(job.steps_size()));
   return absl::OkStatus();
+}
+
+bool HasReported(const v1::Job& job) {
+  return job.kind() == v1::Job::KIND_TRAIN && job.step_count() > 0;
+}
+
+absl::StatusOr<StepsRead> ReadAllSteps(Client& client, Study& study, int64_t bytes_max) {
+  StepsRead read;
+  if (std::none_of(study.jobs.begin(), study.jobs.end(), HasReported)) {
+    return read;
+  }
+  int64_t bytes = 0;
+  for (const v1::Job& job : study.jobs) {
+    bytes += JobLineBytes(job);
+  }
+  for (v1::Job& job : study.jobs) {
+    if (!HasReported(job)) {
+      continue;
+    }
+    if (read.jobs_left_out > 0) {
+      ++read.jobs_left_out;
+      continue;
+    }
+    const uint32_t step_count = job.step_count();
+    const int64_t without = JobLineBytes(job);
+    CONCUR_RETURN_IF_ERROR(ReadSteps(client, job));
+    const int64_t added = JobLineBytes(job) - without;
+    if (bytes + added > bytes_max) {
+      job.clear_steps();
+      job.set_step_count(step_count);
+      ++read.jobs_left_out;
+      continue;
+    }
+    bytes += added;
+    read.steps += job.steps_size();
+  }
+  return read;
 }
 
 absl::StatusOr<analysis::ScoreTable> FetchScoreTable(Client& client, const v1::Sweep& sweep,

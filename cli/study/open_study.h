@@ -5,6 +5,7 @@
 #ifndef CONCUR_CLI_STUDY_OPEN_STUDY_H_
 #define CONCUR_CLI_STUDY_OPEN_STUDY_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,17 @@ absl::StatusOr<Study> FetchStudy(Client& client, v1::Sweep sweep);
 // Fills `steps` of a job, as that of a bundle is, and `step_count` with their number. One that has
 // been deleted meanwhile has none.
 absl::Status ReadSteps(Client& client, v1::Job& job);
+
+// Whether it is a train job that has reported something.
+bool HasReported(const v1::Job& job);
+
+struct StepsRead {
+  int64_t steps = 0;
+  int64_t jobs_left_out = 0;
+};
+// ReadSteps of all train jobs of a study from the first on, as long as a bundle's jobs.jsonl has at
+// most `bytes_max`. Those left out keep their `step_count`.
+absl::StatusOr<StepsRead> ReadAllSteps(Client& client, Study& study, int64_t bytes_max);
 
 // The score table of a sweep with its spec, which costs the coordinator less than the study.
 // `metric` and `options` as for ScoreTableOf.
