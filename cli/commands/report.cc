@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,6 +157,9 @@ absl::StatusOr<std::optional<analysis::StepFigure>> CurvesOf(const OpenedStudy& 
                                                              const ReportFlags& flags,
                                                              const analysis::ScoreTable& table) {
   const Study& study = opened.study;
+  if (std::none_of(study.jobs.begin(), study.jobs.end(), HasReported)) {
+    return std::optional<analysis::StepFigure>();
+  }
   StepFigureOptions options;
   options.metric = flags.curves;
   CONCUR_ASSIGN_OR_RETURN(SweepTableOptions in_rows, TableOptionsOf(flags.file, flags.select));
@@ -194,6 +198,11 @@ absl::StatusOr<std::optional<analysis::StepFigure>> CurvesOf(const OpenedStudy& 
 absl::Status RunReport(ReportFlags& flags, CommandContext& context) {
   if (flags.sweep.empty() == flags.scores.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
+  }
+  if (!flags.scores.empty() && !flags.curves.empty()) {
+    return absl::InvalidArgumentError(
+        "--curves: a file of scores has no learning curves; expected SWEEP or ./DIRECTORY of a "
+        "bundle");
   }
   analysis::ReportOptions options;
   options.group_by = flags.group_by;

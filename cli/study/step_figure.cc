@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,11 +31,14 @@ struct Reporters {
   std::string approach;
   std::string train_set;
   std::optional<int64_t> selected;
-  std::vector<v1::Job> jobs;
+  bool is_shown = true;
+  std::vector<const v1::Job*> jobs;  // the study's, or those that ReadReports has read
 };
 
 // By train set, then by approach, each in the order of the sweep.
-std::vector<Reporters> ReportersOf(const Study& study, const StepFigureOptions& options) {
+std::vector<Reporters> ReportersOf(const OpenedStudy& opened, const StepFigureOptions& options,
+                                   std::vector<std::string>& notes) {
+  const Study& study = opened.study;
   std::map<std::string, size_t> approaches;
   std::map<std::string, size_t> train_sets;
   for (const ApproachSpec& approach : study.spec.approaches) {
@@ -40,18 +48,38 @@ std::vector<Reporters> ReportersOf(const Study& study, const StepFigureOptions& 
     train_sets.emplace(train_set.name, train_sets.size());
   }
   std::map<std::pair<size_t, size_t>, Reporters> found;
+  size_t not_in_bundle = 0;
   for (const v1::Job& job : study.jobs) {
-    if (job.kind() != v1::Job::KIND_TRAIN || job.step_count() == 0 ||
-        (options.is_shown && !options.is_shown(job.approach(), job.train_set()))) {
+    if (!HasReported(job)) {
       continue;
     }
-    Reporters& reporters = found[{train_sets[job.train_set()], approaches[job.approach()]}];
-    reporters.approach = job.approach();
-    reporters.train_set = job.train_set();
-    reporters.jobs.push_back(job);
+    const auto [it, is_first] =
+        found.try_emplace({train_sets[job.train_set()], approaches[job.approach()]});
+    Reporters& reporters = it->second;
+    if (is_first) {
+      reporters.approach = job.approach();
+      reporters.train_set = job.train_set();
+      reporters.is_shown =
+          !options.is_shown || options.is_shown(reporters.approach, reporters.train_set);
+    }
+    if (!reporters.is_shown) {
+      continue;
+    }
+    if (opened.client == nullptr && job.steps().empty()) {
+      ++not_in_bundle;
+      continue;
+    }
+    reporters.jobs.push_back(&job);
+  }
+  if (not_in_bundle > 0) {
+    notes.push_back(
+        absl::StrCat("Trainings whose reports are not in the bundle: ", not_in_bundle, "."));
   }
   std::vector<Reporters> result;
   for (auto& [place, reporters] : found) {
+    if (reporters.jobs.empty()) {
+      continue;
+    }
     const auto selected = options.selected.find({reporters.approach, reporters.train_set});
     if (selected != options.selected.end()) {
       reporters.selected = selected->second;
@@ -77,7 +105,7 @@ void Cut(std::vector<Reporters>& panels, std::vector<std::string>& notes) {
                              job.seed());
     };
     std::sort(panel.jobs.begin(), panel.jobs.end(),
-              [&](const v1::Job& a, const v1::Job& b) { return key(a) < key(b); });
+              [&](const v1::Job* a, const v1::Job* b) { return key(*a) < key(*b); });
     if (panel.jobs.size() > analysis::kStepCurvesMax) {
       panel.jobs.resize(analysis::kStepCurvesMax);
       ++cut;
@@ -92,13 +120,16 @@ void Cut(std::vector<Reporters>& panels, std::vector<std::string>& notes) {
   }
 }
 
-absl::Status ReadReports(const OpenedStudy& opened, std::vector<Reporters>& panels) {
+// `read` owns what panels have of a coordinator.
+absl::Status ReadReports(const OpenedStudy& opened, std::vector<Reporters>& panels,
+                         std::deque<v1::Job>& read) {
   if (opened.client == nullptr) {
     return absl::OkStatus();  // a bundle holds them
   }
   for (Reporters& panel : panels) {
-    for (v1::Job& job : panel.jobs) {
-      CONCUR_RETURN_IF_ERROR(ReadSteps(*opened.client, job));
+    for (const v1::Job*& job : panel.jobs) {
+      CONCUR_RETURN_IF_ERROR(ReadSteps(*opened.client, read.emplace_back(*job)));
+      job = &read.back();
     }
   }
   return absl::OkStatus();
@@ -108,9 +139,9 @@ absl::StatusOr<std::string> MetricOf(const Study& study, const std::string& aske
                                      const std::vector<Reporters>& panels) {
   std::map<std::string, size_t> curves;  // by name
   for (const Reporters& panel : panels) {
-    for (const v1::Job& job : panel.jobs) {
+    for (const v1::Job* job : panel.jobs) {
       std::map<std::string, size_t> names;
-      for (const v1::StepRecord& step : job.steps()) {
+      for (const v1::StepRecord& step : job->steps()) {
         names[step.name()] = 1;
       }
       for (const auto& [name, one] : names) {
@@ -155,33 +186,34 @@ StepCurve::End EndOf(const v1::Job& job) {
 absl::StatusOr<std::optional<StepFigure>> StepFigureOf(const OpenedStudy& opened,
                                                        const StepFigureOptions& options) {
   StepFigure figure;
-  std::vector<Reporters> panels = ReportersOf(opened.study, options);
+  std::vector<Reporters> panels = ReportersOf(opened, options, figure.notes);
   Cut(panels, figure.notes);
-  CONCUR_RETURN_IF_ERROR(ReadReports(opened, panels));
+  std::deque<v1::Job> read;
+  CONCUR_RETURN_IF_ERROR(ReadReports(opened, panels, read));
   if (std::none_of(panels.begin(), panels.end(), [](const Reporters& panel) {
         return std::any_of(panel.jobs.begin(), panel.jobs.end(),
-                           [](const v1::Job& job) { return job.steps_size() > 0; });
+                           [](const v1::Job* job) { return job->steps_size() > 0; });
       })) {
-    return std::optional<StepFigure>();
+    return figure.notes.empty() ? std::nullopt : std::optional<StepFigure>(std::move(figure));
   }
   CONCUR_ASSIGN_OR_RETURN(figure.metric, MetricOf(opened.study, options.metric, panels));
   size_t silent = 0;
   for (const Reporters& reporters : panels) {
     StepPanel panel{reporters.approach, reporters.train_set, {}};
-    for (const v1::Job& job : reporters.jobs) {
+    for (const v1::Job* job : reporters.jobs) {
       StepCurve curve;
-      curve.setting = job.setting_index();
-      curve.seed = job.seed();
+      curve.setting = job->setting_index();
+      curve.seed = job->seed();
       curve.selected = reporters.selected == curve.setting;
-      curve.end = EndOf(job);
-      for (const v1::StepRecord& step : job.steps()) {
+      curve.end = EndOf(*job);
+      for (const v1::StepRecord& step : job->steps()) {
         if (step.name() == figure.metric) {
           curve.points.emplace_back(step.step(), step.value());
         }
       }
       if (!curve.points.empty()) {
         panel.curves.push_back(std::move(curve));
-      } else if (!job.steps().empty()) {
+      } else if (!job->steps().empty()) {
         ++silent;
       }
     }

@@ -24,13 +24,13 @@ struct StepFigureOptions {
   std::string metric;
   // By approach and train set.
   std::map<std::pair<std::string, std::string>, int64_t> selected;
-  // Whether an approach's curves on a train set are asked for; empty: all are.
+  // Whether an approach's curves on a train set are asked for, once for each pair; empty: all are.
   std::function<bool(const std::string& approach, const std::string& train_set)> is_shown;
 };
 
-// nullopt when no train job that is asked for has reported anything. What jobs reported is read for
-// the curves that a page can hold, whatever the size of the sweep. InvalidArgument for a metric
-// that none of them reported.
+// nullopt when no train job that is asked for has reported anything; only notes when all that was
+// reported is left out. What jobs reported is read for the curves that a page can hold, whatever
+// the size of the sweep. InvalidArgument for a metric that none of them reported.
 absl::StatusOr<std::optional<analysis::StepFigure>> StepFigureOf(const OpenedStudy& opened,
                                                                  const StepFigureOptions& options);
 

@@ -182,6 +182,7 @@ grpc::Status FakeCoordinator::ListJobs(Context*, const v1::ListJobsRequest* requ
 
 grpc::Status FakeCoordinator::GetJob(Context*, const v1::GetJobRequest* request, v1::Job* job) {
   MutexLock lock(mutex_);
+  job_requests.push_back(*request);
   for (const v1::Job& candidate : jobs) {
     if (candidate.id() == request->job() && candidate.id() != deleted_job) {
       *job = candidate;

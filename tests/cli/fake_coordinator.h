@@ -50,6 +50,7 @@ class FakeCoordinator : public v1::Coordinator::Service {
   std::vector<std::string> watch_cursors;
   std::vector<v1::WatchSweepRequest::Events> watch_events;
   std::vector<v1::ListJobsRequest> list_requests;
+  std::vector<v1::GetJobRequest> job_requests;
   std::vector<std::string> page_tokens;
   std::vector<v1::ListAuditEntriesRequest> audit_requests;
   std::vector<std::string> deleted;
