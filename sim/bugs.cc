@@ -45,6 +45,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "event-skipped",
     "event-repeated",
     "collector-takes-live",
+    "checkpoint-collected",
     "publish-skipped",
     "old-answer-taken",
     "forgotten-unasked",

@@ -53,8 +53,9 @@ enum class Bug : uint8_t {
   kEventSkipped,      // a watcher that comes back misses an event
   kEventRepeated,     // a watcher that comes back gets an event again
   // Of artifacts.
-  kCollectorTakesLive,  // artifacts still in use are removed
-  kPublishSkipped,      // a result is reported before its artifacts are uploaded
+  kCollectorTakesLive,   // artifacts still in use are removed
+  kCheckpointCollected,  // what jobs are to go on from is removed
+  kPublishSkipped,       // a result is reported before its artifacts are uploaded
   // Of the worker.
   kOldAnswerTaken,     // the response to a superseded call is applied
   kForgottenUnasked,   // a result is dropped once it is sent
@@ -63,7 +64,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 40;  // without kNone
+inline constexpr size_t kBugs = 41;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

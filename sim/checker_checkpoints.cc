@@ -60,6 +60,11 @@ void Checker::CheckCheckpointOrdered(const JobOrder& order) {
     world_.Fail(
         absl::StrCat(order.id.ToString(), " is to go on from a checkpoint that is not the job's"));
   }
+  if (order.checkpoint && !has_artifact_(order.checkpoint->digest)) {
+    // A worker that cannot read it begins the job anew, and nobody would notice.
+    world_.Fail(
+        absl::StrCat(order.id.ToString(), " is to go on from a checkpoint that is not stored"));
+  }
 }
 
 // The refused result of an attempt that early_stop paused has left its checkpoint.
@@ -70,6 +75,7 @@ void Checker::CheckPauseTaken(const AttemptId& id) {
   if (row == rows_.end() || reports == reports_.end() || planned == planned_.end() ||
       reports->second.size() != 1 || !reports->second[0].checkpoint ||
       row->second.attempt != id.attempt || row->second.state != JobState::kBlocked ||
+      MayBeCanceled(id.job) || once_canceled_.contains(id.job.sweep) ||
       !workload_.sweeps[planned->second].expansion->spec().early_stop) {
     return;
   }

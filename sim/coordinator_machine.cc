@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -356,6 +357,19 @@ absl::Status CoordinatorMachine::Download(const Digest& digest) const {
                              : absl::NotFoundError("the coordinator does not have it");
 }
 
+// For an injected bug of the collector.
+std::set<Digest> CoordinatorMachine::Checkpoints() const {
+  std::set<Digest> checkpoints;
+  for (const SweepId& id : scheduler().ListSweeps()) {
+    for (uint32_t job = 0; job < scheduler().FindSweep(id)->expansion->job_count(); ++job) {
+      if (const std::optional<Checkpoint> checkpoint = scheduler().ViewJob({id, job}).checkpoint) {
+        checkpoints.insert(checkpoint->digest);
+      }
+    }
+  }
+  return checkpoints;
+}
+
 void CoordinatorMachine::Collect(absl::Duration grace) {
   if (!up()) {
     return;
@@ -367,11 +381,13 @@ void CoordinatorMachine::Collect(absl::Duration grace) {
         }
         const absl::Time before = clock_.Now() - grace;
         const bool takes_live = world_.bug() == Bug::kCollectorTakesLive;
+        const std::set<Digest> unprotected =
+            world_.bug() == Bug::kCheckpointCollected ? Checkpoints() : std::set<Digest>();
         // Files are removed some time after the commit, even if the process has ended since.
         world_.After(world_.Between(absl::ZeroDuration(), kCollectDelayMax),
-                     [this, live = std::move(plan->live), before, takes_live] {
+                     [this, live = std::move(plan->live), unprotected, before, takes_live] {
                        std::erase_if(artifacts_, [&](const auto& artifact) {
-                         return takes_live ||
+                         return takes_live || unprotected.contains(artifact.first) ||
                                 (!live.contains(artifact.first) && artifact.second < before);
                        });
                      });

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,7 @@ class CoordinatorMachine {
   void End(bool power_cut);
   void Mutate(SyncRequest& request);
   void Mutate(SyncResponse& response);
+  std::set<Digest> Checkpoints() const;
 
   World& world_;
   Checker& checker_;
