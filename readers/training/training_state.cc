@@ -44,7 +44,7 @@ absl::Status TrainingState::Save(bool at_once, absl::FunctionRef<Tensors()> more
   }
   nlohmann::json state = {{"updates", steps()}, {"seconds", absl::ToDoubleSeconds(Used())}};
   add(state);
-  const absl::Status status = WriteCheckpoint(
+  absl::Status status = WriteCheckpoint(
       plan_.path, {All(more()), {{kFingerprint, plan_.fingerprint}, {"state", state.dump()}}});
   saved_ = absl::Now();
   return status;
