@@ -12,6 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "concur/v1/worker.grpc.pb.h"
 #include "coordinator/coordinator_metrics.h"
@@ -133,9 +135,14 @@ TEST_F(MetricsTest, SyncsAreCountedWhateverBecomesOfThem) {
                       [&ended](const grpc::Status&) { ended.Notify(); });
   const std::string method = "grpc_method=\"concur.v1.WorkerGateway/Sync\"";
   const auto wait_for = [&](const std::string& series, double count) {
-    while (ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body)[series] < count) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    const auto value = [&] {
+      return ParseExposition(HttpGet(server_->metrics_address(), "/metrics").body)[series];
+    };
+    while (value() < count && absl::Now() < deadline) {
       std::this_thread::yield();
     }
+    EXPECT_GE(value(), count) << series;
   };
   wait_for("grpc_server_call_started_total{" + method + "}", 3);
   parked.TryCancel();
