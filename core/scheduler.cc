@@ -360,10 +360,14 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   }
   const bool was_canceled = sweep->row.canceled;
   uint32_t retried = 0;
+  bool has_changed = false;
   for (uint32_t job : chosen) {
-    retried += RetryJob(*sweep, job, rerun_succeeded, !jobs.empty()) ? 1 : 0;
+    if (RetryJob(*sweep, job, rerun_succeeded, !jobs.empty())) {
+      has_changed = true;
+      retried += sweep->jobs[job].state() == JobState::kStopped ? 0 : 1;  // that is all of it
+    }
   }
-  if (was_canceled && retried > 0) {
+  if (was_canceled && has_changed) {
     // What stays canceled can no longer be read off the sweep's row.
     sweep->row.canceled = false;
     for (uint32_t job = 0; job < sweep->jobs.size(); ++job) {
@@ -372,7 +376,7 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
       }
     }
   }
-  if (retried > 0) {
+  if (has_changed) {
     TouchSweep(*sweep);
     pending_.changed_sweeps.insert(id);
   }

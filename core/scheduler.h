@@ -216,7 +216,7 @@ class Scheduler {
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
   // counts, and of the listed ones those that early_stop has stopped, which then train to their
   // end; with `rerun_succeeded` also the listed jobs that succeeded, and the eval jobs of listed
-  // train jobs. Returns how many. NotFound; InvalidArgument for an index out of range;
+  // train jobs. Returns how many run again. NotFound; InvalidArgument for an index out of range;
   // FailedPrecondition, with nothing changed, while a canceled sweep still stops attempts, or when
   // something unfinished would have to be run again.
   absl::StatusOr<uint32_t> RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
@@ -393,6 +393,7 @@ class Scheduler {
   void ApplySteps(const Worker& worker, const std::vector<AttemptStep>& steps);
   void DropSteps(SweepRecord& sweep, uint32_t job);
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
+  bool WasPaused(const Worker& worker, AttemptId id) const;
   std::string SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
                             const JobResult& result);
   void AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result);
@@ -409,6 +410,8 @@ class Scheduler {
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
   bool RunsSuspect(const Worker& worker) const;
+  bool MayStart(const ReadyQueue::Lane& lane) const;
+  std::optional<uint32_t> GoesOnIn(const ReadyQueue::Lane& lane) const;
   bool DispatchOne(Worker& worker);
   bool DispatchAhead(Worker& worker);
   bool Give(Worker& worker, ReadyQueue::Accept accept, bool ahead);

@@ -191,6 +191,20 @@ void Scheduler::DropSteps(SweepRecord& sweep, uint32_t job) {
   }
 }
 
+// Whether early_stop paused the attempt, whose end is refused. An attempt that was canceled leaves
+// nothing to a retry.
+bool Scheduler::WasPaused(const Worker& worker, AttemptId id) const {
+  const JobState state = JobOf(id.job).state();
+  if (!SweepOf(id.job).early_stop || IsTerminal(state) || state == JobState::kRunning) {
+    return false;
+  }
+  const Assignment* held = worker.assignments.Find(id);
+  if (held != nullptr && held->stopping && held->reason != StopReason::kFenced) {
+    return held->reason == StopReason::kEarlyStop;
+  }
+  return state == JobState::kBlocked;  // after a restart nobody knows why it is to stop
+}
+
 void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
   const AttemptId id = finished.id;
   ForgetOrder order{id, false, ""};
@@ -223,8 +237,10 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
         order.accepted = true;
       }
     } else {
-      if (sweep.early_stop && !IsTerminal(record.state()) && lease == nullptr) {
-        TakeCheckpoint(sweep, id.job.index, finished);  // it was paused, and goes on from there
+      if (WasPaused(worker, id)) {
+        FinishedAttempt paused = finished;                 // the job goes on from there
+        paused.result.failure = FailureClass::kPreempted;  // a failure does not count, either
+        TakeCheckpoint(sweep, id.job.index, paused);
       }
       order.reason = absl::StrCat("the job is ", JobStateName(record.state()));
     }
