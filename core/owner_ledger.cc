@@ -71,8 +71,13 @@ void OwnerLedger::RemoveData(uint32_t owner, const SweepSpec& spec) {
 bool OwnerLedger::MayStart(uint32_t owner) const {
   const Owner& record = owners_[owner];
   const Quota& quota = record.quota;
-  return (quota.running_jobs_max == 0 || record.running < quota.running_jobs_max) &&
+  return MayGoOn(owner) &&
          (quota.stored_bytes_max == 0 || record.stored_bytes < quota.stored_bytes_max);
+}
+
+bool OwnerLedger::MayGoOn(uint32_t owner) const {
+  const Owner& record = owners_[owner];
+  return record.quota.running_jobs_max == 0 || record.running < record.quota.running_jobs_max;
 }
 
 std::string OwnerLedger::ExplainQuota(uint32_t owner) const {
@@ -83,10 +88,16 @@ std::string OwnerLedger::ExplainQuota(uint32_t owner) const {
                         " jobs, and running_jobs_max is ", quota.running_jobs_max);
   }
   if (quota.stored_bytes_max != 0 && record.stored_bytes >= quota.stored_bytes_max) {
-    return absl::StrCat("waits for its owner's quota: ", record.name, " stores ",
-                        record.stored_bytes, " bytes, and stored_bytes_max is ",
-                        quota.stored_bytes_max,
-                        "; `concur sweep delete` of what is no longer needed makes room");
+    std::string text =
+        absl::StrCat("waits for its owner's quota: ", record.name, " stores ", record.stored_bytes,
+                     " bytes, and stored_bytes_max is ", quota.stored_bytes_max,
+                     "; `concur sweep delete` of what is no longer needed makes room");
+    if (record.checkpoint_bytes > 0) {
+      absl::StrAppend(&text, "; ", record.checkpoint_bytes,
+                      " of them are checkpoints of jobs that have not ended, which go when these "
+                      "end or with `concur sweep cancel` and `concur job cancel`");
+    }
+    return text;
   }
   return "";
 }
@@ -145,6 +156,7 @@ void OwnerLedger::CheckInvariants(const OwnerLedger& recount) const {
     const Owner none;
     counted = counted == nullptr ? &none : counted;
     CONCUR_CHECK(owner.share == counted->share && owner.running == counted->running);
+    CONCUR_CHECK(owner.checkpoint_bytes == counted->checkpoint_bytes);
     CONCUR_CHECK(owner.data.size() == counted->data.size());
     // Sweeps may disagree about the size of a file; whichever came first counts.
     int64_t stored = counted->stored_bytes;

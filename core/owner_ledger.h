@@ -37,6 +37,11 @@ class OwnerLedger {
   void RemoveAttempt(uint32_t owner, const Resources& resources);
   // What results keep: more, or less when `bytes` is negative.
   void AddBytes(uint32_t owner, int64_t bytes) { owners_[owner].stored_bytes += bytes; }
+  // The same of checkpoints, which count until their jobs end.
+  void AddCheckpointBytes(uint32_t owner, int64_t bytes) {
+    owners_[owner].stored_bytes += bytes;
+    owners_[owner].checkpoint_bytes += bytes;
+  }
   // The data files of a sweep.
   void AddData(uint32_t owner, const SweepSpec& spec);
   void RemoveData(uint32_t owner, const SweepSpec& spec);
@@ -46,6 +51,9 @@ class OwnerLedger {
   int64_t ShareOf(uint32_t owner) const { return owners_[owner].share; }
   // Whether the quota allows another attempt.
   bool MayStart(uint32_t owner) const;
+  // The same for a job that has a checkpoint: stored bytes do not hold it up, as its end frees
+  // some.
+  bool MayGoOn(uint32_t owner) const;
   // Why it does not, for people; "" when it does.
   std::string ExplainQuota(uint32_t owner) const;
   // OK when the owner, who has also uploaded `unclaimed_bytes` that no sweep uses, may add a sweep
@@ -70,7 +78,8 @@ class OwnerLedger {
     Quota quota;
     int64_t share = 0;
     int64_t running = 0;
-    int64_t stored_bytes = 0;                   // of results and data
+    int64_t stored_bytes = 0;                   // of results, checkpoints and data
+    int64_t checkpoint_bytes = 0;               // of these
     absl::flat_hash_map<Digest, DataUse> data;  // of the owner's sweeps
   };
 

@@ -100,7 +100,7 @@ void Scheduler::CheckOwners() const {
       recount.AddBytes(owner, sweep->StoredBytesOf(job));
     }
     for (const auto& [job, checkpoint] : sweep->checkpoints) {
-      recount.AddBytes(owner, checkpoint.bytes);
+      recount.AddCheckpointBytes(owner, checkpoint.bytes);
     }
   }
   owners_.CheckInvariants(recount);

@@ -108,7 +108,9 @@ absl::flat_hash_set<const Worker*> Scheduler::DispatchSuspects() {
       break;
     }
     const SweepRecord& sweep = SweepOf(id);
-    if (!suspects_.IsReady(id) || sweep.row.paused || !owners_.MayStart(sweep.owner)) {
+    const bool goes_on = sweep.checkpoints.contains(id.index) && owners_.MayGoOn(sweep.owner);
+    if (!suspects_.IsReady(id) || sweep.row.paused ||
+        (!goes_on && !owners_.MayStart(sweep.owner))) {
       continue;
     }
     Worker* worker = WorkerForSuspect(sweep, id.index, taken);
@@ -160,6 +162,21 @@ void Scheduler::GiveOut() {
   }
 }
 
+// A job of the lane that has a checkpoint.
+std::optional<uint32_t> Scheduler::GoesOnIn(const ReadyQueue::Lane& lane) const {
+  for (const auto& [job, checkpoint] : sweeps_.at(lane.sweep)->checkpoints) {
+    if (ready_.Contains(lane, job)) {
+      return job;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the quota of its owner lets a job of the lane start.
+bool Scheduler::MayStart(const ReadyQueue::Lane& lane) const {
+  return owners_.MayStart(lane.owner) || (owners_.MayGoOn(lane.owner) && GoesOnIn(lane));
+}
+
 bool Scheduler::DispatchOne(Worker& worker) {
   const Resources free = worker.Free();
   const int32_t gpus_min = GpusMin(worker.info.labels);
@@ -170,7 +187,7 @@ bool Scheduler::DispatchOne(Worker& worker) {
              [&](const ReadyQueue::Lane& lane) {
                return lane.resources.FitsIn(free) && lane.resources.gpus >= gpus_min &&
                       label_sets_.Match(lane.labels, worker.info.labels) &&
-                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
+                      HasTimeFor(worker, lane.group) && MayStart(lane);
              },
              /*ahead=*/false);
 }
@@ -187,7 +204,7 @@ bool Scheduler::DispatchAhead(Worker& worker) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
                       lane.resources.FitsIn(worker.info.capacity) &&
                       label_sets_.Match(lane.labels, worker.info.labels) &&
-                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
+                      HasTimeFor(worker, lane.group) && MayStart(lane);
              },
              /*ahead=*/true);
 }
@@ -219,7 +236,9 @@ std::optional<JobId> Scheduler::Choose(Worker& worker, ReadyQueue::Accept accept
     return std::nullopt;
   }
   JobId id{first->lane.sweep, first->job};
-  if (!first->lane.is_train) {
+  if (!owners_.MayStart(first->lane.owner)) {
+    id.index = *GoesOnIn(first->lane);  // or the lane was not accepted
+  } else if (!first->lane.is_train) {
     id = LocalChoice(worker, first->lane, accept).value_or(id);
   }
   ready_.Erase(SweepOf(id).LaneOf(id.index), id.index);

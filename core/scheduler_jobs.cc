@@ -270,7 +270,8 @@ void Scheduler::SkipDependents(SweepRecord& sweep, uint32_t job) {
 
 // What an attempt without success left is where the next one begins; one that left nothing changes
 // nothing. An attempt that went on from a checkpoint and failed by itself may have found it
-// damaged: the next one begins anew. Not so after a time-out, if it has come further.
+// damaged: the next one begins anew, unless it came further and left a new one. The last attempt
+// that the job has begins anew all the same, except after a time-out.
 void Scheduler::TakeCheckpoint(SweepRecord& sweep, uint32_t job, const FinishedAttempt& finished) {
   const JobResult& result = finished.result;
   if (result.succeeded || !sweep.expansion->Locate(job).is_train) {
@@ -279,8 +280,10 @@ void Scheduler::TakeCheckpoint(SweepRecord& sweep, uint32_t job, const FinishedA
   const auto before = sweep.checkpoints.find(job);
   const bool is_new = finished.checkpoint && (before == sweep.checkpoints.end() ||
                                               before->second.digest != finished.checkpoint->digest);
+  const bool next_is_last =
+      sweep.jobs[job].failures + 2u >= sweep.expansion->spec().retry.failures_max;
   if (result.resumed_from > 0 && !IsOutside(result.failure) &&
-      !(result.failure == FailureClass::kTimeout && is_new)) {
+      (!is_new || (next_is_last && result.failure != FailureClass::kTimeout))) {
     DropCheckpoint(sweep, job);
   } else if (is_new) {
     Checkpoint left = *finished.checkpoint;
@@ -292,14 +295,14 @@ void Scheduler::TakeCheckpoint(SweepRecord& sweep, uint32_t job, const FinishedA
 void Scheduler::PutCheckpoint(SweepRecord& sweep, uint32_t job, const Checkpoint& checkpoint) {
   DropCheckpoint(sweep, job);
   sweep.checkpoints.emplace(job, checkpoint);
-  owners_.AddBytes(sweep.owner, checkpoint.bytes);
+  owners_.AddCheckpointBytes(sweep.owner, checkpoint.bytes);
   Touch(sweep.IdOf(job));
   pending_.changed_sweeps.insert(sweep.row.id);  // its owner uses more
 }
 
 void Scheduler::DropCheckpoint(SweepRecord& sweep, uint32_t job) {
   if (const auto it = sweep.checkpoints.find(job); it != sweep.checkpoints.end()) {
-    owners_.AddBytes(sweep.owner, -it->second.bytes);
+    owners_.AddCheckpointBytes(sweep.owner, -it->second.bytes);
     sweep.checkpoints.erase(it);
     Touch(sweep.IdOf(job));
     pending_.changed_sweeps.insert(sweep.row.id);

@@ -317,7 +317,7 @@ absl::Status Scheduler::RestoreCheckpoint(const JobRow& row, SweepRecord& sweep)
   }
   if (!sweep.row.canceled) {  // else FinishRestore ends the job
     sweep.checkpoints.emplace(row.id.index, *row.checkpoint);
-    owners_.AddBytes(sweep.owner, row.checkpoint->bytes);
+    owners_.AddCheckpointBytes(sweep.owner, row.checkpoint->bytes);
   }
   return absl::OkStatus();
 }

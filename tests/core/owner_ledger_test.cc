@@ -16,6 +16,7 @@ using ::concur::testing::Benchmark;
 using ::concur::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Data of 10 bytes: "x-train" and "x-y".
 SweepSpec TenBytes() {
@@ -72,6 +73,24 @@ TEST_F(OwnerLedgerTest, AtTheQuotaOfStoredBytesNothingMoreStarts) {
   EXPECT_THAT(ledger_.ExplainQuota(bob), HasSubstr("bob stores 25 bytes"));
   ledger_.AddBytes(bob, -25);
   EXPECT_TRUE(ledger_.MayStart(bob));
+}
+
+TEST_F(OwnerLedgerTest, CheckpointsCountAndWhatHasOneGoesOn) {
+  const uint32_t bob = ledger_.Add("bob");
+  ledger_.AddBytes(bob, 5);
+  ledger_.AddCheckpointBytes(bob, 20);
+  EXPECT_EQ(ledger_.UseOf("bob").stored_bytes, 25);
+  EXPECT_FALSE(ledger_.MayStart(bob));
+  EXPECT_TRUE(ledger_.MayGoOn(bob));
+  EXPECT_THAT(ledger_.ExplainQuota(bob), HasSubstr("20 of them are checkpoints"));
+  ledger_.AddCheckpointBytes(bob, -20);
+  EXPECT_TRUE(ledger_.MayStart(bob));
+  ledger_.AddBytes(bob, 20);
+  EXPECT_THAT(ledger_.ExplainQuota(bob), Not(HasSubstr("checkpoints")));
+  const uint32_t ann = ledger_.Add("ann");
+  ledger_.AddAttempt(ann, {});
+  ledger_.AddAttempt(ann, {});
+  EXPECT_FALSE(ledger_.MayGoOn(ann)) << "running_jobs_max holds for all";
 }
 
 TEST_F(OwnerLedgerTest, ADataFileCountsOnceForHoweverManySweepsOfAnOwner) {

@@ -14,6 +14,10 @@
 namespace concur::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
 Checkpoint Left(const std::string& text, int64_t bytes = 100) {
   return {Sha256Of(text), bytes, /*attempt=*/0};
 }
@@ -21,9 +25,9 @@ Checkpoint Left(const std::string& text, int64_t bytes = 100) {
 class SchedulerCheckpointTest : public BlameSchedulerTest {
  protected:
   // One train job, and its eval job; a worker.
-  void Start() {
+  void Start(uint32_t failures_max = 10) {
     SweepSpec spec = Trains({"a"}, {"x"}, 1);
-    spec.retry.failures_max = 10;
+    spec.retry.failures_max = failures_max;
     sweep_ = Submit(std::move(spec));
     AddWorker("w");
     Sync();
@@ -112,10 +116,48 @@ TEST_F(SchedulerCheckpointTest, AnAttemptThatWentOnAndFailedBeginsTheNextAnew) {
   Start();
   End(FailureClass::kFailed, Left("one"));
   EXPECT_EQ(Given(), (Checkpoint{Sha256Of("one"), 100, 1})) << "the first failure may be chance";
-  End(FailureClass::kFailed, Left("two"));
-  EXPECT_EQ(Given(), std::nullopt);
+  End(FailureClass::kFailed, Left("one"));
+  EXPECT_EQ(Given(), std::nullopt) << "it came no further";
   End(FailureClass::kOutOfMemory, Left("three"));
   EXPECT_EQ(Given()->digest, Sha256Of("three"));
+  End(FailureClass::kFailed);
+  EXPECT_EQ(Given(), std::nullopt) << "it left nothing";
+}
+
+// A training that saves at SIGTERM and ends with 1, as its worker was told to end at the same time.
+TEST_F(SchedulerCheckpointTest, AFailureThatComesFurtherIsGoneOnFromExceptByTheLastAttempt) {
+  Start(/*failures_max=*/3);
+  End(FailureClass::kPreempted, Left("one"));
+  End(FailureClass::kFailed, Left("two"));
+  EXPECT_EQ(Given(), (Checkpoint{Sha256Of("two"), 100, 2}));
+  End(FailureClass::kFailed, Left("three"));
+  EXPECT_EQ(Train().failures, 2u);
+  EXPECT_EQ(Given(), std::nullopt) << "what they left may be what makes them fail";
+}
+
+// Nothing ended any more, and so nothing was freed.
+TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesOnlyWhatHasACheckpointStarts) {
+  SchedulerPolicy policy;
+  policy.quotas.otherwise.stored_bytes_max = 1000;
+  Use(policy);
+  sweep_ = Submit(Trains({"a"}, {"x"}, 2));
+  AddWorker("w", 2);
+  Sync();
+  const AttemptId first{{sweep_, 0}, {1}};
+  const AttemptId second{{sweep_, 2}, {1}};
+  ASSERT_THAT(RunningSetOf("w"), ElementsAre(first, second));
+  WorkerCalled("w").Finish(first, FailureOf(FailureClass::kPreempted));
+  WorkerCalled("w").Finish(second, FailureOf(FailureClass::kPreempted), Left("one", 2000));
+  Sync();
+  const AttemptId next{{sweep_, 2}, {2}};
+  ASSERT_THAT(RunningSetOf("w"), ElementsAre(next));
+  EXPECT_EQ(WorkerCalled("w").CheckpointOf(next), (Checkpoint{Sha256Of("one"), 2000, 1}));
+  EXPECT_THAT(scheduler().Explain({sweep_, 0}),
+              AllOf(HasSubstr("2000 of them are checkpoints of jobs that have not ended"),
+                    HasSubstr("`concur sweep cancel`")));
+  WorkerCalled("w").Finish(next, SuccessOf(next, /*is_train=*/true));
+  Sync();
+  EXPECT_EQ(StateOf(sweep_, 0), JobState::kRunning) << "the end has made room";
 }
 
 TEST_F(SchedulerCheckpointTest, AfterATimeOutItGoesOnAsLongAsItComesFurther) {
