@@ -225,8 +225,8 @@ ALTER TABLE job ADD COLUMN rung INTEGER;
 ALTER TABLE job ADD COLUMN whole INTEGER;
 )sql";
 
-// What a job's next attempt goes on from, and from which attempt's checkpoint a result did; NULL: it
-// begins, or began, anew. And the image of jobs that a pilot was started for; NULL: its pool's own.
+// What a job's next attempt goes on from, and from which attempt's checkpoint a result did; NULL:
+// it begins, or began, anew. And the image of jobs that a pilot was started for; NULL: its pool's.
 constexpr char kSchema8[] = R"sql(
 ALTER TABLE job ADD COLUMN checkpoint BLOB;
 ALTER TABLE job ADD COLUMN checkpoint_bytes INTEGER;
