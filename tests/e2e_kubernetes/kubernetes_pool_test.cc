@@ -73,6 +73,11 @@ class Kubelet {
     }
   }
   int started() const { return started_; }
+  // Of the pods that were started; and whether something was put into them before.
+  std::map<std::string, bool> images() const {
+    const std::lock_guard<std::mutex> lock(images_mutex_);
+    return images_;
+  }
 
  private:
   struct Pod {
@@ -112,17 +117,33 @@ class Kubelet {
 
   void Start(const std::string& name, const nlohmann::json& job) {
     const nlohmann::json& container = job["spec"]["template"]["spec"]["containers"][0];
+    const bool has_worker_put_in = job["spec"]["template"]["spec"].contains("initContainers");
+    {
+      const std::lock_guard<std::mutex> lock(images_mutex_);
+      images_[container["image"]] = has_worker_put_in;
+    }
     std::vector<std::string> argv;
     for (const nlohmann::json& word : container["command"]) {
-      argv.push_back(absl::StrReplaceAll(
-          word.get<std::string>(), {{"concur-worker", Cluster::Binary("concur-worker")},
-                                    {"/var/lib/concur-worker/run", cluster_.File("pod-" + name)},
-                                    {"/etc/concur", cluster_.File("pod-" + name + "-credentials")},
-                                    {"0.0.0.0:9465", "127.0.0.1:0"}}));
+      argv.push_back(
+          absl::StrReplaceAll(word.get<std::string>(),
+                              {{"concur-worker", Cluster::Binary("concur-worker")},
+                               {"/opt/concur-pod/concur-worker", Cluster::Binary("concur-worker")},
+                               {"/var/lib/concur-worker/run", cluster_.File("pod-" + name)},
+                               {"/etc/concur", cluster_.File("pod-" + name + "-credentials")},
+                               {"0.0.0.0:9465", "127.0.0.1:0"}}));
+    }
+    if (!has_worker_put_in) {
+      // What this machine has of podman and skopeo is not in Concur's image.
+      argv.insert(argv.end(), {"--environments", "none"});
     }
     MountSecrets(job["spec"]["template"]["spec"], cluster_.File("pod-" + name + "-credentials"));
     std::map<std::string, std::string> env;
     for (const nlohmann::json& variable : container["env"]) {
+      if (variable["name"] == "CONCUR_POD_VARIABLES") {
+        env["OF_POOL"] = "yes";
+        env["OF_IMAGE"] = "yes";
+        env["CONCUR_POD_VARIABLES"] = variable["value"];
+      }
       if (variable.contains("valueFrom")) {
         const nlohmann::json& from = variable["valueFrom"]["secretKeyRef"];
         env[variable["name"]] =
@@ -184,6 +205,8 @@ class Kubelet {
   std::map<std::string, std::unique_ptr<Pod>> pods_;
   std::atomic<bool> ending_ = false;
   std::atomic<int> started_ = 0;
+  mutable std::mutex images_mutex_;
+  std::map<std::string, bool> images_;  // under it
   std::thread thread_;
 };
 
@@ -227,6 +250,45 @@ TEST_F(KubernetesPoolTest, ASweepRunsInPodsOnceTheQuotaLetsItAndTheyGoAway) {
     }
     return true;
   }));
+}
+
+// Two images and none: each job runs in a pod of its own image, with that image's variables.
+TEST_F(KubernetesPoolTest, JobsRunInPodsOfTheirImages) {
+  cluster_.Write("kubeconfig", server_.Kubeconfig("good"));
+  cluster_.Write(
+      "options.yaml",
+      absl::StrReplaceAll(kOptions, {{R"({image: "localhost/concur:dev"})",
+                                      R"({image: "localhost/concur:dev", job_images: true, )"
+                                      R"(env: {OF_POOL: "yes"}})"}}));
+  const auto image = [](const std::string& name) {
+    return absl::StrCat("registry/", name, "@sha256:", std::string(64, name[0]));
+  };
+  for (const char* name : {"a", "b"}) {
+    cluster_.Write(
+        absl::StrCat(name, ".yaml"),
+        absl::StrReplaceAll(
+            kSweep,
+            {{"name: one", absl::StrCat("name: of-", name)},
+             {"version: \"1\"",
+              absl::StrCat("version: \"1\"\n        environment: {image: \"", image(name), "\"}")},
+             {"echo model >", "test \\\"$OF_IMAGE$OF_POOL$CONCUR_TOKEN\\\" = yes && echo model >"},
+             {"to: 20", "to: 5"}}));
+  }
+  StartCoordinator();
+  const Kubelet kubelet(server_, cluster_);
+  for (const char* name : {"a", "b", "one"}) {
+    const Output submitted =
+        cluster_.Concur({"sweep", "submit", cluster_.File(absl::StrCat(name, ".yaml"))});
+    ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  }
+  // More images than pods at a time: idle ones make room.
+  for (const char* sweep : {"s1", "s2", "s3"}) {
+    const Output run = cluster_.Concur({"sweep", "wait", sweep, "--timeout", "60"});
+    EXPECT_EQ(run.exit_code, 0) << run.out << run.err << Explanation();
+  }
+  EXPECT_EQ(kubelet.images(),
+            (std::map<std::string, bool>{
+                {"localhost/concur:dev", false}, {image("a"), true}, {image("b"), true}}));
 }
 
 TEST_F(KubernetesPoolTest, PodsHaveTheirCertificateAndTokenFromASecret) {
