@@ -252,7 +252,7 @@ TEST(ConfigsTest, TheAppendixOfConcurrenceHas44BenchmarksInItsGroups) {
   EXPECT_EQ(groups["downsampled"], 5);
 }
 
-TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndTunesOnValidationSets) {
+TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndHasValidationSets) {
   // Bartolo et al., 2020: Table 6 compares three adversarial sets with as many questions of SQuAD;
   // Tables 7 and 8 add them to all of SQuAD; ten seeds (§ 4.1); SQuAD's dev set serves as
   // validation and test halves (Table 3).
@@ -290,18 +290,44 @@ TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndTunesOnValidationSets)
             (std::set<std::string>{"d-bert", "d-bidaf", "d-roberta", "d-squad", "d-squad-10k"}));
 }
 
-TEST(ConfigsTest, TheTestSetsOfMrqaSayHowTheyDiffer) {
+TEST(ConfigsTest, MrqaHasThePublishedTrainSetsAndCharacteristics) {
+  // Fisch et al., 2019: up to 75,000 examples of each of six train sets (§ 3.1); Table 1 says who
+  // asked, where the passages are from, and whether questions are independent of them.
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
                        LoadWithData(ConfigDirectory() + "/sweeps/mrqa.yaml"));
-  std::map<std::string, int> groups;
+  std::map<std::string, std::string> tags;
   for (const BenchmarkSpec& benchmark : sweep.spec.benchmarks) {
-    for (const char* tag : {"question", "context", "independent"}) {
-      EXPECT_EQ(benchmark.tags.count(tag), 1u) << benchmark.name << ": " << tag;
+    std::string& text = tags[benchmark.name];
+    for (const char* tag : {"group", "question", "context", "independent"}) {
+      ASSERT_EQ(benchmark.tags.count(tag), 1u) << benchmark.name << ": " << tag;
+      absl::StrAppend(&text, text.empty() ? "" : ", ", benchmark.tags.at(tag));
     }
-    ++groups[benchmark.tags.at("group")];
   }
-  EXPECT_EQ(groups, (std::map<std::string, int>{
-                        {"in-domain", 6}, {"out-of-domain-1", 6}, {"out-of-domain-2", 6}}));
+  EXPECT_EQ(tags,
+            (std::map<std::string, std::string>{
+                {"mrqa-squad", "in-domain, crowdsourced, wikipedia, no"},
+                {"mrqa-newsqa", "in-domain, crowdsourced, news, yes"},
+                {"mrqa-triviaqa", "in-domain, trivia, web-snippets, yes"},
+                {"mrqa-searchqa", "in-domain, jeopardy, web-snippets, yes"},
+                {"mrqa-hotpotqa", "in-domain, crowdsourced, wikipedia, no"},
+                {"mrqa-natural-questions", "in-domain, search-log, wikipedia, yes"},
+                {"mrqa-bioasq", "out-of-domain-1, experts, science, yes"},
+                {"mrqa-drop", "out-of-domain-1, crowdsourced, wikipedia, no"},
+                {"mrqa-duorc", "out-of-domain-1, crowdsourced, movie-plots, yes"},
+                {"mrqa-race", "out-of-domain-1, experts, examinations, no"},
+                {"mrqa-relation-extraction", "out-of-domain-1, synthetic, wikipedia, yes"},
+                {"mrqa-textbookqa", "out-of-domain-1, experts, textbooks, no"},
+                {"mrqa-bioprocess", "out-of-domain-2, experts, textbooks, no"},
+                {"mrqa-complex-web-questions", "out-of-domain-2, crowdsourced, web-snippets, yes"},
+                {"mrqa-mctest", "out-of-domain-2, crowdsourced, crowdsourced, no"},
+                {"mrqa-qamr", "out-of-domain-2, crowdsourced, wikipedia, no"},
+                {"mrqa-qast", "out-of-domain-2, experts, transcripts, no"},
+                {"mrqa-trec", "out-of-domain-2, crowdsourced, wikipedia, yes"}}));
+  ASSERT_EQ(sweep.spec.train_sets.size(), 1u);
+  EXPECT_EQ(sweep.spec.train_sets[0].parts.size(), 6u);
+  for (const TrainSet::Part& part : sweep.spec.train_sets[0].parts) {
+    EXPECT_EQ(part.examples_max, 75'000) << part.benchmark;
+  }
 }
 
 TEST(ConfigsTest, TheDemoHasFourBenchmarksSixApproachesAndTwoSettings) {
