@@ -14,7 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "core/expansion.h"
 #include "spec/approach_yaml.h"
@@ -120,6 +123,30 @@ TEST(ConfigsTest, EveryDataSourceIsReadAndNamedAsItsFile) {
     ASSERT_OK(source) << path;
     EXPECT_EQ(source->name, std::filesystem::path(path).stem().string());
     EXPECT_FALSE(source->import.empty()) << path;
+  }
+}
+
+TEST(ConfigsTest, WhatDataSourcesImportIsWhereBenchmarksReadIt) {
+  std::set<std::string> read;  // files below ${data}
+  for (const std::string& path : FilesOf("benchmarks")) {
+    ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      const std::vector<std::string> parts = absl::StrSplit(line, "${data}/");
+      if (parts.size() == 2 && !absl::StartsWith(line, "#")) {
+        read.insert(parts[1]);
+      }
+    }
+  }
+  EXPECT_GE(read.size(), 80u);
+  for (const std::string& path : FilesOf("data")) {
+    ASSERT_OK_AND_ASSIGN(const DataSource source, LoadDataSource(path));
+    for (const std::string& command : source.import) {
+      const std::vector<std::string> parts = absl::StrSplit(command, " --out ");
+      if (parts.size() == 2) {
+        const std::string& out = parts[1];  // a file, or a folder with train and test
+        EXPECT_TRUE(read.count(out) == 1 || read.count(out + "/train.jsonl") == 1) << command;
+      }
+    }
   }
 }
 
