@@ -23,6 +23,23 @@ class LabelSets {
   const Labels& Get(uint32_t number) const { return sets_[number]; }
   // Whether a worker with these labels satisfies the set.
   bool Match(uint32_t number, const Labels& has) const { return LabelsMatch(sets_[number], has); }
+  // Match for one worker and many sets, most of them empty. Valid as long as the labels.
+  class Matcher {
+   public:
+    bool operator()(uint32_t number) const {
+      return number == 0 ? takes_empty_ : sets_.Match(number, has_);
+    }
+
+   private:
+    friend class LabelSets;
+    Matcher(const LabelSets& sets, const Labels& has)
+        : sets_(sets), has_(has), takes_empty_(sets.Match(0, has)) {}
+
+    const LabelSets& sets_;
+    const Labels& has_;
+    const bool takes_empty_;
+  };
+  Matcher MatcherOf(const Labels& has) const { return Matcher(*this, has); }
   size_t size() const { return sets_.size(); }  // the empty set included
 
   // Ends the process when sets and numbers disagree.

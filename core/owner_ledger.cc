@@ -71,13 +71,8 @@ void OwnerLedger::RemoveData(uint32_t owner, const SweepSpec& spec) {
 bool OwnerLedger::MayStart(uint32_t owner) const {
   const Owner& record = owners_[owner];
   const Quota& quota = record.quota;
-  return MayGoOn(owner) &&
+  return (quota.running_jobs_max == 0 || record.running < quota.running_jobs_max) &&
          (quota.stored_bytes_max == 0 || record.stored_bytes < quota.stored_bytes_max);
-}
-
-bool OwnerLedger::MayGoOn(uint32_t owner) const {
-  const Owner& record = owners_[owner];
-  return record.quota.running_jobs_max == 0 || record.running < record.quota.running_jobs_max;
 }
 
 std::string OwnerLedger::ExplainQuota(uint32_t owner) const {
@@ -94,8 +89,8 @@ std::string OwnerLedger::ExplainQuota(uint32_t owner) const {
                      "; `concur sweep delete` of what is no longer needed makes room");
     if (record.checkpoint_bytes > 0) {
       absl::StrAppend(&text, "; ", record.checkpoint_bytes,
-                      " of them are checkpoints of jobs that have not ended, which go when these "
-                      "end or with `concur sweep cancel` and `concur job cancel`");
+                      " of them are checkpoints of jobs that have not ended: `concur sweep cancel` "
+                      "and `concur job cancel` free them, a higher quota lets the jobs go on");
     }
     return text;
   }

@@ -51,9 +51,6 @@ class OwnerLedger {
   int64_t ShareOf(uint32_t owner) const { return owners_[owner].share; }
   // Whether the quota allows another attempt.
   bool MayStart(uint32_t owner) const;
-  // The same for a job that has a checkpoint: stored bytes do not hold it up, as its end frees
-  // some.
-  bool MayGoOn(uint32_t owner) const;
   // Why it does not, for people; "" when it does.
   std::string ExplainQuota(uint32_t owner) const;
   // OK when the owner, who has also uploaded `unclaimed_bytes` that no sweep uses, may add a sweep

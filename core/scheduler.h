@@ -410,8 +410,6 @@ class Scheduler {
   Worker* WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
                            const absl::flat_hash_set<const Worker*>& taken);
   bool RunsSuspect(const Worker& worker) const;
-  bool MayStart(const ReadyQueue::Lane& lane) const;
-  std::optional<uint32_t> GoesOnIn(const ReadyQueue::Lane& lane) const;
   bool DispatchOne(Worker& worker);
   bool DispatchAhead(Worker& worker);
   bool Give(Worker& worker, ReadyQueue::Accept accept, bool ahead);

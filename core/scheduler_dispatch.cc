@@ -108,9 +108,7 @@ absl::flat_hash_set<const Worker*> Scheduler::DispatchSuspects() {
       break;
     }
     const SweepRecord& sweep = SweepOf(id);
-    const bool goes_on = sweep.checkpoints.contains(id.index) && owners_.MayGoOn(sweep.owner);
-    if (!suspects_.IsReady(id) || sweep.row.paused ||
-        (!goes_on && !owners_.MayStart(sweep.owner))) {
+    if (!suspects_.IsReady(id) || sweep.row.paused || !owners_.MayStart(sweep.owner)) {
       continue;
     }
     Worker* worker = WorkerForSuspect(sweep, id.index, taken);
@@ -162,32 +160,18 @@ void Scheduler::GiveOut() {
   }
 }
 
-// A job of the lane that has a checkpoint.
-std::optional<uint32_t> Scheduler::GoesOnIn(const ReadyQueue::Lane& lane) const {
-  for (const auto& [job, checkpoint] : sweeps_.at(lane.sweep)->checkpoints) {
-    if (ready_.Contains(lane, job)) {
-      return job;
-    }
-  }
-  return std::nullopt;
-}
-
-// Whether the quota of its owner lets a job of the lane start.
-bool Scheduler::MayStart(const ReadyQueue::Lane& lane) const {
-  return owners_.MayStart(lane.owner) || (owners_.MayGoOn(lane.owner) && GoesOnIn(lane));
-}
-
 bool Scheduler::DispatchOne(Worker& worker) {
   const Resources free = worker.Free();
   const int32_t gpus_min = GpusMin(worker.info.labels);
+  const LabelSets::Matcher matches = label_sets_.MatcherOf(worker.info.labels);
   // Most workers are full most of the time: they are not compared with every lane.
   return ready_.cpu_millis_min() <= free.cpu_millis &&
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
                return lane.resources.FitsIn(free) && lane.resources.gpus >= gpus_min &&
-                      label_sets_.Match(lane.labels, worker.info.labels) &&
-                      HasTimeFor(worker, lane.group) && MayStart(lane);
+                      matches(lane.labels) && HasTimeFor(worker, lane.group) &&
+                      owners_.MayStart(lane.owner);
              },
              /*ahead=*/false);
 }
@@ -195,6 +179,7 @@ bool Scheduler::DispatchOne(Worker& worker) {
 bool Scheduler::DispatchAhead(Worker& worker) {
   const Durations::Rank longest = Durations::RankOf(policy_.ahead_job_max);
   const int64_t cpu_millis = worker.info.capacity.cpu_millis;
+  const LabelSets::Matcher matches = label_sets_.MatcherOf(worker.info.labels);
   return GpusMin(worker.info.labels) == 0 &&  // what is given ahead asks for no GPU
          worker.assignments.ahead() < worker.info.queue_max && ready_.rank_min() <= longest &&
          worker.assignments.ahead_cpu_micros() < CpuMicros(policy_.ahead, cpu_millis) &&
@@ -202,9 +187,8 @@ bool Scheduler::DispatchAhead(Worker& worker) {
              worker,
              [&](const ReadyQueue::Lane& lane) {
                return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
-                      lane.resources.FitsIn(worker.info.capacity) &&
-                      label_sets_.Match(lane.labels, worker.info.labels) &&
-                      HasTimeFor(worker, lane.group) && MayStart(lane);
+                      lane.resources.FitsIn(worker.info.capacity) && matches(lane.labels) &&
+                      HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },
              /*ahead=*/true);
 }
@@ -236,9 +220,7 @@ std::optional<JobId> Scheduler::Choose(Worker& worker, ReadyQueue::Accept accept
     return std::nullopt;
   }
   JobId id{first->lane.sweep, first->job};
-  if (!owners_.MayStart(first->lane.owner)) {
-    id.index = *GoesOnIn(first->lane);  // or the lane was not accepted
-  } else if (!first->lane.is_train) {
+  if (!first->lane.is_train) {
     id = LocalChoice(worker, first->lane, accept).value_or(id);
   }
   ready_.Erase(SweepOf(id).LaneOf(id.index), id.index);

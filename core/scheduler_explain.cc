@@ -214,8 +214,7 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                         " is paused; `concur sweep resume ", sweep.row.id.ToString(),
                         "` lets it go on");
   }
-  const bool goes_on = sweep.checkpoints.contains(job) && owners_.MayGoOn(sweep.owner);
-  if (std::string quota = owners_.ExplainQuota(sweep.owner); !quota.empty() && !goes_on) {
+  if (std::string quota = owners_.ExplainQuota(sweep.owner); !quota.empty()) {
     return quota;
   }
   if (suspects_.IsReady(sweep.IdOf(job))) {

@@ -28,5 +28,17 @@ TEST(LabelSetsTest, AWorkerMatchesASetWhenItHasAllOfItsLabels) {
   EXPECT_TRUE(sets.Match(both, {{"gpu", "a100"}, {"site", "basement"}, {"zone", "b"}}));
 }
 
+TEST(LabelSetsTest, AMatcherAnswersAsMatchDoes) {
+  LabelSets sets;
+  const uint32_t gpu = sets.Add({{"gpu", "a100"}});
+  const uint32_t image = sets.Add({{kImageLabel, "i"}});
+  for (const Labels& has : {Labels(), Labels{{"gpu", "a100"}}, Labels{{kImageLabel, "i"}}}) {
+    const LabelSets::Matcher matches = sets.MatcherOf(has);
+    for (const uint32_t number : {0u, gpu, image}) {
+      EXPECT_EQ(matches(number), sets.Match(number, has)) << number << ", " << LabelsText(has);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace concur

@@ -75,22 +75,17 @@ TEST_F(OwnerLedgerTest, AtTheQuotaOfStoredBytesNothingMoreStarts) {
   EXPECT_TRUE(ledger_.MayStart(bob));
 }
 
-TEST_F(OwnerLedgerTest, CheckpointsCountAndWhatHasOneGoesOn) {
+TEST_F(OwnerLedgerTest, CheckpointsCountTowardsStoredBytes) {
   const uint32_t bob = ledger_.Add("bob");
   ledger_.AddBytes(bob, 5);
   ledger_.AddCheckpointBytes(bob, 20);
   EXPECT_EQ(ledger_.UseOf("bob").stored_bytes, 25);
   EXPECT_FALSE(ledger_.MayStart(bob));
-  EXPECT_TRUE(ledger_.MayGoOn(bob));
   EXPECT_THAT(ledger_.ExplainQuota(bob), HasSubstr("20 of them are checkpoints"));
   ledger_.AddCheckpointBytes(bob, -20);
   EXPECT_TRUE(ledger_.MayStart(bob));
   ledger_.AddBytes(bob, 20);
   EXPECT_THAT(ledger_.ExplainQuota(bob), Not(HasSubstr("checkpoints")));
-  const uint32_t ann = ledger_.Add("ann");
-  ledger_.AddAttempt(ann, {});
-  ledger_.AddAttempt(ann, {});
-  EXPECT_FALSE(ledger_.MayGoOn(ann)) << "running_jobs_max holds for all";
 }
 
 TEST_F(OwnerLedgerTest, ADataFileCountsOnceForHoweverManySweepsOfAnOwner) {

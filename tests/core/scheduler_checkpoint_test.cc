@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Checkpoint Left(const std::string& text, int64_t bytes = 100) {
   return {Sha256Of(text), bytes, /*attempt=*/0};
@@ -135,8 +136,8 @@ TEST_F(SchedulerCheckpointTest, AFailureThatComesFurtherIsGoneOnFromExceptByTheL
   EXPECT_EQ(Given(), std::nullopt) << "what they left may be what makes them fail";
 }
 
-// Nothing ended any more, and so nothing was freed.
-TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesOnlyWhatHasACheckpointStarts) {
+// What has a checkpoint may leave a larger one, again and again.
+TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesNothingGoesOnUntilACancelFreesCheckpoints) {
   SchedulerPolicy policy;
   policy.quotas.otherwise.stored_bytes_max = 1000;
   Use(policy);
@@ -149,15 +150,15 @@ TEST_F(SchedulerCheckpointTest, AtTheQuotaOfStoredBytesOnlyWhatHasACheckpointSta
   WorkerCalled("w").Finish(first, FailureOf(FailureClass::kPreempted));
   WorkerCalled("w").Finish(second, FailureOf(FailureClass::kPreempted), Left("one", 2000));
   Sync();
-  const AttemptId next{{sweep_, 2}, {2}};
-  ASSERT_THAT(RunningSetOf("w"), ElementsAre(next));
-  EXPECT_EQ(WorkerCalled("w").CheckpointOf(next), (Checkpoint{Sha256Of("one"), 2000, 1}));
-  EXPECT_THAT(scheduler().Explain({sweep_, 0}),
-              AllOf(HasSubstr("2000 of them are checkpoints of jobs that have not ended"),
-                    HasSubstr("`concur sweep cancel`")));
-  WorkerCalled("w").Finish(next, SuccessOf(next, /*is_train=*/true));
+  EXPECT_THAT(RunningSetOf("w"), IsEmpty());
+  for (const uint32_t job : {0, 2}) {
+    EXPECT_THAT(scheduler().Explain({sweep_, job}),
+                AllOf(HasSubstr("2000 of them are checkpoints of jobs that have not ended"),
+                      HasSubstr("`concur sweep cancel`"), HasSubstr("a higher quota")));
+  }
+  ASSERT_OK(scheduler().CancelJob({sweep_, 2}));
   Sync();
-  EXPECT_EQ(StateOf(sweep_, 0), JobState::kRunning) << "the end has made room";
+  EXPECT_THAT(RunningSetOf("w"), ElementsAre(AttemptId{{sweep_, 0}, {2}})) << "there is room";
 }
 
 TEST_F(SchedulerCheckpointTest, AfterATimeOutItGoesOnAsLongAsItComesFurther) {
