@@ -439,10 +439,14 @@ absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::T
   return cache_->Collect(live, before).status();
 }
 
+bool IsFaultOfCheckpoint(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsInvalidArgument(status) ||
+         absl::IsAlreadyExists(status);
+}
+
 namespace {
 
-// Makes the checkpoint's directory. One that is gone, damaged or cannot be laid out only costs
-// progress.
+// Makes the checkpoint's directory. One that is gone or damaged only costs progress.
 absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
                                const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
   if (order.checkpoint) {
@@ -456,8 +460,7 @@ absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Art
       prepared.resumed_from = order.checkpoint->attempt;
       return absl::OkStatus();
     }
-    // Only a full disk is this machine's fault; else the next attempt would fail by it again.
-    if (absl::IsResourceExhausted(laid_out)) {
+    if (!IsFaultOfCheckpoint(laid_out)) {
       return laid_out;
     }
     LogWarning("a job begins anew: its checkpoint cannot be read",

@@ -154,6 +154,10 @@ struct PreparedInputs {
   std::vector<CacheHold> holds = {};
 };
 
+// Whether a checkpoint could not be laid out because of what is in it: each attempt would fail by
+// it again. All else is this machine's fault.
+bool IsFaultOfCheckpoint(const absl::Status& status);
+
 // Puts the inputs of `order` into its run directory: data files as links with the right suffix,
 // code as a link to a folder, a system as a link or, if it is a directory, as a copy that the
 // command may write to. A train job finds its checkpoint laid out in a directory, which is empty

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "archive/directory_tar.h"
 #include "base/file.h"
 #include "tests/worker/executor_fixture.h"
+#include "worker/inputs.h"
 
 namespace concur::worker {
 namespace {
@@ -220,6 +222,18 @@ TEST_F(CheckpointTest, AJobWhoseCheckpointIsGoneOrDamagedBeginsAnew) {
     EXPECT_TRUE(result.succeeded) << result.message;
     EXPECT_EQ(result.resumed_from, 0u);
   }
+}
+
+// What a machine cannot do, another one may.
+TEST_F(CheckpointTest, ItIsNotTheCheckpointsFaultWhenTheMachineFails) {
+  for (const int error : {EIO, EACCES, EROFS, EMFILE, ENOSPC, ENOMEM}) {
+    EXPECT_FALSE(IsFaultOfCheckpoint(ErrnoStatus(error, "run", "create"))) << error;
+  }
+  // A name that comes twice, is too long, or lies below a file.
+  for (const int error : {EEXIST, ENAMETOOLONG, ENOTDIR}) {
+    EXPECT_TRUE(IsFaultOfCheckpoint(ErrnoStatus(error, "run", "create"))) << error;
+  }
+  EXPECT_TRUE(IsFaultOfCheckpoint(absl::DataLossError("cut")));
 }
 
 }  // namespace
