@@ -43,6 +43,16 @@ absl::Status CheckTags(const FieldPath& path, const Tags& tags) {
   return absl::OkStatus();
 }
 
+// The labels that jobs ask for.
+absl::Status CheckWants(const FieldPath& path, const Labels& labels) {
+  if (labels.contains(kImageLabel)) {
+    return FieldError(path,
+                      "expected no environment.image; give the approach an environment: "
+                      "{image: REGISTRY/NAME@sha256:…}");
+  }
+  return CheckTags(path, labels);
+}
+
 absl::Status CheckTemplate(const FieldPath& path, absl::string_view name,
                            const std::vector<std::string>& command, CommandKind kind,
                            const ApproachSpec& approach) {
@@ -103,9 +113,9 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("train.resources"), approach.train_resources));
   CONCUR_RETURN_IF_ERROR(
       CheckResources(path.Field("predict.resources"), approach.predict_resources));
-  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("train.resources.labels"), approach.train_labels));
+  CONCUR_RETURN_IF_ERROR(CheckWants(path.Field("train.resources.labels"), approach.train_labels));
   CONCUR_RETURN_IF_ERROR(
-      CheckTags(path.Field("predict.resources.labels"), approach.predict_labels));
+      CheckWants(path.Field("predict.resources.labels"), approach.predict_labels));
   CONCUR_RETURN_IF_ERROR(
       CheckTimeLimit(path.Field("train.timeout"), approach.train_timeout, kTimeoutMin));
   return CheckTimeLimit(path.Field("predict.timeout"), approach.predict_timeout, kTimeoutMin);
@@ -124,7 +134,7 @@ absl::Status CheckDataFile(const FieldPath& path, const std::optional<DataFile>&
 absl::Status CheckBenchmark(const FieldPath& path, const BenchmarkSpec& benchmark) {
   CONCUR_RETURN_IF_ERROR(AtField(path.Field("name"), ValidateName(benchmark.name)));
   CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("tags"), benchmark.tags));
-  CONCUR_RETURN_IF_ERROR(CheckTags(path.Field("resources.labels"), benchmark.labels));
+  CONCUR_RETURN_IF_ERROR(CheckWants(path.Field("resources.labels"), benchmark.labels));
   CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("train"), benchmark.train));
   CONCUR_RETURN_IF_ERROR(CheckDataFile(path.Field("test"), benchmark.test));
   if (!benchmark.train && !benchmark.test) {

@@ -424,6 +424,26 @@ TEST(ExpansionTest, TwoValuesOfOneLabelAreRefusedUnlessTheyNeverMeet) {
   EXPECT_TRUE(Expansion::Make(spec).ok());
 }
 
+// Only an environment names an image: it is checked, and one label cannot hide another.
+TEST(ExpansionTest, TheLabelOfAnImageIsNoneThatJobsMayAskFor) {
+  const Labels labels = {{kImageLabel, "evil:latest"}};
+  const auto refused = [](const SweepSpec& spec, const std::string& field) {
+    EXPECT_THAT(Expansion::Make(spec),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(field + ".resources.labels: expected no environment.image; give "
+                                           "the approach an environment: {image: ")));
+  };
+  SweepSpec spec = SmallSweep();
+  spec.approaches[0].train_labels = labels;
+  refused(spec, "approaches[0].train");
+  spec = SmallSweep();
+  spec.approaches[0].predict_labels = labels;
+  refused(spec, "approaches[0].predict");
+  spec = SmallSweep();
+  spec.benchmarks[1].labels = labels;
+  refused(spec, "benchmarks[1]");
+}
+
 TEST(ExpansionTest, AMillionJobsTakeTheMemoryOfTheirAxes) {
   SweepSpec spec = SmallSweep();
   spec.approaches.resize(1);
