@@ -108,9 +108,35 @@ class Planner {
         {PlannedCapacity(spec), &pool_labels_[pool], UsableTime(spec), kNone, pool, is_new});
   }
 
+  bool Takes(const Labels& has, const DemandClass& demand) const {
+    return TakesRequest(has, demand.resources, demand.labels) &&
+           !(only_known_ && has.contains(kAnyEnvironmentLabel));
+  }
+
   bool PoolFits(const DemandClass& demand, size_t pool) const {
     return demand.resources.FitsIn(PlannedCapacity(*pools_[pool].spec)) &&
-           TakesRequest(pool_labels_[pool], demand.resources, demand.labels);
+           Takes(pool_labels_[pool], demand);
+  }
+
+  bool HasTimeIn(const DemandClass& demand, size_t pool) const {
+    return HasTime(demand, UsableTime(*pools_[pool].spec));
+  }
+
+  // Whether the pool's workers run in the image that the jobs ask for.
+  bool IsOfImage(const DemandClass& demand, size_t pool) const {
+    const auto wants = demand.labels.find(kImageLabel);
+    const auto has = pool_labels_[pool].find(kImageLabel);
+    return wants != demand.labels.end() && has != pool_labels_[pool].end() &&
+           wants->second == has->second;
+  }
+
+  bool HasPoolOfImage(const DemandClass& demand) const {
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      if (IsOfImage(demand, i) && PoolFits(demand, i) && HasTimeIn(demand, i)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Classes of jobs that ask for labels come first: the others can take any worker that is left.
@@ -129,18 +155,21 @@ class Planner {
     return order;
   }
 
-  // The pools for a class: those that are not doubted first, then those with the fewest unneeded
-  // GPUs, then as they were listed.
+  // The pools for a class: those that are not doubted first, then those of its image, then those
+  // with the fewest unneeded GPUs, then as they were listed.
   std::vector<size_t> PoolOrder(const DemandClass& demand) const {
     std::vector<size_t> order;
     for (size_t i = 0; i < pools_.size(); ++i) {
-      if (PoolFits(demand, i) && HasTime(demand, UsableTime(*pools_[i].spec))) {
+      if (PoolFits(demand, i) && HasTimeIn(demand, i)) {
         order.push_back(i);
       }
     }
-    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
-      return std::pair(pools_[a].doubted, pools_[a].spec->resources.gpus) <
-             std::pair(pools_[b].doubted, pools_[b].spec->resources.gpus);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const auto rank = [&](size_t pool) {
+        return std::tuple(pools_[pool].doubted, !IsOfImage(demand, pool),
+                          pools_[pool].spec->resources.gpus);
+      };
+      return rank(a) < rank(b);
     });
     return order;
   }
@@ -151,6 +180,8 @@ class Planner {
     if (wanted == 0) {
       return;
     }
+    only_known_ = false;
+    only_known_ = HasPoolOfImage(demand);
     NotePossibility(index);
     for (Bin& bin : bins_) {
       if (wanted == 0) {
@@ -167,8 +198,7 @@ class Planner {
   }
 
   void Fill(const DemandClass& demand, Bin& bin, uint64_t* wanted) {
-    if (!TakesRequest(*bin.labels, demand.resources, demand.labels) ||
-        !HasTime(demand, bin.time_left)) {
+    if (!Takes(*bin.labels, demand) || !HasTime(demand, bin.time_left)) {
       return;
     }
     const uint64_t count = std::min(*wanted, FitCount(demand.resources, bin.free));
@@ -221,7 +251,7 @@ class Planner {
     }
     for (size_t i = 0; i < pools_.size(); ++i) {
       if (PoolFits(demand, i)) {
-        if (HasTime(demand, UsableTime(*pools_[i].spec))) {
+        if (HasTimeIn(demand, i)) {
           return;
         }
         fits = true;
@@ -264,6 +294,9 @@ class Planner {
   std::map<std::string, int32_t> rooms_;  // for new pilots, by the name of the pool
   std::vector<Bin> bins_;
   std::vector<int32_t> doubtful_left_;  // of each pool: pilots that have no bin yet
+  // A pool is of the image that is wanted: others whose workers may or may not run it are not
+  // asked, or those that cannot would be asked for ever.
+  bool only_known_ = false;
   ScalePlan plan_;
 };
 

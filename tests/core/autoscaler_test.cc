@@ -300,5 +300,35 @@ TEST(AutoscalerTest, PartsOfAPoolTakeJobsOfTheirImageAndShareItsMaximum) {
   EXPECT_EQ(starts({Jobs(8)}, 0, 0), (std::vector<int32_t>{2, 0, 0, 0, 0}));
 }
 
+// Workers of a plain pool may turn out not to run images: they are asked for only if no pool is of
+// the image, or if their pool says that they do.
+TEST(AutoscalerTest, JobsOfAnImageGetThePoolOfThatImageBeforeOthers) {
+  const PoolSpec plain = MakePool("a-plain", 4, 0, 0, 9);
+  PoolSpec pods = MakePool("pods", 4, 0, 0, 2);
+  pods.kubernetes.job_images = true;
+  const PoolSpec of_image = ForImage(pods, "i");
+  PoolSpec sandbox = MakePool("a-sandbox", 4, 0, 0, 9);
+  sandbox.labels = {{kRootLabel, "yes"}, {kRegistryLabel, "yes"}};
+  DemandClass demand = Jobs(40);
+  demand.labels = {{kImageLabel, "i"}};
+  const auto starts = [&](const std::vector<PoolPlace>& pools) {
+    const ScalePlan plan = PlanPools({demand, Jobs(4)}, {}, pools, AutoscalePolicy());
+    EXPECT_TRUE(plan.impossible.empty());
+    std::vector<int32_t> counts;
+    for (const ScalePlan::Pool& pool : plan.pools) {
+      counts.push_back(pool.start);
+    }
+    return counts;
+  };
+  EXPECT_EQ(starts({{&plain}, {&pods}, {&of_image}}), (std::vector<int32_t>{1, 0, 2}));
+  EXPECT_EQ(starts({{&plain, true, 1, 1}, {&pods}, {&of_image}}), (std::vector<int32_t>{0, 0, 2}))
+      << "a worker that waits is the other jobs'";
+  EXPECT_EQ(starts({{&sandbox}, {&of_image}}), (std::vector<int32_t>{9, 2}));
+  EXPECT_EQ(starts({{&plain}}), (std::vector<int32_t>{9}));
+  demand.resources.cpu_millis = 8000;
+  const PoolSpec large = MakePool("large", 8, 0, 0, 3);
+  EXPECT_EQ(starts({{&large}, {&of_image}}), (std::vector<int32_t>{3, 0})) << "pods are too small";
+}
+
 }  // namespace
 }  // namespace concur
