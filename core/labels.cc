@@ -26,7 +26,8 @@ bool ImageMatches(absl::string_view image, const Labels& has) {
     return image.empty() || has.contains(kAnyEnvironmentLabel) ||
            (IsYes(has, kRootLabel) && IsYes(has, kRegistryLabel));
   }
-  return it->second == kAnyImage || it->second == (image.empty() ? kNoImage : image);
+  return it->second == kAnyImage ||
+         (image.empty() ? it->second == kNoImage : it->second == image && image != kNoImage);
 }
 
 }  // namespace

@@ -349,6 +349,13 @@ absl::Status ValidatePoolSpec(const PoolSpec& spec, const FieldPath& path) {
   CONCUR_RETURN_IF_ERROR(CheckPoolLabels(path.Field("labels"), spec.labels));
   CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("coordinator"), spec.coordinator));
   CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("worker_program"), spec.worker_program));
+  if (!spec.worker_program.empty() && spec.kubernetes.job_images &&
+      spec.kubernetes.worker_image.empty()) {
+    // It would be the program of the image, and the one that is put into others.
+    return FieldError(path.Field("worker_program"),
+                      "expected none unless kubernetes.worker_image says which image has it: with "
+                      "job_images it is put into pods from there");
+  }
   CONCUR_RETURN_IF_ERROR(CheckPoolText(path.Field("work_directory"), spec.work_directory));
   CONCUR_RETURN_IF_ERROR(CheckLines(path, "setup", spec.setup));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("env_pass"), spec.env_pass.size(), kPoolLinesMax));

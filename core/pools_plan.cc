@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "core/environment.h"
 #include "core/pools.h"
 
 namespace concur {
@@ -151,7 +152,9 @@ std::vector<Pools::Part> Pools::PartsOf(Pool& pool, const PoolWorld& world, absl
   }
   for (const DemandClass& demand : world.demand) {
     const auto it = demand.labels.find(kImageLabel);
-    if (pool.spec.kubernetes.job_images && it != demand.labels.end()) {
+    // A stored sweep may ask for what is refused today.
+    if (pool.spec.kubernetes.job_images && it != demand.labels.end() &&
+        CheckImageReference(it->second).ok()) {
       images.insert(it->second);
     }
   }
@@ -207,8 +210,8 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
       needed.insert(workers[i].name);
     }
   }
-  std::map<std::string, int32_t>
-      lacking;  // of each pool, pilots of images for which there is no room
+  std::map<std::string, int32_t> lacking;  // of each pool, pilots that are not started now
+  std::map<std::string, int32_t> rooms;    // of each pool, for further pilots
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     part.pool->wanted += places[i].pilots + plan.pools[i].wanted;
@@ -229,9 +232,12 @@ void Pools::Plan(absl::Time now, const PoolWorld& world) {
     ShrinkWaiting(part, waiting, in_queue, now);
     const bool has_images = part.pool->spec.kubernetes.job_images;
     lacking[part.spec.name] += has_images && places[i].open ? plan.pools[i].wanted - start : 0;
+    rooms.try_emplace(part.spec.name, part.spec.workers_max).first->second -=
+        places[i].pilots + start - back;
   }
   for (const auto& [name, count] : lacking) {
-    ShrinkWorking(pools_.at(name), needed, count, now);
+    // What is merely not started at once finds room next time.
+    ShrinkWorking(pools_.at(name), needed, count - std::max(rooms.at(name), 0), now);
   }
   impossible_.clear();
   too_long_.clear();

@@ -35,6 +35,11 @@ TEST(PoolsImagesTest, AnImageOfJobsIsAPartOfItsPool) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("expected workers.min below workers.max")));
   pods.workers_min = 0;
+  pods.worker_program = "/opt/concur-worker";
+  EXPECT_THAT(ValidatePoolSpec(pods), StatusIs(absl::StatusCode::kInvalidArgument,
+                                               HasSubstr("worker_program: expected none unless")));
+  pods.kubernetes.worker_image = "registry/concur:1";
+  EXPECT_OK(ValidatePoolSpec(pods));
   pods.labels = {{kImageLabel, ImageOf("a")}};
   EXPECT_THAT(ValidatePoolSpec(pods), StatusIs(absl::StatusCode::kInvalidArgument,
                                                HasSubstr("kubernetes.job_images: expected no")));
@@ -63,6 +68,17 @@ TEST(PoolsImagesTest, JobsOfEachImageGetPilotsOfItAndOthersThePoolsOwn) {
   EXPECT_TRUE(sim.RunToEnd(0));
 }
 
+// Sweeps that were stored before such labels were refused.
+TEST(PoolsImagesTest, WhatIsNoImageWithADigestStartsNoPods) {
+  for (const char* image : {"evil:latest", "none", "any"}) {
+    PoolSimulation sim(1, {});
+    AddPool(sim, MakePods(10));
+    sim.AddJobs(8, absl::Minutes(10), image);
+    sim.Steps(20);
+    EXPECT_EQ(sim.started(), 0) << image;
+  }
+}
+
 // Three images, and room for one pilot: none waits for another one's idle time to be over.
 TEST(PoolsImagesTest, AnIdleWorkerOfAnImageMakesRoomForAnother) {
   PoolSimulation sim(1, {});
@@ -77,6 +93,18 @@ TEST(PoolsImagesTest, AnIdleWorkerOfAnImageMakesRoomForAnother) {
   sim.Steps(60);
   EXPECT_EQ(sim.alive(), 1);
   EXPECT_TRUE(sim.RunToEnd(0, 500));
+}
+
+TEST(PoolsImagesTest, AnIdleWorkerStaysWhileThereIsRoomForWhatIsNotStartedAtOnce) {
+  PoolSimulation sim(1, {});
+  AddPool(sim, MakePods(500));
+  sim.SetSlots(500);
+  sim.AddJobs(4, absl::Seconds(20), ImageOf("a"));
+  EXPECT_TRUE(sim.RunToEnd(1, 150));
+  sim.AddJobs(1200, absl::Minutes(10), ImageOf("b"));  // for 300 workers
+  sim.Steps(20);
+  EXPECT_EQ(sim.alive_of(ImageOf("b")), 300);
+  EXPECT_EQ(sim.alive_of(ImageOf("a")), 1);
 }
 
 TEST(PoolsImagesTest, AnImageThatNeverStartsStopsNeitherOthersNorThePool) {
