@@ -125,7 +125,8 @@ void AddFlags(concur::Command& app, Flags& flags) {
                 "(default: ~/.cache/concur/.environments)");
   app.AddOption("--image", flags.image,
                 "REGISTRY/NAME@sha256:… of the container that this worker runs in: it takes only "
-                "jobs whose environment that is, and runs them without a sandbox");
+                "jobs whose environment that is, and runs them without a sandbox; they see all of "
+                "this worker's environment but CONCUR_* and KUBERNETES_*");
   app.AddOption("--time-limit", flags.time_limit,
                 "this machine is taken away so long after the start, e.g. 4h: no job is begun that "
                 "cannot end before");
