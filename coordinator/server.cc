@@ -525,11 +525,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
     LogWarning("clients must be given a token: where it lies could not be recorded",
                {{"error", std::string(status.message())}, {"token", LocalTokenPath(data)}});
   }
+  // Before anybody is admitted, who may add a pool.
+  CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->access->set_admits(true);
   CONCUR_RETURN_IF_ERROR(StartPage(clock, *parts));
   CONCUR_RETURN_IF_ERROR(
       WriteFileAtomically(data + "/address", LoopbackAddress(parts->address) + "\n"));
-  CONCUR_RETURN_IF_ERROR(StartPools(clock, *parts));
   parts->collector->Start();
   WatchStore(*parts->pool, *parts->engine);
   LogFields fields = {{"data", data}};
