@@ -32,7 +32,6 @@ constexpr int kExitTemporary = 75;
 constexpr int kExitConfig = 78;
 constexpr int kExitKilled = 128 + SIGKILL;  // how a shell reports that its child was killed
 constexpr size_t kLastLineBytesMax = 500;
-constexpr char kCheckpointOption[] = "checkpoint_bytes_max";
 
 std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20));
@@ -194,13 +193,7 @@ absl::StatusOr<FileDigest> PutCheckpoint(const std::string& path, int64_t bytes_
     return absl::InvalidArgumentError(
         "$CONCUR_CHECKPOINT is a link or a file; expected the directory that was there");
   }
-  const int64_t bytes = DiskUseOf(path);
-  if (bytes_max > 0 && bytes > bytes_max) {
-    return absl::InvalidArgumentError(absl::StrCat("$CONCUR_CHECKPOINT has ", Megabytes(bytes),
-                                                   ", more than this worker's ", kCheckpointOption,
-                                                   " of ", Megabytes(bytes_max)));
-  }
-  return PutDirectory(path, "$CONCUR_CHECKPOINT", bytes_max, kCheckpointOption, artifacts);
+  return PutDirectory(path, "$CONCUR_CHECKPOINT", bytes_max, "checkpoint_bytes_max", artifacts);
 }
 
 absl::Status CollectSystem(const RunPaths& paths, FileType model, int64_t bytes_max,
