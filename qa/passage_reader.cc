@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
@@ -44,9 +45,10 @@ class PassageReader {
                                                        const CodePointMap& map, Passage& passage);
 
   absl::Status ReadParagraph(const element& value, const std::string& title);
-  absl::Status ReadPassage(const std::optional<element>& context,
-                           const std::optional<element>& questions, absl::string_view separator,
+  // `passage` has its title and context.
+  absl::Status ReadPassage(const std::optional<element>& questions, absl::string_view separator,
                            ReadQuestion read_question, Passage passage);
+  absl::Status CutContext(const std::optional<element>& tokens, std::string& context) const;
   absl::Status ReadHeader(const element& value,
                           const std::function<absl::Status(Header)>& on_header);
   absl::Status ReadId(const std::optional<element>& value, absl::string_view field,
@@ -92,8 +94,8 @@ absl::Status PassageReader::ReadParagraph(const element& value, const std::strin
       json_.Collect(value, "paragraph", {{"context", &context}, {"qas", &questions}}));
   Passage passage;
   passage.title = title;
-  return ReadPassage(context, questions, ".", &PassageReader::ReadSquadQuestion,
-                     std::move(passage));
+  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
+  return ReadPassage(questions, ".", &PassageReader::ReadSquadQuestion, std::move(passage));
 }
 
 absl::Status PassageReader::ReadLine(const element& line, const std::string& place,
@@ -103,10 +105,14 @@ absl::Status PassageReader::ReadLine(const element& line, const std::string& pla
   std::optional<element> header;
   std::optional<element> title;
   std::optional<element> context;
+  std::optional<element> tokens;
   std::optional<element> questions;
-  CONCUR_RETURN_IF_ERROR(json_.Collect(
-      line, "line",
-      {{"header", &header}, {"title", &title}, {"context", &context}, {"qas", &questions}}));
+  CONCUR_RETURN_IF_ERROR(json_.Collect(line, "line",
+                                       {{"header", &header},
+                                        {"title", &title},
+                                        {"context", &context},
+                                        {"context_tokens", &tokens},
+                                        {"qas", &questions}}));
   if (header.has_value() && !context.has_value()) {
     if (!refuses_) {
       return absl::OkStatus();
@@ -125,15 +131,41 @@ absl::Status PassageReader::ReadLine(const element& line, const std::string& pla
   if (title.has_value() && refuses_) {
     CONCUR_ASSIGN_OR_RETURN(passage.title, json_.Text(title, "title"));
   }
-  return ReadPassage(context, questions, ": ", &PassageReader::ReadMrqaQuestion,
-                     std::move(passage));
+  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
+  if (policy_.context_tokens_max > 0) {
+    CONCUR_RETURN_IF_ERROR(CutContext(tokens, passage.context));
+  }
+  return ReadPassage(questions, ": ", &PassageReader::ReadMrqaQuestion, std::move(passage));
 }
 
-absl::Status PassageReader::ReadPassage(const std::optional<element>& context,
-                                        const std::optional<element>& questions,
+// context_tokens are [text, place] with places in code points. The context ends where the first
+// token that is not kept begins, less the white space before it: so it does not matter how a
+// token's text is written.
+absl::Status PassageReader::CutContext(const std::optional<element>& tokens,
+                                       std::string& context) const {
+  CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(tokens, "context_tokens"));
+  element token;
+  if (list.at(policy_.context_tokens_max).get(token) != simdjson::SUCCESS) {
+    return absl::OkStatus();  // there are no more
+  }
+  const CodePointMap map(context);
+  array parts;
+  int64_t place = 0;
+  if (token.get(parts) != simdjson::SUCCESS || parts.size() != 2 ||
+      parts.at(1).get(place) != simdjson::SUCCESS || place < 0 || place > map.size()) {
+    return json_.Invalid(
+        absl::StrCat("context_tokens[", policy_.context_tokens_max,
+                     "]: expected [token, place] with a place within the context's ", map.size(),
+                     " characters, got ", Shown(simdjson::minify(token))));
+  }
+  context.resize(static_cast<size_t>(map.ByteOf(place)));
+  absl::StripTrailingAsciiWhitespace(&context);
+  return absl::OkStatus();
+}
+
+absl::Status PassageReader::ReadPassage(const std::optional<element>& questions,
                                         absl::string_view separator, ReadQuestion read_question,
                                         Passage passage) {
-  CONCUR_ASSIGN_OR_RETURN(passage.context, json_.Text(context, "context"));
   CONCUR_ASSIGN_OR_RETURN(const array list, json_.List(questions, "qas"));
   passage.questions.reserve(list.size());
   const CodePointMap map(passage.context);
@@ -299,7 +331,8 @@ absl::Status PassageReader::ReadMrqaSpans(const std::optional<element>& detected
       if (inside) {
         AddSpan({map.ByteOf(first), map.ByteOf(last + 1)}, question.spans);
       } else {
-        policy_.note(kSpanWithoutAnswer, json_.place);
+        policy_.note(policy_.context_tokens_max > 0 ? kSpanOutsideCut : kSpanWithoutAnswer,
+                     json_.place);
       }
     }
   }

@@ -21,6 +21,9 @@ namespace concur::qa {
 // The note about an answer span of MRQA that holds no answer.
 inline constexpr absl::string_view kSpanWithoutAnswer =
     "a span that holds none of the answers is left out";
+// The note about one that ends outside the context, where contexts are cut.
+inline constexpr absl::string_view kSpanOutsideCut =
+    "a span that ends behind the tokens that are kept is left out";
 
 struct ReadPolicy {
   enum class BadRecords {
@@ -38,6 +41,9 @@ struct ReadPolicy {
   // Counts a span that is left out. REQUIRES: set for kPassOn.
   std::function<void(absl::string_view what, absl::string_view place)> note;
   size_t line_bytes_max = LineReader::kLineBytesMax;  // of MRQA JSON lines
+  // MRQA: contexts end after so many of their `context_tokens`, which are then required; 0: they
+  // are kept whole. REQUIRES: 0 for kRefuse.
+  size_t context_tokens_max = 0;
 };
 
 // Gets a passage with all its questions, and its place: "FILE:LINE: data[0].paragraphs[2]" in

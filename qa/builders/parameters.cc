@@ -124,6 +124,11 @@ ParameterInfo FilesParameter(std::string name, absl::string_view help) {
   return info;
 }
 
+ParameterInfo RecordedWhereGiven(ParameterInfo info) {
+  info.recorded_by_default = false;
+  return info;
+}
+
 absl::StatusOr<Parameters> Parameters::Create(absl::string_view owner,
                                               const std::vector<ParameterInfo>& declared,
                                               const std::map<std::string, std::string>& given) {
@@ -142,6 +147,7 @@ absl::StatusOr<Parameters> Parameters::Create(absl::string_view owner,
     value.kind = info.kind;
     value.text = it == given.end() ? info.default_value : it->second;
     value.given = it != given.end() && it->second != info.default_value;
+    value.recorded = value.given || info.recorded_by_default;
     CONCUR_ASSIGN_OR_RETURN(value.number, Check(owner, info, value.text));
     parameters.values_.emplace(info.name, std::move(value));
   }
@@ -173,6 +179,9 @@ bool Parameters::IsGiven(absl::string_view name) const { return Find(name).given
 std::map<std::string, std::string> Parameters::Recorded() const {
   std::map<std::string, std::string> recorded;
   for (const auto& [name, value] : values_) {
+    if (!value.recorded) {
+      continue;
+    }
     std::string text = value.text;
     if (value.kind == ParameterKind::kFile) {
       text = text.substr(text.find_last_of('/') + 1);

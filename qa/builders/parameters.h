@@ -32,6 +32,9 @@ struct ParameterInfo {
   double low = 0;
   double high = 0;
   std::vector<std::string> choices;
+  // Whether headers of data sets name it where it has its default. Not for a parameter that is
+  // younger than its builder or importer: earlier data sets would get other bytes.
+  bool recorded_by_default = true;
 };
 
 ParameterInfo CountParameter(std::string name, int64_t default_value, int64_t low, int64_t high,
@@ -41,6 +44,8 @@ ParameterInfo ChoiceParameter(std::string name, std::vector<std::string> choices
                               std::string help);  // the first choice is the default
 ParameterInfo FileParameter(std::string name, std::string default_value, std::string help);
 ParameterInfo FilesParameter(std::string name, absl::string_view help);  // none by default
+// The parameter, not recorded where it has its default.
+ParameterInfo RecordedWhereGiven(ParameterInfo info);
 
 class Parameters {
  public:
@@ -67,6 +72,7 @@ class Parameters {
     std::string text;
     double number = 0;
     bool given = false;
+    bool recorded = true;
   };
   const Value& Find(absl::string_view name) const;
 

@@ -20,6 +20,8 @@
 namespace concur::qa {
 namespace {
 
+constexpr absl::string_view kContextTokens = "context-tokens";
+
 // A text whose HTML tokens are words of letters and digits, so that tokenizers keep them whole:
 // <P> is BPB, </P> is EEPE, <Td_colspan="2"> is BTdcolspan2B (Liu et al., 2023).
 class HtmlRewrite {
@@ -111,11 +113,9 @@ bool IsAnswer(absl::string_view text, const std::vector<std::string>& answers) {
          });
 }
 
-absl::Status KeepMrqaPassage(Passage passage, const std::string& place, bool rewrite_html,
+// Keeps the questions of which a span holds an answer; drops the others for the reason `no_span`.
+absl::Status KeepMrqaPassage(Passage passage, const std::string& place, absl::string_view no_span,
                              ImportSink& sink) {
-  if (rewrite_html) {
-    RewriteHtml(passage);
-  }
   for (size_t i = 0; i < passage.questions.size(); ++i) {
     Question& question = passage.questions[i];
     std::vector<Span> spans;
@@ -128,15 +128,23 @@ absl::Status KeepMrqaPassage(Passage passage, const std::string& place, bool rew
     }
     question.spans = std::move(spans);
   }
-  return KeepWithSpans(std::move(passage), place, ": qas", "no span holds an answer", sink);
+  return KeepWithSpans(std::move(passage), place, ": qas", no_span, sink);
 }
 
 absl::Status RunMrqa(const ImporterInput& input) {
   const bool rewrite_html = input.parameters.Text("html-tokens") == "words";
-  const ReadPolicy policy = PassOnPolicy(input.sink);
+  const int64_t tokens_max = input.parameters.Count(kContextTokens);
+  ReadPolicy policy = PassOnPolicy(input.sink);
+  policy.context_tokens_max = static_cast<size_t>(tokens_max);
+  const std::string no_span =
+      tokens_max == 0 ? "no span holds an answer"
+                      : absl::StrCat("no span in the first ", tokens_max, " tokens has an answer");
   for (const std::string& file : input.files) {
     CONCUR_RETURN_IF_ERROR(ReadMrqa(file, policy, [&](Passage passage, const std::string& place) {
-      return KeepMrqaPassage(std::move(passage), place, rewrite_html, input.sink);
+      if (rewrite_html) {
+        RewriteHtml(passage);
+      }
+      return KeepMrqaPassage(std::move(passage), place, no_span, input.sink);
     }));
   }
   return absl::OkStatus();
@@ -151,7 +159,11 @@ ImporterInfo MrqaForm(std::string name, std::string summary, bool html = false) 
   info.name = std::move(name);
   info.summary = std::move(summary);
   info.parameters = {ChoiceParameter("html-tokens", std::move(choices),
-                                     "words: <P> becomes BPB, </P> EEPE; spans move along")};
+                                     "words: <P> becomes BPB, </P> EEPE; spans move along"),
+                     RecordedWhereGiven(CountParameter(
+                         std::string(kContextTokens), 0, 0, 1'000'000,
+                         "cut passages after so many of their context_tokens, as the shared task "
+                         "did after 800; 0: keep them whole"))};
   info.run = RunMrqa;
   return info;
 }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "qa/dataset_io.h"
+#include "qa/passage_reader.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -25,11 +26,31 @@ std::string Written(const concur::qa::Dataset& dataset, const std::string& path)
   return *std::move(bytes);
 }
 
+// Reads raw MRQA lines with contexts that are cut: spans stay inside of them.
+void ReadCut(const std::string& path) {
+  concur::qa::ReadPolicy policy;
+  policy.bad_records = concur::qa::ReadPolicy::BadRecords::kPassOn;
+  policy.note = [](absl::string_view, absl::string_view) {};
+  policy.context_tokens_max = 2;
+  const absl::Status status = concur::qa::ReadMrqa(
+      path, policy, [](const concur::qa::Passage& passage, const std::string&) {
+        for (const concur::qa::Question& question : passage.questions) {
+          for (const concur::qa::Span& span : question.spans) {
+            CONCUR_CHECK(0 <= span.begin && span.begin < span.end &&
+                         static_cast<size_t>(span.end) <= passage.context.size());
+          }
+        }
+        return absl::OkStatus();
+      });
+  CONCUR_CHECK(status.ok() || !status.message().empty());
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const concur::testing::TempDir directory;
   const std::string& path = concur::testing::FileWith(concur::testing::Text(data, size));
+  ReadCut(path);
   const absl::StatusOr<concur::qa::Dataset> read = concur::qa::ReadDataset(path);
   if (!read.ok()) {
     CONCUR_CHECK(!read.status().message().empty());

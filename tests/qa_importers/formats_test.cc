@@ -117,6 +117,53 @@ TEST_F(FormatsTest, TitlesOfRawMrqaPassagesAreIgnored) {
   }
 }
 
+TEST_F(FormatsTest, MrqaContextsAreCutAfterTheirFirstTokens) {
+  // Fisch et al., 2019: contexts have at most 800 of the shared task's own tokens, and a question
+  // stays only where its answer is among these. Places count code points.
+  const std::string line =
+      R"({"context": "Zoë saw the cat . [PAR] The dog ran .", "context_tokens": )"
+      R"([["Zoë", 0], ["saw", 4], ["the", 8], ["cat", 12], [".", 16], ["[PAR]", 18], )"
+      R"(["The", 24], ["dog", 28], ["ran", 32], [".", 36]], "qas": [)"
+      R"({"qid": "1", "question": "?", "answers": ["cat"], "detected_answers": [{"char_spans": [[12, 14]]}]}, )"
+      R"({"qid": "2", "question": "?", "answers": ["dog"], "detected_answers": [{"char_spans": [[28, 30]]}]}, )"
+      R"({"qid": "3", "question": "?", "answers": ["Zoë", "ran"], "detected_answers": [{"char_spans": [[0, 2], [32, 34]]}]}]})";
+  const Dataset whole = ImportText("mrqa", line);
+  EXPECT_EQ(ImportText("mrqa", line, {{"context-tokens", "10"}}).passages, whole.passages);
+  const Dataset cut = ImportText("mrqa", line, {{"context-tokens", "6"}});
+  ASSERT_EQ(cut.passages.size(), 1u);
+  EXPECT_EQ(cut.passages[0].context, "Zoë saw the cat . [PAR]");
+  ASSERT_EQ(cut.passages[0].questions.size(), 2u);
+  EXPECT_THAT(cut.passages[0].questions[0].spans, ElementsAre(Span{13, 16}));
+  EXPECT_THAT(cut.passages[0].questions[1].spans, ElementsAre(Span{0, 4}));
+  EXPECT_THAT(Dropped(), ElementsAre(Pair("no span in the first 6 tokens has an answer", 1)));
+  EXPECT_EQ(counts_.noted.at("a span that ends behind the tokens that are kept is left out").count,
+            2);
+  // Sets that were imported before there was the parameter keep their bytes.
+  EXPECT_EQ(whole.header.count("parameter.context-tokens"), 0u);
+  EXPECT_EQ(cut.header.at("parameter.context-tokens"), "6");
+}
+
+TEST_F(FormatsTest, MrqaContextsWithoutTheirTokensCannotBeCut) {
+  const std::string qas = R"("qas": [{"qid": "1", "question": "?", "answers": ["a"]}])";
+  for (const auto& [tokens, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", ":1: context_tokens: missing; expected a list"},
+           {R"("context_tokens": "a", )", ":1: context_tokens: expected a list, got a"},
+           {R"("context_tokens": [["a", 0], ["b"]], )", ":1: context_tokens[1]: expected"},
+           {R"("context_tokens": [["a", 0], ["b", 4]], )", "within the context's 3 characters"},
+           {R"("context_tokens": [["a", 0], ["b", -1]], )", "-1]"}}) {
+    EXPECT_OK(WriteFileAtomically(dir_.File("in.txt"),
+                                  absl::StrCat(R"({"context": "a b", )", tokens, qas, "}")));
+    ImportRequest request;
+    request.format = "mrqa";
+    request.in = {dir_.File("in.txt")};
+    request.out = dir_.File("out.jsonl");
+    request.parameters = {{"context-tokens", "1"}};
+    EXPECT_THAT(Import(request).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
+        << tokens;
+  }
+}
+
 TEST_F(FormatsTest, HtmlTokensOfNaturalQuestionsBecomeWords) {
   const std::string line =
       R"({"context": "<P> Zoë </P> <Td_colspan=\"2\"> 1 < 2 <Li> x </Li> a<b", "qas": [
