@@ -17,7 +17,10 @@
 namespace concur::spec {
 namespace {
 
-std::optional<DataFileUse> ReadDataFile(const Value& value) {
+enum class MayBeAbsent { kNo, kYes };
+
+std::optional<DataFileUse> ReadDataFile(const Value& value,
+                                        MayBeAbsent may_be_absent = MayBeAbsent::kNo) {
   DataFileUse use;
   std::optional<Value> path_value = value;
   if (value.IsMap()) {
@@ -31,6 +34,11 @@ std::optional<DataFileUse> ReadDataFile(const Value& value) {
         } else {
           digest->Error(parsed.status().message());
         }
+      }
+    }
+    if (may_be_absent == MayBeAbsent::kYes) {
+      if (const auto optional = fields.Get("optional")) {
+        use.optional = optional->Bool().value_or(false);
       }
     }
     fields.Finish();
@@ -120,7 +128,7 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
     benchmark->places[".train"] = train->Place();
   }
   if (test) {
-    benchmark->test = ReadDataFile(*test);
+    benchmark->test = ReadDataFile(*test, MayBeAbsent::kYes);
     benchmark->places[".test"] = test->Place();
   }
   if (const auto validation = fields.Get("validation")) {

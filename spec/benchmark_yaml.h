@@ -20,12 +20,14 @@
 
 namespace concur::spec {
 
-// The reference to a data file: `train: PATH` or `train: {file: PATH, sha256: HEX}`.
+// The reference to a data file: `train: PATH` or `train: {file: PATH, sha256: HEX}`; that to a test
+// file may have `optional: true`.
 struct DataFileUse {
   std::string path;
   std::string place;             // "FILE:LINE:COL: FIELD: ", for errors about the file
   std::string variable;          // the variable at the start of the path; "" if none
   std::optional<Digest> digest;  // expected digest of the file
+  bool optional = false;         // where it is absent, sweeps leave the benchmark out
 };
 
 // `validation: PATH`, `{file: PATH, sha256: HEX}`, or `{from: train, share: 0.1, seed: 1}`.

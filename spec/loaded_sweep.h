@@ -22,6 +22,9 @@ struct LoadedSweep {
   SweepSpec spec;
   // Warnings about valid but probably unintended settings, each with its position.
   std::vector<std::string> warnings;
+  // The benchmarks that are left out since their optional test file is not there, each a message
+  // with its position.
+  std::vector<std::string> left_out;
   Places places;  // core's path of a field ("approaches[2].version") → "FILE:LINE:COL: FIELD: "
 
   struct FileUse {

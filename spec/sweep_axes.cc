@@ -38,6 +38,12 @@ SweepReader::Named SweepReader::Benchmarks() const {
   return named;
 }
 
+SweepReader::Named SweepReader::BenchmarksAndAbsentOnes() const {
+  Named named = Benchmarks();
+  named.absent = absent_;
+  return named;
+}
+
 SweepReader::Named SweepReader::BenchmarksAndMixtures() const {
   Named named = Benchmarks();
   named.kind = "a benchmark or mixture";
@@ -67,18 +73,18 @@ void SweepReader::SelectOne(const Value& value, const Named& things, std::set<ui
   const size_t equals = tag.find('=');
   const std::string tag_name(tag.substr(0, equals));
   const std::string tag_value(equals == tag.npos ? "yes" : tag.substr(equals + 1));
-  bool found = false;
+  const auto selects = [&](const std::string& name, const Tags& tags) {
+    const auto has = tags.find(tag_name);
+    return by_tag ? has != tags.end() && has->second == tag_value : name == *text;
+  };
+  bool found =
+      std::any_of(things.absent.begin(), things.absent.end(),
+                  [&](const BenchmarkSpec& absent) { return selects(absent.name, absent.tags); });
   for (uint32_t i = 0; i < things.names.size(); ++i) {
-    if (by_tag) {
-      const auto has = things.tags[i]->find(tag_name);
-      if (has == things.tags[i]->end() || has->second != tag_value) {
-        continue;
-      }
-    } else if (things.names[i] != *text) {
-      continue;
+    if (selects(things.names[i], *things.tags[i])) {
+      selected->insert(i);
+      found = true;
     }
-    selected->insert(i);
-    found = true;
   }
   // Names may belong to files that could not be read, which is an error already.
   if (!found && !incomplete_) {
@@ -224,7 +230,7 @@ void SweepReader::ReadEvaluateOn(const Value& value) {
     return;
   }
   spec.evaluate_on = EvaluateOn::kListed;
-  for (const uint32_t index : Select(value, Benchmarks())) {
+  for (const uint32_t index : Select(value, BenchmarksAndAbsentOnes())) {
     if (!spec.benchmarks[index].test) {
       value.Error(absl::StrCat("expected benchmarks with a test file, got \"",
                                spec.benchmarks[index].name, "\""));
@@ -290,9 +296,9 @@ void SweepReader::ReadExcludeRule(const Value& value) {
   };
   const Axis any = {std::nullopt};
   if (!benchmark) {
-    add(axis(train_on, TrainSets()), axis(evaluate_on, Benchmarks()));
+    add(axis(train_on, TrainSets()), axis(evaluate_on, BenchmarksAndAbsentOnes()));
   } else {
-    for (const uint32_t index : Select(*benchmark, Benchmarks())) {
+    for (const uint32_t index : Select(*benchmark, BenchmarksAndAbsentOnes())) {
       const std::vector<TrainSet>& train_sets = sweep_.spec.train_sets;
       for (uint32_t t = 0; t < train_sets.size(); ++t) {
         if (train_sets[t].parts.size() == 1 && !train_sets[t].IsMixture() &&

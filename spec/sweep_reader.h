@@ -44,6 +44,8 @@ class SweepReader {
     absl::string_view kind;  // "an approach"
     std::vector<std::string> names;
     std::vector<const Tags*> tags;
+    // Those that a selection may name although they are left out.
+    std::vector<BenchmarkSpec> absent = {};
   };
 
   // sweep_sources.cc
@@ -60,6 +62,8 @@ class SweepReader {
   void OverrideApproach(const Value& overrides, ParsedApproach* approach);
   void PinSettings(const Value& set, ParsedApproach* approach);
   void AddBenchmark(const Source& source);
+  // Leaves the benchmark out, and returns true, if its optional test file is not there.
+  bool LeaveOut(const ParsedBenchmark& benchmark);
   // Appends the validation sets of the benchmarks to them, once everything that names benchmarks
   // has been read.
   void AddValidationSets();
@@ -94,6 +98,7 @@ class SweepReader {
   void SelectOne(const Value& value, const Named& things, std::set<uint32_t>* selected);
   Named Approaches() const;
   Named Benchmarks() const;
+  Named BenchmarksAndAbsentOnes() const;
   Named BenchmarksAndMixtures() const;
   Named TrainSets() const;
 
@@ -102,6 +107,7 @@ class SweepReader {
   Variables variables_;
   LoadedSweep sweep_;
   std::vector<std::pair<uint32_t, ValidationUse>> validations_;  // with their benchmarks
+  std::vector<BenchmarkSpec> absent_;                            // benchmarks that are left out
   std::vector<TrainSet> mixtures_;
   std::vector<std::string> mixture_places_;
   ResourceRequest default_resources_;

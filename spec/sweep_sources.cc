@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file.h"
 #include "base/suggest.h"
 #include "spec/sweep_reader.h"
 
@@ -272,10 +274,25 @@ void SweepReader::PinSettings(const Value& set, ParsedApproach* approach) {
   }
 }
 
+bool SweepReader::LeaveOut(const ParsedBenchmark& benchmark) {
+  if (!benchmark.test || !benchmark.test->optional ||
+      !absl::IsNotFound(OpenRegularFile(benchmark.test->path).status())) {
+    return false;  // what is there and cannot be read is an error, later
+  }
+  sweep_.left_out.push_back(absl::StrCat(benchmark.test->place, "the benchmark \"",
+                                         benchmark.spec.name, "\" is left out: its optional test ",
+                                         "file is not there: ", benchmark.test->path));
+  absent_.push_back(benchmark.spec);
+  return true;
+}
+
 void SweepReader::AddBenchmark(const Source& source) {
   ParsedBenchmark benchmark = ReadBenchmark(source.metadata, source.spec);
   if (source.overrides) {
     OverrideBenchmark(*source.overrides, &benchmark);
+  }
+  if (LeaveOut(benchmark)) {
+    return;
   }
   const auto index = static_cast<uint32_t>(sweep_.spec.benchmarks.size());
   for (auto& [path, place] : benchmark.places) {

@@ -79,7 +79,8 @@ absl::StatusOr<Opened> Open(const FileFlags& flags) {
   if (flags.check) {
     CONCUR_RETURN_IF_ERROR(CheckDataSets(sweep));
   }
-  std::vector<std::string> warnings = sweep.warnings;
+  std::vector<std::string> warnings = sweep.left_out;
+  warnings.insert(warnings.end(), sweep.warnings.begin(), sweep.warnings.end());
   warnings.insert(warnings.end(), missing.begin(), missing.end());
   const std::vector<std::string> programs = WarnOfProgramsInNoCode(sweep);
   warnings.insert(warnings.end(), programs.begin(), programs.end());

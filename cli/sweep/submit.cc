@@ -127,8 +127,10 @@ absl::StatusOr<spec::LoadedSweep> LoadForSubmission(CommandContext& context,
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(spec::LoadedSweep loaded, spec::LoadSweep(flags.file, variables));
   CONCUR_RETURN_IF_ERROR(spec::ResolveEnvironments(&loaded));
-  for (const std::string& warning : loaded.warnings) {
-    PrintWarning(context, warning);
+  for (const auto* messages : {&loaded.left_out, &loaded.warnings}) {
+    for (const std::string& message : *messages) {
+      PrintWarning(context, message);
+    }
   }
   if (!flags.rerun.empty()) {
     CONCUR_RETURN_IF_ERROR(MarkReruns(flags.rerun, &loaded.spec));

@@ -21,6 +21,7 @@ namespace concur::spec {
 namespace {
 
 using ::concur::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -469,6 +470,48 @@ TEST_F(SweepYamlTest, SettingsMayStillBeChosenOnTheTestSet) {
                          Load(absl::StrCat(kAll, "  select: ", select, "\n")));
     EXPECT_EQ(sweep.spec.select, Selection::kBestOnTest) << select;
   }
+}
+
+TEST_F(SweepYamlTest, ABenchmarkIsLeftOutWhereItsOptionalTestFileIsAbsent) {
+  Benchmark("hidden", "{test: {file: ../data/hidden.json, optional: true}}");
+  const std::string text = R"(  approaches: [../approaches/ranker.yaml]
+  benchmarks: [../benchmarks/*.yaml]
+  train_on: [a]
+  evaluate_on: [a, hidden]
+  exclude: [{approach: ranker, evaluate_on: hidden}]
+)";
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep without, Load(text));
+  EXPECT_EQ(without.spec.benchmarks.size(), 3u);
+  EXPECT_THAT(without.spec.evaluate_benchmarks, ElementsAre(0));
+  EXPECT_THAT(without.spec.exclude, IsEmpty());
+  EXPECT_THAT(without.left_out,
+              ElementsAre(AllOf(HasSubstr("hidden.yaml:4:"), HasSubstr("spec.test.file: "),
+                                HasSubstr("the benchmark \"hidden\" is left out"))));
+  ASSERT_OK_AND_ASSIGN(std::vector<std::string> missing, MissingDataFiles(without));
+  EXPECT_THAT(missing, IsEmpty());
+
+  Write("data/hidden.json", "y");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep with, Load(text));
+  EXPECT_EQ(with.spec.benchmarks.size(), 4u);
+  EXPECT_THAT(with.spec.evaluate_benchmarks, ElementsAre(0, 3));
+  EXPECT_EQ(with.spec.exclude.size(), 1u);
+  EXPECT_THAT(with.left_out, IsEmpty());
+}
+
+TEST_F(SweepYamlTest, WhatIsTrainedOnCannotBeLeftOutAndOnlyTestFilesAreOptional) {
+  Benchmark("hidden", "{train: ../data/x.jsonl.gz, test: {file: ../data/h.json, optional: true}}");
+  EXPECT_THAT(
+      Load(R"(  approaches: [../approaches/ranker.yaml]
+  benchmarks: [../benchmarks/*.yaml]
+  mixtures: [{name: m, of: [{benchmark: a}, {benchmark: hidden}]}]
+)"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("expected the name of a benchmark"), HasSubstr("got \"hidden\""))));
+  Benchmark("hidden", "{train: {file: ../data/x.jsonl.gz, optional: true}}");
+  EXPECT_THAT(Load(R"(  approaches: [../approaches/ranker.yaml]
+  benchmarks: [../benchmarks/hidden.yaml]
+)"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got \"optional\"")));
 }
 
 TEST_F(SweepYamlTest, NothingIsResolvedWhenOneFileIsMissing) {
