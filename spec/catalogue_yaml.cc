@@ -38,7 +38,17 @@ DataSourceFile ReadFileEntry(const Value& value) {
       name->Expected("a file's name, without a directory and not hidden");
     }
   }
-  if (const auto url = fields.Require("url", "its address")) {
+  const auto ask = fields.Get("ask");
+  if (ask) {
+    file.ask = ask->Text().value_or("");
+    if (file.ask.empty()) {
+      ask->Expected("whom to ask for a file that is not public");
+    }
+  }
+  if (const auto url = ask ? fields.Get("url") : fields.Require("url", "its address, or \"ask\"")) {
+    if (ask) {
+      url->Error("expected either \"url\" or \"ask\", got both");
+    }
     file.url = url->Text().value_or("");
     if (!absl::StartsWith(file.url, "https://") && !absl::StartsWith(file.url, "http://")) {
       url->Expected("an address that starts with https:// or http://");

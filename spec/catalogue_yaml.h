@@ -12,6 +12,8 @@
 //       - {name: train-v1.1.json, url: https://…, sha256: …}
 //     import: [concur data import squad --in train-v1.1.json --out train.jsonl]
 //
+// A file that is not public has `ask: WHOM` instead of an address.
+//
 // Thread-safe (stateless functions, values).
 #ifndef CONCUR_SPEC_CATALOGUE_YAML_H_
 #define CONCUR_SPEC_CATALOGUE_YAML_H_
@@ -29,7 +31,8 @@ namespace concur::spec {
 
 struct DataSourceFile {
   std::string name;  // file name, without a directory
-  std::string url;   // http or https
+  std::string url;   // http or https; "" where `ask` says whom to ask for it
+  std::string ask;
   std::optional<Digest> sha256;
 };
 

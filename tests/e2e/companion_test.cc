@@ -85,6 +85,28 @@ TEST_F(FetchTest, WrongBytesAreNoFile) {
   EXPECT_FALSE(std::filesystem::exists(dir_.File("out/cities.json")));
 }
 
+TEST_F(FetchTest, WhatIsNotPublicIsAskedForAndThenRecognized) {
+  ASSERT_OK(WriteFileAtomically(dir_.File("catalogue/hidden.yaml"),
+                                "apiVersion: concur/v1\n"
+                                "kind: DataSource\n"
+                                "metadata: {name: hidden, description: d}\n"
+                                "spec:\n"
+                                "  licence: none\n"
+                                "  homepage: https://example.org\n"
+                                "  files: [{name: h.json, ask: the organizers}]\n"
+                                "  import: [concur data import squad]\n"));
+  const Output absent = Fetch({"hidden"});
+  EXPECT_EQ(absent.exit_code, 4);
+  EXPECT_THAT(absent.err, HasSubstr("out/h.json is not public; ask the organizers; put the file "
+                                    "there, then run: concur data import squad"));
+  ASSERT_OK(MakeDirectories(dir_.File("out")));
+  ASSERT_OK(WriteFileAtomically(dir_.File("out/h.json"), kBody));
+  const Output present = Fetch({"hidden"});
+  EXPECT_EQ(present.exit_code, 0) << present.err;
+  EXPECT_THAT(present.out, AllOf(HasSubstr("was here"), HasSubstr(Sha256Of(kBody).ToHex())));
+  EXPECT_TRUE(server_.requests().empty());
+}
+
 TEST_F(FetchTest, AnUnknownNameIsNotFound) {
   const Output output = Fetch({"citys"});
   EXPECT_EQ(output.exit_code, 3);

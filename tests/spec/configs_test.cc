@@ -71,6 +71,24 @@ absl::StatusOr<LoadedSweep> LoadWithData(const std::string& path) {
   return LoadSweep(path, {{"data", "/data"}});
 }
 
+// The benchmarks whose test sets the MRQA shared task kept hidden.
+const std::set<std::string>& HiddenSets() {
+  static const auto& names = *new std::set<std::string>{
+      "mrqa-bioprocess", "mrqa-complex-web-questions", "mrqa-mctest", "mrqa-qamr", "mrqa-qast",
+      "mrqa-trec"};
+  return names;
+}
+
+// The sweep where the hidden test sets are at hand.
+absl::StatusOr<LoadedSweep> LoadWithHiddenSets(const std::string& path) {
+  const testing::TempDir data;
+  for (const std::string& name : HiddenSets()) {
+    EXPECT_OK(MakeDirectories(data.File(name)));
+    EXPECT_OK(WriteFileAtomically(data.File(name) + "/test.jsonl", ""));
+  }
+  return LoadSweep(path, {{"data", data.path()}});
+}
+
 TEST(ConfigsTest, NoFolderOfConfigsGoesUnread) {
   const std::set<std::string> known = {"adapters", "approaches", "benchmarks", "environments",
                                        "data",     "options",    "pools",      "providers",
@@ -162,12 +180,16 @@ spec:
     - {name: ../a, url: ftp://a, sha256: "12"}
     - {name: b, url: http://b}
     - {name: b, url: http://c, size: 3}
+    - {name: d, url: http://d, ask: somebody}
+    - {name: e}
 )"));
   const absl::Status status = LoadDataSource(dir.File("x.yaml")).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  for (const char* part : {"x.yaml:8:14: spec.files[0].name: expected a file's name",
-                           "spec.files[0].url: expected an address",
-                           "spec.files[0].sha256: ", "\"b\" appears twice", "size"}) {
+  for (const char* part :
+       {"x.yaml:8:14: spec.files[0].name: expected a file's name",
+        "spec.files[0].url: expected an address", "spec.files[0].sha256: ", "\"b\" appears twice",
+        "size", "expected either \"url\" or \"ask\", got both",
+        "spec.files[4]: expected the field \"url\" (its address, or \"ask\")"}) {
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part));
   }
 }
@@ -197,7 +219,7 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
   const std::vector<PlannedSize> stated = {
       {"concurrence", 20, 32, 32, 6, 1, 3840, 3840},
       {"shift", 20, 1, 7, 1, 1, 20, 20 * 7},
-      {"mrqa", 10, 1, 18, 1, 1, 10, 10 * 18},
+      {"mrqa", 12, 1, 18, 1, 1, 12, 12 * 18},
       {"concurrence-44", 20, 44, 44, 6, 1, 5280, 5280},
       // Six test sets, and the validation sets of what was trained on: 5 single ones, 3 unions of
       // two, one of four.
@@ -213,7 +235,7 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
   for (const PlannedSize& want : stated) {
     SCOPED_TRACE(want.sweep);
     ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
-                         LoadWithData(ConfigDirectory() + "/sweeps/" + want.sweep + ".yaml"));
+                         LoadWithHiddenSets(ConfigDirectory() + "/sweeps/" + want.sweep + ".yaml"));
     ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
     EXPECT_EQ(sweep.spec.approaches.size(), want.approaches);
     EXPECT_EQ(sweep.spec.train_sets.size(), want.train_sets);
@@ -321,7 +343,7 @@ TEST(ConfigsTest, MrqaHasThePublishedTrainSetsAndCharacteristics) {
   // Fisch et al., 2019: up to 75,000 examples of each of six train sets (§ 3.1); Table 1 says who
   // asked, where the passages are from, and whether questions are independent of them.
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
-                       LoadWithData(ConfigDirectory() + "/sweeps/mrqa.yaml"));
+                       LoadWithHiddenSets(ConfigDirectory() + "/sweeps/mrqa.yaml"));
   std::map<std::string, std::string> tags;
   for (const BenchmarkSpec& benchmark : sweep.spec.benchmarks) {
     std::string& text = tags[benchmark.name];
@@ -355,6 +377,63 @@ TEST(ConfigsTest, MrqaHasThePublishedTrainSetsAndCharacteristics) {
   for (const TrainSet::Part& part : sweep.spec.train_sets[0].parts) {
     EXPECT_EQ(part.examples_max, 75'000) << part.benchmark;
   }
+}
+
+TEST(ConfigsTest, MrqaDoesWithoutTheHiddenTestSetsAndSaysSo) {
+  // Fisch et al., 2019, § 3.1: six sets to train on, six out-of-domain ones for development, and
+  // six that were hidden until the evaluation.
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/mrqa.yaml"));
+  EXPECT_EQ(sweep.spec.benchmarks.size(), 12u);
+  std::string said;
+  for (const std::string& message : sweep.left_out) {
+    absl::StrAppend(&said, message, "\n");
+  }
+  EXPECT_EQ(sweep.left_out.size(), HiddenSets().size());
+  for (const std::string& name : HiddenSets()) {
+    EXPECT_THAT(said,
+                ::testing::HasSubstr(absl::StrCat("the benchmark \"", name, "\" is left out")));
+  }
+}
+
+TEST(ConfigsTest, MrqaHasTheBaselinesOfTheSharedTask) {
+  // Fisch et al., 2019, § 4, and its published configuration: BERT base and large, windows of 512
+  // pieces with a stride of 128, 2 epochs, batches of 6, a rate of 3e-5 that rises for a tenth.
+  for (const char* size : {"base", "large"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const ApproachSpec baseline,
+        LoadApproach(absl::StrCat(ConfigDirectory(), "/approaches/mrqa/mrqa-bert-", size, ".yaml"),
+                     AllVariables()));
+    for (const char* argument : {"length=512", "stride=128", "optimizer=bert_adam"}) {
+      EXPECT_THAT(baseline.train_command, ::testing::Contains(argument)) << size;
+    }
+    EXPECT_THAT(baseline.train_command, ::testing::Contains(absl::StrCat(
+                                            "--checkpoint=/checkpoints/bert-", size, "-uncased")));
+    const auto& defaults = baseline.hyperparameters.defaults;
+    EXPECT_EQ(defaults.at("epochs"), ParamValue(int64_t{2}));
+    EXPECT_EQ(defaults.at("batch"), ParamValue(int64_t{6}));
+    EXPECT_EQ(defaults.at("lr"), ParamValue(0.00003));
+    EXPECT_EQ(defaults.at("warmup"), ParamValue(0.1));
+  }
+}
+
+TEST(ConfigsTest, EveryTestSetOfMrqaHasACatalogueEntry) {
+  // The six hidden ones are to be asked for; all others have an address.
+  std::set<std::string> asked_for;
+  std::set<std::string> addressed;
+  for (const std::string& path : FilesOf("data")) {
+    ASSERT_OK_AND_ASSIGN(const DataSource source, LoadDataSource(path));
+    for (const std::string& command : source.import) {
+      const std::vector<std::string> parts = absl::StrSplit(command, " --out ");
+      const std::vector<std::string> out = absl::StrSplit(parts.back(), '/');
+      if (absl::StartsWith(out[0], "mrqa-")) {
+        (source.files[0].url.empty() ? asked_for : addressed).insert(out[0]);
+        EXPECT_EQ(source.files[0].url.empty(), !source.files[0].ask.empty()) << path;
+      }
+    }
+  }
+  EXPECT_EQ(asked_for, HiddenSets());
+  EXPECT_EQ(addressed.size(), 12u);
 }
 
 TEST(ConfigsTest, TheDemoHasFourBenchmarksSixApproachesAndTwoSettings) {

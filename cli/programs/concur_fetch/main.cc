@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "analysis/table.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "cli/commands/data_fetch.h"
@@ -76,6 +77,43 @@ absl::string_view NameOf(fetch::DownloadOutcome outcome) {
   return "";
 }
 
+// Downloads a file to `path`, with its progress on a terminal.
+absl::StatusOr<fetch::Download> Fetch(fetch::Transport& transport, const spec::DataSourceFile& file,
+                                      const std::string& path, CommandContext& context) {
+  fetch::DownloadOptions options;
+  if (context.err_is_terminal) {
+    options.progress = [&](int64_t done, int64_t total) {
+      context.err << "\rfetching " << file.name << ": " << done / 1000 << " kB"
+                  << (total > 0 ? absl::StrCat(" of ", total / 1000, " kB") : "") << std::flush;
+    };
+  }
+  options.on_retry = [&](const absl::Status& why, absl::Duration wait) {
+    if (context.err_is_terminal) {
+      context.err << "\r\033[K";
+    }
+    context.err << "concur: " << why.message() << "; trying again in " << absl::FormatDuration(wait)
+                << "\n";
+  };
+  absl::StatusOr<fetch::Download> download =
+      fetch::DownloadFile(transport, {file.url, file.sha256}, path, options);
+  if (context.err_is_terminal) {
+    context.err << "\r\033[K" << std::flush;
+  }
+  return download;
+}
+
+// A file that is not public: what to do where it is not at `path`.
+absl::Status CheckAskedFor(const spec::DataSource& source, const spec::DataSourceFile& file,
+                           const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is not public; ask ", file.ask,
+                   "; put the file there, then run: ", absl::StrJoin(source.import, "; ")));
+}
+
 absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
   if (options.name.empty()) {
     return ListCatalogue(options, context);
@@ -95,29 +133,17 @@ absl::Status RunFetch(const FetchOptions& options, CommandContext& context) {
   analysis::Table table =
       ListTable({{"file"}, {"outcome"}, {"bytes", true}, {"sha256"}, {"verified"}});
   for (const spec::DataSourceFile& file : source.files) {
-    fetch::DownloadOptions download_options;
-    if (context.err_is_terminal) {
-      download_options.progress = [&](int64_t done, int64_t total) {
-        context.err << "\rfetching " << file.name << ": " << done / 1000 << " kB"
-                    << (total > 0 ? absl::StrCat(" of ", total / 1000, " kB") : "") << std::flush;
-      };
-    }
-    download_options.on_retry = [&](const absl::Status& why, absl::Duration wait) {
-      if (context.err_is_terminal) {
-        context.err << "\r\033[K";
-      }
-      context.err << "concur: " << why.message() << "; trying again in "
-                  << absl::FormatDuration(wait) << "\n";
-    };
     const std::string path = directory + "/" + file.name;
-    const absl::StatusOr<fetch::Download> download =
-        fetch::DownloadFile(*transport, {file.url, file.sha256}, path, download_options);
-    if (context.err_is_terminal) {
-      context.err << "\r\033[K" << std::flush;
+    if (file.url.empty()) {
+      CONCUR_RETURN_IF_ERROR(CheckAskedFor(source, file, path));
+      CONCUR_ASSIGN_OR_RETURN(const FileDigest here, DigestFile(path));
+      table.rows.push_back({TextCell(path), TextCell("was here"), IntegerCell(here.bytes),
+                            TextCell(here.digest.ToHex()), TextCell("no digest is pinned")});
+      continue;
     }
-    CONCUR_RETURN_IF_ERROR(download.status());
-    table.rows.push_back({TextCell(path), TextCell(std::string(NameOf(download->outcome))),
-                          IntegerCell(download->bytes), TextCell(download->sha256.ToHex()),
+    CONCUR_ASSIGN_OR_RETURN(const fetch::Download download, Fetch(*transport, file, path, context));
+    table.rows.push_back({TextCell(path), TextCell(std::string(NameOf(download.outcome))),
+                          IntegerCell(download.bytes), TextCell(download.sha256.ToHex()),
                           TextCell(file.sha256.has_value() ? "yes" : "no digest is pinned")});
   }
   PrintRows(table, context);

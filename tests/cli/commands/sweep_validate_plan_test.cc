@@ -74,6 +74,17 @@ TEST(SweepFilesTest, MissingDataIsAWarningAndWithDataAnError) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected a readable data")));
 }
 
+TEST(SweepFilesTest, WhatIsLeftOutIsSaid) {
+  // The hidden test sets of the MRQA shared task.
+  for (const char* command : {"validate", "plan"}) {
+    const Invocation run({command, Config("sweeps/mrqa.yaml"), "--var", "data=/nowhere"},
+                         OutputMode::kTable);
+    EXPECT_OK(run.status);
+    EXPECT_THAT(run.err.str(), HasSubstr("the benchmark \"mrqa-trec\" is left out: its optional "
+                                         "test file is not there: /nowhere/mrqa-trec/test.jsonl"));
+  }
+}
+
 TEST(SweepFilesTest, TheCountsOfAPlanAddUpInEveryForm) {
   const std::vector<std::string> arguments = {"plan", Config("sweeps/demo.yaml"), "--settings"};
   const Invocation json_run(arguments, OutputMode::kJson);
