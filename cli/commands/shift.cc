@@ -13,6 +13,7 @@
 #include "analysis/figures.h"
 #include "analysis/fit.h"
 #include "analysis/score_table.h"
+#include "analysis/selection.h"
 #include "analysis/table.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -45,6 +46,7 @@ struct ShiftFlags {
   IntervalFlags interval;
   std::string method = "auto";
   std::string cluster;
+  bool by_train_set = false;
   bool score_intervals = false;
   std::string examples;
 };
@@ -115,10 +117,17 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
   if (flags.sweep.empty() == flags.scores.empty()) {
     return absl::InvalidArgumentError("expected either SWEEP or --scores FILE.csv");
   }
+  if (flags.by_train_set && (flags.score_intervals || !flags.scores.empty())) {
+    return absl::InvalidArgumentError(
+        "--by-train-set: expected a sweep, without --score-intervals");
+  }
   analysis::ScoreTable table;
   std::optional<OpenedStudy> opened;
   if (flags.scores.empty()) {
-    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked, TableOptionsOf(flags.file));
+    CONCUR_ASSIGN_OR_RETURN(const SweepTableOptions asked,
+                            TableOptionsOf(flags.file, "",
+                                           flags.by_train_set ? analysis::Layout::kTrainInRows
+                                                              : analysis::Layout::kTrainInColumns));
     if (flags.score_intervals) {
       CONCUR_ASSIGN_OR_RETURN(opened, OpenStudy(context, flags.sweep));
       CONCUR_ASSIGN_OR_RETURN(table, ScoreTableOf(opened->study, "", asked));
@@ -187,6 +196,8 @@ void AddShiftCommand(Command& app, CommandContext& context) {
       ->TypeName("TAG=VALUE")
       ->OneValueEach();
   AddIntervalOptions(command, flags->interval);
+  command->AddFlag("--by-train-set", flags->by_train_set,
+                   "Of a sweep with several train sets: a system for each approach and train set");
   command->AddFlag("--score-intervals", flags->score_intervals,
                    "Of a sweep: intervals of each score from its per-example scores, "
                    "Clopper-Pearson for exact match, Student's t else");

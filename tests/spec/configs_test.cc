@@ -218,7 +218,8 @@ struct PlannedSize {
 TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
   const std::vector<PlannedSize> stated = {
       {"concurrence", 20, 32, 32, 6, 1, 3840, 3840},
-      {"shift", 20, 1, 7, 1, 1, 20, 20 * 7},
+      // On SQuAD all 20 approaches, on MRQA's mixture of six the pretrained ones.
+      {"shift", 20, 2, 13, 1, 1, 20 + 10, (20 + 10) * 7},
       {"mrqa", 12, 1, 18, 1, 1, 12, 12 * 18},
       {"concurrence-44", 20, 44, 44, 6, 1, 5280, 5280},
       // Six test sets, and the validation sets of what was trained on: 5 single ones, 3 unions of
@@ -337,6 +338,35 @@ TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndHasValidationSets) {
   }
   EXPECT_EQ(validated,
             (std::set<std::string>{"d-bert", "d-bidaf", "d-roberta", "d-squad", "d-squad-10k"}));
+}
+
+TEST(ConfigsTest, ShiftTrainsOnSquadAndOnTheMixtureOfMrqa) {
+  // Miller et al., 2020: SQuAD and four new test sets, two adversarial ones; Figure 6 compares
+  // systems trained on SQuAD alone with those of the MRQA shared task, trained on its mixture.
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/shift.yaml"));
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep mrqa,
+                       LoadWithData(ConfigDirectory() + "/sweeps/mrqa.yaml"));
+  ASSERT_EQ(sweep.spec.train_sets.size(), 2u);
+  const auto parts_of = [](const LoadedSweep& of, const TrainSet& train_set) {
+    std::vector<std::string> parts;
+    for (const TrainSet::Part& part : train_set.parts) {
+      parts.push_back(
+          absl::StrCat(of.spec.benchmarks[part.benchmark].train->path, " ", part.examples_max));
+    }
+    return parts;
+  };
+  EXPECT_EQ(parts_of(sweep, sweep.spec.train_sets[0]),
+            (std::vector<std::string>{"/data/squad/train.jsonl 0"}));
+  EXPECT_EQ(parts_of(sweep, sweep.spec.train_sets[1]), parts_of(mrqa, mrqa.spec.train_sets[0]));
+  EXPECT_EQ(sweep.spec.train_sets[1].seed, mrqa.spec.train_sets[0].seed);
+  std::set<std::string> tested;
+  for (const uint32_t index : sweep.spec.evaluate_benchmarks) {
+    tested.insert(sweep.spec.benchmarks[index].name);
+    EXPECT_EQ(sweep.spec.benchmarks[index].metric, "f1");
+  }
+  EXPECT_EQ(tested, (std::set<std::string>{"squad", "new-wikipedia", "new-york-times", "reddit",
+                                           "amazon", "addsent", "addonesent"}));
 }
 
 TEST(ConfigsTest, MrqaHasThePublishedTrainSetsAndCharacteristics) {
