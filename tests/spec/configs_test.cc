@@ -340,6 +340,25 @@ TEST(ConfigsTest, BeatTheAiTrainsOnUnionsWithAllOfSquadAndHasValidationSets) {
             (std::set<std::string>{"d-bert", "d-bidaf", "d-roberta", "d-squad", "d-squad-10k"}));
 }
 
+TEST(ConfigsTest, BeatTheAiChoosesEpochsOnValidationSets) {
+  // Bartolo et al., 2020, tune on the validation sets of Table 3. Of the three models BiDAF alone
+  // chooses an epoch; the others keep the last. But for that it is the BiDAF of the other studies.
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       LoadWithData(ConfigDirectory() + "/sweeps/beat-the-ai.yaml"));
+  ASSERT_EQ(sweep.spec.approaches.size(), 3u);
+  ApproachSpec bidaf = sweep.spec.approaches[0];
+  EXPECT_EQ(bidaf.name, "bidaf");
+  EXPECT_EQ(std::erase(bidaf.train_command, "--dev={validation}"), 1u);
+  ASSERT_OK_AND_ASSIGN(const ApproachSpec plain,
+                       LoadApproach(ConfigDirectory() + "/approaches/non-pretrained/bidaf.yaml",
+                                    {{"vectors", "none"}, {"device", "auto"}, {"gpus", "0"}}));
+  EXPECT_EQ(bidaf.train_command, plain.train_command);
+  EXPECT_EQ(bidaf.predict_command, plain.predict_command);
+  EXPECT_EQ(bidaf.hyperparameters.defaults, plain.hyperparameters.defaults);
+  EXPECT_EQ(sweep.spec.approaches[1].name, "bert-large");
+  EXPECT_EQ(sweep.spec.approaches[2].name, "roberta-large");
+}
+
 TEST(ConfigsTest, ShiftTrainsOnSquadAndOnTheMixtureOfMrqa) {
   // Miller et al., 2020: SQuAD and four new test sets, two adversarial ones; Figure 6 compares
   // systems trained on SQuAD alone with those of the MRQA shared task, trained on its mixture.
