@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
@@ -79,6 +80,8 @@ class TripleGenerator : public Generator {
                       std::vector<Spans>& spans) const;
   Question MakeQuestion(const Triple& triple, const Spans& spans, const std::string& context,
                         Random& random) const;
+  // Of passage `number`, which begins after `made` questions.
+  int64_t QuestionsOn(Split split, int64_t number, int64_t made) const;
 
   const TripleGraph graph_;
   const TripleOptions options_;
@@ -226,10 +229,19 @@ Question TripleGenerator::MakeQuestion(const Triple& triple, const Spans& spans,
   return question;
 }
 
+int64_t TripleGenerator::QuestionsOn(Split split, int64_t number, int64_t made) const {
+  if (split == Split::kTest) {
+    return std::min(options_.test_per_passage, options_.test_questions - made);
+  }
+  if (options_.train_passages == 0) {
+    return std::min(options_.train_per_passage, options_.train_questions - made);
+  }
+  return (number + 1) * options_.train_questions / options_.train_passages - made;
+}
+
 absl::Status TripleGenerator::Generate(Split split, const PassageSink& sink) {
   const bool train = split == Split::kTrain;
   const int64_t wanted = train ? options_.train_questions : options_.test_questions;
-  const int64_t per_passage = train ? options_.train_per_passage : options_.test_per_passage;
   const int64_t all = options_.train_questions + options_.test_questions;
   // Each seed belongs to one split.
   const size_t cut =
@@ -263,7 +275,7 @@ absl::Status TripleGenerator::Generate(Split split, const PassageSink& sink) {
         break;
       }
     }
-    const int64_t questions = std::min(per_passage, wanted - made);
+    const int64_t questions = QuestionsOn(split, number, made);
     for (int64_t q = 0; q < questions; ++q) {
       const size_t chosen = random.Below(triples.size());
       passage.questions.push_back(
@@ -317,6 +329,9 @@ std::vector<ParameterInfo> TripleParameters() {
       CountParameter("test-questions", 9'835, 1, 10'000'000, "questions of the test set"),
       CountParameter("train-questions-per-passage", 1, 1, 1000, "questions on a train passage"),
       CountParameter("test-questions-per-passage", 5, 1, 1000, "questions on a test passage"),
+      RecordedWhereGiven(CountParameter(
+          "train-passages", 0, 0, 10'000'000,
+          "passages that share the train questions evenly; 0: as many as these need")),
       CountParameter("triples", 50, kPassageTriplesMin, 1000, "triples of a passage, at most"),
       CountParameter("seed-entities", 10'000, 2, 1'000'000,
                      "passages start from this many entities of highest PageRank"),
@@ -326,12 +341,22 @@ std::vector<ParameterInfo> TripleParameters() {
   };
 }
 
-TripleOptions TripleOptionsOf(const Parameters& parameters) {
+absl::StatusOr<TripleOptions> TripleOptionsOf(const Parameters& parameters) {
   TripleOptions options;
   options.train_questions = parameters.Count("train-questions");
   options.test_questions = parameters.Count("test-questions");
   options.train_per_passage = parameters.Count("train-questions-per-passage");
   options.test_per_passage = parameters.Count("test-questions-per-passage");
+  options.train_passages = parameters.Count("train-passages");
+  if (options.train_passages > options.train_questions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--train-passages: expected at most --train-questions, ",
+                     options.train_questions, ", got ", options.train_passages));
+  }
+  if (options.train_passages > 0 && parameters.IsGiven("train-questions-per-passage")) {
+    return absl::InvalidArgumentError(
+        "expected either --train-passages or --train-questions-per-passage, got both");
+  }
   options.triples = parameters.Count("triples");
   options.invert_rate = parameters.Rate("invert-rate");
   options.hypernym_rate = parameters.Rate("hypernym-rate");

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "qa/builders/builder.h"
 #include "qa/builders/parameters.h"
 
@@ -51,6 +52,7 @@ struct TripleOptions {
   int64_t train_questions = 0;
   int64_t test_questions = 0;
   int64_t train_per_passage = 0;
+  int64_t train_passages = 0;  // share the train questions evenly; 0: train_per_passage on each
   int64_t test_per_passage = 0;
   int64_t triples = 0;
   double invert_rate = 0;
@@ -65,9 +67,9 @@ struct TripleOptions {
 inline constexpr int64_t kPassageTriplesMin = 5;
 
 // The parameters of such a builder, and their values. `options.name` and `listed_max` are the
-// caller's.
+// caller's. InvalidArgument for values that contradict each other.
 std::vector<ParameterInfo> TripleParameters();
-TripleOptions TripleOptionsOf(const Parameters& parameters);
+absl::StatusOr<TripleOptions> TripleOptionsOf(const Parameters& parameters);
 
 // REQUIRES: at least two seeds.
 std::unique_ptr<Generator> MakeTripleGenerator(TripleGraph graph, TripleOptions options,

@@ -35,7 +35,9 @@ namespace {
 constexpr size_t kListedMax = 2000;
 constexpr size_t kLabelBytesMax = 200;
 
-using Edge = std::array<absl::string_view, 3>;  // subject, property, object
+// Subject, property, object, and in KGTK the edge's own id, which its qualifiers have as subject;
+// "" where the file names none.
+using Edge = std::array<absl::string_view, 4>;
 using OnEdge = std::function<absl::Status(const Edge& edge, const std::string& place)>;
 
 // Numbers ids in the order of their first use.
@@ -57,9 +59,10 @@ class Ids {
 };
 
 // Reads lines of three tab-separated fields, or KGTK edges, whose first line names the columns,
-// among them node1, label and node2.
+// among them node1, label and node2, and perhaps id.
 absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
   std::array<size_t, 3> columns = {0, 1, 2};
+  size_t id_column = SIZE_MAX;
   size_t fields_min = 3;
   return ForEachTextLine(path, [&](const LineReader& lines) -> absl::Status {
     const std::vector<absl::string_view> fields = absl::StrSplit(lines.line(), '\t');
@@ -71,6 +74,8 @@ absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
             static_cast<size_t>(std::find(fields.begin(), fields.end(), names[i]) - fields.begin());
         fields_min = std::max(fields_min, columns[i] + 1);
       }
+      id_column =
+          static_cast<size_t>(std::find(fields.begin(), fields.end(), "id") - fields.begin());
       return fields_min <= fields.size()
                  ? absl::OkStatus()
                  : absl::InvalidArgumentError(absl::StrCat(
@@ -80,7 +85,9 @@ absl::Status ForEachEdge(const std::string& path, const OnEdge& on_edge) {
       return absl::InvalidArgumentError(absl::StrCat(lines.place(), ": expected ", fields_min,
                                                      " fields between tabs, got ", fields.size()));
     }
-    return on_edge({fields[columns[0]], fields[columns[1]], fields[columns[2]]}, lines.place());
+    return on_edge({fields[columns[0]], fields[columns[1]], fields[columns[2]],
+                    id_column < fields.size() ? fields[id_column] : absl::string_view()},
+                   lines.place());
   });
 }
 
@@ -266,7 +273,12 @@ absl::Status GraphReader::ReadHypernyms() {
   return ForEachFile("hypernyms", [&](const std::string& path) { return ForEachEdge(path, add); });
 }
 
-// Statements PROPERTY, P1696, INVERSE: both ways. A property that is its own inverse is symmetric.
+// What properties' own statements say of their inverses:
+//   PROPERTY P1696 INVERSE            inverse property; taken both ways
+//   PROPERTY P2302 Q21510855          inverse constraint, whose qualifier P2306 is the inverse
+//   PROPERTY P2302 Q21510862          symmetric constraint
+//   PROPERTY P7087 ITEM               the item whose label is the inverse's
+// A property that is its own inverse is symmetric. Of several the first kind of this list counts.
 absl::Status GraphReader::ReadInverses() {
   const auto set = [&](absl::string_view property, absl::string_view inverse) {
     const size_t number = properties_.Find(property);
@@ -278,15 +290,36 @@ absl::Status GraphReader::ReadInverses() {
       }
     }
   };
-  return ForEachFile("inverses", [&](const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> constraints;  // property, edge id
+  absl::flat_hash_map<std::string, std::string> qualifiers;      // P2306 by edge id
+  std::vector<std::pair<std::string, std::string>> items;        // property, P7087
+  CONCUR_RETURN_IF_ERROR(ForEachFile("inverses", [&](const std::string& path) {
     return ForEachEdge(path, [&](const Edge& edge, const std::string&) {
-      if (edge[1] == "P1696") {
-        set(edge[0], edge[2]);
-        set(edge[2], edge[0]);
+      const auto& [subject, property, object, id] = edge;
+      if (property == "P1696") {
+        set(subject, object);
+        set(object, subject);
+      } else if (property == "P2302" && object == "Q21510855" && !id.empty()) {
+        constraints.emplace_back(std::string(subject), std::string(id));
+      } else if (property == "P2302" && object == "Q21510862") {
+        set(subject, subject);
+      } else if (property == "P2306") {
+        qualifiers.emplace(std::string(subject), std::string(object));
+      } else if (property == "P7087") {
+        items.emplace_back(std::string(subject), std::string(object));
       }
       return absl::OkStatus();
     });
-  });
+  }));
+  for (const auto& [property, id] : constraints) {
+    if (const auto inverse = qualifiers.find(id); inverse != qualifiers.end()) {
+      set(property, inverse->second);
+    }
+  }
+  for (const auto& [property, item] : items) {
+    set(property, item);
+  }
+  return absl::OkStatus();
 }
 
 // Ranks entities by the file, or by PageRank over the triples if there is none.
@@ -357,7 +390,7 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeWikidata(const BuilderInput& inpu
     }
   }
   CONCUR_ASSIGN_OR_RETURN(TripleGraph graph, GraphReader(input).Read());
-  TripleOptions options = TripleOptionsOf(input.parameters);
+  CONCUR_ASSIGN_OR_RETURN(TripleOptions options, TripleOptionsOf(input.parameters));
   options.name = "wikidata";
   options.listed_max = kListedMax;
   input.header["split_by"] = "seed entity: none serves both train and test";
@@ -377,7 +410,9 @@ BuilderInfo WikidataBuilder() {
            FilesParameter("labels", "of entities and properties: KGTK edges or JSON"),
            FilesParameter("aliases", "the same form"),
            FilesParameter("hypernyms", "P31 and P279 edges, beside those of the triples"),
-           FilesParameter("inverses", "P1696 edges of properties; without them none is inverted"),
+           FilesParameter("inverses",
+                          "P1696, P2302 and P7087 edges of properties; without them none is "
+                          "inverted"),
            FilesParameter("pagerank", "KGTK edges; without them it is computed")}) {
     info.parameters.push_back(std::move(file));
   }

@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeWordnet(const BuilderInput& input
     return absl::DataLossError(
         absl::StrCat(input.sources.paths().wordnet, ": expected at least two synsets"));
   }
-  TripleOptions options = TripleOptionsOf(input.parameters);
+  CONCUR_ASSIGN_OR_RETURN(TripleOptions options, TripleOptionsOf(input.parameters));
   options.name = "wordnet";
   input.header["split_by"] = "seed entity: none serves both train and test";
   return MakeTripleGenerator(GraphOf(wordnet), std::move(options), input.seed);

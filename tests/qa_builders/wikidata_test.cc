@@ -149,6 +149,78 @@ TEST_F(WikidataBuilderTest, WithoutInversesNothingIsInverted) {
   }
 }
 
+TEST_F(WikidataBuilderTest, ConstraintsAndLabelItemsOfPropertiesSayTheirInversesToo) {
+  // KGTK: a qualifier has the id of the edge that it qualifies. P2306 also qualifies constraints of
+  // other kinds.
+  const std::string head = "id\tnode1\tlabel\tnode2\n";
+  const std::string constraint = head + "e2\te1\tP2306\tP99\ne1\tP17\tP2302\tQ21510855\n";
+  const std::string other = head + "e1\tP17\tP2302\tQ21502838\ne2\te1\tP2306\tP99\n";
+  const std::string item = "P17\tP7087\tQ300\n";
+  const std::string symmetric = "P190\tP2302\tQ21510862\n";
+  Write("item-labels", "Q300\tlabel\t'has within'@en\n");
+  // The predicates of questions whose predicate is not masked, by what --inverses reads.
+  const auto predicates = [&](const std::string& inverses) {
+    Write("inverses", inverses);
+    const Dataset set =
+        BuildTrain(Request({{"inverses", dir_.File("inverses")},
+                            {"labels", dir_.File("labels") + "," + dir_.File("item-labels")},
+                            {"invert-rate", "1"},
+                            {"hypernym-rate", "0"}}));
+    std::set<std::string> found;
+    for (const Passage& passage : set.passages) {
+      for (const Question& question : passage.questions) {
+        for (const char* predicate : {"lies in", "holds", "has within", "twins"}) {
+          if (absl::StrContains(question.text, absl::StrCat(" ", predicate, " "))) {
+            found.insert(predicate);
+          }
+        }
+      }
+    }
+    return found;
+  };
+  using Found = std::set<std::string>;
+  EXPECT_EQ(predicates(constraint), (Found{"holds", "twins"}));
+  EXPECT_EQ(predicates(other), (Found{"lies in", "twins"}));
+  EXPECT_EQ(predicates(item), (Found{"has within", "twins"}));
+  // An inverse property counts before a constraint, and that before an item with a label.
+  EXPECT_EQ(predicates(head + "e2\te1\tP2306\tP99\nx\tP17\tP7087\tQ300\n"
+                              "e1\tP17\tP2302\tQ21510855\n"),
+            (Found{"holds", "twins"}));
+  EXPECT_EQ(predicates(item + "P17\tP1696\tP99\n"), (Found{"holds", "twins"}));
+  // A symmetric property keeps its label; its triple is swapped.
+  Write("inverses", symmetric);
+  const Dataset set = BuildTrain(
+      Request({{"inverses", dir_.File("inverses")}, {"invert-rate", "1"}, {"hypernym-rate", "0"}}));
+  bool swapped = false;
+  for (const Passage& passage : set.passages) {
+    for (const Question& question : passage.questions) {
+      std::string triple = question.text;
+      triple.replace(triple.find(std::string(kMask)), kMask.size(), question.answers[0]);
+      swapped = swapped || !absl::StrContains(passage.context, triple + " .");
+    }
+  }
+  EXPECT_TRUE(swapped);
+}
+
+TEST_F(WikidataBuilderTest, TrainPassagesShareTheQuestionsEvenly) {
+  const Dataset set = BuildTrain(Request({{"train-passages", "45"}}));
+  EXPECT_EQ(set.QuestionCount(), 60);
+  ASSERT_EQ(set.passages.size(), 45u);
+  for (const Passage& passage : set.passages) {
+    EXPECT_GE(passage.questions.size(), 1u);
+    EXPECT_LE(passage.questions.size(), 2u);
+  }
+  EXPECT_EQ(set.header.at("parameter.train-passages"), "45");
+  // What was built before there was the parameter keeps its bytes.
+  EXPECT_EQ(BuildTrain(Request()).header.count("parameter.train-passages"), 0u);
+  EXPECT_THAT(Build(Request({{"train-passages", "61"}})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--train-passages: expected at most --train-questions, 60")));
+  EXPECT_THAT(
+      Build(Request({{"train-passages", "45"}, {"train-questions-per-passage", "2"}})),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected either --train-passages")));
+}
+
 TEST_F(WikidataBuilderTest, SeedsAreTheEntitiesOfHighestPageRank) {
   std::map<std::string, std::string> files = AllFiles();
   files["seed-entities"] = "4";
@@ -255,6 +327,15 @@ TEST_F(WikidataBuilderTest, RealCodexAndWikidataFilesGiveASet) {
   for (const Passage& passage : set.passages) {
     EXPECT_OK(CheckPassage(passage));
   }
+  // Liu et al., 2023: 10,000 questions over 8,376 passages to train on, 9,835 over 1,967 to test.
+  request.parameters.erase("train-questions");
+  request.parameters.erase("test-questions");
+  request.parameters["train-passages"] = "8376";
+  ASSERT_OK_AND_ASSIGN(const BuildResult published, Build(request));
+  EXPECT_EQ(published.train.questions, 10'000);
+  EXPECT_EQ(published.train.passages, 8'376);
+  EXPECT_EQ(published.test.questions, 9'835);
+  EXPECT_EQ(published.test.passages, 1'967);
 }
 
 }  // namespace
