@@ -21,8 +21,10 @@
 #include "base/digest.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "qa/builders/builder.h"
 #include "qa/builders/cooccurrence.h"
+#include "qa/builders/neighbour_table.h"
 #include "qa/builders/passages.h"
 #include "qa/builders/text.h"
 #include "qa/builders/word_vectors.h"
@@ -41,6 +43,8 @@ struct Options {
   int64_t test_questions = 0;
   int64_t per_passage = 0;
   size_t context_tokens = 0;
+  size_t neighbours = 0;
+  NeighbourSearch search = NeighbourSearch::kExact;
   double replacement_rate = 0;
   double permutation_distance = 0;
   double dropout = 0;
@@ -65,11 +69,11 @@ struct DraftPassage {
 
 class FuzzyGenerator : public Generator {
  public:
-  FuzzyGenerator(Options options, WordVectors vectors, size_t neighbours, TokenTable table,
+  FuzzyGenerator(Options options, WordVectors vectors, TokenTable table,
                  std::unique_ptr<PassageSource> source, uint64_t seed)
       : options_(options),
         vectors_(std::move(vectors)),
-        neighbours_(vectors_, neighbours),
+        neighbours_(vectors_, options.neighbours, options.search),
         table_(std::move(table)),
         source_(std::move(source)),
         seed_(seed) {
@@ -376,13 +380,50 @@ absl::StatusOr<WordVectors> MakeVectors(const BuilderInput& input, LazyText& tex
                        static_cast<size_t>(p.Count("vector-dimensions")));
 }
 
+// The tokens of uniform passages: the words of --words, as between white space, or those with
+// vectors.
+absl::StatusOr<TokenTable> MakeTable(const BuilderInput& input, const WordVectors& vectors) {
+  TokenTable table;
+  const std::string& path = input.parameters.Text("words");
+  if (path.empty()) {
+    for (const std::string& word : vectors.words()) {
+      table.Intern(word);
+    }
+    return table;
+  }
+  const std::string& kind = input.parameters.Text("passages");
+  if (kind != "uniform") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("fuzzy: --words: expected --passages uniform, got ", kind));
+  }
+  CONCUR_ASSIGN_OR_RETURN(const std::string contents, input.sources.ReadOwn(path));
+  if (const size_t wrong = FindInvalidUtf8(contents); wrong != absl::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ":",
+        1 + std::count(contents.begin(), contents.begin() + static_cast<int64_t>(wrong), '\n'),
+        ": expected a text in UTF-8; convert the file"));
+  }
+  bool any_answerable = false;
+  for (const absl::string_view word :
+       absl::StrSplit(contents, absl::ByAnyChar(" \t\r\n\v\f"), absl::SkipEmpty())) {
+    any_answerable = any_answerable || IsAnswerable(word);
+    table.Intern(word);
+  }
+  if (!any_answerable) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": expected words, some of letters or digits to ask for, got ", table.size()));
+  }
+  input.header["words.types"] = absl::StrCat(table.size());
+  return table;
+}
+
 absl::StatusOr<std::unique_ptr<PassageSource>> MakeSource(const BuilderInput& input, LazyText& text,
-                                                          size_t vocabulary, TokenTable& table) {
+                                                          TokenTable& table) {
   const Parameters& p = input.parameters;
   const auto length = static_cast<size_t>(p.Count("passage-tokens"));
   const std::string& kind = p.Text("passages");
   if (kind == "uniform") {
-    return UniformPassages(static_cast<uint32_t>(vocabulary), length);
+    return UniformPassages(static_cast<uint32_t>(table.size()), length);
   }
   if (kind == "trigram") {
     CONCUR_ASSIGN_OR_RETURN(const TextWords* const sentences, text.Get());
@@ -413,21 +454,19 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeFuzzy(const BuilderInput& input) 
   options.test_questions = p.Count("test-questions");
   options.per_passage = p.Count("questions-per-passage");
   options.context_tokens = static_cast<size_t>(p.Count("context-tokens"));
+  options.neighbours = static_cast<size_t>(p.Count("neighbours"));
+  options.search =
+      p.Text("search") == "approximate" ? NeighbourSearch::kApproximate : NeighbourSearch::kExact;
   options.replacement_rate = p.Rate("replacement-rate");
   options.permutation_distance = static_cast<double>(p.Count("permutation-distance"));
   options.dropout = p.Rate("dropout");
   LazyText text(p.Text("text"), input.sources);
   CONCUR_ASSIGN_OR_RETURN(WordVectors vectors, MakeVectors(input, text));
-  TokenTable table;
-  for (const std::string& word : vectors.words()) {
-    table.Intern(word);
-  }
-  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<PassageSource> source,
-                          MakeSource(input, text, vectors.size(), table));
+  CONCUR_ASSIGN_OR_RETURN(TokenTable table, MakeTable(input, vectors));
+  CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<PassageSource> source, MakeSource(input, text, table));
   input.header["split_by"] = "passage: none is in both train and test";
-  return std::make_unique<FuzzyGenerator>(options, std::move(vectors),
-                                          static_cast<size_t>(p.Count("neighbours")),
-                                          std::move(table), std::move(source), input.seed);
+  return std::make_unique<FuzzyGenerator>(options, std::move(vectors), std::move(table),
+                                          std::move(source), input.seed);
 }
 
 }  // namespace
@@ -444,11 +483,16 @@ BuilderInfo FuzzyBuilder() {
       CountParameter("passage-tokens", 150, 2, 100'000, "tokens of a passage"),
       CountParameter("context-tokens", 10, 1, 1000, "tokens around the answer in a question"),
       CountParameter("neighbours", 100, 1, 10'000, "a word is replaced by one of so many nearest"),
+      RecordedWhereGiven(ChoiceParameter("search", {"exact", "approximate"},
+                                         "for neighbours; approximate: faster where there are "
+                                         "many words with long vectors, and misses some")),
       RateParameter("replacement-rate", "0.5", "share of words that are replaced"),
       CountParameter("permutation-distance", 3, 0, 1000, "how far a word may move"),
       RateParameter("dropout", "0.2", "share of words that are left out"),
       ChoiceParameter("passages", {"uniform", "trigram", "pcfg", "file"}, "what makes passages"),
       FileParameter("passage-file", "", "of pcfg: the grammar; of file: one passage a line"),
+      RecordedWhereGiven(FileParameter(
+          "words", "", "of uniform: a text whose words are drawn, instead of those with vectors")),
       FileParameter("vectors", "", "word2vec or GloVe text file; without it, vectors are derived"),
       FileParameter("text", "", "text for vectors and 3-grams instead of WordNet's definitions"),
       CountParameter("vocabulary", 20'000, 2, 5'000'000, "words with vectors, at most"),

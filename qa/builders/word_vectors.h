@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Word vectors and their nearest neighbours. Vectors are normalised and rounded to 16-bit integers,
-// so that the search is exact integer arithmetic: the same neighbours on every machine, and fast
-// enough that no index is needed. (The rival was an approximate index; its results depend on its
-// version and on threads.)
+// Word vectors, normalised and rounded to 16-bit integers, so that products of them are exact: the
+// same on every machine.
 //
-// WordVectors is immutable and thread-safe; NeighbourTable is thread-compatible.
+// WordVectors is immutable and thread-safe.
 #ifndef CONCUR_QA_BUILDERS_WORD_VECTORS_H_
 #define CONCUR_QA_BUILDERS_WORD_VECTORS_H_
 
@@ -15,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "qa/builders/vector_lines.h"
 
 namespace concur::qa {
@@ -33,6 +30,8 @@ class WordVectors {
   // Numbers of a row, padded with zeros to a multiple of 16.
   size_t stride() const { return stride_; }
   const int16_t* row(size_t index) const { return rows_.data() + index * stride_; }
+  // The inner product of two rows, greater for nearer ones; about 2^28 of a row with itself.
+  int32_t Product(size_t a, size_t b) const;
 
  private:
   std::vector<std::string> words_;
@@ -54,31 +53,6 @@ absl::StatusOr<VectorsFile> ParseVectors(absl::string_view contents, const std::
 // Whether a word can be an answer: it has a letter or digit and is no article, so that SQuAD's
 // normalization leaves something of it.
 bool IsAnswerable(absl::string_view word);
-
-// The nearest neighbours of words by Euclidean distance of their normalised vectors (the same order
-// as by their inner product), computed on first use. Ties go to the earlier word; a word is
-// not its own neighbour.
-class NeighbourTable {
- public:
-  // `vectors` outlives the table. Every word has min(neighbours, vectors.size() - 1) neighbours.
-  NeighbourTable(const WordVectors& vectors, size_t neighbours);
-
-  size_t neighbours() const { return neighbours_; }
-  // Finds the neighbours of those `words` for which that has not been done.
-  void Fill(const std::vector<uint32_t>& words);
-  // Nearest first. REQUIRES: Fill was called with `word`.
-  absl::Span<const uint32_t> Of(uint32_t word) const;
-
- private:
-  static constexpr uint32_t kUnknown = UINT32_MAX;
-
-  void Search(const uint32_t* queries, size_t count);
-
-  const WordVectors& vectors_;
-  size_t neighbours_;
-  std::vector<uint32_t> slots_;  // of a word: which run of `found_` is its own
-  std::vector<uint32_t> found_;
-};
 
 }  // namespace concur::qa
 

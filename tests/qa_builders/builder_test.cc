@@ -420,6 +420,50 @@ TEST(FuzzyTest, VectorsFileGivesTheVocabulary) {
   EXPECT_TRUE(data->header.contains("sha256.v.txt"));
 }
 
+TEST(FuzzyTest, UniformPassagesMayBeDrawnFromTheWordsOfAText) {
+  // Liu et al., 2023: the passages of FuzzySyntheticQA are drawn from the 68,429 types of
+  // WikiText-2, whether or not they have vectors.
+  TempDir dir;
+  SmallSources sources;
+  sources.Write(dir.File("text"), " = Zoë \n the Zoë @-@ 12\tthe\r\n the\u00a0end");
+  BuildRequest request = sources.Request("fuzzy", dir.File("out"));
+  request.parameters = {{"words", dir.File("text")},
+                        {"train-questions", "50"},
+                        {"test-questions", "50"},
+                        {"search", "approximate"}};
+  ASSERT_OK(Build(request).status());
+  ASSERT_OK_AND_ASSIGN(const Dataset data, ReadDataset(dir.File("out/train.jsonl")));
+  EXPECT_EQ(data.header.at("words.types"), "6");
+  EXPECT_EQ(data.header.at("parameter.words"), "text");
+  EXPECT_EQ(data.header.at("parameter.search"), "approximate");
+  const std::set<std::string> types = {"=", "Zoë", "the", "@-@", "12", "the\u00a0end"};
+  std::set<std::string> drawn;
+  for (const Passage& passage : data.passages) {
+    for (const absl::string_view token : absl::StrSplit(passage.context, ' ')) {
+      drawn.emplace(token);
+    }
+  }
+  EXPECT_EQ(drawn, types);
+  // What was built before there were these parameters keeps its bytes.
+  request.parameters.erase("words");
+  request.parameters.erase("search");
+  ASSERT_OK(Build(request).status());
+  ASSERT_OK_AND_ASSIGN(const Dataset plain, ReadDataset(dir.File("out/train.jsonl")));
+  EXPECT_EQ(plain.header.count("parameter.words") + plain.header.count("parameter.search"), 0u);
+
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"= , .", "to ask for, got 3"},
+           {"", "to ask for, got 0"},
+           {"a\na\xff", "text:2: expected a text in UTF-8"}}) {
+    sources.Write(dir.File("text"), text);
+    request.parameters["words"] = dir.File("text");
+    EXPECT_THAT(Build(request), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  }
+  request.parameters["passages"] = "trigram";
+  EXPECT_THAT(Build(request), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("--words: expected --passages uniform")));
+}
+
 // --- wordnet ---
 
 TEST(WordNetBuilderTest, QuestionsNameTheTripleOfTheirSpan) {

@@ -8,14 +8,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "qa/builders/cooccurrence.h"
+#include "qa/builders/neighbour_table.h"
+#include "tests/testing/shared_data.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur::qa {
@@ -119,6 +123,84 @@ TEST(NeighbourTest, SmallVocabulariesGiveAllOtherWords) {
   NeighbourTable table(vectors, 100);
   table.Fill({0});
   EXPECT_THAT(table.Of(0), ElementsAre(1, 2));
+}
+
+// The share of exact neighbours that an approximate search finds, for every `step`-th word.
+double RecallOf(const WordVectors& vectors, size_t neighbours, uint32_t step) {
+  NeighbourTable exact(vectors, neighbours);
+  NeighbourTable approximate(vectors, neighbours, NeighbourSearch::kApproximate);
+  std::vector<uint32_t> queries;
+  for (uint32_t word = 0; word < vectors.size(); word += step) {
+    queries.push_back(word);
+  }
+  exact.Fill(queries);
+  approximate.Fill(queries);
+  size_t found = 0;
+  for (const uint32_t query : queries) {
+    const std::set<uint32_t> wanted(exact.Of(query).begin(), exact.Of(query).end());
+    const std::set<uint32_t> got(approximate.Of(query).begin(), approximate.Of(query).end());
+    EXPECT_EQ(got.size(), neighbours) << "each once";
+    EXPECT_EQ(got.count(query), 0u);
+    for (const uint32_t word : got) {
+      found += wanted.count(word);
+    }
+  }
+  return static_cast<double>(found) / static_cast<double>(neighbours * queries.size());
+}
+
+TEST(NeighbourTest, AnApproximateSearchFindsMostNeighbours) {
+  // 20,000 words around 400 centres, in 50 dimensions.
+  constexpr size_t kWords = 20'000;
+  constexpr size_t kDimensions = 50;
+  std::vector<std::string> words;
+  std::vector<float> values;
+  std::vector<double> centres(400 * kDimensions);
+  Random random(2, "test");
+  for (double& value : centres) {
+    value = random.Normal();
+  }
+  for (size_t w = 0; w < kWords; ++w) {
+    words.push_back(absl::StrCat("w", w));
+    for (size_t d = 0; d < kDimensions; ++d) {
+      values.push_back(
+          static_cast<float>(centres[w % 400 * kDimensions + d] + 0.8 * random.Normal()));
+    }
+  }
+  const WordVectors vectors(words, values, kDimensions);
+  const double recall = RecallOf(vectors, 10, 97);
+  RecordProperty("recall", absl::StrCat(recall));
+  EXPECT_GT(recall, 0.9);
+  EXPECT_LT(recall, 1) << "is it exact?";
+}
+
+TEST(NeighbourTest, AnApproximateSearchOfRealVectorsFindsMostNeighbours) {
+  CONCUR_SHARED_DATA_OR_SKIP(data, "glove");
+  ASSERT_OK_AND_ASSIGN(const std::string contents,
+                       ReadFile(data + "/glove.twitter.27B.25d.subset.txt"));
+  ASSERT_OK_AND_ASSIGN(const VectorsFile file, ParseVectors(contents, "glove", 20'000));
+  for (const size_t neighbours : {10, 100}) {  // compares 2,000 and 4,000 of 11,925 words
+    const double recall = RecallOf(file.vectors, neighbours, 61);
+    RecordProperty(absl::StrCat("recall_of_", neighbours), absl::StrCat(recall));
+    EXPECT_GT(recall, 0.9) << neighbours;
+  }
+}
+
+TEST(NeighbourTest, AnApproximateSearchOfFewOrEqualWordsGivesAsManyAsAnExactOne) {
+  const WordVectors few({"a1", "b", "c"}, {1, 0, 0.9F, 0.1F, -1, 0}, 2);
+  NeighbourTable table(few, 100, NeighbourSearch::kApproximate);
+  table.Fill({0});
+  EXPECT_THAT(table.Of(0), ElementsAre(1, 2));
+  // No two words differ, so that no plane divides them.
+  std::vector<std::string> words;
+  std::vector<float> values;
+  for (size_t w = 0; w < 1000; ++w) {
+    words.push_back(absl::StrCat("w", w));
+    values.insert(values.end(), {1, 2});
+  }
+  const WordVectors equal(words, values, 2);
+  NeighbourTable of_equal(equal, 100, NeighbourSearch::kApproximate);
+  of_equal.Fill({7});
+  EXPECT_EQ(of_equal.Of(7).size(), 100u);
 }
 
 TEST(CooccurrenceTest, LogarithmAgreesWithTheLibrarys) {
