@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -22,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "qa/importers/importer.h"
 #include "qa/importers/text_spans.h"
@@ -66,10 +68,13 @@ std::optional<Span> FindInSentences(const Story& story, const std::vector<Span>&
 
 class BabiFile {
  public:
-  // The last `test_questions` questions are the test set.
-  BabiFile(const std::string& path, int64_t questions, int64_t test_questions, ImportSink& sink)
+  // The last `test_questions` questions are the test set. With `drop_repeats` a question that its
+  // set has already of the same passage is dropped.
+  BabiFile(const std::string& path, int64_t questions, int64_t test_questions, bool drop_repeats,
+           ImportSink& sink)
       : stem_(std::filesystem::path(path).stem().string()),
         first_test_(questions - test_questions),
+        drop_repeats_(drop_repeats),
         sink_(sink) {}
 
   absl::Status TakeLine(const LineReader& lines);
@@ -79,9 +84,11 @@ class BabiFile {
 
   const std::string stem_;
   const int64_t first_test_;
+  const bool drop_repeats_;
   ImportSink& sink_;
   Story story_;
   int64_t questions_ = 0;
+  absl::flat_hash_set<Digest> seen_;  // questions with their passages and sets
 };
 
 absl::Status InvalidBabi(const LineReader& lines, absl::string_view message) {
@@ -134,6 +141,12 @@ absl::Status BabiFile::TakeQuestion(absl::string_view text, const LineReader& li
   Question question;
   question.id = absl::StrCat(stem_, ":", lines.number());
   question.text = std::string(absl::StripAsciiWhitespace(fields[0]));
+  if (drop_repeats_ &&
+      !seen_
+           .insert(Sha256Of(absl::StrCat(SplitName(split), "\n", question.text, "\n", story_.text)))
+           .second) {
+    return sink_.Drop("the same passage had the question before", lines.place());
+  }
   const std::string answer(absl::StripAsciiWhitespace(fields[1]));
   std::optional<Span> span = FindInSentences(story_, support, answer);
   if (!span.has_value() && !answer.empty()) {
@@ -162,7 +175,7 @@ absl::Status RunBabi(const ImporterInput& input) {
     }));
     const double share = input.parameters.Rate("test-share");
     BabiFile file(path, questions, std::llround(static_cast<double>(questions) * share),
-                  input.sink);
+                  input.parameters.Text("repeats") == "drop", input.sink);
     CONCUR_RETURN_IF_ERROR(
         ForEachTextLine(path, [&](const LineReader& lines) { return file.TakeLine(lines); }));
   }
@@ -175,8 +188,11 @@ ImporterInfo BabiImporter() {
   ImporterInfo info;
   info.name = "babi";
   info.summary = "bAbI tasks 1-5 and 11-16: DIR/train.jsonl and test.jsonl of each file";
-  info.parameters = {RateParameter(
-      "test-share", "0.1", "the last questions of each file that are the test set; 0: one file")};
+  info.parameters = {
+      RateParameter("test-share", "0.1",
+                    "the last questions of each file that are the test set; 0: one file"),
+      RecordedWhereGiven(ChoiceParameter("repeats", {"keep", "drop"},
+                                         "questions that a set has already of the same passage"))};
   info.run = RunBabi;
   info.splits = Splits;
   return info;
