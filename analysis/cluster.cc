@@ -13,6 +13,7 @@
 #include "analysis/correlation.h"
 #include "analysis/generalization.h"
 #include "analysis/matrix.h"
+#include "analysis/notes.h"
 #include "analysis/table.h"
 
 namespace concur::analysis {
@@ -154,6 +155,9 @@ Table BlockTable(const ConcurrenceMatrix& matrix, const std::vector<BenchmarkGro
     table.notes.push_back(absl::StrCat(matrix.missing.size(),
                                        " scores are missing; each pair uses the approaches that "
                                        "have both."));
+  }
+  for (std::string& choice : ChoiceNotes(matrix)) {
+    table.notes.push_back(std::move(choice));
   }
   return table;
 }

@@ -20,6 +20,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/families.h"
 #include "analysis/multiplicity.h"
+#include "analysis/notes.h"
 #include "analysis/pairwise.h"
 #include "analysis/replicates.h"
 #include "analysis/resampling.h"
@@ -204,6 +205,7 @@ Table ContrastTable(const ScoreTable& table, const GroupContrast& contrast,
          std::move(difference), LowCell(pair.interval), HighCell(pair.interval),
          NumberCell(pair.p_value), NumberCell(pair.p_value_holm)});
   }
+  result.notes = ChoiceNotes(table.benchmarks());
   return result;
 }
 

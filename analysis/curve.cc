@@ -325,7 +325,8 @@ absl::StatusOr<std::vector<CurvePoint>> BudgetCurve(const SettingScores& scores,
 }
 
 Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::string>& benchmarks,
-                 const CurveOptions& options, const std::string& x_key, const std::string& title) {
+                 const CurveOptions& options, const std::string& x_key, const std::string& title,
+                 const std::vector<std::string>& choices) {
   Table table;
   table.title = title;
   table.key_columns = 3;
@@ -354,6 +355,7 @@ Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::s
                      "means: ",
                      undefined, "."));
   }
+  table.notes.insert(table.notes.end(), choices.begin(), choices.end());
   return table;
 }
 
@@ -365,6 +367,7 @@ Table ExpectedBestTable(const std::vector<ExpectedBest>& curve, const SettingSco
                    {"k", "k", true},
                    {"expected_best", "expected best", true},
                    {"settings", "settings", true}};
+  table.notes = {kBestOnTestNote};
   for (const ExpectedBest& point : curve) {
     table.rows.push_back({TextCell(scores.approaches[point.approach]),
                           TextCell(scores.benchmarks[point.benchmark]), IntegerCell(point.k),

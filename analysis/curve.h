@@ -100,9 +100,15 @@ std::vector<ExpectedBest> ExpectedBestCurve(const SettingScores& scores);
 absl::StatusOr<std::vector<CurvePoint>> BudgetCurve(const SettingScores& scores,
                                                     const CurveOptions& options);
 
-// `x_key` and `x_head` name the x axis, e.g. "approaches".
+// What choosing among k settings means for what is shown.
+inline constexpr char kBestOnTestNote[] =
+    "Settings are chosen on the test sets that are shown: the best of two or more is too high as "
+    "an estimate.";
+
+// `x_key` names the x axis, e.g. "approaches"; `choices` say how settings were chosen.
 Table CurveTable(const std::vector<CurvePoint>& points, const std::vector<std::string>& benchmarks,
-                 const CurveOptions& options, const std::string& x_key, const std::string& title);
+                 const CurveOptions& options, const std::string& x_key, const std::string& title,
+                 const std::vector<std::string>& choices = {});
 Table ExpectedBestTable(const std::vector<ExpectedBest>& curve, const SettingScores& scores);
 
 }  // namespace concur::analysis

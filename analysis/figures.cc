@@ -56,6 +56,19 @@ absl::StatusOr<std::vector<std::pair<std::string, std::vector<size_t>>>> GroupAp
   return groups;
 }
 
+// How the settings behind the scores of the panels were chosen.
+std::vector<std::string> PanelChoices(const ScoreTable& table,
+                                      absl::Span<const ScatterPanel> panels) {
+  std::vector<AxisEntry> shown;
+  for (const ScatterPanel& panel : panels) {
+    if (shown.empty()) {
+      shown.push_back(table.benchmarks()[panel.x]);
+    }
+    shown.push_back(table.benchmarks()[panel.y]);
+  }
+  return ChoiceNotes(shown);
+}
+
 Correlation CorrelatePart(const ScoreTable& table, const ScatterPanel& panel,
                           const ScatterPanel::Part& part, Coefficient coefficient) {
   std::vector<double> x;
@@ -356,6 +369,9 @@ Table ScatterTable(const ScoreTable& table, absl::Span<const ScatterPanel> panel
   if (!missing.empty()) {
     result.notes.push_back(absl::StrCat("Without a score on: ", absl::StrJoin(missing, "; ")));
   }
+  for (std::string& choice : PanelChoices(table, panels)) {
+    result.notes.push_back(std::move(choice));
+  }
   return result;
 }
 
@@ -396,6 +412,9 @@ std::string ScatterSvg(const ScoreTable& table, absl::Span<const ScatterPanel> p
                        absl::StrJoin(names, "; ")));
     }
   }
+  for (std::string& choice : PanelChoices(table, panels)) {
+    notes.push_back(std::move(choice));
+  }
   y = DrawNotes(notes, y, width, canvas);
   const std::string title = panels.empty()
                                 ? "No benchmarks"
@@ -418,6 +437,13 @@ std::string ShiftSvg(const std::vector<ShiftFit>& fits) {
     if (!fits[i].missing.empty()) {
       notes.push_back(absl::StrCat(
           fits[i].to, ": without both scores: ", absl::StrJoin(fits[i].missing, "; ")));
+    }
+  }
+  for (const ShiftFit& fit : fits) {
+    for (const std::string& choice : fit.choices) {
+      if (std::find(notes.begin(), notes.end(), choice) == notes.end()) {
+        notes.push_back(choice);
+      }
     }
   }
   const double y = DrawNotes(notes, PanelsBottom(fits.size()), width, canvas);

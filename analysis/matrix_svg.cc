@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -112,6 +113,9 @@ class HeatMap {
     }
     if (!matrix_.minimized.empty()) {
       notes.push_back(absl::StrCat(LessIsBetter(matrix_.minimized), "; counted as better"));
+    }
+    for (std::string& choice : ChoiceNotes(matrix_)) {
+      notes.push_back(std::move(choice));
     }
     return notes;
   }

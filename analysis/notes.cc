@@ -190,6 +190,21 @@ std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix) {
   return ChoiceNotes(benchmarks);
 }
 
+std::vector<std::string> ChoiceNotes(const ScoreTable& before, const ScoreTable& after) {
+  std::vector<std::string> notes = ChoiceNotes(before.benchmarks());
+  std::vector<std::string> others = ChoiceNotes(after.benchmarks());
+  if (notes == others) {
+    return notes;
+  }
+  for (std::string& note : notes) {
+    note = absl::StrCat("First table: ", note);
+  }
+  for (const std::string& note : others) {
+    notes.push_back(absl::StrCat("Second table: ", note));
+  }
+  return notes;
+}
+
 std::string MatrixTitle(const ConcurrenceMatrix& matrix) {
   constexpr std::array<const char*, 5> kNames = {"Kendall's tau-b", "Pearson's r", "Spearman's rho",
                                                  "weighted Kendall's tau", "Overlap of the top "};

@@ -40,6 +40,8 @@ std::string CountedOtherWay(const std::vector<std::string>& benchmarks);
 // nothing was to be chosen.
 std::vector<std::string> ChoiceNotes(const std::vector<AxisEntry>& benchmarks);
 std::vector<std::string> ChoiceNotes(const ConcurrenceMatrix& matrix);
+// Of two tables beside each other: once where they say the same, else of each.
+std::vector<std::string> ChoiceNotes(const ScoreTable& before, const ScoreTable& after);
 
 // What marks a score, or an average of scores, of which some seeds or settings are not there.
 inline constexpr char kPartialSign[] = "*";

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/coefficient.h"
+#include "analysis/notes.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/plan_power.h"
@@ -302,6 +303,9 @@ Table NextTable(const NextCells& next, const ScoreTable& table, const CellCosts&
   if (costs.estimated > 0) {
     output.notes.push_back(absl::StrCat(
         "Costs of ", costs.estimated, " cells are not known and were estimated from the others."));
+  }
+  for (std::string& choice : ChoiceNotes(table.benchmarks())) {
+    output.notes.push_back(std::move(choice));
   }
   return output;
 }

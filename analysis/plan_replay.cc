@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "analysis/intervals.h"
 #include "analysis/json_text.h"
+#include "analysis/notes.h"
 #include "analysis/plan.h"
 #include "analysis/plan_estimate.h"
 #include "analysis/score_table.h"
@@ -196,6 +197,9 @@ Table ReplayTable(const std::vector<ReplayPoint>& points, const ScoreTable& scor
   if (costs.estimated > 0) {
     table.notes.push_back(absl::StrCat("Costs of ", costs.estimated,
                                        " cells are not in the file and were estimated."));
+  }
+  for (std::string& choice : ChoiceNotes(scores.benchmarks())) {
+    table.notes.push_back(std::move(choice));
   }
   return table;
 }

@@ -173,6 +173,9 @@ struct ParsedScores {
 // or "minimize", and its scale as ScaleText writes it; empty: nothing is stated.
 inline constexpr absl::string_view kGoalRow = "#goal";
 inline constexpr absl::string_view kScaleRow = "#scale";
+// And on what settings were chosen, and what that adds: SettingChoice.
+inline constexpr absl::string_view kChosenRow = "#chosen";
+inline constexpr absl::string_view kOptimismRow = "#optimism";
 
 struct ScoresCsvOptions {
   std::vector<std::string> tag_columns = {};  // tags also where all values are numbers

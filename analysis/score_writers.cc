@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "analysis/json_text.h"
 #include "analysis/notes.h"
@@ -36,21 +37,33 @@ Json Entries(const std::vector<AxisEntry>& entries) {
   return list;
 }
 
-// The rows of a scores CSV that say what is better and on which scale; none where all columns are
-// plain.
+// The rows of a scores CSV that say what is better, on which scale, on what settings were chosen,
+// and what choosing on test sets adds; each only where it says more than the scores alone.
 std::vector<TableRow> MeaningRows(const ScoreTable& table, size_t tags) {
   const std::vector<AxisEntry>& benchmarks = table.benchmarks();
-  if (std::all_of(benchmarks.begin(), benchmarks.end(),
-                  [](const AxisEntry& benchmark) { return benchmark.metric.IsPlain(); })) {
-    return {};
-  }
-  std::vector<TableRow> rows(2, TableRow(1 + tags, TableCell()));
-  rows[0][0] = TextCell(std::string(kGoalRow));
-  rows[1][0] = TextCell(std::string(kScaleRow));
-  for (const AxisEntry& benchmark : benchmarks) {
-    rows[0].push_back(TextCell(std::string(GoalName(benchmark.metric.goal))));
-    rows[1].push_back(TextCell(ScaleText(benchmark.metric.scale)));
-  }
+  std::vector<TableRow> rows;
+  const auto add_row = [&](absl::string_view name, auto says_more, auto cell_of) {
+    if (std::any_of(benchmarks.begin(), benchmarks.end(), says_more)) {
+      TableRow& row = rows.emplace_back(1 + tags, TableCell());
+      row[0] = TextCell(std::string(name));
+      for (const AxisEntry& benchmark : benchmarks) {
+        row.push_back(cell_of(benchmark));
+      }
+    }
+  };
+  const auto has_meaning = [](const AxisEntry& benchmark) { return !benchmark.metric.IsPlain(); };
+  add_row(kGoalRow, has_meaning, [](const AxisEntry& benchmark) {
+    return TextCell(std::string(GoalName(benchmark.metric.goal)));
+  });
+  add_row(kScaleRow, has_meaning,
+          [](const AxisEntry& benchmark) { return TextCell(ScaleText(benchmark.metric.scale)); });
+  add_row(
+      kChosenRow, [](const AxisEntry& benchmark) { return !benchmark.choice.on.empty(); },
+      [](const AxisEntry& benchmark) { return TextCell(benchmark.choice.on); });
+  add_row(
+      kOptimismRow,
+      [](const AxisEntry& benchmark) { return benchmark.choice.optimism.has_value(); },
+      [](const AxisEntry& benchmark) { return NumberCell(benchmark.choice.optimism); });
   return rows;
 }
 
@@ -79,6 +92,9 @@ std::string ScoresJson(const ScoreTable& table) {
   Json json;
   json["approaches"] = Entries(table.approaches());
   json["benchmarks"] = Entries(table.benchmarks());
+  if (const std::vector<std::string> choices = ChoiceNotes(table.benchmarks()); !choices.empty()) {
+    json["choices"] = choices;
+  }
   json["cells"] = Json::array();
   std::string text = JsonLine(json);
   const std::string end = "]}\n";

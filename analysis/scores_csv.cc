@@ -102,7 +102,9 @@ struct Column {
   std::string name;
   bool is_tag = false;
   MetricMeaning metric;
-  int64_t metric_line = 0;  // of a goal or a scale; 0: none is stated
+  SettingChoice choice;
+  int64_t metric_line = 0;  // of what is said of its scores; 0: nothing is
+  bool has_goal = false;    // a goal or a scale is stated
   // Of a column of standard deviations: the position of the column of their means, else 0.
   size_t deviations_of = 0;
   std::vector<ValueKind> kinds;
@@ -221,14 +223,42 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // The rows "#goal" and "#scale" below the header, which are then gone.
+  static bool IsMeaningRow(absl::string_view name) {
+    return name == kGoalRow || name == kScaleRow || name == kChosenRow || name == kOptimismRow;
+  }
+
+  // Takes what a field of a row that IsMeaningRow says of its column.
+  static absl::Status ReadMeaning(absl::string_view kind, absl::string_view text, Column& column) {
+    if (kind == kGoalRow) {
+      CONCUR_ASSIGN_OR_RETURN(column.metric.goal, GoalFromName(text));
+    } else if (kind == kScaleRow) {
+      CONCUR_ASSIGN_OR_RETURN(column.metric.scale, ScaleFromText(text));
+    } else if (kind == kChosenRow) {
+      // Several are joined by commas, which names may have, too.
+      if (!absl::StartsWith(text, "validation") && !absl::StartsWith(text, "test") &&
+          !absl::StartsWith(text, "other seeds")) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "expected validation, test, test of NAME or other seeds, got \"", text, "\""));
+      }
+      column.choice.on = std::string(text);
+    } else {
+      double optimism = 0;
+      if (Classify(text, optimism) != ValueKind::kNumber) {
+        return absl::InvalidArgumentError(absl::StrCat("expected a number, got \"", text, "\""));
+      }
+      column.choice.optimism = optimism;
+    }
+    return absl::OkStatus();
+  }
+
+  // The rows "#goal", "#scale", "#chosen" and "#optimism" below the header, which are then gone.
   absl::Status ReadMeanings() {
     std::set<std::string> seen;
     size_t next = 1;
     for (; next < records_.size(); ++next) {
       const std::string kind(Field(next, 0));
       const int64_t line = records_[next].line;
-      if (kind != kGoalRow && kind != kScaleRow) {
+      if (!IsMeaningRow(kind)) {
         break;
       }
       if (!seen.insert(kind).second) {
@@ -240,16 +270,8 @@ class Reader {
           continue;
         }
         columns_[i].metric_line = line;
-        absl::Status read;
-        if (kind == kGoalRow) {
-          const absl::StatusOr<Goal> goal = GoalFromName(text);
-          read = goal.status();
-          columns_[i].metric.goal = goal.value_or(Goal::kMaximize);
-        } else {
-          const absl::StatusOr<Scale> scale = ScaleFromText(text);
-          read = scale.status();
-          columns_[i].metric.scale = scale.value_or(Scale());
-        }
+        columns_[i].has_goal = columns_[i].has_goal || kind == kGoalRow || kind == kScaleRow;
+        const absl::Status read = ReadMeaning(kind, text, columns_[i]);
         if (!read.ok()) {
           return At(line, columns_[i].name, read.message());
         }
@@ -268,7 +290,7 @@ class Reader {
         return At(records_[r].line, columns_[0].name,
                   "expected the name of an approach, got nothing");
       }
-      if (name == kGoalRow || name == kScaleRow) {
+      if (IsMeaningRow(name)) {
         return At(records_[r].line, columns_[0].name,
                   absl::StrCat("expected the row \"", name, "\" right below the header"));
       }
@@ -398,7 +420,7 @@ class Reader {
                              Field(not_finite_at, index), "\""));
     }
     const bool goal_is_known =
-        column.metric_line != 0 ||
+        column.has_goal ||
         std::any_of(with_goal_.begin(), with_goal_.end(), [&](const std::string& pattern) {
           return MatchesPattern(pattern, column.name);
         });
@@ -430,7 +452,7 @@ class Reader {
         continue;
       }
       if (!columns_[i].is_tag) {
-        benchmarks.push_back({columns_[i].name, {}, columns_[i].metric});
+        benchmarks.push_back({columns_[i].name, {}, columns_[i].metric, columns_[i].choice});
         continue;
       }
       for (size_t r = 1; r < records_.size(); ++r) {

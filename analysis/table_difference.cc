@@ -129,6 +129,7 @@ std::string CauseText(const Flip& flip) {
 
 TableDifference CompareTables(const ScoreTable& before, const ScoreTable& after) {
   TableDifference difference;
+  difference.choices = ChoiceNotes(before, after);
   const auto rows =
       Common(before.approaches(), after.approaches(), "approaches", difference.only_in_one);
   const auto columns =
@@ -193,6 +194,7 @@ Table DifferenceTable(const TableDifference& difference, const std::string& befo
     table.notes.push_back(absl::StrCat("and ", difference.only_in_one.size() - kNotesMax,
                                        " more scores that only one of the two has"));
   }
+  table.notes.insert(table.notes.end(), difference.choices.begin(), difference.choices.end());
   return table;
 }
 

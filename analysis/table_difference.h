@@ -37,6 +37,7 @@ struct TableDifference {
   int64_t common_cells = 0;
   // In words: axes and cells that only one table has, each once.
   std::vector<std::string> only_in_one;
+  std::vector<std::string> choices;  // how settings were chosen: ChoiceNotes
 };
 
 // "Ahead" is by the benchmark's goal; a benchmark with different goals is named, not compared.

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/notes.h"
 #include "analysis/score_table.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -147,7 +148,8 @@ absl::StatusOr<analysis::Table> BySize(const CurveFlags& flags, const analysis::
                           analysis::SizeCurve(table, sized, targets, flags.options, bootstrap));
   return analysis::CurveTable(points, names, flags.options, "train_examples",
                               "Concurrence by training-set size; intervals: bootstrap over "
-                              "approaches");
+                              "approaches",
+                              analysis::ChoiceNotes(table.benchmarks()));
 }
 
 absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
@@ -174,7 +176,8 @@ absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
     return PrintTable(analysis::CurveTable(
                           points, names, flags.options, "approaches",
                           "Concurrence by number of approaches: mean over subsets, and the range "
-                          "of the central 95 %"),
+                          "of the central 95 %",
+                          analysis::ChoiceNotes(table.benchmarks())),
                       flags.format, context);
   }
   CONCUR_ASSIGN_OR_RETURN(const analysis::SettingScores scores, analysis::GroupSettings(table));
@@ -187,7 +190,8 @@ absl::Status RunCurve(CurveFlags& flags, CommandContext& context) {
   return PrintTable(
       analysis::CurveTable(points, names, flags.options, "settings",
                            "Concurrence by tuning budget: mean over draws of so many settings, "
-                           "and the range of the central 95 %"),
+                           "and the range of the central 95 %",
+                           {analysis::kBestOnTestNote}),
       flags.format, context);
 }
 

@@ -14,7 +14,6 @@
 #include "analysis/example_runs.h"
 #include "analysis/figures.h"
 #include "analysis/generalization.h"
-#include "analysis/notes.h"
 #include "analysis/rank_sets.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
@@ -78,11 +77,6 @@ absl::StatusOr<analysis::ScoreTable> LoadTable(RankFlags& flags, analysis::Layou
     }
   }
   return table.Where(flags.where);
-}
-
-void AddChoiceNotes(const analysis::ScoreTable& table, analysis::Table& output) {
-  const std::vector<std::string> notes = analysis::ChoiceNotes(table.benchmarks());
-  output.notes.insert(output.notes.end(), notes.begin(), notes.end());
 }
 
 // The averages with their error; nothing where ranks are not to be resolved.
@@ -189,8 +183,7 @@ absl::Status RunCross(RankFlags& flags, CommandContext& context) {
     context.out << svg;
     return absl::OkStatus();
   }
-  CONCUR_ASSIGN_OR_RETURN(analysis::Table cross, analysis::CrossTable(table));
-  AddChoiceNotes(table, cross);
+  CONCUR_ASSIGN_OR_RETURN(const analysis::Table cross, analysis::CrossTable(table));
   return PrintTable(cross, flags.format, context);
 }
 

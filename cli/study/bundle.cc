@@ -21,6 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "analysis/notes.h"
+#include "analysis/score_table.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -64,18 +66,25 @@ constexpr char kImportedReadme[] =
     "matrix-*.json     concurrence; of at most 200 tasks\n"
     "comparisons.json  paired comparisons of models with per-example scores\n";
 
-// Where no job reported anything it is as Concur 0.2.0 wrote it, whose bundles are verified, too.
-std::string ReadmeOf(const Study& study) {
+// Where no job reported anything and no setting was chosen it is as Concur 0.2.0 wrote it, whose
+// bundles are verified, too.
+absl::StatusOr<std::string> ReadmeOf(const Study& study) {
   if (study.imported()) {
     return kImportedReadme;
   }
+  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table, ScoreTableOf(study, ""));
+  std::string choices;
+  for (const std::string& sentence : analysis::ChoiceNotes(table.benchmarks())) {
+    absl::StrAppend(&choices, "\n", sentence, "\n");
+  }
   const bool has_steps = std::any_of(study.jobs.begin(), study.jobs.end(),
                                      [](const v1::Job& job) { return job.steps_size() > 0; });
-  return has_steps
-             ? absl::StrReplaceAll(
-                   kReadme,
-                   {{"state, result\n", "state, result, and what it reported step by step\n"}})
-             : kReadme;
+  const std::string files =
+      has_steps ? absl::StrReplaceAll(
+                      kReadme,
+                      {{"state, result\n", "state, result, and what it reported step by step\n"}})
+                : kReadme;
+  return files + choices;
 }
 
 // A temporary directory beside the final one; removed unless it is published.
@@ -296,7 +305,7 @@ absl::StatusOr<BundleSummary> WriteBundle(const Study& study, const std::string&
   }
   CONCUR_ASSIGN_OR_RETURN(BundleFiles derived, DerivedFiles(study, options));
   files.merge(derived);
-  files["README.txt"] = ReadmeOf(study);
+  CONCUR_ASSIGN_OR_RETURN(files["README.txt"], ReadmeOf(study));
   files.insert(study.originals.begin(), study.originals.end());
   files[kIndex] = IndexJson(study, options, files, summary.without_examples);
   CONCUR_RETURN_IF_ERROR(PublishFiles(directory, files, {"examples"}));
@@ -346,7 +355,7 @@ absl::StatusOr<BundleSummary> VerifyBundle(const std::string& directory) {
   CONCUR_ASSIGN_OR_RETURN(BundleFiles expected, DerivedFiles(study, index.options));
   BundleFiles primary = PrimaryFiles(study);
   expected.merge(primary);
-  expected["README.txt"] = ReadmeOf(study);
+  CONCUR_ASSIGN_OR_RETURN(expected["README.txt"], ReadmeOf(study));
   BundleSummary summary;
   summary.without_examples = index.without_examples;
   for (const auto& [path, about] : index.files) {

@@ -5,7 +5,7 @@ import { comparePairs, hasInterval, onlyIn, pairKey } from "./compare.js";
 import { decimal } from "./format.js";
 import { useGet } from "./hooks.js";
 import { CoefficientFilter, COEFFICIENTS, Grid } from "./matrix.jsx";
-import { Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
+import { Choices, Loading, Problem, SaveRows, State, Table, TextFilter } from "./parts.jsx";
 import { againOf, isOver, percentOf, versionOf } from "./progress.js";
 import { compareLink, sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
@@ -81,6 +81,7 @@ function Side({ side, chosen, onChoose }) {
           onChoose={onChoose}
         />
       )}
+      <Choices answer={matrix} />
     </section>
   );
 }

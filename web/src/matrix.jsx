@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { coefficientColours } from "./colour.js";
 import { clock, decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
-import { Loading, Problem, SaveAnswer } from "./parts.jsx";
+import { Choices, Loading, Problem, SaveAnswer } from "./parts.jsx";
 import { againOf, isOver, percentOf } from "./progress.js";
 import { Ranks } from "./ranks.jsx";
 import { compareLink, sweepLink } from "./route.js";
@@ -219,6 +219,7 @@ export function Matrix({ sweep, version, route }) {
         </div>
       )}
       {data?.interval_method && <p class="faint">Intervals: {data.interval_method}.</p>}
+      <Choices answer={data} />
       <Ranks sweep={sweep} round={round} />
     </section>
   );

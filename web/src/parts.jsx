@@ -63,6 +63,15 @@ export function Counts({ counts, reused }) {
   );
 }
 
+// How the settings behind a table were chosen: the answers' sentences, where anything was chosen.
+export function Choices({ answer }) {
+  return (answer?.choices ?? []).map((sentence) => (
+    <p key={sentence} class="faint">
+      {sentence}
+    </p>
+  ));
+}
+
 export function Problem({ error }) {
   // What the banner says already.
   const isOutage = error instanceof ApiError && error.status === 0;

@@ -2,7 +2,7 @@
 // Approaches × benchmarks: mean ± standard deviation over seeds, and why a score is missing.
 import { decimal, plural } from "./format.js";
 import { useGet } from "./hooks.js";
-import { Loading, Problem, SaveAnswer } from "./parts.jsx";
+import { Choices, Loading, Problem, SaveAnswer } from "./parts.jsx";
 import { againOf, lacksParts } from "./progress.js";
 import { sweepLink } from "./route.js";
 import { useThrottled } from "./throttle.js";
@@ -63,6 +63,7 @@ export function Scores({ sweep, version }) {
         </table>
       </div>
       <p class="faint">± is the standard deviation over seeds; * marks a score some of whose parts are not there.</p>
+      <Choices answer={data} />
     </section>
   );
 }

@@ -13,10 +13,12 @@
 #include "base/file.h"
 #include "tests/cli/study_fixture.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/testing/text.h"
 
 namespace concur::cli {
 namespace {
 
+using ::concur::testing::Count;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using PlainJson = nlohmann::ordered_json;
@@ -123,6 +125,7 @@ TEST_F(RankTest, CrossShowsEveryTrainSet) {
   ASSERT_EQ(output.code, 0) << output.err;
   const PlainJson json = PlainJson::parse(output.out);
   ASSERT_THAT(json["rows"], SizeIs(8));
+  EXPECT_EQ(Count(json["notes"].dump(), "chosen on the test sets"), 1u) << "was said twice";
   EXPECT_EQ(json["rows"][0]["approach"], "lr");
   EXPECT_EQ(json["rows"][0]["train"], "news");
   EXPECT_EQ(json["rows"][0]["news"], 75);

@@ -174,6 +174,10 @@ TEST_F(UncertaintyCommandTest, CurvesOfASweepAndOfFiles) {
   const PlainJson best = PlainJson::parse(output.out);
   EXPECT_EQ(best["rows"][1]["k"], 2) << "lr has two settings";
   EXPECT_EQ(best["rows"][1]["expected_best"], 75);
+  EXPECT_THAT(best["notes"].dump(), HasSubstr("too high as an estimate"));
+  for (const char* by : {"approaches", "budget"}) {
+    EXPECT_THAT(Concur({"curve", "demo", "--by", by}).out, HasSubstr("chosen on the test sets"));
+  }
   const std::string scores = Write("s.csv", "approach,A,B,C\na,1,2,3\nb,2,1,1\nc,3,3,2\nd,4,4,4\n");
   output = RunConcur({"curve", "--scores", scores, "--draws", "20", "-o", "csv"});
   ASSERT_EQ(output.code, 0) << output.err;

@@ -75,6 +75,18 @@ TEST_F(BundleTest, ExportsAndVerifiesOffline) {
   EXPECT_EQ(index["seeds"], PlainJson({1}));
 }
 
+TEST_F(BundleTest, SaysThatSettingsWereChosenOnTheTestSet) {
+  const std::string directory = Export();
+  EXPECT_THAT(*ReadFile(directory + "/README.txt"), HasSubstr("Settings were chosen on the test"));
+  EXPECT_THAT(*ReadFile(directory + "/table.csv"), HasSubstr("\n#chosen,,test,test\n"));
+  EXPECT_THAT(*ReadFile(directory + "/table.json"), HasSubstr("Settings were chosen on the test"));
+  const Output figure = RunConcur({"scatter", directory, "--x", "news", "--y", "wiki"});
+  EXPECT_THAT(figure.out, HasSubstr("Settings were chosen on the test"));
+  const Output from_file = RunConcur(
+      {"matrix", "--scores", directory + "/table.csv", "--interval", "0", "--format", "svg"});
+  EXPECT_THAT(from_file.out, HasSubstr("Settings were chosen on the test")) << from_file.err;
+}
+
 TEST_F(BundleTest, SameSweepSameBytes) {
   const std::string a = Export("a");
   const std::string b = Export("b");
@@ -90,7 +102,7 @@ TEST_F(BundleTest, EveryChangedNumberIsFoundAndNamed) {
     const char* found;
   };
   for (const Case& c : std::vector<Case>{
-           {"table.csv", "75,75", "75,76", "table.csv:2: column"},
+           {"table.csv", "75,75", "75,76", "table.csv:3: column"},
            {"scores.csv", ",87.5,", ",87.6,", "scores.csv:"},
            {"matrix-kendall.json", "\"n\":3", "\"n\":4", "matrix-kendall.json:1: column"},
            {"comparisons.json", "\"n\":40", "\"n\":41", "comparisons.json:1: column"},
