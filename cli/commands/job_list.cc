@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,7 @@ struct JobListFlags {
   std::optional<int64_t> setting;
   std::optional<int64_t> seed;
   std::string sort;
+  bool test_scores = false;
   size_t limit = 100;
   size_t offset = 0;
 };
@@ -121,6 +123,51 @@ class SortedJobs {
   const JobLess less_;
   const size_t keep_max_;
   std::vector<v1::Job> jobs_;
+};
+
+// Test scores that stay out of sight unless they are asked for: those of approaches of which the
+// sweep chooses a setting, so that nobody chooses by them on the way. `concur scores` shows the
+// ones of the chosen settings.
+class UnchosenScores {
+ public:
+  static absl::StatusOr<UnchosenScores> Of(Client& client, const std::string& name) {
+    CONCUR_ASSIGN_OR_RETURN(const v1::Sweep sweep, client.GetSweep(name, /*include_spec=*/true));
+    const v1::SweepSpec& spec = sweep.spec();
+    UnchosenScores unchosen;
+    unchosen.default_is_chosen_ = spec.select() == v1::SweepSpec::SELECTION_DEFAULT;
+    const bool shows_all = spec.select() == v1::SweepSpec::SELECTION_EACH ||
+                           spec.select() == v1::SweepSpec::SELECTION_MEAN;
+    for (const v1::Approach& approach : spec.approaches()) {
+      if (!shows_all && spec.random_settings() > 0 && approach.space_size() > 0) {
+        unchosen.approaches_.insert(approach.name());
+      }
+    }
+    for (const v1::Benchmark& benchmark : spec.benchmarks()) {
+      if (benchmark.has_validation_of()) {
+        unchosen.validation_sets_.insert(benchmark.name());
+      }
+    }
+    return unchosen;
+  }
+
+  // Takes the metrics from the job if they are such scores.
+  void Hide(v1::Job& job) {
+    if (job.kind() == v1::Job::KIND_EVAL && job.result().metrics_size() > 0 &&
+        approaches_.count(job.approach()) > 0 &&
+        validation_sets_.count(job.test_benchmark()) == 0 &&
+        !(default_is_chosen_ && job.setting_index() == 0)) {
+      job.mutable_result()->clear_metrics();
+      ++hidden_;
+    }
+  }
+
+  size_t hidden() const { return hidden_; }
+
+ private:
+  bool default_is_chosen_ = false;
+  std::set<std::string> approaches_;  // with several settings
+  std::set<std::string> validation_sets_;
+  size_t hidden_ = 0;  // jobs
 };
 
 // The figure or the reason that a person looks for in a list.
@@ -224,6 +271,10 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
   CONCUR_ASSIGN_OR_RETURN(const JobLess less, SortOrder(flags.sort));
   CONCUR_ASSIGN_OR_RETURN(v1::ListJobsRequest request, RequestOf(flags));
   CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+  UnchosenScores unchosen;
+  if (!flags.test_scores) {
+    CONCUR_ASSIGN_OR_RETURN(unchosen, UnchosenScores::Of(*client, flags.sweep));
+  }
   Listing listing(context,
                   {{"ID"},
                    {.name = "KIND", .drop = 7},
@@ -242,9 +293,10 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
   size_t found = 0;
   bool more = false;
   // False once there is one more than is asked for.
-  const auto show = [&](const v1::Job& job) {
+  const auto show = [&](v1::Job& job) {
     more = flags.limit != 0 && found >= flags.offset + flags.limit;
     if (!more && found++ >= flags.offset) {
+      unchosen.Hide(job);
       AddRow(job, &listing);
     }
     return !more;
@@ -260,7 +312,7 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
     return show(job);
   }));
   if (less) {
-    for (const v1::Job& job : sorted.Take()) {
+    for (v1::Job& job : sorted.Take()) {
       show(job);
     }
   }
@@ -268,12 +320,19 @@ absl::Status ListJobs(CommandContext& context, const JobListFlags& flags) {
     CONCUR_RETURN_IF_ERROR(CheckWorker(*client, flags.worker));
   }
   listing.Print();
-  if (more) {
-    const std::string note =
-        absl::StrCat("only ", flags.limit, " are shown; the next ones: --offset ",
-                     flags.offset + flags.limit, "   all: --limit 0");
-    // A list in JSON does not say that it was cut.
+  // A list in JSON does not say what it leaves out.
+  const auto say = [&context](const std::string& note) {
     IsJson(context) ? PrintWarning(context, note) : PrintNote(context, note);
+  };
+  if (unchosen.hidden() > 0) {
+    say(absl::StrCat("without the test scores of ", unchosen.hidden(),
+                     unchosen.hidden() == 1 ? " job" : " jobs",
+                     ", as the sweep chooses a setting; those of the chosen ones: concur scores ",
+                     flags.sweep, "   all: --test-scores"));
+  }
+  if (more) {
+    say(absl::StrCat("only ", flags.limit, " are shown; the next ones: --offset ",
+                     flags.offset + flags.limit, "   all: --limit 0"));
   }
   return absl::OkStatus();
 }
@@ -303,6 +362,8 @@ void AddJobListCommand(Command& job, CommandContext& context) {
                   "By a column instead: kind, state, approach, train, test, setting, seed, try, "
                   "worker, time or memory; with \"-\" before it, the largest first")
       ->TypeName("[-]COLUMN");
+  list->AddFlag("--test-scores", flags->test_scores,
+                "Also the test scores of settings from which the sweep chooses");
   list->AddOption("--offset", flags->offset, "Leave out so many at the beginning")->TypeName("N");
   list->AddOption("--limit", flags->limit, "At most so many; 0: all")->ShowDefault()->TypeName("N");
   list->Footer(

@@ -38,7 +38,7 @@ def export(sweep: "SubmittedSweep", url: str, experiment: Optional[str] = None) 
     experiment_id = server.experiment(experiment or str(about["name"]))
     known = server.runs(experiment_id)
     added = 0
-    for job in sweep.job_rows(state="succeeded"):
+    for job in sweep.job_rows(state="succeeded", test_scores=True):
         metrics = (job["result"] or {}).get("metrics") or []
         # Ids are a coordinator's own; with the time they are one sweep's.
         tag = f"{job['id']} of {about['create_time']}"

@@ -51,7 +51,7 @@ def export(
     target = pathlib.Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     added = 0
-    for job in sweep.job_rows(state="succeeded"):
+    for job in sweep.job_rows(state="succeeded", test_scores=True):
         metrics = (job["result"] or {}).get("metrics") or []
         if not metrics:
             continue

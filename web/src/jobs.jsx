@@ -12,6 +12,11 @@ const INTERVAL_MS = 3000;
 const COLUMNS = ["job", "kind", "state", "approach", "train", "test", "setting", "seed", "attempt", "worker", "took"];
 const NUMBERS = ["setting", "seed", "attempt", "took"];
 
+// Scores are in the Scores view, where each is of a chosen setting.
+function withoutScores(job) {
+  return job.result ? { ...job, result: { ...job.result, metrics: [] } } : job;
+}
+
 function Filters({ sweep, query }) {
   const change = (name) => (event) => {
     location.hash = sweepLink(sweep.id, "jobs", { ...query, [name]: event.target.value.trim() });
@@ -108,7 +113,7 @@ export function Jobs({ sweep, route }) {
               job.worker,
               job.result?.run_time,
             ])}
-            json={data.jobs}
+            json={data.jobs.map(withoutScores)}
           />
         )}
       </div>

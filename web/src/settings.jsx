@@ -323,6 +323,11 @@ export function Settings({ sweep, version, route }) {
       <Problem error={error} />
       {!data && !error && <Loading />}
       {data && rows.length === 0 && <p>No setting of {approach} has a score on {benchmark} yet.</p>}
+      {own?.of === own?.name && rows.length > 1 && (
+        <p class="faint">
+          {benchmark} has no validation set, so these are test scores: the best of them is too high as an estimate.
+        </p>
+      )}
       {data?.more && <p class="faint">From the first {integer(data.jobs.length)} scores.</p>}
       {rows.length > 0 && (
         <Shown

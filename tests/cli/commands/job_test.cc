@@ -9,14 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cli/app/context.h"
 #include "tests/cli/commands_fixture.h"
+#include "tests/testing/text.h"
 
 namespace concur::cli {
 namespace {
 
+using ::concur::testing::Count;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -42,6 +46,46 @@ TEST_F(JobCommandsTest, JobsAreListedWithScoreOrReason) {
       TestJson::parse(Concur({"job", "list", "s12", "--state", "failed,ready", "-o", "json"}).out)
           .size(),
       2);
+}
+
+// Whoever watches a sweep would choose by them what the sweep is to choose by validation sets.
+TEST_F(JobCommandsTest, TestScoresOfUnchosenSettingsAreShownWhereTheyAreAskedFor) {
+  v1::SweepSpec& spec = *fake_.sweeps[1].mutable_spec();
+  ASSERT_EQ(fake_.sweeps[1].id(), "s12");
+  spec.set_select(v1::SweepSpec::SELECTION_BEST);
+  spec.set_random_settings(2);
+  v1::Approach& approach = *spec.add_approaches();
+  approach.set_name("lr");
+  (*approach.mutable_space())["lr"].mutable_log_uniform()->set_high(1);
+  const auto scores = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"job", "list", "s12", "-o", "json"});
+    const Output output = Concur(std::move(more));
+    const TestJson eval = TestJson::parse(output.out)[3];
+    EXPECT_EQ(eval["id"], "s12/3");
+    const bool is_told = absl::StrContains(output.err, "without the test scores of 1 job");
+    EXPECT_EQ(is_told, !output.err.empty()) << output.err;
+    return absl::StrCat(eval["result"]["metrics"].size(), is_told ? ", told" : "");
+  };
+  EXPECT_EQ(scores({}), "0, told");
+  EXPECT_EQ(scores({"--test-scores"}), "1");
+  const Output text = Concur({"job", "list", "s12"});
+  EXPECT_THAT(text.out,
+              HasSubstr("s12/0  train  succeeded  lr        squad              2     1    "
+                        "1  w1      1m30s  f1 61.25\n"));
+  EXPECT_EQ(Count(text.out, "61.25"), 1u);
+  EXPECT_THAT(text.err + text.out, HasSubstr("all: --test-scores"));
+  v1::Benchmark& validation = *spec.add_benchmarks();
+  validation.set_name("news");
+  validation.set_validation_of(1);
+  EXPECT_EQ(scores({}), "1") << "a validation score is what settings are chosen by";
+  validation.clear_validation_of();
+  EXPECT_EQ(scores({}), "0, told");
+  spec.set_select(v1::SweepSpec::SELECTION_EACH);
+  EXPECT_EQ(scores({}), "1") << "every setting is shown by the sweep's own rule";
+  spec.set_select(v1::SweepSpec::SELECTION_DEFAULT);
+  EXPECT_EQ(scores({}), "0, told") << "setting 2 is not the default";
+  spec.set_random_settings(0);
+  EXPECT_EQ(scores({}), "1");
 }
 
 // `-o table` was cut at 60 characters in a pipe.
