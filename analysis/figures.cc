@@ -224,6 +224,16 @@ Axis ScaledAxis(const std::string& label, FitScale scale, double full,
   return axis;
 }
 
+// A line at the reference's score on the new test set, and where it stands on it.
+void DrawReference(const Panel& plot, double x, double y, const std::string& about,
+                   SvgCanvas& canvas) {
+  constexpr size_t kReferenceStyle = 3;  // a diamond
+  canvas.Line(plot.plot().left, y, plot.plot().right, y,
+              absl::StrCat("stroke=\"", StyleOfGroup(kReferenceStyle).fill,
+                           "\" stroke-width=\"0.8\" stroke-dasharray=\"2 3\""));
+  canvas.Marker(kReferenceStyle, x, y, about);
+}
+
 // Draws one fit; returns how many systems have no place on its axes.
 size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
   const auto [left, top] = PanelCorner(index);
@@ -258,11 +268,18 @@ size_t DrawShiftPanel(const ShiftFit& fit, size_t index, SvgCanvas& canvas) {
   for (const FittedSystem& system : fit.systems) {
     const double x = place(system.from);
     const double y = place(system.to);
-    if (std::isfinite(x) && std::isfinite(y)) {
-      canvas.Marker(0, plot.X(x), plot.Y(y),
-                    absl::StrCat(system.name, ": ", Fixed(system.from, 2), ", ",
-                                 Fixed(system.to, 2), system.fitted ? "" : " (not fitted)"),
-                    !system.fitted);
+    if (!std::isfinite(x) || !std::isfinite(y)) {
+      continue;
+    }
+    const std::string about =
+        absl::StrCat(system.name, ": ", Fixed(system.from, 2), ", ", Fixed(system.to, 2),
+                     system.is_reference ? " (reference)"
+                     : system.fitted     ? ""
+                                         : " (not fitted)");
+    if (system.is_reference) {
+      DrawReference(plot, plot.X(x), plot.Y(y), about, canvas);
+    } else {
+      canvas.Marker(0, plot.X(x), plot.Y(y), about, !system.fitted);
     }
   }
   return outside;
@@ -438,6 +455,18 @@ std::string ShiftSvg(const std::vector<ShiftFit>& fits) {
       notes.push_back(absl::StrCat(
           fits[i].to, ": without both scores: ", absl::StrJoin(fits[i].missing, "; ")));
     }
+  }
+  std::set<std::string> references;
+  for (const ShiftFit& fit : fits) {
+    for (const FittedSystem& system : fit.systems) {
+      if (system.is_reference) {
+        references.insert(system.name);
+      }
+    }
+  }
+  if (!references.empty()) {
+    notes.push_back(absl::StrCat("Diamonds and dotted lines: ", absl::StrJoin(references, "; "),
+                                 ", not fitted and not ranked."));
   }
   for (const ShiftFit& fit : fits) {
     for (const std::string& choice : fit.choices) {

@@ -249,7 +249,9 @@ class Fitter {
       system.to = y.value;
       system.gap = x.value - y.value;
       system.from_error = FromError(i, x);
-      system.fitted = std::find(options_.exclude.begin(), options_.exclude.end(), name) ==
+      system.is_reference = table_.approaches()[i].is_reference;
+      system.fitted = !system.is_reference &&
+                      std::find(options_.exclude.begin(), options_.exclude.end(), name) ==
                           options_.exclude.end() &&
                       std::isfinite(ToScale(x.value)) && std::isfinite(ToScale(y.value));
       fit.systems.push_back(std::move(system));
@@ -261,15 +263,19 @@ class Fitter {
                      });
     std::vector<double> scores;
     std::vector<double> new_scores;
-    for (const FittedSystem& system : fit.systems) {
-      scores.push_back(sign * system.from);
-      new_scores.push_back(sign * system.to);
+    std::vector<FittedSystem*> ranked;
+    for (FittedSystem& system : fit.systems) {
+      if (!system.is_reference) {
+        ranked.push_back(&system);
+        scores.push_back(sign * system.from);
+        new_scores.push_back(sign * system.to);
+      }
     }
     const std::vector<int64_t> ranks = CompetitionRanks(scores);
     const std::vector<int64_t> new_ranks = CompetitionRanks(new_scores);
-    for (size_t i = 0; i < fit.systems.size(); ++i) {
-      fit.systems[i].rank = ranks[i];
-      fit.systems[i].new_rank = new_ranks[i];
+    for (size_t i = 0; i < ranked.size(); ++i) {
+      ranked[i]->rank = ranks[i];
+      ranked[i]->new_rank = new_ranks[i];
     }
     return absl::OkStatus();
   }

@@ -49,9 +49,10 @@ struct FittedSystem {
   double to = 0;
   double gap = 0;  // from - to
   // Ranks by `from` and by `to` among the listed systems: 1 is the best by the benchmarks' goal,
-  // ties share the best rank.
+  // ties share the best rank. References have none: 0.
   int64_t rank = 0;
   int64_t new_rank = 0;
+  bool is_reference = false;  // AxisEntry::is_reference: listed, and never fitted
   bool fitted = true;  // false: left out of the line (asked for, or a score that is 0 or 100 %)
   // What the line predicts, and the score beyond it (effective robustness); in the table's unit.
   // Nothing where there is no line, or the scale has no value for `from`.
@@ -134,7 +135,8 @@ std::vector<std::optional<double>> ScoreErrors(const std::vector<ExampleTable>& 
 // One row for each system. Text is a table for each fit. CSV has a line, and the other forms a
 // note, for each approach that lacks a score. JSON: {"fits":[{"from","to","scale","n","slope",
 // "intercept","r_squared","mean_gap","systems":[{"name","from","to","gap","rank","new_rank",
-// "delta_rank","fitted","predicted","residual"}],"missing":[…]}]}; with a bootstrap also "level",
+// "delta_rank","fitted","predicted","residual"}],"missing":[…]}]}; references have no ranks and
+// "reference": true; with a bootstrap also "level",
 // and "slope_interval" and its like as [low, high]; with score intervals "from_interval" and
 // "to_interval". JSON lines: one such fit a line.
 std::string WriteShift(const std::vector<ShiftFit>& fits, TableFormat format);

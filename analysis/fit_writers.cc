@@ -17,6 +17,7 @@
 #include "analysis/fit.h"
 #include "analysis/intervals.h"
 #include "analysis/json_text.h"
+#include "analysis/references.h"
 #include "analysis/table.h"
 #include "analysis/text.h"
 #include "base/decimal.h"
@@ -65,16 +66,21 @@ Json FitJson(const ShiftFit& fit) {
   }
   json["systems"] = Json::array();
   for (const FittedSystem& system : fit.systems) {
-    json["systems"].push_back({{"name", system.name},
-                               {"from", system.from},
-                               {"to", system.to},
-                               {"gap", system.gap},
-                               {"rank", system.rank},
-                               {"new_rank", system.new_rank},
-                               {"delta_rank", system.rank - system.new_rank},
-                               {"fitted", system.fitted},
-                               {"predicted", NumberOrNull(system.predicted)},
-                               {"residual", NumberOrNull(system.residual)}});
+    const bool is_ranked = !system.is_reference;
+    json["systems"].push_back(
+        {{"name", system.name},
+         {"from", system.from},
+         {"to", system.to},
+         {"gap", system.gap},
+         {"rank", is_ranked ? Json(system.rank) : Json()},
+         {"new_rank", is_ranked ? Json(system.new_rank) : Json()},
+         {"delta_rank", is_ranked ? Json(system.rank - system.new_rank) : Json()},
+         {"fitted", system.fitted},
+         {"predicted", NumberOrNull(system.predicted)},
+         {"residual", NumberOrNull(system.residual)}});
+    if (system.is_reference) {
+      json["systems"].back()["reference"] = true;
+    }
     const auto add = [&](const char* name, const std::optional<Interval>& interval) {
       if (interval.has_value()) {
         json["systems"].back()[name] = EndsJson(interval);
@@ -144,18 +150,23 @@ TableRow SystemCells(const FittedSystem& system) {
     return NumberCell(value, Fixed(value, 2) + Bracketed(interval, 2));
   };
   const int64_t rise = system.rank - system.new_rank;
+  const auto rank = [&system](const TableCell& cell) {
+    return system.is_reference ? TableCell() : cell;
+  };
   TableCell residual = SignedCell(system.residual);
   if (system.residual.has_value()) {
     residual.text += Bracketed(system.residual_interval, 2);
   }
-  return {IntegerCell(system.rank),
-          WithFootnote(TextCell(system.name), system.fitted ? "" : " †"),
+  return {rank(IntegerCell(system.rank)),
+          WithFootnote(TextCell(system.name), system.is_reference ? kReferenceSign
+                                              : system.fitted     ? ""
+                                                                  : " †"),
           score(system.from, system.from_interval),
           score(system.to, system.to_interval),
           NumberCell(system.gap),
-          IntegerCell(system.rank),
-          IntegerCell(system.new_rank),
-          IntegerCell(rise, rise == 0 ? "0" : absl::StrFormat("%+d", rise)),
+          rank(IntegerCell(system.rank)),
+          rank(IntegerCell(system.new_rank)),
+          rank(IntegerCell(rise, rise == 0 ? "0" : absl::StrFormat("%+d", rise))),
           YesNoCell(system.fitted),
           NumberCell(system.predicted),
           residual,
@@ -203,13 +214,15 @@ Table ShiftTable(absl::Span<const ShiftFit> fits) {
   table.columns = ShiftColumns();
   std::vector<std::string> missing;
   bool all_fitted = true;
+  bool any_reference = false;
   for (const ShiftFit& fit : fits) {
     for (const FittedSystem& system : fit.systems) {
       TableRow row = FitCells(fit);
       const TableRow cells = SystemCells(system);
       row.insert(row.end(), cells.begin(), cells.end());
       table.rows.push_back(std::move(row));
-      all_fitted = all_fitted && system.fitted;
+      all_fitted = all_fitted && (system.fitted || system.is_reference);
+      any_reference = any_reference || system.is_reference;
     }
     table.notes.push_back(FitTitle(fit));
     std::vector<std::string> names;
@@ -224,6 +237,9 @@ Table ShiftTable(absl::Span<const ShiftFit> fits) {
   }
   if (!all_fitted) {
     table.notes.emplace_back("† not part of the fit.");
+  }
+  if (any_reference) {
+    table.notes.emplace_back(kReferenceNote);
   }
   table.notes.insert(table.notes.end(), missing.begin(), missing.end());
   for (const ShiftFit& fit : fits) {

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "analysis/csv.h"
 #include "analysis/notes.h"
+#include "analysis/references.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -59,14 +60,18 @@ Average AverageOf(const ScoreTable& table, size_t approach, const BenchmarkGroup
   return average;
 }
 
-void AssignRanks(bool minimized, std::vector<RankedApproach>& approaches) {
+// References stand below the others, without a rank.
+void AssignRanks(const ScoreTable& table, bool minimized, std::vector<RankedApproach>& approaches) {
+  const auto is_ranked = [&table](const RankedApproach& one) {
+    return one.averages[0].value.has_value() && !table.approaches()[one.approach].is_reference;
+  };
   std::stable_sort(approaches.begin(), approaches.end(),
-                   [minimized](const RankedApproach& x, const RankedApproach& y) {
+                   [&](const RankedApproach& x, const RankedApproach& y) {
                      const std::optional<double>& a = x.averages[0].value;
                      const std::optional<double>& b = y.averages[0].value;
-                     return a.has_value() && (!b.has_value() || (minimized ? *a < *b : *a > *b));
+                     return is_ranked(x) && (!is_ranked(y) || (minimized ? *a < *b : *a > *b));
                    });
-  for (size_t i = 0; i < approaches.size() && approaches[i].averages[0].value.has_value(); ++i) {
+  for (size_t i = 0; i < approaches.size() && is_ranked(approaches[i]); ++i) {
     const bool ties =
         i > 0 && *approaches[i].averages[0].value == *approaches[i - 1].averages[0].value;
     approaches[i].rank = ties ? approaches[i - 1].rank : static_cast<int64_t>(i) + 1;
@@ -208,7 +213,7 @@ absl::StatusOr<Generalization> RankByAverage(const ScoreTable& table,
       }
     }
   }
-  AssignRanks(minimized, result.approaches);
+  AssignRanks(table, minimized, result.approaches);
   return result;
 }
 
@@ -228,10 +233,13 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   }
   std::vector<std::string> incomplete;
   bool any_partial = false;
+  bool any_reference = false;
   for (const RankedApproach& approach : generalization.approaches) {
     const std::string& name = table.approaches()[approach.approach].name;
+    const bool is_reference = table.approaches()[approach.approach].is_reference;
     std::vector<TableCell> row = {approach.rank > 0 ? IntegerCell(approach.rank) : TableCell(),
-                                  TextCell(name)};
+                                  WithFootnote(TextCell(name), is_reference ? kReferenceSign : "")};
+    any_reference = any_reference || is_reference;
     std::set<size_t> missing;
     for (size_t group = 0; group < approach.averages.size(); ++group) {
       const Average& average = approach.averages[group];
@@ -275,6 +283,9 @@ Table GeneralizationTable(const ScoreTable& table, const Generalization& general
   if (any_partial) {
     result.notes.push_back(
         "* some seeds or settings of its scores failed, are pending, or were canceled or stopped.");
+  }
+  if (any_reference) {
+    result.notes.emplace_back(kReferenceNote);
   }
   if (!incomplete.empty()) {
     result.notes.push_back(

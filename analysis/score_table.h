@@ -64,6 +64,9 @@ struct AxisEntry {
   std::map<std::string, std::string> tags;
   MetricMeaning metric = {};  // of a benchmark: what its scores mean
   SettingChoice choice = {};  // likewise
+  // Of an approach: its scores are shown beside the others', and are not compared with them
+  // (references.h).
+  bool is_reference = false;
   bool operator==(const AxisEntry&) const = default;
 };
 
@@ -138,6 +141,7 @@ class ScoreTable {
   void SetChoice(size_t benchmark, SettingChoice choice) {
     benchmarks_[benchmark].choice = std::move(choice);
   }
+  void SetReference(size_t approach) { approaches_[approach].is_reference = true; }
   // Between what the scores of a column can lie; nothing for a scale without limits. Where no scale
   // is stated: nothing where less is better, since errors and losses have no worst score; else 0 to
   // 100 if any score of the column is above 1, and 0 to 1 if none is.

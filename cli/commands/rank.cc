@@ -15,6 +15,7 @@
 #include "analysis/figures.h"
 #include "analysis/generalization.h"
 #include "analysis/rank_sets.h"
+#include "analysis/references.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
 #include "base/status_macros.h"
@@ -37,6 +38,7 @@ struct RankFlags {
   std::vector<std::string> groups;
   std::string by;
   std::string baseline;
+  std::vector<std::string> references;
   std::vector<std::string> where;
   std::string metric;
   std::string select;
@@ -137,8 +139,9 @@ absl::StatusOr<std::optional<analysis::RankEstimate>> RankEstimateOf(
 
 absl::Status RunRank(RankFlags& flags, CommandContext& context) {
   CONCUR_RETURN_IF_ERROR(CheckFormat(flags.format));
-  CONCUR_ASSIGN_OR_RETURN(const analysis::ScoreTable table,
+  CONCUR_ASSIGN_OR_RETURN(analysis::ScoreTable table,
                           LoadTable(flags, analysis::Layout::kTrainInColumns, context));
+  CONCUR_RETURN_IF_ERROR(analysis::AddReferences(flags.references, table));
   std::vector<analysis::BenchmarkGroup> groups;
   for (const std::string& text : flags.groups) {
     CONCUR_ASSIGN_OR_RETURN(analysis::BenchmarkGroup group, analysis::ParseGroup(table, text));
@@ -258,6 +261,7 @@ void AddRankCommand(Command& app, CommandContext& context) {
       ->AddOption("--baseline", flags->baseline,
                   "Also the first group's average less that of this approach")
       ->TypeName("NAME");
+  AddReferenceOption(command, flags->references);
   command
       ->AddOption(
           "--resolve", flags->resolve,

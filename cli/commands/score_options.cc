@@ -82,6 +82,17 @@ void AddScoreFileOptions(Command* command, ScoreFileFlags& flags) {
       ->ShowDefault();
 }
 
+void AddReferenceOption(Command* command, std::vector<std::string>& texts) {
+  command
+      ->AddOption(
+          "--reference", texts,
+          "Scores to show beside the others, unranked, such as people's: an approach (\"*\" "
+          "for any text), a tag of benchmarks that holds them, or NAME=SCORE or "
+          "NAME=BENCHMARK:SCORE,...; may be repeated")
+      ->TypeName("NAME[=SCORES]")
+      ->OneValueEach();
+}
+
 void AddTrainColumnOption(Command* command, ScoreFileFlags& flags) {
   command
       ->AddOption("--train", flags.train_column,

@@ -78,6 +78,9 @@ void AddClusterOption(Command* command, std::string& value);
 // What --cluster asks for; unset: the default. InvalidArgument for an unknown unit.
 absl::StatusOr<std::optional<analysis::ExampleUnit>> UnitOf(const std::string& value);
 
+// --reference: texts for analysis::AddReferences; `texts` must outlive the command.
+void AddReferenceOption(Command* command, std::vector<std::string>& texts);
+
 // Names in one option value, as a line of CSV: `A,"B, C"`. InvalidArgument when it is empty.
 absl::StatusOr<std::vector<std::string>> SplitNames(const std::string& option,
                                                     const std::string& value);

@@ -12,6 +12,7 @@
 #include "analysis/example_runs.h"
 #include "analysis/figures.h"
 #include "analysis/fit.h"
+#include "analysis/references.h"
 #include "analysis/score_table.h"
 #include "analysis/selection.h"
 #include "analysis/table.h"
@@ -41,6 +42,7 @@ struct ShiftFlags {
   std::string unit;
   std::string metric;
   std::vector<std::string> exclude;
+  std::vector<std::string> references;
   std::vector<std::string> where;
   std::string format;
   IntervalFlags interval;
@@ -139,6 +141,7 @@ absl::Status RunShift(const ShiftFlags& flags, CommandContext& context) {
     CONCUR_RETURN_IF_ERROR(ApplyMinimize(flags.file, table));
   }
   CONCUR_ASSIGN_OR_RETURN(table, table.Where(flags.where));
+  CONCUR_RETURN_IF_ERROR(analysis::AddReferences(flags.references, table));
   CONCUR_ASSIGN_OR_RETURN(const std::optional<analysis::ExampleUnit> unit, UnitOf(flags.cluster));
   CONCUR_ASSIGN_OR_RETURN(
       const std::vector<analysis::ExampleTable> examples,
@@ -189,9 +192,10 @@ void AddShiftCommand(Command& app, CommandContext& context) {
       ->TypeName("UNIT");
   command
       ->AddOption("--exclude", flags->exclude,
-                  "An approach to list but not to fit, e.g. human scores; may be repeated")
+                  "An approach to list and to rank but not to fit; may be repeated")
       ->TypeName("NAME")
       ->OneValueEach();
+  AddReferenceOption(command, flags->references);
   command->AddOption("--where", flags->where, "Only approaches with a tag; may be repeated")
       ->TypeName("TAG=VALUE")
       ->OneValueEach();
