@@ -38,7 +38,8 @@ struct SweepModel {
 }  // namespace
 
 SeenSweep SeenOf(const SweepView& sweep) {
-  return {sweep.row->canceled, sweep.row->paused, IsTerminal(sweep.state), {}, false};
+  const bool may_pause = sweep.state == SweepState::kActive || sweep.state == SweepState::kPaused;
+  return {sweep.row->canceled, sweep.row->paused, IsTerminal(sweep.state), may_pause, {}, false};
 }
 
 std::optional<SeenSweep> SeenIn(const Scheduler& scheduler, SweepId id) {
@@ -214,8 +215,9 @@ class History::Search {
     if (seen->paused && !model.paused && !MayCome(UserRequest::kPause, call)) {
       return "a read finds it paused, and nobody paused it";
     }
-    // The end of a sweep ends its pause; it may have been retried since.
-    if (!seen->paused && model.paused && !seen->ended && !MayCome(UserRequest::kResume, call) &&
+    // The end of the last job ends a pause, also while attempts of canceled jobs are still being
+    // stopped; the sweep may have been retried since.
+    if (!seen->paused && model.paused && seen->may_pause && !MayCome(UserRequest::kResume, call) &&
         !MayCome(UserRequest::kCancel, call) && !MayCome(UserRequest::kRetry, call)) {
       return "a read does not find its pause";
     }

@@ -45,6 +45,7 @@ struct SeenSweep {
   bool canceled = false;
   bool paused = false;
   bool ended = false;
+  bool may_pause = false;  // some job has not ended: what was paused is
   std::vector<Job> jobs;   // empty: the read did not ask for them
   bool only_jobs = false;  // it says nothing else of the sweep
 };

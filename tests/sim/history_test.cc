@@ -15,9 +15,11 @@ using ::testing::IsEmpty;
 
 constexpr SweepId kSweep{1};
 
-SeenSweep Seen(std::vector<SeenSweep::Job> jobs = {}) { return {false, false, false, jobs}; }
-SeenSweep Paused() { return {false, true, false, {}}; }
-SeenSweep Canceled() { return {true, false, false, {}}; }
+SeenSweep Seen(std::vector<SeenSweep::Job> jobs = {}) {
+  return {false, false, false, true, jobs, false};
+}
+SeenSweep Paused() { return {false, true, false, true, {}, false}; }
+SeenSweep Canceled() { return {true, false, false, false, {}, false}; }
 
 class HistoryTest : public ::testing::Test {
  protected:
@@ -61,6 +63,25 @@ TEST_F(HistoryTest, TwoReadsMaySeeARequestInOneOrderOnly) {
   Read(Paused());
   Read(Seen());  // began when the one before had ended
   history_.End(UserRequest::kPause, kSweep, pause);
+  EXPECT_THAT(history_.Check(), HasSubstr("does not find its pause"));
+}
+
+// Its last jobs may be canceled one by one: an attempt may still be being stopped then.
+TEST_F(HistoryTest, APauseEndsWithTheLastJobThoughAnAttemptIsBeingStopped) {
+  Request(UserRequest::kPause);
+  Request(UserRequest::kCancelJob);
+  SeenSweep canceling = Seen();
+  canceling.may_pause = false;
+  Read(canceling);
+  EXPECT_THAT(history_.Check(), IsEmpty());
+  Read(Seen());  // jobs that may be paused, and nobody resumed them
+  EXPECT_THAT(history_.Check(), IsEmpty()) << "the pause was over";
+}
+
+TEST_F(HistoryTest, AReadOfARunningSweepFindsItsPause) {
+  Request(UserRequest::kPause);
+  Request(UserRequest::kCancelJob);
+  Read(Seen());
   EXPECT_THAT(history_.Check(), HasSubstr("does not find its pause"));
 }
 
