@@ -72,7 +72,8 @@ struct ResultRow {
   friend bool operator==(const ResultRow&, const ResultRow&) = default;
 };
 
-// An attempt that did not succeed, kept for people and for blame. Bounded by the retry policy.
+// An attempt that did not succeed, kept for people and for blame. Bounded by the retry policy and
+// the rungs of early stopping.
 struct AttemptRow {
   JobId id;
   Attempt attempt;

@@ -7,6 +7,7 @@
 // commit; with the reports, a restart has the same rules again.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -161,6 +162,25 @@ void Scheduler::StopTraining(SweepRecord& sweep, uint32_t job) {
       Announce(sweep, eval, "its train job was stopped");
     }
   }
+}
+
+// The log and the time of an attempt that early_stop ended stay, as those of any that did not
+// succeed. Of one whose end comes again nothing is held any more, and of one that ended beside a
+// restart nobody knows why it was to stop: these leave nothing.
+void Scheduler::KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished) {
+  const Assignment* held = worker.assignments.Find(finished.id);
+  if (held == nullptr || !held->stopping || held->reason != StopReason::kEarlyStop) {
+    return;
+  }
+  AttemptRow row{.id = finished.id.job,
+                 .attempt = finished.id.attempt,
+                 .worker = worker.info.name,
+                 .end_time = now_,
+                 .result = finished.result};
+  row.result.succeeded = false;
+  row.result.failure = FailureClass::kPreempted;  // of no success or failure that counts
+  row.result.metrics.clear();
+  pending_.batch.put_attempts.push_back(std::move(row));
 }
 
 // REQUIRES: the rows of jobs have been read.

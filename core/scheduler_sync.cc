@@ -242,6 +242,7 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
         paused.result.failure = FailureClass::kPreempted;  // a failure does not count, either
         TakeCheckpoint(sweep, id.job.index, paused);
       }
+      KeepStoppedAttempt(worker, finished);
       order.reason = absl::StrCat("the job is ", JobStateName(record.state()));
     }
   }

@@ -72,7 +72,6 @@ class UsageTable {
       : by_(std::move(by)), since_(since), until_(until) {}
 
   absl::Status AddSweep(Client& client, const v1::Sweep& sweep) {
-    any_stopped_ = any_stopped_ || sweep.counts().stopped() > 0;
     std::map<std::string, const v1::Approach*> approaches;
     for (const v1::Approach& approach : sweep.spec().approaches()) {
       approaches[approach.name()] = &approach;
@@ -91,8 +90,12 @@ class UsageTable {
       AddJob(KeyOf(sweep, job.approach()), command.resources(), job);
     };
     CONCUR_RETURN_IF_ERROR(client.ListJobs(std::move(request), 0, [&](const v1::Job& job) {
-      // Attempts that failed come only with a job of its own.
-      if (job.failures() > 0 || job.lost() > 0 || job.attempt() > 1) {
+      // Attempts that did not succeed come only with a job of its own; early stopping leaves jobs
+      // with nothing but such.
+      const bool was_stopped =
+          job.attempt() > 0 && !job.has_result() &&
+          (job.state() == v1::Job::STATE_STOPPED || job.state() == v1::Job::STATE_BLOCKED);
+      if (job.failures() > 0 || job.lost() > 0 || job.attempt() > 1 || was_stopped) {
         with_failures.push_back(job.id());
       } else {
         add(job);
@@ -112,7 +115,6 @@ class UsageTable {
 
   const std::map<std::vector<std::string>, Usage>& rows() const { return rows_; }
   uint64_t lost() const { return lost_; }
-  bool any_stopped() const { return any_stopped_; }
 
  private:
   // Names of sweeps are used again: their ids follow them.
@@ -170,7 +172,6 @@ class UsageTable {
   std::map<std::vector<std::string>, Usage> rows_;
   uint64_t attempts_ = 0;
   uint64_t lost_ = 0;  // attempts without a time
-  bool any_stopped_ = false;
 };
 
 // The names of a row's keys in records.
@@ -230,9 +231,6 @@ void PrintUsage(CommandContext& context, const std::vector<std::string>& by,
     PrintNote(context, absl::StrCat("of ", table.lost(),
                                     " attempts it is not known how long they ran: they were lost "
                                     "with their workers"));
-  }
-  if (table.any_stopped()) {
-    PrintNote(context, "attempts that early_stop paused or ended are not counted");
   }
 }
 

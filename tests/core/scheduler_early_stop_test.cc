@@ -139,6 +139,41 @@ TEST_F(SchedulerEarlyStopTest, AResultOfAPausedAttemptThatComesLateIsRefused) {
   EXPECT_EQ(View(0).lost, 0u);
 }
 
+// Nobody saw the log or the hours of an attempt that early_stop ended.
+TEST_F(SchedulerEarlyStopTest, AnAttemptThatItEndedLeavesItsLogAndItsTimeOnce) {
+  Start(3, Halving());
+  const std::string worker = WorkerOf(0);
+  const AttemptId id = AttemptOf(0);
+  Report(0, {{1, 0.5}});
+  JobResult result =
+      SuccessOf(id, true);  // it ended well before the order came, and does not count
+  result.run_time = absl::Minutes(7);
+  WorkerCalled(worker).Finish(id, result);
+  Sync();
+  ASSERT_OK_AND_ASSIGN(const std::vector<AttemptRow> attempts,
+                       harness().store().ListAttempts(id.job));
+  ASSERT_EQ(attempts.size(), 1u);
+  EXPECT_EQ(attempts[0].attempt, id.attempt);
+  EXPECT_EQ(attempts[0].worker, worker);
+  EXPECT_EQ(attempts[0].result.failure, FailureClass::kPreempted);
+  EXPECT_FALSE(attempts[0].result.succeeded);
+  EXPECT_EQ(attempts[0].result.run_time, absl::Minutes(7));
+  EXPECT_EQ(attempts[0].result.artifacts, result.artifacts);
+  EXPECT_EQ(View(0).failures + View(0).lost, 0u) << "nothing is counted";
+}
+
+TEST_F(SchedulerEarlyStopTest, AnAttemptThatWasCanceledLeavesNothing) {
+  Start(3, Halving());
+  const std::string worker = WorkerOf(0);
+  const AttemptId id = AttemptOf(0);
+  ASSERT_OK(scheduler().CancelJob(id.job));
+  WorkerCalled(worker).Finish(id, FailureOf(FailureClass::kPreempted));
+  Sync();
+  ASSERT_OK_AND_ASSIGN(const std::vector<AttemptRow> attempts,
+                       harness().store().ListAttempts(id.job));
+  EXPECT_TRUE(attempts.empty());
+}
+
 TEST_F(SchedulerEarlyStopTest, ASettingThatWasLetGoBeforeItHasStoppedGoesOnFromItsCheckpoint) {
   Start(3, Halving());
   const std::string worker = WorkerOf(1);

@@ -67,6 +67,7 @@ class SchedulerHarness {
   explicit SchedulerHarness(SchedulerPolicy policy);
 
   Scheduler& scheduler() { return *scheduler_; }
+  MemoryStore& store() { return store_; }
   absl::Time now() const { return now_; }
   const SchedulerPolicy& policy() const { return policy_; }
 

@@ -13,7 +13,6 @@ namespace concur::cli {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using TestJson = nlohmann::ordered_json;
 
 class UsageTest : public CommandsFixture {
@@ -105,13 +104,21 @@ TEST_F(UsageTest, LostAttemptsAreToldOf) {
   EXPECT_THAT(output.out, HasSubstr("lr           2         3   1.50"));
 }
 
-TEST_F(UsageTest, AttemptsThatWereStoppedEarlyAreToldOf) {
-  constexpr char kNote[] = "attempts that early_stop paused or ended are not counted";
-  EXPECT_THAT(Concur({"usage", "s12"}).err, Not(HasSubstr(kNote)));
-  for (v1::Sweep& sweep : fake_.sweeps) {
-    sweep.mutable_counts()->set_stopped(2);
+// The lists of jobs do not have attempts: the job itself does.
+TEST_F(UsageTest, AttemptsThatEarlyStoppingEndedCount) {
+  for (const v1::Job::State state : {v1::Job::STATE_STOPPED, v1::Job::STATE_BLOCKED}) {
+    fake_.jobs = {TheJob(0, state)};
+    fake_.jobs[0].set_attempt(1);
+    v1::AttemptRecord& attempt = *fake_.jobs[0].add_attempts();
+    attempt.mutable_end_time()->set_seconds(kStart);
+    attempt.mutable_result()->mutable_run_time()->set_seconds(1800);
+    fake_.job_requests.clear();
+    const TestJson rows = TestJson::parse(Concur({"usage", "s12", "-o", "json"}).out);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_DOUBLE_EQ(rows[0]["gpu_hours"], 0.5);
+    ASSERT_EQ(fake_.job_requests.size(), 1u);
+    EXPECT_EQ(fake_.job_requests[0].job(), "s12/0");
   }
-  EXPECT_THAT(Concur({"usage", "s12"}).err, HasSubstr(kNote));
 }
 
 TEST_F(UsageTest, ImportedSweepsAndUnknownOnes) {
