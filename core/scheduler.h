@@ -395,6 +395,7 @@ class Scheduler {
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
   bool WasPaused(const Worker& worker, AttemptId id) const;
   void KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished);
+  void AcquitPaused(SweepRecord& sweep, uint32_t job);
   std::string SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
                             const JobResult& result);
   void AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result);

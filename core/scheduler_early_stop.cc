@@ -164,6 +164,20 @@ void Scheduler::StopTraining(SweepRecord& sweep, uint32_t job) {
   }
 }
 
+// Its worker lives: the attempt ended in another way than those that took their workers along.
+void Scheduler::AcquitPaused(SweepRecord& sweep, uint32_t job) {
+  const JobId id = sweep.IdOf(job);
+  if (suspects_.Of(id).in_a_row == 0) {
+    return;
+  }
+  const bool waits = suspects_.RemoveReady(id);
+  suspects_.Acquit(id);
+  if (waits) {
+    EnterReady(sweep, job);
+  }
+  Touch(id);
+}
+
 // The log and the time of an attempt that early_stop ended stay, as those of any that did not
 // succeed. Of one whose end comes again nothing is held any more, and of one that ended beside a
 // restart nobody knows why it was to stop: these leave nothing.

@@ -241,6 +241,7 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
         FinishedAttempt paused = finished;                 // the job goes on from there
         paused.result.failure = FailureClass::kPreempted;  // a failure does not count, either
         TakeCheckpoint(sweep, id.job.index, paused);
+        AcquitPaused(sweep, id.job.index);
       }
       KeepStoppedAttempt(worker, finished);
       order.reason = absl::StrCat("the job is ", JobStateName(record.state()));

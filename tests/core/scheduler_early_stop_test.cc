@@ -162,6 +162,32 @@ TEST_F(SchedulerEarlyStopTest, AnAttemptThatItEndedLeavesItsLogAndItsTimeOnce) {
   EXPECT_EQ(View(0).failures + View(0).lost, 0u) << "nothing is counted";
 }
 
+// The next death of its worker, hours later, made it poison.
+TEST_F(SchedulerEarlyStopTest, APauseAcquitsASuspect) {
+  Start(3, Halving());
+  for (int death = 0; death < 2; ++death) {
+    ASSERT_NE(WorkerOf(0), "");
+    Restart(WorkerOf(0));
+    Sync();
+    Sync();
+  }
+  const std::string worker = WorkerOf(0);
+  ASSERT_NE(worker, "");
+  const AttemptId id = AttemptOf(0);
+  Report(0, {{1, 0.9}});
+  ASSERT_EQ(TrainState(0), JobState::kBlocked);
+  WorkerCalled(worker).Finish(id, FailureOf(FailureClass::kPreempted));
+  Sync();
+  Report(1, {{1, 0.1}});
+  Report(2, {{1, 0.2}});
+  DropStopping();
+  ASSERT_EQ(TrainState(0), JobState::kRunning) << "it goes on";
+  Restart(WorkerOf(0));
+  Sync();
+  EXPECT_NE(TrainState(0), JobState::kFailed);
+  EXPECT_NE(View(0).failure, FailureClass::kPoison);
+}
+
 TEST_F(SchedulerEarlyStopTest, AnAttemptThatWasCanceledLeavesNothing) {
   Start(3, Halving());
   const std::string worker = WorkerOf(0);
