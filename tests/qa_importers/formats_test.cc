@@ -148,7 +148,7 @@ TEST_F(FormatsTest, MrqaContextsWithoutTheirTokensCannotBeCut) {
   const std::string qas = R"("qas": [{"qid": "1", "question": "?", "answers": ["a"]}])";
   for (const auto& [tokens, message] : std::vector<std::pair<std::string, std::string>>{
            {"", ":1: context_tokens: missing; expected a list"},
-           {R"("context_tokens": "a", )", ":1: context_tokens: expected a list, got a"},
+           {R"("context_tokens": "a", )", R"(:1: context_tokens: expected a list, got "a")"},
            {R"("context_tokens": [["a", 0], ["b"]], )", ":1: context_tokens[1]: expected"},
            {R"("context_tokens": [["a", 0], ["b", 4]], )", "within the context's 3 characters"},
            {R"("context_tokens": [["a", 0], ["b", -1]], )", "-1]"}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `concur rank` and `concur cross`, and `concur shift` of a sweep.
+// `concur rank` and `concur cross`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -134,33 +134,6 @@ TEST_F(RankTest, CrossShowsEveryTrainSet) {
   output = RunConcur({"cross", "--scores", file});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("m2        news"));
-}
-
-TEST_F(RankTest, ShiftMayTakeEachTrainSetForASystem) {
-  // Each system is evaluated on the other test set as well, with the same score.
-  fake_.sweeps[0].mutable_spec()->set_evaluate_on(v1::SweepSpec::EVALUATE_ON_ALL);
-  for (size_t i = 0, count = fake_.jobs.size(); i < count; ++i) {
-    v1::Job job = fake_.jobs[i];
-    if (job.kind() == v1::Job::KIND_EVAL) {
-      job.set_id(absl::StrCat("s1/", count + i));
-      job.set_test_benchmark(job.train_set() == "news" ? "wiki" : "news");
-      fake_.jobs.push_back(job);
-    }
-  }
-  std::vector<std::string> command = {"shift", "demo", "--from", "news",
-                                      "--to",  "wiki", "-o",     "json"};
-  Output output = Concur(command);
-  ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(PlainJson::parse(output.out)["fits"][0]["n"], 3) << "approaches";
-  command.emplace_back("--by-train-set");
-  output = Concur(command);
-  ASSERT_EQ(output.code, 0) << output.err;
-  const PlainJson fit = PlainJson::parse(output.out)["fits"][0];
-  EXPECT_EQ(fit["n"], 6);
-  EXPECT_NEAR(fit["slope"].get<double>(), 1, 1e-9);
-  EXPECT_THAT(fit["systems"].dump(), HasSubstr("bert ← wiki"));
-  command.emplace_back("--score-intervals");
-  EXPECT_EQ(Concur(command).code, 2);
 }
 
 }  // namespace

@@ -181,5 +181,50 @@ TEST_F(ScoresCommandTest, ScoresByJobArePrintedPageByPageUpToAWrongOne) {
   EXPECT_THAT(broken.out, HasSubstr("s12/19999,"));
 }
 
+TEST_F(ScoresCommandTest, ShiftMayTakeEachTrainSetForASystem) {
+  v1::Sweep& sweep = fake_.sweeps[1];
+  SweepSpec spec;
+  spec.name = "study";
+  spec.approaches = {testing::TrainedApproach("lr"), testing::TrainedApproach("window"),
+                     testing::TrainedApproach("bert")};
+  spec.benchmarks = {testing::Benchmark("squad"), testing::Benchmark("news")};
+  spec.train_sets = {testing::PlainTrainSet(spec, 0), testing::PlainTrainSet(spec, 1)};
+  spec.evaluate_on = EvaluateOn::kAll;
+  *sweep.mutable_spec() = rpc::ToProto(spec);
+  int system = 0;
+  for (const ApproachSpec& approach : spec.approaches) {
+    for (const char* train : {"squad", "news"}) {
+      ++system;
+      for (const char* test : {"squad", "news"}) {  // 2 points lower on the new test set
+        v1::Score& score = fake_.scores.emplace_back();
+        score.set_job(absl::StrCat("s12/", fake_.scores.size()));
+        score.set_approach(approach.name);
+        score.set_train_set(train);
+        score.set_test_benchmark(test);
+        score.set_seed(1);
+        score.set_metric("f1");
+        score.set_state(v1::Job::STATE_SUCCEEDED);
+        score.set_value(10 * system - (std::string(test) == "news" ? 2 : 0));
+        score.set_examples(100);
+      }
+    }
+  }
+  std::vector<std::string> command = {"shift", "s12",  "--from", "squad",
+                                      "--to",  "news", "-o",     "json"};
+  Output output = Concur(command);
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(TestJson::parse(output.out)["fits"][0]["n"], 3) << "approaches";
+  command.emplace_back("--by-train-set");
+  output = Concur(command);
+  ASSERT_EQ(output.code, 0) << output.err;
+  const TestJson fit = TestJson::parse(output.out)["fits"][0];
+  EXPECT_EQ(fit["n"], 6);
+  EXPECT_NEAR(fit["slope"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(fit["intercept"].get<double>(), -2, 1e-9);
+  EXPECT_THAT(fit["systems"].dump(), HasSubstr("bert ← news"));
+  command.emplace_back("--score-intervals");
+  EXPECT_EQ(Concur(command).code, 2);
+}
+
 }  // namespace
 }  // namespace concur::cli
