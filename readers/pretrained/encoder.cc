@@ -11,6 +11,7 @@
 #include "readers/files/checkpoint_files.h"
 #include "readers/layers/dropout.h"
 #include "readers/layers/paths.h"
+#include "readers/pretrained/attention.h"
 #include "readers/tensors.h"
 
 namespace concur::readers {
@@ -116,16 +117,17 @@ torch::Tensor Encoder::Attend(const Layer& layer, const torch::Tensor& x, const 
   const auto heads = [&](LayerPart part) {
     return layer[part](x).view({x.size(0), x.size(1), config_.heads, width}).transpose(1, 2);
   };
-  torch::Tensor scores = heads(kQuery).matmul(heads(kKey).transpose(2, 3));
-  scores = scores / std::sqrt(static_cast<double>(width));
-  const torch::Tensor weights = torch::softmax(bias.defined() ? scores + bias : scores, -1);
+  // The originals divide scores. There are fewer queries, and in half precision scores may be
+  // large.
+  const torch::Tensor query = heads(kQuery) / std::sqrt(static_cast<double>(width));
+  torch::Tensor weights;
+  const torch::Tensor context =
+      Attention(query, heads(kKey), heads(kValue), bias, {config_.attention_dropout, is_training()},
+                trace == nullptr ? nullptr : &weights);
   if (trace != nullptr) {
     trace->attentions.push_back(weights);
   }
-  return Dropout(weights, config_.attention_dropout, is_training())
-      .matmul(heads(kValue))
-      .transpose(1, 2)
-      .reshape(x.sizes());
+  return context.transpose(1, 2).reshape(x.sizes());
 }
 
 torch::Tensor Encoder::Apply(const Layer& layer, const torch::Tensor& x, const torch::Tensor& bias,
