@@ -92,6 +92,19 @@ absl::StatusOr<torch::Device> Prepare(const Machine& machine) {
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
+absl::StatusOr<std::optional<torch::ScalarType>> ProductTypeOn(torch::Device device,
+                                                               bool half_precision) {
+  if (!half_precision) {
+    return std::nullopt;
+  }
+  if (!device.is_cuda()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--setting precision: half needs a CUDA device, and this training runs on ",
+                     device.str(), "; choose precision=full, or --device cuda"));
+  }
+  return torch::kFloat16;
+}
+
 absl::Duration ProcessorTime() {
   return absl::Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
 }

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -34,6 +35,11 @@ struct Machine {
 // The device, after CheckBlas and SetThreads; `auto` is the first CUDA device where there is one.
 // On CUDA torch is asked for products of 32-bit floats and for sums in a fixed order.
 absl::StatusOr<torch::Device> Prepare(const Machine& machine);
+
+// The type of an encoder's matrix products in training: 16-bit floats for half precision; nullopt
+// is that of the weights. InvalidArgument for half precision on another device than CUDA.
+absl::StatusOr<std::optional<torch::ScalarType>> ProductTypeOn(torch::Device device,
+                                                               bool half_precision);
 
 // That of all threads of this process so far.
 absl::Duration ProcessorTime();

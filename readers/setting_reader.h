@@ -19,6 +19,7 @@
 namespace concur::readers {
 
 inline constexpr double kSettingCountMax = 1e9;
+inline constexpr char kFullPrecision[] = "full";
 
 class SettingReader {
  public:
@@ -44,6 +45,8 @@ class SettingReader {
     return static_cast<size_t>(found - names.begin());
   }
   bool Flag(const char* name) const { return options_.Flag(name); }
+  // Whether `precision` is half.
+  bool HalfPrecision() { return Choice("precision", {kFullPrecision, "half"}) == 1; }
 
   void Fail(const std::string& message) {
     status_.Update(absl::InvalidArgumentError(absl::StrCat("--setting ", message)));

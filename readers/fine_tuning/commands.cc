@@ -305,6 +305,8 @@ absl::Status TrainPretrained(const TrainOptions& options,
   FineTuneRun run;
   CONCUR_ASSIGN_OR_RETURN(run.time_max, TimeBudgetOf(options.time_budget));
   CONCUR_ASSIGN_OR_RETURN(run.device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(run.product_type,
+                          ProductTypeOn(run.device, model.settings.half_precision));
   bool drew_head = false;
   CONCUR_ASSIGN_OR_RETURN(model.encoder,
                           LoadForTraining(options.checkpoint, options.seed, drew_head));

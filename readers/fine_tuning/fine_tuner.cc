@@ -69,12 +69,14 @@ class FineTuning {
       all.push_back(std::move(trained));
     }
     state_.emplace(settings_.rule, std::move(all),
-                   CheckpointPlan{run_.checkpoint, run_.fingerprint, run_.checkpoint_period});
+                   CheckpointPlan{run_.checkpoint, run_.fingerprint, run_.checkpoint_period},
+                   run_.product_type.has_value());
     const auto count = static_cast<int64_t>(windows_.size());
     per_epoch_ = (count + settings_.batch - 1) / settings_.batch;
     total_ = per_epoch_ * settings_.epochs;
     CONCUR_RETURN_IF_ERROR(Resume());
     encoder_.train();
+    encoder_.SetProductType(run_.product_type);
     absl::Time reported = absl::Now();
     while (state_->steps() < total_ && state_->Used() < run_.time_max) {
       CONCUR_RETURN_IF_ERROR(Update());
@@ -96,6 +98,7 @@ class FineTuning {
         return absl::CancelledError("training was interrupted");
       }
     }
+    encoder_.SetProductType(std::nullopt);
     encoder_.to(torch::kCPU);
     encoder_.eval();
     return losses_;
@@ -126,9 +129,29 @@ class FineTuning {
   absl::Status Update() {
     const int64_t update = state_->steps();
     const std::vector<size_t> rows = RowsOf(update);
-    state_->ZeroGradients();
-    // Random numbers depend on the update alone: a checkpoint needs no state of generators.
-    torch::manual_seed(Random(seed_, absl::StrCat("update ", update)).Next() >> 1);
+    const double rate = settings_.learning_rate * ScheduleFactor(settings_, update, total_);
+    double loss = 0;
+    bool updated = false;
+    while (!updated) {
+      state_->ZeroGradients();
+      // Random numbers depend on the update alone: a checkpoint needs no state of generators.
+      torch::manual_seed(Random(seed_, absl::StrCat("update ", update)).Next() >> 1);
+      loss = LearnInSteps(rows);
+      if (!std::isfinite(loss)) {
+        return Diverged(loss, absl::StrCat("update ", update + 1));
+      }
+      CONCUR_ASSIGN_OR_RETURN(updated, state_->Update(settings_.gradient_norm_max, rate));
+    }
+    const int64_t done = update % per_epoch_;
+    if (done == 0) {
+      losses_.push_back(0);
+    }
+    losses_.back() += (loss - losses_.back()) / static_cast<double>(done + 1);
+    return absl::OkStatus();
+  }
+
+  // Computes the gradients of the windows' mean loss, and returns that.
+  double LearnInSteps(const std::vector<size_t>& rows) {
     const size_t step =
         settings_.step_batch > 0 ? static_cast<size_t>(settings_.step_batch) : rows.size();
     double sum = 0;
@@ -137,17 +160,7 @@ class FineTuning {
       const double share = static_cast<double>(end - begin) / static_cast<double>(rows.size());
       sum += share * Learn(absl::MakeConstSpan(rows).subspan(begin, end - begin), share);
     }
-    if (!std::isfinite(sum)) {
-      return Diverged(sum, absl::StrCat("update ", update + 1));
-    }
-    ClipGradients(state_->trained(), settings_.gradient_norm_max);
-    state_->updates().Step(settings_.learning_rate * ScheduleFactor(settings_, update, total_));
-    const int64_t done = update % per_epoch_;
-    if (done == 0) {
-      losses_.push_back(0);
-    }
-    losses_.back() += (sum - losses_.back()) / static_cast<double>(done + 1);
-    return absl::OkStatus();
+    return sum;
   }
 
   // Adds the gradients of the windows' mean loss times `share`; returns the mean loss.
@@ -167,7 +180,7 @@ class FineTuning {
     batch.segments = batch.segments.to(run_.device);
     const torch::Tensor loss =
         Encoder::Loss(encoder_.Forward(batch), starts.to(run_.device), ends.to(run_.device));
-    (share == 1 ? loss : loss * share).backward();
+    state_->Backward(share == 1 ? loss : loss * share);
     return loss.item<double>();
   }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct TrainWindow {
 
 struct FineTuneRun {
   torch::Device device = torch::kCPU;
+  // Of the layers' matrix products, for half precision; the loss is scaled then. nullopt: that of
+  // the weights, and no scale.
+  std::optional<torch::ScalarType> product_type = {};
   // Training ends with the update in which it has taken so much processor time, that before an
   // interruption included. With a limit, results depend on the machine's speed.
   absl::Duration time_max = absl::InfiniteDuration();

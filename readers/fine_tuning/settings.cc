@@ -36,6 +36,7 @@ Options CommonOptions() {
           {"gradient_norm_max", 1.0},
           {"parameter_norm_max", 0.0},
           {"layer_decay", 1.0},
+          {"precision", std::string(kFullPrecision)},
           {"windows", std::string(kRunQaName)},
           {"length", int64_t{384}},
           {"stride", int64_t{128}},
@@ -75,6 +76,7 @@ absl::StatusOr<FineTuneSettings> SettingsOf(const Options& options) {
   settings.step_batch = reader.Int("step_batch", 0, 65536);
   settings.gradient_norm_max = reader.Real("gradient_norm_max", 0, kSettingCountMax);
   settings.layer_decay = reader.Real("layer_decay", 1e-6, 1);
+  settings.half_precision = reader.HalfPrecision();
   settings.windows.generation = reader.Choice("windows", {kRunQaName, kRunSquadName}) == 0
                                     ? Generation::kRunQa
                                     : Generation::kRunSquad;

@@ -39,6 +39,7 @@ struct FineTuneSettings {
   int64_t batch = 0;       // windows of an update
   int64_t step_batch = 0;  // windows at once; 0: all of an update
   double gradient_norm_max = 0;
+  bool half_precision = false;
   double layer_decay = 1;  // of the rate, for each layer below the head
   WindowOptions windows;
   BestAnswersOptions answers;

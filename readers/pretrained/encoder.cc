@@ -86,6 +86,10 @@ void Encoder::ShareEmbeddings(const Encoder& other) {
   segments_ = other.segments_;
 }
 
+torch::Tensor Encoder::Product(const Affine& affine, const torch::Tensor& x) const {
+  return torch::linear(InProductType(x), InProductType(affine.weight), InProductType(affine.bias));
+}
+
 torch::Tensor Encoder::Norm(const Affine& norm, const torch::Tensor& x) const {
   return torch::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, config_.norm_epsilon);
 }
@@ -115,7 +119,9 @@ torch::Tensor Encoder::Attend(const Layer& layer, const torch::Tensor& x, const 
                               EncoderTrace* trace) const {
   const int64_t width = config_.width / config_.heads;
   const auto heads = [&](LayerPart part) {
-    return layer[part](x).view({x.size(0), x.size(1), config_.heads, width}).transpose(1, 2);
+    return Product(layer[part], x)
+        .view({x.size(0), x.size(1), config_.heads, width})
+        .transpose(1, 2);
   };
   // The originals divide scores. There are fewer queries, and in half precision scores may be
   // large.
@@ -132,9 +138,10 @@ torch::Tensor Encoder::Attend(const Layer& layer, const torch::Tensor& x, const 
 
 torch::Tensor Encoder::Apply(const Layer& layer, const torch::Tensor& x, const torch::Tensor& bias,
                              EncoderTrace* trace) const {
-  const torch::Tensor context = layer[kAttentionOutput](Attend(layer, x, bias, trace));
+  const torch::Tensor context = Product(layer[kAttentionOutput], Attend(layer, x, bias, trace));
   const torch::Tensor attended = Norm(layer[kAttentionNorm], Drop(context) + x);
-  const torch::Tensor output = layer[kDown](Activate(config_.activation, layer[kUp](attended)));
+  const torch::Tensor output =
+      Product(layer[kDown], Activate(config_.activation, Product(layer[kUp], attended)));
   return Norm(layer[kNorm],
               (config_.family->drops_after_feed_forward ? Drop(output) : output) + attended);
 }

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,10 @@ class Encoder : public torch::nn::Module {
   // embedding, and for more tokens than positions.
   torch::Tensor Encode(const TokenBatch& batch, EncoderTrace* trace = nullptr);
 
+  // Layers multiply matrices in this type, half precision, and do all else in that of the weights,
+  // which stay as they are; nullopt: in that of the weights, too.
+  void SetProductType(std::optional<torch::ScalarType> type) { product_type_ = type; }
+
   // `starts` and `ends` of every token, [B, T]: padding has scores, too, as in the originals.
   Scores Forward(const TokenBatch& batch, EncoderTrace* trace = nullptr);
 
@@ -74,6 +79,10 @@ class Encoder : public torch::nn::Module {
   using Layer = std::array<Affine, kLayerParts>;
 
   Affine At(const std::string& path);
+  torch::Tensor InProductType(const torch::Tensor& x) const {
+    return product_type_.has_value() ? x.to(*product_type_) : x;
+  }
+  torch::Tensor Product(const Affine& affine, const torch::Tensor& x) const;
   torch::Tensor Norm(const Affine& norm, const torch::Tensor& x) const;
   torch::Tensor Drop(const torch::Tensor& x) const;
   torch::Tensor Embed(const TokenBatch& batch) const;
@@ -83,6 +92,7 @@ class Encoder : public torch::nn::Module {
                       EncoderTrace* trace) const;
 
   EncoderConfig config_;
+  std::optional<torch::ScalarType> product_type_;
   torch::Tensor words_, positions_, segments_;
   Affine embeddings_norm_, projection_, head_;
   std::vector<Layer> layers_;  // as stored; steps_ says which are applied

@@ -96,6 +96,7 @@ absl::Status RunPretraining(const PretrainOptions& options,
   PretrainRun run;
   CONCUR_ASSIGN_OR_RETURN(run.time_max, TimeBudgetOf(options.time_budget));
   CONCUR_ASSIGN_OR_RETURN(run.device, Prepare(options.machine));
+  CONCUR_ASSIGN_OR_RETURN(run.product_type, ProductTypeOn(run.device, settings.half_precision));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> entries,
                           LearnVocabulary(options.sources, settings));
   CONCUR_ASSIGN_OR_RETURN(const WordPiece tokenizer,

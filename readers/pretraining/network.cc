@@ -123,6 +123,13 @@ PretrainingNetwork::PretrainingNetwork(const PretrainSettings& settings)
   }
 }
 
+void PretrainingNetwork::SetProductType(std::optional<torch::ScalarType> type) {
+  encoder_->SetProductType(type);
+  if (generator_ != nullptr) {
+    generator_->SetProductType(type);
+  }
+}
+
 // The mean loss of the targets. `scores` gets those of all entries.
 torch::Tensor PretrainingNetwork::Predict(WordScores& head, const torch::Tensor& states,
                                           const torch::Tensor& targets, PretrainingCounts* counts,

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -77,6 +78,8 @@ class PretrainingNetwork : public torch::nn::Module {
   explicit PretrainingNetwork(const PretrainSettings& settings);
 
   Encoder& encoder() { return *encoder_; }
+  // Of the encoder and the generator: Encoder::SetProductType. Heads compute in the weights' type.
+  void SetProductType(std::optional<torch::ScalarType> type);
 
   // The sum of the objectives' mean losses; adds to `counts`. REQUIRES: something is predicted.
   torch::Tensor Loss(const PretrainingBatch& batch, PretrainingCounts& counts);

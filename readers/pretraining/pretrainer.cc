@@ -28,7 +28,8 @@ class Pretraining {
         seed_(seed),
         run_(run),
         state_(settings.rule, network.Parameters(settings.weight_decay),
-               {run.checkpoint, run.fingerprint, run.checkpoint_period}) {}
+               {run.checkpoint, run.fingerprint, run.checkpoint_period},
+               run.product_type.has_value()) {}
 
   absl::Status Run() {
     const size_t needed = settings_.rows.length - settings_.rows.specials();
@@ -72,10 +73,9 @@ class Pretraining {
 
   absl::Status Update() {
     const int64_t update = state_.steps();
-    state_.ZeroGradients();
     // Random numbers depend on the update alone: a checkpoint needs no state of generators.
     Random random(seed_, absl::StrCat("pretraining update ", update));
-    torch::manual_seed(random.Next() >> 1);
+    const uint64_t torch_seed = random.Next() >> 1;
     std::vector<PretrainingRow> rows;
     for (int64_t i = 0; i < settings_.batch; ++i) {
       rows.push_back(MakeRow(pieces_, settings_.rows, entries_, random));
@@ -90,16 +90,25 @@ class Pretraining {
                                   &batch.before, &batch.after, &batch.within, &batch.swapped}) {
       *tensor = tensor->to(run_.device);
     }
-    const torch::Tensor loss = network_.Loss(batch, counts_);
-    const auto value = loss.item<double>();
-    if (!std::isfinite(value)) {
-      return Diverged(value, absl::StrCat("update ", update + 1));
+    bool updated = false;
+    while (!updated) {
+      state_.ZeroGradients();
+      torch::manual_seed(torch_seed);
+      PretrainingCounts counts = counts_;
+      const torch::Tensor loss = network_.Loss(batch, counts);
+      const auto value = loss.item<double>();
+      if (!std::isfinite(value)) {
+        return Diverged(value, absl::StrCat("update ", update + 1));
+      }
+      state_.Backward(loss);
+      const double rate = settings_.learning_rate * RateFactor(settings_, Done(update));
+      CONCUR_ASSIGN_OR_RETURN(updated, state_.Update(settings_.gradient_norm_max, rate));
+      if (updated) {
+        counts_ = counts;
+        losses_ += value;
+        ++reported_since_;
+      }
     }
-    loss.backward();
-    ClipGradients(state_.trained(), settings_.gradient_norm_max);
-    state_.updates().Step(settings_.learning_rate * RateFactor(settings_, Done(update)));
-    losses_ += value;
-    ++reported_since_;
     return absl::OkStatus();
   }
 
@@ -192,6 +201,7 @@ absl::Status Pretrain(PretrainingNetwork& network, absl::Span<const int32_t> pie
                       const RowEntries& entries, const PretrainSettings& settings, uint64_t seed,
                       const PretrainRun& run) {
   network.to(run.device);
+  network.SetProductType(run.product_type);
   CONCUR_RETURN_IF_ERROR(Pretraining(network, pieces, entries, settings, seed, run).Run());
   network.to(torch::kCPU);
   return absl::OkStatus();

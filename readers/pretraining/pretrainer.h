@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,9 @@ struct PretrainingReport {
 
 struct PretrainRun {
   torch::Device device = torch::kCPU;
+  // Of the layers' matrix products, for half precision; the loss is scaled then. nullopt: that of
+  // the weights, and no scale.
+  std::optional<torch::ScalarType> product_type = {};
   // Training ends with the update in which it has taken so much processor time, that before an
   // interruption included; the learning rate falls to 0 by then. With a limit, results depend on
   // the machine's speed.

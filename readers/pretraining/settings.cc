@@ -41,7 +41,8 @@ Options FamilyOptions(const char* objective,
                      {"weight_decay", 0.01},
                      {"beta2", 0.98},
                      {"epsilon", 1e-6},
-                     {"gradient_norm_max", 1.0}};
+                     {"gradient_norm_max", 1.0},
+                     {"precision", std::string(kFullPrecision)}};
   for (const auto& [name, value] : changes) {
     options.Set(name, value);
   }
@@ -138,6 +139,7 @@ absl::StatusOr<PretrainSettings> MakePretrainSettings(const PretrainedFamily& fa
   settings.warmup = reader.Real("warmup", 0, 1);
   settings.weight_decay = reader.Real("weight_decay", 0, 1);
   settings.gradient_norm_max = reader.Real("gradient_norm_max", 0, kSettingCountMax);
+  settings.half_precision = reader.HalfPrecision();
   const bool electra = options.Has("generator_width");
   if ((settings.rows.objective == Objective::kReplaced) != electra) {
     reader.Fail("objective: replaced belongs to the family electra, which has no other");

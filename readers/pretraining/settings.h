@@ -42,6 +42,7 @@ struct PretrainSettings {
   double learning_rate = 0, weight_decay = 0;
   double warmup = 0;  // the share of training in which the rate rises from 0
   double gradient_norm_max = 0;
+  bool half_precision = false;
   double discriminator_weight = 0;  // of its loss, beside the generator's
 
   std::string config_json;  // the encoder's, as it is written

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/training/training_state.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,10 +15,11 @@
 namespace concur::readers {
 
 TrainingState::TrainingState(const UpdateRule& rule, std::vector<Trained> trained,
-                             CheckpointPlan plan)
+                             CheckpointPlan plan, bool scaled_loss)
     : plan_(std::move(plan)),
       trained_(std::move(trained)),
       updates_(rule, trained_),
+      scale_(scaled_loss ? std::make_optional<LossScale>() : std::nullopt),
       started_(ProcessorTime()),
       saved_(absl::Now()) {}
 
@@ -27,6 +29,36 @@ void TrainingState::ZeroGradients() {
   for (const Trained& parameter : trained_) {
     parameter.tensor.mutable_grad() = torch::Tensor();
   }
+}
+
+void TrainingState::Backward(const torch::Tensor& loss) const {
+  (scale_.has_value() ? loss * scale_->value() : loss).backward();
+}
+
+absl::StatusOr<bool> TrainingState::Update(double gradient_norm_max, double learning_rate) {
+  if (scale_.has_value()) {
+    const torch::NoGradGuard no_gradients;
+    for (const Trained& parameter : trained_) {
+      if (parameter.tensor.grad().defined()) {
+        parameter.tensor.mutable_grad().mul_(1 / scale_->value());
+      }
+    }
+  }
+  const double norm = ClipGradients(trained_, gradient_norm_max);
+  if (scale_.has_value() && !std::isfinite(norm)) {
+    if (!scale_->Lower()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("update ", steps() + 1,
+                       ": gradients are not finite in half precision, however small the ",
+                       "loss is; choose a smaller learning_rate, another seed, or precision=full"));
+    }
+    return false;
+  }
+  updates_.Step(learning_rate);
+  if (scale_.has_value()) {
+    scale_->NoteFinite();
+  }
+  return true;
 }
 
 TrainingState::Tensors TrainingState::All(Tensors more) const {
@@ -43,6 +75,9 @@ absl::Status TrainingState::Save(bool at_once, absl::FunctionRef<Tensors()> more
     return absl::OkStatus();
   }
   nlohmann::json state = {{"updates", steps()}, {"seconds", absl::ToDoubleSeconds(Used())}};
+  if (scale_.has_value()) {
+    state["loss_scale"] = {scale_->value(), scale_->good_updates()};
+  }
   add(state);
   absl::Status status = WriteCheckpoint(
       plan_.path, {All(more()), {{kFingerprint, plan_.fingerprint}, {"state", state.dump()}}});
@@ -64,6 +99,13 @@ absl::StatusOr<bool> TrainingState::Resume(const Tensors& more,
     const nlohmann::json state = nlohmann::json::parse((*numbers)["state"]);
     updates_.SetSteps(state.at("updates").get<int64_t>());
     used_before_ = absl::Seconds(state.at("seconds").get<double>());
+    if (scale_.has_value()) {
+      const nlohmann::json& scale = state.at("loss_scale");
+      scale_ = LossScale::From(scale.at(0).get<double>(), scale.at(1).get<int64_t>());
+      if (!scale_.has_value()) {
+        return Damaged("its loss_scale");
+      }
+    }
     if (steps() < 0 || !read(state)) {
       return Damaged("its updates");
     }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "readers/training/loss_scale.h"
 #include "readers/training/optimizer.h"
 
 namespace concur::readers {
@@ -33,7 +35,9 @@ class TrainingState {
  public:
   using Tensors = std::map<std::string, torch::Tensor>;
 
-  TrainingState(const UpdateRule& rule, std::vector<Trained> trained, CheckpointPlan plan);
+  // With `scaled_loss`, for half precision, gradients are those of the loss times a LossScale.
+  TrainingState(const UpdateRule& rule, std::vector<Trained> trained, CheckpointPlan plan,
+                bool scaled_loss = false);
 
   const std::vector<Trained>& trained() const { return trained_; }
   ParameterUpdates& updates() { return updates_; }
@@ -42,6 +46,12 @@ class TrainingState {
   absl::Duration Used() const;
 
   void ZeroGradients();
+  // Adds the gradients of the loss.
+  void Backward(const torch::Tensor& loss) const;
+  // Clips the gradients (as ClipGradients) and updates the parameters. False when the loss was
+  // scaled and gradients overflowed: nothing has changed but the scale, which is smaller, and the
+  // gradients are to be computed again. InvalidArgument when it cannot be smaller.
+  absl::StatusOr<bool> Update(double gradient_norm_max, double learning_rate);
 
   // Writes the checkpoint at once, or when its period is over: with `more` tensors, and what the
   // training adds to the JSON.
@@ -61,6 +71,7 @@ class TrainingState {
   CheckpointPlan plan_;
   std::vector<Trained> trained_;
   ParameterUpdates updates_;
+  std::optional<LossScale> scale_;
   absl::Duration started_;
   absl::Duration used_before_ = absl::ZeroDuration();
   absl::Time saved_;

@@ -234,6 +234,10 @@ TEST_F(FineTuningTest, WhatCannotWorkIsRefusedWithTheField) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("run_squad")));
   EXPECT_THAT(error("learning_rate=nan"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("learning_rate")));
+  EXPECT_THAT(error("precision=half"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("half needs a CUDA device")));
+  EXPECT_THAT(error("precision=double"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected full or half")));
   options_.approach = "bert";
   EXPECT_THAT(FineTuneReader(options_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a checkpoint of electra")));

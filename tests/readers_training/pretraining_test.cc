@@ -434,6 +434,7 @@ TEST_F(PretrainingTest, WhatCannotWorkIsRefusedWithTheField) {
   EXPECT_THAT(error("roberta", "sentence_order=true"), refused("sentence_order"));
   EXPECT_THAT(error("bert", "heads=3"), refused("hidden_size: 128 is no multiple"));
   EXPECT_THAT(error("bert", "share=0"), refused("share: expected a number from 0.01"));
+  EXPECT_THAT(error("bert", "precision=half"), refused("half needs a CUDA device"));
   EXPECT_THAT(error("bert", "length=400"), refused("fewer than the 398 of a sequence"));
   EXPECT_THAT(error("bert", "vocabulary=400"), refused("given twice"));
   options_.assignments[0] = "vocabulary=400";
