@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fine-tuning of `concur-reader` beside the same encoder as a PyTorch module: training windows a
 second, windows answered a second, and peak memory, in turn, with the same sizes and threads.
+With --original, the readers that are not pretrained beside the networks of their authors.
 
 usage: readers.py [--layers N] [--width N] [--length N] [--batch N] [--updates N] [--rounds N]
                   [--threads N]
+       readers.py --original NAME=DIR … [--passage N] [--question N] [--words N] [--batch N] …
+         NAME: DrQA (facebookresearch), MnemonicReader (HKUST-KnowComp) or FastFusionNet (felixgwu),
+         whose checkout is DIR
 """
 
 import argparse
@@ -15,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import reader_originals
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VOCABULARY = 2000
@@ -174,13 +180,14 @@ def make_data(options, folder):
 
 
 def timed(command):
+    """Seconds, and what resources the process took."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     error = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(error.decode())
-    return time.perf_counter() - began, usage.ru_maxrss
+    return time.perf_counter() - began, usage
 
 
 def run_concur(options, folder, binary):
@@ -199,21 +206,31 @@ def run_concur(options, folder, binary):
                       "--device=cpu", f"--threads={options.threads}"])
 
     start, _ = train(1)
-    whole, train_memory = train(options.updates)
+    whole, training = train(options.updates)
     asked, _ = predict("none.jsonl")
-    answered, predict_memory = predict("data.jsonl")
+    answered, predicting = predict("data.jsonl")
     # The one window of the shorter runs counts, too: against concur-reader.
     return {"train": whole - start, "predict": answered - asked,
-            "memory": max(train_memory, predict_memory)}
+            "memory": max(training.ru_maxrss, predicting.ru_maxrss)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("layers", 4), ("width", 256), ("length", 128), ("batch", 8),
-                          ("updates", 12), ("rounds", 3), ("threads", 2)):
+    for name, default in (("layers", 4), ("width", 256), ("length", 128), ("batch", None),
+                          ("updates", None), ("rounds", 3), ("threads", None), ("passage", 150),
+                          ("question", 15), ("words", 20000)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--original", type=reader_originals.parse, action="append",
+                        metavar="NAME=DIR")
     parser.add_argument("--torch-in", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    # Recurrent networks are fastest with one thread.
+    for name, of_encoder, of_original in (("batch", 8, 32), ("updates", 12, 6), ("threads", 2, 1)):
+        if getattr(options, name) is None:
+            setattr(options, name, of_original if options.original else of_encoder)
+    if options.torch_in and options.original:
+        reader_originals.run_original(options, options.torch_in)
+        return
     if options.torch_in:
         run_torch(options, options.torch_in)
         return
@@ -221,6 +238,9 @@ def main():
     results = {"concur-reader": [], "PyTorch": []}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if options.original:
+            reader_originals.compare(options, folder, binary, timed)
+            return
         make_data(options, folder)
         for _ in range(options.rounds):
             results["concur-reader"].append(run_concur(options, folder, binary))
