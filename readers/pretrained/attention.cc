@@ -122,11 +122,11 @@ torch::Tensor Attention(const torch::Tensor& query, const torch::Tensor& key,
                         const AttentionOptions& options, torch::Tensor* weights) {
   const double dropout = options.training ? options.dropout : 0;
   const int64_t scores_of_query = query.size(0) * query.size(1) * key.size(2);
-  const int64_t rows =
-      std::max<int64_t>(1, options.scores_max / std::max<int64_t>(1, scores_of_query));
-  if (weights != nullptr || rows >= query.size(2)) {
+  if (weights != nullptr || scores_of_query * query.size(2) <= options.scores_max) {
     return AttendAtOnce(query, key, value, bias, dropout, weights);
   }
+  const int64_t rows =
+      std::max<int64_t>(1, std::min(options.scores_max, kBlockScores) / scores_of_query);
   return BlockedAttention::apply(query, key, value, Blocks{bias, dropout, rows});
 }
 

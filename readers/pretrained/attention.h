@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention of several heads. The scores of every token with every other grow with the
 // square of the sequence; where those of all tokens would be more than kScoresMax, the queries are
-// taken in blocks of so many scores. Results are the same but for rounding, since each query's row
+// taken in blocks of kBlockScores. Results are the same but for rounding, since each query's row
 // of scores is whole. For gradients the blocks' scores are computed again and not kept (Chen et
 // al., 2016, "Training Deep Nets with Sublinear Memory Cost").
 //
@@ -16,6 +16,8 @@
 namespace concur::readers {
 
 inline constexpr int64_t kScoresMax = 32 << 20;
+// A block's scores, and what is computed from them, stay near the processor.
+inline constexpr int64_t kBlockScores = 4 << 20;
 
 struct AttentionOptions {
   double dropout = 0;  // of the weights, in training
