@@ -49,10 +49,6 @@ std::string MixtureKey(const std::vector<JobOrder::Input>& parts, uint64_t seed)
   return hasher.Finish().ToHex();
 }
 
-std::string CheckedKey(const DirectoryStore& store, const Digest& digest) {
-  return absl::StrCat(store.store_id(), " ", digest.ToBytes());
-}
-
 }  // namespace
 
 // Holds a key's turn until the end of a scope.
@@ -162,7 +158,7 @@ void Artifacts::Remove(const std::string& name) {
   if (digest.ok()) {
     removed = cache_->Remove(*digest).status();
     MutexLock lock(mu_);
-    checked_.erase(CheckedKey(*cache_, *digest));
+    checked_.erase({cache_->store_id(), *digest});
   } else if (CodeFolders::IsName(name)) {
     removed = codes_.Remove(name);
   } else if (const std::string path = absl::StrCat(mixtures_, "/", name);
@@ -227,16 +223,11 @@ DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& share
 
 void Artifacts::MarkChecked(const DirectoryStore& store, const Digest& digest) {
   MutexLock lock(mu_);
-  checked_.insert(CheckedKey(store, digest));
+  checked_.insert({store.store_id(), digest});
 }
 
 absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, const Digest& digest) {
-  bool checked = false;
-  {
-    MutexLock lock(mu_);
-    checked = checked_.contains(CheckedKey(store, digest));
-  }
-  if (!checked) {
+  if (!IsChecked(store, digest)) {
     CONCUR_RETURN_IF_ERROR(store.Verify(digest));
     MarkChecked(store, digest);
   }
@@ -244,16 +235,20 @@ absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, cons
 }
 
 absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
-  const Turn turn(*this, digest.ToHex());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   // What lies in a pack is fetched like what lies elsewhere.
-  if (shared != nullptr && shared->PathOf(digest).ok()) {
-    CONCUR_ASSIGN_OR_RETURN(std::string path, Checked(*shared, digest));
-    return HeldFile{std::move(path)};
+  absl::StatusOr<std::string> path = shared ? shared->PathOf(digest) : absl::NotFoundError("");
+  if (path.ok() && IsChecked(*shared, digest)) {
+    return HeldFile{*std::move(path)};
+  }
+  const Turn turn(*this, digest.ToHex());
+  if (path.ok()) {
+    CONCUR_ASSIGN_OR_RETURN(path, Checked(*shared, digest));
+    return HeldFile{*std::move(path)};
   }
   CacheHold hold(index_, digest.ToHex());
   if (cache_->Has(digest)) {
-    absl::StatusOr<std::string> path = Checked(*cache_, digest);
+    path = Checked(*cache_, digest);
     if (path.ok()) {
       Used(digest);
       return HeldFile{*std::move(path), std::move(hold)};
@@ -268,8 +263,8 @@ absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled
   MarkChecked(*cache_, digest);
   Used(digest);
   MakeRoom();
-  CONCUR_ASSIGN_OR_RETURN(std::string path, cache_->PathOf(digest));
-  return HeldFile{std::move(path), std::move(hold)};
+  CONCUR_ASSIGN_OR_RETURN(path, cache_->PathOf(digest));
+  return HeldFile{*std::move(path), std::move(hold)};
 }
 
 absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {
@@ -473,7 +468,7 @@ absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Art
 }  // namespace
 
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
-                                             Artifacts& artifacts,
+                                             Artifacts& artifacts, RunContents& contents,
                                              const Artifacts::IsCanceled& is_canceled) {
   PreparedInputs prepared;
   if (order.code) {
@@ -486,23 +481,23 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
       return absl::InvalidArgumentError("the train job has no training data");
     }
     const auto link = [&](const std::vector<JobOrder::Input>& inputs, bool is_mixture,
-                          const std::string& path) -> absl::Status {
+                          const std::string& path, std::string& present) -> absl::Status {
       CONCUR_ASSIGN_OR_RETURN(
           HeldFile source, is_mixture ? artifacts.Mixture(inputs, order.mixture_seed, is_canceled)
                                       : artifacts.Fetch(inputs[0].digest, is_canceled));
-      CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, path));
       prepared.holds.push_back(std::move(source.hold));
-      return absl::OkStatus();
+      return artifacts.Link(source.path, path, present);
     };
-    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train));
-    if (!order.validation.empty()) {
-      CONCUR_RETURN_IF_ERROR(link(order.validation, order.validation.size() > 1, paths.validation));
+    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train, contents.target));
+    if (std::string none; !order.validation.empty()) {
+      CONCUR_RETURN_IF_ERROR(
+          link(order.validation, order.validation.size() > 1, paths.validation, none));
     }
     CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
-  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test));
+  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test, contents.target));
   prepared.test_path = std::move(test.path);
   prepared.holds.push_back(std::move(test.hold));
   if (!order.system.IsZero()) {
