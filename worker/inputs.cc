@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -14,10 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "archive/directory_tar.h"
 #include "base/file.h"
@@ -546,19 +549,23 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
 std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
                                           const std::map<std::string, std::string>& base,
                                           const std::vector<std::string>& gpu_names) {
-  std::map<std::string, std::string> all = base;
+  std::deque<std::string> made;  // names and values that only this function has
+  const auto keep = [&made](std::string text) -> absl::string_view {
+    return made.emplace_back(std::move(text));
+  };
+  absl::btree_map<absl::string_view, absl::string_view> all(base.begin(), base.end());
   for (const auto& [name, value] : order.env) {
     all[name] = value;
   }
   all["TMPDIR"] = paths.temporary;
-  all["CONCUR_SWEEP"] = order.id.job.sweep.ToString();
+  all["CONCUR_SWEEP"] = keep(order.id.job.sweep.ToString());
   all["CONCUR_SWEEP_NAME"] = order.sweep_name;
-  all["CONCUR_JOB"] = order.id.job.ToString();
-  all["CONCUR_ATTEMPT"] = absl::StrCat(order.id.attempt.number);
-  all["CONCUR_SEED"] = absl::StrCat(order.seed);
+  all["CONCUR_JOB"] = keep(order.id.job.ToString());
+  all["CONCUR_ATTEMPT"] = keep(absl::StrCat(order.id.attempt.number));
+  all["CONCUR_SEED"] = keep(absl::StrCat(order.seed));
   all["CONCUR_APPROACH"] = order.approach;
   all["CONCUR_BENCHMARK"] = order.benchmark;
-  all["CONCUR_SETTING"] = absl::StrCat(order.setting_index);
+  all["CONCUR_SETTING"] = keep(absl::StrCat(order.setting_index));
   all["CONCUR_OUTPUT"] = paths.output;
   if (order.code) {
     all["CONCUR_CODE"] = paths.code;
@@ -572,7 +579,7 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     for (char& c : upper) {
       c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
     }
-    all[absl::StrCat("CONCUR_HP_", upper)] = ParamText(value);
+    all[keep(absl::StrCat("CONCUR_HP_", upper))] = keep(ParamText(value));
   }
   std::vector<std::string> gpus;
   for (size_t i = 0; i < 64; ++i) {
@@ -580,7 +587,7 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
       gpus.push_back(i < gpu_names.size() ? gpu_names[i] : absl::StrCat(i));
     }
   }
-  all["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(gpus, ",");
+  all["CUDA_VISIBLE_DEVICES"] = keep(absl::StrJoin(gpus, ","));
   std::vector<std::string> env;
   env.reserve(all.size());
   for (const auto& [name, value] : all) {
