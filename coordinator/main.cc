@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #include "command/command.h"
 #include "coordinator/admin_commands.h"
 #include "coordinator/server.h"
+#include "provision/provider.h"
 #include "spec/options.h"
 #include "spec/options_yaml.h"
 
@@ -86,6 +88,10 @@ ServerOptions FromSpec(const spec::CoordinatorOptions& from) {
   options.metrics_listen = from.metrics_listen;
   options.health_listen = from.health_listen;
   options.page_listen = from.page_listen;
+  options.static_worker = from.static_worker;
+  if (options.static_worker.empty() && access(provision::kStaticWorker, R_OK) == 0) {
+    options.static_worker = provision::kStaticWorker;
+  }
   options.version = kVersion;
   // Absolute, because other programs get paths of files in it.
   std::error_code error;
@@ -161,6 +167,7 @@ int Main(int argc, char** argv) {
   std::string metrics_listen;
   std::string health_listen;
   std::string page_listen;
+  std::string static_worker;
   std::string log_format = "text";
   bool verbose = false;
   app.AddOption("--options", options_file, "options file (kind: CoordinatorOptions)");
@@ -177,6 +184,11 @@ int Main(int argc, char** argv) {
   app.AddOption("--page-listen", page_listen,
                 "serve the page for browsers of this machine on HOST:PORT, such as 127.0.0.1:7449 "
                 "(default: none)");
+  app.AddOption("--static-worker", static_worker,
+                absl::StrCat("the worker without shared libraries that machines of Slurm and of "
+                             "other schedulers get from here (default: ",
+                             provision::kStaticWorker, ", where it is)"))
+      ->TypeName("FILE");
   app.AddOption("--log-format", log_format, "text or json")->OneOf({"text", "json"});
   app.AddFlag("--verbose", verbose, "log more: every job");
   TlsFiles tls;
@@ -225,6 +237,10 @@ int Main(int argc, char** argv) {
   }
   if (!page_listen.empty()) {
     from_file.page_listen = page_listen;
+  }
+  if (!static_worker.empty()) {
+    std::error_code error;
+    from_file.static_worker = std::filesystem::absolute(static_worker, error).string();
   }
   if (!tls.certificate.empty()) {
     from_file.tls = {tls.certificate, tls.key, tls.client_ca};

@@ -12,13 +12,16 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -229,6 +232,11 @@ absl::StatusOr<page::Viewer> AuthenticateViewer(Access& access, AuditLog& audit,
 }
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
+int PortOf(const std::string& address) {
+  int port = 0;
+  CONCUR_CHECK(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  return port;
+}
 
 constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
 
@@ -303,7 +311,23 @@ struct Server::Parts {
   std::unique_ptr<Provisioner> provisioner;
   std::unique_ptr<grpc::Server> health;
   std::unique_ptr<StatusServer> status_server;
+  std::optional<provision::OfferedWorker> offered_worker;
 };
+
+// What pilots get from here besides their jobs.
+absl::Status Server::OfferWorker(Parts& parts) {
+  const std::string& file = parts.options.static_worker;
+  if (file.empty()) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<FileDigest> digest = DigestFile(file);
+  if (!digest.ok()) {
+    return absl::Status(digest.status().code(),
+                        absl::StrCat("static_worker: ", digest.status().message()));
+  }
+  parts.offered_worker = provision::OfferedWorker{file, digest->digest.ToHex(), digest->bytes};
+  return absl::OkStatus();
+}
 
 // Starts the endpoints for monitoring: metrics and health checks.
 absl::Status Server::StartStatus(Parts& parts) {
@@ -322,10 +346,13 @@ absl::Status Server::StartStatus(Parts& parts) {
   }
   if (parts.coordinator_metrics != nullptr) {
     CoordinatorMetrics& metrics = *parts.coordinator_metrics;
+    StatusPages pages = {[&metrics] { return metrics.Text(); },
+                         [&metrics] { return metrics.Ready(); }};
+    if (parts.offered_worker.has_value()) {
+      pages.files[OfferedWorkerPage(*parts.offered_worker)] = parts.offered_worker->file;
+    }
     CONCUR_ASSIGN_OR_RETURN(parts.status_server,
-                            StatusServer::Start(parts.options.metrics_listen,
-                                                {[&metrics] { return metrics.Text(); },
-                                                 [&metrics] { return metrics.Ready(); }}));
+                            StatusServer::Start(parts.options.metrics_listen, std::move(pages)));
     parts.metrics_address = parts.status_server->address();
   }
   return absl::OkStatus();
@@ -407,6 +434,12 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   setup.worker_program = std::filesystem::read_symlink("/proc/self/exe", error)
                              .replace_filename("concur-worker")
                              .string();
+  setup.offered_worker = parts.offered_worker;
+  // What only this machine can reach is for pools of this machine.
+  if (setup.offered_worker.has_value() && !parts.metrics_address.empty() &&
+      (!rpc::IsLocalAddress(parts.metrics_address) || rpc::IsLocalAddress(setup.coordinator))) {
+    setup.offered_worker->port = PortOf(parts.metrics_address);
+  }
   setup.directory = options.data_directory + "/pilots";
   Provisioner::Providers providers;
   providers[ProviderKind::kLocal] = std::make_unique<provision::LocalProvider>(setup);
@@ -516,6 +549,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
   }
   parts->address =
       is_unix ? parts->options.listen : absl::StrCat(HostOf(parts->options.listen), ":", port);
+  CONCUR_RETURN_IF_ERROR(OfferWorker(*parts));
   CONCUR_RETURN_IF_ERROR(StartStatus(*parts));
   // Before the address file, which tells the user's programs that the server is ready.
   const absl::StatusOr<rpc::CredentialFiles> files =

@@ -47,6 +47,8 @@ struct ServerOptions {
   std::string health_listen;
   // HOST:PORT of the page, on the loopback device; "": none.
   std::string page_listen;
+  // A worker without shared libraries, which pools' machines get from here; "": none.
+  std::string static_worker;
   std::string version;  // of this program
   std::string data_directory;
   std::optional<s3::Options> s3;      // where artifacts are kept; unless set: in the data directory
@@ -93,6 +95,7 @@ class Server {
   static absl::Status StartPools(Clock& clock, Parts& parts);
   // Opens what is kept and makes what answers calls; starts nothing.
   static absl::Status Assemble(Clock& clock, Parts& parts);
+  static absl::Status OfferWorker(Parts& parts);
   static absl::Status StartStatus(Parts& parts);
   static absl::Status StartPage(Clock& clock, Parts& parts);
   std::unique_ptr<Parts> parts_;

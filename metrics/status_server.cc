@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metrics/status_server.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +27,7 @@ namespace concur {
 namespace {
 
 constexpr char kText[] = "text/plain; charset=utf-8";
+constexpr char kBytes[] = "application/octet-stream";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr size_t kConnectionBytesMax = 16384;  // of a request's head, and of what is being sent
 
@@ -31,10 +36,16 @@ unsigned Seconds(absl::Duration duration) {
       std::max<int64_t>(1, absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1)))));
 }
 
+struct ServedFile {
+  FileDescriptor descriptor;
+  uint64_t bytes = 0;
+};
+
 struct Answer {
   unsigned status = 200;
   const char* type = kText;
   std::string body;
+  const ServedFile* file = nullptr;  // instead of the body
 };
 
 // A request from its head to the end of its answer.
@@ -63,6 +74,21 @@ class StatusServer::Loop {
     if (daemon_ != nullptr) {
       MHD_stop_daemon(daemon_);
     }
+  }
+
+  // Before Start.
+  absl::Status OpenFiles() {
+    for (const auto& [page, path] : pages_.files) {
+      ServedFile file;
+      CONCUR_ASSIGN_OR_RETURN(file.descriptor, OpenRegularFile(path));
+      struct stat info {};
+      if (fstat(file.descriptor.get(), &info) != 0) {
+        return ErrnoStatus(errno, path, "stat");
+      }
+      file.bytes = static_cast<uint64_t>(info.st_size);
+      files_.emplace(page, std::move(file));
+    }
+    return absl::OkStatus();
   }
 
   // Takes over the socket. False when the system has no room for a server.
@@ -131,9 +157,18 @@ class StatusServer::Loop {
   }
 
   static MHD_Result Send(MHD_Connection* connection, const Answer& answer) {
-    MHD_Response* response = MHD_create_response_from_buffer(
-        answer.body.size(), const_cast<char*>(answer.body.data()),  // NOLINT: it is copied
-        MHD_RESPMEM_MUST_COPY);
+    // The response closes its descriptor.
+    MHD_Response* response =
+        answer.file != nullptr
+            ? MHD_create_response_from_fd64(
+                  answer.file->bytes, fcntl(answer.file->descriptor.get(), F_DUPFD_CLOEXEC, 0))
+            : MHD_create_response_from_buffer(
+                  answer.body.size(),
+                  const_cast<char*>(answer.body.data()),  // NOLINT: it is copied
+                  MHD_RESPMEM_MUST_COPY);
+    if (response == nullptr) {
+      return MHD_NO;  // no descriptor is left: the connection is closed
+    }
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type);
     const MHD_Result queued = MHD_queue_response(connection, answer.status, response);
     MHD_destroy_response(response);
@@ -153,6 +188,8 @@ class StatusServer::Loop {
     } else if (path == "/metrics") {
       Ask(connection, metrics_page_, request,
           [this] { return Answer{.type = kMetricsText, .body = pages_.metrics()}; });
+    } else if (const auto file = files_.find(std::string(path)); file != files_.end()) {
+      request.answer = Answer{200, kBytes, "", &file->second};
     } else {
       request.answer =
           Answer{404, kText, "no such page; there are /metrics, /healthz and /readyz\n"};
@@ -179,6 +216,7 @@ class StatusServer::Loop {
 
   const StatusPages pages_;
   const StatusLimits limits_;
+  std::map<std::string, ServedFile> files_;  // constant once started
   std::atomic<size_t> connections_ = 0;
   Mutex mu_;
   CondVar changed_;
@@ -205,6 +243,7 @@ absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(const std::str
                      "--metrics-listen"));
   }
   auto loop = std::make_unique<Loop>(std::move(pages), limits);
+  CONCUR_RETURN_IF_ERROR(loop->OpenFiles());
   if (!loop->Start(std::move(listener->socket))) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics on ", listen, ": no thread or descriptor is left"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages that a monitoring system reads over HTTP: /metrics, /healthz and /readyz.
+// The pages that a monitoring system reads over HTTP: /metrics, /healthz and /readyz. And files for
+// whoever knows their paths.
 //
 // By libmicrohttpd: one thread moves all bytes and waits for nobody, so that idle connections keep
 // no probe out. /readyz and /metrics have a thread each, whose functions may take their time. The
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,6 +29,9 @@ struct StatusPages {
   // Of /readyz: OK, or why work cannot be done now (503). /healthz says only that the process
   // answers: restarting a process that is merely waiting would prolong the outage.
   std::function<absl::Status()> ready;
+  // Files by the path of their page, "/worker/DIGEST". They are opened at the start: what replaces
+  // one later is not served.
+  std::map<std::string, std::string> files = {};
 };
 
 struct StatusLimits {
@@ -44,7 +49,8 @@ struct StatusLimits {
 class StatusServer {
  public:
   // Listens on HOST:PORT, where port 0 takes a free one and the host is an address, not a name.
-  // InvalidArgument for another form; Unavailable when it is taken or not this machine's.
+  // InvalidArgument for another form; Unavailable when it is taken or not this machine's. As
+  // OpenRegularFile for a file.
   static absl::StatusOr<std::unique_ptr<StatusServer>> Start(const std::string& listen,
                                                              StatusPages pages,
                                                              const StatusLimits& limits = {});

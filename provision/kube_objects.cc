@@ -75,8 +75,7 @@ std::string WorkDirectoryOf(const PoolSpec& pool) {
   return pool.work_directory.empty() ? kPodWorkDirectory : pool.work_directory;
 }
 
-// The program of a worker that is put into pods, in Concur's image; and where it is put.
-constexpr char kStaticWorker[] = "/usr/lib/concur/concur-worker-static";
+// Where the program of a worker is put into pods.
 std::string PutProgram() { return absl::StrCat(kPodPrograms, "/concur-worker"); }
 
 std::string ProgramOf(const PoolSpec& pool) {

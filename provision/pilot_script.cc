@@ -74,9 +74,15 @@ if command -v flock >/dev/null; then
 fi
 )sh";
 
+// Ends a pilot that cannot work, with the reason in $why.
+std::string FailLines(const PilotScriptParts& parts) {
+  return absl::StrCat("fail_pilot() {\n  echo \"$why\" >&2\n", parts.setup_failed,
+                      "  cd / && rm -rf \"$dir\"\n  exit 78\n}\n");
+}
+
 // `lines` as one piece of shell. The first that fails ends the pilot, and is named in $why. An ERR
 // trap and not `set -e`, which functions such as `module` inherit and do not expect.
-std::string SetupLines(const std::vector<std::string>& lines, const PilotScriptParts& parts) {
+std::string SetupLines(const std::vector<std::string>& lines) {
   if (lines.empty()) {
     return "";
   }
@@ -93,10 +99,7 @@ setup_failed() {
   if [ "$2" -gt 0 ]; then line="line $2, ${setup[$2 - 1]}"; else line="it ended the script"; fi
   why=")sh",
                   kPilotSetupFailed, R"sh($line (exit code $1)${why:+: $why}"
-  echo "$why" >&2
-)sh",
-                  parts.setup_failed, R"sh(  cd / && rm -rf "$dir"
-  exit 78
+  fail_pilot
 }
 exec 9>&2 2>"$dir/setup.err"
 trap 'setup_failed "$?" "$((LINENO - setup_at))"' ERR
@@ -109,6 +112,60 @@ exec 2>&9 9>&-
 cat "$dir/setup.err" >&2
 )sh");
   return script;
+}
+
+// Bash has its own way to a port, and every node coreutils: nothing need be installed there. What
+// came is judged by its digest alone.
+constexpr char kFetchLines[] = R"sh(fetch_worker() {
+  { exec 7<>"/dev/tcp/$1/$2"; } 2> fetch.err || return
+  printf 'GET %s HTTP/1.0\r\n\r\n' "$3" >&7
+  for ((i = 0; i < 100; i++)); do
+    IFS= read -r -t 60 -n 1000 line <&7 && [ "$line" != $'\r' ] || break
+  done
+  timeout 300 head -c "$4" <&7 > concur-worker
+  exec 7<&-
+  echo "what it sent is another file" > fetch.err
+  is_offered concur-worker && chmod 700 concur-worker
+}
+)sh";
+
+// HOST of HOST:PORT, without brackets; "" of a socket's path.
+std::string HostOfAddress(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  return host == "unix" ? "" : host;
+}
+
+// Sets `worker` to the coordinator's own: the file of this machine that is the same, or what the
+// coordinator serves. Where neither is to be had, an installed one may stay.
+std::string OfferedLines(const PoolSpec& pool, const PilotSetup& setup) {
+  if (!setup.offered_worker.has_value() || !pool.worker_program.empty()) {
+    return "";
+  }
+  const OfferedWorker& offered = *setup.offered_worker;
+  const std::string host =
+      HostOfAddress(pool.coordinator.empty() ? setup.coordinator : pool.coordinator);
+  const bool is_served = offered.port > 0 && !host.empty();
+  std::string lines = absl::StrCat(
+      "offered=", ShellQuoted(offered.file), "\nis_offered() {\n  echo \"", offered.digest,
+      "  $1\" | sha256sum --check --status 2>/dev/null\n}\n", is_served ? kFetchLines : "");
+  absl::StrAppend(&lines, "if is_offered \"$offered\"; then\n  worker=$offered\n");
+  if (is_served) {
+    absl::StrAppend(&lines, "elif fetch_worker ", ShellQuoted(host), " ", offered.port, " ",
+                    OfferedWorkerPage(offered), " ", offered.bytes,
+                    "; then\n  worker=$dir/concur-worker\n");
+  }
+  absl::StrAppend(
+      &lines, "elif [ ! -x \"$worker\" ]; then\n  why=\"", kPilotSetupFailed,
+      "there is no $worker here, ",
+      is_served
+          ? absl::StrCat("nor could the coordinator's be fetched from port ", offered.port,
+                         " of its host: $(tail -n 1 fetch.err | tr -cd '[:print:]')")
+          : "and the coordinator serves none: it needs metrics_listen on an address of its network",
+      "\"\n  fail_pilot\nfi\n");
+  return lines;
 }
 
 }  // namespace
@@ -134,14 +191,19 @@ std::string PilotScript(const PoolSpec& pool, const PilotSetup& setup,
                    pool.work_directory.empty() ? std::string("${TMPDIR:-/tmp}")
                                                : ShellQuoted(pool.work_directory),
                    "\n", "prefix=$base/", PilotPrefix(setup), "\n", kDirectoryLines);
-  absl::StrAppend(&script, CredentialLines(setup, parts), SetupLines(pool.setup, parts));
+  const std::string setup_lines = SetupLines(pool.setup);
+  const std::string offered_lines = OfferedLines(pool, setup);
+  absl::StrAppend(&script, CredentialLines(setup, parts),
+                  setup_lines.empty() && offered_lines.empty() ? "" : FailLines(parts),
+                  setup_lines);
   const std::string directory = DirectoryOf(program);
   if (!directory.empty()) {
     absl::StrAppend(&script, "PATH=", ShellQuoted(directory), ":$PATH\n");
   }
   // The shell stays, to clean up; it hands on the signal that comes before the time limit.
-  absl::StrAppend(&script, "worker=", ShellQuoted(program), "\n", WorkerLine(pool, setup), " &\n",
-                  "pid=$!\n", "trap 'kill -TERM \"$pid\" 2>/dev/null' TERM INT\n", "while :; do\n",
+  absl::StrAppend(&script, "worker=", ShellQuoted(program), "\n", offered_lines,
+                  WorkerLine(pool, setup), " &\n", "pid=$!\n",
+                  "trap 'kill -TERM \"$pid\" 2>/dev/null' TERM INT\n", "while :; do\n",
                   "  wait \"$pid\"\n", "  status=$?\n", "  kill -0 \"$pid\" 2>/dev/null || break\n",
                   "done\n", "cd / && rm -rf \"$dir\"\n", "exit \"$status\"\n");
   return script;

@@ -48,6 +48,10 @@ std::string WorkerProgram(const PoolSpec& pool, const PilotSetup& setup) {
   return pool.worker_program.empty() ? setup.worker_program : pool.worker_program;
 }
 
+std::string OfferedWorkerPage(const OfferedWorker& worker) {
+  return absl::StrCat("/worker/", worker.digest);
+}
+
 bool IsOpen(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }

@@ -28,6 +28,7 @@
 #define CONCUR_PROVISION_PROVIDER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,20 @@
 #include "core/pools.h"
 
 namespace concur::provision {
+
+// Where the worker without shared libraries is, in Concur's image and beside a coordinator that
+// names no other.
+inline constexpr char kStaticWorker[] = "/usr/lib/concur/concur-worker-static";
+
+// A worker without shared libraries that machines without one get from their coordinator.
+struct OfferedWorker {
+  std::string file;    // on the coordinator's machine; others may have it under the same path
+  std::string digest;  // SHA-256 of it, in hexadecimal
+  int64_t bytes = 0;
+  // Where the coordinator's host serves it over HTTP as OfferedWorkerPage; 0: nowhere.
+  int port = 0;
+};
+std::string OfferedWorkerPage(const OfferedWorker& worker);
 
 // What pilots of one coordinator have in common.
 struct PilotSetup {
@@ -50,7 +65,8 @@ struct PilotSetup {
   std::string certificate_pem;
   std::string key_pem;
   std::string worker_program;  // beside the coordinator's own, where a pool names no other
-  std::string directory;       // for what the coordinator's machine keeps of pilots
+  std::optional<OfferedWorker> offered_worker;  // comes before that one
+  std::string directory;  // for what the coordinator's machine keeps of pilots
 };
 
 class Provider {

@@ -213,6 +213,7 @@ CoordinatorOptions ReadCoordinator(const Value& value) {
   ReadAddress(fields, "health_listen", &options.health_listen);
   ReadAddress(fields, "page_listen", &options.page_listen);
   ReadPath(fields, "data_directory", &options.data_directory);
+  ReadPath(fields, "static_worker", &options.static_worker);
   if (const auto owner = fields.Get("owner")) {
     options.owner = owner->Name().value_or("");
   }

@@ -15,10 +15,12 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file.h"
 #include "metrics/metric_set.h"
 #include "tests/testing/exposition.h"
 #include "tests/testing/http_client.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace concur {
 namespace {
@@ -66,6 +68,29 @@ TEST_F(StatusServerTest, ATakenAddressIsSaidToBe) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("--metrics-listen")));
   EXPECT_THAT(StatusServer::Start("192.0.2.1:0", {}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("not this machine's")));
+}
+
+TEST_F(StatusServerTest, AFileIsServedAsItWasAtTheStart) {
+  const testing::TempDir dir;
+  const std::string path = dir.File("worker");
+  const std::string bytes = std::string(1 << 20, 'x') + std::string(1, '\0') + "end";
+  ASSERT_OK(WriteFileAtomically(path, bytes));
+  StatusPages pages;
+  pages.files["/worker/abc"] = path;
+  const absl::StatusOr<std::unique_ptr<StatusServer>> server =
+      StatusServer::Start("127.0.0.1:0", pages);
+  ASSERT_OK(server);
+  ASSERT_OK(WriteFileAtomically(path, "another"));
+  for (int again = 0; again < 2; ++again) {
+    const auto answer = HttpGet((*server)->address(), "/worker/abc");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.body == bytes) << answer.body.size() << " bytes";
+  }
+  EXPECT_EQ(HttpGet((*server)->address(), "/worker/abd").status, 404);
+  EXPECT_EQ(HttpGet((*server)->address(), "/worker/").status, 404);
+  pages.files["/worker/def"] = dir.File("none");
+  EXPECT_THAT(StatusServer::Start("127.0.0.1:0", pages),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir.File("none"))));
 }
 
 TEST_F(StatusServerTest, ThePagesSayHowItIs) {

@@ -10,10 +10,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/file.h"
+#include "metrics/status_server.h"
 #include "provision/command.h"
 #include "provision/slurm_text.h"
 #include "tests/testing/status_matchers.h"
@@ -89,6 +92,96 @@ TEST_F(PilotScriptTest, TheWorkerRunsAndNothingIsLeft) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(Told("worker"), HasSubstr("--name cpu-7 --work-dir " + dir_.File("base")));
   EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+// What a coordinator offers, in a file of its machine, that tells when it runs.
+class OfferedWorkerTest : public PilotScriptTest {
+ protected:
+  OfferedWorkerTest() {
+    Program("static", "echo \"$0 $@\" > $TOLD.offered");
+    offered_.file = dir_.File("bin/static");
+    const std::string program = ReadFile(offered_.file).value_or("");
+    offered_.digest = Sha256Of(program).ToHex();
+    offered_.bytes = static_cast<int64_t>(program.size());
+    std::filesystem::remove(dir_.File("bin/concur-worker"));
+  }
+  // Serves `file` as the offered one.
+  void Serve(const std::string& file) {
+    StatusPages pages;
+    pages.files[OfferedWorkerPage(offered_)] = file;
+    absl::StatusOr<std::unique_ptr<StatusServer>> server =
+        StatusServer::Start("127.0.0.1:0", pages);
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+    const std::string& address = server_->address();
+    offered_.port = std::stoi(address.substr(address.rfind(':') + 1));
+    setup_.coordinator = "127.0.0.1:7447";
+  }
+  CommandResult RunOffered() {
+    setup_.offered_worker = offered_;
+    return Run();
+  }
+
+  OfferedWorker offered_;
+  std::unique_ptr<StatusServer> server_;
+};
+
+TEST_F(OfferedWorkerTest, TheSameFileOfTheNodeRuns) {
+  const CommandResult result = RunOffered();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Told("offered"), HasSubstr(offered_.file + " --name cpu-7 "));
+}
+
+TEST_F(OfferedWorkerTest, ANodeWithoutItFetchesItAndKeepsNothing) {
+  std::filesystem::rename(offered_.file, dir_.File("served"));
+  Serve(dir_.File("served"));
+  const CommandResult result = RunOffered();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Told("offered"),
+              HasSubstr(dir_.File("base/concur-ab12-cpu-7/concur-worker") + " --name cpu-7 "));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+// An old worker under the same path, and the offered one on a network with somebody in between.
+TEST_F(OfferedWorkerTest, AnotherFileThanTheOfferedOneNeverRuns) {
+  Program("static", "echo \"$0\" > $TOLD.offered");
+  Serve(offered_.file);
+  const CommandResult result = RunOffered();
+  EXPECT_EQ(result.exit_code, 78);
+  EXPECT_EQ(Told("offered"), "");
+  EXPECT_THAT(Told("scontrol"), AllOf(HasSubstr("Comment=setup failed: there is no " +
+                                                dir_.File("bin/concur-worker") + " here"),
+                                      HasSubstr("what it sent is another file")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+TEST_F(OfferedWorkerTest, AnInstalledWorkerRunsWhereTheOfferedOneCannotBeHad) {
+  Program("concur-worker", "echo installed > $TOLD.worker");
+  std::filesystem::remove(offered_.file);
+  EXPECT_EQ(RunOffered().exit_code, 0) << "it is served nowhere";
+  EXPECT_EQ(Told("worker"), "installed\n");
+  Serve(dir_.File("bin/concur-worker"));
+  server_.reset();
+  std::filesystem::remove(dir_.File("told.worker"));
+  EXPECT_EQ(RunOffered().exit_code, 0) << "nobody listens there";
+  EXPECT_EQ(Told("worker"), "installed\n");
+}
+
+TEST_F(OfferedWorkerTest, WithoutAnyWorkerThePilotSaysWhatToDo) {
+  std::filesystem::remove(offered_.file);
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("it needs metrics_listen"));
+  Serve(dir_.File("bin/scontrol"));
+  server_.reset();
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("Connection refused"));
+}
+
+TEST_F(OfferedWorkerTest, AProgramThatThePoolNamesComesFirst) {
+  Program("mine", "echo mine > $TOLD.worker");
+  pool_.worker_program = dir_.File("bin/mine");
+  EXPECT_EQ(RunOffered().exit_code, 0);
+  EXPECT_EQ(Told("worker"), "mine\n");
 }
 
 // A `module load` that failed was ignored, and jobs failed one after the other.
