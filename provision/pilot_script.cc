@@ -66,6 +66,7 @@ dir=$prefix$name
 host=$(uname -n)
 mkdir -p "$dir" || exit 72
 cd "$dir" || exit 72
+trap 'trap - EXIT; cd / && rm -rf "$dir"; exit 143' TERM INT
 if command -v flock >/dev/null; then
   exec 8>lock && flock -n 8 && echo "$host" > host
   for old in "$prefix"*/; do

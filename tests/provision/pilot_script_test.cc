@@ -94,6 +94,16 @@ TEST_F(PilotScriptTest, TheWorkerRunsAndNothingIsLeft) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
 }
 
+// A pilot that was canceled before it had a worker left its directory.
+TEST_F(PilotScriptTest, APilotThatIsCanceledEarlyLeavesNothing) {
+  pool_.setup = {"kill -TERM $$", "true"};
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_EQ(Told("scontrol"), "") << "its setup did not fail";
+  EXPECT_EQ(Told("worker"), "");
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
 // What a coordinator offers, in a file of its machine, that tells when it runs.
 class OfferedWorkerTest : public PilotScriptTest {
  protected:
