@@ -23,6 +23,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "tests/e2e/cluster.h"
+#include "tests/e2e_environments/three_systems.h"
 
 namespace concur::testing {
 namespace {
@@ -34,13 +35,6 @@ constexpr char kBusybox[] = "/bin/busybox";
 constexpr char kNeeds[] =
     "needs busybox, and bubblewrap or Podman that work here: scripts/packages-environments.txt";
 
-constexpr char kApproachHead[] = R"(apiVersion: concur/v1
-kind: Approach
-metadata: {name: NAME}
-spec:
-  version: "1"
-)";
-
 constexpr char kEnvironmentSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: environments}
@@ -51,24 +45,6 @@ spec:
       spec: {format: file, test: task.txt, metric: accuracy}
   seeds: [1, 2, 3]
 )";
-
-// Writes the package "tinypackage", whose number is 0.75, as a wheel.
-constexpr char kMakeWheel[] = R"(
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1] + "/tinypackage-1.0-py3-none-any.whl", "w") as wheel:
-    wheel.writestr("tinypackage.py", "number = 0.75\n")
-    info = "tinypackage-1.0.dist-info/"
-    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: tinypackage\nVersion: 1.0\n")
-    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    wheel.writestr(info + "RECORD", "")
-)";
-
-std::string Source(const std::string& file) {
-  const char* sources = std::getenv("CONCUR_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
-  return absl::StrCat(sources == nullptr ? "" : sources, "/", file);
-}
-// With Python 3.9 and glibc 2.31, beside the machine's Debian 12. Made by scripts/test.
-std::string Debian11() { return Source("build/roots/debian-11.tar.gz"); }
 
 // What a job in a root must not be able to do: it fails if a line is printed, or if the root lacks
 // a program that tries.
@@ -82,17 +58,6 @@ constexpr char kEscapes[] =
     "mount -t tmpfs none $TMPDIR/mounted && echo mounts; "
     "env | grep -i concur_token; true) > $TMPDIR/escapes; "
     "cat $TMPDIR/escapes; test ! -s $TMPDIR/escapes; ";
-
-constexpr char kPython[] =
-    "import json, sys, tinypackage\n"
-    "assert sys.version_info[:2] == (3, 11)\n"
-    "json.dump({'accuracy': tinypackage.number}, open(sys.argv[1], 'w'))\n";
-
-// An approach whose script runs in a root of the directory.
-std::string InRoot(const std::string& root, const std::string& script) {
-  return absl::StrCat("  environment: {root: ", root,
-                      ".tar.gz}\n  predict:\n    command: [sh, -euc, '", script, "']\n");
-}
 
 bool AnyProcessWith(const std::string& argument) {
   std::error_code none;
@@ -116,14 +81,6 @@ class EnvironmentTest : public ::testing::Test {
     ASSERT_TRUE(std::filesystem::exists(token));
     cluster_.SetWorkerEnvironment(
         {{"CONCUR_TOKEN_FILE", token}, {"CONCUR_TOKEN", ReadFile(token).value_or("")}});
-  }
-  // Whether a program of PATH ends well.
-  bool Works(std::vector<std::string> argv) const {
-    argv.insert(argv.begin(), "/usr/bin/env");
-    return Cluster::Run(argv, cluster_.File("scratch")).exit_code == 0;
-  }
-  void WriteApproach(const std::string& name, const std::string& spec) {
-    cluster_.Write(name + ".yaml", absl::StrReplaceAll(kApproachHead, {{"NAME", name}}) + spec);
   }
   void WriteSweep(const std::string& approaches) {
     cluster_.Write("sweep.yaml",
@@ -174,7 +131,7 @@ class EnvironmentTest : public ::testing::Test {
       std::filesystem::create_symlink("busybox", absl::StrCat(root, "/bin/", applet));
     }
     cluster_.Write(name + "/number", "0.5");
-    ASSERT_TRUE(Works({"tar", "-C", root, "-czf", cluster_.File(name + ".tar.gz"), "."}));
+    ASSERT_TRUE(Works(cluster_, {"tar", "-C", root, "-czf", cluster_.File(name + ".tar.gz"), "."}));
   }
   // The same root as an OCI archive, as tools write it.
   void MakeImage(const std::string& name) {
@@ -191,23 +148,8 @@ class EnvironmentTest : public ::testing::Test {
     const std::string manifest =
         add(absl::StrCat(R"({"config": )", config, R"(, "layers": [)", layer, "]}"));
     cluster_.Write(name + "-layout/index.json", absl::StrCat(R"({"manifests": [)", manifest, "]}"));
-    ASSERT_TRUE(Works({"tar", "-C", layout, "-cf", cluster_.File(name + "-image.tar"), "."}));
-  }
-  // A sweep of `approaches` with the seeds 1 to `seeds`, whose jobs fail once.
-  void WriteSeeds(const std::string& approaches, int seeds) {
-    WriteSweep(approaches);
-    cluster_.Write(
-        "sweep.yaml",
-        absl::StrReplaceAll(ReadFile(cluster_.File("sweep.yaml")).value_or(""),
-                            {{"seeds: [1, 2, 3]", absl::StrCat("seeds: {from: 1, to: ", seeds,
-                                                               "}\n  retry: {failures_max: 1}")}}));
-  }
-  // The package "tinypackage" and what installs it without a network.
-  void MakeWheel() {
-    cluster_.Write("wheel.py", kMakeWheel);
-    ASSERT_TRUE(Works({"python3", cluster_.File("wheel.py"), cluster_.File("")}));
-    cluster_.Write("requirements.txt", absl::StrCat("--no-index\n--find-links ", cluster_.File(""),
-                                                    "\ntinypackage==1.0\n"));
+    ASSERT_TRUE(
+        Works(cluster_, {"tar", "-C", layout, "-cf", cluster_.File(name + "-image.tar"), "."}));
   }
   void ExpectKillsAndLimits(const std::string& worker, const std::vector<std::string>& roots);
 
@@ -228,10 +170,11 @@ TEST_F(EnvironmentTest, AnImageRunsOnEachSandboxAndWhatItWasMadeFromDecides) {
   }
   ASSERT_NO_FATAL_FAILURE(MakeImage("second"));
   const auto write = [&](const std::string& setup) {
-    WriteApproach("image", absl::StrCat(R"(  environment:
+    WriteApproach(cluster_, "image",
+                  absl::StrCat(R"(  environment:
     image: second-image.tar
     setup: ["echo )",
-                                        setup, R"( > /setup"]
+                               setup, R"( > /setup"]
   predict:
     command: [sh, -euc, 'test $OF_IMAGE = yes; cat /setup; echo "{{\"accuracy\": $(cat /number)}}" > {metrics}']
 )"));
@@ -255,10 +198,10 @@ void EnvironmentTest::ExpectKillsAndLimits(const std::string& worker,
   for (const std::string& root : roots) {
     SCOPED_TRACE(absl::StrCat(root, " on ", worker));
     const std::string mark = absl::StrCat(8'000'000 + getpid());
-    WriteApproach("stubborn",
+    WriteApproach(cluster_, "stubborn",
                   InRoot(root, absl::StrCat("trap \"\" TERM; (setsid sleep ", mark, "1 &); sleep ",
                                             mark, "2; : {metrics} ", worker)));
-    WriteSeeds("stubborn.yaml", 1);
+    WriteSeeds(cluster_, "stubborn.yaml", 1);
     EXPECT_EQ(cluster_.Concur({"sweep", "submit", cluster_.File("sweep.yaml")}).exit_code, 0);
     ASSERT_TRUE(
         Eventually([&] { return AnyProcessWith(mark + "1") && AnyProcessWith(mark + "2"); }));
@@ -266,11 +209,11 @@ void EnvironmentTest::ExpectKillsAndLimits(const std::string& worker,
     EXPECT_TRUE(Eventually([&] { return !AnyProcessWith(mark); })) << "a process lives on";
 
     WriteApproach(
-        "greedy",
+        cluster_, "greedy",
         InRoot(root, absl::StrCat("x=$(head -c 400000000 /dev/zero | tr \"\\0\" x); sleep ", mark,
                                   "3; : {metrics} ", worker)) +
             "  resources: {cpus: 1, memory: 96MiB}\n  timeout: {predict: 60s}\n");
-    WriteSeeds("greedy.yaml", 1);
+    WriteSeeds(cluster_, "greedy.yaml", 1);
     cluster_.Concur({"sweep", "submit", "--wait", cluster_.File("sweep.yaml")});
     const std::string failures = cluster_.Concur({"sweep", "failures", "environments"}).out;
     EXPECT_THAT(failures, HasSubstr("oom"));
@@ -283,46 +226,19 @@ TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndCont
   if (sandboxes.empty()) {
     GTEST_SKIP() << kNeeds;
   }
-  ASSERT_TRUE(Works({"bash", Source("configs/environments/roots.sh"), "busybox",
-                     cluster_.File("busybox.tar.gz")}));
   cluster_.Write("secret", "of the machine");
   const std::string escapes = absl::StrReplaceAll(
       kEscapes, {{"DIRECTORY", cluster_.dir().path()}, {"PROCESS", absl::StrCat(getpid())}});
-  WriteApproach("python", R"(  environment: {venv: requirements.txt, python: python3.11}
-  code: [score.py]
-  predict: {command: [python, "{code}/score.py", "{metrics}"]}
-)");
-  WriteApproach("debian", InRoot("debian-11",
-                                 escapes + "grep -q ^11 /etc/debian_version; python3 -c \"import "
-                                           "sys; assert sys.version_info.minor == 9\"; "
-                                           "echo \"{{\\\"accuracy\\\": 0.5}}\" > {metrics}"));
-  WriteApproach("busybox",
-                InRoot("busybox", escapes + "test ! -e /usr; test ! -e /lib; "
-                                            "echo \"{{\\\"accuracy\\\": 0.25}}\" > {metrics}"));
-  std::vector<std::string> approaches = {"busybox.yaml"};
-  std::vector<std::string> roots = {"busybox"};
-  std::vector<std::string> numbers = {"0.25"};
-  if (Works({"python3.11", "-c", "import venv, ensurepip"})) {
-    ASSERT_NO_FATAL_FAILURE(MakeWheel());
-    cluster_.Write("score.py", kPython);
-    approaches.emplace_back("python.yaml");
-    numbers.emplace_back("0.75");
-  } else {
-    std::cerr << "tested without python3.11 with venv (package python3.11-venv)\n";
+  const ThreeSystems systems = WriteThreeSystems(cluster_, escapes);
+  for (const std::string& missing : systems.missing) {
+    std::cerr << "tested without " << missing << "\n";
   }
-  if (std::filesystem::exists(Debian11())) {
-    std::filesystem::create_symlink(Debian11(), cluster_.File("debian-11.tar.gz"));
-    approaches.emplace_back("debian.yaml");
-    roots.emplace_back("debian-11");
-    numbers.emplace_back("0.5");
-  } else {
-    std::cerr << "tested without Debian 11: scripts/test makes " << Debian11() << " of a mirror\n";
-  }
+  const std::string approaches = absl::StrJoin(systems.approaches, ", ");
   int seeds = 2;
-  WriteSeeds(absl::StrJoin(approaches, ", "), seeds);
+  WriteSeeds(cluster_, approaches, seeds);
   EXPECT_THAT(Submit(), HasSubstr("\"reused\": 0"));
   const std::string scores = cluster_.Concur({"-o", "csv", "scores", "s1"}).out;
-  for (const std::string& number : numbers) {
+  for (const std::string& number : systems.numbers) {
     EXPECT_THAT(scores, HasSubstr(number));
   }
 
@@ -333,21 +249,21 @@ TEST_F(EnvironmentTest, OneSweepOfThreeSystemsOnTwoSandboxesSharesResultsAndCont
   }
   for (const auto& [worker, sandbox] : sandboxes) {
     ASSERT_TRUE(StartSandbox(worker, sandbox));
-    const size_t reused = approaches.size() * static_cast<size_t>(seeds);
+    const size_t reused = systems.approaches.size() * static_cast<size_t>(seeds);
     seeds += 2;
-    WriteSeeds(absl::StrJoin(approaches, ", "), seeds);
+    WriteSeeds(cluster_, approaches, seeds);
     EXPECT_THAT(Submit(), HasSubstr(absl::StrCat("\"reused\": ", reused, ",")));
     EXPECT_EQ(cluster_.Concur({"-o", "csv", "scores", "environments"}).out, scores);
-    ExpectKillsAndLimits(worker, roots);
+    ExpectKillsAndLimits(worker, systems.roots);
     cluster_.KillWorker(worker, SIGTERM);
   }
 }
 
 TEST_F(EnvironmentTest, AJobThatNoWorkerCanRunSaysSo) {
   ASSERT_TRUE(MakeDirectories(cluster_.File("empty/etc")).ok());
-  ASSERT_TRUE(
-      Works({"tar", "-C", cluster_.File("empty"), "-cf", cluster_.File("empty.tar"), "etc"}));
-  WriteApproach("root", R"(  environment: {root: empty.tar}
+  ASSERT_TRUE(Works(
+      cluster_, {"tar", "-C", cluster_.File("empty"), "-cf", cluster_.File("empty.tar"), "etc"}));
+  WriteApproach(cluster_, "root", R"(  environment: {root: empty.tar}
   predict: {command: [sh, -c, "echo > {metrics}"]}
 )");
   WriteSweep("root.yaml");

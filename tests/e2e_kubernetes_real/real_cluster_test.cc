@@ -4,6 +4,8 @@
 // A control plane is enough for the first tests. The last one needs nodes that run pods:
 //   CONCUR_KUBE_IMAGE       the project's image (scripts/image), on the nodes already
 //   CONCUR_KUBE_HOST        an address of this machine that pods can call
+//   CONCUR_KUBE_JOB_IMAGES  optional: images with digests, which have a shell and no worker; the
+//                           project's image must have the static worker then
 //   CONCUR_KUBE_STOP_NODE   optional: shell that stops a node's kubelet, and
 //   CONCUR_KUBE_START_NODE  shell that starts it again
 // What is made is in a namespace of its own, which is deleted in the end.
@@ -11,9 +13,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,6 +27,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
@@ -58,6 +63,13 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+absl::Time TimeOf(const nlohmann::json& text) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, text.get<std::string>(), &time, &error)) << error;
+  return time;
+}
+
 class RealKubernetesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -91,6 +103,12 @@ class RealKubernetesTest : public ::testing::Test {
   Output KubectlHere(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--namespace", name_space_});
     return Kubectl(arguments);
+  }
+  // Whose Jobs were not deleted.
+  nlohmann::json Pods() const {
+    const Output output = KubectlHere({"get", "pods", "-l", "concur/coordinator", "-o", "json"});
+    const nlohmann::json list = nlohmann::json::parse(output.out, nullptr, false);
+    return list.value("items", nlohmann::json::array());
   }
   // By name, with their ids.
   std::set<std::string> Ids(const std::string& kind) const {
@@ -129,6 +147,7 @@ spec:
                                                 name_space_, R"(
         image: )",
                                                 image, R"(
+        job_images: true
         tolerations: [{key: concur.test/none, effect: NoSchedule}]
         volumes: [{memory: 16MiB, path: /dev/shm}]
 )"));
@@ -305,6 +324,59 @@ TEST_F(RealKubernetesTest, ASweepRunsInPodsWhoseNodeAndPodsGoAway) {
     return Count("working") == 0 && Count("pending") == 0 && Count("starting") == 0 &&
            Count("draining") == 0;
   })) << Explain();
+}
+
+// Pods of images that know nothing of Concur. Prints how long the first jobs took to start: twice,
+// the second time with the images on the node.
+TEST_F(RealKubernetesTest, JobsRunInPodsOfTheirImages) {
+  const std::string image = Environment("CONCUR_KUBE_IMAGE");
+  const std::string host = Environment("CONCUR_KUBE_HOST");
+  const std::vector<std::string> images =
+      absl::StrSplit(Environment("CONCUR_KUBE_JOB_IMAGES"), ' ', absl::SkipEmpty());
+  if (image.empty() || host.empty() || images.empty()) {
+    GTEST_SKIP() << "CONCUR_KUBE_IMAGE, CONCUR_KUBE_HOST or CONCUR_KUBE_JOB_IMAGES are not set";
+  }
+  WriteOptions(host, image);
+  StartCoordinator();
+  for (int round = 1; round <= 2; ++round) {
+    std::string sweep =
+        "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: images}\nspec:\n"
+        "  retry: {failures_max: 1}\n  approaches:\n";
+    for (size_t i = 0; i < images.size(); ++i) {
+      absl::StrAppend(&sweep, "    - metadata: {name: of-", i,
+                      "}\n      spec:\n        version: \"", round,
+                      "\"\n        environment: {image: \"", images[i],
+                      "\"}\n        predict: {command: [sh, -euc, '",
+                      R"(echo "{{\"accuracy\": 0.5}}" > {metrics}; : {seed} {test}']})", "\n");
+    }
+    cluster_.Write("sweep.yaml", sweep + R"(  benchmarks:
+    - metadata: {name: task}
+      spec: {format: file, test: data.jsonl, metric: accuracy}
+  seeds: [1, 2, 3, 4]
+)");
+    const nlohmann::json submitted = Json({"sweep", "submit", cluster_.File("sweep.yaml")});
+    ASSERT_TRUE(submitted.is_object());
+    const std::string id = submitted["id"];
+    ASSERT_EQ(Concur({"sweep", "wait", id, "--timeout", "200"}).exit_code, 0)
+        << Explain() << Concur({"sweep", "failures", id}).out;
+    std::map<std::string, double> first;
+    for (const nlohmann::json& job : Json({"job", "list", id, "--limit", "0"})) {
+      const double seconds = absl::ToDoubleSeconds(TimeOf(job["result"]["start_time"]) -
+                                                   TimeOf(submitted["create_time"]));
+      const auto [it, is_new] = first.try_emplace(job["approach"], seconds);
+      it->second = std::min(it->second, seconds);
+    }
+    EXPECT_EQ(first.size(), images.size());
+    for (const auto& [approach, seconds] : first) {
+      std::cout << "round " << round << ": first job " << approach << " " << seconds
+                << " s after the submission\n";
+    }
+  }
+  std::set<std::string> used;
+  for (const nlohmann::json& pod : Pods()) {
+    used.insert(pod["spec"]["containers"][0]["image"].get<std::string>());
+  }
+  EXPECT_EQ(used, std::set<std::string>(images.begin(), images.end()));
 }
 
 }  // namespace
