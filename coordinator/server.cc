@@ -232,11 +232,6 @@ absl::StatusOr<page::Viewer> AuthenticateViewer(Access& access, AuditLog& audit,
 }
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
-int PortOf(const std::string& address) {
-  int port = 0;
-  CONCUR_CHECK(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-  return port;
-}
 
 constexpr absl::Duration kStoreCheckInterval = absl::Seconds(2);
 
@@ -438,7 +433,9 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
   // What only this machine can reach is for pools of this machine.
   if (setup.offered_worker.has_value() && !parts.metrics_address.empty() &&
       (!rpc::IsLocalAddress(parts.metrics_address) || rpc::IsLocalAddress(setup.coordinator))) {
-    setup.offered_worker->port = PortOf(parts.metrics_address);
+    CONCUR_CHECK(
+        absl::SimpleAtoi(parts.metrics_address.substr(parts.metrics_address.rfind(':') + 1),
+                         &setup.offered_worker->port));
   }
   setup.directory = options.data_directory + "/pilots";
   Provisioner::Providers providers;
