@@ -45,6 +45,8 @@ AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request) {
   return {absl::BytesToHexString(absl::string_view(request.digest()).substr(0, 32))};
 }
 
+AuditTarget AuditTargetOf(const v1::AskSystemRequest& request) { return {request.open().job()}; }
+
 AuditTarget AuditTargetOf(const v1::SyncRequest& request) {
   return {absl::StrCat(request.worker(), ", incarnation ", request.incarnation(),
                        request.shutting_down() ? ", leaves" : ""),

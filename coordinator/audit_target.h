@@ -37,6 +37,7 @@ AuditTarget AuditTargetOf(const v1::PausePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::ResumePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::DeletePoolRequest& request);
 AuditTarget AuditTargetOf(const v1::UploadArtifactRequest& request);
+AuditTarget AuditTargetOf(const v1::AskSystemRequest& request);
 // All but a worker's first and last call are routine.
 AuditTarget AuditTargetOf(const v1::SyncRequest& request);
 

@@ -20,6 +20,7 @@
 #include "coordinator/submission_checks.h"
 #include "coordinator/submission_forecast.h"
 #include "coordinator/sweep_streams.h"
+#include "coordinator/system_streams.h"
 #include "coordinator/views.h"
 #include "core/fields.h"
 #include "core/sweep.h"
@@ -104,13 +105,14 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
 }  // namespace
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                                       PartialUploads& partial, AuditLog& audit,
-                                       const FleetHistory& fleet, ThreadPool& pool,
-                                       ThreadPool& transfers, ThreadPool& answers,
-                                       ServiceLimits limits)
+                                       PartialUploads& partial, SystemRelay& systems,
+                                       AuditLog& audit, const FleetHistory& fleet,
+                                       ThreadPool& pool, ThreadPool& transfers,
+                                       ThreadPool& answers, ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       partial_(partial),
+      systems_(systems),
       audit_(audit),
       fleet_(fleet),
       pool_(pool),
@@ -406,7 +408,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
                                                           v1::ListWorkersResponse* response) {
   return AnswerRead<v1::ListWorkersResponse>(
       engine_, answers_, call, response,
-      [request](const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
+      [request, serving = systems_.List()](
+          const Scheduler& scheduler) -> absl::StatusOr<v1::ListWorkersResponse> {
         CONCUR_ASSIGN_OR_RETURN(size_t size, PageSize(request->page_size()));
         v1::ListWorkersResponse page;
         std::string last;
@@ -419,7 +422,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListWorkers(CallContext* call,
             page.set_next_page_token(last);
             break;
           }
-          *page.add_workers() = WorkerProto(worker);
+          *page.add_workers() = WorkerProto(worker, serving);
           last = worker.info.name;
         }
         return page;
@@ -463,11 +466,12 @@ grpc::ServerUnaryReactor* CoordinatorService::DrainWorker(CallContext* call,
                                                           const v1::DrainWorkerRequest* request,
                                                           v1::Worker* response) {
   return Answer<v1::Worker>(
-      engine_, call, response, [request](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
+      engine_, call, response,
+      [request, serving = systems_.List()](Scheduler& scheduler) -> absl::StatusOr<v1::Worker> {
         CONCUR_RETURN_IF_ERROR(scheduler.DrainWorker(request->worker(), !request->undo()));
         for (const WorkerView& worker : scheduler.ListWorkers()) {
           if (worker.info.name == request->worker()) {
-            return WorkerProto(worker);
+            return WorkerProto(worker, serving);
           }
         }
         return absl::InternalError("the worker is gone");
@@ -557,6 +561,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::WatchSweep(
 grpc::ServerWriteReactor<v1::ReadLogResponse>* CoordinatorService::ReadLog(
     CallContext* /*call*/, const v1::ReadLogRequest* request) {
   return StreamLog(engine_, artifacts_, transfers_, *request);
+}
+
+grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* CoordinatorService::AskSystem(
+    CallContext* call) {
+  return StreamAsker(engine_, systems_, audit_, *call);
 }
 
 }  // namespace concur

@@ -21,6 +21,7 @@
 #include "coordinator/fleet_history.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/service_limits.h"
+#include "coordinator/system_relay.h"
 #include "coordinator/upload_ledger.h"
 #include "store/artifact_store.h"
 
@@ -31,8 +32,8 @@ class CoordinatorService {
   // All but the limits outlive the service. Artifacts are transferred on the threads of
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
-                     PartialUploads& partial, AuditLog& audit, const FleetHistory& fleet,
-                     ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
+                     PartialUploads& partial, SystemRelay& systems, AuditLog& audit,
+                     const FleetHistory& fleet, ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
                      ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
@@ -101,11 +102,14 @@ class CoordinatorService {
       CallContext* call, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
       CallContext* call, const v1::DownloadArtifactRequest* request);
+  grpc::ServerBidiReactor<v1::AskSystemRequest, v1::AskSystemResponse>* AskSystem(
+      CallContext* call);
 
  private:
   Engine& engine_;
   ArtifactStore& artifacts_;
   PartialUploads& partial_;
+  SystemRelay& systems_;
   AuditLog& audit_;
   const FleetHistory& fleet_;
   ThreadPool& pool_;

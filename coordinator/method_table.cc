@@ -47,6 +47,7 @@ constexpr MethodRule kMethodRules[] = {
     {"/concur.v1.Coordinator/GetUploadOffset", Role::kSubmitter},
     {"/concur.v1.Coordinator/UploadArtifact", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
     {"/concur.v1.Coordinator/DownloadArtifact", Role::kViewer, kNotAudited, StreamLimit::kPerPeer},
+    {"/concur.v1.Coordinator/AskSystem", Role::kSubmitter, kAudited, StreamLimit::kPerPeer},
     // Of each worker only the first and the last call: coordinator/audit_target.h.
     {"/concur.v1.WorkerGateway/Sync", Role::kWorker, kAudited},
     {"/concur.v1.WorkerGateway/GetUploadOffset", Role::kWorker},
@@ -55,6 +56,8 @@ constexpr MethodRule kMethodRules[] = {
      StreamLimit::kUnlimited},
     {"/concur.v1.WorkerGateway/DownloadArtifact", Role::kWorker, kNotAudited,
      StreamLimit::kUnlimited},
+    // Not audited: who asks is.
+    {"/concur.v1.WorkerGateway/ServeSystem", Role::kWorker, kNotAudited, StreamLimit::kUnlimited},
 };
 
 }  // namespace

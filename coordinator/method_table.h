@@ -15,7 +15,7 @@ namespace concur {
 
 enum class StreamLimit {
   kNoStream,   // one request, one response
-  kUnlimited,  // a stream; workers open theirs one after the other
+  kUnlimited,  // a stream of a worker, which opens few
   kPerPeer,    // a stream, of which each peer may have StreamLimits::per_peer_max open
 };
 

@@ -39,6 +39,7 @@
 #include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
 #include "coordinator/service_front.h"
+#include "coordinator/system_relay.h"
 #include "coordinator/tokens.h"
 #include "coordinator/views.h"
 #include "coordinator/worker_service.h"
@@ -243,6 +244,15 @@ void WatchStore(ThreadPool& pool, Engine& engine) {
   });
 }
 
+constexpr absl::Duration kSystemCheckInterval = absl::Seconds(5);
+
+void WatchSystems(ThreadPool& pool, SystemRelay& systems) {
+  pool.SubmitAfter(kSystemCheckInterval, [&pool, &systems] {
+    systems.CheckDeadlines();
+    WatchSystems(pool, systems);
+  });
+}
+
 constexpr absl::Duration kFleetSampleInterval = FleetHistoryOptions().interval;
 
 // Counts workers and jobs now and again. A stalled engine leaves a gap.
@@ -290,6 +300,7 @@ struct Server::Parts {
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<ArtifactStore> artifacts;
   std::unique_ptr<PartialUploads> partial_uploads;
+  std::unique_ptr<SystemRelay> systems;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<ThreadPool> pool;       // ends before what its work uses
@@ -470,6 +481,7 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
     held.count_max = kHeldForObjectStorage;
   }
   parts.partial_uploads = std::make_unique<PartialUploads>(clock, held);
+  parts.systems = std::make_unique<SystemRelay>(clock);
   EngineOptions engine_options = parts.options.engine;
   engine_options.artifact_directory = parts.artifacts->directory();
   engine_options.artifact_store_id = parts.artifacts->store_id();
@@ -503,11 +515,11 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   parts.pilot_tls = PilotTls::Load(parts.options.tls, parts.options.pilots);
   parts.options.limits.check_pool = PoolCheck(parts.options, parts.pilot_tls);
   parts.coordinator_service = std::make_unique<CoordinatorService>(
-      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.audit, *parts.fleet,
-      *parts.pool, transfers, *parts.answers, parts.options.limits);
+      clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.systems, *parts.audit,
+      *parts.fleet, *parts.pool, transfers, *parts.answers, parts.options.limits);
   parts.worker_service =
       std::make_unique<WorkerService>(*parts.engine, *parts.artifacts, *parts.partial_uploads,
-                                      transfers, parts.options.limits.artifact_bytes_max);
+                                      *parts.systems, transfers, parts.options.limits.artifact_bytes_max);
   parts.streams =
       std::make_unique<StreamWatch>(clock, parts.options.connections.streams,
                                     [access = parts.access.get()](const Digest& sender) {
@@ -564,6 +576,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Clock& clock, ServerOption
       WriteFileAtomically(data + "/address", LoopbackAddress(parts->address) + "\n"));
   parts->collector->Start();
   WatchStore(*parts->pool, *parts->engine);
+  WatchSystems(*parts->pool, *parts->systems);
   LogFields fields = {{"data", data}};
   if (!parts->metrics_address.empty()) {
     fields.push_back({"metrics", parts->metrics_address});
@@ -589,7 +602,9 @@ void Server::Stop() {
   }
   parts_->status_server.reset();
   parts_->page.reset();
-  // The engine answers parked calls when it stops, so that the server need not wait for them.
+  // The relay and the engine answer parked calls when they stop, so that the server need not wait
+  // for them.
+  parts_->systems->Stop();
   parts_->engine->Stop();
   parts_->provisioner.reset();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kStopGrace);

@@ -335,6 +335,16 @@ class ServiceFront::Service final : public grpc::Service {
                      });
                    }));
   }
+  template <typename Object, typename Request, typename Response>
+  void Add(absl::string_view name, Object& object,
+           grpc::ServerBidiReactor<Request, Response>* (Object::*handler)(CallContext*)) {
+    AddHandler(MakeMethod<Request>(name), RpcMethod::BIDI_STREAMING,
+               new grpc::internal::CallbackBidiHandler<Request, Response>(
+                   [&object, handler](grpc::CallbackServerContext* context) {
+                     return ServeAdmitted(
+                         context, [&](CallContext* call) { return (object.*handler)(call); });
+                   }));
+  }
 
  private:
   template <typename Request>
@@ -418,6 +428,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   users.Add("GetUploadOffset", coordinator, &C::GetUploadOffset);
   users.Add("UploadArtifact", coordinator, &C::UploadArtifact);
   users.Add("DownloadArtifact", coordinator, &C::DownloadArtifact);
+  users.Add("AskSystem", coordinator, &C::AskSystem);
 
   using W = WorkerService;
   Service& gateway =
@@ -426,6 +437,7 @@ ServiceFront::ServiceFront(const ServiceFrontParts& parts, CoordinatorService& c
   gateway.Add("GetUploadOffset", workers, &W::GetUploadOffset);
   gateway.Add("UploadArtifact", workers, &W::UploadArtifact);
   gateway.Add("DownloadArtifact", workers, &W::DownloadArtifact);
+  gateway.Add("ServeSystem", workers, &W::ServeSystem);
 }
 
 ServiceFront::~ServiceFront() = default;

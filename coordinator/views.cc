@@ -117,7 +117,8 @@ v1::Job JobProto(const Expansion& expansion, const JobView& job) {
   return proto;
 }
 
-v1::Worker WorkerProto(const WorkerView& worker) {
+v1::Worker WorkerProto(const WorkerView& worker,
+                       const std::map<std::string, SystemRelay::Serving>& serving) {
   v1::Worker proto;
   proto.set_name(worker.info.name);
   proto.set_incarnation(worker.info.incarnation);
@@ -146,6 +147,10 @@ v1::Worker WorkerProto(const WorkerView& worker) {
   *proto.mutable_last_seen_time() = ToProto(worker.last_seen);
   if (!worker.lost) {
     *proto.mutable_lease_expire_time() = ToProto(worker.lease_expire);
+  }
+  if (const auto served = serving.find(worker.info.name); served != serving.end()) {
+    proto.set_serve_places(static_cast<uint32_t>(served->second.places));
+    proto.mutable_serving()->Add(served->second.jobs.begin(), served->second.jobs.end());
   }
   return proto;
 }

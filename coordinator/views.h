@@ -5,12 +5,14 @@
 #ifndef CONCUR_COORDINATOR_VIEWS_H_
 #define CONCUR_COORDINATOR_VIEWS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "concur/v1/coordinator.pb.h"
 #include "coordinator/sweep_board.h"
+#include "coordinator/system_relay.h"
 #include "core/job_score.h"
 #include "core/scheduler.h"
 
@@ -19,7 +21,8 @@ namespace concur {
 v1::Sweep SweepProto(const SweepView& sweep);
 v1::Job JobProto(const Scheduler& scheduler, JobId id);
 v1::Job JobProto(const Expansion& expansion, const JobView& job);
-v1::Worker WorkerProto(const WorkerView& worker);
+v1::Worker WorkerProto(const WorkerView& worker,
+                       const std::map<std::string, SystemRelay::Serving>& serving);
 v1::JobEvent EventProto(const Expansion& expansion, const JobEvent& event, absl::Time time);
 // Bytes of a v1::WatchSweepResponse.
 WatchEncoder MakeWatchEncoder();

@@ -10,6 +10,7 @@
 #include "coordinator/answer.h"
 #include "coordinator/artifact_streams.h"
 #include "coordinator/finished_check.h"
+#include "coordinator/system_streams.h"
 #include "rpc/convert_sync.h"
 #include "rpc/status.h"
 
@@ -103,6 +104,11 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     CallContext* /*call*/, const v1::DownloadArtifactRequest* request) {
   return SendArtifact(artifacts_, pool_, *request);
+}
+
+grpc::ServerBidiReactor<v1::ServeSystemRequest, v1::ServeSystemResponse>*
+WorkerService::ServeSystem(CallContext* /*call*/) {
+  return StreamPlace(systems_);
 }
 
 }  // namespace concur
