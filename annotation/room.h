@@ -26,13 +26,14 @@
 #include "absl/time/time.h"
 #include "annotation/event.h"
 #include "annotation/passages.h"
+#include "core/serve_order.h"
 
 namespace concur::annotation {
 
 inline constexpr size_t kAnnotatorsMax = 1000;
 inline constexpr size_t kAttemptsMax = 1'000'000;
 inline constexpr size_t kQuestionBytesMax = 1000;
-inline constexpr size_t kSystemAnswerBytesMax = 4096;
+inline constexpr size_t kSystemAnswerBytesMax = kServedAnswerBytesMax;
 
 // 1 to 64 of a-z A-Z 0-9 . _ @ - : a name stands in logs, tables and file names.
 absl::Status CheckAnnotatorName(absl::string_view name);

@@ -81,8 +81,9 @@ class Podman : public Sandbox {
     };
     add({program_, "--root", absl::StrCat(state_, "/root"), "--runroot",
          absl::StrCat(state_, "/run"), "--tmpdir", absl::StrCat(state_, "/tmp"), "--storage-driver",
-         "overlay", "run", "--rm", "--init", "--pull=never", "--cgroups=disabled", "--network=host",
-         "--ipc=private", "--log-driver=none", "--no-hosts", "--cap-drop=all",
+         // Interactive: standard input is passed on, for systems that are served.
+         "overlay", "run", "--rm", "--init", "--interactive", "--pull=never", "--cgroups=disabled",
+         "--network=host", "--ipc=private", "--log-driver=none", "--no-hosts", "--cap-drop=all",
          "--security-opt=no-new-privileges", "--security-opt=label=disable",
          // The container's default is 64 MB, which programs that share tensors exceed.
          "--mount=type=tmpfs,dst=/dev/shm,tmpfs-mode=1777,notmpcopyup"});

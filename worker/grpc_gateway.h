@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway and the artifact transfer over gRPC: one channel for both.
+// The gateway, the artifact transfer and served systems over gRPC: one channel for all.
 #ifndef CONCUR_WORKER_GRPC_GATEWAY_H_
 #define CONCUR_WORKER_GRPC_GATEWAY_H_
 
@@ -22,8 +22,8 @@
 
 namespace concur::worker {
 
-// Gateway's functions belong to the loop thread, ArtifactTransfer's are thread-safe.
-class GrpcGateway : public Gateway, public ArtifactTransfer {
+// Gateway's functions belong to the loop thread, the others are thread-safe.
+class GrpcGateway : public Gateway, public ArtifactTransfer, public ServingGateway {
  public:
   // `on_answer` is called from gRPC's threads when Poll has something to give. InvalidArgument when
   // `address` is none; an unreachable one is no error.
@@ -42,6 +42,8 @@ class GrpcGateway : public Gateway, public ArtifactTransfer {
   absl::Status Download(const Digest& digest, int64_t offset,
                         const std::function<absl::Status(absl::string_view)>& sink,
                         const IsCanceled& is_canceled) override;
+  // The stream must end before the gateway does.
+  std::unique_ptr<ServingStream> Offer(const WorkerInfo& worker) override;
 
  private:
   struct Stub;

@@ -470,15 +470,30 @@ absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Art
 
 }  // namespace
 
-absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
-                                             Artifacts& artifacts, RunContents& contents,
-                                             const Artifacts::IsCanceled& is_canceled) {
+absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const RunPaths& paths,
+                                                    Artifacts& artifacts,
+                                                    const Artifacts::IsCanceled& is_canceled) {
   PreparedInputs prepared;
   if (order.code) {
     CONCUR_ASSIGN_OR_RETURN(HeldFile code, artifacts.Code(*order.code, is_canceled));
     CONCUR_RETURN_IF_ERROR(artifacts.Link(code.path, paths.code));
     prepared.holds.push_back(std::move(code.hold));
   }
+  if (!order.system.IsZero()) {
+    CONCUR_ASSIGN_OR_RETURN(HeldFile system, artifacts.Fetch(order.system, is_canceled));
+    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
+    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, paths.model)
+                                        : artifacts.Link(system.path, paths.model));
+    prepared.holds.push_back(std::move(system.hold));
+  }
+  return prepared;
+}
+
+absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
+                                             Artifacts& artifacts, RunContents& contents,
+                                             const Artifacts::IsCanceled& is_canceled) {
+  CONCUR_ASSIGN_OR_RETURN(PreparedInputs prepared,
+                          PrepareCodeAndSystem(order, paths, artifacts, is_canceled));
   if (order.is_train) {
     if (order.train.empty()) {
       return absl::InvalidArgumentError("the train job has no training data");
@@ -503,13 +518,6 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
   CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test, contents.target));
   prepared.test_path = std::move(test.path);
   prepared.holds.push_back(std::move(test.hold));
-  if (!order.system.IsZero()) {
-    CONCUR_ASSIGN_OR_RETURN(HeldFile system, artifacts.Fetch(order.system, is_canceled));
-    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
-    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, paths.model)
-                                        : artifacts.Link(system.path, paths.model));
-    prepared.holds.push_back(std::move(system.hold));
-  }
   return prepared;
 }
 

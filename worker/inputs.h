@@ -176,6 +176,11 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
                                              Artifacts& artifacts, RunContents& contents,
                                              const Artifacts::IsCanceled& is_canceled);
 
+// Of these the code and the system only, for a command that reads nothing else.
+absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const RunPaths& paths,
+                                                    Artifacts& artifacts,
+                                                    const Artifacts::IsCanceled& is_canceled);
+
 // The command's arguments with all placeholders replaced. A program named by a relative path with a
 // "/" is one of the code, if there is any. InvalidArgument.
 absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, const RunPaths& paths);

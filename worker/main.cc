@@ -34,6 +34,7 @@
 #include "core/fields.h"
 #include "core/pool.h"
 #include "core/resources.h"
+#include "core/serve_order.h"
 #include "metrics/metric_set.h"
 #include "metrics/status_server.h"
 #include "rpc/credentials.h"
@@ -51,6 +52,7 @@
 #include "worker/machine.h"
 #include "worker/spool.h"
 #include "worker/subprocess_executor.h"
+#include "worker/system_host.h"
 #include "worker/waker.h"
 #include "worker/worker_metrics.h"
 
@@ -71,6 +73,7 @@ struct Flags {
   std::string memory;
   int gpus = -1;
   int slots = -1;
+  int serve_systems = -1;
   std::string containment;
   bool private_tmp = false;
   std::string environments;
@@ -107,6 +110,10 @@ void AddFlags(concur::Command& app, Flags& flags) {
   app.AddOption("--gpus", flags.gpus,
                 "GPUs that jobs may use (default: those of CUDA_VISIBLE_DEVICES, else none)");
   app.AddOption("--slots", flags.slots, "jobs at a time (default: as many as fit)");
+  app.AddOption("--serve-systems", flags.serve_systems,
+                "trained systems that answer questions here at a time, for concur annotate, beside "
+                "the jobs and their room; 0: none (default: 1)")
+      ->InRange<int>(0, kServePlacesMax);
   app.AddOption("--label", flags.labels,
                 "KEY=VALUE that jobs can ask for (resources.labels); repeatable");
   app.AddOption("--env-pass", flags.env_pass,
@@ -199,6 +206,9 @@ absl::StatusOr<spec::WorkerOptions> MergeOptions(const Flags& flags) {
   }
   if (flags.slots >= 0) {
     options.slots = flags.slots;
+  }
+  if (flags.serve_systems >= 0) {
+    options.serve_systems = flags.serve_systems;
   }
   if (!flags.containment.empty()) {
     const absl::StatusOr<spec::Containment> containment =
@@ -380,7 +390,8 @@ rpc::CredentialFiles Files(const Flags& flags, const spec::WorkerOptions& option
 }
 
 // Runs until the agent has left the coordinator.
-void Loop(Agent& agent, Clock& clock, Waker& waker, int signals, WorkerMetrics& metrics) {
+void Loop(Agent& agent, SystemHost& systems, Clock& clock, Waker& waker, int signals,
+          WorkerMetrics& metrics) {
   while (!agent.done()) {
     // Before the step: how a job ended is judged by whether this process was signalled, too.
     signalfd_siginfo info{};
@@ -389,6 +400,7 @@ void Loop(Agent& agent, Clock& clock, Waker& waker, int signals, WorkerMetrics& 
       agent.RequestDrain();
     }
     const absl::Time next = agent.Step();
+    systems.SetDraining(agent.draining());
     metrics.Show(agent);
     if (!agent.done()) {
       waker.Wait(next - clock.Now(), signals);
@@ -474,7 +486,9 @@ absl::Status Run(const Flags& flags, spec::WorkerOptions options, int signals) {
     LogInfo("jobs run without control groups", {{"reason", containment.without}});
   }
   Agent agent(clock, *gateway, *executor, *spool, agent_options, spool->recovered());
-  Loop(agent, clock, waker, signals, worker_metrics);
+  SystemHost systems(clock, *gateway, executor->workplace(), agent_options.info,
+                     {.places = options.serve_systems});
+  Loop(agent, systems, clock, waker, signals, worker_metrics);
   return absl::OkStatus();
 }
 

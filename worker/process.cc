@@ -394,8 +394,9 @@ absl::StatusOr<Process> StartProcess(const Command& command) {
   launch.argv = argv.data();
   launch.env = env.data();
   launch.directory = command.directory.c_str();
-  launch.input_fd = command.input_fd >= 0 ? command.input_fd : NullDevice();
-  launch.output_fd = command.output_fd >= 0 ? command.output_fd : process.output_end.get();
+  launch.input_fd = command.streams.input_fd >= 0 ? command.streams.input_fd : NullDevice();
+  launch.output_fd =
+      command.streams.output_fd >= 0 ? command.streams.output_fd : process.output_end.get();
   launch.error_fd = process.output_end.get();
   launch.parent = getpid();
   launch.file_bytes_max = command.file_bytes_max;

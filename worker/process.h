@@ -36,6 +36,13 @@ struct PrivateFiles {
   int64_t shared_bytes_max = 0;  // of /dev/shm; 0: what the kernel takes for it
 };
 
+// Descriptors above 2 of this process that become a program's standard input and output; -1: as
+// above.
+struct Streams {
+  int input_fd = -1;
+  int output_fd = -1;
+};
+
 struct Command {
   std::string program;              // path of the file to run
   std::vector<std::string> argv;    // as the program sees it; not empty
@@ -44,9 +51,7 @@ struct Command {
   int64_t file_bytes_max = 0;       // of any file that it writes; 0: no limit
   const JobGroup* group = nullptr;  // the control group in which it begins; null: the worker's
   PrivateFiles files;
-  // Descriptors above 2 of this process that become its standard input and output; -1: as above.
-  int input_fd = -1;
-  int output_fd = -1;
+  Streams streams;
 };
 
 struct Process {

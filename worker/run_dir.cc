@@ -291,8 +291,7 @@ std::string RunDirectories::links() const {
   return (std::filesystem::path(runs_).parent_path() / "links").string();
 }
 
-RunPaths RunDirectories::PathsOf(const JobOrder& order) const {
-  const std::string name = RunName(order.id);
+RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name) const {
   RunPaths paths;
   paths.directory = absl::StrCat(runs_, "/", name);
   if (order.is_train) {

@@ -77,7 +77,9 @@ class RunDirectories {
   RunDirectories(const RunDirectories&) = delete;
   RunDirectories& operator=(const RunDirectories&) = delete;
 
-  RunPaths PathsOf(const JobOrder& order) const;
+  RunPaths PathsOf(const JobOrder& order) const { return PathsOf(order, RunName(order.id)); }
+  // The same in a directory of another name, of what is no attempt.
+  RunPaths PathsOf(const JobOrder& order, const std::string& name) const;
   // Makes the run directory, empty, with its `output` and temporary folders. One that an attempt
   // left which read the same data still has its link to that, as the result says.
   absl::StatusOr<RunContents> Make(const RunPaths& paths, const JobOrder& order);

@@ -61,7 +61,7 @@ absl::StatusOr<ReadyEnvironment> PrepareEnvironment(const JobOrder& order, Artif
 absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
                                  const std::vector<std::string>& argv,
                                  const ReadyEnvironment* environment,
-                                 const SubprocessOptions& options) {
+                                 const SubprocessOptions& options, const Streams& streams) {
   const std::string path = PathOf(order, options);
   CONCUR_ASSIGN_OR_RETURN(
       Command command,
@@ -69,6 +69,7 @@ absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
           ? PlainCommand(order, paths, argv, path, options)
           : options.environments->CommandFor(*environment, order, paths, argv, options.gpu_names));
   command.file_bytes_max = options.output_bytes_max;
+  command.streams = streams;
   if (environment != nullptr && environment->held == nullptr && options.private_tmp) {
     command.files = {paths.temporary, order.resources.memory_bytes};
   }

@@ -28,7 +28,7 @@ absl::StatusOr<ReadyEnvironment> PrepareEnvironment(const JobOrder& order, Artif
 absl::StatusOr<Process> StartJob(const JobOrder& order, const RunPaths& paths,
                                  const std::vector<std::string>& argv,
                                  const ReadyEnvironment* environment,
-                                 const SubprocessOptions& options);
+                                 const SubprocessOptions& options, const Streams& streams = {});
 
 }  // namespace concur::worker
 

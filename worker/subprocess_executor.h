@@ -49,6 +49,14 @@ class SubprocessExecutor : public Executor {
 
   // What the start found on disk and could not remove, a line each, for people.
   const std::vector<std::string>& notices() const { return notices_; }
+  // What else runs on this worker uses the same. Lives as long as the executor; thread-safe.
+  struct Workplace {
+    const SubprocessOptions& options;
+    RunDirectories& directories;
+    Artifacts& artifacts;
+    ProcessTable& processes;
+  };
+  Workplace workplace() { return {options_, *directories_, *artifacts_, table_}; }
   void SetCoordinatorStore(const CoordinatorStore& store) override;
   void SetLeaseEnd(absl::Time end) override;
   void Start(const JobOrder& order) override;

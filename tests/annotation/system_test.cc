@@ -56,7 +56,7 @@ class SystemTest : public ::testing::Test {
                                 absl::Duration answer_max = absl::Seconds(60)) {
     SystemOptions options = Options(script);
     options.start_max = options.answer_max = answer_max;
-    return MakeServedSystem(clock_, options);
+    return MakeLocalSystem(clock_, options);
   }
   // The room is another directory than the one where the system runs.
   VisibleFiles FilesAround(const std::string& directory) {
@@ -82,7 +82,7 @@ class SystemTest : public ::testing::Test {
     SystemOptions options = Options(script + "; " + Replies("\"A\""));
     options.directory = files.run;
     options.confinement = confinement.get();
-    const auto system = MakeServedSystem(clock_, options);
+    const auto system = MakeLocalSystem(clock_, options);
     EXPECT_OK(system->Answer("A.", "B?"));
     return ReadFile(files.run + "/seen").value_or("");
   }
@@ -185,7 +185,7 @@ constexpr char kHog[] =
 TEST_F(SystemTest, OneThatTakesTooMuchMemoryIsStartedAgainAndSaysSo) {
   SystemOptions options = Options(kHog + Replies("\"A\""));
   options.memory_bytes_max = int64_t{64} << 20;
-  const auto system = MakeServedSystem(clock_, options);
+  const auto system = MakeLocalSystem(clock_, options);
   EXPECT_THAT(system->Answer("A.", "B?"),
               StatusIs(kUnavailable, HasSubstr("took more than the 64 MiB of memory")));
   EXPECT_THAT(system->Answer("A.", "B?"),
@@ -204,12 +204,12 @@ TEST_F(SystemTest, AControlGroupLimitsMemoryAndProcesses) {
   SystemOptions options = Options(kHog + Replies("\"A\""));
   options.confinement = confinement.get();
   options.memory_bytes_max = int64_t{64} << 20;
-  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+  EXPECT_THAT(MakeLocalSystem(clock_, options)->Answer("A.", "B?"),
               StatusIs(kUnavailable, HasSubstr("64 MiB")));
   options = Options("read -r line; for i in $(seq 100); do sleep 1000 & done; echo all");
   options.confinement = confinement.get();
   options.processes_max = 16;
-  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+  EXPECT_THAT(MakeLocalSystem(clock_, options)->Answer("A.", "B?"),
               StatusIs(kUnavailable, HasSubstr("exit code")));
   EXPECT_THAT(ReadFile(directory_.File("log")).value(), HasSubstr("ork")) << "Cannot fork";
 }
@@ -286,7 +286,7 @@ TEST_F(SystemTest, AProgramThatIsNotThereIsNamed) {
   options.command = {"no-such-program-here"};
   options.directory = directory_.path();
   options.log = directory_.File("log");
-  EXPECT_THAT(MakeServedSystem(clock_, options)->Answer("A.", "B?"),
+  EXPECT_THAT(MakeLocalSystem(clock_, options)->Answer("A.", "B?"),
               StatusIs(kUnavailable, HasSubstr("no-such-program-here")));
 }
 

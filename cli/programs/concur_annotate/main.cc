@@ -256,7 +256,7 @@ absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSys
   if (trained.digest.empty()) {
     return nullptr;
   }
-  std::unique_ptr<annotation::System> system = annotation::MakeServedSystem(clock, trained.options);
+  std::unique_ptr<annotation::System> system = annotation::MakeLocalSystem(clock, trained.options);
   const absl::Status tried = system->Answer("Ada lives in Bern.", "Where does Ada live?").status();
   return tried.ok() ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(system))
                     : absl::FailedPreconditionError(tried.message());
