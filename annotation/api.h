@@ -38,7 +38,8 @@ class AnnotationApi {
   absl::StatusOr<std::string> LogIn(const std::string& body, absl::Time now);
 
   // Of a known annotator, all of these. What the annotator did and the room has.
-  std::string State(const std::string& annotator) const;
+  // `standing`: System::Standing.
+  std::string State(const std::string& annotator, const std::string& standing) const;
   // {"kind": "writing" or "validating", "skip"}: what to do next.
   absl::StatusOr<std::string> TakeTask(const std::string& annotator, const std::string& body,
                                        absl::Time now);
@@ -57,7 +58,7 @@ class AnnotationApi {
                                      absl::Time now);
   // What the system answered to an attempt that was begun.
   absl::StatusOr<std::string> EndAttempt(Event attempt, absl::StatusOr<std::string> answer,
-                                         absl::Time now);
+                                         const std::string& standing, absl::Time now);
   // {"number", "begin", "end"}, or {"number", "unanswerable": true}.
   absl::StatusOr<std::string> TakeValidation(const std::string& annotator, const std::string& body,
                                              absl::Time now);

@@ -162,7 +162,7 @@ void AnnotationServer::HandleCall(const Exchange& exchange, const std::string& m
   if (!annotator.ok()) {
     Respond(exchange, ErrorOf(annotator.status()));
   } else if (is_read) {
-    Respond(exchange, api_.State(*annotator));
+    Respond(exchange, api_.State(*annotator, SystemStanding()));
   } else if (method == "task") {
     Respond(exchange, api_.TakeTask(*annotator, request.body, Now()));
   } else if (method == "attempt") {
@@ -215,6 +215,10 @@ absl::StatusOr<std::string> AnnotationServer::AnnotatorOf(const HttpRequest& req
              : absl::UnauthenticatedError("the session has ended: a newer login link was made");
 }
 
+std::string AnnotationServer::SystemStanding() const {
+  return system_ == nullptr ? "" : system_->Standing();
+}
+
 // --- attempts ------------------------------------------------------------------------------------
 
 void AnnotationServer::TakeAttempt(const Exchange& exchange, const std::string& annotator) {
@@ -236,7 +240,8 @@ void AnnotationServer::AskSystem(const Exchange& exchange, AnnotationApi::Questi
                      : system_->Answer(question.passage, question.attempt.question);
     room_thread_.Submit([this, exchange, attempt = std::move(question.attempt),
                          answer = std::move(answer)]() mutable {
-      Respond(exchange, api_.EndAttempt(std::move(attempt), std::move(answer), Now()));
+      Respond(exchange,
+              api_.EndAttempt(std::move(attempt), std::move(answer), SystemStanding(), Now()));
     });
   });
 }

@@ -69,13 +69,14 @@ class AnnotationServer {
   absl::StatusOr<std::string> AnnotatorOf(const page::HttpRequest& request) const;
   void HandleCall(const Exchange& exchange, const std::string& method);
   void TakeAttempt(const Exchange& exchange, const std::string& annotator);
+  std::string SystemStanding() const;
   void AskSystem(const Exchange& exchange, AnnotationApi::Question question);
   std::string SessionCookie(const std::string& value, absl::Duration age) const;
   absl::Time Now() const;
 
   Clock& clock_;
   const std::unique_ptr<LiveRoom> room_;  // used by room_thread_
-  const std::unique_ptr<System> system_;  // used by system_thread_; null: none
+  const std::unique_ptr<System> system_;  // asked by system_thread_; null: none
   const ServerOptions options_;
   const std::string address_;
   const std::string cookie_name_;

@@ -59,15 +59,18 @@ std::string TailOf(const std::string& log) {
   return bare.empty() ? "" : absl::StrCat("; it printed: ", bare);
 }
 
-// Removes a run directory at the end.
+// Removes a run directory and its log at the end.
 class RunDirectoryScope {
  public:
   RunDirectoryScope(RunDirectories& directories, const RunPaths& paths)
       : directories_(directories), paths_(paths) {}
   ~RunDirectoryScope() {
-    if (const absl::Status removed = directories_.Remove(paths_, {}); !removed.ok()) {
-      LogWarning("a served system's directory could not be removed",
-                 {{"error", removed.ToString()}});
+    for (const absl::Status& removed :
+         {directories_.Remove(paths_, {}), directories_.RemoveLog(paths_)}) {
+      if (!removed.ok()) {
+        LogWarning("a served system's directory could not be removed",
+                   {{"error", removed.ToString()}});
+      }
     }
   }
   RunDirectoryScope(const RunDirectoryScope&) = delete;

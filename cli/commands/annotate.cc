@@ -30,6 +30,14 @@ void AddServingOptions(Command& command, AnnotateFlags& flags) {
       .AddOption("--approach", flags.approach, "file of the system's approach, which says serve:")
       ->TypeName("FILE");
   command
+      .AddOption(
+          "--system-on", flags.system_on,
+          "where a train job's system answers: here, on this machine; worker: on one of the "
+          "coordinator's, once one that fits is free; auto: on a worker if there is one that "
+          "fits, else here")
+      ->OneOf({"auto", "here", "worker"})
+      ->ShowDefault();
+  command
       .AddOption("--var", flags.variables, "sets a variable of that file, such as device=cuda:0")
       ->TypeName("NAME=VALUE")
       ->OneValueEach();

@@ -32,6 +32,7 @@ struct AnnotateFlags {
   int64_t answer_seconds = 20;
   std::string memory;  // "": as its approach says
   std::string sandbox = "auto";
+  std::string system_on = "auto";
   // Settings of a new room; those that are not given have their defaults.
   std::optional<double> win_above;
   std::optional<double> agreement;

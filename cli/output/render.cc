@@ -352,6 +352,11 @@ Json WorkerJson(const v1::Worker& worker) {
   for (const std::string& part : worker.containment()) {
     json["containment"].push_back(part);
   }
+  json["serve_places"] = worker.serve_places();
+  json["serving"] = Json::array();
+  for (const std::string& job : worker.serving()) {
+    json["serving"].push_back(job);
+  }
   json["last_seen_time"] = TimeJson(worker.has_last_seen_time(), worker.last_seen_time());
   json["lease_expire_time"] = TimeJson(worker.has_lease_expire_time(), worker.lease_expire_time());
   return json;

@@ -414,7 +414,7 @@ void RoomWorld::AnswerByTheSystem() {
     return;
   }
   const absl::StatusOr<std::string> response =
-      api_->EndAttempt(std::move(question.attempt), std::move(answer), wall_);
+      api_->EndAttempt(std::move(question.attempt), std::move(answer), "", wall_);
   Answered(request, response);
 }
 

@@ -169,6 +169,7 @@ function Writing({ task, session, state, busy, setBusy, onSkip, onDone }) {
         </button>
       </p>
       <Verdict result={result} hasSystem={state.has_system} />
+      {state.system_standing && <p class="faint">Note: {state.system_standing}.</p>}
       <Complaint error={error} />
     </form>
   );

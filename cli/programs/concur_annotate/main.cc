@@ -251,13 +251,21 @@ absl::Status CheckServing(const AnnotateFlags& flags) {
 }
 
 // The system that answers, once it has answered; null for none.
-absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(const TrainedSystem& trained,
+absl::StatusOr<std::unique_ptr<annotation::System>> StartSystem(TrainedSystem& trained,
                                                                 Clock& clock) {
   if (trained.digest.empty()) {
     return nullptr;
   }
+  const std::string passage = "Ada lives in Bern.";
+  const std::string question = "Where does Ada live?";
+  if (trained.remote != nullptr) {
+    const absl::Status tried = trained.remote->AnswerAtLast(passage, question).status();
+    return tried.ok()
+               ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(trained.remote))
+               : absl::FailedPreconditionError(tried.message());
+  }
   std::unique_ptr<annotation::System> system = annotation::MakeLocalSystem(clock, trained.options);
-  const absl::Status tried = system->Answer("Ada lives in Bern.", "Where does Ada live?").status();
+  const absl::Status tried = system->Answer(passage, question).status();
   return tried.ok() ? absl::StatusOr<std::unique_ptr<annotation::System>>(std::move(system))
                     : absl::FailedPreconditionError(tried.message());
 }
@@ -277,7 +285,7 @@ absl::Status Serve(const AnnotateFlags& flags, CommandContext& context) {
   SystemClock clock;
   CONCUR_ASSIGN_OR_RETURN(annotation::RoomLock lock, annotation::RoomLock::Take(flags.directory));
   CONCUR_RETURN_IF_ERROR(CheckServing(flags));
-  CONCUR_ASSIGN_OR_RETURN(const TrainedSystem trained, FindTrainedSystem(flags, context));
+  CONCUR_ASSIGN_OR_RETURN(TrainedSystem trained, FindTrainedSystem(flags, context));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<annotation::System> system, StartSystem(trained, clock));
   CONCUR_ASSIGN_OR_RETURN(std::unique_ptr<LiveRoom> room, OpenRoom(flags, clock, std::move(lock)));
   CONCUR_ASSIGN_OR_RETURN(const std::vector<std::string> names,

@@ -15,6 +15,7 @@
 #include "archive/directory_tar.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cli/client/client.h"
 #include "cli/output/print.h"
@@ -81,33 +82,83 @@ absl::StatusOr<Digest> SystemOfJob(const v1::Job& job) {
                    "job list SWEEP shows them"));
 }
 
-// Fetches the job's system, unless it was before.
-absl::StatusOr<std::pair<Digest, std::string>> FetchSystem(const AnnotateFlags& flags,
-                                                           const std::string& approach,
-                                                           CommandContext& context) {
-  CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
-  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(flags.system, /*include_steps=*/false));
+// The system of the job, which must be one of this approach.
+absl::StatusOr<Digest> FindSystemOfJob(const AnnotateFlags& flags, const std::string& approach,
+                                       Client& client) {
+  CONCUR_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(flags.system, /*include_steps=*/false));
   if (job.approach() != approach) {
     return absl::FailedPreconditionError(absl::StrCat("--approach: ", flags.approach, " is of ",
                                                       approach, ", but ", flags.system, " trained ",
                                                       job.approach()));
   }
-  CONCUR_ASSIGN_OR_RETURN(const Digest digest, SystemOfJob(job));
+  return SystemOfJob(job);
+}
+
+// Fetches it, unless it was before. Where it lies as {model}.
+absl::StatusOr<std::string> FetchSystem(const AnnotateFlags& flags, const Digest& digest,
+                                        Client& client) {
   const std::string directory = flags.directory + "/systems";
   const std::string path = absl::StrCat(directory, "/", digest.ToHex());
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     // It may have been written in part when the power failed, or changed since.
     if (const absl::StatusOr<Digest> found = DigestOfSystem(path); found.ok() && *found == digest) {
-      return std::make_pair(digest, path);
+      return path;
     }
     std::filesystem::remove_all(path, error);
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   CONCUR_ASSIGN_OR_RETURN(const std::string bytes,
-                          client->DownloadArtifact(digest, kSystemBytesMax));
-  CONCUR_ASSIGN_OR_RETURN(const std::string unpacked, Unpack(directory, digest, bytes));
-  return std::make_pair(digest, unpacked);
+                          client.DownloadArtifact(digest, kSystemBytesMax));
+  return Unpack(directory, digest, bytes);
+}
+
+// Whether a worker may have it: --system-on, and what is of this machine only.
+absl::StatusOr<bool> MayBeRemote(const AnnotateFlags& flags) {
+  const bool is_job = JobId::Parse(flags.system).ok();
+  const bool confines = !flags.memory.empty() || flags.sandbox != "auto";
+  if (flags.system_on != "worker") {
+    return flags.system_on == "auto" && is_job && !confines;
+  }
+  if (!is_job) {
+    return absl::InvalidArgumentError(
+        "--system-on worker: expected --system to be a train job such as s1/12, whose system "
+        "workers can fetch");
+  }
+  if (confines) {
+    return absl::InvalidArgumentError(
+        "--system-on worker: leave out --memory and --sandbox, which are for this machine; a "
+        "worker keeps a system in bounds as it does jobs");
+  }
+  return true;
+}
+
+// Null when it is to answer here.
+absl::StatusOr<std::unique_ptr<RemoteSystem>> FindWorker(const AnnotateFlags& flags,
+                                                         const spec::ServedApproach& served,
+                                                         const std::string& address,
+                                                         CommandContext& context) {
+  CONCUR_ASSIGN_OR_RETURN(
+      std::unique_ptr<RemoteSystem> remote,
+      RemoteSystem::Open({.address = address,
+                          .credentials = context.credentials,
+                          .job = flags.system,
+                          .command = served.command,
+                          .answer_max = absl::Seconds(flags.answer_seconds),
+                          .on_change = [](const std::string& change) { LogInfo(change); }}));
+  const absl::StatusOr<size_t> places = remote->CountPlaces();
+  if (flags.system_on == "worker") {
+    CONCUR_RETURN_IF_ERROR(places.status());
+    return remote;
+  }
+  if (places.ok() && *places > 0) {
+    return remote;
+  }
+  PrintNote(context,
+            absl::StrCat("the system answers on this machine: ",
+                         places.ok() ? "no worker serves systems and has what this one asks for"
+                                     : places.status().message()));
+  return nullptr;
 }
 
 // Absolute and without links: a sandbox shows it at the same place.
@@ -150,12 +201,20 @@ absl::StatusOr<TrainedSystem> FindTrainedSystem(const AnnotateFlags& flags,
   CONCUR_ASSIGN_OR_RETURN(const auto variables, ParseVariables(flags.variables));
   CONCUR_ASSIGN_OR_RETURN(const spec::ServedApproach served,
                           spec::LoadServedApproach(flags.approach, variables));
+  CONCUR_ASSIGN_OR_RETURN(const bool may_be_remote, MayBeRemote(flags));
   std::string model = flags.system;
   Digest digest;
   if (JobId::Parse(flags.system).ok()) {
-    CONCUR_ASSIGN_OR_RETURN(const auto fetched, FetchSystem(flags, served.name, context));
-    digest = fetched.first;
-    model = fetched.second;
+    CONCUR_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(context));
+    CONCUR_ASSIGN_OR_RETURN(digest, FindSystemOfJob(flags, served.name, *client));
+    if (may_be_remote) {
+      CONCUR_ASSIGN_OR_RETURN(system.remote, FindWorker(flags, served, client->address(), context));
+    }
+    if (system.remote != nullptr) {
+      system.digest = digest.ToHex();
+      return system;
+    }
+    CONCUR_ASSIGN_OR_RETURN(model, FetchSystem(flags, digest, *client));
   } else {
     CONCUR_ASSIGN_OR_RETURN(digest, DigestOfSystem(model));
   }
