@@ -14,15 +14,16 @@
 namespace concur {
 namespace {
 
-// Whether the eval jobs of a train job's cell have all ended, and all succeeded.
-std::pair<bool, bool> CellOf(const Scheduler& scheduler, const SweepView& sweep, JobId train) {
+// Whether the jobs that read a train job's system have all ended, and all succeeded.
+std::pair<bool, bool> DependentsOf(const Scheduler& scheduler, const SweepView& sweep,
+                                   JobId train) {
   bool ended = true;
   bool succeeded = true;
-  for (uint32_t eval = train.index + 1; eval < sweep.expansion->EndOfCell(train.index); ++eval) {
-    const JobState state = scheduler.ViewJob({train.sweep, eval}).state;
+  sweep.expansion->ForEachDependent(train.index, [&](uint32_t job) {
+    const JobState state = scheduler.JobStateOf({train.sweep, job});
     ended = ended && IsTerminal(state);
     succeeded = succeeded && state == JobState::kSucceeded;
-  }
+  });
   return {ended, succeeded};
 }
 
@@ -43,7 +44,8 @@ void PlanSweep(const Scheduler& scheduler, SweepId id, RetentionPlanner& planner
     RetainedJob row{.id = job.id, .state = job.state};
     row.system_collected = job.system_collected;
     if (sweep.expansion->Locate(index).is_train) {
-      std::tie(row.cell_ended, row.cell_succeeded) = CellOf(scheduler, sweep, job.id);
+      std::tie(row.dependents_ended, row.dependents_succeeded) =
+          DependentsOf(scheduler, sweep, job.id);
     }
     planner.AddJob(retained, row, *job.result);
   }

@@ -53,7 +53,7 @@ std::vector<std::string> Candidates(CommandKind kind, bool has_code,
   std::vector<std::string> names;
   switch (kind) {
     case CommandKind::kTrain:
-      names = {"train", "validation", "model", "output", "seed"};
+      names = {"train", "validation", "start", "model", "output", "seed"};
       break;
     case CommandKind::kPredict:
       names = {"test", "model", "predictions", "metrics", "examples", "output", "seed"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placeholders of an approach's commands: {train} {validation} {test} {model} {predictions}
-// {metrics} {examples} {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{" and "}".
+// The placeholders of an approach's commands: {train} {validation} {start} {test} {model}
+// {predictions} {metrics} {examples} {output} {code} {seed} {hp.NAME}. "{{" and "}}" stand for "{"
+// and "}".
 //
 // A command is argv: each argument is expanded by itself and never meets a shell. Thread-safe
 // (stateless).

@@ -51,6 +51,16 @@ void AddList(Sha256& hasher, const std::vector<std::string>& list) {
   }
 }
 
+Digest KeyOfSetting(const Setting& setting) {
+  Sha256 hasher;
+  hasher.UpdateField(absl::StrCat(setting.size()));
+  for (const auto& [name, value] : setting) {
+    hasher.UpdateField(name);
+    hasher.UpdateField(ParamText(value));
+  }
+  return hasher.Finish();
+}
+
 Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
   const SweepSpec& spec = expansion.spec();
   const ApproachSpec& approach = spec.approaches[block.approach];
@@ -103,15 +113,11 @@ Digest KeyOfBlock(const Expansion& expansion, const Block& block) {
       }
     }
   }
-  return hasher.Finish();
-}
-
-Digest KeyOfSetting(const Setting& setting) {
-  Sha256 hasher;
-  hasher.UpdateField(absl::StrCat(setting.size()));
-  for (const auto& [name, value] : setting) {
-    hasher.UpdateField(name);
-    hasher.UpdateField(ParamText(value));
+  if (block.source) {  // of the source's train key all but the seed, which is the job's own
+    const Block& source = expansion.blocks()[*block.source];
+    hasher.UpdateField("train_from");
+    hasher.UpdateField(KeyOfBlock(expansion, source).ToBytes());
+    hasher.UpdateField(KeyOfSetting(expansion.Settings(source.approach)[0]).ToBytes());
   }
   return hasher.Finish();
 }
@@ -236,6 +242,12 @@ std::vector<Field> ContentKeys::FieldsOf(uint32_t job) const {
     fields.emplace_back(absl::StrCat("setting ", name), ParamText(value));
   }
   fields.emplace_back("seed", absl::StrCat(spec.seeds[at.seed_index]));
+  if (block.source) {
+    const Block& source = expansion_.blocks()[*block.source];
+    for (auto& [name, value] : FieldsOf(source.JobOf(at.seed_index, source.first_kind))) {
+      fields.emplace_back(absl::StrCat("train_from ", name), std::move(value));
+    }
+  }
   if (!at.is_train) {
     const BenchmarkSpec& benchmark = spec.benchmarks[at.test_benchmark];
     fields.emplace_back("predict command", absl::StrJoin(approach.predict_command, " "));

@@ -4,7 +4,8 @@
 //   train = H("train", block, setting, seed)
 //   eval  = H("eval", train key or approach, predict template, test digest, metric, scorer version)
 //   block = H(approach version, train template, env, code, environment, train-set digests with caps
-//             and seed, digests of validation sets where the train template reads {validation})
+//             and seed, digests of validation sets where the train template reads {validation},
+//             with train_from the source's block and default setting)
 //
 // Of imported results, block = H("imported", their digest, approach) and the test is its name.
 //

@@ -23,7 +23,8 @@ EarlyStopCells::EarlyStopCells(const Expansion& expansion)
   for (uint32_t index = 0; index < expansion.blocks().size(); ++index) {
     const Block& block = expansion.blocks()[index];
     first_group_.emplace_back();
-    if (!block.has_train || block.settings < 2) {
+    // What others start from is trained to its end, whatever its settings' scores.
+    if (!block.has_train || block.settings < 2 || expansion.IsSource(index)) {
       continue;
     }
     first_group_.back() = size();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +65,15 @@ class ExcludeIndex {
       });
     }
     return !had_tests || !tests.empty();
+  }
+
+  // Whether a rule excludes the whole cell.
+  bool HasCell(uint32_t approach, uint32_t train_set) const {
+    const Scope scopes[] = {{approach, train_set}, {approach, kAny}, {kAny, train_set}};
+    return std::any_of(std::begin(scopes), std::end(scopes), [this](const Scope& scope) {
+      const auto found = scopes_.find(scope);
+      return found != scopes_.end() && found->second.cell;
+    });
   }
 
  private:
@@ -149,6 +160,99 @@ std::vector<uint32_t> BenchmarksOf(const TrainSet& train_set) {
   return benchmarks;
 }
 
+uint32_t SettingsOf(const SweepSpec& spec, uint32_t approach) {
+  return spec.approaches[approach].hyperparameters.space.empty() ? 1 : 1 + spec.random_settings;
+}
+
+uint64_t JobsOf(const SweepSpec& spec, const Block& block) {
+  return uint64_t{block.settings} * spec.seeds.size() * block.JobsPerCell();
+}
+
+absl::Status TooManyJobs() {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the sweep has more than ", kJobsMax,
+                   " jobs (approaches × train sets × settings × seeds × test sets); split it "
+                   "into several"));
+}
+
+// The blocks of the product of the sweep's axes, without numbers. They end early when they have too
+// many jobs.
+std::vector<Block> ProductOf(const SweepSpec& spec, const ExcludeIndex& excluded) {
+  const TestSets test_sets(spec);
+  const std::vector<std::optional<uint32_t>> validation = ValidationOfEach(spec);
+  const auto train_set_count = static_cast<uint32_t>(spec.train_sets.size());
+  std::vector<Block> blocks;
+  uint64_t jobs = 0;
+  for (uint32_t a = 0; a < spec.approaches.size() && jobs <= kJobsMax; ++a) {
+    const bool trained = !spec.approaches[a].train_command.empty();
+    if (!IsEvaluated(spec, spec.approaches[a])) {
+      continue;
+    }
+    for (uint32_t t = trained ? 0 : train_set_count;
+         t < train_set_count + (trained ? 0 : 1) && jobs <= kJobsMax; ++t) {
+      Block block;
+      block.approach = a;
+      block.train_set = trained ? t : kNoTrainSet;
+      block.has_train = trained;
+      block.tests = test_sets.Of(block.train_set);
+      block.settings = SettingsOf(spec, a);
+      if ((trained && spec.train_sets[t].source_only) ||
+          !excluded.Apply(a, block.train_set, block.tests) || block.JobsPerCell() == 0) {
+        continue;
+      }
+      // What was not excluded is evaluated on its validation sets too.
+      const std::vector<uint32_t> more =
+          ValidationOfAll(validation, trained ? BenchmarksOf(spec.train_sets[t]) : block.tests);
+      block.tests.insert(block.tests.end(), more.begin(), more.end());
+      block.tests = SortedUnique(std::move(block.tests));
+      jobs += JobsOf(spec, block);
+      blocks.push_back(std::move(block));
+    }
+  }
+  return blocks;
+}
+
+// An approach and a train set; blocks are ordered by it.
+std::pair<uint32_t, uint32_t> PlaceOf(const Block& block) {
+  return {block.approach, block.train_set};
+}
+
+// From which block the block's train jobs start; nullopt.
+std::optional<std::pair<uint32_t, uint32_t>> SourceOfBlock(const SweepSpec& spec,
+                                                           const Block& block) {
+  const std::optional<TrainFrom>& from = spec.approaches[block.approach].train_from;
+  return from ? std::optional(std::pair(from->approach, from->train_set.value_or(block.train_set)))
+              : std::nullopt;
+}
+
+// Adds the blocks that others start from and that are not there, trained for that alone.
+absl::Status AddSources(const SweepSpec& spec, const ExcludeIndex& excluded,
+                        std::vector<Block>* blocks) {
+  std::set<std::pair<uint32_t, uint32_t>> known;
+  for (const Block& block : *blocks) {
+    known.insert(PlaceOf(block));
+  }
+  for (size_t i = 0; i < blocks->size(); ++i) {  // which grows
+    const auto source = SourceOfBlock(spec, (*blocks)[i]);
+    if (!source || !known.insert(*source).second) {
+      continue;
+    }
+    const auto [approach, train_set] = *source;
+    if (excluded.HasCell(approach, train_set)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "exclude: expected no rule that leaves out \"", spec.approaches[approach].name,
+          "\" trained on \"", spec.train_sets[train_set].name, "\", since \"",
+          spec.approaches[(*blocks)[i].approach].name, "\" starts from it (train_from)"));
+    }
+    Block& added = blocks->emplace_back();
+    added.approach = approach;
+    added.train_set = train_set;
+  }
+  std::sort(blocks->begin(), blocks->end(),
+            [](const Block& a, const Block& b) { return PlaceOf(a) < PlaceOf(b); });
+  return absl::OkStatus();
+}
+
 // The error for an approach whose train command reads {validation} and a train set without one.
 absl::Status LacksValidation(const SweepSpec& spec, uint32_t approach, uint32_t train_set) {
   const TrainSet& train = spec.train_sets[train_set];
@@ -220,68 +324,63 @@ std::optional<uint32_t> Block::KindOfTest(uint32_t benchmark) const {
 absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   CONCUR_RETURN_IF_ERROR(ValidateSweepSpec(spec));
   Expansion expansion;
-  const auto seed_count = static_cast<uint64_t>(spec.seeds.size());
-  const ExcludeIndex excluded(spec);
-  const TestSets test_sets(spec);
-  const std::vector<std::optional<uint32_t>> validation = ValidationOfEach(spec);
-  for (const TrainSet& train_set : spec.train_sets) {
-    expansion.validation_sets_.push_back(ValidationOfAll(validation, BenchmarksOf(train_set)));
-  }
-  const auto train_set_count = static_cast<uint32_t>(spec.train_sets.size());
-  uint64_t jobs = 0;
-  uint64_t cells = 0;
-  uint64_t settings_total = 0;
-  for (uint32_t a = 0; a < spec.approaches.size(); ++a) {
-    const ApproachSpec& approach = spec.approaches[a];
-    const bool trained = !approach.train_command.empty();
-    const uint32_t settings = approach.hyperparameters.space.empty() ? 1 : 1 + spec.random_settings;
-    expansion.reads_validation_.push_back(UsesPlaceholder(approach.train_command, "validation"));
-    bool has_blocks = false;
-    for (uint32_t t = trained ? 0 : train_set_count; t < train_set_count + (trained ? 0 : 1); ++t) {
-      Block block;
-      block.approach = a;
-      block.train_set = trained ? t : kNoTrainSet;
-      block.has_train = trained;
-      block.tests = test_sets.Of(block.train_set);
-      block.settings = settings;
-      if (!excluded.Apply(a, block.train_set, block.tests) || block.JobsPerCell() == 0) {
-        continue;
-      }
-      // What was not excluded is evaluated on its validation sets too.
-      const std::vector<uint32_t> more =
-          trained ? expansion.validation_sets_[t] : ValidationOfAll(validation, block.tests);
-      if (more.empty() && expansion.reads_validation_.back()) {
-        return LacksValidation(spec, a, t);
-      }
-      block.tests.insert(block.tests.end(), more.begin(), more.end());
-      block.tests = SortedUnique(std::move(block.tests));
-      const uint64_t block_cells = settings * seed_count;
-      cells += block_cells;
-      block.first_job = static_cast<uint32_t>(jobs);
-      block.first_kind = expansion.kind_count_;
-      expansion.kind_count_ += block.JobsPerCell();
-      jobs += block_cells * block.JobsPerCell();
-      if (jobs > kJobsMax) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the sweep has more than ", kJobsMax,
-                         " jobs (approaches × train sets × settings × seeds × test sets); split it "
-                         "into several"));
-      }
-      block.cells = static_cast<uint32_t>(block_cells);
-      expansion.blocks_.push_back(std::move(block));
-      has_blocks = true;
+  expansion.spec_ = std::move(spec);
+  CONCUR_RETURN_IF_ERROR(expansion.AddBlocks());
+  CONCUR_RETURN_IF_ERROR(expansion.NumberJobs());
+  expansion.LinkSources();
+  expansion.SampleSettings();
+  expansion.has_labels_ = AnyLabels(expansion.spec_);
+  if (expansion.has_labels_) {
+    for (const Block& block : expansion.blocks_) {
+      CONCUR_RETURN_IF_ERROR(CheckLabelsAgree(expansion.spec_, block));
     }
-    settings_total += has_blocks ? settings : 0;
+  }
+  return expansion;
+}
+
+absl::Status Expansion::AddBlocks() {
+  const std::vector<std::optional<uint32_t>> validation = ValidationOfEach(spec_);
+  for (const TrainSet& train_set : spec_.train_sets) {
+    validation_sets_.push_back(ValidationOfAll(validation, BenchmarksOf(train_set)));
+  }
+  bool any_stages = false;
+  for (const ApproachSpec& approach : spec_.approaches) {
+    reads_validation_.push_back(UsesPlaceholder(approach.train_command, "validation"));
+    any_stages = any_stages || approach.train_from.has_value();
+  }
+  const ExcludeIndex excluded(spec_);
+  blocks_ = ProductOf(spec_, excluded);
+  if (any_stages) {
+    CONCUR_RETURN_IF_ERROR(AddSources(spec_, excluded, &blocks_));
+  }
+  for (const Block& block : blocks_) {
+    if (reads_validation_[block.approach] && validation_sets_[block.train_set].empty()) {
+      return LacksValidation(spec_, block.approach, block.train_set);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Expansion::NumberJobs() {
+  uint64_t jobs = 0;
+  uint64_t settings_total = 0;
+  std::optional<uint32_t> approach;  // of the block before
+  for (Block& block : blocks_) {
+    block.first_job = static_cast<uint32_t>(jobs);
+    block.first_kind = kind_count_;
+    kind_count_ += block.JobsPerCell();
+    jobs += JobsOf(spec_, block);
+    if (jobs > kJobsMax) {
+      return TooManyJobs();
+    }
+    block.cells = block.settings * static_cast<uint32_t>(spec_.seeds.size());
+    cell_count_ += block.cells;
+    settings_total += block.approach == approach ? 0 : SettingsOf(spec_, block.approach);
+    approach = block.approach;
     if (settings_total > kSettingsTotalMax) {
       return absl::InvalidArgumentError(
           absl::StrCat("settings.random: expected at most ", kSettingsTotalMax,
                        " settings over all approaches, got more; sample fewer or split the sweep"));
-    }
-    // An approach that is excluded everywhere has its default alone.
-    expansion.settings_.emplace_back();
-    for (uint32_t s = 0; s < (has_blocks ? settings : 1); ++s) {
-      expansion.settings_.back().push_back(
-          SampleSetting(approach.hyperparameters, spec.settings_seed, approach.name, s));
     }
   }
   if (jobs == 0) {
@@ -289,16 +388,44 @@ absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
         "the sweep has no job: no approach meets a train set or a test set that is not excluded; "
         "look at train_on, evaluate_on and exclude");
   }
-  expansion.has_labels_ = AnyLabels(spec);
-  if (expansion.has_labels_) {
-    for (const Block& block : expansion.blocks_) {
-      CONCUR_RETURN_IF_ERROR(CheckLabelsAgree(spec, block));
+  job_count_ = static_cast<uint32_t>(jobs);
+  return absl::OkStatus();
+}
+
+void Expansion::LinkSources() {
+  stages_.resize(blocks_.size());
+  for (uint32_t index = 0; index < blocks_.size(); ++index) {
+    const auto source = SourceOfBlock(spec_, blocks_[index]);
+    if (source) {
+      const auto found = std::lower_bound(
+          blocks_.begin(), blocks_.end(), *source,
+          [](const Block& block, const auto& place) { return PlaceOf(block) < place; });
+      CONCUR_CHECK(found != blocks_.end() && PlaceOf(*found) == *source);
+      blocks_[index].source = static_cast<uint32_t>(found - blocks_.begin());
+      stages_[*blocks_[index].source].push_back(index);
     }
   }
-  expansion.spec_ = std::move(spec);
-  expansion.job_count_ = static_cast<uint32_t>(jobs);
-  expansion.cell_count_ = static_cast<uint32_t>(cells);
-  return expansion;
+  for (Block& block : blocks_) {
+    for (auto source = block.source; source; source = blocks_[*source].source) {
+      ++block.stage;
+    }
+  }
+}
+
+// An approach that is excluded everywhere has its default alone.
+void Expansion::SampleSettings() {
+  std::vector<bool> has_blocks(spec_.approaches.size());
+  for (const Block& block : blocks_) {
+    has_blocks[block.approach] = true;
+  }
+  for (uint32_t a = 0; a < spec_.approaches.size(); ++a) {
+    const ApproachSpec& approach = spec_.approaches[a];
+    settings_.emplace_back();
+    for (uint32_t s = 0; s < (has_blocks[a] ? SettingsOf(spec_, a) : 1); ++s) {
+      settings_.back().push_back(
+          SampleSetting(approach.hyperparameters, spec_.settings_seed, approach.name, s));
+    }
+  }
 }
 
 JobCoordinates Expansion::Locate(uint32_t job) const {
@@ -324,12 +451,40 @@ JobCoordinates Expansion::Locate(uint32_t job) const {
   return at;
 }
 
-std::optional<uint32_t> Expansion::TrainJobOf(uint32_t job) const {
+std::optional<uint32_t> Expansion::SourceOf(uint32_t job) const {
   const JobCoordinates at = Locate(job);
-  if (at.is_train || !blocks_[at.block].has_train) {
+  const Block& block = blocks_[at.block];
+  if (!block.has_train) {
     return std::nullopt;
   }
-  return at.first_job_of_cell;
+  if (!at.is_train) {
+    return at.first_job_of_cell;
+  }
+  // The first cells of a block are those of the default setting, by seed.
+  return block.source ? std::optional(blocks_[*block.source].JobOf(
+                            at.seed_index, blocks_[*block.source].first_kind))
+                      : std::nullopt;
+}
+
+void Expansion::ForEachDependent(uint32_t job, absl::FunctionRef<void(uint32_t)> visit) const {
+  const JobCoordinates at = Locate(job);
+  if (!at.is_train) {
+    return;
+  }
+  const uint32_t end = job + blocks_[at.block].JobsPerCell();
+  for (uint32_t eval = job + 1; eval < end; ++eval) {
+    visit(eval);
+  }
+  if (at.setting != 0) {
+    return;
+  }
+  const auto seeds = static_cast<uint32_t>(spec_.seeds.size());
+  for (const uint32_t stage : stages_[at.block]) {
+    const Block& block = blocks_[stage];
+    for (uint32_t cell = at.seed_index; cell < block.cells; cell += seeds) {
+      visit(block.JobOf(cell, block.first_kind));
+    }
+  }
 }
 
 uint32_t Expansion::EndOfCell(uint32_t job) const {

@@ -7,6 +7,10 @@
 // index follows from that order alone, so that a million-job sweep takes the memory of its axes.
 // Blocks without any job are left out.
 //
+// The train jobs of an approach with train_from start from the system of another block's train job,
+// their *source*. A block that is there only as a source has no eval jobs and the default setting
+// alone.
+//
 // A *kind* is the jobs that stand at one place in every cell of a block: its train jobs, or its
 // eval jobs on one benchmark. Kinds are numbered through the sweep, in the order of the jobs of a
 // cell.
@@ -20,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/sweep.h"
@@ -36,8 +42,10 @@ struct Block {
   std::vector<uint32_t> tests;  // benchmark indices, ascending; may be empty (train only)
   uint32_t first_job = 0;
   uint32_t first_kind = 0;
-  uint32_t settings = 1;  // of the approach: 1 when its space is empty
-  uint32_t cells = 0;     // settings × seeds
+  uint32_t settings = 1;           // 1 when the approach's space is empty, or as a source only
+  uint32_t cells = 0;              // settings × seeds
+  std::optional<uint32_t> source;  // the block from whose systems its train jobs start
+  uint32_t stage = 0;              // trainings before its own: one more than its source
 
   uint32_t JobsPerCell() const { return (has_train ? 1 : 0) + static_cast<uint32_t>(tests.size()); }
   uint32_t JobCount() const { return cells * JobsPerCell(); }
@@ -64,7 +72,7 @@ class Expansion {
  public:
   // InvalidArgument when the spec breaks a limit, an index is out of range, a hyperparameter space
   // is invalid, some job asks for two values of one label or for a {validation} that its train set
-  // lacks, or the product is empty. The message names the field.
+  // lacks, a source is excluded, or the product is empty. The message names the field.
   static absl::StatusOr<Expansion> Make(SweepSpec spec);
 
   const SweepSpec& spec() const { return spec_; }
@@ -87,8 +95,15 @@ class Expansion {
 
   // REQUIRES: job < job_count().
   JobCoordinates Locate(uint32_t job) const;
-  // The train job that an eval job waits for; nullopt for train jobs and untrained approaches.
-  std::optional<uint32_t> TrainJobOf(uint32_t job) const;
+  // The train job whose system a job reads, for which it waits: of an eval job its cell's, of a
+  // train job its source; nullopt when it reads none.
+  std::optional<uint32_t> SourceOf(uint32_t job) const;
+  // Calls visit(other) for every job whose source this one is; for none when it is an eval job.
+  void ForEachDependent(uint32_t job, absl::FunctionRef<void(uint32_t)> visit) const;
+  // Trainings before the job's own: 0 unless its block has a source.
+  uint32_t StageOf(uint32_t job) const { return blocks_[Locate(job).block].stage; }
+  // Whether train jobs of other blocks start from the block's.
+  bool IsSource(uint32_t block) const { return !stages_[block].empty(); }
   // Index one past the last job of the cell of `job`.
   uint32_t EndOfCell(uint32_t job) const;
 
@@ -116,8 +131,14 @@ class Expansion {
  private:
   Expansion() = default;
 
+  absl::Status AddBlocks();
+  absl::Status NumberJobs();
+  void LinkSources();
+  void SampleSettings();
+
   SweepSpec spec_;
   std::vector<Block> blocks_;
+  std::vector<std::vector<uint32_t>> stages_;           // [block]: those that start from it
   std::vector<std::vector<Setting>> settings_;          // [approach][setting]
   std::vector<std::vector<uint32_t>> validation_sets_;  // [train set]
   std::vector<bool> reads_validation_;                  // [approach]: its train command

@@ -76,6 +76,10 @@ absl::Duration CriticalPath(const Expansion& expansion,
     for (uint32_t cell = 0; cell < block.cells; ++cell) {
       const uint32_t first = block.first_job + cell * stride;
       absl::Duration train = block.has_train ? durations[first] : absl::ZeroDuration();
+      for (auto source = block.source ? expansion.SourceOf(first) : std::nullopt; source;
+           source = expansion.SourceOf(*source)) {
+        train += durations[*source];
+      }
       absl::Duration eval;
       for (uint32_t job = first + (block.has_train ? 1 : 0); job < first + stride; ++job) {
         eval = std::max(eval, durations[job]);

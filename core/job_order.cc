@@ -85,12 +85,12 @@ absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path) {
   if (order.checkpoint) {
     CONCUR_RETURN_IF_ERROR(ValidateCheckpoint(*order.checkpoint, path.Field("checkpoint")));
   }
+  CONCUR_RETURN_IF_ERROR(
+      CheckRange(path.Field("system_bytes"), order.system_bytes, 0, kArtifactBytesMax));
   if (order.is_train) {
     return order.train.empty() ? FieldError(path.Field("train"), "expected at least one")
                                : absl::OkStatus();
   }
-  CONCUR_RETURN_IF_ERROR(
-      CheckRange(path.Field("system_bytes"), order.system_bytes, 0, kArtifactBytesMax));
   return CheckInput(path.Field("test"), order.test);
 }
 
@@ -120,6 +120,8 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.gpu_mask = gpu_mask;
   order.timeout = approach.TimeoutOf(at.is_train);
   order.keep = spec.keep;
+  order.system = system;
+  order.system_bytes = system_bytes;
   if (at.is_train) {
     FillTrain(expansion, block, order);
     return order;
@@ -129,8 +131,6 @@ JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::strin
   order.benchmark = benchmark.name;
   order.test = InputOf(benchmark, *benchmark.test);
   order.format = benchmark.format;
-  order.system = system;
-  order.system_bytes = system_bytes;
   return order;
 }
 

@@ -64,9 +64,12 @@ struct JobOrder {
   std::vector<Input> validation;
   std::optional<Checkpoint> checkpoint;  // that it goes on from
 
-  // Eval jobs: the system to evaluate (zero for untrained approaches) and the test data.
+  // Of its source (core/expansion.h): what an eval job evaluates, what a train job starts from.
+  // Zero without one.
   Digest system;
   int64_t system_bytes = 0;
+
+  // Eval jobs: the test data.
   Input test;
   DataFormat format = DataFormat::kQa;
 
@@ -78,7 +81,7 @@ struct JobOrder {
 absl::Status ValidateJobOrder(const JobOrder& order, const FieldPath& path);
 
 // The order for one attempt, without a checkpoint. `system` and `system_bytes` come from the result
-// of the train job.
+// of its source.
 // REQUIRES: id.job.index < expansion.job_count().
 JobOrder MakeJobOrder(const Expansion& expansion, AttemptId id, const std::string& owner,
                       uint64_t gpu_mask, const Digest& system, int64_t system_bytes);

@@ -24,7 +24,7 @@ bool PolicyKeeps(const KeepPolicy& keep, ArtifactKind kind, bool succeeded) {
 }
 
 bool NeedsSystem(const RetainedSweep& sweep, const RetainedJob& job) {
-  return sweep.keep.systems || !job.cell_ended || (!job.cell_succeeded && !sweep.ended);
+  return sweep.keep.systems || !job.dependents_ended || (!job.dependents_succeeded && !sweep.ended);
 }
 
 bool NeedsArtifact(const RetainedSweep& sweep, const RetainedJob& job, ArtifactKind kind) {

@@ -3,9 +3,9 @@
 //
 // Live are: the data files of a sweep that has not ended; of every counted result the metrics file,
 // and the system, the predictions with their per-example scores, and the log as the sweep's
-// KeepPolicy says. Beyond the policy, a system lives until its cell needs it no more: until every
-// eval job of the cell has succeeded, or has ended in a sweep that has ended. The logs of what did
-// not succeed live as long as their sweep does: they tell why.
+// KeepPolicy says. Beyond the policy, a system lives until nothing needs it any more: until every
+// job that reads it has succeeded, or has ended in a sweep that has ended. The logs of what did not
+// succeed live as long as their sweep does: they tell why.
 //
 // An artifact that two results share lives if either needs it.
 //
@@ -44,10 +44,10 @@ struct RetainedJob {
   JobId id;
   JobState state = JobState::kReady;
   bool system_collected = false;
-  // Of a train job, over the eval jobs of its cell; true when there are none. Ignored for eval
+  // Of a train job, over the jobs that read its system; true when there are none. Ignored for eval
   // jobs.
-  bool cell_ended = true;
-  bool cell_succeeded = true;
+  bool dependents_ended = true;
+  bool dependents_succeeded = true;
 };
 
 struct RetentionPlan {
@@ -78,7 +78,7 @@ class RetentionPlanner {
 
  private:
   RetentionPlan plan_;
-  // Systems that their own cell does not need; another cell may.
+  // Systems that nothing in their own sweep needs; another sweep may.
   std::vector<std::pair<JobId, Digest>> unneeded_systems_;
 };
 

@@ -12,49 +12,81 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/sweep_record.h"
+#include "core/train_from.h"
 
 namespace concur {
 namespace {
 
-// The job, and what goes with it: an eval job's train job unless that succeeded, and what was
-// skipped, or is to be made again, because of a train job.
+// What was skipped or stopped with the job, or all that was made from its system.
+void ChooseDependents(const SweepRecord& sweep, uint32_t job, bool all,
+                      absl::btree_set<uint32_t>* chosen) {
+  sweep.expansion->ForEachDependent(job, [&](uint32_t other) {
+    const JobState state = sweep.jobs[other].state();
+    // A train job is stopped by the scores of other settings, not with its source.
+    const bool was_stopped = state == JobState::kStopped;
+    const bool goes_along =
+        was_stopped ? !sweep.expansion->Locate(other).is_train : all || state == JobState::kSkipped;
+    if (goes_along && chosen->insert(other).second) {
+      ChooseDependents(sweep, other, all, chosen);
+    }
+  });
+}
+
+// The job, and what goes with it: the train jobs that it waits for, unless they succeeded, and what
+// was skipped, or is to be made again, because of a train job.
 void ChooseForRetry(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
                     absl::btree_set<uint32_t>* chosen) {
   chosen->insert(job);
-  const auto train = sweep.expansion->TrainJobOf(job);
-  const bool is_train = sweep.expansion->Locate(job).is_train;
-  if (!is_train && (!train || sweep.jobs[*train].state() == JobState::kSucceeded)) {
-    return;
-  }
-  const uint32_t cause = is_train ? job : *train;
-  chosen->insert(cause);
-  for (uint32_t eval = cause + 1; eval < sweep.expansion->EndOfCell(cause); ++eval) {
-    if ((is_train && rerun_succeeded) || sweep.jobs[eval].state() == JobState::kSkipped ||
-        sweep.jobs[eval].state() == JobState::kStopped) {
-      chosen->insert(eval);
+  ChooseDependents(sweep, job, rerun_succeeded, chosen);
+  for (auto source = sweep.expansion->SourceOf(job);
+       source && sweep.jobs[*source].state() != JobState::kSucceeded;
+       source = sweep.expansion->SourceOf(*source)) {
+    if (!chosen->insert(*source).second) {
+      return;  // with all that goes with it
     }
+    ChooseDependents(sweep, *source, /*all=*/false, chosen);
   }
 }
 
-// When an eval job is to run again whose train job's system was collected, the train job runs again
-// too: nothing else of that cell may be under way meanwhile.
+// When a job is to run again and the system that it reads was collected, its source runs again too,
+// and that one's, if its system was collected: nothing else that reads them may be under way
+// meanwhile.
 absl::Status CheckSystemCanBeRemade(const SweepRecord& sweep, uint32_t job, bool rerun_succeeded) {
   const JobState state = sweep.jobs[job].state();
-  const auto train = sweep.expansion->TrainJobOf(job);
-  const bool collected = train && sweep.jobs[*train].state() == JobState::kSucceeded &&
-                         sweep.jobs[*train].system_collected;
-  if (!collected || !IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
+  if (!IsTerminal(state) || (state == JobState::kSucceeded && !rerun_succeeded)) {
     return absl::OkStatus();
   }
-  for (uint32_t other = *train + 1; other < sweep.expansion->EndOfCell(job); ++other) {
-    if (!IsTerminal(sweep.jobs[other].state())) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
-          sweep.IdOf(other).ToString(), " of the same cell is ",
-          JobStateName(sweep.jobs[other].state()), "; wait for its end"));
-    }
+  std::optional<uint32_t> busy;
+  for (auto source = sweep.expansion->SourceOf(job);
+       source && sweep.jobs[*source].state() == JobState::kSucceeded &&
+       sweep.jobs[*source].system_collected;
+       source = sweep.expansion->SourceOf(*source)) {
+    sweep.expansion->ForEachDependent(*source, [&](uint32_t other) {
+      if (!IsTerminal(sweep.jobs[other].state())) {
+        busy = other;
+      }
+    });
   }
-  return absl::OkStatus();
+  return !busy
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(absl::StrCat(
+                   "job ", sweep.IdOf(job).ToString(), " needs its system trained again, but job ",
+                   sweep.IdOf(*busy).ToString(), ", which reads it, too, is ",
+                   JobStateName(sweep.jobs[*busy].state()), "; wait for its end"));
+}
+
+// The jobs in an order in which each comes after its source.
+std::vector<uint32_t> SourcesFirst(const Expansion& expansion,
+                                   const absl::btree_set<uint32_t>& jobs) {
+  std::vector<std::vector<uint32_t>> by_stage(kStagesMax + 1);
+  for (const uint32_t job : jobs) {
+    by_stage[expansion.StageOf(job)].push_back(job);
+  }
+  std::vector<uint32_t> ordered = std::move(by_stage[0]);
+  for (size_t stage = 1; stage < by_stage.size(); ++stage) {
+    ordered.insert(ordered.end(), by_stage[stage].begin(), by_stage[stage].end());
+  }
+  return ordered;
 }
 
 }  // namespace
@@ -248,18 +280,20 @@ absl::Status Scheduler::CancelJob(JobId id) {
   if (id.index >= sweep->jobs.size()) {
     return absl::NotFoundError(absl::StrCat("no job ", id.ToString()));
   }
-  const bool is_train = sweep->expansion->Locate(id.index).is_train;
-  if (IsTerminal(sweep->jobs[id.index].state())) {
-    return absl::OkStatus();
-  }
-  const uint32_t end = is_train ? sweep->expansion->EndOfCell(id.index) : id.index + 1;
-  for (uint32_t job = id.index; job < end; ++job) {
-    if (!IsTerminal(EndCanceled(*sweep, job))) {
-      Announce(*sweep, job, job == id.index ? "canceled" : "its train job was canceled");
-    }
-  }
+  CancelWithDependents(*sweep, id.index, "canceled");
   UpdateEnd(*sweep);
   return absl::OkStatus();
+}
+
+// Cancels the job unless it has ended, and with it what waits for its system.
+void Scheduler::CancelWithDependents(SweepRecord& sweep, uint32_t job, absl::string_view why) {
+  if (IsTerminal(EndCanceled(sweep, job))) {
+    return;
+  }
+  Announce(sweep, job, why);
+  sweep.expansion->ForEachDependent(job, [&](uint32_t other) {
+    CancelWithDependents(sweep, other, absl::StrCat(sweep.SourceText(other), " was canceled"));
+  });
 }
 
 // Cancels the job unless it has ended, and returns the state that it was in.
@@ -361,7 +395,7 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   const bool was_canceled = sweep->row.canceled;
   uint32_t retried = 0;
   bool has_changed = false;
-  for (uint32_t job : chosen) {
+  for (uint32_t job : SourcesFirst(*sweep->expansion, chosen)) {
     if (RetryJob(*sweep, job, rerun_succeeded, !jobs.empty())) {
       has_changed = true;
       retried += sweep->jobs[job].state() == JobState::kStopped ? 0 : 1;  // that is all of it
@@ -384,17 +418,18 @@ absl::StatusOr<uint32_t> Scheduler::RetryJobs(SweepId id, const std::vector<uint
   return retried;
 }
 
-// REQUIRES: when the job is an eval job, no unfinished job of its cell needs a collected system.
+// REQUIRES: no unfinished job needs a system that would be made again for this one.
 bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed) {
   JobTable::Job& record = sweep.jobs[job];
-  const auto train = sweep.expansion->TrainJobOf(job);
+  const auto source = sweep.expansion->SourceOf(job);
+  const bool is_train = sweep.expansion->Locate(job).is_train;
   const bool rerun = rerun_succeeded && record.state() == JobState::kSucceeded;
   const bool resumed = is_listed && record.state() == JobState::kStopped;
   if (!rerun && !resumed && record.state() != JobState::kFailed &&
       record.state() != JobState::kCanceled && record.state() != JobState::kSkipped) {
     return false;
   }
-  const bool has_no_system = train && sweep.jobs[*train].state() == JobState::kStopped;
+  const bool has_no_system = source && sweep.jobs[*source].state() == JobState::kStopped;
   if (has_no_system && (rerun || record.state() == JobState::kStopped)) {
     return false;  // nor will there be one
   }
@@ -413,20 +448,22 @@ bool Scheduler::RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded,
   record.failure = FailureClass::kNone;
   record.settled = false;
   record.rung = 0;
-  record.whole = record.whole || (sweep.early_stop && !train && (rerun || resumed));
+  record.whole = record.whole || (sweep.early_stop && is_train && (rerun || resumed));
   if (has_no_system) {  // it ends as it would have, had it waited
     SetState(sweep, job, JobState::kBlocked);
     SetState(sweep, job, JobState::kStopped);
     Announce(sweep, job, "its train job was stopped");
     return true;
   }
-  const bool runnable = !train || (sweep.jobs[*train].state() == JobState::kSucceeded &&
-                                   !sweep.jobs[*train].system_collected);
+  const bool runnable = !source || (sweep.jobs[*source].state() == JobState::kSucceeded &&
+                                    !sweep.jobs[*source].system_collected);
   SetState(sweep, job, runnable ? JobState::kReady : JobState::kBlocked);
-  if (train && !runnable && sweep.jobs[*train].state() == JobState::kSucceeded) {
-    // Its system is gone. Nobody asked to train it anew: an equal job's system will do.
-    RetryJob(sweep, *train, /*rerun_succeeded=*/true, is_listed);
-    sweep.jobs[*train].no_reuse = false;
+  if (!runnable && IsTerminal(sweep.jobs[*source].state())) {
+    // Its system is gone, or this job had taken an equal one's result. Nobody asked to train it
+    // anew: an equal job's system will do.
+    const bool is_gone = sweep.jobs[*source].state() == JobState::kSucceeded;
+    RetryJob(sweep, *source, /*rerun_succeeded=*/true, is_listed);
+    sweep.jobs[*source].no_reuse = sweep.jobs[*source].no_reuse && !is_gone;
   }
   Announce(sweep, job, "retried");
   return true;

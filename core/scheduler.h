@@ -85,7 +85,7 @@ struct WorkerOrders {
   struct Start {
     AttemptId id;
     uint64_t gpu_mask = 0;
-    Digest system;  // of the train job, for an eval job
+    Digest system;  // of its source (core/expansion.h)
     int64_t system_bytes = 0;
     std::optional<Checkpoint> checkpoint;  // of the job's earlier attempts
   };
@@ -208,17 +208,17 @@ class Scheduler {
   absl::Status ResumeSweep(SweepId id);
   // Ends every unfinished job. OK when it has ended already. NotFound.
   absl::Status CancelSweep(SweepId id);
-  // Ends one job, and with a train job the eval jobs that wait for it; others that waited for its
+  // Ends one job, and with a train job all that waits for its system; others that waited for its
   // result run themselves. OK when it has ended already. NotFound.
   absl::Status CancelJob(JobId id);
   // NotFound; FailedPrecondition unless it has ended.
   absl::Status DeleteSweep(SweepId id);
   // Returns failed, skipped and canceled jobs (all, or those listed) to the queue with fresh retry
   // counts, and of the listed ones those that early_stop has stopped, which then train to their
-  // end; with `rerun_succeeded` also the listed jobs that succeeded, and the eval jobs of listed
-  // train jobs. Returns how many run again. NotFound; InvalidArgument for an index out of range;
-  // FailedPrecondition, with nothing changed, while a canceled sweep still stops attempts, or when
-  // something unfinished would have to be run again.
+  // end; with `rerun_succeeded` also the listed jobs that succeeded, and what was made from the
+  // systems of listed train jobs. Returns how many run again. NotFound; InvalidArgument for an
+  // index out of range; FailedPrecondition, with nothing changed, while a canceled sweep still
+  // stops attempts, or when something unfinished would have to be run again.
   absl::StatusOr<uint32_t> RetryJobs(SweepId id, const std::vector<uint32_t>& jobs,
                                      bool rerun_succeeded);
   // Notes how long the sweep was expected to take when it was submitted. The first note stays.
@@ -240,7 +240,7 @@ class Scheduler {
   absl::Status DrainWorker(const std::string& name, bool drain);
   // Train jobs whose systems retention has removed: they cannot serve new eval jobs. Names every
   // job that shares a removed system. Jobs that have not succeeded are passed over.
-  // REQUIRES: no eval job of these cells is unfinished.
+  // REQUIRES: no job that reads them is unfinished.
   void MarkSystemsCollected(const std::vector<JobId>& train_jobs);
 
   // --- workers ----------------------------------------------------------------------------------
@@ -321,6 +321,7 @@ class Scheduler {
   void TouchSweep(const SweepRecord& sweep);
   bool RetryJob(SweepRecord& sweep, uint32_t job, bool rerun_succeeded, bool is_listed);
   JobState EndCanceled(SweepRecord& sweep, uint32_t job);
+  void CancelWithDependents(SweepRecord& sweep, uint32_t job, absl::string_view why);
 
   // scheduler_jobs.cc: the life of a job
   void SetState(SweepRecord& sweep, uint32_t job, JobState state);
@@ -424,6 +425,7 @@ class Scheduler {
 
   // scheduler_explain.cc
   std::string ExplainReady(const SweepRecord& sweep, uint32_t job) const;
+  std::string ExplainSkipped(const SweepRecord& sweep, uint32_t job) const;
   std::string ExplainNoReuse(JobId id) const;
   std::string ExplainOtherRuns(JobId id) const;
 

@@ -158,16 +158,16 @@ void Scheduler::CheckLeases() const {
 void Scheduler::CheckJob(const SweepRecord& sweep, uint32_t job) const {
   const JobState state = sweep.jobs[job].state();
   const JobId id = sweep.IdOf(job);
-  const auto train = sweep.expansion->TrainJobOf(job);
   CONCUR_CHECK((state == JobState::kRunning) == (leases_.Find(id) != nullptr));
   CONCUR_CHECK((state == JobState::kBackoff) == backoffs_.EndOf(id).has_value());
   if (state == JobState::kReady) {
     CONCUR_CHECK(suspects_.IsReady(id) == suspects_.MustRunAlone(id));
     CONCUR_CHECK(suspects_.IsReady(id) != ready_.Contains(sweep.LaneOf(job), job));
-    CONCUR_CHECK(!train || sweep.jobs[*train].state() == JobState::kSucceeded);
+    CONCUR_CHECK(!sweep.AwaitsSource(job));
   } else if (state == JobState::kBlocked) {
-    CONCUR_CHECK(reuse_.LeaderOf(id) || (!train && !HasLetGo(sweep, job)) ||
-                 (train && !IsTerminal(sweep.jobs[*train].state())));
+    CONCUR_CHECK(reuse_.LeaderOf(id) || !HasLetGo(sweep, job) || sweep.AwaitsSource(job));
+    CONCUR_CHECK(!sweep.AwaitsSource(job) ||
+                 !IsTerminal(sweep.jobs[*sweep.expansion->SourceOf(job)].state()));
   }
 }
 

@@ -99,6 +99,9 @@ void Scheduler::JudgeGroup(SweepRecord& sweep, uint32_t group) {
     }
     is_over =
         is_over && (state == EarlyStop::State::kPaused || state == EarlyStop::State::kStopped);
+    if (sweep.AwaitsSource(job)) {
+      continue;  // it has not begun, and begins when its source has ended
+    }
     const bool is_paused =
         record.state() == JobState::kBlocked && !reuse_.LeaderOf(sweep.IdOf(job));
     if (state == EarlyStop::State::kStopped) {
@@ -156,12 +159,12 @@ void Scheduler::PauseTraining(SweepRecord& sweep, uint32_t job) {
 // It has lost for good, and with it what would have been evaluated.
 void Scheduler::StopTraining(SweepRecord& sweep, uint32_t job) {
   EndTraining(sweep, job, JobState::kStopped, "early_stop: other settings do better");
-  for (uint32_t eval = job + 1; eval < sweep.expansion->EndOfCell(job); ++eval) {
+  sweep.expansion->ForEachDependent(job, [&](uint32_t eval) {  // no stage: EarlyStopCells
     if (sweep.jobs[eval].state() == JobState::kBlocked) {
       SetState(sweep, eval, JobState::kStopped);
       Announce(sweep, eval, "its train job was stopped");
     }
-  }
+  });
 }
 
 // Its worker lives: the attempt ended in another way than those that took their workers along.
@@ -276,9 +279,9 @@ std::string Scheduler::ExplainPaused(const SweepRecord& sweep, uint32_t job) con
 }
 
 std::string Scheduler::ExplainStopped(const SweepRecord& sweep, uint32_t job) const {
-  const auto train = sweep.expansion->TrainJobOf(job);
-  if (train) {
-    return absl::StrCat("stopped: early_stop ended its train job ", sweep.IdOf(*train).ToString(),
+  if (!sweep.expansion->Locate(job).is_train) {
+    const uint32_t train = *sweep.expansion->SourceOf(job);
+    return absl::StrCat("stopped: early_stop ended its train job ", sweep.IdOf(train).ToString(),
                         "; `concur sweep retry ", sweep.row.id.ToString(), " --job ", job,
                         "` trains it to its end, and evaluates it");
   }

@@ -85,6 +85,12 @@ std::string ExplainLabels(const Roster& workers, absl::Time now, const Labels& w
                       "`, or correct resources.labels");
 }
 
+// REQUIRES: the job has a source (core/expansion.h).
+std::string NameOfSource(const SweepRecord& sweep, uint32_t job) {
+  return absl::StrCat(sweep.SourceText(job), " ",
+                      sweep.IdOf(*sweep.expansion->SourceOf(job)).ToString());
+}
+
 constexpr char kCodeField[] = "code";
 
 // How the code of an approach differs from an earlier one's, by file.
@@ -305,6 +311,31 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
                       sweep.expansion->spec().priority);
 }
 
+std::string Scheduler::ExplainSkipped(const SweepRecord& sweep, uint32_t job) const {
+  const auto source = sweep.expansion->SourceOf(job);
+  const auto source_is = [&](JobState state) {
+    return source && sweep.jobs[*source].state() == state;
+  };
+  if (source_is(JobState::kFailed)) {
+    return absl::StrCat("skipped: ", NameOfSource(sweep, job),
+                        " failed; `concur sweep retry` tries both again");
+  }
+  // As far as it can still be seen.
+  const auto scopes = sweep.tallies.FailedScopesOf(job);
+  const std::string why = scopes.empty() ? "" : sweep.tallies.Describe(scopes.front());
+  if (why.empty() && source_is(JobState::kSkipped)) {
+    return absl::StrCat("skipped with ", NameOfSource(sweep, job), ": ",
+                        ExplainSkipped(sweep, *source));
+  }
+  if (why.empty() && source_is(JobState::kSucceeded)) {
+    return absl::StrCat("skipped when ", NameOfSource(sweep, job),
+                        " had failed; `concur sweep retry` tries it again");
+  }
+  return absl::StrCat(
+      "skipped: ", why.empty() ? "enough like it had failed by then, and none succeeded" : why,
+      "; `concur sweep retry` tries it again");
+}
+
 std::string Scheduler::Explain(JobId id) const {
   const SweepRecord& sweep = SweepOf(id);
   const JobTable::Job& record = sweep.jobs[id.index];
@@ -320,11 +351,9 @@ std::string Scheduler::Explain(JobId id) const {
         return absl::StrCat("waits for ", leader->ToString(),
                             ", which does the same work, to share its result");
       }
-      const auto train = sweep.expansion->TrainJobOf(id.index);
-      if (!train) {
-        return ExplainPaused(sweep, id.index);
-      }
-      return absl::StrCat("waits for its train job ", JobId{id.sweep, *train}.ToString());
+      return sweep.AwaitsSource(id.index)
+                 ? absl::StrCat("waits for ", NameOfSource(sweep, id.index))
+                 : ExplainPaused(sweep, id.index);
     }
     case JobState::kReady:
       return absl::StrCat(ExplainReady(sweep, id.index), ExplainNoReuse(id));
@@ -362,23 +391,8 @@ std::string Scheduler::Explain(JobId id) const {
                  ? "canceled with its sweep"
                  : absl::StrCat("canceled; `concur sweep retry ", id.sweep.ToString(), " --job ",
                                 id.index, "` returns it to the queue");
-    case JobState::kSkipped: {
-      const auto train = sweep.expansion->TrainJobOf(id.index);
-      if (train && sweep.jobs[*train].state() == JobState::kFailed) {
-        return absl::StrCat("skipped: its train job ", JobId{id.sweep, *train}.ToString(),
-                            " failed; `concur sweep retry` tries both again");
-      }
-      // As far as it can still be seen.
-      const auto scopes = sweep.tallies.FailedScopesOf(id.index);
-      const std::string why = scopes.empty() ? "" : sweep.tallies.Describe(scopes.front());
-      if (why.empty() && train && sweep.jobs[*train].state() == JobState::kSucceeded) {
-        return absl::StrCat("skipped when its train job ", JobId{id.sweep, *train}.ToString(),
-                            " had failed; `concur sweep retry` tries it again");
-      }
-      return absl::StrCat(
-          "skipped: ", why.empty() ? "enough like it had failed by then, and none succeeded" : why,
-          "; `concur sweep retry` tries it again");
-    }
+    case JobState::kSkipped:
+      return ExplainSkipped(sweep, id.index);
     case JobState::kStopped:
       return ExplainStopped(sweep, id.index);
   }

@@ -185,16 +185,13 @@ void Scheduler::Succeed(SweepRecord& sweep, uint32_t job, JobResult result, uint
   ReleaseFollowers(id);
 }
 
-// Makes the eval jobs that waited for a train job ready.
+// Makes the jobs that waited for a train job's system ready.
 void Scheduler::AfterSuccess(SweepRecord& sweep, uint32_t job) {
-  if (!sweep.expansion->Locate(job).is_train) {
-    return;
-  }
-  for (uint32_t eval = job + 1; eval < sweep.expansion->EndOfCell(job); ++eval) {
-    if (sweep.jobs[eval].state() == JobState::kBlocked) {
-      SetState(sweep, eval, JobState::kReady);
+  sweep.expansion->ForEachDependent(job, [&](uint32_t other) {
+    if (sweep.jobs[other].state() == JobState::kBlocked && HasLetGo(sweep, other)) {
+      SetState(sweep, other, JobState::kReady);
     }
-  }
+  });
 }
 
 void Scheduler::Fail(SweepRecord& sweep, uint32_t job, JobResult result, uint32_t holder,
@@ -256,16 +253,17 @@ void Scheduler::FailForGood(SweepRecord& sweep, uint32_t job, JobResult result, 
   GiveUpEarly(sweep, job);
 }
 
+// What waited for the system of a job that failed or was skipped.
 void Scheduler::SkipDependents(SweepRecord& sweep, uint32_t job) {
-  if (!sweep.expansion->Locate(job).is_train) {
-    return;
-  }
-  for (uint32_t eval = job + 1; eval < sweep.expansion->EndOfCell(job); ++eval) {
-    if (sweep.jobs[eval].state() == JobState::kBlocked) {
-      SetState(sweep, eval, JobState::kSkipped);
-      Announce(sweep, eval, "its train job failed");
+  const bool failed = sweep.jobs[job].state() == JobState::kFailed;
+  sweep.expansion->ForEachDependent(job, [&](uint32_t other) {
+    if (sweep.jobs[other].state() == JobState::kBlocked) {
+      SetState(sweep, other, JobState::kSkipped);
+      Announce(sweep, other,
+               absl::StrCat(sweep.SourceText(other), failed ? " failed" : " was skipped"));
+      SkipDependents(sweep, other);
     }
-  }
+  });
 }
 
 // What an attempt without success left is where the next one begins; one that left nothing changes
@@ -389,15 +387,22 @@ bool Scheduler::TryReuse(SweepRecord& sweep, uint32_t job, const Digest& key) {
 }
 
 void Scheduler::ReuseFinishedCells(SweepRecord& sweep) {
-  for (uint32_t index = 0; index < sweep.expansion->blocks().size(); ++index) {
-    if (!reuse_.HasFinished(sweep.keys.BlockKey(index))) {
-      continue;
+  const std::vector<Block>& blocks = sweep.expansion->blocks();
+  std::vector<uint32_t> order;
+  for (uint32_t index = 0; index < blocks.size(); ++index) {
+    if (reuse_.HasFinished(sweep.keys.BlockKey(index))) {
+      order.push_back(index);
     }
-    const Block& block = sweep.expansion->blocks()[index];
+  }
+  // Whether the result of a train job must have a system depends on the jobs that read it: these
+  // come first, last stages before their sources and eval jobs before their train job.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return blocks[a].stage > blocks[b].stage; });
+  for (const uint32_t index : order) {
+    const Block& block = blocks[index];
     const uint32_t stride = block.JobsPerCell();
     for (uint32_t cell = 0; cell < block.cells; ++cell) {
       const uint32_t first = block.first_job + cell * stride;
-      // The train job last: whether its source must have a system depends on the eval jobs.
       for (uint32_t job = block.has_train ? first + 1 : first; job < first + stride; ++job) {
         TryReuse(sweep, job, sweep.keys.KeyOf(job));
       }
@@ -454,7 +459,8 @@ bool Scheduler::IsHopeless(const SweepRecord& sweep, const FailureTallies::Scope
   std::set<std::pair<uint32_t, uint32_t>> settings;   // in which jobs failed, by approach
   std::map<uint32_t, uint32_t> settings_of_approach;  // in the scope
   sweep.tallies.ForEachKind(scope, [&](const Block& block, uint32_t kind) {
-    settings_of_approach[block.approach] = block.settings;
+    uint32_t& settings_here = settings_of_approach[block.approach];
+    settings_here = std::max(settings_here, block.settings);
     for (uint32_t cell = 0; sweep.tallies.failed(kind) > 0 && cell < block.cells; ++cell) {
       const uint32_t job = block.JobOf(cell, kind);
       if (sweep.jobs[job].state() == JobState::kFailed) {
@@ -480,6 +486,7 @@ bool Scheduler::IsHopeless(const SweepRecord& sweep, const FailureTallies::Scope
 
 void Scheduler::Skip(SweepRecord& sweep, const FailureTallies::Scope& scope) {
   const std::string reason = sweep.tallies.Describe(scope);
+  std::vector<uint32_t> skipped;
   sweep.tallies.ForEachKind(scope, [&](const Block& block, uint32_t kind) {
     for (uint32_t cell = 0; cell < block.cells; ++cell) {
       const uint32_t job = block.JobOf(cell, kind);
@@ -487,9 +494,13 @@ void Scheduler::Skip(SweepRecord& sweep, const FailureTallies::Scope& scope) {
       if (state == JobState::kReady || state == JobState::kBlocked || state == JobState::kBackoff) {
         SetState(sweep, job, JobState::kSkipped);
         Announce(sweep, job, reason);
+        skipped.push_back(job);
       }
     }
   });
+  for (const uint32_t job : skipped) {  // other approaches may start from it
+    SkipDependents(sweep, job);
+  }
 }
 
 // After the job failed for good.

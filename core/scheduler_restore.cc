@@ -383,14 +383,17 @@ absl::Status Scheduler::FinishRestoreOf(SweepRecord& sweep, uint32_t job) {
     return absl::OkStatus();
   }
   if (state == JobState::kBlocked || state == JobState::kReady) {
-    const auto train = sweep.expansion->TrainJobOf(job);
-    const bool runnable =
-        train ? sweep.jobs[*train].state() == JobState::kSucceeded : HasLetGo(sweep, job);
-    if (train && !runnable && IsTerminal(sweep.jobs[*train].state())) {
-      return absl::DataLossError(absl::StrCat("job ", id.ToString(), " waits, but its train job ",
-                                              sweep.IdOf(*train).ToString(), " is ",
-                                              JobStateName(sweep.jobs[*train].state())));
+    const bool awaits = sweep.AwaitsSource(job);
+    if (awaits) {
+      const uint32_t source = *sweep.expansion->SourceOf(job);
+      const JobState source_state = sweep.jobs[source].state();
+      if (IsTerminal(source_state)) {
+        return absl::DataLossError(
+            absl::StrCat("job ", id.ToString(), " waits, but ", sweep.SourceText(job), " ",
+                         sweep.IdOf(source).ToString(), " is ", JobStateName(source_state)));
+      }
     }
+    const bool runnable = !awaits && HasLetGo(sweep, job);
     sweep.SetState(job, runnable ? JobState::kReady : JobState::kBlocked);
     if (runnable) {
       EnterReady(sweep, job);

@@ -274,7 +274,9 @@ std::string Scheduler::SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& w
 
 void Scheduler::AcceptResult(SweepRecord& sweep, uint32_t job, Worker& worker, JobResult result) {
   const JobCoordinates at = sweep.expansion->Locate(job);
-  if (result.succeeded && at.is_train && !sweep.expansion->blocks()[at.block].tests.empty() &&
+  const bool is_read =
+      !sweep.expansion->blocks()[at.block].tests.empty() || sweep.expansion->IsSource(at.block);
+  if (result.succeeded && at.is_train && is_read &&
       FindArtifact(result, ArtifactKind::kSystem) == nullptr) {
     result.succeeded = false;
     result.failure = FailureClass::kInvalidOutput;
@@ -396,8 +398,8 @@ WorkerOrders Scheduler::TakeOrders(const std::string& name) {
         start.id = id;
         start.gpu_mask = gpu_mask;
         const SweepRecord& sweep = SweepOf(id.job);
-        const auto train = sweep.expansion->TrainJobOf(id.job.index);
-        const JobResult* result = train ? sweep.jobs.ResultOf(*train) : nullptr;
+        const auto source = sweep.expansion->SourceOf(id.job.index);
+        const JobResult* result = source ? sweep.jobs.ResultOf(*source) : nullptr;
         const ArtifactRef* system =
             result == nullptr ? nullptr : FindArtifact(*result, ArtifactKind::kSystem);
         if (system != nullptr) {

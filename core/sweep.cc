@@ -22,6 +22,7 @@
 #include "core/names.h"
 #include "core/reported_step.h"
 #include "core/result.h"
+#include "core/train_from.h"
 
 namespace concur {
 namespace {
@@ -30,7 +31,6 @@ constexpr std::array<absl::string_view, 3> kDataFormatNames = {"qa", "file", "qa
 constexpr std::array<absl::string_view, 3> kEvaluateOnNames = {"same", "all", "listed"};
 constexpr std::array<absl::string_view, 5> kSelectionNames = {"best", "default", "mean", "each",
                                                               "best-on-test"};
-
 // Names of models and tasks, with the version and the number of shots that an import adds.
 constexpr size_t kImportedNameBytesMax = 300;
 
@@ -96,7 +96,7 @@ absl::Status CheckApproach(const FieldPath& path, const ApproachSpec& approach) 
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("version"), approach.version));
   CONCUR_RETURN_IF_ERROR(
       CheckHyperparameters(path.Field("hyperparameters"), approach.hyperparameters));
-  if (approach.predict_command.empty()) {
+  if (approach.predict_command.empty() && approach.train_command.empty()) {
     return FieldError(path.Field("predict.command"), "expected a command, got none");
   }
   if (approach.code) {
@@ -295,9 +295,9 @@ absl::Status CheckSeedsDiffer(const FieldPath& path, const std::vector<int64_t>&
     std::sort(copy.begin(), copy.end());
   }
   const std::vector<int64_t>& sorted = copy.empty() ? seeds : copy;
-  const auto repeated = std::adjacent_find(sorted.begin(), sorted.end());
-  return repeated == sorted.end() ? absl::OkStatus()
-                                  : FieldError(path, absl::StrCat(*repeated, " stands twice"));
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  return twice == sorted.end() ? absl::OkStatus()
+                               : FieldError(path, absl::StrCat(*twice, " stands twice"));
 }
 
 absl::Status CheckEvaluateBenchmarks(const FieldPath& path, const SweepSpec& spec) {
@@ -587,6 +587,7 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
                                    [&](const FieldPath& here, const TrainSet& train_set) {
                                      return CheckTrainSet(here, spec, train_set);
                                    }));
+  CONCUR_RETURN_IF_ERROR(CheckTrainFrom(path, spec));
   for (size_t i = 0; i < spec.exclude.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(CheckExcludeRule(path.Field("exclude", i), spec, spec.exclude[i]));
   }

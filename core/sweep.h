@@ -51,8 +51,15 @@ inline constexpr absl::Duration kBackoffMax = absl::Hours(24);
 // A tag written without a value has the value "yes".
 using Tags = std::map<std::string, std::string>;
 
-// Commands are argv templates with placeholders {train} {validation} {test} {model} {predictions}
-// {metrics} {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
+// A train job starts from the system of another approach's train job, of that one's default setting
+// and with the same seed.
+struct TrainFrom {
+  uint32_t approach = 0;              // index into SweepSpec::approaches
+  std::optional<uint32_t> train_set;  // that it was trained on; absent: the job's own
+};
+
+// Commands are argv templates with placeholders {train} {validation} {start} {test} {model}
+// {predictions} {metrics} {output} {code} {seed} {hp.NAME}; "{{" and "}}" stand for braces.
 struct ApproachSpec {
   std::string name;
   Tags tags;
@@ -63,7 +70,10 @@ struct ApproachSpec {
   std::optional<Environment> environment;
   // Empty: the approach needs no training (its cells have no train job and no train set).
   std::vector<std::string> train_command;
+  // Empty: it is never evaluated, and trained only where another approach starts from it.
   std::vector<std::string> predict_command;
+  // What its train command reads as {start}; part of the key (core/train_from.h).
+  std::optional<TrainFrom> train_from;
   Hyperparameters hyperparameters;
   Resources train_resources;
   Resources predict_resources;
@@ -133,6 +143,7 @@ struct TrainSet {
   std::vector<Part> parts;
   uint64_t seed = 0;  // of the sample and the order of a mixture
   Tags tags;
+  bool source_only = false;  // only what other approaches start from is trained on it
 
   bool IsMixture() const { return parts.size() != 1 || parts[0].examples_max != 0; }
 };
@@ -212,6 +223,11 @@ struct SweepSpec {
   // it is added, never run, and share their content keys with no job that ran.
   std::optional<Digest> imported;
 };
+
+// Whether the approach is more than a source that others start from.
+inline bool IsEvaluated(const SweepSpec& sweep, const ApproachSpec& approach) {
+  return sweep.imported.has_value() || !approach.predict_command.empty();
+}
 
 // What values of `metric` on a benchmark of the sweep mean: as it states for its own metric, else
 // as the first benchmark does whose own it is; exact_match and f1 of formats that the worker scores

@@ -25,8 +25,8 @@ SweepRecord::SweepRecord(SweepRow new_row, std::shared_ptr<const Expansion> new_
     const uint32_t stride = block.JobsPerCell();
     for (uint32_t cell = 0; cell < block.cells; ++cell) {
       const uint32_t train = block.first_job + cell * stride;
-      for (uint32_t eval = train + 1; eval < train + stride; ++eval) {
-        jobs.SetState(eval, JobState::kBlocked);
+      for (uint32_t job = block.source ? train : train + 1; job < train + stride; ++job) {
+        jobs.SetState(job, JobState::kBlocked);
       }
     }
   }
@@ -85,13 +85,19 @@ bool SweepRecord::HasSystem(uint32_t job) const {
 }
 
 bool SweepRecord::NeedsSystem(uint32_t train_job) const {
-  const uint32_t end = expansion->EndOfCell(train_job);
-  for (uint32_t eval = train_job + 1; eval < end; ++eval) {
-    if (jobs[eval].state() != JobState::kSucceeded) {
-      return true;
-    }
-  }
-  return false;
+  bool needs = false;
+  expansion->ForEachDependent(
+      train_job, [&](uint32_t job) { needs = needs || jobs[job].state() != JobState::kSucceeded; });
+  return needs;
+}
+
+bool SweepRecord::AwaitsSource(uint32_t job) const {
+  const auto source = expansion->SourceOf(job);
+  return source && jobs[*source].state() != JobState::kSucceeded;
+}
+
+absl::string_view SweepRecord::SourceText(uint32_t job) const {
+  return expansion->Locate(job).is_train ? "the train job that it starts from" : "its train job";
 }
 
 int64_t SweepRecord::StoredBytesOf(uint32_t job) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
 #include "core/content_key.h"
 #include "core/durations.h"
 #include "core/early_stop_cells.h"
@@ -27,8 +28,7 @@
 namespace concur {
 
 struct SweepRecord {
-  // All jobs are in their initial states: eval jobs that need a system are BLOCKED, the others
-  // READY.
+  // All jobs are in their initial states: those that read a system are BLOCKED, the others READY.
   SweepRecord(SweepRow row, std::shared_ptr<const Expansion> expansion);
 
   JobId IdOf(uint32_t job) const { return {row.id, job}; }
@@ -51,8 +51,13 @@ struct SweepRecord {
   }
   // Whether the job is a train job that succeeded and whose system has not been collected.
   bool HasSystem(uint32_t job) const;
-  // Whether an eval job of this train job's cell has not succeeded.
+  // Whether a job that reads this train job's system has not succeeded.
   bool NeedsSystem(uint32_t train_job) const;
+  // Whether the job reads a system that is still to be made.
+  bool AwaitsSource(uint32_t job) const;
+  // "its train job", or "the train job that it starts from".
+  // REQUIRES: the job has a source (core/expansion.h).
+  absl::string_view SourceText(uint32_t job) const;
   // What the job's result keeps for its owner; one that was taken over counts where it was made.
   int64_t StoredBytesOf(uint32_t job) const;
 

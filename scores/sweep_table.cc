@@ -90,7 +90,9 @@ analysis::SelectionOptions SelectionOptionsOf(const SweepSpec& spec) {
   analysis::SelectionOptions options;
   options.select = SelectOf(spec.select);
   for (const ApproachSpec& approach : spec.approaches) {
-    options.approaches.push_back({approach.name, approach.tags});
+    if (IsEvaluated(spec, approach)) {
+      options.approaches.push_back({approach.name, approach.tags});
+    }
   }
   std::set<std::string> names;
   for (const BenchmarkSpec& benchmark : spec.benchmarks) {

@@ -40,6 +40,8 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "key-forgets-data",
     "given-up-at-once",
     "checkpoint-mixed-up",
+    "started-from-nothing",
+    "key-forgets-source",
     "stale-read",
     "read-before-commit",
     "event-skipped",

@@ -47,6 +47,8 @@ enum class Bug : uint8_t {
   kKeyForgetsData,        // content keys do not cover the data
   kGivenUpAtOnce,         // one failure is enough to give up similar jobs
   kCheckpointMixedUp,     // an attempt goes on from another job's checkpoint
+  kStartedFromNothing,    // a stage does not get the system that it starts from
+  kKeyForgetsSource,      // the key of a stage does not cover what its source was trained on
   // Of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -64,7 +66,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 41;  // without kNone
+inline constexpr size_t kBugs = 43;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

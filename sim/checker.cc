@@ -177,6 +177,21 @@ bool Checker::IsRerun(const Expansion& expansion, uint32_t job) {
       .rerun;
 }
 
+// What reads a system begins when it is there.
+void Checker::CheckSourceEnded(const JobRow& row) {
+  const Expansion& expansion = *workload_.sweeps[planned_.at(row.id.sweep)].expansion;
+  const auto source = expansion.SourceOf(row.id.index);
+  if (!source) {
+    return;
+  }
+  staged_ += expansion.Locate(row.id.index).is_train ? 1 : 0;
+  const auto it = rows_.find({row.id.sweep, *source});
+  if (it == rows_.end() || it->second.state != JobState::kSucceeded) {
+    world_.Fail(absl::StrCat("job ", row.id.ToString(), " runs before the train job ",
+                             JobId{row.id.sweep, *source}.ToString(), " has succeeded"));
+  }
+}
+
 // A finished cell never runs again unless a user asks or its collected system is needed.
 void Checker::CheckNewAttempt(const JobRow& row) {
   const Digest* key = KeyOf(row.id);
@@ -371,6 +386,7 @@ void Checker::OnCommit(const Batch& batch, bool durable, absl::Time now) {
     DropSweep(id);
   }
   for (const JobRow* row : new_attempts) {
+    CheckSourceEnded(*row);
     CheckNewAttempt(*row);
     CheckNotSetAside(*row, now);
   }
@@ -451,11 +467,15 @@ void Checker::OnJobCanceled(JobId id) {
   canceled_jobs_.insert(id);
 }
 
-// Whether a user asked to cancel the job, or the train job that it waits for.
+// Whether a user asked to cancel the job, or a train job that it waits for.
 bool Checker::MayBeCanceled(JobId id) const {
   const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
-  const auto train = expansion.TrainJobOf(id.index);
-  return asked_to_cancel_.contains(id) || (train && asked_to_cancel_.contains({id.sweep, *train}));
+  for (std::optional<uint32_t> job = id.index; job; job = expansion.SourceOf(*job)) {
+    if (asked_to_cancel_.contains({id.sweep, *job})) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Checker::OnRetried(SweepId id, bool rerun, const std::set<JobId>& collected) {

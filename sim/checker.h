@@ -101,6 +101,7 @@ class Checker {
   uint64_t quarantines() const { return quarantines_; }  // started quarantines
   uint64_t imports() const { return imports_; }          // committed, each once
   uint64_t stopped() const { return stopped_; }          // train jobs, by early_stop
+  uint64_t staged() const { return staged_; }            // attempts of stages
   uint64_t steps() const { return counted_steps_; }      // reports that were counted
   uint64_t resumed() const { return resumed_; }          // attempts that began with a checkpoint
 
@@ -112,6 +113,7 @@ class Checker {
   void CheckImports(const Scheduler& scheduler);
   void CheckRow(const JobRow& row);
   static bool IsRerun(const Expansion& expansion, uint32_t job);
+  void CheckSourceEnded(const JobRow& row);
   void CheckNewAttempt(const JobRow& row);
   void CheckResult(const ResultRow& row);
   bool IsOverdue(const AttemptRow& row, absl::Time now) const;
@@ -207,6 +209,7 @@ class Checker {
   uint64_t imports_ = 0;
   uint64_t counted_steps_ = 0;
   uint64_t stopped_ = 0;
+  uint64_t staged_ = 0;
   uint64_t resumed_ = 0;
   uint64_t turns_ = 0;
 };

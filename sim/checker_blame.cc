@@ -122,10 +122,11 @@ void Checker::CheckSkipped(const std::vector<JobId>& skipped,
     if (planned == planned_.end()) {
       continue;
     }
-    const auto train = workload_.sweeps[planned->second].expansion->TrainJobOf(id.index);
-    const auto train_row = train ? rows_.find({id.sweep, *train}) : rows_.end();
-    if (train_row != rows_.end() && train_row->second.state == JobState::kFailed) {
-      continue;
+    const auto source = workload_.sweeps[planned->second].expansion->SourceOf(id.index);
+    const auto source_row = source ? rows_.find({id.sweep, *source}) : rows_.end();
+    if (source_row != rows_.end() && (source_row->second.state == JobState::kFailed ||
+                                      source_row->second.state == JobState::kSkipped)) {
+      continue;  // a skipped one is looked at itself
     }
     ++given_up_;
     // Jobs that a retry requeued in the same turn cannot be counted any more.
@@ -152,8 +153,10 @@ bool Checker::MayBeGivenUp(size_t planned, uint32_t job) const {
                     ? 1
                     : 0;
   }
+  const std::optional<uint32_t> source = sweep.expansion->SourceOf(job);
   return sweep.failures_max > 0 &&
-         (outcomes[job].state == JobState::kFailed || failures >= sweep.failures_max);
+         (outcomes[job].state == JobState::kFailed || failures >= sweep.failures_max ||
+          (source && MayBeGivenUp(planned, *source)));
 }
 
 // Whether the user's limit of jobs failed, and none succeeded, in one of these groups: the job's

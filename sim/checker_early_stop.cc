@@ -3,6 +3,7 @@
 // train job all that waits for it. That a restart keeps the decisions is checked with what else it
 // keeps (checker_blame.cc); that what was stopped does not run again, with all ends of jobs.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,8 +45,9 @@ void Checker::CheckStopped(const std::vector<JobId>& stopped) {
       const auto row = rows_.find(job);
       return row != rows_.end() && row->second.state == state;
     };
-    if (const auto train = expansion.TrainJobOf(id.index)) {
-      if (!in_state({id.sweep, *train}, JobState::kStopped)) {
+    if (!expansion.Locate(id.index).is_train) {
+      const auto train = expansion.SourceOf(id.index);
+      if (!train || !in_state({id.sweep, *train}, JobState::kStopped)) {
         world_.Fail(absl::StrCat("job ", id.ToString(), " was stopped, but not its train job"));
       }
       continue;
@@ -66,11 +68,12 @@ void Checker::CheckStopped(const std::vector<JobId>& stopped) {
 
 bool Checker::MayBeStopped(JobId id) const {
   const Expansion& expansion = *workload_.sweeps[planned_.at(id.sweep)].expansion;
-  const auto train = expansion.TrainJobOf(id.index);
-  if (!expansion.spec().early_stop || (!train && !expansion.Locate(id.index).is_train)) {
+  const bool is_train = expansion.Locate(id.index).is_train;
+  const auto train = is_train ? std::optional(id.index) : expansion.SourceOf(id.index);
+  if (!expansion.spec().early_stop || !train) {
     return false;
   }
-  const auto row = rows_.find({id.sweep, train.value_or(id.index)});
+  const auto row = rows_.find({id.sweep, *train});
   return row != rows_.end() && row->second.state == JobState::kStopped;
 }
 

@@ -269,6 +269,9 @@ void CoordinatorMachine::Mutate(SyncResponse& response) {
       order.checkpoint = last_checkpoint_.value_or(own);
       last_checkpoint_ = own;
     }
+    if (world_.bug() == Bug::kStartedFromNothing && order.is_train) {
+      order.system = Digest();
+    }
   }
 }
 

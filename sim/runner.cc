@@ -133,15 +133,16 @@ class PipeBuffer : public std::streambuf {
 };
 
 // "begin SEED" and "end SEED STEPS JOBS COUNTED ACKNOWLEDGED GIVEN-UP QUARANTINES READS
-// IMPORTS REPORTED-STEPS STOPPED RESUMED FAULTS… VIOLATION".
-constexpr size_t kFieldsBeforeFaults = 13;
+// IMPORTS REPORTED-STEPS STOPPED RESUMED STAGED FAULTS… VIOLATION".
+constexpr size_t kFieldsBeforeFaults = 14;
 
 std::string EndLine(uint64_t seed, const SimulationReport& report) {
   return absl::StrCat("end ", seed, " ", report.steps, " ", report.jobs, " ", report.counted, " ",
                       report.acknowledged, " ", report.given_up, " ", report.quarantines, " ",
                       report.reads, " ", report.imports, " ", report.reported_steps, " ",
-                      report.stopped, " ", report.resumed, " ", absl::StrJoin(report.faults, " "),
-                      " ", absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
+                      report.stopped, " ", report.resumed, " ", report.staged, " ",
+                      absl::StrJoin(report.faults, " "), " ",
+                      absl::StrReplaceAll(report.violation, {{"\n", " "}}), "\n");
 }
 
 void AddEnd(const std::string& line, SeedsReport& report) {
@@ -166,6 +167,7 @@ void AddEnd(const std::string& line, SeedsReport& report) {
   report.reported_steps += number(10);
   report.stopped += number(11);
   report.resumed += number(12);
+  report.staged += number(13);
   for (size_t i = 0; i < kFaults; ++i) {
     report.faults[i] += number(kFieldsBeforeFaults + i);
   }

@@ -45,6 +45,7 @@ struct SeedsReport {
   uint64_t reported_steps = 0;
   uint64_t stopped = 0;
   uint64_t resumed = 0;
+  uint64_t staged = 0;
   FaultCounts faults{};
   std::vector<SeedFailure> failures;  // by seed
 };

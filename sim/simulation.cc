@@ -115,6 +115,7 @@ class Simulation {
     report.reported_steps = checker_.steps();
     report.stopped = checker_.stopped();
     report.resumed = checker_.resumed();
+    report.staged = checker_.staged();
     report.faults = world_.counts();
     return report;
   }

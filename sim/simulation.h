@@ -41,6 +41,7 @@ struct SimulationReport {
   uint64_t reported_steps = 0;  // that counted
   uint64_t stopped = 0;         // train jobs, by early_stop
   uint64_t resumed = 0;         // attempts that went on from a checkpoint
+  uint64_t staged = 0;          // attempts that started from a source's system
   FaultCounts faults{};
 };
 

@@ -100,6 +100,55 @@ SweepSpec DrawSpec(Random& random, Random& give_up, Random& poison, Bug bug) {
   return spec;
 }
 
+// The text that the sweep's source is trained on.
+void SetText(const std::string& text, Bug bug, SweepSpec& spec) {
+  spec.benchmarks.back().name = text;
+  spec.benchmarks.back().train = FileOf(bug == Bug::kKeyForgetsSource ? "text" : text, bug);
+  spec.train_sets.back().name = text;
+}
+
+// Some approaches start from the system of one that is there for that alone, and trained on a text;
+// of two the second may start from the first one's. What overlaps an earlier sweep may have another
+// text.
+void DrawStages(Random& random, Bug bug, SweepSpec& spec) {
+  const bool any = random.Chance(0.4);
+  const bool is_chain = random.Chance(0.5);
+  const bool on_same = random.Chance(0.5);
+  const std::string text = absl::StrCat("text", random.Below(2));
+  if (spec.approaches.back().predict_command.empty()) {
+    SetText(text, bug, spec);
+    return;
+  }
+  std::vector<uint32_t> trained;
+  for (uint32_t i = 0; i < spec.approaches.size(); ++i) {
+    if (!spec.approaches[i].train_command.empty()) {
+      trained.push_back(i);
+    }
+  }
+  if (!any || trained.empty()) {
+    return;
+  }
+  const auto source = static_cast<uint32_t>(spec.approaches.size());
+  const auto train_set = static_cast<uint32_t>(spec.train_sets.size());
+  const auto benchmark = static_cast<uint32_t>(spec.benchmarks.size());
+  spec.benchmarks.emplace_back();
+  spec.train_sets.emplace_back().parts = {{benchmark, 0}};
+  spec.train_sets.back().source_only = true;
+  SetText(text, bug, spec);
+  ApproachSpec pretrained = spec.approaches[trained[0]];
+  pretrained.name = "source";
+  pretrained.predict_command.clear();
+  spec.approaches.push_back(std::move(pretrained));
+  for (size_t i = 0; i < trained.size() && (i == 0 || is_chain); ++i) {
+    ApproachSpec& stage = spec.approaches[trained[i]];
+    stage.train_command.emplace_back("{start}");
+    stage.train_from = i == 0 ? TrainFrom{source, train_set} : TrainFrom{trained[0], {}};
+    if (i > 0 && !on_same) {
+      stage.train_from->train_set = 0;
+    }
+  }
+}
+
 std::optional<absl::Duration> Sometimes(Random& random, double chance) {
   const double seconds = 1 + 90 * random.Uniform();
   return random.Chance(chance) ? std::optional(absl::Milliseconds(1000 * seconds)) : std::nullopt;
@@ -204,6 +253,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random poison(seed, "sim.poison");
   Random early_stop(seed, "sim.early_stop");
   Random brackets(seed, "sim.brackets");
+  Random stages(seed, "sim.stages");
   Workload workload;
   workload.lease = absl::Seconds(random.Between(6, 30));
   workload.faults_end = absl::Seconds(random.Between(60, 240));
@@ -219,6 +269,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
       spec.priority = static_cast<int32_t>(random.Between(-1, 1));
       spec.keep.systems = random.Chance(0.5);
     }
+    DrawStages(stages, bug, spec);
     DrawEarlyStop(early_stop, gives_up, spec);
     DrawBrackets(brackets, spec);
     for (ApproachSpec& approach : spec.approaches) {
@@ -288,6 +339,9 @@ JobBehavior BehaviorOf(const JobOrder& order) {
   if (order.is_train) {
     for (const JobOrder::Input& part : order.train) {
       absl::StrAppend(&input, "|", part.name);  // the data of this name
+    }
+    if (!order.system.IsZero()) {
+      absl::StrAppend(&input, "|", order.system.ToHex());
     }
   } else {
     absl::StrAppend(&input, "|", order.system.ToHex(), "|", order.test.name);

@@ -183,11 +183,15 @@ absl::StatusOr<std::optional<analysis::StepFigure>> CurvesOf(const OpenedStudy& 
   options.is_shown = [&](const std::string& approach, const std::string& train) {
     const std::vector<analysis::AxisEntry>& rows = table.approaches();
     const std::vector<analysis::AxisEntry>& columns = table.benchmarks();
+    const std::vector<TrainSet>& train_sets = study.spec.train_sets;
+    const auto evaluated =
+        std::count_if(train_sets.begin(), train_sets.end(),
+                      [](const TrainSet& train_set) { return !train_set.source_only; });
     return std::any_of(rows.begin(), rows.end(),
                        [&](const analysis::AxisEntry& row) {
                          return stands_for(row.name, approach, " #");
                        }) &&
-           (study.spec.train_sets.size() == 1 ||
+           (evaluated == 1 ||
             std::any_of(columns.begin(), columns.end(), [&](const analysis::AxisEntry& column) {
               return stands_for(column.name, train, " → ");
             }));

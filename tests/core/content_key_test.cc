@@ -20,6 +20,7 @@
 namespace concur {
 namespace {
 
+using ::concur::testing::AddStages;
 using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::FileOf;
@@ -61,6 +62,43 @@ struct Change {
 Environment& EnvironmentOf(SweepSpec& spec) {
   std::optional<Environment>& environment = spec.approaches[0].environment;
   return environment ? *environment : environment.emplace();
+}
+
+TEST(ContentKeyTest, TheKeyOfAStageCoversTheWholeChainBeforeIt) {
+  const std::string kStage = "b on x, setting 1, seed 1";
+  SweepSpec spec = SmallSweep();
+  spec.approaches.push_back(TrainedApproach("b"));
+  AddStages(&spec, "t", /*chain=*/true);  // b from a, a from p
+  const auto before = KeysOf(spec);
+  const std::vector<Change> changes = {
+      {"version", [](SweepSpec& s) { s.approaches[3].version = "2"; }},
+      {"command", [](SweepSpec& s) { s.approaches[3].train_command[1] = "other"; }},
+      {"default", [](SweepSpec& s) { s.approaches[3].hyperparameters.defaults["lr"] = 0.2; }},
+      {"text", [](SweepSpec& s) { s.benchmarks[3].train = FileOf("new"); }},
+      {"another text", [](SweepSpec& s) { s.approaches[0].train_from->train_set.reset(); }},
+      {"version in between", [](SweepSpec& s) { s.approaches[0].version = "2"; }},
+  };
+  std::set<Digest> distinct = {before.at(kStage), before.at("b on x, setting 1, seed 2")};
+  for (const Change& change : changes) {
+    SweepSpec changed = spec;
+    change.apply(changed);
+    EXPECT_TRUE(distinct.insert(KeysOf(changed).at(kStage)).second) << change.name;
+  }
+  SweepSpec renamed = spec;
+  renamed.approaches[3].name = "q";
+  renamed.benchmarks[3].name = renamed.train_sets[2].name = "u";
+  EXPECT_EQ(KeysOf(renamed).at(kStage), before.at(kStage));
+  // What a system starts from is not what it is evaluated on.
+  EXPECT_EQ(KeysOf(spec).at("r, setting 0, seed 1, evaluated on x"),
+            KeysOf(SmallSweep()).at("r, setting 0, seed 1, evaluated on x"));
+  const absl::StatusOr<Expansion> expansion = Expansion::Make(spec);
+  CONCUR_CHECK_OK(expansion.status());
+  std::vector<std::string> names;
+  for (const auto& [name, value] : ContentKeys(*expansion).FieldsOf(0)) {
+    names.push_back(name);
+  }
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"train_from approach version",
+                                              "train_from train data 1", "train_from setting lr"}));
 }
 
 TEST(ContentKeyTest, WhateverChangesTheResultChangesTheKey) {

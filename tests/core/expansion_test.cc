@@ -11,13 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "core/train_from.h"
 #include "tests/core/sweep_builder.h"
 #include "tests/testing/status_matchers.h"
 
 namespace concur {
 namespace {
 
+using ::concur::testing::AddStages;
 using ::concur::testing::AddValidationSet;
 using ::concur::testing::Benchmark;
 using ::concur::testing::FileOf;
@@ -56,7 +59,7 @@ TEST(ExpansionTest, ASpecThatCannotBeMeantIsRefusedByField) {
       {"no version", [](SweepSpec& s) { s.approaches[0].version = ""; },
        "approaches[0].version: expected"},
       {"no predict", [](SweepSpec& s) { s.approaches[0].predict_command.clear(); },
-       "approaches[0].predict.command: expected a command"},
+       "approaches[0].predict.command: expected the command"},
       {"placeholder", [](SweepSpec& s) { s.approaches[0].train_command[2] = "{tran}"; },
        "approaches[0].train.command[2]: expected a placeholder"},
       {"empty program", [](SweepSpec& s) { s.approaches[0].train_command[0] = ""; },
@@ -223,14 +226,120 @@ TEST(ExpansionTest, EveryJobHasItsOwnPlace) {
     EXPECT_LT(job, expansion.EndOfCell(job));
     const Block& block = expansion.blocks()[at.block];
     if (at.is_train || !block.has_train) {
-      EXPECT_EQ(expansion.TrainJobOf(job), std::nullopt);
+      EXPECT_EQ(expansion.SourceOf(job), std::nullopt);
     } else {
-      const uint32_t train = *expansion.TrainJobOf(job);
+      const uint32_t train = *expansion.SourceOf(job);
       EXPECT_TRUE(expansion.Locate(train).is_train);
       EXPECT_EQ(expansion.Locate(train).setting, at.setting);
       EXPECT_EQ(expansion.Locate(train).seed_index, at.seed_index);
       EXPECT_EQ(expansion.EndOfCell(train), expansion.EndOfCell(job));
     }
+  }
+}
+
+TEST(ExpansionTest, StagesStartFromTheDefaultSettingOfTheirSourceWithTheSameSeed) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches.insert(spec.approaches.begin() + 1, TrainedApproach("b"));
+  AddStages(&spec, "t", /*chain=*/true);
+  const Expansion expansion = MakeOrDie(spec);
+  // a and b on x and y with three settings and an eval job each, r, and p on t alone with one.
+  EXPECT_EQ(expansion.job_count(), 2u * (4 * 3 * 2) + 2 * 3 + 2);
+  std::set<uint32_t> stages;
+  for (uint32_t job = 0; job < expansion.job_count(); ++job) {
+    const JobCoordinates at = expansion.Locate(job);
+    const Block& block = expansion.blocks()[at.block];
+    std::set<uint32_t> dependents;
+    expansion.ForEachDependent(job, [&](uint32_t other) {
+      EXPECT_EQ(expansion.SourceOf(other), job);
+      EXPECT_TRUE(dependents.insert(other).second);
+    });
+    const std::string& approach = spec.approaches[block.approach].name;
+    const size_t stages_here = approach == "p" ? 2 * 3 : approach == "a" && at.setting == 0 ? 3 : 0;
+    EXPECT_EQ(dependents.size(), at.is_train ? block.tests.size() + stages_here : 0);
+    if (!at.is_train || approach == "p") {
+      continue;
+    }
+    const JobCoordinates source = expansion.Locate(*expansion.SourceOf(job));
+    const Block& source_block = expansion.blocks()[source.block];
+    EXPECT_TRUE(source.is_train);
+    EXPECT_EQ(source.setting, 0u);
+    EXPECT_EQ(source.seed_index, at.seed_index);
+    EXPECT_EQ(spec.approaches[source_block.approach].name, approach == "a" ? "p" : "a");
+    EXPECT_EQ(spec.train_sets[source_block.train_set].name,
+              approach == "a" ? "t" : spec.train_sets[block.train_set].name);
+    stages.insert(expansion.StageOf(job));
+  }
+  EXPECT_EQ(stages, (std::set<uint32_t>{1, 2}));
+}
+
+TEST(ExpansionTest, ACellOutsideTheProductIsTrainedWhereAnotherStartsFromIt) {
+  SweepSpec spec = SmallSweep();
+  spec.approaches.push_back(TrainedApproach("b"));
+  spec.approaches[2].train_command.emplace_back("{start}");
+  spec.approaches[2].train_from = TrainFrom{0, 0};  // a on x
+  spec.train_sets[0].source_only = true;
+  const Expansion expansion = MakeOrDie(spec);
+  std::vector<std::string> blocks;
+  for (const Block& block : expansion.blocks()) {
+    blocks.push_back(
+        absl::StrCat(spec.approaches[block.approach].name, " on ",
+                     block.has_train ? spec.train_sets[block.train_set].name : "nothing", ": ",
+                     block.cells, " cells, ", block.tests.size(), " tests"));
+  }
+  EXPECT_THAT(blocks, ElementsAre("a on x: 2 cells, 0 tests", "a on y: 6 cells, 1 tests",
+                                  "r on nothing: 2 cells, 3 tests", "b on y: 6 cells, 1 tests"));
+  spec.exclude = {{0, 0, {}}};
+  EXPECT_THAT(Expansion::Make(spec).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("exclude: expected no rule that leaves out \"a\" trained on "
+                                 "\"x\", since \"b\" starts from it")));
+}
+
+TEST(ExpansionTest, StagesThatCannotBeMeantAreRefusedByField) {
+  const std::vector<BadSpec> cases = {
+      {"no {start}", [](SweepSpec& s) { s.approaches[0].train_command.pop_back(); },
+       "approaches[0].train_from: expected {start} in the train command"},
+      {"no train_from", [](SweepSpec& s) { s.approaches[0].train_from.reset(); },
+       "approaches[0].train.command: expected the field train_from beside {start}"},
+      {"approach", [](SweepSpec& s) { s.approaches[0].train_from->approach = 9; },
+       "approaches[0].train_from.approach: expected an index below 3, got 9"},
+      {"train set", [](SweepSpec& s) { s.approaches[0].train_from->train_set = 9; },
+       "approaches[0].train_from.train_set: expected an index below 3, got 9"},
+      {"untrained source", [](SweepSpec& s) { s.approaches[0].train_from->approach = 1; },
+       "approaches[0].train_from.approach: expected an approach that trains, got \"r\""},
+      {"itself", [](SweepSpec& s) { s.approaches[0].train_from->approach = 0; },
+       "approaches[0].train_from: expected no circle, got \"a\" from \"a\""},
+      {"a circle",
+       [](SweepSpec& s) {
+         s.approaches[2].train_command.emplace_back("{start}");
+         s.approaches[2].train_from = TrainFrom{0, {}};
+       },
+       "approaches[0].train_from: expected no circle, got \"a\" from \"p\" from \"a\""},
+      {"nobody starts from it",
+       [](SweepSpec& s) {
+         s.approaches[0].train_command.pop_back();
+         s.approaches[0].train_from.reset();
+       },
+       "approaches[2].predict.command: expected the command that predicts"},
+      {"too long a chain",
+       [](SweepSpec& s) {
+         for (uint32_t i = 0; i < kStagesMax; ++i) {
+           ApproachSpec stage = s.approaches[0];
+           stage.name = absl::StrCat("stage", i);
+           stage.train_from = TrainFrom{i == 0 ? 0 : i + 2, {}};
+           s.approaches.push_back(std::move(stage));
+         }
+       },
+       "train_from: expected at most 8 trainings before one, got more"},
+  };
+  for (const BadSpec& bad : cases) {
+    SweepSpec spec = SmallSweep();
+    AddStages(&spec, "t", /*chain=*/false);
+    ASSERT_OK(Expansion::Make(spec)) << bad.name;
+    bad.damage(spec);
+    EXPECT_THAT(Expansion::Make(spec).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.message)))
+        << bad.name;
   }
 }
 

@@ -78,6 +78,28 @@ TEST(ForecastTest, AnEvalJobWaitsForItsTrainJob) {
   EXPECT_EQ(forecast.makespan, absl::Seconds(107));
 }
 
+TEST(ForecastTest, AStageWaitsForItsSourceWhichIsTrainedOnce) {
+  SweepSpec spec;
+  spec.name = "s";
+  spec.approaches = {TrainedApproach("a"), TrainedApproach("b")};
+  spec.benchmarks = {Benchmark("x"), Benchmark("y")};
+  spec.train_sets = {PlainTrainSet(spec, 0), PlainTrainSet(spec, 1)};
+  AddStages(&spec, "t", /*chain=*/true);  // b from a, a from p
+  ForecastOptions options = Slots(4);
+  options.turnaround = absl::ZeroDuration();
+  const DurationOf duration_of = [](absl::string_view approach, absl::string_view, bool train) {
+    return ExpectedDuration{!train            ? absl::Seconds(3)
+                            : approach == "p" ? absl::Seconds(1000)
+                                              : absl::Seconds(100),
+                            0, true};
+  };
+  ASSERT_OK_AND_ASSIGN(const Forecast forecast, ForecastSweep(spec, duration_of, options));
+  EXPECT_EQ(forecast.jobs, 9u);
+  EXPECT_EQ(forecast.work, absl::Seconds(1000 + 4 * 103));
+  EXPECT_EQ(forecast.critical, absl::Seconds(1203));
+  EXPECT_EQ(forecast.makespan, absl::Seconds(1203));
+}
+
 TEST(ForecastTest, LongJobsAreNotLeftForTheEnd) {
   // 30 short jobs and one that is as long as ten of them: in any other order than the longest
   // first, somebody waits for it.

@@ -81,8 +81,8 @@ TEST(RetentionTest, ASystemLivesAsLongAsAnEvalJobOfItsCellMayNeedIt) {
   struct Case {
     const char* name;
     bool sweep_ended;
-    bool cell_ended;
-    bool cell_succeeded;
+    bool dependents_ended;
+    bool dependents_succeeded;
     bool system_lives;
   };
   for (const Case& c : {
@@ -93,8 +93,8 @@ TEST(RetentionTest, ASystemLivesAsLongAsAnEvalJobOfItsCellMayNeedIt) {
            Case{"all has ended well", true, true, true, false},
        }) {
     RetainedJob job = Job(0, JobState::kSucceeded);
-    job.cell_ended = c.cell_ended;
-    job.cell_succeeded = c.cell_succeeded;
+    job.dependents_ended = c.dependents_ended;
+    job.dependents_succeeded = c.dependents_succeeded;
     RetentionPlanner planner;
     planner.AddJob({.keep = kKeepNothing, .ended = c.sweep_ended}, job, TrainResult("a"));
     const RetentionPlan plan = planner.Finish();
@@ -107,7 +107,7 @@ TEST(RetentionTest, ASharedSystemLivesWhileAnyOfItsCellsNeedsIt) {
   RetentionPlanner planner;
   RetainedJob needed = Job(7, JobState::kSucceeded);
   needed.id.sweep.number = 2;
-  needed.cell_ended = needed.cell_succeeded = false;
+  needed.dependents_ended = needed.dependents_succeeded = false;
   planner.AddJob({.keep = kKeepNothing, .ended = true}, Job(0, JobState::kSucceeded),
                  TrainResult("shared"));
   planner.AddJob({.keep = kKeepNothing, .ended = false}, needed, TrainResult("shared"));

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
@@ -63,6 +64,7 @@ class RandomWorld {
       : random_(seed, "scheduler_random_test"),
         labels_(seed, "labels"),
         early_stop_(seed, "early_stop"),
+        stages_(seed, "stages"),
         harness_(PolicyOf(seed)),
         trace_(std::getenv("CONCUR_RANDOM_TRACE") != nullptr) {
     for (int i = 0; i < kRandomWorkers; ++i) {
@@ -193,7 +195,6 @@ class RandomWorld {
   }
 
   // --- users
-  // --------------------------------------------------------------------------------------
 
   void Submit() {
     if (scheduler().ListSweeps().size() >= kRandomSweepsMax) {
@@ -206,6 +207,8 @@ class RandomWorld {
     }
     if (spec.approaches.empty() || random_.Chance(0.3)) {
       spec.approaches.push_back(UntrainedApproach("r"));
+    } else if (stages_.Chance(0.5)) {
+      spec.approaches.push_back(TrainedApproach("b"));
     }
     for (ApproachSpec& approach : spec.approaches) {
       approach.version = absl::StrCat(random_.Below(2));
@@ -251,6 +254,9 @@ class RandomWorld {
     spec.retry.lost_max = static_cast<uint32_t>(random_.Between(0, 6));
     spec.retry.backoff_max = absl::Seconds(8);
     spec.failures_max_per_block = static_cast<uint32_t>(random_.Below(3));
+    if (stages_.Chance(0.5)) {
+      AddStages(&spec, absl::StrCat("text", stages_.Below(2)), stages_.Chance(0.7));
+    }
     const std::string text = absl::StrCat("spec ", ++specs_);
     const std::string request = random_.Chance(0.3) ? absl::StrCat("r", random_.Below(4)) : "";
     const absl::StatusOr<SweepId> id = harness_.Submit(std::move(spec), text, "me", request);
@@ -339,10 +345,12 @@ class RandomWorld {
             copy.result->artifacts[0].digest != digest) {
           continue;
         }
-        for (uint32_t eval = job + 1; eval < expansion.EndOfCell(job); ++eval) {
-          if (!IsTerminal(scheduler().ViewJob({other, eval}).state)) {
-            return;
-          }
+        bool is_needed = false;
+        expansion.ForEachDependent(job, [&](uint32_t reader) {
+          is_needed = is_needed || !IsTerminal(scheduler().JobStateOf({other, reader}));
+        });
+        if (is_needed) {
+          return;
         }
         sharing.push_back({other, job});
       }
@@ -352,7 +360,6 @@ class RandomWorld {
   }
 
   // --- time and machines
-  // --------------------------------------------------------------------------
 
   void Advance() {
     harness_.Advance(random_.Chance(0.1)
@@ -396,7 +403,6 @@ class RandomWorld {
   }
 
   // --- messages
-  // -----------------------------------------------------------------------------------
 
   void SendRequest(FakeWorker& worker) {
     SyncRequest request = worker.MakeRequest();
@@ -462,7 +468,6 @@ class RandomWorld {
   }
 
   // --- checks
-  // -------------------------------------------------------------------------------------
 
   // No process gets a GPU that another one on the machine uses.
   void CheckRoom(const FakeWorker& worker) {
@@ -556,12 +561,9 @@ class RandomWorld {
   }
 
   bool AllEnded() {
-    for (const SweepId& id : scheduler().ListSweeps()) {
-      if (!IsTerminal(scheduler().FindSweep(id)->state)) {
-        return false;
-      }
-    }
-    return true;
+    const std::vector<SweepId> ids = scheduler().ListSweeps();
+    return std::all_of(ids.begin(), ids.end(),
+                       [this](SweepId id) { return IsTerminal(scheduler().FindSweep(id)->state); });
   }
 
   std::string Pending() {
@@ -578,6 +580,7 @@ class RandomWorld {
   Random random_;
   Random labels_;  // who has them, and who asks for them
   Random early_stop_;
+  Random stages_;
   SchedulerHarness harness_;
   const bool trace_;  // CONCUR_RANDOM_TRACE is set
   std::vector<FakeWorker> workers_;
@@ -585,9 +588,8 @@ class RandomWorld {
   std::vector<Answer> answers_;
   std::map<std::string, std::pair<std::string, uint64_t>> parked_as_;  // incarnation, sequence
   std::map<JobId, Seen> seen_;
-  std::set<SweepId> retried_;  // in this step
-  std::set<AttemptId> starts_;
-  std::set<AttemptId> counted_;  // attempts whose success counted at some time
+  std::set<SweepId> retried_;             // in this step
+  std::set<AttemptId> starts_, counted_;  // those whose success counted at some time
   uint64_t specs_ = 0;
   uint64_t refused_before_ = 0;
   uint64_t reused_ = 0;

@@ -131,6 +131,8 @@ Labels LabelsIn(Words& words, const std::string& key) {
 // settings=1 seeds=1,2 priority=0 cpus= memory= gpus= labels= (of train jobs; eval_cpus= … of eval
 // jobs) x_labels= (of the benchmark x)
 // code=a.py:1,b.py:2 (files and their contents) rerun=0
+// text=t (what an approach p is trained on, from which the trained ones start) chain=0 (the second
+// one from the first)
 // version=1 failures_max=3 lost_max=10 backoff_min=1s backoff_max=5m block_failures_max=0
 SweepSpec SpecOf(Words& words) {
   SweepSpec spec;
@@ -148,6 +150,8 @@ SweepSpec SpecOf(Words& words) {
   for (const std::string& name : words.List("approaches", "a")) {
     spec.approaches.push_back(TrainedApproach(name));
   }
+  const std::string text = words.Value("text", "");
+  const bool chain = words.Number("chain", 0) != 0;
   for (const std::string& name : words.List("untrained", "")) {
     spec.approaches.push_back(UntrainedApproach(name));
   }
@@ -192,6 +196,9 @@ SweepSpec SpecOf(Words& words) {
   spec.retry.backoff_min = Words::ToDuration(words.Value("backoff_min", "1s"));
   spec.retry.backoff_max = Words::ToDuration(words.Value("backoff_max", "5m"));
   spec.failures_max_per_block = static_cast<uint32_t>(words.Number("block_failures_max", 0));
+  if (!text.empty()) {
+    AddStages(&spec, text, chain);
+  }
   return spec;
 }
 

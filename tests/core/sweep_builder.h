@@ -72,6 +72,35 @@ inline void AddValidationSet(uint32_t benchmark, SweepSpec* spec) {
   spec->benchmarks.push_back(std::move(validation));
 }
 
+// Appends the approach p, which is there for the others to start from, and the text that it alone
+// is trained on. The first trained approach starts from it; each other from the one before it,
+// trained on the same train set, with `chain`, else from p as well.
+inline void AddStages(SweepSpec* spec, const std::string& text, bool chain) {
+  std::vector<uint32_t> trained;
+  for (uint32_t i = 0; i < spec->approaches.size(); ++i) {
+    if (!spec->approaches[i].train_command.empty()) {
+      trained.push_back(i);
+    }
+  }
+  if (trained.empty()) {
+    return;
+  }
+  spec->benchmarks.push_back(Benchmark(text, true, false));
+  spec->train_sets.push_back(
+      PlainTrainSet(*spec, static_cast<uint32_t>(spec->benchmarks.size() - 1)));
+  spec->train_sets.back().source_only = true;
+  for (size_t i = 0; i < trained.size(); ++i) {
+    ApproachSpec& approach = spec->approaches[trained[i]];
+    approach.train_command.emplace_back("{start}");
+    approach.train_from = i > 0 && chain
+                              ? TrainFrom{trained[i - 1], {}}
+                              : TrainFrom{static_cast<uint32_t>(spec->approaches.size()),
+                                          static_cast<uint32_t>(spec->train_sets.size() - 1)};
+  }
+  spec->approaches.push_back(TrainedApproach("p"));
+  spec->approaches.back().predict_command.clear();
+}
+
 // Approaches a (trained, 3 settings) and r (untrained); benchmarks x, y and the test-only z; train
 // sets x and y; seeds 1 and 2.
 inline SweepSpec SmallSweep() {

@@ -98,6 +98,9 @@ void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t eve
   spec.retry.lost_max = bytes.Next(4);
   spec.failures_max_per_block = bytes.Next(3);
   spec.approaches[0].train_resources.gpus = static_cast<int32_t>(bytes.Next(2));
+  if (bytes.Next(3) == 2) {
+    concur::testing::AddStages(&spec, "t", /*chain=*/false);
+  }
   (void)harness.Submit(std::move(spec), absl::StrCat("spec ", event), "me",
                        bytes.Next(2) == 0 ? "" : "again");
 }

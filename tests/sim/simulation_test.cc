@@ -74,6 +74,7 @@ TEST(SimulationTest, EveryPromiseHoldsInEveryWorld) {
     EXPECT_GT(report.reported_steps, 10 * report.seeds);
     EXPECT_GT(report.stopped, report.seeds / 10);
     EXPECT_GT(report.resumed, report.seeds / 10);
+    EXPECT_GT(report.staged, report.seeds / 10);
     for (const Fault fault : AllFaults()) {
       EXPECT_GT(report.faults[static_cast<size_t>(fault)], report.seeds / 100) << FaultName(fault);
     }
