@@ -315,9 +315,16 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
     approach->train_resources = general;
   }
   Command predict;
-  if (const auto predict_value = fields.Require("predict", "the command that predicts")) {
+  // What has no command that predicts may be there for others to start from.
+  if (const auto predict_value = train_value
+                                     ? fields.Get("predict")
+                                     : fields.Require("predict", "the command that predicts")) {
     predict = ReadStep(*predict_value, CommandKind::kPredict, general, approach);
     NotePlace(".predict", *predict_value, &approach->places);
+  }
+  if (const auto train_from = fields.Get("train_from")) {
+    approach->train_from = ReadTrainFrom(*train_from);
+    NotePlace(".train_from", *train_from, &approach->places);
   }
   if (const auto serve = fields.Get("serve")) {
     Fields serve_fields(*serve);

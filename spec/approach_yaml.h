@@ -17,6 +17,7 @@
 #include "core/resources.h"
 #include "core/sweep.h"
 #include "spec/code_files.h"
+#include "spec/train_from_yaml.h"
 #include "spec/value.h"
 
 namespace concur::spec {
@@ -45,7 +46,8 @@ struct TimeoutRequest {
 using Places = std::map<std::string, std::string>;
 
 struct ParsedApproach {
-  ApproachSpec spec;  // without resources and time-outs
+  ApproachSpec spec;  // without resources, time-outs and train_from
+  std::optional<TrainFromUse> train_from;
   ResourceRequest train_resources;
   ResourceRequest predict_resources;
   TimeoutRequest timeouts;

@@ -145,7 +145,7 @@ void ReadBenchmarkSpec(const Value& value, ParsedBenchmark* benchmark) {
   }
   if (const auto metric = fields.Get("metric")) {
     ReadBenchmarkMetric(*metric, benchmark);
-  } else if (spec.format == DataFormat::kFile && fields.valid()) {
+  } else if (spec.format == DataFormat::kFile && (test || benchmark->validation)) {
     value.Error(
         "expected the field \"metric\" (the value of {metrics} that matrices use) for format "
         "file, got none");

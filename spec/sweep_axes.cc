@@ -196,7 +196,11 @@ void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
     selected = Select(*value, BenchmarksAndMixtures());
   } else {
     for (uint32_t i = 0; i < benchmark_count + mixtures_.size(); ++i) {
-      if (i >= benchmark_count || spec.benchmarks[i].train) {
+      // A text that is there to be pretrained on is nothing to fine-tune on.
+      const bool is_plain = i < benchmark_count;
+      const bool is_text =
+          is_plain && !spec.benchmarks[i].test && IsStartedFrom(spec.benchmarks[i].name);
+      if (!is_plain || (spec.benchmarks[i].train && !is_text)) {
         selected.push_back(i);
       }
     }
@@ -212,9 +216,60 @@ void SweepReader::ReadTrainOn(const std::optional<Value>& value) {
                                                 : sweep_.places["benchmarks"]);
   }
   for (uint32_t i = 0; i < mixtures_.size(); ++i) {
-    if (!std::binary_search(selected.begin(), selected.end(), benchmark_count + i)) {
+    if (!std::binary_search(selected.begin(), selected.end(), benchmark_count + i) &&
+        !IsStartedFrom(mixtures_[i].name)) {
       sweep_.warnings.push_back(absl::StrCat(mixture_places_[i], "the mixture \"",
                                              mixtures_[i].name, "\" is not in train_on"));
+    }
+  }
+}
+
+bool SweepReader::IsStartedFrom(const std::string& train_set) const {
+  return std::any_of(stages_.begin(), stages_.end(),
+                     [&](const auto& stage) { return stage.second.benchmark == train_set; });
+}
+
+void SweepReader::LinkStages() {
+  SweepSpec& spec = sweep_.spec;
+  // Names may belong to files that could not be read, which is an error already.
+  const auto find = [this](const std::vector<std::string>& names, const std::string& name,
+                           const std::string& place, absl::string_view kind) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end() && !incomplete_ && !name.empty()) {
+      errors_.Add("", {}, "",
+                  absl::StrCat(place, "expected the name of ", kind, ", got \"", name, "\"",
+                               DidYouMean(name, names)));
+    }
+    return found == names.end() ? std::nullopt
+                                : std::optional(static_cast<uint32_t>(found - names.begin()));
+  };
+  for (const auto& [approach, use] : stages_) {
+    const auto source = find(Approaches().names, use.approach, use.approach_place, "an approach");
+    TrainFrom from;
+    from.approach = source.value_or(0);
+    if (use.benchmark != kSameTrainSet) {
+      const auto index = find(BenchmarksAndMixtures().names, use.benchmark, use.benchmark_place,
+                              "a benchmark or mixture, or same");
+      if (!index) {
+        continue;
+      }
+      if (*index < spec.benchmarks.size() && !spec.benchmarks[*index].train) {
+        errors_.Add(
+            "", {}, "",
+            absl::StrCat(use.benchmark_place, "expected a benchmark with a train file, got \"",
+                         use.benchmark, "\""));
+        continue;
+      }
+      const std::vector<std::string> train_sets = TrainSets().names;
+      const auto found = std::find(train_sets.begin(), train_sets.end(), use.benchmark);
+      from.train_set = static_cast<uint32_t>(found - train_sets.begin());
+      if (found == train_sets.end()) {
+        AddTrainSet(*index, use.benchmark_place);
+        spec.train_sets.back().source_only = true;
+      }
+    }
+    if (source) {
+      spec.approaches[approach].train_from = from;
     }
   }
 }

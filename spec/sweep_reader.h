@@ -89,6 +89,10 @@ class SweepReader {
   void ReadMixture(const Value& value);
   void ReadTrainOn(const std::optional<Value>& value);
   void AddTrainSet(uint32_t index, const std::string& place);
+  // Whether an approach starts from what was trained on the benchmark or mixture.
+  bool IsStartedFrom(const std::string& train_set) const;
+  // Finds what the approaches' train_from name, once the train sets are read.
+  void LinkStages();
   void ReadEvaluateOn(const Value& value);
   void ReadExclude(const Value& value);
   void ReadExcludeRule(const Value& value);
@@ -108,6 +112,7 @@ class SweepReader {
   LoadedSweep sweep_;
   std::vector<std::pair<uint32_t, ValidationUse>> validations_;  // with their benchmarks
   std::vector<BenchmarkSpec> absent_;                            // benchmarks that are left out
+  std::map<uint32_t, TrainFromUse> stages_;                      // by approach
   std::vector<TrainSet> mixtures_;
   std::vector<std::string> mixture_places_;
   ResourceRequest default_resources_;

@@ -206,6 +206,10 @@ void SweepReader::AddApproach(const Source& source) {
     sweep_.places[absl::StrCat(prefix, path)] = std::move(place);
   }
   sweep_.warnings.insert(sweep_.warnings.end(), approach.warnings.begin(), approach.warnings.end());
+  if (approach.train_from) {
+    stages_.emplace(static_cast<uint32_t>(sweep_.spec.approaches.size()),
+                    *std::move(approach.train_from));
+  }
   if (approach.code) {
     sweep_.codes.push_back(
         {static_cast<uint32_t>(sweep_.spec.approaches.size()), *std::move(approach.code)});
@@ -227,6 +231,10 @@ void SweepReader::OverrideApproach(const Value& overrides, ParsedApproach* appro
   }
   if (const auto set = fields.Get("set")) {
     PinSettings(*set, approach);
+  }
+  if (const auto train_from = fields.Get("train_from")) {
+    approach->train_from = ReadTrainFrom(*train_from);
+    approach->places[".train_from"] = train_from->Place();
   }
   if (const auto resources = fields.Get("resources")) {
     const ResourceRequest request = ReadJobResources(*resources);

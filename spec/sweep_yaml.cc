@@ -111,6 +111,7 @@ void SweepReader::ReadSpec(const Value& spec) {
     ReadMixtures(*mixtures);
   }
   ReadTrainOn(fields.Get("train_on"));
+  LinkStages();
   if (const auto evaluate_on = fields.Get("evaluate_on")) {
     sweep_.places["evaluate_on"] = evaluate_on->Place();
     ReadEvaluateOn(*evaluate_on);
@@ -192,9 +193,10 @@ void SweepReader::ReadSelect(const Value& value) {
     validated.insert(benchmark);
   }
   for (const TrainSet& train_set : spec.train_sets) {
-    if (std::none_of(
-            train_set.parts.begin(), train_set.parts.end(),
-            [&](const TrainSet::Part& part) { return validated.count(part.benchmark) > 0; })) {
+    if (!train_set.source_only && std::none_of(train_set.parts.begin(), train_set.parts.end(),
+                                               [&](const TrainSet::Part& part) {
+                                                 return validated.count(part.benchmark) > 0;
+                                               })) {
       by->Error(absl::StrCat("expected a validation set of every train set, got none of \"",
                              train_set.name, "\"; give its benchmark the field validation"));
     }

@@ -25,6 +25,9 @@ std::vector<std::string> WarnOfSameWork(const Expansion& expansion) {
   for (const Block& block : expansion.blocks()) {
     absl::StrAppend(&kinds[block.approach], "\n", block.train_set, "/",
                     absl::StrJoin(block.tests, ","), "/");
+    for (auto source = block.source; source; source = expansion.blocks()[*source].source) {
+      absl::StrAppend(&kinds[block.approach], "from ", expansion.blocks()[*source].train_set, "/");
+    }
     for (uint32_t kind = 0; kind < block.JobsPerCell(); ++kind) {
       absl::StrAppend(&kinds[block.approach],
                       keys.KindKeyOf(block.JobOf(0, block.first_kind + kind)).ToHex());

@@ -3,6 +3,7 @@
 // a place; a sweep that was accepted must expand the same way twice.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -46,6 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CONCUR_CHECK(first->job_count() == second->job_count());
     for (uint32_t job = 0; job < std::min(first->job_count(), kJobsLookedAt); ++job) {
       CONCUR_CHECK(first->Locate(job).setting == second->Locate(job).setting);
+      const std::optional<uint32_t> source = first->SourceOf(job);
+      CONCUR_CHECK(!source || first->Locate(*source).is_train);
+      CONCUR_CHECK(!source || !first->Locate(job).is_train ||
+                   first->StageOf(job) == first->StageOf(*source) + 1);
     }
   }
   return 0;

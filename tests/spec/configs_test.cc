@@ -18,7 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/check.h"
+#include "base/digest.h"
 #include "base/file.h"
+#include "core/content_key.h"
 #include "core/expansion.h"
 #include "spec/approach_yaml.h"
 #include "spec/benchmark_yaml.h"
@@ -227,6 +230,9 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
       {"beat-the-ai", 3, 9, 7, 1, 10, 270, 270 * 6 + 30 * (5 + 3 * 2 + 4)},
       {"replicate-babi", 10, 11, 11, 1, 1, 110, 110},
       {"replicate-squad", 10, 1, 3, 1, 1, 10, 20},
+      // Two models on the mixture, from which two others start, and all four on each of twelve
+      // sets.
+      {"mrqa-figure-1", 4, 13, 18, 1, 1, 2 + 4 * 12, 4 * 12},
       {"small-concurrence", 13, 27, 27, 1, 1, 13 * 27, 13 * 27},
       // Two validation sets of what is trained on.
       {"small-shift", 13, 1, 5, 3, 1, 13 * 3, 13 * 3 * (3 + 2)},
@@ -234,6 +240,8 @@ TEST(ConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheStated) {
       {"small-mrqa", 13, 1, 12, 3, 1, 13 * 3, 13 * 3 * (12 + 6)},
       // 4 single train sets and a union of four.
       {"small-beat-the-ai", 3, 5, 4, 2, 5, 3 * 5 * 2 * 5, 3 * 2 * 5 * (5 * 4 + 4 + 4)},
+      // Ten sources on the text, and what starts from them on three benchmarks.
+      {"small-pretraining", 20, 4, 4, 1, 1, 10 + 10 * 3, 10 * 3},
   };
   for (const PlannedSize& want : stated) {
     SCOPED_TRACE(want.sweep);
@@ -485,6 +493,33 @@ TEST(ConfigsTest, EveryTestSetOfMrqaHasACatalogueEntry) {
   }
   EXPECT_EQ(asked_for, HiddenSets());
   EXPECT_EQ(addressed.size(), 12u);
+}
+
+TEST(ConfigsTest, TheFirstStageOfMrqasFigureIsTheTrainJobOfMrqa) {
+  const auto key_of = [](const std::string& name, const std::string& job_name) {
+    const absl::StatusOr<LoadedSweep> sweep =
+        LoadWithData(absl::StrCat(ConfigDirectory(), "/sweeps/", name, ".yaml"));
+    CONCUR_CHECK_OK(sweep.status());
+    SweepSpec spec = sweep->spec;
+    for (BenchmarkSpec& benchmark : spec.benchmarks) {
+      if (benchmark.train) {
+        benchmark.train->digest = Sha256Of(benchmark.name);
+      }
+    }
+    const absl::StatusOr<Expansion> expansion = Expansion::Make(std::move(spec));
+    CONCUR_CHECK_OK(expansion.status());
+    for (uint32_t job = 0; job < expansion->job_count(); ++job) {
+      if (expansion->Describe(job) == job_name) {
+        return ContentKeys(*expansion).KeyOf(job);
+      }
+    }
+    return Digest();
+  };
+  for (const char* job :
+       {"bert-base on six, setting 0, seed 1", "bert-large on six, setting 0, seed 1"}) {
+    EXPECT_FALSE(key_of("mrqa", job).IsZero()) << job;
+    EXPECT_EQ(key_of("mrqa", job), key_of("mrqa-figure-1", job)) << job;
+  }
 }
 
 TEST(ConfigsTest, TheDemoHasFourBenchmarksSixApproachesAndTwoSettings) {

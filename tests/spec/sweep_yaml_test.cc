@@ -309,6 +309,61 @@ TEST_F(SweepYamlTest, MixturesHaveCapsAndAreTrainedOnByDefault) {
   EXPECT_TRUE(both.IsMixture());
 }
 
+constexpr char kSourceAndStage[] = R"(  approaches:
+    - metadata: {name: source}
+      spec: {version: "1", train: {command: [t, "{train}", "{model}"]}}
+    - metadata: {name: stage}
+      spec:
+        version: "1"
+        train_from: {approach: source, benchmark: text}
+        train: {command: [t, "{train}", "{model}", "{start}"]}
+        predict: {command: [p, "{model}", "{test}", "{predictions}"]}
+  benchmarks:
+    - ../benchmarks/a.yaml
+    - ../benchmarks/b.yaml
+    - {metadata: {name: text}, spec: {format: file, train: ../data/y.json}}
+)";
+
+TEST_F(SweepYamlTest, ATextThatOthersStartFromIsNotTrainedOnByDefault) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kSourceAndStage));
+  EXPECT_THAT(sweep.warnings, IsEmpty());
+  ASSERT_EQ(sweep.spec.train_sets.size(), 3u);
+  EXPECT_EQ(sweep.spec.train_sets[2].name, "text");
+  EXPECT_TRUE(sweep.spec.train_sets[2].source_only);
+  EXPECT_FALSE(sweep.spec.train_sets[1].source_only);
+  const ApproachSpec& stage = sweep.spec.approaches[1];
+  ASSERT_TRUE(stage.train_from.has_value());
+  EXPECT_EQ(stage.train_from->approach, 0u);
+  EXPECT_EQ(stage.train_from->train_set, 2u);
+  ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(sweep.spec));
+  EXPECT_EQ(expansion.job_count(), 1u + 2 * 2);
+}
+
+TEST_F(SweepYamlTest, AnEntrySaysWhatItStartsFromAndSameIsTheTrainSetOfEachJob) {
+  Write("approaches/stage.yaml", R"(apiVersion: concur/v1
+kind: Approach
+metadata: {name: stage}
+spec:
+  version: "1"
+  train_from: {approach: nobody, benchmark: nothing}
+  train: {command: [t, "{train}", "{model}", "{start}"]}
+  predict: {command: [p, "{model}", "{test}", "{predictions}"]}
+)");
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep same, Load(R"(  approaches:
+    - ../approaches/ranker.yaml
+    - {file: ../approaches/stage.yaml, train_from: {approach: ranker, benchmark: same}}
+    - {file: ../approaches/stage.yaml, name: on-b, train_from: {approach: ranker, benchmark: b}}
+  benchmarks: ["../benchmarks/?.yaml"]
+  train_on: [a]
+)"));
+  EXPECT_EQ(same.spec.approaches[1].train_from->train_set, std::nullopt);
+  EXPECT_EQ(same.spec.approaches[2].train_from->train_set, 1u);
+  EXPECT_EQ(same.spec.train_sets[1].name, "b");
+  ASSERT_OK_AND_ASSIGN(const Expansion expansion, Expansion::Make(same.spec));
+  // Each of three is trained on a and evaluated; ranker is trained on b alone.
+  EXPECT_EQ(expansion.job_count(), 3u * 2 + 1);
+}
+
 TEST_F(SweepYamlTest, RulesAreReadByNameAndByTag) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(absl::StrCat(kAll, R"(
   evaluate_on: [a, c]

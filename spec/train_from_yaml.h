@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The field train_from of approaches (docs/sweep-file.md): names, until the sweep is known.
+//
+// Thread-safe (stateless function, value).
+#ifndef CONCUR_SPEC_TRAIN_FROM_YAML_H_
+#define CONCUR_SPEC_TRAIN_FROM_YAML_H_
+
+#include <string>
+
+#include "spec/value.h"
+
+namespace concur::spec {
+
+struct TrainFromUse {
+  std::string approach;
+  std::string approach_place;  // "FILE:LINE:COL: FIELD: "
+  std::string benchmark;       // or a mixture, or kSameTrainSet
+  std::string benchmark_place;
+};
+// The benchmark of each job itself.
+inline constexpr char kSameTrainSet[] = "same";
+
+// Reads {approach: NAME, benchmark: NAME | same}. The result is valid only if no error was added.
+TrainFromUse ReadTrainFrom(const Value& value);
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_TRAIN_FROM_YAML_H_
