@@ -107,6 +107,13 @@ absl::StatusOr<ApproachSpec> FromProto(const v1::Approach& proto, const FieldPat
     CONCUR_ASSIGN_OR_RETURN(result.environment,
                             rpc::FromProto(proto.environment(), path.Field("environment")));
   }
+  if (proto.has_train_from()) {
+    TrainFrom& from = result.train_from.emplace();
+    from.approach = proto.train_from().approach();
+    if (proto.train_from().has_train_set()) {
+      from.train_set = proto.train_from().train_set();
+    }
+  }
   result.rerun = proto.rerun();
   return result;
 }
@@ -183,6 +190,7 @@ absl::StatusOr<TrainSet> FromProto(const v1::TrainSet& proto, const FieldPath& p
   }
   result.seed = proto.seed();
   CONCUR_ASSIGN_OR_RETURN(result.tags, rpc::FromProto(proto.tags(), path.Field("tags"), kTagsMax));
+  result.source_only = proto.source_only();
   return result;
 }
 

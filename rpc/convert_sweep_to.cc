@@ -85,6 +85,12 @@ v1::Approach ToProto(const ApproachSpec& approach) {
   if (approach.environment) {
     *proto.mutable_environment() = rpc::ToProto(*approach.environment);
   }
+  if (approach.train_from) {
+    proto.mutable_train_from()->set_approach(approach.train_from->approach);
+    if (approach.train_from->train_set) {
+      proto.mutable_train_from()->set_train_set(*approach.train_from->train_set);
+    }
+  }
   proto.set_rerun(approach.rerun);
   return proto;
 }
@@ -152,6 +158,7 @@ v1::TrainSet ToProto(const TrainSet& train_set) {
   }
   proto.set_seed(train_set.seed);
   proto.mutable_tags()->insert(train_set.tags.begin(), train_set.tags.end());
+  proto.set_source_only(train_set.source_only);
   return proto;
 }
 

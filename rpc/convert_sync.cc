@@ -90,13 +90,13 @@ absl::Status InputsFromProto(const v1::JobOrder& proto, const FieldPath& path, J
   }
   order->is_mixture = proto.is_mixture();
   order->mixture_seed = proto.mixture_seed();
-  if (proto.is_train()) {
-    return absl::OkStatus();
-  }
   if (!proto.system().empty()) {
     CONCUR_ASSIGN_OR_RETURN(order->system, DigestFromBytes(proto.system(), path.Field("system")));
   }
   order->system_bytes = proto.system_bytes();
+  if (proto.is_train()) {
+    return absl::OkStatus();
+  }
   CONCUR_ASSIGN_OR_RETURN(order->test, FromProto(proto.test(), path.Field("test")));
   return absl::OkStatus();
 }
@@ -143,11 +143,11 @@ v1::JobOrder ToProto(const JobOrder& order) {
   }
   proto.set_is_mixture(order.is_mixture);
   proto.set_mixture_seed(order.mixture_seed);
+  if (!order.system.IsZero()) {
+    proto.set_system(order.system.ToBytes());
+  }
+  proto.set_system_bytes(order.system_bytes);
   if (!order.is_train) {
-    if (!order.system.IsZero()) {
-      proto.set_system(order.system.ToBytes());
-    }
-    proto.set_system_bytes(order.system_bytes);
     *proto.mutable_test() = ToProto(order.test);
   }
   proto.set_format(ToProto(order.format));

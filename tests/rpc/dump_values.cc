@@ -129,6 +129,10 @@ std::string Dump(const SweepSpec& s) {
       }
     }
     absl::StrAppend(&text, a.environment ? Dump(*a.environment) : "");
+    if (a.train_from) {
+      absl::StrAppend(&text, " from ", a.train_from->approach, " ", Dump(a.train_from->train_set),
+                      "\n");
+    }
     for (const auto& [name, distribution] : a.hyperparameters.space) {
       absl::StrAppend(&text, " space ", Quote(name), " ", Dump(distribution), "\n");
     }
@@ -140,7 +144,8 @@ std::string Dump(const SweepSpec& s) {
                     Dump(b.labels), " ", Dump(b.validation_of), "\n");
   }
   for (const TrainSet& t : s.train_sets) {
-    absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed);
+    absl::StrAppend(&text, "train set ", Quote(t.name), Dump(t.tags), " ", t.seed, " ",
+                    t.source_only);
     for (const TrainSet::Part& part : t.parts) {
       absl::StrAppend(&text, " ", part.benchmark, ":", part.examples_max);
     }

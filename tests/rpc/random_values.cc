@@ -222,8 +222,28 @@ void AddTrainSets(Random& random, SweepSpec* spec) {
     }
     set.seed = random.Next();
     set.tags = RandomTags(random);
+    set.source_only = random.Chance(0.2);
     if (!set.parts.empty()) {
       spec->train_sets.push_back(set);
+    }
+  }
+}
+
+// Approaches start from ones before them, of which some are there for that alone.
+void AddStages(Random& random, SweepSpec* spec) {
+  for (uint32_t a = 1; a < spec->approaches.size(); ++a) {
+    ApproachSpec& source = spec->approaches[a - 1];
+    ApproachSpec& approach = spec->approaches[a];
+    if (source.train_command.empty() || approach.train_command.empty() || random.Chance(0.5)) {
+      continue;
+    }
+    approach.train_command.emplace_back("{start}");
+    approach.train_from.emplace().approach = a - 1;
+    if (!spec->train_sets.empty() && random.Chance(0.5)) {
+      approach.train_from->train_set = static_cast<uint32_t>(random.Below(spec->train_sets.size()));
+    }
+    if (random.Chance(0.5)) {
+      source.predict_command.clear();
     }
   }
 }
@@ -318,6 +338,7 @@ SweepSpec RandomSpec(Random& random) {
     spec.benchmarks.push_back(RandomBenchmark(random));
   }
   AddTrainSets(random, &spec);
+  AddStages(random, &spec);
   AddRules(random, &spec);
   AddValidationSets(random, &spec);
   spec.random_settings = static_cast<uint32_t>(random.Below(kSettingsMax));
@@ -378,11 +399,11 @@ JobOrder RandomOrder(Random& random) {
       order.validation.push_back(RandomInput(random));
     }
   } else {
-    if (random.Chance(0.7)) {
-      order.system = RandomDigest(random);
-      order.system_bytes = random.Between(0, 1'000'000);
-    }
     order.test = RandomInput(random);
+  }
+  if (random.Chance(0.7)) {
+    order.system = RandomDigest(random);
+    order.system_bytes = random.Between(0, 1'000'000);
   }
   if (random.Chance(0.5)) {
     order.code = {RandomDigest(random), random.Between(0, 1'000'000), RandomDigest(random)};
