@@ -88,7 +88,7 @@ void AddGpus(SandboxRun* run) {
 // both.
 void AddInputs(const RunPaths& paths, SandboxRun* run) {
   for (const std::string* path :
-       {&paths.train, &paths.validation, &paths.test, &paths.code, &paths.model}) {
+       {&paths.train, &paths.validation, &paths.start, &paths.test, &paths.code, &paths.model}) {
     std::error_code error;
     const std::string target =
         path->empty() ? "" : std::filesystem::read_symlink(*path, error).string();

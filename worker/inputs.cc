@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,22 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
-#include "archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "core/command_template.h"
 #include "qa/builders/mixture.h"
 #include "store/file_blocks.h"
-#include "worker/process_tree.h"
-#include "worker/remove_tree.h"
 
 namespace concur::worker {
 namespace {
@@ -435,173 +425,6 @@ absl::Status Artifacts::Collect(const absl::flat_hash_set<Digest>& live, absl::T
     }
   }
   return cache_->Collect(live, before).status();
-}
-
-bool IsFaultOfCheckpoint(const absl::Status& status) {
-  return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsInvalidArgument(status) ||
-         absl::IsAlreadyExists(status);
-}
-
-namespace {
-
-// Makes the checkpoint's directory. One that is gone or damaged only costs progress.
-absl::Status PrepareCheckpoint(const JobOrder& order, const RunPaths& paths, Artifacts& artifacts,
-                               const Artifacts::IsCanceled& is_canceled, PreparedInputs& prepared) {
-  if (order.checkpoint) {
-    absl::StatusOr<HeldFile> tar = artifacts.Fetch(order.checkpoint->digest, is_canceled);
-    if (!tar.ok() && !absl::IsNotFound(tar.status()) && !absl::IsDataLoss(tar.status())) {
-      return tar.status();
-    }
-    const absl::Status laid_out =
-        tar.ok() ? ExtractDirectoryTar(tar->path, paths.checkpoint) : tar.status();
-    if (laid_out.ok()) {
-      prepared.resumed_from = order.checkpoint->attempt;
-      return absl::OkStatus();
-    }
-    if (!IsFaultOfCheckpoint(laid_out)) {
-      return laid_out;
-    }
-    LogWarning("a job begins anew: its checkpoint cannot be read",
-               {{"attempt", order.id.ToString()}, {"error", laid_out.ToString()}});
-    CONCUR_RETURN_IF_ERROR(RemoveTree(paths.checkpoint));
-  }
-  return MakeDirectories(paths.checkpoint, 0700);
-}
-
-}  // namespace
-
-absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const RunPaths& paths,
-                                                    Artifacts& artifacts,
-                                                    const Artifacts::IsCanceled& is_canceled) {
-  PreparedInputs prepared;
-  if (order.code) {
-    CONCUR_ASSIGN_OR_RETURN(HeldFile code, artifacts.Code(*order.code, is_canceled));
-    CONCUR_RETURN_IF_ERROR(artifacts.Link(code.path, paths.code));
-    prepared.holds.push_back(std::move(code.hold));
-  }
-  if (!order.system.IsZero()) {
-    CONCUR_ASSIGN_OR_RETURN(HeldFile system, artifacts.Fetch(order.system, is_canceled));
-    CONCUR_ASSIGN_OR_RETURN(const bool is_directory, IsDirectoryTar(system.path));
-    CONCUR_RETURN_IF_ERROR(is_directory ? ExtractDirectoryTar(system.path, paths.model)
-                                        : artifacts.Link(system.path, paths.model));
-    prepared.holds.push_back(std::move(system.hold));
-  }
-  return prepared;
-}
-
-absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
-                                             Artifacts& artifacts, RunContents& contents,
-                                             const Artifacts::IsCanceled& is_canceled) {
-  CONCUR_ASSIGN_OR_RETURN(PreparedInputs prepared,
-                          PrepareCodeAndSystem(order, paths, artifacts, is_canceled));
-  if (order.is_train) {
-    if (order.train.empty()) {
-      return absl::InvalidArgumentError("the train job has no training data");
-    }
-    const auto link = [&](const std::vector<JobOrder::Input>& inputs, bool is_mixture,
-                          const std::string& path, std::string& present) -> absl::Status {
-      CONCUR_ASSIGN_OR_RETURN(
-          HeldFile source, is_mixture ? artifacts.Mixture(inputs, order.mixture_seed, is_canceled)
-                                      : artifacts.Fetch(inputs[0].digest, is_canceled));
-      prepared.holds.push_back(std::move(source.hold));
-      return artifacts.Link(source.path, path, present);
-    };
-    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train, contents.target));
-    if (std::string none; !order.validation.empty()) {
-      CONCUR_RETURN_IF_ERROR(
-          link(order.validation, order.validation.size() > 1, paths.validation, none));
-    }
-    CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
-    return prepared;
-  }
-  CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
-  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test, contents.target));
-  prepared.test_path = std::move(test.path);
-  prepared.holds.push_back(std::move(test.hold));
-  return prepared;
-}
-
-absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, const RunPaths& paths) {
-  std::map<std::string, std::string> values = {
-      {"model", paths.model},
-      {"output", paths.output},
-      {"seed", absl::StrCat(order.seed)},
-  };
-  if (order.is_train) {
-    values["train"] = paths.train;
-    if (!paths.validation.empty()) {
-      values["validation"] = paths.validation;
-    }
-  } else {
-    values["test"] = paths.test;
-    values["predictions"] = paths.predictions;
-    values["metrics"] = paths.metrics;
-    values["examples"] = paths.examples;
-  }
-  if (order.code) {
-    values["code"] = paths.code;
-  }
-  for (const auto& [name, value] : order.setting) {
-    values[absl::StrCat("hp.", name)] = ParamText(value);
-  }
-  if (order.command.empty()) {
-    return absl::InvalidArgumentError("the command is empty");
-  }
-  CONCUR_ASSIGN_OR_RETURN(std::vector<std::string> command, ExpandCommand(order.command, values));
-  if (order.code && command[0][0] != '/' && absl::StrContains(command[0], '/')) {
-    command[0] = absl::StrCat(paths.code, "/", command[0]);
-  }
-  return command;
-}
-
-std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
-                                          const std::map<std::string, std::string>& base,
-                                          const std::vector<std::string>& gpu_names) {
-  std::deque<std::string> made;  // names and values that only this function has
-  const auto keep = [&made](std::string text) -> absl::string_view {
-    return made.emplace_back(std::move(text));
-  };
-  absl::btree_map<absl::string_view, absl::string_view> all(base.begin(), base.end());
-  for (const auto& [name, value] : order.env) {
-    all[name] = value;
-  }
-  all["TMPDIR"] = paths.temporary;
-  all["CONCUR_SWEEP"] = keep(order.id.job.sweep.ToString());
-  all["CONCUR_SWEEP_NAME"] = order.sweep_name;
-  all["CONCUR_JOB"] = keep(order.id.job.ToString());
-  all["CONCUR_ATTEMPT"] = keep(absl::StrCat(order.id.attempt.number));
-  all["CONCUR_SEED"] = keep(absl::StrCat(order.seed));
-  all["CONCUR_APPROACH"] = order.approach;
-  all["CONCUR_BENCHMARK"] = order.benchmark;
-  all["CONCUR_SETTING"] = keep(absl::StrCat(order.setting_index));
-  all["CONCUR_OUTPUT"] = paths.output;
-  if (order.code) {
-    all["CONCUR_CODE"] = paths.code;
-  }
-  if (!paths.checkpoint.empty()) {
-    all["CONCUR_CHECKPOINT"] = paths.checkpoint;
-  }
-  all[kRunDirectoryVariable] = paths.directory;
-  for (const auto& [name, value] : order.setting) {
-    std::string upper = absl::AsciiStrToUpper(name);
-    for (char& c : upper) {
-      c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    }
-    all[keep(absl::StrCat("CONCUR_HP_", upper))] = keep(ParamText(value));
-  }
-  std::vector<std::string> gpus;
-  for (size_t i = 0; i < 64; ++i) {
-    if ((order.gpu_mask >> i) & 1) {
-      gpus.push_back(i < gpu_names.size() ? gpu_names[i] : absl::StrCat(i));
-    }
-  }
-  all["CUDA_VISIBLE_DEVICES"] = keep(absl::StrJoin(gpus, ","));
-  std::vector<std::string> env;
-  env.reserve(all.size());
-  for (const auto& [name, value] : all) {
-    env.push_back(absl::StrCat(name, "=", value));
-  }
-  return env;
 }
 
 }  // namespace concur::worker

@@ -304,6 +304,9 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name)
           paths.directory, "/validation",
           order.validation.size() > 1 ? ".jsonl" : SafeSuffix(order.validation[0].suffix));
     }
+    if (!order.system.IsZero()) {
+      paths.start = absl::StrCat(paths.directory, "/start");
+    }
   } else {
     paths.test = absl::StrCat(paths.directory, "/test", SafeSuffix(order.test.suffix));
   }

@@ -32,6 +32,7 @@ struct RunPaths {
   std::string directory;
   std::string train;       // "" for eval jobs
   std::string validation;  // "" unless the command of a train job reads it
+  std::string start;       // "" unless a train job starts from a system
   std::string test;        // "" for train jobs
   std::string code;        // "" without code
   std::string model;
