@@ -34,7 +34,7 @@
 #include "coordinator/data_place.h"
 #include "coordinator/engine_log.h"
 #include "coordinator/fleet_history.h"
-#include "coordinator/method_table.h"
+#include "coordinator/page_access.h"
 #include "coordinator/partial_uploads.h"
 #include "coordinator/pilot_tls.h"
 #include "coordinator/provisioner.h"
@@ -188,48 +188,6 @@ std::function<absl::Status(const PoolSpec&)> PoolCheck(const ServerOptions& opti
     }
     return tls->CheckAddress(called);
   };
-}
-
-// A change is on the screen within 500 ms: its message waits for a tick, behind the one before.
-constexpr absl::Duration kUpdatePace = absl::Milliseconds(200);
-
-std::vector<page::ApiMethod> PageMethods() {
-  std::vector<page::ApiMethod> methods;
-  for (const MethodRule& rule : MethodRules()) {
-    if (rule.page == PageUse::kNone) {
-      continue;
-    }
-    page::ApiMethod& method = methods.emplace_back();
-    method.path = std::string(rule.path);
-    method.kind = rule.page == PageUse::kGet    ? page::ApiKind::kGet
-                  : rule.page == PageUse::kPost ? page::ApiKind::kPost
-                                                : page::ApiKind::kEvents;
-    method.pace = rule.page == PageUse::kUpdates ? kUpdatePace : absl::ZeroDuration();
-  }
-  return methods;
-}
-
-// Refusals are in the audit log, as those of calls are. A worker's token opens no page.
-absl::StatusOr<page::Viewer> AuthenticateViewer(Access& access, AuditLog& audit,
-                                                const page::ApiCaller& caller) {
-  const absl::StatusOr<Caller> known = access.Authenticate(caller.authorization);
-  absl::Status status = known.status();
-  AuditEntry entry;
-  if (known.ok()) {
-    entry.user = known->user;
-    entry.token = known->token;
-    if (!RoleSuffices(known->role, Role::kViewer)) {
-      status = absl::PermissionDeniedError("the page is for viewers, submitters and admins");
-    }
-  }
-  if (status.ok()) {
-    return page::Viewer{known->user, std::string(RoleName(known->role))};
-  }
-  entry.peer = caller.peer;
-  entry.method = "LogIn";
-  entry.outcome = status;
-  audit.Write(entry);
-  return status;
 }
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
@@ -517,9 +475,9 @@ absl::Status Server::Assemble(Clock& clock, Parts& parts) {
   parts.coordinator_service = std::make_unique<CoordinatorService>(
       clock, *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.systems, *parts.audit,
       *parts.fleet, *parts.pool, transfers, *parts.answers, parts.options.limits);
-  parts.worker_service =
-      std::make_unique<WorkerService>(*parts.engine, *parts.artifacts, *parts.partial_uploads,
-                                      *parts.systems, transfers, parts.options.limits.artifact_bytes_max);
+  parts.worker_service = std::make_unique<WorkerService>(
+      *parts.engine, *parts.artifacts, *parts.partial_uploads, *parts.systems, transfers,
+      parts.options.limits.artifact_bytes_max);
   parts.streams =
       std::make_unique<StreamWatch>(clock, parts.options.connections.streams,
                                     [access = parts.access.get()](const Digest& sender) {

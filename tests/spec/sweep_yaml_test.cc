@@ -3,19 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/check.h"
-#include "base/file.h"
 #include "core/expansion.h"
+#include "tests/spec/sweep_yaml_fixture.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
 
 namespace concur::spec {
 namespace {
@@ -26,64 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-constexpr char kRanker[] = R"(apiVersion: concur/v1
-kind: Approach
-metadata: {name: ranker, tags: [trained], family: rankers}
-spec:
-  version: "1"
-  train: {command: [rank, "{train}", "{model}", "{seed}"], resources: {memory: 2GiB}, timeout: 2h}
-  predict: {command: [rank, "{model}", "{test}", "{predictions}"]}
-  hyperparameters:
-    default: {lr: 0.1, epochs: 3, mode: fast}
-    space: {lr: {log_uniform: [0.001, 1.0]}, epochs: {integer: [1, 9, 2]}, mode: {choice: [fast, 2]}}
-  resources: {cpus: 2, memory: 1GiB}
-  env: {OMP_NUM_THREADS: 1}
-)";
-
-constexpr char kGuess[] = R"(apiVersion: concur/v1
-kind: Approach
-metadata: {name: guess, description: answers at random}
-spec: {version: 2, predict: {command: [guess, "{test}", "{predictions}", "{seed}"]}}
-)";
-
-// A directory with approaches, benchmarks a, b (tag domain=news), c (test only) and a sweep.
-class SweepYamlTest : public ::testing::Test {
- protected:
-  SweepYamlTest() {
-    Write("approaches/ranker.yaml", kRanker);
-    Write("approaches/guess.yaml", kGuess);
-    Write("data/x.jsonl.gz", "x");
-    Write("data/y.json", "y");
-    Benchmark("a", "{train: ../data/x.jsonl.gz, test: ../data/y.json}");
-    Benchmark("b", "{train: ../data/y.json, test: ../data/y.json, metric: f1}");
-    Benchmark("c", "{test: ../data/x.jsonl.gz}");
-  }
-
-  void Write(const std::string& name, const std::string& contents) {
-    const std::string path = dir_.File(name);
-    CONCUR_CHECK_OK(MakeDirectories(path.substr(0, path.rfind('/'))));
-    std::ofstream(path, std::ios::binary) << contents;
-  }
-  void Benchmark(const std::string& name, const std::string& spec) {
-    Write(
-        absl::StrCat("benchmarks/", name, ".yaml"),
-        absl::StrCat("apiVersion: concur/v1\nkind: Benchmark\nmetadata: {name: ", name,
-                     ", tags: {domain: ", name == "b" ? "news" : "wiki", "}}\nspec: ", spec, "\n"));
-  }
-  absl::StatusOr<LoadedSweep> Load(const std::string& spec,
-                                   const std::map<std::string, std::string>& variables = {}) {
-    Write("sweeps/s.yaml",
-          "apiVersion: concur/v1\nkind: Sweep\nmetadata: {name: s}\nspec:\n" + spec);
-    return LoadSweep(dir_.File("sweeps/s.yaml"), variables);
-  }
-
-  testing::TempDir dir_;
-};
-
-constexpr char kAll[] = R"(  approaches: ["../approaches/*.yaml"]
-  benchmarks: ["../benchmarks/?.yaml"]
-)";
 
 TEST_F(SweepYamlTest, PatternsAreReadInByteOrder) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(kAll));
@@ -471,112 +409,6 @@ TEST_F(SweepYamlTest, AVariableOfTheFileStartsAtTheFileAndOneOfTheCallerAtTheWor
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--var dat=…: expected a variable that"),
                              HasSubstr("did you mean \"data\"?"))));
-}
-
-TEST_F(SweepYamlTest, DataFilesAreKnownByTheirBytes) {
-  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));
-  EXPECT_TRUE(sweep.spec.benchmarks[0].train->digest.IsZero());
-  ASSERT_OK(ResolveDataFiles(&sweep));
-  EXPECT_EQ(sweep.spec.benchmarks[0].train->digest, Sha256Of("x"));
-  EXPECT_EQ(sweep.spec.benchmarks[0].train->bytes, 1);
-  EXPECT_EQ(sweep.spec.benchmarks[0].train->suffix, ".jsonl.gz");
-  EXPECT_EQ(sweep.spec.benchmarks[1].test->suffix, ".json");
-}
-
-TEST_F(SweepYamlTest, AValidationSetStandsBehindTheBenchmarks) {
-  Benchmark("b",
-            "{train: ../data/y.json, validation: ../data/x.jsonl.gz, test: ../data/y.json, "
-            "metric: f1, resources: {labels: {site: vault}}}");
-  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep,
-                       Load(absl::StrCat(kAll, "  evaluate_on: tag:domain=news\n")));
-  ASSERT_EQ(sweep.spec.benchmarks.size(), 4u);
-  const BenchmarkSpec& validation = sweep.spec.benchmarks[3];
-  EXPECT_EQ(validation.name, "b.validation");
-  EXPECT_EQ(validation.validation_of, 1u);
-  EXPECT_FALSE(validation.train.has_value());
-  EXPECT_EQ(validation.metric, "f1");
-  EXPECT_EQ(validation.labels, (Labels{{"site", "vault"}}));
-  EXPECT_EQ(sweep.spec.select, Selection::kBest);
-  EXPECT_THAT(sweep.spec.evaluate_benchmarks, ElementsAre(1)) << "no tag names it";
-  ASSERT_OK(ResolveDataFiles(&sweep));
-  EXPECT_EQ(sweep.spec.benchmarks[3].test->digest, Sha256Of("x"));
-  EXPECT_EQ(sweep.spec.benchmarks[3].test->suffix, ".jsonl.gz");
-}
-
-TEST_F(SweepYamlTest, AValidationSetMayBeHeldOutFromTheTrainFile) {
-  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
-  approaches: [../approaches/ranker.yaml]
-  benchmarks: [{file: ../benchmarks/a.yaml, validation: {from: train, share: 0.1, seed: 7}}]
-  select: {by: validation}
-)"));
-  ASSERT_EQ(sweep.held_out.size(), 1u);
-  EXPECT_EQ(sweep.held_out[0].benchmark, 0u);
-  EXPECT_EQ(sweep.held_out[0].validation, 1u);
-  EXPECT_EQ(sweep.held_out[0].share, 0.1);
-  EXPECT_EQ(sweep.held_out[0].seed, 7u);
-  EXPECT_EQ(sweep.spec.benchmarks[0].train->suffix, ".jsonl") << "what is left is written anew";
-  EXPECT_EQ(sweep.spec.benchmarks[1].test->path, sweep.spec.benchmarks[0].train->path);
-  EXPECT_EQ(sweep.files.size(), 2u) << "train and test";
-}
-
-TEST_F(SweepYamlTest, SettingsMayStillBeChosenOnTheTestSet) {
-  for (const char* select : {"{by: test}", "best-on-test"}) {
-    ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
-                         Load(absl::StrCat(kAll, "  select: ", select, "\n")));
-    EXPECT_EQ(sweep.spec.select, Selection::kBestOnTest) << select;
-  }
-}
-
-TEST_F(SweepYamlTest, ABenchmarkIsLeftOutWhereItsOptionalTestFileIsAbsent) {
-  Benchmark("hidden", "{test: {file: ../data/hidden.json, optional: true}}");
-  const std::string text = R"(  approaches: [../approaches/ranker.yaml]
-  benchmarks: [../benchmarks/*.yaml]
-  train_on: [a]
-  evaluate_on: [a, hidden]
-  exclude: [{approach: ranker, evaluate_on: hidden}]
-)";
-  ASSERT_OK_AND_ASSIGN(const LoadedSweep without, Load(text));
-  EXPECT_EQ(without.spec.benchmarks.size(), 3u);
-  EXPECT_THAT(without.spec.evaluate_benchmarks, ElementsAre(0));
-  EXPECT_THAT(without.spec.exclude, IsEmpty());
-  EXPECT_THAT(without.left_out,
-              ElementsAre(AllOf(HasSubstr("hidden.yaml:4:"), HasSubstr("spec.test.file: "),
-                                HasSubstr("the benchmark \"hidden\" is left out"))));
-  ASSERT_OK_AND_ASSIGN(std::vector<std::string> missing, MissingDataFiles(without));
-  EXPECT_THAT(missing, IsEmpty());
-
-  Write("data/hidden.json", "y");
-  ASSERT_OK_AND_ASSIGN(const LoadedSweep with, Load(text));
-  EXPECT_EQ(with.spec.benchmarks.size(), 4u);
-  EXPECT_THAT(with.spec.evaluate_benchmarks, ElementsAre(0, 3));
-  EXPECT_EQ(with.spec.exclude.size(), 1u);
-  EXPECT_THAT(with.left_out, IsEmpty());
-}
-
-TEST_F(SweepYamlTest, WhatIsTrainedOnCannotBeLeftOutAndOnlyTestFilesAreOptional) {
-  Benchmark("hidden", "{train: ../data/x.jsonl.gz, test: {file: ../data/h.json, optional: true}}");
-  EXPECT_THAT(
-      Load(R"(  approaches: [../approaches/ranker.yaml]
-  benchmarks: [../benchmarks/*.yaml]
-  mixtures: [{name: m, of: [{benchmark: a}, {benchmark: hidden}]}]
-)"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("expected the name of a benchmark"), HasSubstr("got \"hidden\""))));
-  Benchmark("hidden", "{train: {file: ../data/x.jsonl.gz, optional: true}}");
-  EXPECT_THAT(Load(R"(  approaches: [../approaches/ranker.yaml]
-  benchmarks: [../benchmarks/hidden.yaml]
-)"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got \"optional\"")));
-}
-
-TEST_F(SweepYamlTest, NothingIsResolvedWhenOneFileIsMissing) {
-  Benchmark("c", "{test: ../data/none.json}");
-  ASSERT_OK_AND_ASSIGN(LoadedSweep sweep, Load(kAll));
-  EXPECT_THAT(ResolveDataFiles(&sweep),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("benchmarks/c.yaml:4:14: spec.test: expected a readable"),
-                             HasSubstr("none.json"))));
-  EXPECT_TRUE(sweep.spec.benchmarks[0].train->digest.IsZero());
 }
 
 TEST_F(SweepYamlTest, WhatIsAllowedButProbablyNotMeantIsAWarning) {
