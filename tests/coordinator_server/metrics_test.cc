@@ -14,6 +14,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/digest.h"
+#include "base/file.h"
 #include "concur/v1/coordinator.grpc.pb.h"
 #include "concur/v1/worker.grpc.pb.h"
 #include "coordinator/coordinator_metrics.h"
@@ -89,6 +91,21 @@ TEST_F(MetricsTest, BadAddressesEndTheStart) {
   options_.health_listen = "192.0.2.1:0";
   EXPECT_THAT(Server::Start(clock_, options_),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("--health-listen")));
+}
+
+TEST_F(MetricsTest, TheStaticWorkerIsServedByItsDigest) {
+  options_.static_worker = dir_.File("worker");
+  EXPECT_THAT(
+      Server::Start(clock_, options_),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("static_worker: " + options_.static_worker)));
+  ASSERT_OK(WriteFileAtomically(options_.static_worker, "a program"));
+  options_.data_directory = dir_.File("other");
+  Start();
+  const auto page =
+      HttpGet(server_->metrics_address(), absl::StrCat("/worker/", Sha256Of("a program").ToHex()));
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.body, "a program");
+  EXPECT_EQ(HttpGet(server_->metrics_address(), "/worker/").status, 404);
 }
 
 TEST_F(MetricsTest, CallsAreCountedByMethodAndStatus) {
