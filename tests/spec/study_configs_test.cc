@@ -54,7 +54,8 @@ TEST(StudyConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheState
       // Two models on the mixture, from which two others start, and all four on each of twelve
       // sets.
       {"mrqa-figure-1", 4, 13, 18, 1, 1, 2 + 4 * 12, 4 * 12},
-      {"small-concurrence", 13, 27, 27, 1, 1, 13 * 27, 13 * 27},
+      // Each test set, and the validation set of what is trained on.
+      {"small-concurrence", 13, 27, 27, 2, 1, 13 * 27 * 2, 13 * 27 * 2 * 2},
       // Two validation sets of what is trained on.
       {"small-shift", 13, 1, 5, 3, 1, 13 * 3, 13 * 3 * (3 + 2)},
       {"small-validation", 3, 3, 3, 8, 1, 72, 2 * 72},
