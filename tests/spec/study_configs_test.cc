@@ -62,8 +62,8 @@ TEST(StudyConfigsTest, TheStudiesHaveThePublishedSizesAndTheirSmallFormsTheState
       {"small-mrqa", 13, 1, 12, 3, 1, 13 * 3, 13 * 3 * (12 + 6)},
       // 4 single train sets and a union of four.
       {"small-beat-the-ai", 3, 5, 4, 2, 5, 3 * 5 * 2 * 5, 3 * 2 * 5 * (5 * 4 + 4 + 4)},
-      // Ten sources on the text, and what starts from them on three benchmarks.
-      {"small-pretraining", 20, 4, 4, 1, 1, 10 + 10 * 3, 10 * 3},
+      // Ten sources on the text, and readers and what starts from these on twelve benchmarks.
+      {"small-twenty", 30, 13, 13, 1, 1, 10 + 20 * 12, 20 * 12},
   };
   for (const PlannedSize& want : stated) {
     SCOPED_TRACE(want.sweep);
