@@ -106,9 +106,9 @@ grpc::ServerUnaryReactor* ChangeSweep(Engine& engine, CallContext* call, v1::Swe
 
 CoordinatorService::CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
                                        PartialUploads& partial, SystemRelay& systems,
-                                       AuditLog& audit, const FleetHistory& fleet,
-                                       ThreadPool& pool, ThreadPool& transfers,
-                                       ThreadPool& answers, ServiceLimits limits)
+                                       AuditLog& audit, const FleetHistory& fleet, ThreadPool& pool,
+                                       ThreadPool& transfers, ThreadPool& answers,
+                                       ServiceLimits limits)
     : engine_(engine),
       artifacts_(artifacts),
       partial_(partial),

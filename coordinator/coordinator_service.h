@@ -33,8 +33,8 @@ class CoordinatorService {
   // `transfers`, other long work runs on `pool`, and `answers` builds the answers to reads.
   CoordinatorService(Clock& clock, Engine& engine, ArtifactStore& artifacts,
                      PartialUploads& partial, SystemRelay& systems, AuditLog& audit,
-                     const FleetHistory& fleet, ThreadPool& pool, ThreadPool& transfers, ThreadPool& answers,
-                     ServiceLimits limits);
+                     const FleetHistory& fleet, ThreadPool& pool, ThreadPool& transfers,
+                     ThreadPool& answers, ServiceLimits limits);
 
   grpc::ServerUnaryReactor* CreateSweep(CallContext* call, const v1::CreateSweepRequest* request,
                                         v1::CreateSweepResponse* response);

@@ -95,9 +95,10 @@ void SystemRelay::Detach(Place& place, const std::string& why, Wakers& wakers) {
     ++conversation.losses;
     conversation.asked = false;
     if (conversation.losses >= limits_.losses_max) {
-      conversation.answer = ServedAnswer{
-          conversation.question->number, false,
-          absl::StrCat("the system gave no answer on ", conversation.losses, " workers; last, ", detail)};
+      conversation.answer =
+          ServedAnswer{conversation.question->number, false,
+                       absl::StrCat("the system gave no answer on ", conversation.losses,
+                                    " workers; last, ", detail)};
       conversation.question.reset();
     } else if (bug_ == Bug::kForgetsQuestion) {
       conversation.question.reset();

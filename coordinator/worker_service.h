@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker service: Syncs go to the engine, artifacts to the store, served systems to the relay. ServiceFront calls its
-// methods, one for each of v1::WorkerGateway.
+// The worker service: Syncs go to the engine, artifacts to the store, served systems to the relay.
+// ServiceFront calls its methods, one for each of v1::WorkerGateway.
 //
 // Thread-safe.
 #ifndef CONCUR_COORDINATOR_WORKER_SERVICE_H_
