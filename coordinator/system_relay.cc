@@ -100,8 +100,6 @@ void SystemRelay::Detach(Place& place, const std::string& why, Wakers& wakers) {
                        absl::StrCat("the system gave no answer on ", conversation.losses,
                                     " workers; last, ", detail)};
       conversation.question.reset();
-    } else if (bug_ == Bug::kForgetsQuestion) {
-      conversation.question.reset();
     }
   }
   SetStanding(conversation, State::kWaiting, "", detail);
@@ -189,7 +187,7 @@ void SystemRelay::CloseConversation(uint64_t id) {
     }
     const auto place = places_.find(found->second.place);
     conversations_.erase(found);
-    if (place != places_.end() && bug_ != Bug::kKeepsPlace) {
+    if (place != places_.end()) {
       place->second.conversation = 0;
       GiveUp(place->second, absl::OkStatus(), wakers);
     }
@@ -296,8 +294,7 @@ absl::Status SystemRelay::Answered(uint64_t id, ServedAnswer answer) {
     SetStanding(conversation, answer.answered ? State::kReady : State::kFailed, place.offer.worker,
                 answer.answered ? "" : answer.text);
     // Else it was replaced by another question.
-    if ((conversation.question.has_value() && conversation.question->number == answer.number) ||
-        bug_ == Bug::kAnswersLate) {
+    if (conversation.question.has_value() && conversation.question->number == answer.number) {
       conversation.question.reset();
       conversation.asked = false;
       conversation.answer = std::move(answer);

@@ -113,10 +113,7 @@ class SystemRelay {
   // By worker.
   std::map<std::string, Serving> List() const;
 
-  // For tests: wrong on purpose, to see that their checks find it.
-  enum class Bug { kNone, kForgetsQuestion, kKeepsPlace, kAnswersLate, kTwoAtAPlace };
-  void PlantBugForTest(Bug bug) { bug_ = bug; }
-  // What does not belong together; "" when all does.
+  // For tests: what does not belong together; "" when all does.
   std::string BrokenInvariant() const;
 
  private:
@@ -148,9 +145,7 @@ class SystemRelay {
   using Wakers = std::vector<Waker>;
 
   static bool Fits(const Offer& offer, const Wants& wants);
-  bool IsFree(const Place& place) const {
-    return !place.over && (!place.was_taken || bug_ == Bug::kTwoAtAPlace);
-  }
+  static bool IsFree(const Place& place) { return !place.over && !place.was_taken; }
   // Gives the conversation a free place that fits, if there is one.
   void FindPlace(uint64_t id, Conversation& conversation, Wakers& wakers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -170,7 +165,6 @@ class SystemRelay {
 
   Clock& clock_;
   const RelayLimits limits_;
-  Bug bug_ = Bug::kNone;
 
   mutable Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
