@@ -51,18 +51,4 @@ absl::Status InputLinks::Make(const std::string& target, const std::string& path
   return absl::OkStatus();
 }
 
-absl::Status InputLinks::Change(const std::string& target, const std::string& path,
-                                std::string& present) {
-  if (present == target) {
-    return absl::OkStatus();
-  }
-  if (!present.empty() && unlink(path.c_str()) != 0) {
-    return ErrnoStatus(errno, path, "remove");
-  }
-  present.clear();
-  CONCUR_RETURN_IF_ERROR(Make(target, path));
-  present = target;
-  return absl::OkStatus();
-}
-
 }  // namespace concur::worker

@@ -33,9 +33,6 @@ class InputLinks {
 
   // A symbolic link at `path` to `target`.
   absl::Status Make(const std::string& target, const std::string& path);
-  // The same where there is a link already whose target is `present`, unless that is "". Afterwards
-  // `present` is the target of what is there.
-  absl::Status Change(const std::string& target, const std::string& path, std::string& present);
 
  private:
   // Empty when none can be made.

@@ -42,6 +42,10 @@ std::string MixtureKey(const std::vector<JobOrder::Input>& parts, uint64_t seed)
   return hasher.Finish().ToHex();
 }
 
+std::string CheckedKey(const DirectoryStore& store, const Digest& digest) {
+  return absl::StrCat(store.store_id(), " ", digest.ToBytes());
+}
+
 }  // namespace
 
 // Holds a key's turn until the end of a scope.
@@ -151,7 +155,7 @@ void Artifacts::Remove(const std::string& name) {
   if (digest.ok()) {
     removed = cache_->Remove(*digest).status();
     MutexLock lock(mu_);
-    checked_.erase({cache_->store_id(), *digest});
+    checked_.erase(CheckedKey(*cache_, *digest));
   } else if (CodeFolders::IsName(name)) {
     removed = codes_.Remove(name);
   } else if (const std::string path = absl::StrCat(mixtures_, "/", name);
@@ -216,11 +220,16 @@ DirectoryStore& Artifacts::PutStore(const std::shared_ptr<DirectoryStore>& share
 
 void Artifacts::MarkChecked(const DirectoryStore& store, const Digest& digest) {
   MutexLock lock(mu_);
-  checked_.insert({store.store_id(), digest});
+  checked_.insert(CheckedKey(store, digest));
 }
 
 absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, const Digest& digest) {
-  if (!IsChecked(store, digest)) {
+  bool checked = false;
+  {
+    MutexLock lock(mu_);
+    checked = checked_.contains(CheckedKey(store, digest));
+  }
+  if (!checked) {
     CONCUR_RETURN_IF_ERROR(store.Verify(digest));
     MarkChecked(store, digest);
   }
@@ -228,20 +237,16 @@ absl::StatusOr<std::string> Artifacts::Checked(const DirectoryStore& store, cons
 }
 
 absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled& is_canceled) {
+  const Turn turn(*this, digest.ToHex());
   const std::shared_ptr<DirectoryStore> shared = SharedStore();
   // What lies in a pack is fetched like what lies elsewhere.
-  absl::StatusOr<std::string> path = shared ? shared->PathOf(digest) : absl::NotFoundError("");
-  if (path.ok() && IsChecked(*shared, digest)) {
-    return HeldFile{*std::move(path)};
-  }
-  const Turn turn(*this, digest.ToHex());
-  if (path.ok()) {
-    CONCUR_ASSIGN_OR_RETURN(path, Checked(*shared, digest));
-    return HeldFile{*std::move(path)};
+  if (shared != nullptr && shared->PathOf(digest).ok()) {
+    CONCUR_ASSIGN_OR_RETURN(std::string path, Checked(*shared, digest));
+    return HeldFile{std::move(path)};
   }
   CacheHold hold(index_, digest.ToHex());
   if (cache_->Has(digest)) {
-    path = Checked(*cache_, digest);
+    absl::StatusOr<std::string> path = Checked(*cache_, digest);
     if (path.ok()) {
       Used(digest);
       return HeldFile{*std::move(path), std::move(hold)};
@@ -256,8 +261,8 @@ absl::StatusOr<HeldFile> Artifacts::Fetch(const Digest& digest, const IsCanceled
   MarkChecked(*cache_, digest);
   Used(digest);
   MakeRoom();
-  CONCUR_ASSIGN_OR_RETURN(path, cache_->PathOf(digest));
-  return HeldFile{*std::move(path), std::move(hold)};
+  CONCUR_ASSIGN_OR_RETURN(std::string path, cache_->PathOf(digest));
+  return HeldFile{std::move(path), std::move(hold)};
 }
 
 absl::Status Artifacts::Download(const Digest& digest, const IsCanceled& is_canceled) {

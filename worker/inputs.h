@@ -10,7 +10,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -102,11 +101,7 @@ class Artifacts {
   absl::StatusOr<HeldFile> Mixture(const std::vector<JobOrder::Input>& inputs, uint64_t seed,
                                    const IsCanceled& is_canceled);
 
-  // A symbolic link at `path`, in a run directory, to a file that an attempt reads. `present` is
-  // the target of the link that is there, and becomes that of the one made; "": there is none.
-  absl::Status Link(const std::string& target, const std::string& path, std::string& present) {
-    return links_.Change(target, path, present);
-  }
+  // A symbolic link at `path`, in a run directory, to a file that an attempt reads.
   absl::Status Link(const std::string& target, const std::string& path) {
     return links_.Make(target, path);
   }
@@ -118,10 +113,6 @@ class Artifacts {
   // Shared: the store of the coordinator, which another thread may be using while it changes.
   std::shared_ptr<DirectoryStore> SharedStore() const;
   DirectoryStore& PutStore(const std::shared_ptr<DirectoryStore>& shared) const;
-  bool IsChecked(const DirectoryStore& store, const Digest& digest) const {
-    MutexLock lock(mu_);
-    return checked_.contains({store.store_id(), digest});
-  }
   // The path in `store`, checked on its first use.
   absl::StatusOr<std::string> Checked(const DirectoryStore& store, const Digest& digest);
   absl::Status Download(const Digest& digest, const IsCanceled& is_canceled);
@@ -151,7 +142,7 @@ class Artifacts {
   CondVar turn_over_;
   CoordinatorStore coordinator_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<DirectoryStore> shared_ ABSL_GUARDED_BY(mu_);
-  std::set<std::pair<std::string, Digest>> checked_ ABSL_GUARDED_BY(mu_);  // of a store, by its id
+  std::set<std::string> checked_ ABSL_GUARDED_BY(mu_);  // store id and digest
   std::set<std::string> turns_ ABSL_GUARDED_BY(mu_);
   std::map<Digest, int> puts_ ABSL_GUARDED_BY(mu_);  // into the cache, and not withdrawn
 };
@@ -171,9 +162,8 @@ bool IsFaultOfCheckpoint(const absl::Status& status);
 // code as a link to a folder, a system as a link or, if it is a directory, as a copy that the
 // command may write to. A train job finds its checkpoint laid out in a directory, which is empty
 // when there is none or it cannot be read.
-// `contents` are of RunDirectories::Make, and are told of the link to the data.
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
-                                             Artifacts& artifacts, RunContents& contents,
+                                             Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled);
 
 // Of these the code and the system only, for a command that reads nothing else.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one attempt finds in its run directory, in its command and in its environment.
-#include <deque>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "archive/directory_tar.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -77,7 +74,7 @@ absl::StatusOr<PreparedInputs> PrepareCodeAndSystem(const JobOrder& order, const
 }
 
 absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPaths& paths,
-                                             Artifacts& artifacts, RunContents& contents,
+                                             Artifacts& artifacts,
                                              const Artifacts::IsCanceled& is_canceled) {
   CONCUR_ASSIGN_OR_RETURN(PreparedInputs prepared,
                           PrepareCodeAndSystem(order, paths, artifacts, is_canceled));
@@ -86,23 +83,23 @@ absl::StatusOr<PreparedInputs> PrepareInputs(const JobOrder& order, const RunPat
       return absl::InvalidArgumentError("the train job has no training data");
     }
     const auto link = [&](const std::vector<JobOrder::Input>& inputs, bool is_mixture,
-                          const std::string& path, std::string& present) -> absl::Status {
+                          const std::string& path) -> absl::Status {
       CONCUR_ASSIGN_OR_RETURN(
           HeldFile source, is_mixture ? artifacts.Mixture(inputs, order.mixture_seed, is_canceled)
                                       : artifacts.Fetch(inputs[0].digest, is_canceled));
+      CONCUR_RETURN_IF_ERROR(artifacts.Link(source.path, path));
       prepared.holds.push_back(std::move(source.hold));
-      return artifacts.Link(source.path, path, present);
+      return absl::OkStatus();
     };
-    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train, contents.target));
-    if (std::string none; !order.validation.empty()) {
-      CONCUR_RETURN_IF_ERROR(
-          link(order.validation, order.validation.size() > 1, paths.validation, none));
+    CONCUR_RETURN_IF_ERROR(link(order.train, order.is_mixture, paths.train));
+    if (!order.validation.empty()) {
+      CONCUR_RETURN_IF_ERROR(link(order.validation, order.validation.size() > 1, paths.validation));
     }
     CONCUR_RETURN_IF_ERROR(PrepareCheckpoint(order, paths, artifacts, is_canceled, prepared));
     return prepared;
   }
   CONCUR_ASSIGN_OR_RETURN(HeldFile test, artifacts.Fetch(order.test.digest, is_canceled));
-  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test, contents.target));
+  CONCUR_RETURN_IF_ERROR(artifacts.Link(test.path, paths.test));
   prepared.test_path = std::move(test.path);
   prepared.holds.push_back(std::move(test.hold));
   return prepared;
@@ -147,23 +144,19 @@ absl::StatusOr<std::vector<std::string>> ExpandOrder(const JobOrder& order, cons
 std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths& paths,
                                           const std::map<std::string, std::string>& base,
                                           const std::vector<std::string>& gpu_names) {
-  std::deque<std::string> made;  // names and values that only this function has
-  const auto keep = [&made](std::string text) -> absl::string_view {
-    return made.emplace_back(std::move(text));
-  };
-  absl::btree_map<absl::string_view, absl::string_view> all(base.begin(), base.end());
+  std::map<std::string, std::string> all = base;
   for (const auto& [name, value] : order.env) {
     all[name] = value;
   }
   all["TMPDIR"] = paths.temporary;
-  all["CONCUR_SWEEP"] = keep(order.id.job.sweep.ToString());
+  all["CONCUR_SWEEP"] = order.id.job.sweep.ToString();
   all["CONCUR_SWEEP_NAME"] = order.sweep_name;
-  all["CONCUR_JOB"] = keep(order.id.job.ToString());
-  all["CONCUR_ATTEMPT"] = keep(absl::StrCat(order.id.attempt.number));
-  all["CONCUR_SEED"] = keep(absl::StrCat(order.seed));
+  all["CONCUR_JOB"] = order.id.job.ToString();
+  all["CONCUR_ATTEMPT"] = absl::StrCat(order.id.attempt.number);
+  all["CONCUR_SEED"] = absl::StrCat(order.seed);
   all["CONCUR_APPROACH"] = order.approach;
   all["CONCUR_BENCHMARK"] = order.benchmark;
-  all["CONCUR_SETTING"] = keep(absl::StrCat(order.setting_index));
+  all["CONCUR_SETTING"] = absl::StrCat(order.setting_index);
   all["CONCUR_OUTPUT"] = paths.output;
   if (order.code) {
     all["CONCUR_CODE"] = paths.code;
@@ -177,7 +170,7 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     for (char& c : upper) {
       c = absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
     }
-    all[keep(absl::StrCat("CONCUR_HP_", upper))] = keep(ParamText(value));
+    all[absl::StrCat("CONCUR_HP_", upper)] = ParamText(value);
   }
   std::vector<std::string> gpus;
   for (size_t i = 0; i < 64; ++i) {
@@ -185,7 +178,7 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
       gpus.push_back(i < gpu_names.size() ? gpu_names[i] : absl::StrCat(i));
     }
   }
-  all["CUDA_VISIBLE_DEVICES"] = keep(absl::StrJoin(gpus, ","));
+  all["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(gpus, ",");
   std::vector<std::string> env;
   env.reserve(all.size());
   for (const auto& [name, value] : all) {

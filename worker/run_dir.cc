@@ -10,12 +10,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -24,8 +22,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -44,8 +40,6 @@ constexpr char kCheckpointName[] = "checkpoint";
 constexpr char kTemporaryName[] = "tmp";
 // A run directory with more entries than these is removed as any tree.
 constexpr size_t kFilesMax = 64;
-// The kernel's clock of file systems has moved on after so long.
-constexpr absl::Duration kTickMax = absl::Milliseconds(100);
 
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
@@ -54,10 +48,8 @@ absl::Status MakeDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
-// One of this user. That it was read is not noted: that takes longer than to read it.
 FileDescriptor OpenDirectory(int parent, const char* name) {
-  return FileDescriptor(
-      openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC));
+  return FileDescriptor(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 // The names in a directory; false when it cannot be read or has more than `names_max`. The C
@@ -106,53 +98,10 @@ absl::StatusOr<std::string> Resolve(const std::string& path) {
   return resolved;
 }
 
-// What statfs calls the file system of `path`; 0 when that is not known.
-decltype(statfs::f_type) FileSystemOf(const std::string& path) {
-  struct statfs info {};
-  return statfs(path.c_str(), &info) == 0 ? info.f_type : 0;
-}
-
 // NFS keeps a file that is still open under another name when it is removed.
-bool IsOnNfs(const std::string& path) { return FileSystemOf(path) == NFS_SUPER_MAGIC; }
-
-// Others may keep seconds only, or times of another machine's clock.
-bool TellsChanges(const std::string& path) {
-  const auto type = FileSystemOf(path);
-  return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC ||
-         type == TMPFS_MAGIC;
-}
-
-// Of the file that the attempt reads; zero when it is a mixture, which is built for it.
-Digest DataOf(const JobOrder& order) {
-  return !order.is_train                           ? order.test.digest
-         : order.is_mixture || order.train.empty() ? Digest()
-                                                   : order.train[0].digest;
-}
-
-// The name of the link to an attempt's data in its run directory.
-std::string DataName(const RunPaths& paths) {
-  const std::string& path = paths.test.empty() ? paths.train : paths.test;
-  return path.substr(std::min(path.size(), paths.directory.size() + 1));
-}
-
-// Whether `paths` name a file or folder of this name in the run directory.
-bool IsNamed(const RunPaths& paths, absl::string_view name) {
-  const size_t at = paths.directory.size() + 1;
-  for (const std::string* path :
-       {&paths.test, &paths.metrics, &paths.predictions, &paths.examples, &paths.train,
-        &paths.validation, &paths.model, &paths.checkpoint, &paths.code}) {
-    if (path->size() > at && absl::string_view(*path).substr(at) == name) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Whether `name` is a symbolic link to `target`.
-bool IsLinkTo(int directory, const std::string& name, const std::string& target) {
-  std::array<char, 4096> text;
-  const ssize_t got = readlinkat(directory, name.c_str(), text.data(), text.size());
-  return got > 0 && absl::string_view(text.data(), static_cast<size_t>(got)) == target;
+bool IsOnNfs(const std::string& path) {
+  struct statfs info {};
+  return statfs(path.c_str(), &info) == 0 && info.f_type == NFS_SUPER_MAGIC;
 }
 
 // Of a link to run directories elsewhere: the directory that MakeScratch made for them. "" for
@@ -236,13 +185,12 @@ int64_t DiskUseOf(const std::string& path) {
 }
 
 RunDirectories::RunDirectories(std::string link, std::string runs, std::string logs,
-                               const Made& made)
+                               const Made& made, bool recycles)
     : link_(std::move(link)),
       runs_(std::move(runs)),
       logs_(std::move(logs)),
       made_(made),
-      recycles_(!IsOnNfs(runs_)),
-      tells_changes_(TellsChanges(runs_)) {}
+      recycles_(recycles) {}
 
 RunDirectories::~RunDirectories() {
   if (link_.empty()) {
@@ -281,8 +229,8 @@ absl::StatusOr<std::unique_ptr<RunDirectories>> RunDirectories::Open(
   if (lstat(runs.c_str(), &info) != 0) {
     return ErrnoStatus(errno, runs, "look at");
   }
-  std::unique_ptr<RunDirectories> directories(
-      new RunDirectories(link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}));
+  std::unique_ptr<RunDirectories> directories(new RunDirectories(
+      link, runs, logs, {info.st_uid, info.st_gid, info.st_mode, info.st_dev}, !IsOnNfs(runs)));
   directories->notices_ = std::move(notices);
   return directories;
 }
@@ -323,43 +271,22 @@ RunPaths RunDirectories::PathsOf(const JobOrder& order, const std::string& name)
   return paths;
 }
 
-std::optional<RunDirectories::Spare> RunDirectories::TakeSpare(const std::string& directory,
-                                                               const std::string& data_name,
-                                                               const Digest& data) {
-  MutexLock lock(mu_);
-  used_.insert(directory);
-  if (spares_.empty()) {
-    return std::nullopt;
+absl::Status RunDirectories::Make(const RunPaths& paths) {
+  std::string spare;
+  {
+    MutexLock lock(mu_);
+    if (!spares_.empty()) {
+      spare = std::move(spares_.back());
+      spares_.pop_back();
+    }
   }
-  auto chosen = std::find_if(spares_.begin(), spares_.end(), [&](const Spare& spare) {
-    return spare.contents.data == data && spare.data_name == data_name;
-  });
-  chosen = chosen == spares_.end() ? spares_.end() - 1 : chosen;
-  Spare taken = std::move(*chosen);
-  *chosen = std::move(spares_.back());
-  spares_.pop_back();
-  return taken;
-}
-
-absl::StatusOr<RunContents> RunDirectories::Make(const RunPaths& paths, const JobOrder& order) {
-  const std::string data_name = DataName(paths);
-  const Digest data = DataOf(order);
-  if (std::optional<Spare> spare = TakeSpare(paths.directory, data_name, data)) {
-    RunContents& contents = spare->contents;
+  if (!spare.empty()) {
     // Takes the place of nothing or of an empty directory.
-    if (rename(spare->directory.c_str(), paths.directory.c_str()) == 0) {
-      if (!contents.target.empty() && (contents.data != data || spare->data_name != data_name)) {
-        const std::string link = absl::StrCat(paths.directory, "/", spare->data_name);
-        if (unlink(link.c_str()) != 0) {
-          return ErrnoStatus(errno, link, "remove");
-        }
-        contents.target.clear();
-      }
-      contents.data = data;
-      return std::move(contents);
+    if (rename(spare.c_str(), paths.directory.c_str()) == 0) {
+      return absl::OkStatus();
     }
     MutexLock lock(mu_);
-    spares_.push_back(*std::move(spare));
+    spares_.push_back(std::move(spare));
   }
   if (mkdir(paths.directory.c_str(), kMode) != 0) {
     if (errno != EEXIST) {
@@ -370,116 +297,53 @@ absl::StatusOr<RunContents> RunDirectories::Make(const RunPaths& paths, const Jo
     CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.directory));
   }
   CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.output));
-  CONCUR_RETURN_IF_ERROR(MakeDirectory(paths.temporary));
-  RunContents contents;
-  contents.data = data;
-  return contents;
+  return MakeDirectory(paths.temporary);
 }
 
-bool RunDirectories::IsMade(const struct stat& info) const {
-  return info.st_uid == made_.owner && info.st_gid == made_.group && info.st_mode == made_.mode &&
-         info.st_dev == made_.device;
-}
-
-bool RunDirectories::IsEmpty(int directory, const char* name, RunContents::Folder& folder) const {
+bool RunDirectories::IsMade(int directory) const {
   struct stat info {};
-  if (folder.settled && fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-      info.st_ino == folder.inode && info.st_ctim.tv_sec == folder.change_time.tv_sec &&
-      info.st_ctim.tv_nsec == folder.change_time.tv_nsec) {
-    return true;
-  }
-  const FileDescriptor opened = OpenDirectory(directory, name);
-  std::vector<std::string> none;
-  if (!opened.valid() || fstat(opened.get(), &info) != 0 || !IsMade(info) ||
-      !ReadNames(opened.get(), 0, none)) {
-    return false;
-  }
-  // A change within the same tick of the kernel's clock could have the same time; one of seconds
-  // only ticks slowly.
-  const absl::Duration age = absl::Now() - absl::TimeFromTimespec(info.st_ctim);
-  folder = {info.st_ino, info.st_ctim,
-            tells_changes_ && age > kTickMax && info.st_ctim.tv_nsec != 0};
-  return true;
+  return fstat(directory, &info) == 0 && info.st_uid == made_.owner && info.st_gid == made_.group &&
+         info.st_mode == made_.mode && info.st_dev == made_.device;
 }
 
-bool RunDirectories::Empty(const RunPaths& paths, bool named_only, RunContents& contents) const {
+bool RunDirectories::Empty(const RunPaths& paths) const {
   const FileDescriptor directory = OpenDirectory(AT_FDCWD, paths.directory.c_str());
-  struct stat info {};
+  if (!directory.valid() || !IsMade(directory.get())) {
+    return false;
+  }
   std::vector<std::string> names;
-  if (!directory.valid() || fstat(directory.get(), &info) != 0 || !IsMade(info) ||
-      !ReadNames(directory.get(), kFilesMax, names)) {
+  if (!ReadNames(directory.get(), kFilesMax, names)) {
     return false;
   }
-  const auto is_folder = [](const std::string& name) {
-    return name == kOutputName || name == kTemporaryName;
-  };
-  // Folders first: where one of them is not empty, all may be left as it is.
+  int folders = 0;
   for (const std::string& name : names) {
-    if (is_folder(name) ? !IsEmpty(directory.get(), name.c_str(),
-                                   name == kOutputName ? contents.output : contents.temporary)
-                        : named_only && !IsNamed(paths, name)) {
+    if (name == kOutputName || name == kTemporaryName) {
+      const FileDescriptor folder = OpenDirectory(directory.get(), name.c_str());
+      std::vector<std::string> none;
+      if (!folder.valid() || !IsMade(folder.get()) || !ReadNames(folder.get(), 0, none)) {
+        return false;
+      }
+      ++folders;
+    } else if (unlinkat(directory.get(), name.c_str(),
+                        name == kCheckpointName ? AT_REMOVEDIR : 0) != 0) {
       return false;
     }
   }
-  const std::string link = contents.data.IsZero() || contents.target.empty() ? "" : DataName(paths);
-  bool has_link = false;
-  for (const std::string& name : names) {
-    if (name == link && IsLinkTo(directory.get(), name, contents.target)) {
-      has_link = true;
-    } else if (!is_folder(name) && unlinkat(directory.get(), name.c_str(),
-                                            name == kCheckpointName ? AT_REMOVEDIR : 0) != 0) {
-      return false;
+  return folders == 2;
+}
+
+absl::Status RunDirectories::Remove(const RunPaths& paths, bool has_log) {
+  if (has_log && unlink(paths.log.c_str()) != 0 && errno != ENOENT) {
+    return ErrnoStatus(errno, paths.log, "remove");
+  }
+  if (recycles_ && Empty(paths)) {
+    MutexLock lock(mu_);
+    if (spares_.size() < kSparesMax) {
+      spares_.push_back(paths.directory);
+      return absl::OkStatus();
     }
   }
-  if (!has_link) {
-    contents.target.clear();
-  }
-  return std::count_if(names.begin(), names.end(), is_folder) == 2;
-}
-
-void RunDirectories::Release(const std::string& directory) {
-  MutexLock lock(mu_);
-  used_.erase(directory);
-  if (!used_.empty()) {
-    return;
-  }
-  for (Spare& spare : spares_) {
-    if (!spare.contents.target.empty()) {
-      unlink(absl::StrCat(spare.directory, "/", spare.data_name).c_str());
-      spare.contents.target.clear();
-    }
-  }
-}
-
-bool RunDirectories::KeepSpare(const RunPaths& paths, RunContents& contents) {
-  MutexLock lock(mu_);
-  if (spares_.size() >= kSparesMax) {
-    return false;
-  }
-  spares_.push_back({paths.directory, DataName(paths), std::move(contents)});
-  return true;
-}
-
-bool RunDirectories::Recycle(const RunPaths& paths, RunContents& contents) {
-  if (!recycles_ || !Empty(paths, /*named_only=*/true, contents) || !KeepSpare(paths, contents)) {
-    return false;
-  }
-  Release(paths.directory);
-  return true;
-}
-
-absl::Status RunDirectories::Remove(const RunPaths& paths, RunContents contents) {
-  const bool kept =
-      recycles_ && Empty(paths, /*named_only=*/false, contents) && KeepSpare(paths, contents);
-  const absl::Status removed = kept ? absl::OkStatus() : RemoveTree(paths.directory);
-  Release(paths.directory);
-  return removed;
-}
-
-absl::Status RunDirectories::RemoveLog(const RunPaths& paths) {
-  return unlink(paths.log.c_str()) == 0 || errno == ENOENT
-             ? absl::OkStatus()
-             : ErrnoStatus(errno, paths.log, "remove");
+  return RemoveTree(paths.directory);
 }
 
 }  // namespace concur::worker

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/subprocess_executor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -44,11 +50,9 @@ struct SubprocessExecutor::Entry {
   std::vector<std::string> argv;
   std::optional<ReadyEnvironment> environment;  // of an order that has one
   bool lacks_environment = false;               // it could not be made ready
-  RunContents contents;
   PreparedInputs inputs;
   Scorer::Gold gold;
   absl::Time start_time;
-  bool reused = false;  // its directory is the next attempt's, or went when this worker started
 
   // Guarded by the executor's mu_.
   Stage stage = Stage::kPreparing;
@@ -281,7 +285,7 @@ absl::Duration SubprocessExecutor::RetryDelay(int tries) const {
 }
 
 absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
-  CONCUR_ASSIGN_OR_RETURN(entry.contents, directories_->Make(entry.paths, entry.order));
+  CONCUR_RETURN_IF_ERROR(directories_->Make(entry.paths));
   CONCUR_ASSIGN_OR_RETURN(entry.argv, ExpandOrder(entry.order, entry.paths));
   const auto is_canceled = [&entry] { return entry.canceled.load(); };
   if (entry.order.environment && !entry.environment) {
@@ -290,8 +294,8 @@ absl::Status SubprocessExecutor::PrepareFiles(Entry& entry) {
                             PrepareEnvironment(entry.order, *artifacts_, options_, is_canceled));
     entry.lacks_environment = false;
   }
-  CONCUR_ASSIGN_OR_RETURN(entry.inputs, PrepareInputs(entry.order, entry.paths, *artifacts_,
-                                                      entry.contents, is_canceled));
+  CONCUR_ASSIGN_OR_RETURN(entry.inputs,
+                          PrepareInputs(entry.order, entry.paths, *artifacts_, is_canceled));
   // Test data that nobody can score against is found before the command runs for hours.
   if (!entry.order.is_train && IsQa(entry.order.format)) {
     CONCUR_ASSIGN_OR_RETURN(entry.gold,
@@ -468,8 +472,6 @@ void SubprocessExecutor::Finish(const EntryPtr& entry, const Outputs& outputs,
     finished.checkpoint = CollectCheckpoint(
         entry->order, entry->paths, options_.checkpoint_bytes_max, *artifacts_, finished.result);
   }
-  // Its outputs are stored: the next attempt may have the directory, if nothing else is in it.
-  entry->reused = finished.result.succeeded && directories_->Recycle(entry->paths, entry->contents);
   entry->gold = nullptr;
   entry->environment.reset();
   std::vector<Digest> kept = DigestsOf(finished);
@@ -491,7 +493,7 @@ void SubprocessExecutor::Publish(const FinishedAttempt& finished) {
       // Of an earlier incarnation: only its artifacts are left.
       slot = std::make_shared<Entry>();
       slot->order.id = finished.id;
-      slot->reused = true;
+      slot->paths = directories_->PathsOf(slot->order);
       slot->stage = Entry::Stage::kEnded;
     }
     entry = slot;
@@ -574,10 +576,7 @@ void SubprocessExecutor::RemoveForgotten() {
     forgotten.swap(forgotten_);
   }
   for (const EntryPtr& entry : forgotten) {
-    absl::Status status = entry->has_log ? directories_->RemoveLog(entry->paths) : absl::OkStatus();
-    if (!entry->reused) {
-      status.Update(directories_->Remove(entry->paths, entry->contents));
-    }
+    const absl::Status status = directories_->Remove(entry->paths, entry->has_log);
     if (!status.ok()) {
       LogWarning("a run directory could not be removed", {{"error", status.ToString()}});
     }

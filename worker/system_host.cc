@@ -65,12 +65,9 @@ class RunDirectoryScope {
   RunDirectoryScope(RunDirectories& directories, const RunPaths& paths)
       : directories_(directories), paths_(paths) {}
   ~RunDirectoryScope() {
-    for (const absl::Status& removed :
-         {directories_.Remove(paths_, {}), directories_.RemoveLog(paths_)}) {
-      if (!removed.ok()) {
-        LogWarning("a served system's directory could not be removed",
-                   {{"error", removed.ToString()}});
-      }
+    if (const absl::Status removed = directories_.Remove(paths_); !removed.ok()) {
+      LogWarning("a served system's directory could not be removed",
+                 {{"error", removed.ToString()}});
     }
   }
   RunDirectoryScope(const RunDirectoryScope&) = delete;
@@ -184,7 +181,7 @@ uint64_t SystemHost::GpuMask(int32_t gpus) const {
 absl::Status SystemHost::Prepare(const JobOrder& order, const RunPaths& paths,
                                  ServingStream& stream, PreparedSystem& prepared) {
   const auto is_canceled = [&stream] { return stream.ended(); };
-  CONCUR_RETURN_IF_ERROR(workplace_.directories.Make(paths, order).status());
+  CONCUR_RETURN_IF_ERROR(workplace_.directories.Make(paths));
   CONCUR_ASSIGN_OR_RETURN(prepared.argv, ExpandOrder(order, paths));
   if (order.environment) {
     CONCUR_ASSIGN_OR_RETURN(

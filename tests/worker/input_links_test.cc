@@ -54,24 +54,6 @@ TEST_F(InputLinksTest, ALinkThatIsRemovedLeavesTheOthers) {
   EXPECT_EQ(TargetOf("1"), "/data/a");
 }
 
-TEST_F(InputLinksTest, ALinkThatIsThereStaysOrChangesItsTarget) {
-  std::string present;
-  ASSERT_OK(links_.Change("/data/a", dir_.File("1"), present));
-  EXPECT_EQ(present, "/data/a");
-  const ino_t inode = InodeOf("1");
-  ASSERT_OK(links_.Change("/data/a", dir_.File("1"), present));
-  EXPECT_EQ(InodeOf("1"), inode);
-  ASSERT_OK(links_.Change("/data/b", dir_.File("1"), present));
-  EXPECT_EQ(present, "/data/b");
-  EXPECT_EQ(TargetOf("1"), "/data/b");
-}
-
-TEST_F(InputLinksTest, ALinkThatIsNoLongerThereIsSaidSo) {
-  std::string present = "/data/a";
-  EXPECT_FALSE(links_.Change("/data/b", dir_.File("1"), present).ok());
-  EXPECT_EQ(present, "/data/a");
-}
-
 TEST_F(InputLinksTest, ManyTargetsAreLinkedAndFewAreKept) {
   for (int i = 0; i < 2500; ++i) {
     const std::string name = absl::StrCat("link-", i);
