@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "core/command_template.h"
+#include "core/train_from.h"
 
 namespace concur {
 namespace {
@@ -323,6 +324,7 @@ std::optional<uint32_t> Block::KindOfTest(uint32_t benchmark) const {
 
 absl::StatusOr<Expansion> Expansion::Make(SweepSpec spec) {
   CONCUR_RETURN_IF_ERROR(ValidateSweepSpec(spec));
+  CONCUR_RETURN_IF_ERROR(CheckTrainFrom(spec));
   Expansion expansion;
   expansion.spec_ = std::move(spec);
   CONCUR_RETURN_IF_ERROR(expansion.AddBlocks());

@@ -22,7 +22,6 @@
 #include "core/names.h"
 #include "core/reported_step.h"
 #include "core/result.h"
-#include "core/train_from.h"
 
 namespace concur {
 namespace {
@@ -587,7 +586,6 @@ absl::Status ValidateSweepSpec(const SweepSpec& spec, const FieldPath& path) {
                                    [&](const FieldPath& here, const TrainSet& train_set) {
                                      return CheckTrainSet(here, spec, train_set);
                                    }));
-  CONCUR_RETURN_IF_ERROR(CheckTrainFrom(path, spec));
   for (size_t i = 0; i < spec.exclude.size(); ++i) {
     CONCUR_RETURN_IF_ERROR(CheckExcludeRule(path.Field("exclude", i), spec, spec.exclude[i]));
   }

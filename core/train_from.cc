@@ -50,7 +50,7 @@ absl::Status CheckSource(const FieldPath& path, const SweepSpec& spec, const Tra
 
 }  // namespace
 
-absl::Status CheckTrainFrom(const FieldPath& path, const SweepSpec& spec) {
+absl::Status CheckTrainFrom(const SweepSpec& spec, const FieldPath& path) {
   std::vector<bool> is_source(spec.approaches.size());
   for (size_t i = 0; i < spec.approaches.size(); ++i) {
     const ApproachSpec& approach = spec.approaches[i];

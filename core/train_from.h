@@ -20,8 +20,9 @@ inline constexpr uint32_t kStagesMax = 8;
 // InvalidArgument, naming the field within `path`, when an approach starts from one that does not
 // train, from itself by way of others, or by more than kStagesMax stages; when its train command
 // has {start} without train_from, or train_from without {start}; and when an approach has no
-// predict command although none starts from it.
-absl::Status CheckTrainFrom(const FieldPath& path, const SweepSpec& spec);
+// predict command although none starts from it. Expansion::Make asks it.
+// REQUIRES: ValidateSweepSpec was OK.
+absl::Status CheckTrainFrom(const SweepSpec& spec, const FieldPath& path = FieldPath());
 
 }  // namespace concur
 

@@ -242,6 +242,11 @@ absl::StatusOr<UntilGrid> GridOf(const Expansion& expansion) {
   std::set<uint32_t> rows;
   std::set<uint32_t> columns;
   for (const Block& block : expansion.blocks()) {
+    if (block.source) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--until: expected approaches without train_from, since a batch may leave out what \"",
+          spec.approaches[block.approach].name, "\" starts from; leave out one of the two"));
+    }
     const std::vector<uint32_t> tests = TestsOf(spec, block);
     const bool elsewhere =
         block.has_train && (spec.train_sets[block.train_set].IsMixture() || tests.size() != 1 ||

@@ -29,6 +29,27 @@ constexpr char kApproach[] = R"(
         predict: {command: [/bin/sh, -c, "echo aNUMBER >> DIR/runs; case $CONCUR_BENCHMARK in odd) s=ODD;; *) s=NUMBER;; esac; printf '{{\"acc\": %s}}' $s > {metrics}; : {test} {seed}"]})";
 constexpr int kApproaches = 24;
 
+constexpr char kStages[] = R"(apiVersion: concur/v1
+kind: Sweep
+metadata: {name: stages}
+spec:
+  approaches:
+    - metadata: {name: a}
+      spec:
+        version: "1"
+        train: {command: [t, "{train}", "{model}"]}
+        predict: {command: [p, "{model}", "{metrics}"]}
+    - metadata: {name: b}
+      spec:
+        version: "1"
+        train_from: {approach: a, benchmark: same}
+        train: {command: [t, "{train}", "{model}", "{start}"]}
+        predict: {command: [p, "{model}", "{metrics}"]}
+  benchmarks:
+    - metadata: {name: x}
+      spec: {format: file, train: study.yaml, test: study.yaml, metric: m}
+)";
+
 constexpr char kStopsEarly[] = R"(apiVersion: concur/v1
 kind: Sweep
 metadata: {name: stops}
@@ -162,6 +183,11 @@ TEST_F(BatchesTest, WhatCannotBeRunInBatchesIsRefusedBeforeAnythingIsSubmitted) 
       cluster_.Concur({"sweep", "submit", cluster_.File("stops.yaml"), "--until", "tau ±0.1"});
   EXPECT_EQ(stops.exit_code, 2);
   EXPECT_THAT(stops.err, HasSubstr("--until: expected a sweep without early_stop"));
+  cluster_.Write("stages.yaml", kStages);
+  const Output stages =
+      cluster_.Concur({"sweep", "submit", cluster_.File("stages.yaml"), "--until", "tau ±0.1"});
+  EXPECT_EQ(stages.exit_code, 2);
+  EXPECT_THAT(stages.err, HasSubstr("--until: expected approaches without train_from"));
   EXPECT_THAT(cluster_.Concur({"-o", "json", "sweep", "list"}).out, Not(HasSubstr("study")));
 }
 
