@@ -21,14 +21,14 @@ using ::testing::HasSubstr;
 
 // Notes what it trains, waits until it may, and leaves a folder: what it started from, with a line
 // more.
-constexpr char kStageTrain[] = R"(#!/bin/sh
+constexpr char kStageTrain[] = R"sh(#!/bin/sh
 # DIRECTORY NAME MODEL TRAIN [START]
-echo "$2 on $(cat "$4")" >> "$1/trail" while !test - e "$1/go-$2";
-do sleep 0.05;
-done mkdir "$3" if test - n "$5";
-then cat "$5/lines" > "$3/lines"; fi
+echo "$2 on $(cat "$4")" >> "$1/trail"
+while ! test -e "$1/go-$2"; do sleep 0.05; done
+mkdir "$3"
+if test -n "$5"; then cat "$5/lines" > "$3/lines"; fi
 cat "$4" >> "$3/lines"
-)";
+)sh";
 
 constexpr char kStageSweep[] = R"(apiVersion: concur/v1
 kind: Sweep
@@ -109,7 +109,7 @@ TEST(StagesTest, OnePretrainingServesAllBenchmarksAlsoOfASecondSweep) {
                                  sweep, {{"MORE",
                                           "    - metadata: {name: d}\n      spec: {format: "
                                           "file, train: d.txt, test: d.txt, metric: lines}\n"}}));
-  const Output more = cluster.RunSweep(cluster.File("more.yaml"));
+  const Output more = cluster.RunSweep("more.yaml");
   EXPECT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(trail(), "first on d\nsecond on d\n");
 }
