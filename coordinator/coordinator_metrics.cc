@@ -33,7 +33,7 @@ std::array<prometheus::Gauge*, 3> ResourceGauges(MetricSet& metrics, const std::
 void Show(const Resources& resources, const std::array<prometheus::Gauge*, 3>& gauges) {
   gauges[0]->Set(static_cast<double>(resources.cpu_millis) / 1000);
   gauges[1]->Set(static_cast<double>(resources.memory_bytes));
-  gauges[2]->Set(resources.gpus);
+  gauges[2]->Set(resources.GpuAmount());
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void UsageCounters::Add(JobId job, absl::Duration run_time) {
   const double seconds = absl::ToDoubleSeconds(std::max(run_time, absl::ZeroDuration()));
   last_->run.Increment(seconds);
   last_->cpu.Increment(seconds * static_cast<double>(resources.cpu_millis) / 1000);
-  last_->gpu.Increment(seconds * resources.gpus);
+  last_->gpu.Increment(seconds * resources.GpuAmount());
   last_->memory.Increment(seconds * static_cast<double>(resources.memory_bytes));
 }
 

@@ -2,7 +2,10 @@
 #include "core/assignments.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,8 +19,14 @@ void Assignments::Occupy(const Assignment& assignment, int sign) {
     used_.cpu_millis += sign * assignment.resources.cpu_millis;
     used_.memory_bytes += sign * assignment.resources.memory_bytes;
     used_.gpus += sign * assignment.resources.gpus;
+    used_.gpu_share += sign * assignment.resources.gpu_share;
   }
-  if (sign > 0) {
+  if (assignment.resources.gpu_share > 0 && assignment.gpu_mask != 0) {
+    const int gpu = std::countr_zero(assignment.gpu_mask);
+    int32_t& shares = gpu_shares_[static_cast<size_t>(gpu)];
+    shares += sign * assignment.resources.gpu_share;
+    gpus_shared_ = (gpus_shared_ & ~assignment.gpu_mask) | (shares > 0 ? assignment.gpu_mask : 0);
+  } else if (sign > 0) {
     gpus_used_ |= assignment.gpu_mask;
   } else {
     gpus_used_ &= ~assignment.gpu_mask;
@@ -87,23 +96,53 @@ size_t Assignments::started() const {
 Resources Assignments::FreeOf(const Resources& capacity) const {
   Resources free{.cpu_millis = capacity.cpu_millis - used_.cpu_millis,
                  .memory_bytes = capacity.memory_bytes - used_.memory_bytes,
-                 .gpus = capacity.gpus - used_.gpus};
-  if (std::popcount(gpus_used_) != used_.gpus) {
+                 .gpus = capacity.gpus - used_.gpus - std::popcount(gpus_shared_)};
+  int32_t shares = 0;
+  for (uint64_t rest = gpus_shared_; rest != 0; rest &= rest - 1) {
+    const int32_t used = gpu_shares_[static_cast<size_t>(std::countr_zero(rest))];
+    shares += used;
+    free.gpu_share = std::max(free.gpu_share, kGpuShares - used);
+  }
+  if (std::popcount(gpus_used_) != used_.gpus || shares != used_.gpu_share) {
     free.gpus = std::min(free.gpus, 0);
+    free.gpu_share = 0;
   }
   return free;
 }
 
-uint64_t Assignments::LowestFreeGpus(int32_t count) const {
+uint64_t Assignments::GpusFor(const Resources& request) const {
+  if (request.gpu_share > 0) {
+    uint64_t fullest = 0;
+    int32_t most = 0;
+    for (uint64_t rest = gpus_shared_; rest != 0; rest &= rest - 1) {
+      const int32_t used = gpu_shares_[static_cast<size_t>(std::countr_zero(rest))];
+      if (used + request.gpu_share <= kGpuShares && used > most) {
+        most = used;
+        fullest = rest & -rest;
+      }
+    }
+    if (fullest != 0) {
+      return fullest;
+    }
+  }
   uint64_t mask = 0;
-  for (int32_t gpu = 0, taken = 0; gpu < kGpusMax && taken < count; ++gpu) {
+  for (int32_t gpu = 0, taken = 0; gpu < kGpusMax && taken < request.GpuCount(); ++gpu) {
     const uint64_t bit = uint64_t{1} << gpu;
-    if ((gpus_used_ & bit) == 0) {
+    if (((gpus_used_ | gpus_shared_) & bit) == 0) {
       mask |= bit;
       ++taken;
     }
   }
   return mask;
+}
+
+bool Assignments::GpusAreFree(uint64_t mask, const Resources& request) const {
+  if (request.gpu_share > 0 && std::has_single_bit(mask)) {
+    return (mask & gpus_used_) == 0 &&
+           gpu_shares_[static_cast<size_t>(std::countr_zero(mask))] + request.gpu_share <=
+               kGpuShares;
+  }
+  return (mask & (gpus_used_ | gpus_shared_)) == 0;
 }
 
 // --- orders
@@ -205,23 +244,37 @@ std::vector<StopOrder> Assignments::TakeOrders(size_t starts_max,
 void Assignments::CheckInvariants() const {
   Resources used{.cpu_millis = 0};
   uint64_t gpus_used = 0;
+  std::array<int32_t, kGpusMax> gpu_shares{};
   absl::btree_set<AttemptId> ahead;
   int64_t ahead_cpu_micros = 0;
   for (const auto& [id, assignment] : all_) {
     if (assignment.ahead) {
-      CONCUR_CHECK(assignment.gpu_mask == 0 && assignment.resources.gpus == 0);
+      CONCUR_CHECK(assignment.gpu_mask == 0 && assignment.resources.GpuCount() == 0);
       ahead.insert(id);
       ahead_cpu_micros += assignment.ahead_cpu_micros;
     } else {
       used.cpu_millis += assignment.resources.cpu_millis;
       used.memory_bytes += assignment.resources.memory_bytes;
       used.gpus += assignment.resources.gpus;
+      used.gpu_share += assignment.resources.gpu_share;
     }
-    CONCUR_CHECK((gpus_used & assignment.gpu_mask) == 0);
-    gpus_used |= assignment.gpu_mask;
+    if (assignment.resources.gpu_share > 0 && assignment.gpu_mask != 0) {
+      CONCUR_CHECK(std::has_single_bit(assignment.gpu_mask));
+      gpu_shares[static_cast<size_t>(std::countr_zero(assignment.gpu_mask))] +=
+          assignment.resources.gpu_share;
+    } else {
+      CONCUR_CHECK((gpus_used & assignment.gpu_mask) == 0);
+      gpus_used |= assignment.gpu_mask;
+    }
     CONCUR_CHECK(!assignment.counted || assignment.stopping);
   }
-  CONCUR_CHECK(used == used_ && gpus_used == gpus_used_);
+  CONCUR_CHECK(used == used_ && gpus_used == gpus_used_ && gpu_shares == gpu_shares_);
+  for (size_t gpu = 0; gpu < gpu_shares.size(); ++gpu) {
+    const uint64_t bit = uint64_t{1} << gpu;
+    CONCUR_CHECK(gpu_shares[gpu] <= kGpuShares);
+    CONCUR_CHECK((gpus_shared_ & bit) == (gpu_shares[gpu] > 0 ? bit : 0));
+    CONCUR_CHECK((gpus_shared_ & gpus_used_ & bit) == 0);
+  }
   CONCUR_CHECK(ahead == ahead_ && ahead_cpu_micros == ahead_cpu_micros_);
 }
 

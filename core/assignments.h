@@ -14,6 +14,7 @@
 #ifndef CONCUR_CORE_ASSIGNMENTS_H_
 #define CONCUR_CORE_ASSIGNMENTS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -77,9 +78,11 @@ class Assignments {
   // What is left of a capacity; less than nothing when it has shrunk. No GPU counts as free while
   // it is not known which ones are.
   Resources FreeOf(const Resources& capacity) const;
-  // GPUs that nothing uses, the lowest first. REQUIRES: there are so many.
-  uint64_t LowestFreeGpus(int32_t count) const;
-  bool GpusAreFree(uint64_t mask) const { return (mask & gpus_used_) == 0; }
+  // The GPUs for a request: those that nothing uses, the lowest first, or for a share the one of
+  // which most is used. REQUIRES: it fits in what is free.
+  uint64_t GpusFor(const Resources& request) const;
+  // Whether the request could have just these GPUs.
+  bool GpusAreFree(uint64_t mask, const Resources& request) const;
   size_t ahead() const { return ahead_.size(); }
   int64_t ahead_cpu_micros() const { return ahead_cpu_micros_; }
 
@@ -108,7 +111,7 @@ class Assignments {
   std::vector<StopOrder> TakeOrders(size_t starts_max,
                                     absl::FunctionRef<void(AttemptId, uint64_t)> start);
 
-  // Ends the process when sums and attempts disagree, or two attempts have the same GPU.
+  // Ends the process when sums and attempts disagree, or a GPU is given more than once.
   void CheckInvariants() const;
 
  private:
@@ -120,7 +123,9 @@ class Assignments {
   absl::btree_set<AttemptId> ahead_;  // of all_
   int64_t ahead_cpu_micros_ = 0;      // of all of these
   Resources used_{.cpu_millis = 0};
-  uint64_t gpus_used_ = 0;
+  uint64_t gpus_used_ = 0;                      // in whole
+  std::array<int32_t, kGpusMax> gpu_shares_{};  // of those used in part
+  uint64_t gpus_shared_ = 0;                    // where that is not 0
 };
 
 }  // namespace concur

@@ -29,11 +29,28 @@ struct Bin {
   bool used = false;
 };
 
+// Shares of the GPU that others share, then of further ones.
+void TakeShares(int32_t share, int64_t count, Resources* free) {
+  const int64_t beside = std::min<int64_t>(count, free->gpu_share / share);
+  free->gpu_share -= static_cast<int32_t>(beside * share);
+  const int64_t rest = count - beside;
+  const int64_t per_gpu = kGpuShares / share;
+  const int64_t gpus = (rest + per_gpu - 1) / per_gpu;
+  if (gpus > 0) {
+    free->gpus -= static_cast<int32_t>(gpus);
+    const auto on_last = static_cast<int32_t>(rest - (gpus - 1) * per_gpu);
+    free->gpu_share = std::max(free->gpu_share, kGpuShares - on_last * share);
+  }
+}
+
 void Take(const Resources& request, uint64_t count, Resources* free) {
   const auto n = static_cast<int64_t>(count);
   free->cpu_millis -= request.cpu_millis * n;
   free->memory_bytes -= request.memory_bytes * n;
   free->gpus -= static_cast<int32_t>(request.gpus * n);
+  if (request.gpu_share > 0) {
+    TakeShares(request.gpu_share, n, free);
+  }
 }
 
 // Whether jobs of the class have time enough there. Nothing is known of an unknown run time.
@@ -147,7 +164,7 @@ class Planner {
       const DemandClass& x = demand_[a];
       const DemandClass& y = demand_[b];
       const auto rank = [](const DemandClass& one) {
-        return std::tuple(one.priority, one.resources.gpus, one.labels.size(),
+        return std::tuple(one.priority, one.resources.GpuAmount(), one.labels.size(),
                           one.resources.cpu_millis, one.resources.memory_bytes);
       };
       return rank(y) < rank(x);
@@ -322,8 +339,14 @@ uint64_t FitCount(const Resources& request, const Resources& free) {
     }
     return need <= 0 ? kFitMax : static_cast<uint64_t>(have / need);
   };
+  const uint64_t shares =
+      request.gpu_share <= 0
+          ? kFitMax
+          : static_cast<uint64_t>(std::max(free.gpus, 0) * (kGpuShares / request.gpu_share) +
+                                  std::max(free.gpu_share, 0) / request.gpu_share);
   return std::min({kFitMax, count(request.cpu_millis, free.cpu_millis),
-                   count(request.memory_bytes, free.memory_bytes), count(request.gpus, free.gpus)});
+                   count(request.memory_bytes, free.memory_bytes), count(request.gpus, free.gpus),
+                   shares});
 }
 
 ScalePlan PlanPools(const std::vector<DemandClass>& demand, const std::vector<WorkerPlace>& workers,

@@ -107,6 +107,9 @@ uint32_t SlotsOf(const Resources& worker, const Resources& smallest) {
   if (smallest.gpus > 0) {
     slots = std::min<int64_t>(slots, worker.gpus / smallest.gpus);
   }
+  if (smallest.gpu_share > 0) {
+    slots = std::min<int64_t>(slots, worker.gpus * (kGpuShares / smallest.gpu_share));
+  }
   return static_cast<uint32_t>(std::max<int64_t>(slots, 0));
 }
 
@@ -334,14 +337,17 @@ absl::Status CheckFitsSomewhere(const Resources& need, const Labels& labels,
 // The requests of all kinds of jobs, of which each must fit somewhere.
 absl::StatusOr<Resources> SmallestRequest(const Expansion& expansion,
                                           const ForecastOptions& options) {
-  Resources smallest{.cpu_millis = INT64_MAX, .memory_bytes = INT64_MAX, .gpus = INT32_MAX};
+  Resources smallest{.cpu_millis = INT64_MAX, .memory_bytes = INT64_MAX, .gpus = kGpusMax};
   for (const Block& block : expansion.blocks()) {
     const std::string& approach = expansion.spec().approaches[block.approach].name;
     const auto add = [&](std::optional<uint32_t> test) {
       const Resources need = RequestOf(expansion, block, !test);
       smallest.cpu_millis = std::min(smallest.cpu_millis, need.cpu_millis);
       smallest.memory_bytes = std::min(smallest.memory_bytes, need.memory_bytes);
-      smallest.gpus = std::min(smallest.gpus, need.gpus);
+      if (need.GpuAmount() < smallest.GpuAmount()) {
+        smallest.gpus = need.gpus;
+        smallest.gpu_share = need.gpu_share;
+      }
       return CheckFitsSomewhere(
           need, expansion.has_labels() ? expansion.LabelsOf(block, test) : Labels(),
           absl::StrCat(test ? "predict" : "train", " jobs of ", approach), options);
@@ -374,7 +380,7 @@ absl::Duration ResourceBound(const Expansion& expansion,
       const double seconds = absl::ToDoubleSeconds(durations[block.first_job + i]);
       need[0] += seconds * static_cast<double>(request.cpu_millis);
       need[1] += seconds * static_cast<double>(request.memory_bytes);
-      need[2] += seconds * request.gpus;
+      need[2] += seconds * request.GpuAmount();
     }
   }
   double bound = 0;

@@ -57,7 +57,7 @@ int32_t GpusMin(const Labels& has) {
 }
 
 bool TakesRequest(const Labels& has, const Resources& resources, const Labels& wants) {
-  return resources.gpus >= GpusMin(has) && LabelsMatch(wants, has);
+  return resources.GpuCount() >= GpusMin(has) && LabelsMatch(wants, has);
 }
 
 std::string LabelsText(const Labels& labels) {

@@ -11,10 +11,11 @@
 namespace concur {
 namespace {
 
-constexpr int64_t kGpuShare = 16'000;  // of one GPU, in thousandths of a CPU
+constexpr int64_t kMillisOfGpu = 16'000;  // what a GPU counts for, in thousandths of a CPU
 
 int64_t ShareOfAttempt(const Resources& resources) {
-  return 1 + resources.cpu_millis + kGpuShare * resources.gpus;
+  return 1 + resources.cpu_millis + kMillisOfGpu * resources.gpus +
+         kMillisOfGpu * resources.gpu_share / kGpuShares;
 }
 
 }  // namespace

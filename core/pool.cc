@@ -69,7 +69,7 @@ absl::Status CheckNumbers(const FieldPath& path, const PoolSpec& spec) {
         path.Field("workers.min"),
         absl::StrCat("expected 0 to workers.max, ", spec.workers_max, ", got ", spec.workers_min));
   }
-  CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("resources"), spec.resources));
+  CONCUR_RETURN_IF_ERROR(CheckCapacity(path.Field("resources"), spec.resources));
   if (spec.gpus_min < 0 || spec.gpus_min > spec.resources.gpus) {
     return FieldError(path.Field("accept.gpus_min"),
                       absl::StrCat("expected 0 to the GPUs of a worker, ", spec.resources.gpus,

@@ -187,7 +187,7 @@ std::string Pools::ExplainDemand(const Resources& resources, const Labels& label
     if (!resources.FitsIn(PlannedCapacity(pool.spec))) {
       continue;
     }
-    if (resources.gpus < pool.spec.gpus_min) {
+    if (resources.GpuCount() < pool.spec.gpus_min) {
       reserved.push_back(name);
       continue;
     }

@@ -50,8 +50,8 @@ std::string ResourcesText(const Resources& resources) {
   if (resources.memory_bytes != 0) {
     parts.push_back(absl::StrCat("memory ", BytesText(resources.memory_bytes)));
   }
-  if (resources.gpus != 0) {
-    parts.push_back(absl::StrCat("gpus ", resources.gpus));
+  if (resources.GpuCount() != 0) {
+    parts.push_back(absl::StrCat("gpus ", resources.GpuAmount()));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -63,7 +63,14 @@ absl::Status CheckResources(const FieldPath& path, const Resources& resources) {
   }
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("memory"), resources.memory_bytes, 0, kMemoryBytesMax));
-  return CheckRange(path.Field("gpus"), resources.gpus, 0, kGpusMax);
+  CONCUR_RETURN_IF_ERROR(CheckRange(path.Field("gpus"), resources.gpus, 0, kGpusMax));
+  return CheckRange(path.Field("gpu_share"), resources.gpu_share, 0,
+                    resources.gpus > 0 ? 0 : kGpuShares - 1);
+}
+
+absl::Status CheckCapacity(const FieldPath& path, const Resources& capacity) {
+  CONCUR_RETURN_IF_ERROR(CheckResources(path, capacity));
+  return CheckRange(path.Field("gpu_share"), capacity.gpu_share, 0, 0);
 }
 
 }  // namespace concur

@@ -11,26 +11,37 @@
 
 namespace concur {
 
+inline constexpr int32_t kGpuShares = 100;  // of one GPU
+
 struct Resources {
   int64_t cpu_millis = 1000;  // thousandths of a CPU
   int64_t memory_bytes = 0;   // 0: no claim
   int32_t gpus = 0;           // whole GPUs, at most kGpusMax
+  // Hundredths of one GPU that jobs share, below kGpuShares; with it `gpus` is 0. Of what is free:
+  // the largest part of a GPU of which jobs have the rest.
+  int32_t gpu_share = 0;
 
   friend bool operator==(const Resources&, const Resources&) = default;
   friend auto operator<=>(const Resources&, const Resources&) = default;
 
   bool FitsIn(const Resources& capacity) const {
     return cpu_millis <= capacity.cpu_millis && memory_bytes <= capacity.memory_bytes &&
-           gpus <= capacity.gpus;
+           gpus <= capacity.gpus &&
+           (gpu_share == 0 || capacity.gpus > 0 || gpu_share <= capacity.gpu_share);
   }
+  // How many GPUs it is given, shared or not.
+  int32_t GpuCount() const { return gpus + (gpu_share > 0 ? 1 : 0); }
+  double GpuAmount() const { return gpus + static_cast<double>(gpu_share) / kGpuShares; }
 };
 
 inline constexpr int64_t kCpuMillisMax = 1'000'000'000;       // a million CPUs
 inline constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;  // a pebibyte
 inline constexpr int32_t kGpusMax = 64;  // GPUs of one worker; sets of them are 64-bit masks
 
-// InvalidArgument when a part is negative or beyond its limit; `path` as in core/fields.h.
+// InvalidArgument when a part is negative or beyond its limit; `path` as in core/fields.h. Of a
+// job, and of a worker, which has no share of a GPU.
 absl::Status CheckResources(const FieldPath& path, const Resources& resources);
+absl::Status CheckCapacity(const FieldPath& path, const Resources& capacity);
 
 // "cpus 1, memory 1GiB, gpus 2"; parts that are 0 are left out.
 std::string ResourcesText(const Resources& resources);

@@ -62,6 +62,7 @@ struct Worker {
   // What it held when its lease ended: it may come back still running it.
   struct Lost {
     uint64_t gpu_mask = 0;
+    int32_t gpu_share = 0;
     absl::Duration time_left;
   };
   absl::flat_hash_map<AttemptId, Lost> lost_attempts;

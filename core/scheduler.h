@@ -403,7 +403,7 @@ class Scheduler {
   void ApplyRunning(Worker& worker, AttemptId id);
   bool MayAdopt(const Worker& worker, AttemptId id) const;
   void ReturnAttempt(SweepRecord& sweep, uint32_t job);
-  uint64_t GpusOfReturned(const Worker& worker, AttemptId id) const;
+  uint64_t GpusOfReturned(const Worker& worker, AttemptId id, const Resources& resources) const;
 
   // scheduler_dispatch.cc: which job goes where
   void Learn(const SweepRecord& sweep, uint32_t job);

@@ -80,7 +80,7 @@ Worker* Scheduler::WorkerForSuspect(const SweepRecord& sweep, uint32_t job,
   for (auto& [name, worker] : workers_) {
     if (worker->TakesJobs(now_) && !taken.contains(worker.get()) && !RunsSuspect(*worker) &&
         lane.resources.FitsIn(worker->info.capacity) &&
-        lane.resources.gpus >= GpusMin(worker->info.labels) &&
+        lane.resources.GpuCount() >= GpusMin(worker->info.labels) &&
         label_sets_.Match(lane.labels, worker->info.labels) && HasTimeFor(*worker, lane.group) &&
         (best == nullptr || worker->assignments.size() < best->assignments.size())) {
       best = worker.get();
@@ -169,7 +169,7 @@ bool Scheduler::DispatchOne(Worker& worker) {
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return lane.resources.FitsIn(free) && lane.resources.gpus >= gpus_min &&
+               return lane.resources.FitsIn(free) && lane.resources.GpuCount() >= gpus_min &&
                       matches(lane.labels) && HasTimeFor(worker, lane.group) &&
                       owners_.MayStart(lane.owner);
              },
@@ -186,7 +186,7 @@ bool Scheduler::DispatchAhead(Worker& worker) {
          Give(
              worker,
              [&](const ReadyQueue::Lane& lane) {
-               return durations_.RankOf(lane.group) <= longest && lane.resources.gpus == 0 &&
+               return durations_.RankOf(lane.group) <= longest && lane.resources.GpuCount() == 0 &&
                       lane.resources.FitsIn(worker.info.capacity) && matches(lane.labels) &&
                       HasTimeFor(worker, lane.group) && owners_.MayStart(lane.owner);
              },
@@ -266,7 +266,7 @@ bool Scheduler::StartOn(Worker& worker, JobId id, bool ahead) {
         CpuMicros(durations_.Expected(lane.group).value_or(Durations::Mean{}).mean,
                   lane.resources.cpu_millis);
   } else {
-    assignment.gpu_mask = worker.assignments.LowestFreeGpus(lane.resources.gpus);
+    assignment.gpu_mask = worker.assignments.GpusFor(lane.resources);
   }
   // A worker may list attempts that were never given to it, as after a restored backup: a new one
   // is none of those.

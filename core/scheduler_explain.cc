@@ -258,7 +258,7 @@ std::string Scheduler::ExplainReady(const SweepRecord& sweep, uint32_t job) cons
       continue;
     }
     ++labeled;
-    if (need.gpus < GpusMin(worker->info.labels)) {
+    if (need.GpuCount() < GpusMin(worker->info.labels)) {
       ++reserved;
       continue;
     }

@@ -328,14 +328,15 @@ void Scheduler::ReturnAttempt(SweepRecord& sweep, uint32_t job) {
 }
 
 // The GPUs that an attempt has which the worker lists but was not known to hold; 0 when unknown.
-uint64_t Scheduler::GpusOfReturned(const Worker& worker, AttemptId id) const {
+uint64_t Scheduler::GpusOfReturned(const Worker& worker, AttemptId id,
+                                   const Resources& resources) const {
   uint64_t mask = 0;
   if (const auto it = worker.lost_attempts.find(id); it != worker.lost_attempts.end()) {
     mask = it->second.gpu_mask;
   } else if (MayAdopt(worker, id)) {
     mask = leases_.FindLost(id.job)->gpu_mask;
   }
-  return worker.assignments.GpusAreFree(mask) ? mask : 0;
+  return worker.assignments.GpusAreFree(mask, resources) ? mask : 0;
 }
 
 void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
@@ -347,26 +348,28 @@ void Scheduler::ApplyRunning(Worker& worker, AttemptId id) {
   assignment.taken = true;
   assignment.time_left = policy_.overdue_grace;  // to stop it, unless it goes on
   assignment.resources = Resources{.cpu_millis = 0};
-  assignment.gpu_mask = GpusOfReturned(worker, id);
   const bool has_job = HasJob(id.job);
+  const auto lost = worker.lost_attempts.find(id);
   if (has_job) {
     assignment.resources = SweepOf(id.job).LaneOf(id.job.index).resources;
+  } else if (lost != worker.lost_attempts.end()) {
+    assignment.resources.gpu_share = lost->second.gpu_share;
   }
+  assignment.gpu_mask = GpusOfReturned(worker, id, assignment.resources);
   if (MayAdopt(worker, id)) {
     // It came back before its job was given to anybody else: the attempt goes on.
     SweepRecord& sweep = SweepOf(id.job);
     ReturnAttempt(sweep, id.job.index);
     assignment.time_max = TimeMaxOf(sweep, id.job.index);
-    const auto lost = worker.lost_attempts.find(id);
     assignment.time_left =
         lost == worker.lost_attempts.end() ? assignment.time_max : lost->second.time_left;
     EnterRunning(sweep, id.job.index,
                  {worker.holder, assignment.gpu_mask, sweep.keys.KeyOf(id.job.index)});
     assignment.order_sent = true;
   } else {
-    if (!has_job) {
+    if (!has_job && assignment.resources.gpu_share == 0) {
       // Of a deleted sweep, after a restart, nobody knows its GPUs: none is given until it stops.
-      assignment.resources.gpus = worker.lost_attempts.contains(id)
+      assignment.resources.gpus = lost != worker.lost_attempts.end()
                                       ? std::popcount(assignment.gpu_mask)
                                       : std::min(1, worker.info.capacity.gpus);
     }

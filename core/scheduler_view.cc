@@ -174,6 +174,7 @@ Totals Scheduler::CountAll() const {
       sum->cpu_millis += more.cpu_millis;
       sum->memory_bytes += more.memory_bytes;
       sum->gpus += more.gpus;
+      sum->gpu_share += more.gpu_share;
     };
     add(worker->info.capacity, &totals.capacity);
     add(worker->assignments.used(), &totals.used);

@@ -167,7 +167,8 @@ void Scheduler::LoseWorker(Worker& worker, bool died, const std::string& message
   const size_t started = worker.assignments.started();
   while (!worker.assignments.empty()) {
     const auto [id, assignment] = *worker.assignments.all().begin();
-    worker.lost_attempts[id] = {assignment.gpu_mask, assignment.time_left};
+    worker.lost_attempts[id] = {assignment.gpu_mask, assignment.resources.gpu_share,
+                                assignment.time_left};
     if (!assignment.stopping && died && assignment.MayHaveStarted()) {
       LoseAttemptByDeath(id.job, /*shared=*/started > 1, message);
     } else if (!assignment.stopping) {

@@ -24,7 +24,7 @@ absl::Status CheckWorkerInfo(const FieldPath& path, const WorkerInfo& worker) {
   }
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("host"), worker.host));
   CONCUR_RETURN_IF_ERROR(CheckLine(path.Field("version"), worker.version));
-  CONCUR_RETURN_IF_ERROR(CheckResources(path.Field("capacity"), worker.capacity));
+  CONCUR_RETURN_IF_ERROR(CheckCapacity(path.Field("capacity"), worker.capacity));
   CONCUR_RETURN_IF_ERROR(
       CheckRange(path.Field("queue_max"), worker.queue_max, 0, kSyncAttemptsMax));
   CONCUR_RETURN_IF_ERROR(CheckCount(path.Field("labels"), worker.labels.size(), kTagsMax));

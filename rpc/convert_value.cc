@@ -149,6 +149,7 @@ v1::Resources ToProto(const Resources& resources) {
   proto.set_cpu_millis(resources.cpu_millis);
   proto.set_memory_bytes(resources.memory_bytes);
   proto.set_gpus(resources.gpus);
+  proto.set_gpu_share(resources.gpu_share);
   return proto;
 }
 
@@ -157,6 +158,7 @@ Resources FromProto(const v1::Resources& resources) {
   result.cpu_millis = resources.cpu_millis();
   result.memory_bytes = resources.memory_bytes();
   result.gpus = resources.gpus();
+  result.gpu_share = resources.gpu_share();
   return result;
 }
 

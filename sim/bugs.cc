@@ -42,6 +42,7 @@ constexpr std::array<absl::string_view, kBugs + 1> kNames = {
     "checkpoint-mixed-up",
     "started-from-nothing",
     "key-forgets-source",
+    "gpu-overfilled",
     "stale-read",
     "read-before-commit",
     "event-skipped",

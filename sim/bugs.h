@@ -49,6 +49,7 @@ enum class Bug : uint8_t {
   kCheckpointMixedUp,     // an attempt goes on from another job's checkpoint
   kStartedFromNothing,    // a stage does not get the system that it starts from
   kKeyForgetsSource,      // the key of a stage does not cover what its source was trained on
+  kGpuOverfilled,         // every share of a GPU is one of the worker's first
   // Of what clients see.
   kStaleRead,         // every other read is answered from a cache
   kReadBeforeCommit,  // a read sees what is not saved yet
@@ -66,7 +67,7 @@ enum class Bug : uint8_t {
   kTerminatedBlamed,   // a job that gets its worker's SIGTERM first has failed
   kStepsNotSentAgain,  // reports are dropped once they are sent
 };
-inline constexpr size_t kBugs = 43;  // without kNone
+inline constexpr size_t kBugs = 44;  // without kNone
 
 // "none", "commit-not-synced", …
 absl::string_view BugName(Bug bug);

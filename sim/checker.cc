@@ -2,6 +2,7 @@
 #include "sim/checker.h"
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -49,12 +50,26 @@ void Checker::OnProcess(const std::string& incarnation, bool alive) {
   }
 }
 
-void Checker::OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used) {
-  if (!started_.insert(id).second) {
-    world_.Fail(absl::StrCat(id.ToString(), " was started twice"));
+void Checker::OnStart(const JobOrder& order, const std::vector<const JobOrder*>& others) {
+  const std::string id = order.id.ToString();
+  if (!started_.insert(order.id).second) {
+    world_.Fail(absl::StrCat(id, " was started twice"));
   }
-  if ((gpu_mask & gpus_used) != 0) {
-    world_.Fail(absl::StrCat(id.ToString(), " was given a GPU that another attempt still uses"));
+  if (std::popcount(order.gpu_mask) != order.resources.GpuCount()) {
+    world_.Fail(absl::StrCat(id, " was given ", std::popcount(order.gpu_mask), " GPUs, not ",
+                             order.resources.GpuCount()));
+  }
+  const auto shares = [](const JobOrder& one) {
+    return one.resources.gpu_share > 0 ? one.resources.gpu_share : kGpuShares;
+  };
+  for (uint64_t rest = order.gpu_mask; rest != 0; rest &= rest - 1) {
+    int used = shares(order);
+    for (const JobOrder* other : others) {
+      used += (other->gpu_mask & (rest & -rest)) != 0 ? shares(*other) : 0;
+    }
+    if (used > kGpuShares) {
+      world_.Fail(absl::StrCat(id, " was given of a GPU what other attempts still use"));
+    }
   }
 }
 

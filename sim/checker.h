@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/digest.h"
 #include "core/ids.h"
+#include "core/job_order.h"
 #include "core/rows.h"
 #include "core/scheduler.h"
 #include "core/sync.h"
@@ -45,8 +46,8 @@ class Checker {
 
   // A worker process runs, or is dead or draining.
   void OnProcess(const std::string& incarnation, bool alive);
-  // The worker starts an attempt; `gpus_used` are those of its unfinished attempts.
-  void OnStart(const AttemptId& id, uint64_t gpu_mask, uint64_t gpus_used);
+  // The worker starts an attempt beside its unfinished ones.
+  void OnStart(const JobOrder& order, const std::vector<const JobOrder*>& others);
   // The worker reports the end of an attempt.
   void OnReport(const FinishedAttempt& finished);
   // A job reports a step.

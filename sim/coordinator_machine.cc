@@ -272,6 +272,9 @@ void CoordinatorMachine::Mutate(SyncResponse& response) {
     if (world_.bug() == Bug::kStartedFromNothing && order.is_train) {
       order.system = Digest();
     }
+    if (world_.bug() == Bug::kGpuOverfilled && order.resources.gpu_share > 0) {
+      order.gpu_mask = 1;
+    }
   }
 }
 

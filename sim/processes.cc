@@ -5,6 +5,7 @@
 #include <csignal>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "worker/finish.h"
@@ -89,11 +90,11 @@ void Processes::SetLeaseEnd(absl::Time end) {
 // --- running -------------------------------------------------------------------------------------
 
 void Processes::Start(const JobOrder& order) {
-  uint64_t gpus_used = 0;
+  std::vector<const JobOrder*> others;
   for (const auto& [id, run] : runs_) {
-    gpus_used |= run.order.gpu_mask;
+    others.push_back(&run.order);
   }
-  checker_.OnStart(order.id, order.gpu_mask, gpus_used);
+  checker_.OnStart(order, others);
   Run& run = runs_[order.id];
   run.order = order;
   run.start_time = clock_.Now();

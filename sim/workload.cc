@@ -31,10 +31,16 @@ DataFile FileOf(const std::string& contents, Bug bug) {
   return file;
 }
 
-Resources DrawResources(Random& random) {
-  return Resources{.cpu_millis = 1000 * random.Between(0, 2),
-                   .memory_bytes = 0,
-                   .gpus = static_cast<int32_t>(random.Chance(0.3) ? random.Between(1, 2) : 0)};
+// Some of those that would ask for one GPU ask for a share.
+Resources DrawResources(Random& random, Random& shares) {
+  Resources drawn{.cpu_millis = 1000 * random.Between(0, 2),
+                  .memory_bytes = 0,
+                  .gpus = static_cast<int32_t>(random.Chance(0.3) ? random.Between(1, 2) : 0)};
+  if (drawn.gpus == 1 && shares.Chance(0.7)) {
+    drawn.gpus = 0;
+    drawn.gpu_share = static_cast<int32_t>(shares.Between(1, kGpuShares - 1));
+  }
+  return drawn;
 }
 
 // They hold the exit codes of failing commands.
@@ -42,8 +48,8 @@ std::string DrawProgram(Random& random) {
   return random.Chance(0.9) ? "works" : random.Chance(0.5) ? "fails" : "misconfigured";
 }
 
-// `give_up` and `poison` are separate random streams.
-SweepSpec DrawSpec(Random& random, Random& give_up, Random& poison, Bug bug) {
+// `give_up`, `poison` and `shares` are separate random streams.
+SweepSpec DrawSpec(Random& random, Random& give_up, Random& poison, Random& shares, Bug bug) {
   SweepSpec spec;
   spec.name = absl::StrCat("sweep", random.Below(3));
   const int approaches = static_cast<int>(random.Between(1, 2));
@@ -61,8 +67,8 @@ SweepSpec DrawSpec(Random& random, Random& give_up, Random& poison, Bug bug) {
       approach.predict_command = {DrawProgram(random), approach.version, "{test}", "{predictions}",
                                   "{seed}"};
     }
-    approach.train_resources = DrawResources(random);
-    approach.predict_resources = DrawResources(random);
+    approach.train_resources = DrawResources(random, shares);
+    approach.predict_resources = DrawResources(random, shares);
     approach.train_timeout = kJobTimeout;
     approach.predict_timeout = kJobTimeout;
     spec.approaches.push_back(std::move(approach));
@@ -251,6 +257,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   Random give_up(seed, "sim.give_up");
   Random rerun(seed, "sim.rerun");
   Random poison(seed, "sim.poison");
+  Random shares(seed, "sim.gpu_shares");
   Random early_stop(seed, "sim.early_stop");
   Random brackets(seed, "sim.brackets");
   Random stages(seed, "sim.stages");
@@ -259,7 +266,7 @@ Workload Workload::Draw(uint64_t seed, Bug bug, bool gives_up) {
   workload.faults_end = absl::Seconds(random.Between(60, 240));
   const uint64_t sweeps = 1 + random.Below(4);
   while (workload.sweeps.size() < sweeps) {
-    SweepSpec spec = DrawSpec(random, give_up, poison, bug);
+    SweepSpec spec = DrawSpec(random, give_up, poison, shares, bug);
     if (!workload.sweeps.empty() && random.Chance(0.6)) {
       // Overlaps an earlier one, or equals it.
       const uint32_t failures_max = spec.failures_max_per_block;

@@ -346,21 +346,6 @@ void ReadApproachSpec(const Value& value, ParsedApproach* approach) {
 
 }  // namespace
 
-void ResourceRequest::FillFrom(const ResourceRequest& general) {
-  cpu_millis = cpu_millis ? cpu_millis : general.cpu_millis;
-  memory_bytes = memory_bytes ? memory_bytes : general.memory_bytes;
-  gpus = gpus ? gpus : general.gpus;
-  labels.insert(general.labels.begin(), general.labels.end());
-}
-
-Resources ResourceRequest::Resolve() const {
-  Resources resources;
-  resources.cpu_millis = cpu_millis.value_or(resources.cpu_millis);
-  resources.memory_bytes = memory_bytes.value_or(resources.memory_bytes);
-  resources.gpus = gpus.value_or(resources.gpus);
-  return resources;
-}
-
 void TimeoutRequest::FillFrom(const TimeoutRequest& general) {
   train = train ? train : general.train;
   predict = predict ? predict : general.predict;
@@ -373,43 +358,6 @@ void ParsedApproach::Resolve() {
   spec.predict_labels = predict_resources.labels;
   spec.train_timeout = timeouts.train.value_or(absl::InfiniteDuration());
   spec.predict_timeout = timeouts.predict.value_or(absl::InfiniteDuration());
-}
-
-namespace {
-
-ResourceRequest ReadAmounts(Fields& fields) {
-  ResourceRequest request;
-  if (const auto cpus = fields.Get("cpus")) {
-    request.cpu_millis = cpus->Cpus();
-  }
-  if (const auto memory = fields.Get("memory")) {
-    request.memory_bytes = memory->Bytes();
-  }
-  if (const auto gpus = fields.Get("gpus")) {
-    if (const std::optional<int64_t> count = gpus->Integer(0, kGpusMax)) {
-      request.gpus = static_cast<int32_t>(*count);
-    }
-  }
-  return request;
-}
-
-}  // namespace
-
-ResourceRequest ReadResources(const Value& value) {
-  Fields fields(value);
-  ResourceRequest request = ReadAmounts(fields);
-  fields.Finish();
-  return request;
-}
-
-ResourceRequest ReadJobResources(const Value& value) {
-  Fields fields(value);
-  ResourceRequest request = ReadAmounts(fields);
-  if (const auto labels = fields.Get("labels")) {
-    request.labels = ReadTags(*labels);
-  }
-  fields.Finish();
-  return request;
 }
 
 void NoteRequest(const std::string& path, const Value& request, Places* places) {

@@ -17,23 +17,11 @@
 #include "core/resources.h"
 #include "core/sweep.h"
 #include "spec/code_files.h"
+#include "spec/resources_yaml.h"
 #include "spec/train_from_yaml.h"
 #include "spec/value.h"
 
 namespace concur::spec {
-
-// A resource request whose absent parts come from a more general one.
-struct ResourceRequest {
-  std::optional<int64_t> cpu_millis;
-  std::optional<int64_t> memory_bytes;
-  std::optional<int32_t> gpus;
-  Labels labels;
-
-  // Fills absent parts and labels from `general`.
-  void FillFrom(const ResourceRequest& general);
-  // Absent parts get core's defaults. Labels are not included.
-  Resources Resolve() const;
-};
 
 // Time-outs whose absent ones come from a more general pair.
 struct TimeoutRequest {
@@ -89,8 +77,6 @@ absl::StatusOr<ServedApproach> LoadServedApproach(
     const std::string& path, const std::map<std::string, std::string>& variables = {});
 
 // Also used by readers of other kinds.
-ResourceRequest ReadResources(const Value& value);     // {cpus, memory, gpus}
-ResourceRequest ReadJobResources(const Value& value);  // {cpus, memory, gpus, labels}
 // The position of a request at `path` ("train.resources"), and of its labels.
 void NoteRequest(const std::string& path, const Value& request, Places* places);
 TimeoutRequest ReadTimeouts(const Value& value);

@@ -318,10 +318,10 @@ WorkerOptions ReadWorker(const Value& value) {
   ReadPath(fields, "work_directory", &options.work_directory);
   ReadPath(fields, "run_directory", &options.run_directory);
   if (const auto resources = fields.Get("resources")) {
-    const ResourceRequest request = ReadResources(*resources);
+    const ResourceRequest request = ReadWorkerResources(*resources);
     options.cpu_millis = request.cpu_millis.value_or(0);
     options.memory_bytes = request.memory_bytes.value_or(0);
-    options.gpus = request.gpus.value_or(0);
+    options.gpus = request.WholeGpus();
   }
   if (const auto systems = fields.Get("serve_systems")) {
     options.serve_systems =

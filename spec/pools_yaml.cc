@@ -118,13 +118,13 @@ void ReadPoolResources(Fields& fields, PoolSpec* pool) {
   if (!resources) {
     return;
   }
-  const ResourceRequest request = ReadResources(*resources);
+  const ResourceRequest request = ReadWorkerResources(*resources);
   if (!request.cpu_millis) {
     resources->Error("expected the field \"cpus\" (of each worker)");
   }
   pool->resources.cpu_millis = request.cpu_millis.value_or(1000);
   pool->resources.memory_bytes = request.memory_bytes.value_or(0);
-  pool->resources.gpus = request.gpus.value_or(0);
+  pool->resources.gpus = request.WholeGpus();
   pool->gpus_min = DefaultGpusMin(pool->resources);
 }
 
@@ -345,10 +345,10 @@ void ReadPools(const Value& value, std::vector<PoolLimit>* limits, std::vector<P
     PoolLimit limit;
     limit.name = name;
     if (const auto max = fields.Require("max", "the largest worker it will have")) {
-      const ResourceRequest request = ReadResources(*max);
+      const ResourceRequest request = ReadWorkerResources(*max);
       limit.max.cpu_millis = request.cpu_millis.value_or(kUnlimited);
       limit.max.memory_bytes = request.memory_bytes.value_or(kUnlimited);
-      limit.max.gpus = request.gpus.value_or(0);
+      limit.max.gpus = request.WholeGpus();
     }
     if (const auto labels = fields.Get("labels")) {
       limit.labels = ReadTags(*labels);

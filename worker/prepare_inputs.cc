@@ -179,6 +179,9 @@ std::vector<std::string> BuildEnvironment(const JobOrder& order, const RunPaths&
     }
   }
   all["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(gpus, ",");
+  if (order.resources.gpu_share > 0) {
+    all["CONCUR_GPU_SHARE"] = absl::StrCat(order.resources.GpuAmount());
+  }
   std::vector<std::string> env;
   env.reserve(all.size());
   for (const auto& [name, value] : all) {

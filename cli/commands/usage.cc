@@ -162,7 +162,7 @@ class UsageTable {
     ++usage.attempts;
     usage.hours += hours;
     usage.cpu_hours += hours * static_cast<double>(resources.cpu_millis()) / 1000;
-    usage.gpu_hours += hours * resources.gpus();
+    usage.gpu_hours += hours * GpusOf(resources);
     usage.memory_gib_hours += hours * static_cast<double>(resources.memory_bytes()) / kBytesPerGib;
   }
 

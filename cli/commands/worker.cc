@@ -134,8 +134,9 @@ absl::Status ListWorkers(CommandContext& context, const WorkerFlags&) {
          capacity.memory_bytes() == 0
              ? ""
              : WorkerUse(BytesText(used.memory_bytes()), BytesText(capacity.memory_bytes())),
-         capacity.gpus() == 0 ? ""
-                              : WorkerUse(absl::StrCat(used.gpus()), absl::StrCat(capacity.gpus())),
+         capacity.gpus() == 0
+             ? ""
+             : WorkerUse(absl::StrCat(GpusOf(used)), absl::StrCat(capacity.gpus())),
          CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
          worker.containment().empty() ? "" : worker.containment(0),
          EnvironmentsText(worker, /*is_short=*/true), ServesText(worker), SeenText(worker)},

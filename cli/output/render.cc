@@ -67,7 +67,7 @@ Json TimeJson(bool is_set, const google::protobuf::Timestamp& time) {
 Json ResourcesJson(const v1::Resources& resources) {
   return {{"cpus", static_cast<double>(resources.cpu_millis()) / 1000},
           {"memory_bytes", resources.memory_bytes()},
-          {"gpus", resources.gpus()}};
+          {"gpus", GpusOf(resources)}};
 }
 
 Json SpanJson(bool is_set, const google::protobuf::Duration& span) {
@@ -174,11 +174,16 @@ std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>
   return absl::StrJoin(parts, " ");
 }
 
+double GpusOf(const v1::Resources& resources) {
+  return resources.gpus() + static_cast<double>(resources.gpu_share()) / kGpuShares;
+}
+
 std::string ResourcesText(const v1::Resources& resources) {
   Resources core;
   core.cpu_millis = resources.cpu_millis();
   core.memory_bytes = resources.memory_bytes();
   core.gpus = resources.gpus();
+  core.gpu_share = resources.gpu_share();
   return concur::ResourcesText(core);
 }
 

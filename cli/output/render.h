@@ -41,6 +41,7 @@ Json CountsJson(const v1::StateCounts& counts);
 // "lr=0.1 epochs=3".
 std::string SettingText(const google::protobuf::Map<std::string, v1::ParamValue>& setting);
 std::string ResourcesText(const v1::Resources& resources);
+double GpusOf(const v1::Resources& resources);  // shares as fractions
 // "asha, most validation_f1, steps 1 to 27, eta 3".
 std::string EarlyStopText(const EarlyStopSpec& early_stop);
 absl::Time TimeOf(const google::protobuf::Timestamp& time);

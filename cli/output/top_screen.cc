@@ -79,7 +79,7 @@ std::vector<std::string> Head(const TopLook& look, const TopTotals& totals,
       "CPUs     ", Bar(totals.used.cpu_millis(), totals.capacity.cpu_millis(), options.unicode),
       " ", TopCpus(totals.used.cpu_millis()), "/", TopCpus(totals.capacity.cpu_millis()));
   if (totals.capacity.gpus() > 0) {
-    absl::StrAppend(&resources, "   GPUs ", totals.used.gpus(), "/", totals.capacity.gpus());
+    absl::StrAppend(&resources, "   GPUs ", GpusOf(totals.used), "/", totals.capacity.gpus());
   }
   if (totals.capacity.memory_bytes() > 0) {
     absl::StrAppend(&resources, "   memory ", BytesText(totals.used.memory_bytes()), "/",
@@ -163,7 +163,7 @@ std::vector<std::string> WorkerLines(const TopLook& look, const TopRates& rates,
     table.rows.push_back(TextCells(
         {worker.name(), "",
          absl::StrCat(TopCpus(used.cpu_millis()), "/", TopCpus(capacity.cpu_millis())),
-         capacity.gpus() == 0 ? "" : absl::StrCat(used.gpus(), "/", capacity.gpus()),
+         capacity.gpus() == 0 ? "" : absl::StrCat(GpusOf(used), "/", capacity.gpus()),
          CountText(worker.running()), CountText(worker.succeeded()), CountText(worker.failed()),
          RateText(rates.OfWorker(worker.name())),
          worker.has_last_seen_time()
@@ -196,10 +196,10 @@ void AppendSome(const std::vector<std::string>& lines, size_t room, absl::string
       LineText(absl::StrCat("… and ", lines.size() - (room - 1), " more ", what), width));
 }
 
-Json ShareJson(int64_t used, int64_t capacity, double unit) {
+Json ShareJson(double used, double capacity, double unit) {
   Json json = Json::object();
-  json["used"] = static_cast<double>(used) / unit;
-  json["capacity"] = static_cast<double>(capacity) / unit;
+  json["used"] = used / unit;
+  json["capacity"] = capacity / unit;
   return json;
 }
 
@@ -250,6 +250,7 @@ TopTotals AddUp(const TopLook& look) {
     sum->set_cpu_millis(sum->cpu_millis() + more.cpu_millis());
     sum->set_memory_bytes(sum->memory_bytes() + more.memory_bytes());
     sum->set_gpus(sum->gpus() + more.gpus());
+    sum->set_gpu_share(sum->gpu_share() + more.gpu_share());
   };
   for (const v1::Worker& worker : look.workers) {
     if (worker.state() == v1::Worker::STATE_LOST) {
@@ -297,8 +298,8 @@ std::string TopLine(const TopLook& look) {
                       "  workers ", WorkersText(totals), "; CPUs ",
                       TopCpus(totals.used.cpu_millis()), "/", TopCpus(totals.capacity.cpu_millis()),
                       totals.capacity.gpus() == 0 ? ""
-                                                  : absl::StrCat("; GPUs ", totals.used.gpus(), "/",
-                                                                 totals.capacity.gpus()),
+                                                  : absl::StrCat("; GPUs ", GpusOf(totals.used),
+                                                                 "/", totals.capacity.gpus()),
                       "; ", totals.sweeps_active,
                       totals.sweeps_active == 1 ? " sweep: " : " sweeps: ", QueueText(totals.jobs),
                       EstimateText(EstimateOf(look.sweeps), "; "), "\n");
@@ -313,9 +314,11 @@ Json TopJson(const TopLook& look, const TopRates& rates) {
   const Estimate estimate = EstimateOf(look.sweeps);
   json["jobs_per_second"] = estimate.jobs_per_second;
   json["eta_seconds"] = estimate.left ? Json(absl::ToDoubleSeconds(*estimate.left)) : Json();
-  json["cpus"] = ShareJson(totals.used.cpu_millis(), totals.capacity.cpu_millis(), 1000);
-  json["memory_bytes"] = ShareJson(totals.used.memory_bytes(), totals.capacity.memory_bytes(), 1);
-  json["gpus"] = ShareJson(totals.used.gpus(), totals.capacity.gpus(), 1);
+  json["cpus"] = ShareJson(static_cast<double>(totals.used.cpu_millis()),
+                           static_cast<double>(totals.capacity.cpu_millis()), 1000);
+  json["memory_bytes"] = ShareJson(static_cast<double>(totals.used.memory_bytes()),
+                                   static_cast<double>(totals.capacity.memory_bytes()), 1);
+  json["gpus"] = ShareJson(GpusOf(totals.used), totals.capacity.gpus(), 1);
   json["workers_live"] = totals.live;
   json["workers_quarantined"] = totals.quarantined;
   json["workers_draining"] = totals.draining;

@@ -45,14 +45,63 @@ TEST(AssignmentsTest, AnAttemptTakesItsResourcesUntilItIsRemoved) {
   assignments.Add(AttemptOf(1), Needing(1000, 0b101, 2));
   EXPECT_EQ(assignments.FreeOf(kFourCpus),
             (Resources{.cpu_millis = 3000, .memory_bytes = 90, .gpus = 2}));
-  EXPECT_EQ(assignments.LowestFreeGpus(2), 0b1010u);
-  EXPECT_TRUE(assignments.GpusAreFree(0b1010));
-  EXPECT_FALSE(assignments.GpusAreFree(0b0110));
+  EXPECT_EQ(assignments.GpusFor({.gpus = 2}), 0b1010u);
+  EXPECT_TRUE(assignments.GpusAreFree(0b1010, {.gpus = 2}));
+  EXPECT_FALSE(assignments.GpusAreFree(0b0110, {.gpus = 2}));
   assignments.CheckInvariants();
   EXPECT_TRUE(assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted).has_value());
   EXPECT_FALSE(assignments.Remove(AttemptOf(1), kFourCpus, IgnoreStarted).has_value());
   EXPECT_EQ(assignments.FreeOf(kFourCpus), kFourCpus);
   EXPECT_TRUE(assignments.empty());
+  assignments.CheckInvariants();
+}
+
+Assignment Sharing(uint64_t gpu_mask, int32_t gpu_share) {
+  Assignment assignment = Needing(0, gpu_mask);
+  assignment.resources.gpu_share = gpu_share;
+  return assignment;
+}
+
+TEST(AssignmentsTest, ASharedGpuIsFilledBeforeAnotherIsShared) {
+  constexpr Resources kTwoGpus{.cpu_millis = 4000, .memory_bytes = 100, .gpus = 2};
+  constexpr Resources kHalf{.gpu_share = 50};
+  constexpr Resources kMost{.gpu_share = 70};
+  Assignments assignments;
+  EXPECT_EQ(assignments.GpusFor(kHalf), 0b01u);
+  assignments.Add(AttemptOf(1), Sharing(0b01, 50));
+  EXPECT_EQ(assignments.FreeOf(kTwoGpus).gpus, 1);
+  EXPECT_EQ(assignments.FreeOf(kTwoGpus).gpu_share, 50);
+  EXPECT_EQ(assignments.used().gpu_share, 50);
+  EXPECT_EQ(assignments.GpusFor(kHalf), 0b01u);
+  EXPECT_EQ(assignments.GpusFor(kMost), 0b10u);
+  EXPECT_EQ(assignments.GpusFor({.gpus = 1}), 0b10u);
+  EXPECT_FALSE(assignments.GpusAreFree(0b01, {.gpus = 1}));
+  EXPECT_TRUE(assignments.GpusAreFree(0b01, kHalf));
+  EXPECT_FALSE(assignments.GpusAreFree(0b01, kMost));
+  assignments.Add(AttemptOf(2), Sharing(0b10, 70));
+  assignments.CheckInvariants();
+  // The fullest that has room.
+  EXPECT_EQ(assignments.GpusFor({.gpu_share = 30}), 0b10u);
+  EXPECT_EQ(assignments.GpusFor({.gpu_share = 31}), 0b01u);
+  EXPECT_TRUE(kHalf.FitsIn(assignments.FreeOf(kTwoGpus)));
+  EXPECT_FALSE(Resources{.gpu_share = 51}.FitsIn(assignments.FreeOf(kTwoGpus)));
+  EXPECT_FALSE(Resources{.gpus = 1}.FitsIn(assignments.FreeOf(kTwoGpus)));
+  assignments.Add(AttemptOf(3), Sharing(0b01, 50));
+  EXPECT_EQ(assignments.FreeOf(kTwoGpus).gpu_share, 30);
+  assignments.CheckInvariants();
+  for (const uint32_t job : {1u, 2u, 3u}) {
+    EXPECT_TRUE(assignments.Remove(AttemptOf(job), kTwoGpus, IgnoreStarted).has_value());
+    assignments.CheckInvariants();
+  }
+  EXPECT_EQ(assignments.FreeOf(kTwoGpus), kTwoGpus);
+}
+
+TEST(AssignmentsTest, NoShareIsFreeWhileItIsNotKnownOfWhichGpusSomeAre) {
+  Assignments assignments;
+  assignments.Add(AttemptOf(1), Sharing(0b01, 50));
+  assignments.Add(AttemptOf(2), Sharing(/*gpu_mask=*/0, 10));
+  EXPECT_EQ(assignments.FreeOf(kFourCpus).gpus, 0);
+  EXPECT_EQ(assignments.FreeOf(kFourCpus).gpu_share, 0);
   assignments.CheckInvariants();
 }
 

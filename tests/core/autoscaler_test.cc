@@ -117,6 +117,22 @@ TEST(AutoscalerTest, JobsWithoutGpusGoWhereNoneAreWasted) {
   EXPECT_EQ(plan.pools[1].start, 1);
 }
 
+TEST(AutoscalerTest, AsManySharesOfAGpuArePlannedAsItHolds) {
+  DemandClass shares = Jobs(9);
+  shares.resources.gpu_share = 40;
+  const PoolSpec gpu = MakePool("gpu", 8, 2, 0, 10);
+  EXPECT_EQ(FitCount(shares.resources, gpu.resources), 4u);
+  const auto free = [](int32_t gpus, int32_t gpu_share) {
+    return Resources{
+        .cpu_millis = 9000, .memory_bytes = 9 * kGiB, .gpus = gpus, .gpu_share = gpu_share};
+  };
+  EXPECT_EQ(FitCount(shares.resources, free(1, 60)), 3u);
+  EXPECT_EQ(FitCount(shares.resources, free(0, 39)), 0u);
+  EXPECT_EQ(FitCount(shares.resources, free(-1, 0)), 0u);
+  const ScalePlan plan = PlanPools({shares}, {}, {{&gpu}}, AutoscalePolicy());
+  EXPECT_EQ(plan.pools[0].start, 3) << "four on each";
+}
+
 // 4 CPU jobs overflowed onto a pool with GPUs.
 TEST(AutoscalerTest, APoolThatIsKeptForJobsWithGpusTakesNoOthers) {
   PoolSpec gpu = MakePool("gpu", 8, 4, 0, 10);

@@ -264,6 +264,28 @@ TEST_F(DispatchTest, LongJobsAndThoseWithGpusAreNotGivenAhead) {
   }
 }
 
+TEST_F(DispatchTest, JobsShareAGpuUntilItIsFull) {
+  FakeWorker& worker = AddWorker("w1", 8);
+  worker.info().capacity.gpus = 2;
+  SweepSpec shares = Evals({"x"}, 6);
+  shares.approaches[0].predict_resources = {
+      .cpu_millis = 1000, .memory_bytes = 0, .gpus = 0, .gpu_share = 40};
+  Submit(shares);
+  Sync({"w1"});
+  std::vector<int> on_gpu(2);
+  for (const AttemptId& id : worker.running()) {
+    const uint64_t gpus = worker.GpusOf(id);
+    ASSERT_TRUE(gpus == 1 || gpus == 2) << gpus;
+    ++on_gpu[gpus - 1];
+  }
+  EXPECT_THAT(on_gpu, ElementsAre(2, 2));
+  SweepSpec whole = Evals({"y"}, 1);
+  whole.approaches[0].predict_resources = {.cpu_millis = 1000, .memory_bytes = 0, .gpus = 1};
+  const SweepId waits = Submit(whole);
+  EXPECT_THAT(Sync({"w1"})["w1"], IsEmpty());
+  EXPECT_THAT(harness_.scheduler().Explain({waits, 0}), HasSubstr("waits for room"));
+}
+
 TEST_F(DispatchTest, WhatWasGivenAheadReturnsToTheQueueWhenItsWorkerIsLost) {
   AddWorker("w1", 1, /*queue_max=*/3);
   Submit(Evals({"x"}, 20));

@@ -101,6 +101,7 @@ void Submit(Bytes& bytes, concur::testing::SchedulerHarness& harness, size_t eve
   if (bytes.Next(3) == 2) {
     concur::testing::AddStages(&spec, "t", /*chain=*/false);
   }
+  spec.approaches[0].predict_resources.gpu_share = static_cast<int32_t>(bytes.Next(100));
   (void)harness.Submit(std::move(spec), absl::StrCat("spec ", event), "me",
                        bytes.Next(2) == 0 ? "" : "again");
 }

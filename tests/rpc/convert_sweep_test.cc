@@ -179,6 +179,11 @@ std::vector<Refusal> PartRefusals() {
       {"too many GPUs",
        [](auto& s) { s.mutable_approaches(0)->mutable_train()->mutable_resources()->set_gpus(65); },
        "spec.approaches[0].train.resources.gpus: expected 0 to 64, got 65"},
+      {"a share of a whole GPU",
+       [](auto& s) {
+         s.mutable_approaches(0)->mutable_train()->mutable_resources()->set_gpu_share(100);
+       },
+       "spec.approaches[0].train.resources.gpu_share: expected 0 to 99, got 100"},
       {"no time", [](auto& s) { s.mutable_approaches(0)->mutable_predict()->mutable_timeout(); },
        "spec.approaches[0].predict.timeout: expected at least 1s"},
       {"NaN default",

@@ -66,6 +66,8 @@ TEST(ConvertSyncTest, SyncsThatBreakARuleAreRefusedWithTheFieldsPath) {
       {"its own predecessor", [](auto& r) { r.set_previous_incarnation("i1"); },
        "request.previous_incarnation: expected another"},
       {"no capacity", [](auto& r) { r.clear_capacity(); }, "request.capacity: expected"},
+      {"a part of a GPU", [](auto& r) { r.mutable_capacity()->set_gpu_share(1); },
+       "request.capacity.gpu_share: expected 0 to 0"},
       {"negative capacity", [](auto& r) { r.mutable_capacity()->set_cpu_millis(-1); },
        "request.capacity.cpus: expected 0 to"},
       {"waits for ever", [](auto& r) { r.mutable_wait()->set_seconds(61); },

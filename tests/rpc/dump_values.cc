@@ -71,7 +71,7 @@ std::string Dump(const Setting& setting) {
   return text;
 }
 std::string Dump(const Resources& r) {
-  return absl::StrCat(r.cpu_millis, "/", r.memory_bytes, "/", r.gpus);
+  return absl::StrCat(r.cpu_millis, "/", r.memory_bytes, "/", r.gpus, "/", r.gpu_share);
 }
 std::string Dump(const std::optional<DataFile>& file) {
   return file ? absl::StrCat(file->digest.ToHex(), " ", file->bytes, " ", Quote(file->path), " ",

@@ -99,6 +99,8 @@ Resources RandomResources(Random& random) {
   resources.cpu_millis = random.Between(0, 1'000'000);
   resources.memory_bytes = random.Between(0, int64_t{1} << 45);
   resources.gpus = static_cast<int32_t>(random.Between(0, kGpusMax));
+  resources.gpu_share =
+      static_cast<int32_t>(resources.gpus > 0 ? 0 : random.Between(0, kGpuShares - 1));
   return resources;
 }
 Setting RandomSetting(Random& random) {
@@ -424,6 +426,7 @@ SyncRequest RandomSyncRequest(Random& random) {
   request.worker.host = RandomTitle(random);
   request.worker.version = "1.2";
   request.worker.capacity = RandomResources(random);
+  request.worker.capacity.gpu_share = 0;
   request.worker.queue_max = static_cast<uint32_t>(random.Below(kSyncAttemptsMax + 1));
   request.worker.labels = RandomTags(random);
   for (uint64_t i = random.Below(kNoticesMax + 1); i > 0; --i) {

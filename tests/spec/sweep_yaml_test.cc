@@ -94,6 +94,22 @@ TEST_F(SweepYamlTest, DefaultsOfTheSweepFillInWhatAnApproachLeavesOpen) {
   EXPECT_EQ(sweep.spec.approaches[0].predict_resources, (Resources{8000, 0, 1}));
 }
 
+TEST_F(SweepYamlTest, AJobMayAskForAShareOfAGpu) {
+  ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep,
+                       Load(absl::StrCat(kAll, "  resources: {gpus: 0.25}\n")));
+  EXPECT_EQ(sweep.spec.approaches[0].predict_resources,
+            (Resources{.cpu_millis = 1000, .memory_bytes = 0, .gpus = 0, .gpu_share = 25}));
+  EXPECT_THAT(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 1}, {}}}), IsEmpty());
+  EXPECT_FALSE(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 0}, {}}}).empty());
+  for (const absl::string_view wrong : {"1.5", "0.255", "-0.5", "65", "64.5", "x"}) {
+    EXPECT_THAT(Load(absl::StrCat(kAll, "  resources: {gpus: ", wrong, "}\n")).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("resources.gpus: expected a whole number from 0 to "
+                                                "64, or less than 1 with at most 2 decimals, got ",
+                                                wrong))));
+  }
+}
+
 TEST_F(SweepYamlTest, AnOverrideWinsAndASetValueIsNoLongerSampled) {
   ASSERT_OK_AND_ASSIGN(const LoadedSweep sweep, Load(R"(
   approaches:

@@ -330,6 +330,7 @@ TEST_F(SubprocessExecutorTest, PlaceholdersAndEnvironmentReachTheCommand) {
   order.setting = {{"lr", 0.5}, {"batch-size", int64_t{8}}};
   order.env = {{"MINE", "1"}, {"CONCUR_JOB", "forged"}};
   order.gpu_mask = 0b101;
+  order.resources.gpu_share = 25;
   ASSERT_EQ(setenv("SECRET_OF_THE_WORKER", "x", 1), 0);
   const JobResult result = Run(order);
   ASSERT_TRUE(result.succeeded) << result.message;
@@ -338,7 +339,8 @@ TEST_F(SubprocessExecutorTest, PlaceholdersAndEnvironmentReachTheCommand) {
                          HasSubstr("CONCUR_SEED=7\n"), HasSubstr("CONCUR_HP_BATCH_SIZE=8\n"),
                          HasSubstr("CONCUR_HP_LR=0.5\n"), HasSubstr("CONCUR_APPROACH=toy\n"),
                          HasSubstr("CONCUR_BENCHMARK=bench\n"), HasSubstr("CONCUR_SWEEP=s1\n"),
-                         HasSubstr("CONCUR_ATTEMPT=1\n"), HasSubstr("CUDA_VISIBLE_DEVICES=0,2\n")));
+                         HasSubstr("CONCUR_ATTEMPT=1\n"), HasSubstr("CUDA_VISIBLE_DEVICES=0,2\n"),
+                         HasSubstr("CONCUR_GPU_SHARE=0.25\n")));
   EXPECT_THAT(log, HasSubstr(absl::StrCat("CONCUR_JOB=", order.id.job.ToString(), "\n")));
   EXPECT_THAT(log, HasSubstr(absl::StrCat("/runs/", RunName(order.id), "\n")));
   EXPECT_THAT(log, Not(HasSubstr("SECRET_OF_THE_WORKER")));

@@ -39,7 +39,7 @@ function Worker({ worker, isAdmin, onDone }) {
         {bytes(worker.used?.memory_bytes)} / {bytes(worker.capacity?.memory_bytes)}
       </td>
       <td class="number">
-        {worker.used?.gpus ?? 0} / {worker.capacity?.gpus ?? 0}
+        {(worker.used?.gpus ?? 0) + (worker.used?.gpu_share ?? 0) / 100} / {worker.capacity?.gpus ?? 0}
       </td>
       <td class="number">{integer(worker.succeeded)}</td>
       <td class="number">{integer(worker.failed)}</td>

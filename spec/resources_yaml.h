@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file says that a job needs, or that a worker has.
+#ifndef CONCUR_SPEC_RESOURCES_YAML_H_
+#define CONCUR_SPEC_RESOURCES_YAML_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "core/labels.h"
+#include "core/resources.h"
+#include "spec/value.h"
+
+namespace concur::spec {
+
+// A resource request whose absent parts come from a more general one.
+struct ResourceRequest {
+  std::optional<int64_t> cpu_millis;
+  std::optional<int64_t> memory_bytes;
+  std::optional<int32_t> gpu_shares;  // kGpuShares for each whole GPU
+  Labels labels;
+
+  // Fills absent parts and labels from `general`.
+  void FillFrom(const ResourceRequest& general);
+  // Absent parts get core's defaults. Labels are not included.
+  Resources Resolve() const;
+  int32_t WholeGpus() const { return gpu_shares.value_or(0) / kGpuShares; }
+};
+
+ResourceRequest ReadWorkerResources(const Value& value);  // {cpus, memory, gpus}; GPUs in whole
+ResourceRequest ReadJobResources(const Value& value);     // {cpus, memory, gpus, labels}
+
+}  // namespace concur::spec
+
+#endif  // CONCUR_SPEC_RESOURCES_YAML_H_
