@@ -203,6 +203,7 @@ absl::Status Pretrain(PretrainingNetwork& network, absl::Span<const int32_t> pie
   network.to(run.device);
   network.SetProductType(run.product_type);
   CONCUR_RETURN_IF_ERROR(Pretraining(network, pieces, entries, settings, seed, run).Run());
+  network.SetProductType(std::nullopt);
   network.to(torch::kCPU);
   return absl::OkStatus();
 }
