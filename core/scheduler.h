@@ -395,7 +395,7 @@ class Scheduler {
   void DropSteps(SweepRecord& sweep, uint32_t job);
   void ApplyFinished(Worker& worker, const FinishedAttempt& finished);
   bool WasPaused(const Worker& worker, AttemptId id) const;
-  void KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished);
+  bool KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished);
   void AcquitPaused(SweepRecord& sweep, uint32_t job);
   std::string SettleOnEqual(SweepRecord& sweep, uint32_t job, Worker& worker,
                             const JobResult& result);

@@ -184,10 +184,11 @@ void Scheduler::AcquitPaused(SweepRecord& sweep, uint32_t job) {
 // The log and the time of an attempt that early_stop ended stay, as those of any that did not
 // succeed. Of one whose end comes again nothing is held any more, and of one that ended beside a
 // restart nobody knows why it was to stop: these leave nothing.
-void Scheduler::KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished) {
+// Whether it was such an attempt.
+bool Scheduler::KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& finished) {
   const Assignment* held = worker.assignments.Find(finished.id);
   if (held == nullptr || !held->stopping || held->reason != StopReason::kEarlyStop) {
-    return;
+    return false;
   }
   AttemptRow row{.id = finished.id.job,
                  .attempt = finished.id.attempt,
@@ -198,6 +199,7 @@ void Scheduler::KeepStoppedAttempt(const Worker& worker, const FinishedAttempt& 
   row.result.failure = FailureClass::kPreempted;  // of no success or failure that counts
   row.result.metrics.clear();
   pending_.batch.put_attempts.push_back(std::move(row));
+  return true;
 }
 
 // REQUIRES: the rows of jobs have been read.

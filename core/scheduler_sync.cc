@@ -194,15 +194,18 @@ void Scheduler::DropSteps(SweepRecord& sweep, uint32_t job) {
 // Whether early_stop paused the attempt, whose end is refused. An attempt that was canceled leaves
 // nothing to a retry.
 bool Scheduler::WasPaused(const Worker& worker, AttemptId id) const {
+  const SweepRecord& sweep = SweepOf(id.job);
   const JobState state = JobOf(id.job).state();
-  if (!SweepOf(id.job).early_stop || IsTerminal(state) || state == JobState::kRunning) {
+  if (!sweep.early_stop || IsTerminal(state) || state == JobState::kRunning) {
     return false;
   }
   const Assignment* held = worker.assignments.Find(id);
   if (held != nullptr && held->stopping && held->reason != StopReason::kFenced) {
     return held->reason == StopReason::kEarlyStop;
   }
-  return state == JobState::kBlocked;  // after a restart nobody knows why it is to stop
+  // After a restart nobody knows why it is to stop. What waits for its source was canceled or failed
+  // before.
+  return state == JobState::kBlocked && !sweep.AwaitsSource(id.job.index);
 }
 
 void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
@@ -218,6 +221,9 @@ void Scheduler::ApplyFinished(Worker& worker, const FinishedAttempt& finished) {
     const bool holds = lease != nullptr && leases_.WorkerOf(lease->holder) == worker.info.name;
     const bool held_last = lost != nullptr && leases_.WorkerOf(lost->holder) == worker.info.name;
     if (id.attempt.number != record.attempt) {
+      if (KeepStoppedAttempt(worker, finished)) {  // it was paused, and its job went on before
+        AcquitPaused(sweep, id.job.index);
+      }
       order.reason = absl::StrCat("attempt ", record.attempt, " is the latest one");
     } else if (record.settled && record.reused()) {
       order.reason = "the job took the result of an equal one";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -183,6 +184,43 @@ TEST_F(SchedulerEarlyStopTest, APauseAcquitsASuspect) {
   DropStopping();
   ASSERT_EQ(TrainState(0), JobState::kRunning) << "it goes on";
   Restart(WorkerOf(0));
+  Sync();
+  EXPECT_NE(TrainState(0), JobState::kFailed);
+  EXPECT_NE(View(0).failure, FailureClass::kPoison);
+}
+
+// A job that goes on does not wait until its paused attempt has stopped.
+TEST_F(SchedulerEarlyStopTest, APausedAttemptThatEndsBesideTheNextOneLeavesItsTimeAndAcquits) {
+  Start(3, Halving());
+  for (int death = 0; death < 2; ++death) {
+    ASSERT_NE(WorkerOf(0), "");
+    Restart(WorkerOf(0));
+    Sync();
+    Sync();
+  }
+  const std::string worker = WorkerOf(0);
+  ASSERT_NE(worker, "");
+  const AttemptId id = AttemptOf(0);
+  Report(0, {{1, 0.9}});
+  Report(1, {{1, 0.1}});
+  Report(2, {{1, 0.2}});
+  AddWorker("new");
+  Sync();
+  ASSERT_EQ(WorkerOf(0), "new") << "it goes on while its paused attempt is being stopped";
+  ASSERT_EQ(AttemptOf(0).attempt.number, id.attempt.number + 1);
+  JobResult result = FailureOf(FailureClass::kPreempted);
+  result.run_time = absl::Minutes(7);
+  WorkerCalled(worker).Finish(id, result);
+  Sync();
+  ASSERT_OK_AND_ASSIGN(const std::vector<AttemptRow> attempts,
+                       harness().store().ListAttempts(id.job));
+  const auto kept = std::find_if(attempts.begin(), attempts.end(),
+                                 [&](const AttemptRow& row) { return row.attempt == id.attempt; });
+  ASSERT_NE(kept, attempts.end());
+  EXPECT_EQ(kept->result.failure, FailureClass::kPreempted);
+  EXPECT_EQ(kept->result.run_time, absl::Minutes(7));
+  EXPECT_EQ(TrainState(0), JobState::kRunning);
+  Restart("new");
   Sync();
   EXPECT_NE(TrainState(0), JobState::kFailed);
   EXPECT_NE(View(0).failure, FailureClass::kPoison);
