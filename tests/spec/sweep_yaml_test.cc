@@ -102,11 +102,12 @@ TEST_F(SweepYamlTest, AJobMayAskForAShareOfAGpu) {
   EXPECT_THAT(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 1}, {}}}), IsEmpty());
   EXPECT_FALSE(CapacityWarnings(sweep.spec, {{{64'000, int64_t{1} << 40, 0}, {}}}).empty());
   for (const absl::string_view wrong : {"1.5", "0.255", "-0.5", "65", "64.5", "x"}) {
-    EXPECT_THAT(Load(absl::StrCat(kAll, "  resources: {gpus: ", wrong, "}\n")).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr(absl::StrCat("resources.gpus: expected a whole number from 0 to "
-                                                "64, or less than 1 with at most 2 decimals, got ",
-                                                wrong))));
+    EXPECT_THAT(
+        Load(absl::StrCat(kAll, "  resources: {gpus: ", wrong, "}\n")).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat("resources.gpus: expected a whole number from 0 to "
+                                        "64, or less than 1 with at most 2 decimals, got \"",
+                                        wrong, "\""))));
   }
 }
 
