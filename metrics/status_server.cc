@@ -157,17 +157,22 @@ class StatusServer::Loop {
   }
 
   static MHD_Result Send(MHD_Connection* connection, const Answer& answer) {
-    // The response closes its descriptor.
-    MHD_Response* response =
-        answer.file != nullptr
-            ? MHD_create_response_from_fd64(
-                  answer.file->bytes, fcntl(answer.file->descriptor.get(), F_DUPFD_CLOEXEC, 0))
-            : MHD_create_response_from_buffer(
-                  answer.body.size(),
-                  const_cast<char*>(answer.body.data()),  // NOLINT: it is copied
-                  MHD_RESPMEM_MUST_COPY);
+    MHD_Response* response = nullptr;
+    if (answer.file != nullptr) {
+      // A copy, for the response closes its descriptor. It would take -1 as well, and break off
+      // after the head.
+      const int copy = fcntl(answer.file->descriptor.get(), F_DUPFD_CLOEXEC, 0);
+      if (copy < 0) {
+        return Send(connection, {503, kText, "no descriptor is left\n"});
+      }
+      response = MHD_create_response_from_fd64(answer.file->bytes, copy);
+    } else {
+      response = MHD_create_response_from_buffer(
+          answer.body.size(), const_cast<char*>(answer.body.data()),  // NOLINT: it is copied
+          MHD_RESPMEM_MUST_COPY);
+    }
     if (response == nullptr) {
-      return MHD_NO;  // no descriptor is left: the connection is closed
+      return MHD_NO;  // no memory is left: the connection is closed
     }
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type);
     const MHD_Result queued = MHD_queue_response(connection, answer.status, response);

@@ -4,8 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -91,6 +97,43 @@ TEST_F(StatusServerTest, AFileIsServedAsItWasAtTheStart) {
   pages.files["/worker/def"] = dir.File("none");
   EXPECT_THAT(StatusServer::Start("127.0.0.1:0", pages),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir.File("none"))));
+}
+
+// The head came, with the length of the file, and then nothing.
+TEST_F(StatusServerTest, AFileIsNotBegunWithoutADescriptor) {
+  const testing::TempDir dir;
+  ASSERT_OK(WriteFileAtomically(dir.File("worker"), "bytes"));
+  StatusPages pages;
+  pages.files["/worker/abc"] = dir.File("worker");
+  const absl::StatusOr<std::unique_ptr<StatusServer>> server =
+      StatusServer::Start("127.0.0.1:0", pages);
+  ASSERT_OK(server);
+  const FileDescriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& address = (*server)->address();
+  peer.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  ASSERT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&peer), sizeof peer), 0);
+  const auto ask = [&client](const std::string& page) {
+    const std::string head = "GET " + page + " HTTP/1.1\r\nHost: x\r\n\r\n";
+    char answer[4096];
+    EXPECT_EQ(send(client.get(), head.data(), head.size(), MSG_NOSIGNAL), head.size());
+    return std::string(answer, std::max<ssize_t>(0, recv(client.get(), answer, sizeof answer, 0)));
+  };
+  ASSERT_THAT(ask("/healthz"), HasSubstr(" 200 "));  // it has accepted
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {256, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<FileDescriptor> taken;
+  for (int copy = dup(client.get()); copy >= 0; copy = dup(client.get())) {
+    taken.emplace_back(copy);
+  }
+  EXPECT_THAT(ask("/worker/abc"), HasSubstr(" 503 "));
+  taken.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_THAT(ask("/worker/abc"), HasSubstr(" 200 "));
 }
 
 TEST_F(StatusServerTest, ThePagesSayHowItIs) {
