@@ -399,9 +399,8 @@ absl::Status Server::StartPools(Clock& clock, Parts& parts) {
                              .replace_filename("concur-worker")
                              .string();
   setup.offered_worker = parts.offered_worker;
-  // What only this machine can reach is for pools of this machine.
-  if (setup.offered_worker.has_value() && !parts.metrics_address.empty() &&
-      (!rpc::IsLocalAddress(parts.metrics_address) || rpc::IsLocalAddress(setup.coordinator))) {
+  if (setup.offered_worker.has_value() && !parts.metrics_address.empty()) {
+    setup.offered_worker->is_local = rpc::IsLocalAddress(parts.metrics_address);
     CONCUR_CHECK(
         absl::SimpleAtoi(parts.metrics_address.substr(parts.metrics_address.rfind(':') + 1),
                          &setup.offered_worker->port));

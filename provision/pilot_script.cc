@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "http/listener.h"
 
 namespace concur::provision {
 namespace {
@@ -61,12 +63,25 @@ PATH=$PATH:$submitted_path
 // A directory of the pilot's own, locked while the pilot or its worker lives, so that the next
 // pilot on the node can remove what a killed one has left. On shared storage only those of its own
 // host are looked at: not every file system locks across hosts.
+//
+// One that exists may be what an earlier try of this pilot left, or a trap of another user, for its
+// name can be guessed. Only `stat` tells in one step: `[ -O` follows links.
 constexpr char kDirectoryLines[] = R"sh(umask 077
 dir=$prefix$name
 host=$(uname -n)
-mkdir -p "$dir" || exit 72
+mkdir -p "$base" || exit 72
+if ! mkdir "$dir" 2>/dev/null; then
+  if [ -L "$dir" ] || [ "$(stat -c %u "$dir")" != "$EUID" ]; then
+    echo "$dir cannot be made, or is another user's: choose another work_directory" >&2
+    exit 72
+  fi
+  chmod 700 "$dir" || exit 72
+fi
 cd "$dir" || exit 72
-trap 'trap - EXIT; cd / && rm -rf "$dir"; exit 143' TERM INT
+fetching=
+trap 'trap - EXIT
+[ -z "$fetching" ] || { kill "$fetching"; wait "$fetching"; }
+cd / && rm -rf "$dir"; exit 143' TERM INT
 if command -v flock >/dev/null; then
   exec 8>lock && flock -n 8 && echo "$host" > host
   for old in "$prefix"*/; do
@@ -116,17 +131,39 @@ cat "$dir/setup.err" >&2
 }
 
 // Bash has its own way to a port, and every node coreutils: nothing need be installed there. What
-// came is judged by its digest alone.
-constexpr char kFetchLines[] = R"sh(fetch_worker() {
-  { exec 7<>"/dev/tcp/$1/$2"; } 2> fetch.err || return
+// came is judged by its digest alone. All tries share one deadline, in a process group of their own
+// that a signal to the pilot ends at once.
+constexpr char kFetchLines[] = R"sh(try_fetch() {
+  exec 7<>"/dev/tcp/$1/$2" || return
   printf 'GET %s HTTP/1.0\r\n\r\n' "$3" >&7
+  IFS=' ' read -r -t 60 -n 1000 version status rest <&7
+  case $status in
+    200*) ;;
+    404*) echo "404: the coordinator has another worker by now" >&2; exit 1 ;;
+    *) echo "it answered ${status:-nothing}" >&2; return 1 ;;
+  esac
   for ((i = 0; i < 100; i++)); do
     IFS= read -r -t 60 -n 1000 line <&7 && [ "$line" != $'\r' ] || break
   done
-  timeout 300 head -c "$4" <&7 > concur-worker
+  head -c "$4" <&7 > "$dir/concur-worker"
   exec 7<&-
-  echo "what it sent is another file" > fetch.err
-  is_offered concur-worker && chmod 700 concur-worker
+  is_offered "$dir/concur-worker" && chmod 700 "$dir/concur-worker" && exit 0
+  echo "what it sent is another file" >&2
+}
+try_thrice() {
+  trap '' PIPE
+  try_fetch "$@"; sleep 2; try_fetch "$@"; sleep 10; try_fetch "$@"
+  exit 1
+}
+fetch_worker() {
+  dir=$dir timeout 300 bash -c "$(declare -f is_offered try_fetch try_thrice)
+    try_thrice \"\$@\"" fetch "$@" </dev/null >/dev/null 2>"$dir/fetch.err" &
+  fetching=$!
+  wait "$fetching"
+  set -- $?
+  fetching=
+  [ "$1" -ne 124 ] || echo "it took more than 300 s" > "$dir/fetch.err"
+  return "$1"
 }
 )sh";
 
@@ -139,31 +176,41 @@ std::string HostOfAddress(const std::string& address) {
   return host == "unix" ? "" : host;
 }
 
+bool IsLoopback(const std::string& address) {
+  const absl::StatusOr<http::Endpoint> endpoint = http::ParseEndpoint("coordinator", address);
+  return endpoint.ok() && endpoint->IsLoopback();
+}
+
 // Sets `worker` to the coordinator's own: the file of this machine that is the same, or what the
-// coordinator serves. Where neither is to be had, an installed one may stay.
+// coordinator serves. Where neither is to be had or runs (a machine of another kind, a directory
+// without programs), an installed one may stay.
 std::string OfferedLines(const PoolSpec& pool, const PilotSetup& setup) {
   if (!setup.offered_worker.has_value() || !pool.worker_program.empty()) {
     return "";
   }
   const OfferedWorker& offered = *setup.offered_worker;
-  const std::string host =
-      HostOfAddress(pool.coordinator.empty() ? setup.coordinator : pool.coordinator);
-  const bool is_served = offered.port > 0 && !host.empty();
-  std::string lines = absl::StrCat(
-      "offered=", ShellQuoted(offered.file), "\nis_offered() {\n  echo \"", offered.digest,
-      "  $1\" | sha256sum --check --status 2>/dev/null\n}\n", is_served ? kFetchLines : "");
-  absl::StrAppend(&lines, "if is_offered \"$offered\"; then\n  worker=$offered\n");
+  const std::string& coordinator = pool.coordinator.empty() ? setup.coordinator : pool.coordinator;
+  const std::string host = HostOfAddress(coordinator);
+  const bool is_served =
+      offered.port > 0 && !host.empty() && (!offered.is_local || IsLoopback(coordinator));
+  std::string lines =
+      absl::StrCat("offered=", ShellQuoted(offered.file), "\nis_offered() {\n  echo \"",
+                   offered.digest, "  $1\" | sha256sum --check --status 2>/dev/null\n}\n",
+                   "runs_here() {\n  \"$1\" --version >/dev/null 2>\"$dir/fetch.err\"\n}\n",
+                   is_served ? kFetchLines : "");
+  absl::StrAppend(&lines, "if is_offered \"$offered\" && runs_here \"$offered\"; then\n",
+                  "  worker=$offered\n");
   if (is_served) {
     absl::StrAppend(&lines, "elif fetch_worker ", ShellQuoted(host), " ", offered.port, " ",
                     OfferedWorkerPage(offered), " ", offered.bytes,
-                    "; then\n  worker=$dir/concur-worker\n");
+                    " && runs_here \"$dir/concur-worker\"; then\n  worker=$dir/concur-worker\n");
   }
   absl::StrAppend(
       &lines, "elif [ ! -x \"$worker\" ]; then\n  why=\"", kPilotSetupFailed,
       "there is no $worker here, ",
       is_served
-          ? absl::StrCat("nor could the coordinator's be fetched from port ", offered.port,
-                         " of its host: $(tail -n 1 fetch.err | tr -cd '[:print:]')")
+          ? absl::StrCat("nor is the coordinator's to be had from port ", offered.port,
+                         " of its host: $(tail -n 1 \"$dir/fetch.err\" | tr -cd '[:print:]')")
           : "and the coordinator serves none: it needs metrics_listen on an address of its network",
       "\"\n  fail_pilot\nfi\n");
   return lines;

@@ -50,6 +50,7 @@ struct OfferedWorker {
   int64_t bytes = 0;
   // Where the coordinator's host serves it over HTTP as OfferedWorkerPage; 0: nowhere.
   int port = 0;
+  bool is_local = false;  // only the coordinator's machine reaches that port
 };
 std::string OfferedWorkerPage(const OfferedWorker& worker);
 

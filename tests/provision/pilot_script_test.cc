@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,10 +13,12 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "http/listener.h"
 #include "metrics/status_server.h"
 #include "provision/command.h"
 #include "provision/slurm_text.h"
@@ -104,6 +107,29 @@ TEST_F(PilotScriptTest, APilotThatIsCanceledEarlyLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
 }
 
+// Names in /tmp can be guessed: another user made the directory, or a link to one, before.
+TEST_F(PilotScriptTest, ADirectoryThatAnotherMadeIsRefused) {
+  const std::string path = dir_.File("base/concur-ab12-cpu-7");
+  std::filesystem::create_directory_symlink(dir_.File("home"), path);
+  CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 72);
+  EXPECT_THAT(result.err, HasSubstr(path + " cannot be made, or is another user's"));
+  EXPECT_TRUE(std::filesystem::exists(dir_.File("home/.profile")));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  if (chown(path.c_str(), 65534, 65534) == 0) {  // as root alone
+    result = Run();
+    EXPECT_EQ(result.exit_code, 72);
+    EXPECT_THAT(result.err, HasSubstr("is another user's"));
+    ASSERT_EQ(chown(path.c_str(), geteuid(), getegid()), 0);
+  }
+  EXPECT_EQ(Told("worker"), "");
+  chmod(path.c_str(), 0777);
+  Program("concur-worker", "stat -c %a " + path + " > $TOLD.mode; touch $TOLD.worker");
+  EXPECT_EQ(Run().exit_code, 0) << "an earlier try of the same pilot left it";
+  EXPECT_EQ(Told("mode"), "700\n");
+}
+
 // What a coordinator offers, in a file of its machine, that tells when it runs.
 class OfferedWorkerTest : public PilotScriptTest {
  protected:
@@ -114,6 +140,7 @@ class OfferedWorkerTest : public PilotScriptTest {
     offered_.digest = Sha256Of(program).ToHex();
     offered_.bytes = static_cast<int64_t>(program.size());
     std::filesystem::remove(dir_.File("bin/concur-worker"));
+    Program("sleep", "echo \"$1\" >> $TOLD.sleep");  // the pauses between tries
   }
   // Serves `file` as the offered one.
   void Serve(const std::string& file) {
@@ -150,6 +177,87 @@ TEST_F(OfferedWorkerTest, ANodeWithoutItFetchesItAndKeepsNothing) {
   EXPECT_THAT(Told("offered"),
               HasSubstr(dir_.File("base/concur-ab12-cpu-7/concur-worker") + " --name cpu-7 "));
   EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+TEST_F(OfferedWorkerTest, SetupMayChangeTheDirectory) {
+  std::filesystem::rename(offered_.file, dir_.File("served"));
+  Serve(dir_.File("served"));
+  pool_.setup = {"cd " + dir_.File("home")};
+  EXPECT_EQ(RunOffered().exit_code, 0);
+  EXPECT_THAT(Told("offered"), HasSubstr("/concur-worker --name cpu-7 "));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("home/concur-worker")));
+  server_.reset();
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("Connection refused"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("home/fetch.err")));
+}
+
+// One of another processor, or on a file system without programs, left the installed one unused.
+TEST_F(OfferedWorkerTest, AWorkerThatDoesNotRunHereIsPassedOver) {
+  chmod(offered_.file.c_str(), 0644);
+  Serve(offered_.file);
+  EXPECT_EQ(RunOffered().exit_code, 0);
+  EXPECT_THAT(Told("offered"), HasSubstr("/concur-ab12-cpu-7/concur-worker --name cpu-7 "));
+  server_.reset();
+  std::ofstream(offered_.file) << std::string("\177ELF\2\1\1\0of another machine", 26);
+  chmod(offered_.file.c_str(), 0755);
+  const std::string program = ReadFile(offered_.file).value_or("");
+  offered_.digest = Sha256Of(program).ToHex();
+  offered_.bytes = static_cast<int64_t>(program.size());
+  Serve(offered_.file);
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("Exec format error"));
+  Program("concur-worker", "echo installed > $TOLD.worker");
+  EXPECT_EQ(RunOffered().exit_code, 0);
+  EXPECT_EQ(Told("worker"), "installed\n");
+}
+
+// A coordinator that accepts and says nothing. Its `timeout` is shorter here.
+TEST_F(OfferedWorkerTest, AFetchHasADeadline) {
+  std::filesystem::remove(offered_.file);
+  const absl::StatusOr<http::Listener> silent = http::Listen({"127.0.0.1", 0});
+  ASSERT_OK(silent);
+  offered_.port = silent->endpoint.port;
+  setup_.coordinator = "127.0.0.1:7447";
+  Program("timeout", "shift; exec /usr/bin/timeout 0.2 \"$@\"");
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("it took more than 300 s"));
+}
+
+TEST_F(OfferedWorkerTest, APilotThatIsCanceledWhileItFetchesEndsAtOnce) {
+  std::filesystem::remove(offered_.file);
+  offered_.port = 9;
+  setup_.coordinator = "127.0.0.1:7447";
+  Program("timeout", "echo $$ > $TOLD.pid; kill -TERM $PPID; exec /bin/sleep 60");
+  EXPECT_EQ(RunOffered().exit_code, 143);
+  EXPECT_NE(kill(std::stoi(Told("pid")), 0), 0) << "the fetch lives on";
+  EXPECT_EQ(Told("scontrol"), "");
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.File("base")));
+}
+
+TEST_F(OfferedWorkerTest, AFetchIsTriedThriceUnlessTheCoordinatorHasAnotherWorker) {
+  std::filesystem::rename(offered_.file, dir_.File("served"));
+  Serve(dir_.File("served"));
+  const std::string digest = std::exchange(offered_.digest, std::string(64, '0'));
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("404: the coordinator has another worker by now"));
+  EXPECT_EQ(Told("sleep"), "");
+  offered_.digest = digest;
+  server_.reset();
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_EQ(Told("sleep"), "2\n10\n");
+}
+
+// A coordinator whose own address is local, and one pool that comes from elsewhere.
+TEST_F(OfferedWorkerTest, APortOfThisMachineAloneIsForPoolsOfThisMachine) {
+  std::filesystem::rename(offered_.file, dir_.File("served"));
+  Serve(dir_.File("served"));
+  offered_.is_local = true;
+  pool_.coordinator = "head.example.org:7447";
+  EXPECT_EQ(RunOffered().exit_code, 78);
+  EXPECT_THAT(Told("scontrol"), HasSubstr("it needs metrics_listen"));
+  std::swap(pool_.coordinator, setup_.coordinator);
+  EXPECT_EQ(RunOffered().exit_code, 0);
 }
 
 // An old worker under the same path, and the offered one on a network with somebody in between.
